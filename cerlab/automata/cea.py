@@ -1,0 +1,49 @@
+"""Complex event automata whose runs start anywhere: CORE's (CORE Sec. 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from cerlab.display import shown
+from cerlab.errors import IllFormed
+from cerlab.predicates.syntax import Predicate
+
+
+class Mark(Enum):
+    """What a transition does with its event: • takes it into the answer, ∘ skips it."""
+
+    TAKE = "•"
+    SKIP = "∘"
+
+
+class Transition(NamedTuple):
+    """``source -- predicate / mark --> target``."""
+
+    source: int
+    predicate: Predicate
+    mark: Mark
+    target: int
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class IntervalCea:
+    """``(Q, Delta, q0, F)``; no transition enters ``q0`` (CORE Sec. 3).
+
+    An accepting run over the events i..j answers ``([i, j], the positions it takes)``. States are
+    ``0 .. states-1``.
+    """
+
+    states: int
+    Delta: tuple[Transition, ...]
+    q0: int
+    F: frozenset[int]
+
+    def __post_init__(self) -> None:
+        used = {self.q0} | self.F | {q for t in self.Delta for q in (t.source, t.target)}
+        if not used <= set(range(self.states)):
+            raise IllFormed("CER0220", "a transition, q0 or F names a state that is not in Q")
+        if any(t.target == self.q0 for t in self.Delta):
+            raise IllFormed("CER0221", "a transition enters q0, so starts of runs would be lost")

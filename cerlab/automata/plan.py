@@ -1,0 +1,26 @@
+"""Plans: all that an engine needs to know of a query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cerlab.automata.cea import IntervalCea
+from cerlab.automata.vcea import Vcea
+from cerlab.model.clauses import Consume, Limit, Window
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A query, compiled: its automaton (with and without labels) and its clauses.
+
+    `vcea` gives valuations, `cea` complex events; `partition` is the flat list of key attributes,
+    empty for none; `streams` is empty for all.
+    """
+
+    vcea: Vcea
+    cea: IntervalCea
+    streams: tuple[str, ...] = ()
+    partition: tuple[str, ...] = ()
+    window: Window | None = None
+    consume: Consume = Consume.NONE
+    limit: Limit | None = None

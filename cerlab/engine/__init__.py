@@ -1,0 +1,1 @@
+"""Evaluators: plans and events in, answers out. They know machines, not languages."""

@@ -1,0 +1,171 @@
+"""The clauses around an automaton: FROM, PARTITION BY, WITHIN, CONSUME BY, LIMIT (DESIGN 3).
+
+One driver for all reference evaluators, event by event. A window is one number, the lowest
+position at which an answer may start, which only ever grows.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from itertools import chain, islice
+from typing import Generic, TypeVar, assert_never
+
+from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.plan import Plan
+from cerlab.engine.reference.counting import RunCounts
+from cerlab.engine.reference.recogniser import Answer, Reader, Recogniser
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow, Window
+from cerlab.model.clock import Instant, TimeAxis, check_order, clock_for, only_timestamp
+from cerlab.model.event import Event
+from cerlab.predicates.keys import Key, partition_key
+
+R = TypeVar("R", bound=Reader)
+
+
+class WindowPointer:
+    """The lowest start that the window still allows, in one substream; amortised O(1)."""
+
+    def __init__(self, width: Instant | None, *, counts_events: bool) -> None:
+        self._width = width
+        self._counts = counts_events
+        self._seen = 0
+        self._inside: deque[tuple[Instant, int]] = deque()
+
+    def advance(self, time: Instant, position: int) -> int:
+        """Read an event's time; the position of the first event not more than the width before."""
+        if self._width is None:
+            return 0
+        if self._counts:
+            time = self._seen
+            self._seen += 1
+        self._inside.append((time, position))
+        while time - self._inside[0][0] > self._width:
+            self._inside.popleft()
+        return self._inside[0][1]
+
+
+class Substream(Generic[R]):
+    """One partition: its recogniser and its window."""
+
+    def __init__(self, recogniser: R, pointer: WindowPointer) -> None:
+        self.recogniser = recogniser
+        self.pointer = pointer
+
+
+class Driver(Generic[R]):
+    """A query being evaluated, event by event, by one recogniser for each partition."""
+
+    def __init__(self, plan: Plan, recogniser: Callable[[], R], time: TimeAxis | None) -> None:
+        self._plan = plan
+        self._recogniser = recogniser
+        self._substreams: dict[Key, Substream[R]] = {}
+        self._width, self._counts = _width(plan.window)
+        self._clock = None
+        if isinstance(plan.window, AttributeWindow | TimeWindow):
+            self._clock = clock_for(plan.window, time)
+        self._now: Instant | None = None
+
+    def read(self, event: Event, position: int) -> tuple[R, int] | None:
+        """Read the event at a position.
+
+        Returns the recogniser that read it and the lowest start that the window allows, or None
+        if the event is in no substream. Raises `BadData` for a time that is missing or goes back.
+        """
+        plan = self._plan
+        if plan.streams and event.stream is not None and event.stream not in plan.streams:
+            return None
+        time: Instant = 0
+        if self._clock is not None:
+            time = self._clock(event, position)
+            if self._now is not None:
+                check_order(self._now, time, position)
+            self._now = time
+        key = partition_key(event, plan.partition)
+        if key is None:
+            return None
+        substream = self._substreams.get(key)
+        if substream is None:
+            pointer = WindowPointer(self._width, counts_events=self._counts)
+            substream = self._substreams[key] = Substream(self._recogniser(), pointer)
+        lowest = substream.pointer.advance(time, position)
+        substream.recogniser.forget(lowest)
+        substream.recogniser.advance(event, position)
+        return substream.recogniser, lowest
+
+    def consume(self, recogniser: R) -> None:
+        """End what an answer of this recogniser ends (CONSUME BY)."""
+        match self._plan.consume:
+            case Consume.NONE:
+                pass
+            case Consume.PARTITION:
+                recogniser.reset()
+            case Consume.ANY:
+                for each in self._substreams.values():
+                    each.recogniser.reset()
+            case _:
+                assert_never(self._plan.consume)
+
+
+def run(
+    plan: Plan,
+    recogniser: Callable[[], Recogniser[Answer]],
+    events: Iterable[Event],
+    time: TimeAxis | None = None,
+) -> Iterator[Answer]:
+    """All answers of a plan on a stream, lazily, by end; events are read only as needed."""
+    per_end = plan.limit.per_end if plan.limit else None
+    events, time = _with_time(plan, events, time)
+    driver = Driver(plan, recogniser, time)
+    for position, event in enumerate(events):
+        if (read := driver.read(event, position)) is None:
+            continue
+        reader, lowest = read
+        answers = reader.answers(lowest)
+        if (first := next(answers, None)) is not None:
+            driver.consume(reader)
+            yield from islice(chain((first,), answers), per_end)
+
+
+def count(
+    plan: Plan,
+    automaton: DeterministicCea,
+    events: Iterable[Event],
+    time: TimeAxis | None = None,
+) -> int:
+    """How many answers `run` gives, without listing them."""
+    events, time = _with_time(plan, events, time)
+    driver = Driver(plan, lambda: RunCounts(automaton), time)
+    total = 0
+    for position, event in enumerate(events):
+        if (read := driver.read(event, position)) is not None:
+            counts, lowest = read
+            if ending := counts.count(lowest):
+                driver.consume(counts)
+                total += min(ending, plan.limit.per_end) if plan.limit else ending
+    return total
+
+
+def _with_time(
+    plan: Plan, events: Iterable[Event], time: TimeAxis | None
+) -> tuple[Iterable[Event], TimeAxis | None]:
+    """The time axis, looked for in the events if a window needs one and none is given."""
+    if time is None and isinstance(plan.window, TimeWindow):
+        events = tuple(events)
+        time = only_timestamp(events)
+    return events, time
+
+
+def _width(window: Window | None) -> tuple[Instant | None, bool]:
+    match window:
+        case None:
+            return None, False
+        case EventWindow(width):
+            return width, True
+        case TimeWindow(nanoseconds):
+            return nanoseconds, False
+        case AttributeWindow(width):
+            return (width if isinstance(width, int) else Fraction(width)), False
+        case _:
+            assert_never(window)

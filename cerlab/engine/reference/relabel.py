@@ -1,0 +1,54 @@
+"""Which labels the positions of an answer have: the VCEA, run once more on that answer alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cerlab.automata.plan import Plan
+from cerlab.automata.vcea import LabelTransition
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.event import Event
+from cerlab.predicates.keys import partition_key
+from cerlab.predicates.truth import satisfies
+
+
+def labels_of_answer(
+    plan: Plan, events: Sequence[Event], answer: ComplexEvent
+) -> dict[int, frozenset[str]]:
+    """For each position of an answer, the labels that some accepting run gives it.
+
+    Forward, the states that runs over the answer can be in; backward, those that go on to accept.
+    Linear in the length of the answer's interval.
+    """
+    A = plan.vcea
+    inside = _substream(plan, events, answer)
+    steps: list[list[LabelTransition]] = []
+    states = set(A.I)
+    for i in inside:
+        taken = i in answer.positions
+        usable = [
+            t
+            for t in A.Delta
+            if t.source in states and bool(t.labels) == taken and satisfies(events[i], t.predicate)
+        ]
+        steps.append(usable)
+        states = {t.target for t in usable}
+    good = set(A.F)
+    labels: dict[int, frozenset[str]] = {}
+    for i, usable in zip(reversed(inside), reversed(steps), strict=True):
+        accepted = [t for t in usable if t.target in good]
+        good = {t.source for t in accepted}
+        if i in answer.positions:
+            labels[i] = frozenset[str]().union(*(t.labels for t in accepted))
+    return labels
+
+
+def _substream(plan: Plan, events: Sequence[Event], answer: ComplexEvent) -> list[int]:
+    """The positions of the answer's interval that are in its substream."""
+    key = partition_key(events[answer.start], plan.partition)
+    return [
+        i
+        for i in range(answer.start, answer.end + 1)
+        if partition_key(events[i], plan.partition) == key
+        and (not plan.streams or events[i].stream is None or events[i].stream in plan.streams)
+    ]

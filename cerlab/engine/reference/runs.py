@@ -1,0 +1,145 @@
+"""All runs, explicitly: what automata answer by definition (CORE Sec. 3; CORE App. A.1).
+
+Exponential in every sense, and hard to get wrong: a run in progress is a state, a start and the
+output so far; each event extends each run by each transition it can take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, TypeVar
+
+from cerlab.automata.cea import IntervalCea, Mark
+from cerlab.automata.vcea import Vcea
+from cerlab.errors import ResourceLimit
+from cerlab.model.answer import ComplexEvent, Positions, Valuation
+from cerlab.model.event import Event
+from cerlab.predicates.truth import satisfies
+
+MAX_RUNS = 500_000
+"""How many runs may be in progress at once."""
+
+
+class Run(NamedTuple):
+    """A run of a CEA in progress: where it is, where it started, what it took."""
+
+    state: int
+    start: int
+    taken: Positions
+
+
+class CeaRuns:
+    """The runs of a CEA; equal (state, start, positions) are one."""
+
+    def __init__(self, cea: IntervalCea) -> None:
+        self._cea = cea
+        self._runs: frozenset[Run] = frozenset()
+        self._position = -1
+
+    def advance(self, event: Event, position: int) -> None:
+        """Extend every run, the one that starts here included."""
+        current = self._runs | {Run(self._cea.q0, position, ())}
+        enabled = [t for t in self._cea.Delta if satisfies(event, t.predicate)]
+        self._runs = _affordable(
+            frozenset(
+                Run(
+                    t.target,
+                    run.start,
+                    (*run.taken, position) if t.mark is Mark.TAKE else run.taken,
+                )
+                for run in current
+                for t in enabled
+                if t.source == run.state
+            )
+        )
+        self._position = position
+
+    def answers(self, lowest_start: int) -> Iterator[ComplexEvent]:
+        """What the accepting runs took, each answer once."""
+        found = {
+            ComplexEvent(run.start, self._position, run.taken)
+            for run in self._runs
+            if run.state in self._cea.F and run.start >= lowest_start
+        }
+        return iter(sorted(found, key=lambda answer: (answer.start, answer.positions)))
+
+    def forget(self, before: int) -> None:
+        """Drop the runs that started earlier."""
+        self._runs = frozenset(run for run in self._runs if run.start >= before)
+
+    def reset(self) -> None:
+        """Drop all runs."""
+        self._runs = frozenset()
+
+
+class LabelledRun(NamedTuple):
+    """A run of a VCEA in progress: where it is, where it started, the labels of each event."""
+
+    state: int
+    start: int
+    labels: tuple[tuple[int, frozenset[str]], ...]
+
+
+class VceaRuns:
+    """The runs of a VCEA; they answer valuations."""
+
+    def __init__(self, vcea: Vcea) -> None:
+        self._vcea = vcea
+        self._runs: frozenset[LabelledRun] = frozenset()
+        self._position = -1
+
+    def advance(self, event: Event, position: int) -> None:
+        """Extend every run, those that start here included."""
+        fresh = {LabelledRun(q, position, ()) for q in self._vcea.I}
+        enabled = [t for t in self._vcea.Delta if satisfies(event, t.predicate)]
+        self._runs = _affordable(
+            frozenset(
+                LabelledRun(
+                    t.target,
+                    run.start,
+                    (*run.labels, (position, t.labels)) if t.labels else run.labels,
+                )
+                for run in self._runs | fresh
+                for t in enabled
+                if t.source == run.state
+            )
+        )
+        self._position = position
+
+    def answers(self, lowest_start: int) -> Iterator[Valuation]:
+        """The valuations of the accepting runs, each once."""
+        found = {
+            Valuation(run.start, self._position, _by_label(run))
+            for run in self._runs
+            if run.state in self._vcea.F and run.start >= lowest_start
+        }
+        return iter(sorted(found, key=lambda V: (V.start, tuple(V.labels.items()))))
+
+    def forget(self, before: int) -> None:
+        """Drop the runs that started earlier."""
+        self._runs = frozenset(run for run in self._runs if run.start >= before)
+
+    def reset(self) -> None:
+        """Drop all runs."""
+        self._runs = frozenset()
+
+
+def _by_label(run: LabelledRun) -> dict[str, Positions]:
+    positions: dict[str, Positions] = {}
+    for position, labels in run.labels:
+        for label in labels:
+            positions[label] = (*positions.get(label, ()), position)
+    return positions
+
+
+R = TypeVar("R", Run, LabelledRun)
+
+
+def _affordable(runs: frozenset[R]) -> frozenset[R]:
+    if len(runs) > MAX_RUNS:
+        raise ResourceLimit(
+            "CER0607",
+            f"more than {MAX_RUNS:,} runs are in progress at once",
+            hint='use evaluator="tecs", which shares them',
+        )
+    return runs

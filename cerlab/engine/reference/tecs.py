@@ -1,0 +1,183 @@
+"""The timed enumerable compact set: a DAG that holds all open complex events (CORE Sec. 4.1).
+
+A node denotes a set of open complex events (start, positions): the full paths below it, each
+ending in the bottom node of its start. What makes enumeration fast:
+
+* time-ordered: at a union, ``max(left) >= max(right)``, so what a window still allows comes first;
+* 3-bounded: at most three unions in a row on left edges (`odepth`), so an answer is never far;
+* duplicate-free: no open complex event has two paths.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from cerlab.model.answer import ComplexEvent
+
+
+class Bottom:
+    """``bottom(i)``: the run that starts at `position` and has taken nothing yet."""
+
+    __slots__ = ("max_start", "position")
+
+    max_start: int
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+        self.max_start = position
+
+
+class Output:
+    """``output(i, next)``: every open complex event of `next`, with `position` taken as well."""
+
+    __slots__ = ("max_start", "next", "position")
+
+    max_start: int
+
+    def __init__(self, position: int, next: Node) -> None:
+        self.position = position
+        self.next: Node | None = next
+        self.max_start = next.max_start
+
+
+class Union:
+    """``left | right``: the open complex events of both."""
+
+    __slots__ = ("left", "max_start", "right")
+
+    max_start: int
+
+    def __init__(self, left: Node, right: Node) -> None:
+        self.left: Node | None = left
+        self.right: Node | None = right
+        self.max_start = left.max_start
+
+
+Node: TypeAlias = Bottom | Output | Union
+UnionList: TypeAlias = list[Node]
+"""``n0, .., nk``: n0 no union and of the largest max-start, then strictly decreasing max-starts."""
+
+
+class Tecs:
+    """The nodes of one evaluation, in the order of their creation, so that old ones can go.
+
+    No path through a node created before some position reaches a start at or after it: a
+    max-start is never later than the creation. So nodes are forgotten first in, first out.
+    """
+
+    def __init__(self) -> None:
+        self.created = 0
+        self._live: deque[tuple[int, Node]] = deque()
+        self._position = 0
+
+    def _made(self, node: Node) -> Node:
+        self.created += 1
+        self._live.append((self._position, node))
+        return node
+
+    @property
+    def live(self) -> int:
+        """How many nodes are kept."""
+        return len(self._live)
+
+    def bottom(self, position: int) -> Node:
+        """``new-bottom(i)``; from now on `position` is the creation position of new nodes."""
+        self._position = position
+        return self._made(Bottom(position))
+
+    def extend(self, node: Node, position: int) -> Node:
+        """``extend(n, j)``."""
+        return self._made(Output(position, node))
+
+    def _join(self, left: Node, right: Node) -> Node:
+        return self._made(Union(left, right))
+
+    def union(self, first: Node, second: Node) -> Node:
+        """``union(n1, n2)`` of two safe nodes with equal max-start: safe again (CORE Sec. 4.2)."""
+        assert first.max_start == second.max_start
+        if not isinstance(first, Union):
+            return self._join(first, second)
+        if not isinstance(second, Union):
+            return self._join(second, first)
+        l1, r1 = first.left, first.right
+        l2, r2 = second.left, second.right
+        assert l1 is not None
+        assert r1 is not None
+        assert l2 is not None
+        assert r2 is not None
+        older = self._join(r1, r2) if r1.max_start >= r2.max_start else self._join(r2, r1)
+        return self._join(l1, self._join(l2, older))
+
+    def insert(self, ul: UnionList, node: Node) -> None:
+        """``insert(ul, n)`` in place, for a safe node with max-start at most that of n0.
+
+        The paper's cases leave out a list of one node, and max-starts between n0's and n1's or
+        below nk's; here the node goes before the first ``i >= 1`` with a smaller max-start, else
+        to the end (CORE Sec. 4.2).
+        """
+        assert node.max_start <= ul[0].max_start
+        for i in range(1, len(ul)):
+            if ul[i].max_start == node.max_start:
+                ul[i] = self.union(ul[i], node)
+                return
+            if ul[i].max_start < node.max_start:
+                ul.insert(i, node)
+                return
+        ul.append(node)
+
+    def merge(self, ul: UnionList) -> Node:
+        """``merge(ul)``: one node for the whole list, ``n0 | (n1 | (.. | nk))``."""
+        merged = ul[-1]
+        for node in reversed(ul[:-1]):
+            merged = self._join(node, merged)
+        return merged
+
+    def forget(self, before: int) -> None:
+        """Cut off the nodes created before a position; only paths that are over led through them."""
+        while self._live and self._live[0][0] < before:
+            _, node = self._live.popleft()
+            if isinstance(node, Union):
+                node.left = node.right = None
+            elif isinstance(node, Output):
+                node.next = None
+
+
+Taken: TypeAlias = "tuple[int, Taken] | None"
+"""The positions on a path from the root, as a linked list that ends with the latest."""
+
+
+def enumerate_node(node: Node, end: int, lowest_start: int) -> Iterator[ComplexEvent]:
+    """``[[n]]^e(j)`` for tau = `lowest_start`, with output-linear delay (CORE Alg. 2).
+
+    The starts come in decreasing order only along right edges; each answer comes once if the
+    node is duplicate-free and time-ordered.
+    """
+    stack: list[tuple[Node, Taken]] = []
+    if node.max_start >= lowest_start:
+        stack.append((node, None))
+    while stack:
+        here, taken = stack.pop()
+        while True:
+            if isinstance(here, Union):
+                assert here.left is not None
+                assert here.right is not None
+                if here.right.max_start >= lowest_start:
+                    stack.append((here.right, taken))
+                here = here.left
+            elif isinstance(here, Output):
+                taken = (here.position, taken)
+                assert here.next is not None
+                here = here.next
+            else:
+                yield ComplexEvent(here.position, end, _positions(taken))
+                break
+
+
+def _positions(taken: Taken) -> tuple[int, ...]:
+    positions = []
+    while taken is not None:
+        position, taken = taken
+        positions.append(position)
+    return tuple(positions)

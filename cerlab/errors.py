@@ -1,0 +1,162 @@
+"""Errors and warnings: what went wrong, where, under which stable code, and what to try.
+
+Codes are ``CER`` and four digits; the first two name the class, and a code never changes its
+meaning: 01 syntax, 02 ill-formed, 03 type, 04 unsupported, 05 undecided, 06 resource limit,
+07 bad data, 08 usage, 09 warnings.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of source text; lines and columns count from 1, the end column is exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlace:
+    """A span in a query text, able to draw its caret."""
+
+    text: str
+    span: Span
+
+    def describe(self) -> str:
+        """``line 2, column 7``."""
+        return f"line {self.span.line}, column {self.span.column}"
+
+    def excerpt(self) -> str:
+        """The source line (cut to 100 columns around the place) with a caret under the span."""
+        lines = self.text.splitlines() or [""]
+        line = lines[min(self.span.line, len(lines)) - 1].replace("\t", " ")
+        start = self.span.column - 1
+        end = self.span.end_column - 1 if self.span.end_line == self.span.line else len(line)
+        left = max(0, start - 60)
+        shown = line[left : left + 100]
+        width = max(1, min(end - start, len(shown) - (start - left)))
+        return f"    {shown}\n    {' ' * (start - left)}{'^' * width}"
+
+
+@dataclass(frozen=True, slots=True)
+class DataPlace:
+    """A place in a data source: file, row (lines of the file count from 1), column name."""
+
+    file: str
+    row: int | None = None
+    column: str | None = None
+
+    def describe(self) -> str:
+        """``prices.csv, row 7, column 'price'``."""
+        parts = [self.file]
+        if self.row is not None:
+            parts.append(f"row {self.row}")
+        if self.column is not None:
+            parts.append(f"column '{self.column}'")
+        return ", ".join(parts)
+
+    def excerpt(self) -> str:
+        """Data places show nothing of the data."""
+        return ""
+
+
+class CerlabError(Exception):
+    """Any error that cerlab raises on purpose: it has a stable ``code`` and a ``hint``."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        place: SourcePlace | DataPlace | None = None,
+        hint: str = "",
+    ) -> None:
+        self.code = code
+        self.message = message
+        self.place = place
+        self.hint = hint
+        super().__init__(code, message)
+
+    def __str__(self) -> str:
+        where = f" ({self.place.describe()})" if self.place else ""
+        lines = [f"{self.code}: {self.message}{where}"]
+        if self.place and self.place.excerpt():
+            lines.append(self.place.excerpt())
+        if self.hint:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class QuerySyntaxError(CerlabError):
+    """The text is not in the language; knows its line, column, caret and what was expected."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        place: SourcePlace,
+        expected: Iterable[str],
+        hint: str = "",
+    ) -> None:
+        self.expected = tuple(expected)
+        listed = f"expected {', '.join(self.expected)}" if self.expected else ""
+        super().__init__(code, message, place=place, hint="; ".join(filter(None, [listed, hint])))
+        self.line = place.span.line
+        self.column = place.span.column
+        self.caret = place.excerpt()
+
+
+class IllFormed(CerlabError):
+    """The text is in the language and violates a condition of its definition."""
+
+
+class TypeMismatch(CerlabError):
+    """An attribute, event type, stream or comparison that the schema does not allow."""
+
+
+class Unsupported(CerlabError):
+    """This evaluator cannot take this construct; the hint names one that can, if there is one."""
+
+
+class Undecided(CerlabError):
+    """A question outside the decidable class, asked where only a verdict would do."""
+
+
+class ResourceLimit(CerlabError):
+    """A stated limit (size, depth, length, budget) would be exceeded."""
+
+
+class BadData(CerlabError):
+    """Data that cannot be read as events, or events that the query's clauses do not allow."""
+
+
+class UsageError(CerlabError):
+    """Arguments that do not make sense together."""
+
+
+class CerlabWarning(UserWarning):
+    """Accepted syntax that has no effect, or not the effect one may expect."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The hint ``did you mean 'price'?`` if a known name is near, else the list of known names.
+
+    >>> nearest("prize", ["price", "volume"])
+    "did you mean 'price'?"
+    """
+    names = sorted(set(known))
+    if close := difflib.get_close_matches(name, names, n=1, cutoff=0.5):
+        return f"did you mean '{close[0]}'?"
+    lowered = {known_name.lower(): known_name for known_name in names}
+    if name.lower() in lowered:
+        return f"did you mean '{lowered[name.lower()]}'?"
+    shown = ", ".join(names[:10]) + (", .." if len(names) > 10 else "")
+    return f"known: {shown}" if names else ""

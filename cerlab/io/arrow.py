@@ -1,0 +1,104 @@
+"""Arrow tables, data frames, Parquet and Arrow IPC files: columns to events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from cerlab.errors import BadData, DataPlace
+from cerlab.io.conversion import conformed
+from cerlab.model.event import Event, Timestamp, Value, to_value
+from cerlab.model.schema import Schema
+
+_BATCH = 65_536
+
+
+def table_events(
+    table: Any, file: str, schema: Schema | None = None, *, type_name: str | None = None
+) -> Iterator[Event]:
+    """The rows of a pyarrow Table as events; rows count from 1.
+
+    Raises `BadData` for a missing type column, a NULL type, and columns of nested types.
+    """
+    names = table.column_names
+    if "type" not in names and type_name is None:
+        raise BadData(
+            "CER0736",
+            "there is no column 'type'",
+            place=DataPlace(file),
+            hint="give type= (on the command line: --type NAME) if all rows are of one type",
+        )
+    row = 0
+    for batch in table.to_batches(max_chunksize=_BATCH):
+        columns = {
+            name: _values(batch.column(k), DataPlace(file, None, name))
+            for k, name in enumerate(names)
+        }
+        types = columns.pop("type", None) or [type_name] * batch.num_rows
+        streams = columns.pop("stream", None) or [None] * batch.num_rows
+        rows = zip(*columns.values(), strict=True) if columns else [()] * batch.num_rows
+        for event_type, stream, values in zip(types, streams, rows, strict=True):
+            row += 1
+            if not isinstance(event_type, str) or not event_type:
+                place = DataPlace(file, row, "type")
+                raise BadData(
+                    "CER0701", f"an event type is a text, not {event_type!r}", place=place
+                )
+            if stream is not None and not isinstance(stream, str):
+                place = DataPlace(file, row, "stream")
+                raise BadData("CER0702", f"a stream is a text, not {stream!r}", place=place)
+            event = Event(event_type, dict(zip(columns, values, strict=True)), stream)
+            yield conformed(event, schema, file, row)
+
+
+def _values(column: Any, place: DataPlace) -> list[Value]:
+    import pyarrow as pa
+
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _values(column.dictionary_decode(), place)
+    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+        try:
+            whole = column.cast(pa.timestamp("ns", getattr(kind, "tz", None))).cast(pa.int64())
+        except pa.ArrowInvalid as error:
+            raise BadData("CER0740", f"a moment out of range: {error}", place=place) from None
+        return [None if n is None else Timestamp(n) for n in whole.to_pylist()]
+    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_time(kind):
+        raise BadData("CER0741", f"a column of {kind} holds no values of events", place=place)
+    return [to_value(value, place.column or "?") for value in column.to_pylist()]
+
+
+def read_file(path: Path, kind: str) -> Any:
+    """The table of a Parquet or Arrow IPC file; raises `BadData` if it cannot be read."""
+    import pyarrow as pa
+    import pyarrow.feather as feather
+    import pyarrow.parquet as parquet
+
+    try:
+        return parquet.read_table(path) if kind == "parquet" else feather.read_table(path)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise BadData(
+            "CER0742", f"this is no {kind} file: {error}", place=DataPlace(str(path))
+        ) from None
+
+
+def as_table(frame: Any) -> Any | None:
+    """A pyarrow Table of a Table, record batch, polars or pandas data frame; None of others."""
+    module = type(frame).__module__.partition(".")[0]
+    if module not in ("pyarrow", "polars", "pandas") and not hasattr(frame, "__arrow_c_stream__"):
+        return None
+    import pyarrow as pa
+
+    if isinstance(frame, pa.Table):
+        return frame
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if module == "pandas":
+        try:
+            return pa.Table.from_pandas(frame, preserve_index=False)
+        except (pa.ArrowInvalid, pa.ArrowTypeError):  # a column of mixed types: row by row
+            return None
+    return pa.table(frame)

@@ -1,0 +1,143 @@
+"""Text to values: by the declared type, or by what the text looks like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from cerlab.errors import BadData, DataPlace, nearest
+from cerlab.model.event import Event, Value, to_value
+from cerlab.model.schema import AttributeType, EventDeclaration, Schema
+
+OnBadRow = Callable[[str, BadData], None]
+"""What is done with a row that cannot be read: its text and the error."""
+
+_INTEGER = re.compile(r"[+-]?\d+")
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?")
+_INT64 = range(-(2**63), 2**63)
+_FLOAT_WORDS = {"nan", "inf", "-inf", "infinity", "-infinity"}
+
+
+def infer(raw: str, place: Callable[[], DataPlace]) -> Value:
+    """A cell without a declared type: integer, decimal, TRUE, FALSE, NULL or empty, else text."""
+    if raw == "":
+        return None
+    if _INTEGER.fullmatch(raw):
+        return _integer(raw, place)
+    if _DECIMAL.fullmatch(raw):
+        return float(raw)
+    word = raw.upper()
+    if word in ("TRUE", "FALSE"):
+        return word == "TRUE"
+    return None if word == "NULL" else raw
+
+
+def _integer(raw: str, place: Callable[[], DataPlace]) -> int:
+    value = int(raw)
+    if value not in _INT64:
+        raise BadData("CER0720", f"the integer {raw[:40]} needs more than 64 bits", place=place())
+    return value
+
+
+def convert(raw: str, kind: AttributeType, place: Callable[[], DataPlace]) -> Value:
+    """A cell of a declared type; raises `BadData` if it is not of that type."""
+    try:
+        match kind:
+            case AttributeType.STRING:
+                return raw
+            case AttributeType.INT if _INTEGER.fullmatch(raw):
+                return _integer(raw, place)
+            case AttributeType.DOUBLE if (
+                _INTEGER.fullmatch(raw) or _DECIMAL.fullmatch(raw) or raw.lower() in _FLOAT_WORDS
+            ):
+                return float(raw)
+            case AttributeType.BOOLEAN if raw.upper() in ("TRUE", "FALSE"):
+                return raw.upper() == "TRUE"
+            case AttributeType.TIMESTAMP:
+                return to_value(datetime.fromisoformat(raw))
+            case _:
+                pass
+    except ValueError:
+        pass
+    raise BadData("CER0721", f"{raw[:60]!r} is no {kind.value}", place=place())
+
+
+def conform(value: Value, kind: AttributeType, place: Callable[[], DataPlace]) -> Value:
+    """A typed value under a declared type: an int may stand for a double, text for a timestamp."""
+    match kind, value:
+        case _, None:
+            return None
+        case AttributeType.DOUBLE, int() if not isinstance(value, bool):
+            return float(value)
+        case AttributeType.TIMESTAMP, str():
+            return convert(value, kind, place)
+        case (AttributeType.BOOLEAN, bool()) | (AttributeType.STRING, str()):
+            return value
+        case AttributeType.DOUBLE, float():
+            return value
+        case AttributeType.INT, int() if not isinstance(value, bool):
+            return value
+        case AttributeType.TIMESTAMP, _ if not isinstance(value, bool | int | float | str):
+            return value
+        case _:
+            raise BadData("CER0721", f"{value!r} is no {kind.value}", place=place())
+
+
+def declared_event(
+    schema: Schema, name: str, stream: str | None, place: Callable[[], DataPlace]
+) -> EventDeclaration:
+    """The declaration of a row's event type; raises `BadData` if there is none."""
+    declared = schema.event(name, stream)
+    if declared is None:
+        raise BadData(
+            "CER0722",
+            f"event type '{name}' is not declared",
+            place=place(),
+            hint=nearest(name, schema.event_names()),
+        )
+    return declared
+
+
+def conformed(event: Event, schema: Schema | None, file: str, row: int) -> Event:
+    """An event with typed values, checked against a schema if there is one."""
+    if schema is None:
+        return event
+    declared = declared_event(schema, event.type, event.stream, lambda: DataPlace(file, row))
+    attributes: dict[str, Value] = {}
+    for name, value in event.attributes.items():
+        attribute = declared.attribute(name)
+        if attribute is None:
+            raise undeclared(declared, name, DataPlace(file, row, name))
+        attributes[name] = conform(
+            value,
+            attribute.type,
+            lambda name=name: DataPlace(file, row, name),  # type: ignore[misc]  # mypy cannot type a default argument of a lambda
+        )
+    require_all(declared, attributes, DataPlace(file, row))
+    return Event(event.type, attributes, event.stream)
+
+
+def undeclared(declared: EventDeclaration, name: str, place: DataPlace) -> BadData:
+    """The error for an attribute that the type does not have."""
+    known = [each.name for each in declared.attributes]
+    return BadData(
+        "CER0723",
+        f"{declared.name} has no attribute '{name}'",
+        place=place,
+        hint=nearest(name, known),
+    )
+
+
+def require_all(
+    declared: EventDeclaration, attributes: Mapping[str, Value], place: DataPlace
+) -> None:
+    """Raise `BadData` if an attribute that is not nullable is missing or NULL."""
+    for attribute in declared.attributes:
+        if not attribute.nullable and attributes.get(attribute.name) is None:
+            raise BadData(
+                "CER0724",
+                f"{declared.name} needs '{attribute.name}', which is missing or NULL",
+                place=DataPlace(place.file, place.row, attribute.name),
+                hint=f"declare it as {attribute.name}:{attribute.type.value}? if it may be",
+            )

@@ -1,0 +1,136 @@
+"""CORE's text form, one event a line: ``BUY(id=8,name=INTC,price=27.8500)``.
+
+Values are integers, decimals, TRUE, FALSE, NULL, quoted text (``'it''s'``), else the text as it
+stands. ``S>BUY(..)`` names the stream. Blank lines and lines that begin with ``#`` or ``--`` are
+skipped.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from cerlab.errors import BadData, DataPlace
+from cerlab.io.conversion import (
+    OnBadRow,
+    convert,
+    declared_event,
+    infer,
+    require_all,
+    undeclared,
+)
+from cerlab.model.event import Event, Timestamp, Value
+from cerlab.model.schema import Schema
+
+_LINE = re.compile(r"\s*(?:(\w+)\s*>\s*)?(\w+)\s*\((.*)\)\s*", re.DOTALL)
+_PAIR = re.compile(
+    r"""\s*(`(?:[^`]|``)+`|\w+)\s*=\s*('(?:[^']|'')*'|"(?:[^"]|"")*"|[^,'"]*?)\s*(,|$)""", re.DOTALL
+)
+
+
+def read_lines(
+    lines: Iterable[str],
+    file: str,
+    schema: Schema | None = None,
+    on_bad_row: OnBadRow | None = None,
+) -> Iterator[Event]:
+    """The events of some lines; raises `BadData` with file, row and attribute."""
+    for row, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text or text.startswith(("#", "--")):
+            continue
+        try:
+            yield _event(text, file, row, schema)
+        except BadData as error:
+            if on_bad_row is None:
+                raise
+            on_bad_row(line, error)
+
+
+def _event(text: str, file: str, row: int, schema: Schema | None) -> Event:
+    match = _LINE.fullmatch(text)
+    if match is None:
+        raise BadData(
+            "CER0730",
+            f"this is no event: {text[:60]!r}",
+            place=DataPlace(file, row),
+            hint="an event is TYPE(name=value, ..), on one line",
+        )
+    stream, event_type, inside = match.groups()
+    pairs = _pairs(inside, file, row)
+    attributes: dict[str, Value] = {}
+    declared = None
+    if schema is not None:
+        declared = declared_event(schema, event_type, stream, lambda: DataPlace(file, row))
+    for name, raw in pairs.items():
+        quoted = raw[:1] in ("'", '"')
+        value = raw[1:-1].replace(raw[0] * 2, raw[0]) if quoted else raw
+
+        def place(name: str = name) -> DataPlace:
+            return DataPlace(file, row, name)
+
+        if declared is not None:
+            attribute = declared.attribute(name)
+            if attribute is None:
+                raise undeclared(declared, name, place())
+            missing = not quoted and raw.upper() in ("", "NULL")
+            attributes[name] = None if missing else convert(value, attribute.type, place)
+        else:
+            attributes[name] = value if quoted else infer(value, place)
+    if declared is not None:
+        require_all(declared, attributes, DataPlace(file, row))
+    return Event(event_type, attributes, stream)
+
+
+def _pairs(inside: str, file: str, row: int) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    if not inside.strip():
+        return pairs
+    at = 0
+    more = True
+    while more:
+        match = _PAIR.match(inside, at)
+        if match is None:
+            raise BadData(
+                "CER0731",
+                f"this is no name=value: {inside[at : at + 60].strip()!r}",
+                place=DataPlace(file, row),
+                hint="quote text that holds a comma or a quote",
+            )
+        name, raw, separator = match.groups()
+        name = name[1:-1].replace("``", "`") if name.startswith("`") else name
+        if name in pairs:
+            raise BadData("CER0732", f"'{name}' stands twice", place=DataPlace(file, row, name))
+        pairs[name] = raw
+        at = match.end()
+        more = separator == ","
+    return pairs
+
+
+def format_event(event: Event) -> str:
+    """The event in CORE's text form; `read_lines` reads it back to an equal event.
+
+    Moments are written as text, so a schema must declare them to read them back.
+
+    >>> format_event(Event("BUY", {"name": "INTC", "price": 27.5}))
+    "BUY(name='INTC',price=27.5)"
+    """
+    values = ",".join(f"{_name(name)}={_value(value)}" for name, value in event.attributes.items())
+    prefix = f"{event.stream}>" if event.stream else ""
+    return f"{prefix}{event.type}({values})"
+
+
+def _name(name: str) -> str:
+    return name if re.fullmatch(r"\w+", name) else "`" + name.replace("`", "``") + "`"
+
+
+def _value(value: Value) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, str | Timestamp):
+        return "'" + str(value).replace("'", "''") + "'"
+    if isinstance(value, float) and "e" in (text := repr(value)) and "." not in text:
+        return text.replace("e", ".0e")
+    return repr(value)

@@ -1,0 +1,167 @@
+"""CSV, with a header; and CORE's csv, whose columns a declaration names.
+
+With a ``type`` column (or one event type for all rows) the header names the attributes. Without
+one, and with a schema, the file is CORE's: the first field is the event type, the others are its
+attributes in the order of their declaration, and the first line is skipped unless it begins with
+a declared event type.
+
+An empty cell is NULL. Without a schema each cell is read by itself: integer, decimal, TRUE, FALSE,
+NULL, else text; so a column of numbers with one word in it stays what it is, cell by cell.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Iterator
+
+from cerlab.errors import BadData, DataPlace, nearest
+from cerlab.io.conversion import (
+    OnBadRow,
+    convert,
+    declared_event,
+    infer,
+    require_all,
+    undeclared,
+)
+from cerlab.model.event import Event, Value
+from cerlab.model.schema import Schema
+
+csv.field_size_limit(1 << 27)
+
+
+def read_lines(
+    lines: Iterable[str],
+    file: str,
+    schema: Schema | None = None,
+    on_bad_row: OnBadRow | None = None,
+    *,
+    type_name: str | None = None,
+) -> Iterator[Event]:
+    """The events of a CSV text; raises `BadData` with file, row (the line) and column."""
+    rows = _rows(lines, file)
+    try:
+        row, header = next(rows)
+    except StopIteration:
+        raise BadData("CER0735", "there is no header line", place=DataPlace(file, 1)) from None
+    header = [name.strip() for name in header]
+    positional = False
+    if "type" not in header and type_name is None:
+        if schema is None:
+            raise BadData(
+                "CER0736",
+                "there is no column 'type'",
+                place=DataPlace(file, row),
+                hint=f"use --type NAME if all rows are of one type; {nearest('type', header)}",
+            )
+        positional = True
+        if schema.event(header[0]) is not None:
+            rows = _with_first((row, header), rows)
+    elif len(set(header)) < len(header):
+        twice = next(name for name in header if header.count(name) > 1)
+        raise BadData("CER0732", f"'{twice}' stands twice", place=DataPlace(file, row, twice))
+    for row, cells in rows:
+        try:
+            if positional:
+                assert schema is not None
+                yield _positional(cells, file, row, schema)
+            else:
+                yield _named(header, cells, file, row, schema, type_name)
+        except BadData as error:
+            if on_bad_row is None:
+                raise
+            on_bad_row(",".join(cells), error)
+
+
+def _rows(lines: Iterable[str], file: str) -> Iterator[tuple[int, list[str]]]:
+    reader = csv.reader(lines, strict=True)
+    line = 1
+    try:
+        for cells in reader:
+            if cells:
+                yield line, cells
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise BadData("CER0737", f"this is no CSV: {error}", place=DataPlace(file, line)) from None
+
+
+def _with_first(
+    first: tuple[int, list[str]], rest: Iterator[tuple[int, list[str]]]
+) -> Iterator[tuple[int, list[str]]]:
+    yield first
+    yield from rest
+
+
+def _check_length(cells: list[str], names: list[str], file: str, row: int) -> None:
+    if len(cells) < len(names):
+        raise BadData(
+            "CER0738",
+            f"the row is cut short: {len(cells)} cells for {len(names)} columns",
+            place=DataPlace(file, row, names[len(cells)]),
+        )
+    if len(cells) > len(names):
+        raise BadData(
+            "CER0739",
+            f"the row is too long: {len(cells)} cells for {len(names)} columns",
+            place=DataPlace(file, row),
+            hint="quote cells that hold a comma",
+        )
+
+
+def _positional(cells: list[str], file: str, row: int, schema: Schema) -> Event:
+    declared = declared_event(schema, cells[0].strip(), None, lambda: DataPlace(file, row))
+    names = [attribute.name for attribute in declared.attributes]
+    _check_length(cells, ["type", *names], file, row)
+    return _declared_event(
+        declared.name, None, dict(zip(names, cells[1:], strict=True)), file, row, schema
+    )
+
+
+def _named(
+    header: list[str],
+    cells: list[str],
+    file: str,
+    row: int,
+    schema: Schema | None,
+    type_name: str | None,
+) -> Event:
+    _check_length(cells, header, file, row)
+    raw = dict(zip(header, cells, strict=True))
+    event_type = raw.pop("type", "") or type_name
+    if not event_type:
+        raise BadData("CER0701", "the event has no type", place=DataPlace(file, row, "type"))
+    stream = raw.pop("stream", "") or None
+    if schema is not None:
+        return _declared_event(event_type, stream, raw, file, row, schema)
+    attributes: dict[str, Value] = {}
+    for name, cell in raw.items():
+
+        def place(name: str = name) -> DataPlace:
+            return DataPlace(file, row, name)
+
+        attributes[name] = infer(cell, place)
+    return Event(event_type, attributes, stream)
+
+
+def _declared_event(
+    event_type: str,
+    stream: str | None,
+    raw: dict[str, str],
+    file: str,
+    row: int,
+    schema: Schema,
+) -> Event:
+    declared = declared_event(schema, event_type, stream, lambda: DataPlace(file, row, "type"))
+    attributes: dict[str, Value] = {}
+    for name, cell in raw.items():
+        attribute = declared.attribute(name)
+        if attribute is None:
+            if cell == "":  # the column of another event type
+                continue
+            raise undeclared(declared, name, DataPlace(file, row, name))
+
+        def place(name: str = name) -> DataPlace:
+            return DataPlace(file, row, name)
+
+        attributes[name] = None if cell == "" else convert(cell.strip(), attribute.type, place)
+    require_all(declared, attributes, DataPlace(file, row))
+    return Event(event_type, attributes, stream)

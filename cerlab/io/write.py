@@ -1,0 +1,117 @@
+"""Writing answers: NDJSON, Arrow, Parquet; one schema everywhere (DESIGN 2.6)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from os import PathLike
+from typing import Any, TextIO
+
+from cerlab.model.answer import ComplexEvent, Valuation, complex_event
+from cerlab.model.event import Event, Timestamp, Value
+
+_BATCH = 65_536
+
+
+def write_ndjson(
+    answers: Iterable[ComplexEvent | Valuation],
+    file: TextIO,
+    *,
+    events: Sequence[Event] | None = None,
+    shown: Callable[[ComplexEvent], Mapping[int, frozenset[str]]] | None = None,
+) -> None:
+    """One JSON object a line, written as the answers come.
+
+    A complex event is ``{"start": .., "end": .., "positions": [..]}``; a valuation has
+    ``"labels"`` besides. With `events`, the whole stream, each line carries its events, with all
+    attributes or, at positions that `shown` gives for the answer, with those only.
+    """
+    for answer in answers:
+        file.write(json.dumps(record(answer, events, shown), ensure_ascii=False) + "\n")
+        file.flush()
+
+
+def record(
+    answer: ComplexEvent | Valuation,
+    events: Sequence[Event] | None = None,
+    shown: Callable[[ComplexEvent], Mapping[int, frozenset[str]]] | None = None,
+) -> dict[str, Any]:
+    """An answer as a JSON object; moments become ISO text, NaN and infinities become text."""
+    plain = complex_event(answer) if isinstance(answer, Valuation) else answer
+    made: dict[str, Any] = {
+        "start": plain.start,
+        "end": plain.end,
+        "positions": list(plain.positions),
+    }
+    if isinstance(answer, Valuation):
+        made["labels"] = {label: list(positions) for label, positions in answer.labels.items()}
+    if events is not None:
+        chosen = shown(plain) if shown else {}
+        made["events"] = [_event_record(i, events[i], chosen.get(i)) for i in plain.positions]
+    return made
+
+
+def _event_record(position: int, event: Event, chosen: frozenset[str] | None) -> dict[str, Any]:
+    stream = {"stream": event.stream} if event.stream else {}
+    values = {
+        name: _json(value)
+        for name, value in event.attributes.items()
+        if chosen is None or name in chosen
+    }
+    return {"position": position, "type": event.type, **stream, **values}
+
+
+def _json(value: Value) -> Any:
+    if isinstance(value, Timestamp):
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def arrow_schema(*, labels: bool = False) -> Any:
+    """``start int64, end int64, positions list<int64>``, and labels where asked."""
+    import pyarrow as pa
+
+    positions = pa.list_(pa.int64())
+    fields = [("start", pa.int64()), ("end", pa.int64()), ("positions", positions)]
+    if labels:
+        fields.append(("labels", pa.map_(pa.string(), positions)))
+    return pa.schema(fields)
+
+
+def _batches(answers: Iterable[ComplexEvent | Valuation], *, labels: bool) -> Iterator[Any]:
+    import pyarrow as pa
+
+    schema = arrow_schema(labels=labels)
+    iterator = iter(answers)
+    while rows := [record(answer) for answer in islice(iterator, _BATCH)]:
+        columns: Mapping[str, list[Any]] = {
+            name: [list(row[name].items()) if name == "labels" else row[name] for row in rows]
+            for name in schema.names
+        }
+        yield pa.RecordBatch.from_pydict(columns, schema=schema)
+
+
+def arrow_table(answers: Iterable[ComplexEvent | Valuation], *, labels: bool = False) -> Any:
+    """The answers as a pyarrow Table."""
+    import pyarrow as pa
+
+    batches = list(_batches(answers, labels=labels))
+    return pa.Table.from_batches(batches, schema=arrow_schema(labels=labels))
+
+
+def write_parquet(
+    answers: Iterable[ComplexEvent | Valuation],
+    path: str | PathLike[str],
+    *,
+    labels: bool = False,
+) -> None:
+    """The answers as a Parquet file, written batch by batch."""
+    import pyarrow.parquet as parquet
+
+    with parquet.ParquetWriter(path, arrow_schema(labels=labels)) as writer:
+        for batch in _batches(answers, labels=labels):
+            writer.write_batch(batch)

@@ -1,0 +1,1 @@
+"""Languages and their oracles: syntax, denotational semantics, checks, text. No machines."""

@@ -1,0 +1,1 @@
+"""CEL with intervals (CORE Sec. 2.2): formulas and the reference semantics."""

@@ -1,0 +1,168 @@
+"""What formulas mean: the reference semantics of CEL with intervals (CORE Table 2).
+
+This is the oracle. One arm per row of the table, in its order, and the rows that DESIGN 2.3 adds
+(NOT, ``:``, ``:+``). It is written to be read, never to be fast: no cache, no early exit; the only
+thing it has besides the mathematics is a budget, so that an answer too large to be computed is an
+error at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NoReturn, TypeAlias, assert_never
+
+from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.logic.cel.syntax import (
+    All,
+    And,
+    As,
+    Atom,
+    Concat,
+    Filter,
+    Formula,
+    Not,
+    Or,
+    Plus,
+    Project,
+    Rename,
+    Select,
+    Seq,
+    Star,
+    Unless,
+)
+from cerlab.model.answer import Positions, Valuation
+from cerlab.model.event import Event
+from cerlab.predicates.condition import Both, Condition, Correlation, Either, On
+from cerlab.predicates.truth import satisfies
+
+MAX_EVENTS = 256
+"""The longest stream that the reference takes."""
+
+MAX_VALUATIONS = 200_000
+"""The largest set of valuations, of any subformula, that the reference computes."""
+
+Valuations: TypeAlias = frozenset[Valuation]
+
+
+def valuations(phi: Formula, S: Sequence[Event]) -> Valuations:
+    """``[phi](S)``: all valuations of a formula on a finite stream (CORE Table 2).
+
+    Raises `ResourceLimit` above `MAX_EVENTS` or `MAX_VALUATIONS`, and `Unsupported` for
+    operators that have no clause here.
+    """
+    if len(S) > MAX_EVENTS:
+        raise ResourceLimit(
+            "CER0603",
+            f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}",
+            hint='use evaluator="tecs"',
+        )
+    return _affordable(_clause(phi, S))
+
+
+def _clause(phi: Formula, S: Sequence[Event]) -> Valuations:
+    match phi:
+        case Atom(R, stream):
+            return frozenset(
+                Valuation(i, i, {R: (i,)}) for i, t in enumerate(S) if _is_atom(t, R, stream)
+            )
+        case As(psi, X):
+            return frozenset(
+                Valuation(V.start, V.end, {**V.labels, X: _support(V)}) for V in valuations(psi, S)
+            )
+        case Filter(psi, condition):
+            return frozenset(V for V in valuations(psi, S) if holds(condition, V, S))
+        case Or(left, right):
+            return valuations(left, S) | valuations(right, S)
+        case Seq(left, right):
+            return _product(valuations(left, S), valuations(right, S), _before)
+        case Plus(psi):
+            return _iterate(valuations(psi, S), _before)
+        case Project(labels, psi):
+            return frozenset(
+                Valuation(V.start, V.end, {X: D for X, D in V.labels.items() if X in labels})
+                for V in valuations(psi, S)
+            )
+        case Not(body):
+            return frozenset(
+                Valuation(i, i, {}) for i, t in enumerate(S) if not valuations(body, (t,))
+            )
+        case Concat(left, right):
+            return _product(valuations(left, S), valuations(right, S), _immediately_before)
+        case Star(psi):
+            return _iterate(valuations(psi, S), _immediately_before)
+        case And() | All() | Unless() | Rename() | Select():
+            _refuse(phi)
+        case _:
+            assert_never(phi)
+
+
+def holds(condition: Condition, V: Valuation, S: Sequence[Event]) -> bool:
+    """Whether a valuation satisfies a filter; a predicate is for all events of its label."""
+    match condition:
+        case On(X, P):
+            return all(satisfies(S[i], P) for i in V.labels.get(X, ()))
+        case Both(left, right):
+            return holds(left, V, S) and holds(right, V, S)
+        case Either(left, right):
+            return holds(left, V, S) or holds(right, V, S)
+        case Correlation():
+            raise Unsupported(
+                "CER0402", "the reference does not take comparisons between labels yet"
+            )
+        case _:
+            assert_never(condition)
+
+
+def _is_atom(t: Event, R: str, stream: str | None) -> bool:
+    return t.type == R and (stream is None or t.stream is None or t.stream == stream)
+
+
+def _support(V: Valuation) -> Positions:
+    return tuple({i for D in V.labels.values() for i in D})
+
+
+def _before(V1: Valuation, V2: Valuation) -> bool:
+    return V1.end < V2.start
+
+
+def _immediately_before(V1: Valuation, V2: Valuation) -> bool:
+    return V1.end + 1 == V2.start
+
+
+Precedes: TypeAlias = Callable[[Valuation, Valuation], bool]
+
+
+def _product(left: Valuations, right: Valuations, precedes: Precedes) -> Valuations:
+    """All concatenations of a valuation of `left` with one of `right` that it precedes."""
+    return frozenset(_joined(V1, V2) for V1 in left for V2 in right if precedes(V1, V2))
+
+
+def _joined(V1: Valuation, V2: Valuation) -> Valuation:
+    """From the start of the first to the end of the second, labels united pointwise."""
+    labels = {X: (*V1.labels.get(X, ()), *V2.labels.get(X, ())) for X in {*V1.labels, *V2.labels}}
+    return Valuation(V1.start, V2.end, labels)
+
+
+def _iterate(once: Valuations, precedes: Precedes) -> Valuations:
+    """The least set M with ``M = once | once . M``."""
+    M: Valuations = frozenset()
+    while True:
+        step = _affordable(once | _product(once, M, precedes))
+        if step == M:
+            return M
+        M = step
+
+
+def _affordable(V: Valuations) -> Valuations:
+    if len(V) > MAX_VALUATIONS:
+        raise ResourceLimit(
+            "CER0604",
+            f"the reference computes sets of up to {MAX_VALUATIONS:,} valuations",
+            hint='use evaluator="tecs", which need not hold the answers',
+        )
+    return V
+
+
+def _refuse(phi: Formula) -> NoReturn:
+    operator = phi.strategy.value if isinstance(phi, Select) else type(phi).__name__.upper()
+    raise Unsupported("CER0401", f"the reference does not take {operator} yet")

@@ -1,0 +1,197 @@
+"""Formulas of the CEL family, one dataclass per production (CORE Sec. 2.2; DESIGN 2.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from cerlab.display import shown
+from cerlab.model.clauses import Strategy
+from cerlab.predicates.condition import Condition
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """``R`` or ``S>R``: one event of type R (of stream S); sets label R."""
+
+    type: str
+    stream: str | None = None
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class Not:
+    """``NOT(R)`` or ``NOT(R FILTER ..)``: one event that is not that; sets no label.
+
+    `body` is an `Atom`, or one under `Filter`.
+    """
+
+    body: Formula
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class As:
+    """``body AS label``."""
+
+    body: Formula
+    label: str
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """``body FILTER condition``."""
+
+    body: Formula
+    condition: Condition
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class Or:
+    """``left OR right``."""
+
+    left: Formula
+    right: Formula
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class And:
+    """``left AND right``: the valuations in both."""
+
+    left: Formula
+    right: Formula
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class All:
+    """``left ALL right``: both, in any order, overlap allowed."""
+
+    left: Formula
+    right: Formula
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class Unless:
+    """``left UNLESS right``: left, and no right inside its interval."""
+
+    left: Formula
+    right: Formula
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class Seq:
+    """``left ; right``: right after left, a gap allowed."""
+
+    left: Formula
+    right: Formula
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class Concat:
+    """``left : right``: right immediately after left."""
+
+    left: Formula
+    right: Formula
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class Plus:
+    """``body+``: one or more, gaps allowed."""
+
+    body: Formula
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class Star:
+    """``body:+``: one or more, each immediately after the one before."""
+
+    body: Formula
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class Project:
+    """``PROJECT[labels](body)``: the other labels are emptied, the interval is kept."""
+
+    labels: frozenset[str]
+    body: Formula
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """``RENAME[old -> new](body)``: what was at old is at new, with what was there."""
+
+    old: str
+    new: str
+    body: Formula
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class Select:
+    """``STRICT(body)``, ``NEXT(body)``, ``LAST(body)``, ``MAX(body)``."""
+
+    strategy: Strategy
+    body: Formula
+
+
+Binary: TypeAlias = Or | And | All | Unless | Seq | Concat
+Unary: TypeAlias = Not | As | Filter | Plus | Star | Project | Rename | Select
+Formula: TypeAlias = Atom | Unary | Binary
+
+
+def children(phi: Formula) -> tuple[Formula, ...]:
+    """The direct subformulas, from left to right."""
+    match phi:
+        case Atom():
+            return ()
+        case Or() | And() | All() | Unless() | Seq() | Concat():
+            return (phi.left, phi.right)
+        case _:
+            return (phi.body,)
+
+
+def subformulas(phi: Formula) -> Iterator[Formula]:
+    """The formula and all its subformulas, outermost first, left to right."""
+    pending = [phi]
+    while pending:
+        psi = pending.pop()
+        yield psi
+        pending.extend(reversed(children(psi)))
+
+
+def size(phi: Formula) -> int:
+    """The number of nodes of the formula (its conditions not counted)."""
+    return sum(1 for _ in subformulas(phi))
+
+
+def defined_labels(phi: Formula) -> frozenset[str]:
+    """The labels that some valuation of the formula can set: event types, AS, renamings."""
+    match phi:
+        case Atom(type_name):
+            return frozenset({type_name})
+        case Not():
+            return frozenset()
+        case As(body, label):
+            return defined_labels(body) | {label}
+        case Project(labels, body):
+            return defined_labels(body) & labels
+        case Rename(old, new, body):
+            inner = defined_labels(body)
+            return (inner - {old}) | {new} if old in inner else inner
+        case Unless(left, _):
+            return defined_labels(left)
+        case _:
+            return frozenset[str]().union(*map(defined_labels, children(phi)))

@@ -1,0 +1,88 @@
+"""Formulas as text: what the parser reads back to the same tree."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from cerlab import display
+from cerlab.logic.cel.syntax import (
+    All,
+    And,
+    As,
+    Atom,
+    Concat,
+    Filter,
+    Formula,
+    Not,
+    Or,
+    Plus,
+    Project,
+    Rename,
+    Select,
+    Seq,
+    Star,
+    Unless,
+)
+from cerlab.predicates.text import condition_text, name_text
+
+# How tightly an operator binds. FILTER is a suffix on everything to its left inside the
+# parentheses, so a filtered formula needs none at the left edge of an operator of any level.
+_UNLESS, _CHOICE, _CONCAT, _SEQ, _POSTFIX = range(5)
+
+
+def formula_text(phi: Formula, level: int = _UNLESS, *, leftmost: bool = True) -> str:
+    """The formula, in parentheses where it binds looser than `level`.
+
+    `leftmost` says that nothing of an enclosing operator stands to the left, inside the same
+    parentheses.
+
+    >>> from cerlab.logic.cel.syntax import Atom, Or, Seq
+    >>> formula_text(Seq(Or(Atom("A"), Atom("B")), Atom("C")))
+    '(A OR B) ; C'
+    """
+    match phi:
+        case Atom(R, stream):
+            return name_text(R) if stream is None else f"{name_text(stream)}>{name_text(R)}"
+        case Not(body):
+            return f"NOT({formula_text(body)})"
+        case As(body, label):
+            return f"{formula_text(body, _POSTFIX, leftmost=leftmost)} AS {name_text(label)}"
+        case Filter(body, condition):
+            inner = formula_text(body)
+            text = f"{inner} FILTER {condition_text(condition, 1)}"
+            return text if leftmost else f"({text})"
+        case Or(left, right):
+            return _infix("OR", left, right, _CHOICE, level, leftmost)
+        case And(left, right):
+            return _infix("AND", left, right, _CHOICE, level, leftmost)
+        case All(left, right):
+            return _infix("ALL", left, right, _CHOICE, level, leftmost)
+        case Unless(left, right):
+            return _infix("UNLESS", left, right, _UNLESS, level, leftmost)
+        case Seq(left, right):
+            return _infix(";", left, right, _SEQ, level, leftmost)
+        case Concat(left, right):
+            return _infix(":", left, right, _CONCAT, level, leftmost)
+        case Plus(body):
+            return f"{formula_text(body, _POSTFIX, leftmost=leftmost)}+"
+        case Star(body):
+            return f"{formula_text(body, _POSTFIX, leftmost=leftmost)}:+"
+        case Project(labels, body):
+            return f"PROJECT[{', '.join(map(name_text, sorted(labels)))}]({formula_text(body)})"
+        case Rename(old, new, body):
+            return f"RENAME[{name_text(old)} -> {name_text(new)}]({formula_text(body)})"
+        case Select(strategy, body):
+            return f"{strategy.value}({formula_text(body)})"
+        case _:
+            assert_never(phi)
+
+
+def _infix(word: str, left: Formula, right: Formula, own: int, level: int, leftmost: bool) -> str:
+    bracketed = own < level
+    before = formula_text(left, own, leftmost=leftmost or bracketed)
+    text = f"{before} {word} {formula_text(right, own + 1, leftmost=False)}"
+    return f"({text})" if bracketed else text
+
+
+for _kind in Formula.__args__:
+    display.register(_kind, "text/plain", formula_text)

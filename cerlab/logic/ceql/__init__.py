@@ -1,0 +1,1 @@
+"""CEQL (CORE Sec. 2.2): the query language around CEL, its grammar, text and semantics."""

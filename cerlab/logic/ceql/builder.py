@@ -1,0 +1,371 @@
+"""From parse trees to the syntax of CEQL: sugar ends here, and every node gets its span."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any, TypeVar
+
+from lark import Token, v_args
+from lark.tree import Meta
+from lark.visitors import Transformer_NonRecursive
+
+from cerlab.errors import IllFormed, ResourceLimit, SourcePlace, Span
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem
+from cerlab.model.clauses import (
+    AttributeWindow,
+    Consume,
+    EventWindow,
+    Limit,
+    Strategy,
+    TimeWindow,
+    Window,
+)
+from cerlab.model.event import Value
+from cerlab.predicates import condition as cond
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.truth import kind_of, search
+
+MAX_DEPTH = 200
+"""The deepest tree of operators that is read; a chain of n operators is n deep."""
+
+_NANOSECONDS = {"hours": 3600 * 10**9, "minutes": 60 * 10**9, "seconds": 10**9}
+
+T = TypeVar("T")
+
+
+@v_args(meta=True)
+class Builder(Transformer_NonRecursive[Token, Any]):
+    """One method per rule of ``grammar.lark``; one builder per text.
+
+    `spans` maps ``id(node)`` to the span of each formula, condition and predicate; `nodes` keeps
+    them alive, so the ids stay theirs.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+        self.spans: dict[int, Span] = {}
+        self.nodes: list[object] = []
+        self._depths: dict[int, int] = {}
+
+    def place(self, meta: Meta) -> SourcePlace:
+        """The place of a rule's match."""
+        return SourcePlace(self.text, _span(meta))
+
+    def _made(self, meta: Meta, node: T, *below: object) -> T:
+        """Record a new node and refuse one too deep."""
+        depth = 1 + max((self._depths.get(id(child), 0) for child in below), default=0)
+        if depth > MAX_DEPTH:
+            raise ResourceLimit(
+                "CER0602",
+                f"the query nests or chains more than {MAX_DEPTH} operators",
+                place=self.place(meta),
+                hint="use IN {..} for long lists of values",
+            )
+        self.nodes.append(node)
+        self.spans[id(node)] = _span(meta)
+        self._depths[id(node)] = depth
+        return node
+
+    # -- words and numbers -------------------------------------------------------------------
+
+    def name(self, meta: Meta, children: list[Token]) -> str:
+        word = children[0]
+        if word.type == "QUOTED_NAME":
+            return str(word[1:-1].replace("``", "`"))
+        return str(word)
+
+    def names(self, meta: Meta, children: list[str]) -> tuple[str, ...]:
+        return tuple(children)
+
+    def integer(self, meta: Meta, children: list[Token]) -> int:
+        return self._int(meta, int(children[0]))
+
+    def negative_integer(self, meta: Meta, children: list[Token]) -> pred.Constant:
+        return self._made(meta, pred.Constant(self._int(meta, -int(children[0]))))
+
+    def _int(self, meta: Meta, value: int) -> int:
+        # 2^63 itself may stand there, for the sake of -9223372036854775808.
+        if not -(2**63) <= value <= 2**63:
+            raise IllFormed("CER0204", "an integer needs more than 64 bits", place=self.place(meta))
+        return value
+
+    def decimal(self, meta: Meta, children: list[Token]) -> float:
+        value = float(children[0])
+        if value in (float("inf"), float("-inf")):
+            raise IllFormed("CER0204", "a number needs more than 64 bits", place=self.place(meta))
+        return value
+
+    def negative_decimal(self, meta: Meta, children: list[Token]) -> pred.Constant:
+        return self._made(meta, pred.Constant(-self.decimal(meta, children)))
+
+    def integer_constant(self, meta: Meta, children: list[Token]) -> pred.Constant:
+        return self._made(meta, pred.Constant(self.integer(meta, children)))
+
+    def decimal_constant(self, meta: Meta, children: list[Token]) -> pred.Constant:
+        return self._made(meta, pred.Constant(self.decimal(meta, children)))
+
+    def text_constant(self, meta: Meta, children: list[Token]) -> pred.Constant:
+        return self._made(meta, pred.Constant(_unquoted(children[0])))
+
+    def true(self, meta: Meta, children: list[Token]) -> pred.Constant:
+        return self._made(meta, pred.Constant(True))
+
+    def false(self, meta: Meta, children: list[Token]) -> pred.Constant:
+        return self._made(meta, pred.Constant(False))
+
+    # -- expressions and predicates ----------------------------------------------------------
+
+    def attribute(self, meta: Meta, children: list[str]) -> pred.Attribute:
+        return self._made(meta, pred.Attribute(children[0]))
+
+    def negated(self, meta: Meta, children: list[pred.Expression]) -> pred.Expression:
+        operand = children[0]
+        if isinstance(operand, pred.Constant) and kind_of(operand.value) == "number":
+            assert isinstance(operand.value, (int, float))
+            return self._made(meta, pred.Constant(-operand.value))
+        return self._made(meta, pred.Negated(operand), operand)
+
+    def comparison(self, meta: Meta, children: list[Any]) -> pred.Comparison:
+        left, op, right = children
+        return self._made(meta, pred.Comparison(op, left, right), left, right)
+
+    def like(self, meta: Meta, children: list[Any]) -> pred.Like:
+        operand, token = children
+        pattern = _unquoted(token)
+        try:
+            search(pattern, "")
+        except (ValueError, OSError) as error:
+            raise IllFormed(
+                "CER0205",
+                f"LIKE takes a regular expression in RE2 syntax: {error}",
+                place=SourcePlace(self.text, _token_span(token)),
+            ) from None
+        return self._made(meta, pred.Like(operand, pattern), operand)
+
+    def members(self, meta: Meta, children: list[pred.Constant]) -> tuple[Value, ...]:
+        values = tuple(child.value for child in children)
+        if len({kind_of(value) for value in values}) > 1:
+            raise IllFormed(
+                "CER0206",
+                "a set after IN mixes kinds of values, which never compare",
+                place=self.place(meta),
+                hint="use two sets with OR between them",
+            )
+        return values
+
+    def member(self, meta: Meta, children: list[Any]) -> pred.Member:
+        return self._made(meta, pred.Member(*children), children[0])
+
+    def not_member(self, meta: Meta, children: list[Any]) -> pred.Member:
+        return self._made(meta, pred.Member(children[0], children[1], negated=True), children[0])
+
+    def closed(self, meta: Meta, children: list[Any]) -> tuple[pred.Expression, pred.Expression]:
+        low, high = children
+        return low, high
+
+    def from_low(self, meta: Meta, children: list[Any]) -> tuple[pred.Expression, None]:
+        return children[0], None
+
+    def to_high(self, meta: Meta, children: list[Any]) -> tuple[None, pred.Expression]:
+        return None, children[0]
+
+    def between(self, meta: Meta, children: list[Any]) -> pred.Between:
+        operand, (low, high) = children
+        return self._made(meta, pred.Between(operand, low, high), operand, low, high)
+
+    def not_between(self, meta: Meta, children: list[Any]) -> pred.Between:
+        operand, (low, high) = children
+        return self._made(meta, pred.Between(operand, low, high, negated=True), operand, low, high)
+
+    def complement(self, meta: Meta, children: list[pred.Predicate]) -> pred.Complement:
+        return self._made(meta, pred.Complement(children[0]), children[0])
+
+    # -- filters -----------------------------------------------------------------------------
+
+    def on(self, meta: Meta, children: list[Any]) -> cond.On:
+        label, predicate = children
+        return self._made(meta, cond.On(label, predicate), predicate)
+
+    def compare_constant(self, meta: Meta, children: list[Any]) -> cond.On:
+        label, attribute, op, value = children
+        own = self._made(meta, pred.Attribute(attribute))
+        comparison = self._made(meta, pred.Comparison(op, own, value), own)
+        return self._made(meta, cond.On(label, comparison), comparison)
+
+    def compare_labels(self, meta: Meta, children: list[Any]) -> cond.Condition:
+        left, left_attribute, op, right, right_attribute = children
+        if left == right:
+            first = self._made(meta, pred.Attribute(left_attribute))
+            second = self._made(meta, pred.Attribute(right_attribute))
+            comparison = self._made(meta, pred.Comparison(op, first, second), first)
+            return self._made(meta, cond.On(left, comparison), comparison)
+        here = cond.LabelAttribute(left, left_attribute)
+        there = cond.LabelAttribute(right, right_attribute)
+        return self._made(meta, cond.Correlation(op, here, there))
+
+    # -- formulas ----------------------------------------------------------------------------
+
+    def type_atom(self, meta: Meta, children: list[str]) -> cel.Atom:
+        return self._made(meta, cel.Atom(children[0]))
+
+    def stream_atom(self, meta: Meta, children: list[str]) -> cel.Atom:
+        stream, event_type = children
+        return self._made(meta, cel.Atom(event_type, stream))
+
+    def as_(self, meta: Meta, children: list[Any]) -> cel.As:
+        return self._made(meta, cel.As(*children), children[0])
+
+    def filtered(self, meta: Meta, children: list[Any]) -> cel.Filter:
+        return self._made(meta, cel.Filter(*children), *children)
+
+    def project(self, meta: Meta, children: list[Any]) -> cel.Project:
+        labels, body = children
+        return self._made(meta, cel.Project(frozenset(labels or ()), body), body)
+
+    def rename(self, meta: Meta, children: list[Any]) -> cel.Rename:
+        return self._made(meta, cel.Rename(*children), children[2])
+
+    # -- queries -----------------------------------------------------------------------------
+
+    def no_strategy(self, meta: Meta, children: list[Any]) -> None:
+        return None
+
+    def select_item(self, meta: Meta, children: list[Any]) -> SelectItem:
+        label, attributes = children
+        return self._made(meta, SelectItem(label, attributes or ()))
+
+    def select_all(self, meta: Meta, children: list[Any]) -> tuple[str, None]:
+        return ("items", None)
+
+    def select_none(self, meta: Meta, children: list[Any]) -> tuple[str, tuple[SelectItem, ...]]:
+        return ("items", ())
+
+    def select_items(self, meta: Meta, children: list[Any]) -> tuple[str, tuple[SelectItem, ...]]:
+        return ("items", tuple(children))
+
+    def from_clause(self, meta: Meta, children: list[Any]) -> tuple[str, tuple[str, ...]]:
+        return ("streams", children[0])
+
+    def bracket(self, meta: Meta, children: list[Any]) -> tuple[str, ...]:
+        names: tuple[str, ...] = children[0]
+        return names
+
+    def partition(self, meta: Meta, children: list[Any]) -> tuple[str, Any]:
+        return ("partition", tuple(children))
+
+    def event_window(self, meta: Meta, children: list[Token]) -> Window:
+        return EventWindow(self._int(meta, int(children[0])))
+
+    def attribute_window(self, meta: Meta, children: list[Any]) -> Window:
+        return AttributeWindow(*children)
+
+    def hours(self, meta: Meta, children: list[Any]) -> Decimal:
+        return _exact(children[0]) * _NANOSECONDS["hours"]
+
+    def minutes(self, meta: Meta, children: list[Any]) -> Decimal:
+        return _exact(children[0]) * _NANOSECONDS["minutes"]
+
+    def seconds(self, meta: Meta, children: list[Any]) -> Decimal:
+        return _exact(children[0]) * _NANOSECONDS["seconds"]
+
+    def time_window(self, meta: Meta, children: list[Any]) -> Window:
+        total = sum((child for child in children if child is not None), Decimal(0))
+        if total != int(total):
+            raise IllFormed(
+                "CER0207", "a window of a fraction of a nanosecond", place=self.place(meta)
+            )
+        return TimeWindow(int(total))
+
+    def within(self, meta: Meta, children: list[Window]) -> tuple[str, Window]:
+        return ("window", children[0])
+
+    def consume(self, meta: Meta, children: list[Consume]) -> tuple[str, Consume]:
+        return ("consume", children[0])
+
+    def limit(self, meta: Meta, children: list[Token]) -> tuple[str, Limit]:
+        count = int(children[0])
+        if count < 1:
+            raise IllFormed("CER0208", "LIMIT takes a number from 1", place=self.place(meta))
+        return ("limit", Limit(count))
+
+    def query(self, meta: Meta, children: list[Any]) -> CeqlQuery:
+        fields: dict[str, Any] = {}
+        for child in children:
+            if isinstance(child, Strategy):
+                fields["strategy"] = child
+            elif isinstance(child, tuple):
+                fields[child[0]] = child[1]
+            elif child is not None:
+                fields["formula"] = child
+        return self._made(meta, CeqlQuery(**fields))
+
+
+def _constant_rule(value: object) -> Callable[[Builder, Meta, list[Any]], object]:
+    return lambda self, meta, children: value
+
+
+def _node_rule(make: Callable[..., object]) -> Callable[[Builder, Meta, list[Any]], object]:
+    return lambda self, meta, children: self._made(meta, make(*children), *children)
+
+
+def _computed(op: pred.Arithmetic) -> Callable[..., object]:
+    return lambda left, right: pred.Computed(op, left, right)
+
+
+def _select(strategy: Strategy) -> Callable[..., object]:
+    return lambda body: cel.Select(strategy, body)
+
+
+_RULES: dict[str, Callable[[Builder, Meta, list[Any]], object]] = {
+    **{op.name.lower(): _constant_rule(op) for op in pred.Operator},
+    **{op.name.lower(): _node_rule(_computed(op)) for op in pred.Arithmetic},
+    **{f"consume_{policy.name.lower()}": _constant_rule(policy) for policy in Consume},
+    "strict": _constant_rule(Strategy.STRICT),
+    "next": _constant_rule(Strategy.NXT),
+    "last": _constant_rule(Strategy.LAST),
+    "max": _constant_rule(Strategy.MAX),
+    "select_strict": _node_rule(_select(Strategy.STRICT)),
+    "select_next": _node_rule(_select(Strategy.NXT)),
+    "select_last": _node_rule(_select(Strategy.LAST)),
+    "select_max": _node_rule(_select(Strategy.MAX)),
+    "conjunction": _node_rule(pred.Conjunction),
+    "disjunction": _node_rule(pred.Disjunction),
+    "both": _node_rule(cond.Both),
+    "either": _node_rule(cond.Either),
+    "not_": _node_rule(cel.Not),
+    "or_": _node_rule(cel.Or),
+    "and_": _node_rule(cel.And),
+    "all": _node_rule(cel.All),
+    "unless": _node_rule(cel.Unless),
+    "seq": _node_rule(cel.Seq),
+    "concat": _node_rule(cel.Concat),
+    "plus": _node_rule(cel.Plus),
+    "star": _node_rule(cel.Star),
+}
+for _name, _rule in _RULES.items():
+    setattr(Builder, _name, v_args(meta=True)(_rule))
+
+
+def _unquoted(token: str) -> str:
+    quote = token[0]
+    return str(token[1:-1].replace(quote * 2, quote))
+
+
+def _exact(number: int | float) -> Decimal:
+    """The number as it was written: the shortest decimal of a float."""
+    return Decimal(repr(number))
+
+
+def _span(meta: Meta) -> Span:
+    if meta.empty:
+        return Span(1, 1, 1, 1)
+    return Span(meta.line, meta.column, meta.end_line, meta.end_column)
+
+
+def _token_span(token: Token) -> Span:
+    line, column = token.line or 1, token.column or 1
+    end_line, end_column = token.end_line or line, token.end_column or column
+    return Span(line, column, end_line, end_column)

@@ -1,0 +1,224 @@
+"""What can be wrong with a query before any event is seen: names, types, parts without effect.
+
+Labels are always checked, and give warnings; event types, attributes, streams and the types of
+comparisons are checked against a schema if there is one, and give errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from cerlab.errors import SourcePlace, TypeMismatch, nearest
+from cerlab.logic.cel.syntax import (
+    As,
+    Atom,
+    Filter,
+    Formula,
+    Project,
+    Rename,
+    Unless,
+    children,
+    defined_labels,
+    subformulas,
+)
+from cerlab.logic.ceql.parser import Source
+from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
+from cerlab.logic.ceql.types import check_predicate
+from cerlab.model.clauses import AttributeWindow
+from cerlab.model.schema import AttributeType, Schema
+from cerlab.predicates.condition import Both, Condition, Correlation, Either, LabelAttribute, On
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A part of a query that has no effect, or not the one that may be expected."""
+
+    code: str
+    message: str
+    place: SourcePlace | None = None
+
+    def __str__(self) -> str:
+        where = f" ({self.place.describe()})" if self.place else ""
+        return f"{self.code}: {self.message}{where}"
+
+
+def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
+    """What a query says without effect (DESIGN 3.1, 3.5)."""
+    yield from formula_remarks(query.formula, source)
+    known = defined_labels(query.formula)
+    for item in query.items or ():
+        if item.label not in known:
+            yield _unset(f"SELECT {item.label}", item.label, known, source.place(item))
+    for bracket in query.partition:
+        if len(bracket) > 1:
+            yield Remark(
+                "CER0903",
+                f"PARTITION BY [{', '.join(bracket)}] is a key of {len(bracket)} attributes; "
+                "some engines read one bracket as alternatives",
+            )
+
+
+def formula_remarks(phi: Formula, source: Source) -> Iterator[Remark]:
+    """Labels that nothing sets, in filters, projections and renamings."""
+    for psi in subformulas(phi):
+        match psi:
+            case Filter(body, condition):
+                known = defined_labels(body)
+                for label in sorted(_labels(condition) - known):
+                    yield Remark(
+                        "CER0901",
+                        f"nothing sets label '{label}', so this filter always holds; "
+                        + nearest(label, known),
+                        source.place(condition),
+                    )
+            case Project(labels, body):
+                known = defined_labels(body)
+                for label in sorted(labels - known):
+                    yield _unset(f"PROJECT[{label}]", label, known, source.place(psi))
+            case Rename(old, _, body):
+                known = defined_labels(body)
+                if old not in known:
+                    yield _unset(f"RENAME[{old} -> ..]", old, known, source.place(psi))
+            case _:
+                pass
+
+
+def _unset(what: str, label: str, known: Iterable[str], place: SourcePlace | None) -> Remark:
+    hint = nearest(label, known)
+    return Remark("CER0902", f"{what} gives nothing: no part sets '{label}'; {hint}", place)
+
+
+def _labels(condition: Condition) -> frozenset[str]:
+    return frozenset(
+        label
+        for atomic in _atomic(condition)
+        for label in (
+            (atomic.label,) if isinstance(atomic, On) else (atomic.left.label, atomic.right.label)
+        )
+    )
+
+
+def _atomic(condition: Condition) -> Iterator[On | Correlation]:
+    match condition:
+        case Both(left, right) | Either(left, right):
+            yield from _atomic(left)
+            yield from _atomic(right)
+        case atomic:
+            yield atomic
+
+
+def check_query(query: CeqlQuery, schema: Schema, source: Source) -> None:
+    """Check every name and comparison of a query; raises `TypeMismatch` with place and hint."""
+    for stream in query.streams:
+        _known_stream(stream, schema, None)
+    check_formula(query.formula, schema, source)
+    everywhere = schema.attribute_names()
+    types = label_types(query.formula)
+    for attribute in partition_attributes(query):
+        _known_attribute(attribute, everywhere, None)
+    for item in query.items or ():
+        names = _attributes_of(types.get(item.label, frozenset()), schema)
+        for attribute in item.attributes:
+            _known_attribute(attribute, names, source.place(item))
+    if isinstance(query.window, AttributeWindow):
+        attribute = query.window.attribute
+        _known_attribute(attribute, everywhere, None)
+        for event_name in schema.event_names():
+            event = schema.event(event_name)
+            declared = event.attribute(attribute) if event else None
+            if declared and declared.type not in (AttributeType.INT, AttributeType.DOUBLE):
+                raise TypeMismatch(
+                    "CER0305",
+                    f"WITHIN .. [{attribute}] needs a number, {event_name} declares "
+                    f"{declared.type.value}",
+                    hint="for a timestamp write HOURS, MINUTES or SECONDS",
+                )
+
+
+def check_formula(phi: Formula, schema: Schema, source: Source) -> None:
+    """The same for a formula on its own."""
+    for psi in subformulas(phi):
+        if isinstance(psi, Atom):
+            _known_type(psi, schema, source)
+    for psi in subformulas(phi):
+        if isinstance(psi, Filter):
+            types = label_types(psi.body)
+            for atomic in _atomic(psi.condition):
+                _check_atomic(atomic, types, schema, source)
+
+
+def _check_atomic(
+    atomic: On | Correlation,
+    types: Mapping[str, frozenset[str]],
+    schema: Schema,
+    source: Source,
+) -> None:
+    if isinstance(atomic, On):
+        events = [e for name in types.get(atomic.label, ()) if (e := schema.event(name))]
+        if events:
+            check_predicate(atomic.predicate, events, source)
+        return
+    for side in (atomic.left, atomic.right):
+        assert isinstance(side, LabelAttribute)
+        if side.label in types:
+            names = _attributes_of(types[side.label], schema)
+            _known_attribute(side.attribute, names, source.place(atomic))
+
+
+def label_types(phi: Formula) -> dict[str, frozenset[str]]:
+    """The event types that each label can hold."""
+    match phi:
+        case Atom(R, _):
+            return {R: frozenset({R})}
+        case As(body, label):
+            inner = label_types(body)
+            return {**inner, label: frozenset[str]().union(*inner.values())}
+        case Project(labels, body):
+            return {X: types for X, types in label_types(body).items() if X in labels}
+        case Rename(old, new, body):
+            inner = label_types(body)
+            moved = inner.pop(old, frozenset())
+            return {**inner, new: inner.get(new, frozenset()) | moved}
+        case Unless(left, _):
+            return label_types(left)
+        case _:
+            united: dict[str, frozenset[str]] = {}
+            for child in children(phi):
+                for label, types in label_types(child).items():
+                    united[label] = united.get(label, frozenset()) | types
+            return united
+
+
+def _attributes_of(types: Iterable[str], schema: Schema) -> list[str]:
+    events = filter(None, map(schema.event, types))
+    return [attribute.name for event in events for attribute in event.attributes]
+
+
+def _known_type(atom: Atom, schema: Schema, source: Source) -> None:
+    if atom.stream is not None:
+        _known_stream(atom.stream, schema, source.place(atom))
+    if schema.event(atom.type, atom.stream) is None:
+        carrier = f"stream '{atom.stream}'" if atom.stream else "the schema"
+        raise TypeMismatch(
+            "CER0301",
+            f"{carrier} declares no event type '{atom.type}'",
+            place=source.place(atom),
+            hint=nearest(atom.type, schema.event_names()),
+        )
+
+
+def _known_stream(name: str, schema: Schema, place: SourcePlace | None) -> None:
+    names = [stream.name for stream in schema.streams]
+    if name not in names:
+        raise TypeMismatch(
+            "CER0304", f"unknown stream '{name}'", place=place, hint=nearest(name, names)
+        )
+
+
+def _known_attribute(name: str, known: Iterable[str], place: SourcePlace | None) -> None:
+    names = list(known)
+    if name not in names and name not in ("type", "stream"):
+        raise TypeMismatch(
+            "CER0302", f"unknown attribute '{name}'", place=place, hint=nearest(name, names)
+        )

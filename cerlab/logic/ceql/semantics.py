@@ -1,0 +1,155 @@
+"""What queries mean: FROM, PARTITION BY, WHERE, SELECT, WITHIN, CONSUME BY, LIMIT (CORE Sec. 2.2).
+
+The reference, clause by clause in that order; DESIGN 3 has the decisions where the paper is silent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import TypeVar, assert_never
+
+from cerlab.errors import Unsupported
+from cerlab.logic.cel.semantics import Valuations, valuations
+from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
+from cerlab.model.answer import ComplexEvent, Valuation, complex_event
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow
+from cerlab.model.clock import Instant, check_order, clock_for, only_timestamp
+from cerlab.model.event import Event
+from cerlab.model.order import by_end, valuation_by_end
+from cerlab.model.stream import Stream
+from cerlab.predicates.keys import partition_key
+
+Answer = TypeVar("Answer", ComplexEvent, Valuation)
+
+
+@dataclass(frozen=True, slots=True)
+class Substream:
+    """A subsequence of the stream: its events, and their positions in the whole."""
+
+    events: tuple[Event, ...]
+    positions: tuple[int, ...]
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[int, Event]]) -> Substream:
+        """The substream of some of the stream's (position, event) rows."""
+        listed = tuple(rows)
+        return cls(tuple(t for _, t in listed), tuple(i for i, _ in listed))
+
+    def rows(self) -> Iterable[tuple[int, Event]]:
+        """Its (position, event) pairs."""
+        return zip(self.positions, self.events, strict=True)
+
+    def after(self, position: int) -> Substream:
+        """The suffix of the events that come after a position of the whole stream."""
+        return Substream.of((i, t) for i, t in self.rows() if i > position)
+
+
+def query_answers(query: CeqlQuery, stream: Stream) -> list[ComplexEvent]:
+    """``[[Q]](S)``: the complex events of a query, each once, in the order `by_end`."""
+    found = {complex_event(V) for V in _unlimited(query, stream)}
+    ordered = sorted(found, key=by_end)
+    return _limited(ordered, query.limit.per_end if query.limit else None)
+
+
+def query_valuations(query: CeqlQuery, stream: Stream) -> list[Valuation]:
+    """The valuations of a query, each once, ordered by end, start and labels."""
+    ordered = sorted(_unlimited(query, stream), key=valuation_by_end)
+    return _limited(ordered, query.limit.per_end if query.limit else None)
+
+
+def _unlimited(query: CeqlQuery, stream: Stream) -> Valuations:
+    """FROM, PARTITION BY, then the rest on each substream, as CONSUME BY lets it go on."""
+    if query.strategy is not None:
+        raise Unsupported(
+            "CER0401", f"the reference does not take SELECT {query.strategy.value} yet"
+        )
+    merged = Substream.of(
+        (i, t)
+        for i, t in enumerate(stream)
+        if not query.streams or t.stream is None or t.stream in query.streams
+    )
+    times = _times(query, merged, stream)
+    substreams = _partition(merged, partition_attributes(query))
+    match query.consume:
+        case Consume.NONE:
+            return _answers(query, substreams, times)
+        case Consume.PARTITION:
+            return frozenset().union(*(_consuming(query, [s], times) for s in substreams))
+        case Consume.ANY:
+            return _consuming(query, substreams, times)
+        case _:
+            assert_never(query.consume)
+
+
+def _partition(merged: Substream, attributes: tuple[str, ...]) -> list[Substream]:
+    """The substreams of events with equal keys; one substream without PARTITION BY."""
+    if not attributes:
+        return [merged]
+    rows: dict[object, list[tuple[int, Event]]] = {}
+    for i, t in merged.rows():
+        if (key := partition_key(t, attributes)) is not None:
+            rows.setdefault(key, []).append((i, t))
+    return [Substream.of(each) for each in rows.values()]
+
+
+def _consuming(
+    query: CeqlQuery, substreams: list[Substream], times: dict[int, Instant]
+) -> Valuations:
+    """The answers with the first end of all; then go on as on the suffixes after it."""
+    taken: Valuations = frozenset()
+    while answers := _answers(query, substreams, times):
+        j = min(V.end for V in answers)
+        taken |= {V for V in answers if V.end == j}
+        substreams = [s.after(j) for s in substreams]
+    return taken
+
+
+def _answers(
+    query: CeqlQuery, substreams: list[Substream], times: dict[int, Instant]
+) -> Valuations:
+    """WHERE, SELECT and WITHIN on each substream, in positions of the whole stream."""
+    phi = selected_formula(query)
+    return frozenset(
+        Valuation(
+            s.positions[V.start],
+            s.positions[V.end],
+            {X: tuple(s.positions[i] for i in D) for X, D in V.labels.items()},
+        )
+        for s in substreams
+        for V in valuations(phi, s.events)
+        if _within(query, V, s, times)
+    )
+
+
+def _within(query: CeqlQuery, V: Valuation, s: Substream, times: dict[int, Instant]) -> bool:
+    """``end - start <= e``, in events of the substream or in time."""
+    match query.window:
+        case None:
+            return True
+        case EventWindow(width):
+            return V.end - V.start <= width
+        case AttributeWindow(width) | TimeWindow(width):
+            return times[s.positions[V.end]] - times[s.positions[V.start]] <= width
+        case _:
+            assert_never(query.window)
+
+
+def _times(query: CeqlQuery, merged: Substream, stream: Stream) -> dict[int, Instant]:
+    """The time of each event that is matched, empty where the window counts events."""
+    if query.window is None or isinstance(query.window, EventWindow):
+        return {}
+    clock = clock_for(query.window, stream.time or only_timestamp(merged.events))
+    times = {i: clock(t, i) for i, t in merged.rows()}
+    for (_, before), (position, now) in pairwise(times.items()):
+        check_order(before, now, position)
+    return times
+
+
+def _limited(answers: list[Answer], per_end: int | None) -> list[Answer]:
+    """At most so many answers for each end."""
+    if per_end is None:
+        return answers
+    groups = groupby(answers, key=lambda answer: answer.end)
+    return [answer for _, group in groups for answer in list(group)[:per_end]]

@@ -1,0 +1,48 @@
+"""Queries: CEL between the clauses of CEQL (CORE Sec. 2.2; DESIGN 2.3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cerlab.display import shown
+from cerlab.logic.cel.syntax import Formula, Project
+from cerlab.model.clauses import Consume, Limit, Strategy, Window
+
+
+@dataclass(frozen=True, slots=True)
+class SelectItem:
+    """``x`` or ``x[attr, ..]``: a label to keep; the attributes choose what is shown of it."""
+
+    label: str
+    attributes: tuple[str, ...] = ()
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class CeqlQuery:
+    """A whole query; every clause but the formula may be absent.
+
+    `items` is None for ``SELECT *`` and empty for ``SELECT NONE``; `streams` is empty without
+    FROM; `partition` holds one tuple of attributes per bracket.
+    """
+
+    formula: Formula
+    items: tuple[SelectItem, ...] | None = None
+    strategy: Strategy | None = None
+    streams: tuple[str, ...] = ()
+    partition: tuple[tuple[str, ...], ...] = ()
+    window: Window | None = None
+    consume: Consume = Consume.NONE
+    limit: Limit | None = None
+
+
+def selected_formula(query: CeqlQuery) -> Formula:
+    """The WHERE formula under the projection that SELECT stands for."""
+    if query.items is None:
+        return query.formula
+    return Project(frozenset(item.label for item in query.items), query.formula)
+
+
+def partition_attributes(query: CeqlQuery) -> tuple[str, ...]:
+    """All attributes of PARTITION BY: brackets only group."""
+    return tuple(attribute for bracket in query.partition for attribute in bracket)

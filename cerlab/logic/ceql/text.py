@@ -1,0 +1,73 @@
+"""Queries as text, one clause per line: what the parser reads back to the same tree."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import assert_never
+
+from cerlab import display
+from cerlab.logic.cel.text import formula_text
+from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow, Window
+from cerlab.predicates.text import name_text, value_text
+
+
+def query_text(query: CeqlQuery) -> str:
+    """The canonical text of a query."""
+    strategy = f"{query.strategy.value} " if query.strategy else ""
+    lines = [f"SELECT {strategy}{_selection_text(query.items)}"]
+    if query.streams:
+        lines.append(f"FROM {_names(query.streams)}")
+    lines.append(f"WHERE {formula_text(query.formula)}")
+    if query.partition:
+        lines.append("PARTITION BY " + ", ".join(f"[{_names(b)}]" for b in query.partition))
+    if query.window is not None:
+        lines.append(f"WITHIN {window_text(query.window)}")
+    if query.consume is not Consume.NONE:
+        lines.append(f"CONSUME BY {query.consume.value}")
+    if query.limit is not None:
+        lines.append(f"LIMIT {query.limit.per_end}")
+    return "\n".join(lines)
+
+
+def _selection_text(items: tuple[SelectItem, ...] | None) -> str:
+    if items is None:
+        return "*"
+    return ", ".join(map(_item_text, items)) if items else "NONE"
+
+
+def _item_text(item: SelectItem) -> str:
+    shown = f"[{_names(item.attributes)}]" if item.attributes else ""
+    return name_text(item.label) + shown
+
+
+def _names(names: tuple[str, ...]) -> str:
+    return ", ".join(map(name_text, names))
+
+
+def window_text(window: Window) -> str:
+    """A window as the grammar writes it.
+
+    >>> window_text(TimeWindow(3_690_500_000_000))
+    '1 HOURS 1 MINUTES 30.5 SECONDS'
+    """
+    match window:
+        case EventWindow(width):
+            return f"{width} EVENTS"
+        case AttributeWindow(width, attribute):
+            return f"{value_text(width)} [{name_text(attribute)}]"
+        case TimeWindow(nanoseconds):
+            minutes, rest = divmod(nanoseconds, 60 * 10**9)
+            hours, minutes = divmod(minutes, 60)
+            seconds = format((Decimal(rest) / 10**9).normalize(), "f")
+            parts = [
+                f"{hours} HOURS" if hours else "",
+                f"{minutes} MINUTES" if minutes else "",
+                f"{seconds} SECONDS" if rest or not nanoseconds else "",
+            ]
+            return " ".join(filter(None, parts))
+        case _:
+            assert_never(window)
+
+
+display.register(CeqlQuery, "text/plain", query_text)

@@ -1,0 +1,130 @@
+"""The types of predicates: a comparison that can never hold by type is an error (DESIGN 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from cerlab.errors import TypeMismatch, nearest
+from cerlab.logic.ceql.parser import Source
+from cerlab.model.schema import AttributeType, EventDeclaration
+from cerlab.predicates.syntax import (
+    Attribute,
+    Between,
+    Comparison,
+    Complement,
+    Computed,
+    Conjunction,
+    Constant,
+    Disjunction,
+    Everything,
+    Expression,
+    Like,
+    Member,
+    Negated,
+    Predicate,
+    StreamIs,
+    TypeIs,
+)
+from cerlab.predicates.text import expression_text, predicate_text
+from cerlab.predicates.truth import kind_of
+
+_KINDS = {
+    AttributeType.INT: "number",
+    AttributeType.DOUBLE: "number",
+    AttributeType.STRING: "text",
+    AttributeType.BOOLEAN: "boolean",
+    AttributeType.TIMESTAMP: "timestamp",
+}
+
+
+def check_predicate(P: Predicate, events: Sequence[EventDeclaration], source: Source) -> None:
+    """Check a predicate that is put to events of some declared types.
+
+    Raises `TypeMismatch` for an attribute that none of the types has, and for a comparison whose
+    sides are of different kinds for every one of them.
+    """
+    match P:
+        case Everything() | TypeIs() | StreamIs():
+            pass
+        case Conjunction(left, right) | Disjunction(left, right):
+            check_predicate(left, events, source)
+            check_predicate(right, events, source)
+        case Complement(inner):
+            check_predicate(inner, events, source)
+        case Comparison(_, left, right):
+            _compare(P, [left, right], events, source)
+        case Member(operand, values):
+            _compare(P, [operand, Constant(values[0])], events, source)
+        case Between(operand, low, high):
+            for bound in (low, high):
+                if bound is not None:
+                    _compare(P, [operand, bound], events, source)
+        case Like(operand, pattern):
+            _compare(P, [operand, Constant(pattern)], events, source)
+        case _:
+            assert_never(P)
+
+
+def _compare(
+    P: Predicate, sides: list[Expression], events: Sequence[EventDeclaration], source: Source
+) -> None:
+    for side in sides:
+        _check_names(side, events, source)
+    kinds = [tuple(_kind(side, event) for side in sides) for event in events]
+    if all(left is None or right is None or left != right for left, right in kinds):
+        left, right = next((pair for pair in kinds if None not in pair), kinds[0])
+        described = " with ".join(
+            f"{kind or 'nothing'} ({expression_text(side)})"
+            for side, kind in zip(sides, (left, right), strict=True)
+        )
+        raise TypeMismatch(
+            "CER0303",
+            f"{predicate_text(P)} can never hold: it compares {described}",
+            place=source.place(P),
+            hint="both sides must be numbers, texts, booleans or timestamps",
+        )
+
+
+def _check_names(
+    expression: Expression, events: Sequence[EventDeclaration], source: Source
+) -> None:
+    match expression:
+        case Attribute("type" | "stream") | Constant():
+            pass
+        case Attribute(name):
+            if not any(event.attribute(name) for event in events):
+                known = [each.name for event in events for each in event.attributes]
+                carriers = " or ".join(sorted({event.name for event in events}))
+                raise TypeMismatch(
+                    "CER0302",
+                    f"{carriers} has no attribute '{name}'",
+                    place=source.place(expression),
+                    hint=nearest(name, known),
+                )
+        case Computed(_, left, right):
+            _check_names(left, events, source)
+            _check_names(right, events, source)
+        case Negated(operand):
+            _check_names(operand, events, source)
+        case _:
+            assert_never(expression)
+
+
+def _kind(expression: Expression, event: EventDeclaration) -> str | None:
+    """The kind of an expression's values on events of a type; None if it never has one."""
+    match expression:
+        case Constant(value):
+            return kind_of(value)
+        case Attribute("type" | "stream"):
+            return "text"
+        case Attribute(name):
+            declared = event.attribute(name)
+            return _KINDS[declared.type] if declared else None
+        case Computed(_, left, right):
+            both = {_kind(left, event), _kind(right, event)}
+            return "number" if both == {"number"} else None
+        case Negated(operand):
+            return "number" if _kind(operand, event) == "number" else None
+        case _:
+            assert_never(expression)

@@ -1,0 +1,83 @@
+"""Answers: complex events and valuations (CORE Sec. 2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Positions: TypeAlias = tuple[int, ...]
+"""Positions of a stream, increasing, 0-based."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComplexEvent:
+    """``([start, end], D)``: an interval of the stream and the positions in it that matter.
+
+    `positions` is sorted and may be empty. Complex events are ordered by nothing of their own;
+    see `cerlab.model.order`.
+    """
+
+    start: int
+    end: int
+    positions: Positions
+
+
+class Labels(Mapping[str, Positions]):
+    """An immutable, hashable map from labels to their non-empty sorted positions."""
+
+    __slots__ = ("_items",)
+
+    def __init__(self, items: Mapping[str, Positions] | None = None) -> None:
+        pairs = sorted((items or {}).items())
+        self._items = {
+            label: tuple(sorted(set(positions))) for label, positions in pairs if positions
+        }
+
+    def __getitem__(self, label: str) -> Positions:
+        return self._items[label]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._items.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            dict(self._items) == other
+            if isinstance(other, dict)
+            else (isinstance(other, Labels) and self._items == other._items)
+        )
+
+    def __repr__(self) -> str:
+        return repr(self._items)
+
+
+@dataclass(frozen=True, slots=True)
+class Valuation:
+    """``([start, end], mu)``: an interval and the positions of each label (CORE Sec. 2.2).
+
+    Every event type is a label. Labels without positions are left out, so equal valuations are
+    equal values.
+
+    >>> Valuation(0, 2, {"A": (2, 0), "X": ()})
+    Valuation(start=0, end=2, labels={'A': (0, 2)})
+    """
+
+    start: int
+    end: int
+    labels: Mapping[str, Positions]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.labels, Labels):
+            object.__setattr__(self, "labels", Labels(self.labels))
+
+
+def complex_event(valuation: Valuation) -> ComplexEvent:
+    """``C_V``: the same interval, and the positions of all labels together (CORE Sec. 2.2)."""
+    support = {p for positions in valuation.labels.values() for p in positions}
+    return ComplexEvent(valuation.start, valuation.end, tuple(sorted(support)))

@@ -1,0 +1,56 @@
+"""The clauses of a query as values: windows, consumption, limits, strategies (DESIGN 3.4-3.9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+
+class Strategy(Enum):
+    """Which complex events with the same end survive (FOUND Sec. 4); the value is the keyword."""
+
+    STRICT = "STRICT"
+    NXT = "NEXT"
+    LAST = "LAST"
+    MAX = "MAX"
+
+
+class Consume(Enum):
+    """What an answer ends: nothing, the partial matches of its partition, or of all of them."""
+
+    NONE = "NONE"
+    PARTITION = "PARTITION"
+    ANY = "ANY"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """At most `per_end` answers for each end position."""
+
+    per_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventWindow:
+    """``WITHIN n EVENTS``: end - start <= n, counted in the substream."""
+
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """``WITHIN h HOURS m MINUTES s SECONDS``, in whole nanoseconds of the stream's time."""
+
+    nanoseconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeWindow:
+    """``WITHIN n [attribute]``, in the attribute's own unit."""
+
+    width: int | float
+    attribute: str
+
+
+Window: TypeAlias = EventWindow | TimeWindow | AttributeWindow

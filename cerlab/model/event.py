@@ -1,0 +1,118 @@
+"""Events: typed, partial maps from attribute names to values (CORE Sec. 2.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+from cerlab.errors import BadData
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Timestamp:
+    """A moment, in whole nanoseconds since 1970-01-01 UTC (naive datetimes are read as UTC)."""
+
+    nanoseconds: int
+
+    def __str__(self) -> str:
+        seconds, nanos = divmod(self.nanoseconds, 10**9)
+        moment = _EPOCH + timedelta(seconds=seconds)
+        fraction = f".{nanos:09d}".rstrip("0") if nanos else ""
+        return f"{moment:%Y-%m-%dT%H:%M:%S}{fraction}Z"
+
+
+Value: TypeAlias = bool | int | float | str | Timestamp | None
+"""What an attribute can hold; None is NULL, and an absent attribute is the same as NULL."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A data-tuple: its type, its attributes, and the stream it came from if that is known.
+
+    An event without `stream` belongs to every stream.
+    """
+
+    type: str
+    attributes: Mapping[str, Value] = field(default_factory=dict, hash=False)
+    stream: str | None = None
+
+
+def value_of(event: Event, attribute: str) -> Value:
+    """The value of an attribute, None if missing; ``type`` and ``stream`` name those two.
+
+    >>> value_of(Event("BUY", {"price": 3}), "price"), value_of(Event("BUY"), "type")
+    (3, 'BUY')
+    """
+    if attribute == "type":
+        return event.type
+    if attribute == "stream":
+        return event.stream
+    return event.attributes.get(attribute)
+
+
+def event_from_dict(row: Mapping[str, Any]) -> Event:
+    """Make an event of a dict with a ``type`` key and, optionally, a ``stream`` key.
+
+    Values may be Python, NumPy, pandas or Arrow scalars. Raises `BadData` for a missing or
+    non-text type and for values that are no `Value`.
+    """
+    kind = row.get("type")
+    if not isinstance(kind, str) or not kind:
+        raise BadData(
+            "CER0701", f"an event needs a text under 'type', not {kind!r}", hint="add a 'type' key"
+        )
+    stream = row.get("stream")
+    if stream is not None and not isinstance(stream, str):
+        raise BadData("CER0702", f"the stream of an event is a text, not {stream!r}")
+    attributes = {
+        name: to_value(raw, name) for name, raw in row.items() if name not in ("type", "stream")
+    }
+    return Event(kind, attributes, stream)
+
+
+def to_value(raw: Any, name: str = "?") -> Value:
+    """Read a scalar as a `Value`: exact for integers, floats, text, booleans and moments.
+
+    A Decimal becomes an int if it is one, else the nearest float; pandas' NaT and NA become None.
+    """
+    if raw is None or type(raw) in (bool, int, float, str, Timestamp):
+        return raw  # type: ignore[no-any-return]  # narrowed by type(), which mypy does not follow
+    if type(raw).__name__ in ("NaTType", "NAType"):
+        return None
+    if hasattr(raw, "as_py"):
+        return to_value(raw.as_py(), name)
+    if isinstance(raw, datetime):
+        return Timestamp(_nanoseconds(raw))
+    if isinstance(raw, date):
+        return Timestamp(_nanoseconds(datetime(raw.year, raw.month, raw.day)))
+    if isinstance(raw, Decimal):
+        return int(raw) if raw.is_finite() and raw == raw.to_integral_value() else float(raw)
+    if type(raw).__name__ == "datetime64":
+        return _from_datetime64(raw)
+    if hasattr(raw, "item") and getattr(raw, "shape", None) == ():
+        return to_value(raw.item(), name)
+    for kind in (bool, int, float, str):
+        if isinstance(raw, kind):
+            return kind(raw)
+    raise BadData(
+        "CER0703",
+        f"attribute '{name}' holds {type(raw).__name__}, which is no value of an event",
+        hint="use numbers, text, booleans, moments or None",
+    )
+
+
+def _nanoseconds(moment: datetime) -> int:
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    since = aware - _EPOCH
+    micros = (since.days * 86_400 + since.seconds) * 10**6 + since.microseconds
+    return micros * 1000 + int(getattr(moment, "nanosecond", 0))
+
+
+def _from_datetime64(raw: Any) -> Value:
+    nanoseconds = raw.astype("datetime64[ns]").astype("int64").item()
+    return None if nanoseconds == -(2**63) else Timestamp(nanoseconds)

@@ -1,0 +1,74 @@
+"""Conditions of a FILTER: predicates put to labels, and comparisons between labels (DESIGN 3.5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from cerlab.predicates.syntax import Operator, Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class On:
+    """``X[P]``: all events of label X satisfy P; holds where X is empty."""
+
+    label: str
+    predicate: Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class LabelAttribute:
+    """``x.attr``."""
+
+    label: str
+    attribute: str
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """``x.attr op y.attr2`` for two different labels."""
+
+    operator: Operator
+    left: LabelAttribute
+    right: LabelAttribute
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    """``condition AND condition``: nested filters."""
+
+    left: Condition
+    right: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """``condition OR condition``: the OR of two copies, so each copy decides as a whole."""
+
+    left: Condition
+    right: Condition
+
+
+Condition: TypeAlias = On | Correlation | Both | Either
+
+
+def labels_of(condition: Condition) -> frozenset[str]:
+    """The labels that a condition mentions."""
+    match condition:
+        case On(label, _):
+            return frozenset({label})
+        case Correlation(_, left, right):
+            return frozenset({left.label, right.label})
+        case Both(first, second) | Either(first, second):
+            return labels_of(first) | labels_of(second)
+
+
+def alternatives(condition: Condition) -> tuple[tuple[On | Correlation, ...], ...]:
+    """The disjunctive form: one tuple of atomic conditions for each way to satisfy it."""
+    match condition:
+        case Both(left, right):
+            return tuple(a + b for a in alternatives(left) for b in alternatives(right))
+        case Either(left, right):
+            return alternatives(left) + alternatives(right)
+        case atomic:
+            return ((atomic,),)

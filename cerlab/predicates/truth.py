@@ -1,0 +1,174 @@
+"""When an event satisfies a predicate (CORE Sec. 2.2; DESIGN 3.3).
+
+This is the scalar reference: one event, one answer, no tricks.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, assert_never
+
+from cerlab.model.event import Event, Timestamp, Value, value_of
+from cerlab.predicates.syntax import (
+    Arithmetic,
+    Attribute,
+    Between,
+    Comparison,
+    Complement,
+    Computed,
+    Conjunction,
+    Constant,
+    Disjunction,
+    Everything,
+    Expression,
+    Like,
+    Member,
+    Negated,
+    Operator,
+    Predicate,
+    StreamIs,
+    TypeIs,
+)
+
+_COMPARE: dict[Operator, Callable[[Any, Any], bool]] = {
+    Operator.LT: operator.lt,
+    Operator.LE: operator.le,
+    Operator.GT: operator.gt,
+    Operator.GE: operator.ge,
+    Operator.EQ: operator.eq,
+    Operator.NE: operator.ne,
+}
+_INT64 = range(-(2**63), 2**63)
+
+
+def satisfies(event: Event, predicate: Predicate) -> bool:
+    """Whether ``event |= predicate``."""
+    match predicate:
+        case Everything():
+            return True
+        case TypeIs(type_name):
+            return event.type == type_name
+        case StreamIs(stream):
+            return event.stream is None or event.stream == stream
+        case Comparison(op, left, right):
+            return compare(op, evaluate(event, left), evaluate(event, right))
+        case Member(operand, values, negated):
+            value = evaluate(event, operand)
+            if negated:
+                return all(compare(Operator.NE, value, each) for each in values)
+            return any(compare(Operator.EQ, value, each) for each in values)
+        case Between(operand, low, high, negated):
+            value = evaluate(event, operand)
+            outside = []
+            inside = []
+            for bound, within, beyond in (
+                (low, Operator.GE, Operator.LT),
+                (high, Operator.LE, Operator.GT),
+            ):
+                if bound is not None:
+                    inside.append(compare(within, value, evaluate(event, bound)))
+                    outside.append(compare(beyond, value, evaluate(event, bound)))
+            return any(outside) if negated else all(inside)
+        case Like(operand, pattern):
+            value = evaluate(event, operand)
+            return isinstance(value, str) and search(pattern, value)
+        case Conjunction(left_part, right_part):
+            return satisfies(event, left_part) and satisfies(event, right_part)
+        case Disjunction(left_part, right_part):
+            return satisfies(event, left_part) or satisfies(event, right_part)
+        case Complement(inner):
+            return not satisfies(event, inner)
+        case _:
+            assert_never(predicate)
+
+
+def kind_of(value: Value) -> str | None:
+    """What a value compares with: its own kind; NULL and NaN have none."""
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "number"
+    if isinstance(value, float):
+        return None if math.isnan(value) else "number"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, Timestamp):
+        return "timestamp"
+    return None
+
+
+def compare(op: Operator, left: Value, right: Value) -> bool:
+    """Whether ``left op right``; false for every operator where the two do not compare.
+
+    Integers and floats compare by exact value, text by code point.
+
+    >>> compare(Operator.NE, 1, None), compare(Operator.EQ, 2**53 + 1, float(2**53))
+    (False, False)
+    """
+    kind = kind_of(left)
+    return kind is not None and kind == kind_of(right) and _COMPARE[op](left, right)
+
+
+def evaluate(event: Event, expression: Expression) -> Value:
+    """The value of an expression; None where it is undefined.
+
+    Undefined: a missing attribute, arithmetic on what is not a number, division by zero, and an
+    integer or float that leaves 64 bits at any step.
+    """
+    match expression:
+        case Constant(value):
+            return value
+        case Attribute(name):
+            return value_of(event, name)
+        case Computed(op, left, right):
+            return compute(op, evaluate(event, left), evaluate(event, right))
+        case Negated(operand):
+            return compute(Arithmetic.SUB, 0, evaluate(event, operand))
+        case _:
+            assert_never(expression)
+
+
+def compute(op: Arithmetic, left: Value, right: Value) -> int | float | None:
+    """``left op right`` in 64 bits; None where undefined.
+
+    ``/`` is true division and gives a float; ``%`` has the sign of the divisor.
+
+    >>> compute(Arithmetic.MOD, -7, 3), compute(Arithmetic.DIV, 1, 0)
+    (2, None)
+    """
+    if kind_of(left) != "number" or kind_of(right) != "number":
+        return None
+    assert isinstance(left, (int, float))
+    assert isinstance(right, (int, float))
+    if any(isinstance(side, int) and side not in _INT64 for side in (left, right)):
+        return None
+    try:
+        result = _ARITHMETIC[op](left, right)
+    except (ZeroDivisionError, OverflowError):
+        return None
+    if isinstance(result, int):
+        return result if result in _INT64 else None
+    finite_in = math.isfinite(left) and math.isfinite(right)
+    overflowed = finite_in and not math.isfinite(result)
+    return None if overflowed or math.isnan(result) else result
+
+
+_ARITHMETIC: dict[Arithmetic, Callable[[Any, Any], Any]] = {
+    Arithmetic.ADD: operator.add,
+    Arithmetic.SUB: operator.sub,
+    Arithmetic.MUL: operator.mul,
+    Arithmetic.DIV: operator.truediv,
+    Arithmetic.MOD: operator.mod,
+}
+
+
+@lru_cache(maxsize=65_536)
+def search(pattern: str, text: str) -> bool:
+    """Whether RE2 finds `pattern` anywhere in `text`; raises ValueError for a bad pattern."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return bool(pc.match_substring_regex(pa.array([text], pa.string()), pattern)[0].as_py())

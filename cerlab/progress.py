@@ -1,0 +1,52 @@
+"""Progress bars: on a terminal, on stderr, for what lasts over two seconds."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream
+
+_PATIENCE_SECONDS = 2.0
+_EVERY = 1024
+
+
+def watched(events: Iterable[Event], what: str, total: int | None = None) -> Iterator[Event]:
+    """The same events; a bar appears once they have taken more than two seconds."""
+    if not sys.stderr.isatty():
+        yield from events
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    console = Console(stderr=True)
+    progress = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
+    task = progress.add_task(what, total=total)
+    started = time.monotonic()
+    visible = False
+    try:
+        for n, event in enumerate(events):
+            if n % _EVERY == 0:
+                if not visible and time.monotonic() - started > _PATIENCE_SECONDS:
+                    progress.start()
+                    visible = True
+                progress.update(task, completed=n)
+            yield event
+    finally:
+        if visible:
+            progress.stop()
+
+
+class WatchedStream(Stream):
+    """A stream whose iteration shows its progress."""
+
+    __slots__ = ()
+
+    def __init__(self, stream: Stream) -> None:
+        super().__init__(stream.events, time=stream.time, schema=stream.schema)
+
+    def __iter__(self) -> Iterator[Event]:
+        return watched(self.events, "evaluating", len(self.events))

@@ -1,0 +1,1 @@
+"""How values are shown: plain text and DOT. Importing `text` registers the text renderers."""

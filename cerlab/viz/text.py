@@ -1,0 +1,143 @@
+"""Formulas and machines as plain text, for terminals and for `str`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from cerlab import display
+from cerlab.automata.cea import IntervalCea, Transition
+from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.vcea import LabelTransition, Vcea
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.syntax import Formula, children
+from cerlab.model.stream import Stream
+from cerlab.predicates.text import condition_text, name_text, predicate_text
+from cerlab.viz.macro import ExploredCea, explored
+
+
+def node_text(phi: Formula) -> str:
+    """What one node of a formula says, without its subformulas.
+
+    >>> node_text(cel.As(cel.Atom("A"), "x"))
+    'AS x'
+    """
+    match phi:
+        case cel.Atom(R, stream):
+            return f"{stream}>{R}" if stream else R
+        case cel.Not():
+            return "NOT"
+        case cel.As(_, label):
+            return f"AS {name_text(label)}"
+        case cel.Filter(_, condition):
+            return f"FILTER {condition_text(condition)}"
+        case cel.Or() | cel.And() | cel.All() | cel.Unless():
+            return type(phi).__name__.upper()
+        case cel.Seq():
+            return ";"
+        case cel.Concat():
+            return ":"
+        case cel.Plus():
+            return "+"
+        case cel.Star():
+            return ":+"
+        case cel.Project(labels):
+            return f"PROJECT[{', '.join(map(name_text, sorted(labels)))}]"
+        case cel.Rename(old, new):
+            return f"RENAME[{name_text(old)} -> {name_text(new)}]"
+        case cel.Select(strategy):
+            return strategy.value
+        case _:
+            assert_never(phi)
+
+
+def tree_text(phi: Formula) -> str:
+    """A formula as a tree, one node a line.
+
+    >>> print(tree_text(cel.Seq(cel.Atom("A"), cel.Plus(cel.Atom("B")))))
+    ;
+    ├─ A
+    └─ +
+       └─ B
+    """
+    return "\n".join(_tree_lines(phi))
+
+
+def _tree_lines(phi: Formula) -> Iterable[str]:
+    yield node_text(phi)
+    below = children(phi)
+    for n, child in enumerate(below):
+        last = n == len(below) - 1
+        first, rest = ("└─ ", "   ") if last else ("├─ ", "│  ")
+        for k, line in enumerate(_tree_lines(child)):
+            yield (rest if k else first) + line
+
+
+def labels_text(labels: frozenset[str]) -> str:
+    """A set of labels, ∘ for none."""
+    return "{" + ", ".join(map(name_text, sorted(labels))) + "}" if labels else "∘"
+
+
+def vcea_text(A: Vcea) -> str:
+    """A VCEA, one transition a line."""
+    head = f"VCEA: {_count(A.states, 'state')}, initial {_set(A.I)}, final {_set(A.F)}"
+    return "\n".join([head, *(f"  {_vcea_line(t)}" for t in A.Delta)])
+
+
+def _vcea_line(t: LabelTransition) -> str:
+    return f"{t.source} -> {t.target}  {predicate_text(t.predicate)} / {labels_text(t.labels)}"
+
+
+def cea_text(A: IntervalCea) -> str:
+    """A CEA, one transition a line; • takes the event, ∘ skips it."""
+    head = f"CEA: {_count(A.states, 'state')}, initial {A.q0}, final {_set(A.F)}"
+    return "\n".join([head, *(f"  {_cea_line(t)}" for t in A.Delta)])
+
+
+def _cea_line(t: Transition) -> str:
+    return f"{t.source} -> {t.target}  {predicate_text(t.predicate)} / {t.mark.value}"
+
+
+def det_text(det: DeterministicCea) -> str:
+    """An I/O-deterministic CEA, explored over its minterms, with the legend of its guards."""
+    return explored_text(explored(det))
+
+
+def explored_text(A: ExploredCea) -> str:
+    """The same for what is explored already."""
+    count = _count(len(A.macro_states), "macro-state")
+    lines = [f"I/O-deterministic CEA: {count}, initial 0, final {_set(A.final)}"]
+    lines += [f"  state {n} = {_set(states)}" for n, states in enumerate(A.macro_states)]
+    lines += [f"  {m.source} -> {m.target}  {m.guard} / {m.mark.value}" for m in A.moves]
+    lines += ["  guards, bit by bit:"] if A.legend else []
+    lines += [f"    bit {bit}: {predicate}" for bit, predicate in enumerate(A.legend)]
+    if not A.exact:
+        lines.append("  (LIKE, arithmetic and two-attribute comparisons are taken as independent)")
+    return "\n".join(lines)
+
+
+def stream_text(stream: Stream) -> str:
+    """The first events of a stream, one a line."""
+    shown = 20
+    lines = [f"{_count(len(stream), 'event')}"]
+    for position, event in enumerate(stream.events[:shown]):
+        values = ", ".join(f"{name}={value}" for name, value in event.attributes.items())
+        prefix = f"{event.stream}>" if event.stream else ""
+        lines.append(f"  {position}: {prefix}{event.type}({values})")
+    if len(stream) > shown:
+        lines.append(f"  .. showing {shown} of {len(stream):,}")
+    return "\n".join(lines)
+
+
+def _set(states: Iterable[int]) -> str:
+    return "{" + ", ".join(map(str, sorted(states))) + "}"
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n:,} {what}" + ("" if n == 1 else "s")
+
+
+display.register(Vcea, "text/plain", vcea_text)
+display.register(IntervalCea, "text/plain", cea_text)
+display.register(DeterministicCea, "text/plain", det_text)
+display.register(Stream, "text/plain", stream_text)

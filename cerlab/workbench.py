@@ -1,0 +1,292 @@
+"""The facade: queries as objects, and the functions that users call (DESIGN 2.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import islice
+from typing import Any, Literal, TypeAlias
+from warnings import warn
+
+from cerlab import io
+from cerlab.automata.cea import IntervalCea
+from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.plan import Plan
+from cerlab.automata.vcea import Vcea
+from cerlab.compile.pipeline import compile_query
+from cerlab.display import shown
+from cerlab.engine.reference import driver
+from cerlab.engine.reference.evaluation import TecsEvaluation
+from cerlab.engine.reference.relabel import labels_of_answer
+from cerlab.engine.reference.runs import CeaRuns, VceaRuns
+from cerlab.errors import CerlabWarning, Unsupported, UsageError, nearest
+from cerlab.logic.cel.syntax import Formula
+from cerlab.logic.ceql.check import Remark, check_query, remarks
+from cerlab.logic.ceql.parser import Source, parse_cel, parse_ceql, parse_schema
+from cerlab.logic.ceql.semantics import query_answers, query_valuations
+from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.logic.ceql.text import query_text
+from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.model.clock import TimeAxis
+from cerlab.model.event import Event
+from cerlab.model.order import by_end
+from cerlab.model.schema import Schema
+from cerlab.model.stream import Stream
+
+Evaluator: TypeAlias = Literal[
+    "auto", "reference", "automaton", "tecs", "lists", "compiled", "registers"
+]
+Language: TypeAlias = Literal["ceql", "cel"]
+
+AVAILABLE = ("reference", "automaton", "tecs")
+"""The evaluators of this version, by name; ``"auto"`` is ``"tecs"``."""
+
+_ANNOUNCED = ("lists", "compiled", "registers")
+
+
+@shown
+class Query:
+    """A CEQL query with everything that is made of it, each stage on first use."""
+
+    def __init__(self, ast: CeqlQuery, *, schema: Schema | None = None, source: Source) -> None:
+        self.ast = ast
+        self.schema = schema
+        self.source = source
+        if schema is not None:
+            check_query(ast, schema, source)
+        self.remarks: tuple[Remark, ...] = tuple(remarks(ast, source))
+
+    @property
+    def formula(self) -> Formula:
+        """The formula after WHERE."""
+        return self.ast.formula
+
+    @property
+    def text(self) -> str:
+        """The canonical text, one clause per line."""
+        return query_text(self.ast)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What engines run; raises `Unsupported` for what has no automaton."""
+        return compile_query(self.ast)
+
+    @property
+    def vcea(self) -> Vcea:
+        """The automaton with labels (CORE App. A.1)."""
+        return self.plan.vcea
+
+    @property
+    def cea(self) -> IntervalCea:
+        """The automaton with marks (CORE Sec. 3)."""
+        return self.plan.cea
+
+    @cached_property
+    def det(self) -> DeterministicCea:
+        """The I/O-deterministic automaton, as far as streams have needed it yet."""
+        return DeterministicCea(self.cea)
+
+    def run(self, events: Any) -> Matches:
+        """The answers on a stream, evaluated while they are iterated."""
+        return Matches(self, io.as_stream(events))
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class Matches:
+    """The answers of a query on a stream, lazily: by end, inside one end in a fixed order."""
+
+    def __init__(self, query: Query, stream: Stream) -> None:
+        self.query = query
+        self.stream = stream
+
+    def __iter__(self) -> Iterator[ComplexEvent]:
+        det = self.query.det
+        return driver.run(
+            self.query.plan, lambda: TecsEvaluation(det), self.stream, self.stream.time
+        )
+
+    def __getitem__(self, k: int) -> ComplexEvent:
+        """The k-th answer, from 0; raises IndexError."""
+        if k < 0:
+            raise IndexError("answers are counted from the first one")
+        for answer in islice(self, k, None):
+            return answer
+        raise IndexError(f"there is no answer number {k}")
+
+    def count(self) -> int:
+        """How many answers there are, without listing them."""
+        query = self.query
+        return driver.count(query.plan, query.det, self.stream, self.stream.time)
+
+    def to_arrow(self) -> Any:
+        """A pyarrow Table: ``start int64, end int64, positions list<int64>``."""
+        return io.arrow_table(self)
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas DataFrame."""
+        return self.to_arrow().to_pandas()
+
+    def __repr__(self) -> str:
+        return f"<Matches of a query on {len(self.stream)} events>"
+
+
+What: TypeAlias = str | Query | Formula
+"""What can be evaluated: text (CEQL or a formula), a query, a formula."""
+
+_CEQL = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:select|create|declare)\b", re.I | re.S)
+
+
+def parse_query(text: str, schema: Schema | str | None = None) -> Query:
+    """Read a CEQL query; ``CREATE STREAM`` before it, or `schema`, declares what it may use.
+
+    Parts without effect give a `CerlabWarning`. Raises `QuerySyntaxError`, `IllFormed`,
+    `TypeMismatch` and `ResourceLimit`, each with its place.
+
+    >>> parse_query("select * where A as x; B within 3 events")
+    SELECT *
+    WHERE A AS x ; B
+    WITHIN 3 EVENTS
+    """
+    ast, declared, source = parse_ceql(text)
+    given = parse_schema(schema) if isinstance(schema, str) else schema
+    if declared and given:
+        given = Schema(given.streams + declared.streams)
+    query = Query(ast, schema=given or declared, source=source)
+    for remark in query.remarks:
+        warn(CerlabWarning(str(remark)), stacklevel=2)
+    return query
+
+
+def parse_formula(text: str) -> Formula:
+    """Read a formula of the CEL family; raises as `parse_query`.
+
+    >>> print(parse_formula("(A or B)+ as x filter x[v > 1]"))
+    (A OR B)+ AS x FILTER x[v > 1]
+    """
+    formula, _ = parse_cel(text)
+    return formula
+
+
+def as_query(what: What, language: Language | None = None, schema: Schema | None = None) -> Query:
+    """A query of anything that can be evaluated; a formula is ``SELECT *`` of it."""
+    if isinstance(what, Query):
+        return what
+    if not isinstance(what, str):
+        return Query(CeqlQuery(what), schema=schema, source=Source("", {}, ()))
+    if language == "ceql" or (language is None and _CEQL.match(what)):
+        return parse_query(what, schema)
+    formula, source = parse_cel(what)
+    query = Query(CeqlQuery(formula), schema=schema, source=source)
+    for remark in query.remarks:
+        warn(CerlabWarning(str(remark)), stacklevel=2)
+    return query
+
+
+def evaluate(
+    what: What,
+    events: Any,
+    *,
+    evaluator: Evaluator = "auto",
+    logic: Literal["so", "fo"] = "so",
+    limit: int | None = None,
+) -> list[ComplexEvent]:
+    """The complex events of `what` on a stream, each once, sorted by (end, start, positions).
+
+    `limit` caps the answers; which ones are given is then not specified. Raises `Unsupported`
+    where the evaluator cannot take the query, and never gives another answer instead.
+
+    >>> evaluate("A ; B", [{"type": "A"}, {"type": "C"}, {"type": "B"}])
+    [ComplexEvent(start=0, end=2, positions=(0, 2))]
+    """
+    _require_so(logic)
+    if limit is not None and limit < 0:
+        raise UsageError("CER0804", f"limit is {limit}, a negative number")
+    answers = answers_of(as_query(what), io.as_stream(events), evaluator)
+    return sorted(islice(answers, limit), key=by_end)
+
+
+def answers_of(
+    query: Query, stream: Stream, evaluator: Evaluator = "auto"
+) -> Iterator[ComplexEvent]:
+    """The answers by one evaluator, by end, as they are found."""
+    match evaluator:
+        case "auto" | "tecs":
+            return iter(Matches(query, stream))
+        case "automaton":
+            cea = query.cea
+            return driver.run(query.plan, lambda: CeaRuns(cea), stream, stream.time)
+        case "reference":
+            return iter(query_answers(query.ast, stream))
+        case _ if evaluator in _ANNOUNCED:
+            raise Unsupported(
+                "CER0404",
+                f'evaluator="{evaluator}" is not in this version',
+                hint=f"use one of {', '.join(AVAILABLE)}",
+            )
+        case _:
+            known = (*AVAILABLE, "auto")
+            raise UsageError(
+                "CER0805", f"unknown evaluator '{evaluator}'", hint=nearest(evaluator, known)
+            )
+
+
+def live_answers(
+    query: Query, events: Iterable[Event], time: TimeAxis | None = None
+) -> Iterator[ComplexEvent]:
+    """The answers on events that are still arriving, each as soon as its last event is there."""
+    det = query.det
+    return driver.run(query.plan, lambda: TecsEvaluation(det), events, time)
+
+
+def shown_attributes(
+    query: Query, stream: Stream, answer: ComplexEvent
+) -> dict[int, frozenset[str]]:
+    """What ``SELECT x[attr, ..]`` chooses to show at the positions of an answer.
+
+    A position of several labels shows what any of them chooses; one of a label without brackets
+    shows everything and is left out.
+    """
+    chosen = {item.label: frozenset(item.attributes) for item in query.ast.items or ()}
+    if not any(chosen.values()):
+        return {}
+    shown = {}
+    for position, labels in labels_of_answer(query.plan, stream.events, answer).items():
+        groups = [chosen[label] for label in labels if label in chosen]
+        if groups and all(groups):
+            shown[position] = frozenset[str]().union(*groups)
+    return shown
+
+
+def valuations(what: What, events: Any, *, logic: Literal["so", "fo"] = "so") -> set[Valuation]:
+    """The valuations of `what` on a stream, from the reference semantics.
+
+    >>> valuations("A AS x", [{"type": "A"}])
+    {Valuation(start=0, end=0, labels={'A': (0,), 'x': (0,)})}
+    """
+    _require_so(logic)
+    return set(query_valuations(as_query(what).ast, io.as_stream(events)))
+
+
+def valuations_by_runs(query: Query, stream: Stream) -> Iterator[Valuation]:
+    """The same by the runs of the VCEA, by end, as they are found."""
+    vcea = query.vcea
+    return driver.run(query.plan, lambda: VceaRuns(vcea), stream, stream.time)
+
+
+def count(query: What, events: Any) -> int:
+    """Exactly ``len(evaluate(query, events))``, without listing.
+
+    >>> count("A+", [{"type": "A"}] * 100) == 2**100 - 1
+    True
+    """
+    return Matches(as_query(query), io.as_stream(events)).count()
+
+
+def _require_so(logic: str) -> None:
+    if logic == "fo":
+        raise Unsupported("CER0405", 'logic="fo" is not in this version', hint='use logic="so"')
+    if logic != "so":
+        raise UsageError("CER0806", f"unknown logic '{logic}'", hint='use "so"')
