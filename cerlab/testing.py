@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from random import Random
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
@@ -38,7 +38,7 @@ class Shape:
 
 
 def random_formula(rng: Random, shape: Shape = Shape()) -> Formula:  # frozen
-    """A formula of CEL with intervals: every operator that has a clause in CORE Table 2, NOT, :, :+."""
+    """A formula of CEL with intervals: the operators of CORE Table 2, and NOT, ``:``, ``:+``."""
     if shape.depth == 0 or rng.random() < 0.15:
         return _leaf(rng, shape)
     smaller = replace(shape, depth=shape.depth - 1)
@@ -131,8 +131,9 @@ def random_query(rng: Random, shape: Shape = Shape()) -> CeqlQuery:  # frozen
         query = replace(query, items=tuple(SelectItem(x) for x in known if rng.random() < 0.5))
     if rng.random() < 0.1:
         query = replace(query, streams=("S",) if rng.random() < 0.5 else ("S", "T"))
-    if rng.random() < 0.2:
-        query = replace(query, partition=rng.choice(((("k",),), (("k",), ("v",)), (("k", "v"),))))
+    if rng.random() < 0.25:
+        brackets = ((("k",),), (("k",),), (("k",), ("v",)), (("k", "v"),))
+        query = replace(query, partition=rng.choice(brackets))
     if rng.random() < 0.4:
         window = rng.choice(
             (
@@ -142,8 +143,9 @@ def random_query(rng: Random, shape: Shape = Shape()) -> CeqlQuery:  # frozen
             )
         )
         query = replace(query, window=window)
-    if rng.random() < 0.3:
-        query = replace(query, consume=rng.choice((Consume.ANY, Consume.PARTITION)))
+    if rng.random() < (0.6 if query.partition else 0.2):
+        policies = (Consume.ANY, Consume.ANY, Consume.PARTITION)
+        query = replace(query, consume=rng.choice(policies))
     return query
 
 
@@ -153,27 +155,58 @@ def with_limit(query: CeqlQuery, per_end: int) -> CeqlQuery:
 
 
 def random_events(rng: Random, phi: Formula, shape: Shape = Shape()) -> list[Event]:
-    """A stream with a planted word of the formula and noise; attributes v, w, k and a time t."""
-    word = _word(rng, phi, shape)[: shape.events]
+    """A stream with a planted word of the formula and noise; attributes v, w, k and a time t.
+
+    Sometimes a second word is interleaved, and then the attribute k tells the two apart.
+    """
+    first = _padded(rng, _word(rng, phi, shape), shape)
+    keyed: _Keyed = [(event, rng.choice((0, 0, 0, 1, 1.0, True, None, _ABSENT))) for event in first]
+    if rng.random() < 0.3:
+        half = replace(shape, events=shape.events // 2 + 1)
+        words = [_padded(rng, _word(rng, phi, half), half) for _ in range(2)]
+        zero: _Keyed = [(event, 0) for event in words[0]]
+        one: _Keyed = [(event, 1) for event in words[1]]
+        keyed = _interleaved(rng, zero, one)
+    time = 0
+    events = []
+    for event, key in keyed:
+        time += rng.choice((0, 1, 1, 2))
+        attributes: dict[str, Value] = {**event.attributes, "t": time}
+        if not isinstance(key, _Absent):
+            attributes["k"] = key
+        stream = event.stream or (rng.choice(STREAMS) if rng.random() < 0.3 else None)
+        events.append(Event(event.type, attributes, stream))
+    return events
+
+
+class _Absent:
+    """No attribute at all, which is not the same as one that is NULL."""
+
+
+_ABSENT = _Absent()
+_Key: TypeAlias = Value | _Absent
+_Keyed: TypeAlias = list[tuple[Event, _Key]]
+
+
+def _padded(rng: Random, word: list[Event], shape: Shape) -> list[Event]:
+    """The word, cut to the length of the shape, with noise between or around."""
+    word = word[: shape.events]
     noise = rng.randrange(shape.events - len(word) + 1)
     # Contiguous patterns survive only without noise inside, so often it goes to the two ends.
     if rng.random() < 0.5:
         for _ in range(noise):
             word.insert(rng.randrange(len(word) + 1), _noise(rng, shape))
-    else:
-        before = rng.randrange(noise + 1)
-        word = [_noise(rng, shape) for _ in range(before)] + word
-        word += [_noise(rng, shape) for _ in range(noise - before)]
-    time = 0
-    events = []
-    for event in word:
-        time += rng.choice((0, 1, 1, 2))
-        attributes: dict[str, Value] = {**event.attributes, "t": time}
-        if rng.random() < 0.9:
-            attributes["k"] = rng.choice((0, 0, 0, 1, 1.0, True, None))
-        stream = event.stream or (rng.choice(STREAMS) if rng.random() < 0.3 else None)
-        events.append(Event(event.type, attributes, stream))
-    return events
+        return word
+    before = [_noise(rng, shape) for _ in range(rng.randrange(noise + 1))]
+    return before + word + [_noise(rng, shape) for _ in range(noise - len(before))]
+
+
+def _interleaved(rng: Random, first: _Keyed, second: _Keyed) -> _Keyed:
+    merged: _Keyed = []
+    while first or second:
+        source = first if first and (not second or rng.random() < 0.5) else second
+        merged.append(source.pop(0))
+    return merged
 
 
 def _noise(rng: Random, shape: Shape) -> Event:

@@ -135,7 +135,7 @@ class Tecs:
         return merged
 
     def forget(self, before: int) -> None:
-        """Cut off the nodes created before a position; only paths that are over led through them."""
+        """Cut off the nodes created before a position: all their paths start before it too."""
         while self._live and self._live[0][0] < before:
             _, node = self._live.popleft()
             if isinstance(node, Union):

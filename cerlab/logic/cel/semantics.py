@@ -70,6 +70,7 @@ def _clause(phi: Formula, S: Sequence[Event]) -> Valuations:
                 Valuation(V.start, V.end, {**V.labels, X: _support(V)}) for V in valuations(psi, S)
             )
         case Filter(psi, condition):
+            _refuse_correlations(condition)
             return frozenset(V for V in valuations(psi, S) if holds(condition, V, S))
         case Or(left, right):
             return valuations(left, S) | valuations(right, S)
@@ -105,6 +106,21 @@ def holds(condition: Condition, V: Valuation, S: Sequence[Event]) -> bool:
             return holds(left, V, S) and holds(right, V, S)
         case Either(left, right):
             return holds(left, V, S) or holds(right, V, S)
+        case Correlation():
+            _refuse_correlations(condition)
+            return False
+        case _:
+            assert_never(condition)
+
+
+def _refuse_correlations(condition: Condition) -> None:
+    """Refuse by what the formula is, not by which valuations there happen to be."""
+    match condition:
+        case On():
+            pass
+        case Both(left, right) | Either(left, right):
+            _refuse_correlations(left)
+            _refuse_correlations(right)
         case Correlation():
             raise Unsupported(
                 "CER0402", "the reference does not take comparisons between labels yet"

@@ -23,7 +23,6 @@ from cerlab.logic.ceql.builder import MAX_DEPTH, Builder
 from cerlab.logic.ceql.declarations import schema_of
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.schema import Schema
-from cerlab.predicates.text import KEYWORDS
 
 MAX_CHARACTERS = 100_000
 """The longest text that is read."""
@@ -193,15 +192,20 @@ def _expected(names: set[str]) -> tuple[str, ...]:
     return tuple(sorted(words - singular, key=lambda word: (not word.startswith("a "), word)))
 
 
+_NAMES_TOO = frozenset(["ALL", "ANY", "LAST", "MAX", "NEXT", "NONE", "NOT", "NXT", "PROJECT", "RENAME", "STRICT"])
+"""Keywords that stand where a name could, so that a name spelled like one is misread."""
+
+
 def _hint(text: str, place: SourcePlace, expected: tuple[str, ...]) -> str:
-    """A keyword spelled almost right, or a keyword used as a name."""
-    line = text.splitlines()[place.span.line - 1] if text.strip() else ""
-    match = re.compile(r"\w+").match(line, min(place.span.column - 1, len(line)))
-    if not match:
-        return ""
-    word = match[0].upper()
-    keywords = [each for each in expected if each.isalpha()]
-    if word in KEYWORDS and "a name" in expected:
-        return f"{word} is a keyword; write `{match[0]}` to use it as a name"
-    close = nearest(word, keywords)
-    return close if close.startswith("did you mean") else ""
+    """A keyword spelled almost right, or a keyword that was meant as a name."""
+    lines = text.splitlines()
+    line = lines[place.span.line - 1] if text.strip() else ""
+    column = min(place.span.column - 1, len(line))
+    if before := re.search(r"(\w+)\s*$", line[:column]):
+        word = before[1]
+        if word.upper() in _NAMES_TOO:
+            return f"{word} is a keyword here; write `{word}` to use it as a name"
+    if match := re.compile(r"\w+").match(line, column):
+        close = nearest(match[0].upper(), [each for each in expected if each.isalpha()])
+        return close if close.startswith("did you mean") else ""
+    return ""

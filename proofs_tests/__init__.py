@@ -1,0 +1,1 @@
+"""Evidence: every definition, theorem and algorithm that cerlab uses, tested by name."""

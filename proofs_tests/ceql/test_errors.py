@@ -1,0 +1,197 @@
+"""Every syntax error has line, column, caret and what was expected; names get the nearest known."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+import cerlab
+from cerlab import IllFormed, QuerySyntaxError, ResourceLimit, TypeMismatch
+from cerlab.errors import CerlabError
+
+SCHEMA = (
+    "CREATE STREAM S { EVENT BUY { name:string, price:double, at:timestamp },"
+    " EVENT SELL { name:string, price:double, open:boolean? } }"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "expected"),
+    [
+        ("SELECT * WHERE A ;", 1, 19, "a name"),
+        ("SELECT * FORM S WHERE A", 1, 10, "FROM"),
+        ("SELECT *\nFROM S\nWHERE A PARTITON BY [a]", 3, 9, "PARTITION"),
+        ("SELECT * WHERE (A ; B\nWITHIN 3 EVENTS", 2, 1, "')'"),
+        ("SELECT * WHERE A FILTER A[v = ]", 1, 31, "a number"),
+        ("SELECT * WHERE A $ B", 1, 18, "';'"),
+        ("SELECT * WHERE A WITHIN 3", 1, 26, "EVENTS"),
+        ("SELECT * WHERE A LIMIT x", 1, 24, "a number"),
+    ],
+)
+def test_syntax_errors_say_where_and_what(text: str, line: int, column: int, expected: str) -> None:
+    with pytest.raises(QuerySyntaxError) as caught:
+        cerlab.parse_query(text)
+    error = caught.value
+    assert (error.line, error.column) == (line, column)
+    assert expected in error.expected
+    assert error.caret.splitlines()[1].index("^") - 4 == column - 1
+    assert error.code == "CER0101"
+    assert f"line {line}, column {column}" in str(error)
+
+
+def test_a_misspelled_keyword_gets_a_suggestion() -> None:
+    with pytest.raises(QuerySyntaxError, match="did you mean 'PARTITION'"):
+        cerlab.parse_query("SELECT * WHERE A PARTITON BY [a]")
+
+
+def test_a_keyword_as_a_name_gets_a_hint() -> None:
+    with pytest.raises(QuerySyntaxError, match="write `max` to use it as a name"):
+        cerlab.parse_query("SELECT * WHERE A ; max ; B")
+
+
+@pytest.mark.parametrize(
+    ("where", "code", "hint"),
+    [
+        ("BYU AS x", "CER0301", "did you mean 'BUY'"),
+        ("T>BUY", "CER0304", "known: S"),
+        ("BUY AS x FILTER x[prize > 1]", "CER0302", "did you mean 'price'"),
+        ("BUY AS x FILTER x[price + prize > 1]", "CER0302", "did you mean 'price'"),
+        ("BUY AS x FILTER x[price = 'a']", "CER0303", "both sides"),
+        ("BUY AS x FILTER x[name > 3]", "CER0303", "both sides"),
+        ("BUY AS x FILTER x[name IN {1, 2}]", "CER0303", "both sides"),
+        ("BUY AS x FILTER x[price LIKE 'a']", "CER0303", "both sides"),
+        ("BUY AS x FILTER x[name + 1 > 2]", "CER0303", "both sides"),
+        ("BUY AS x ; SELL AS y FILTER x.prize > y.price", "CER0302", "did you mean 'price'"),
+    ],
+)
+def test_names_and_types_are_checked_against_a_schema(where: str, code: str, hint: str) -> None:
+    with pytest.raises(TypeMismatch) as caught:
+        cerlab.parse_query(f"SELECT * WHERE {where}", SCHEMA)
+    assert caught.value.code == code
+    assert hint in str(caught.value)
+    assert caught.value.place is not None
+    assert "^" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("clause", "code"),
+    [
+        ("PARTITION BY [nam]", "CER0302"),
+        ("WITHIN 3 [prices]", "CER0302"),
+        ("WITHIN 3 [name]", "CER0305"),
+        ("WITHIN 3 [at]", "CER0305"),
+    ],
+)
+def test_clauses_are_checked_against_a_schema(clause: str, code: str) -> None:
+    with pytest.raises(TypeMismatch) as caught:
+        cerlab.parse_query(f"SELECT * WHERE BUY {clause}", SCHEMA)
+    assert caught.value.code == code
+
+
+def test_an_attribute_of_one_of_several_types_is_known() -> None:
+    cerlab.parse_query("SELECT * WHERE (BUY OR SELL) AS x FILTER x[open = TRUE]", SCHEMA)
+
+
+def test_an_unknown_stream_after_from_is_an_error_only_with_a_schema() -> None:
+    cerlab.parse_query("SELECT * FROM Other WHERE A")
+    with pytest.raises(TypeMismatch, match="unknown stream"):
+        cerlab.parse_query("SELECT * FROM Other WHERE BUY", SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("SELECT * WHERE A FILTER A[v LIKE '(']", "CER0205"),
+        ("SELECT * WHERE A FILTER A[v IN {1, 'a'}]", "CER0206"),
+        ("SELECT * WHERE A FILTER A[v = 99999999999999999999]", "CER0204"),
+        ("SELECT * WHERE A FILTER A[v = 1e999]", "CER0204"),
+        ("SELECT * WHERE A LIMIT 0", "CER0208"),
+        ("CREATE STREAM S { EVENT A { x:strnig } } SELECT * WHERE A", "CER0210"),
+        ("CREATE STREAM S { EVENT A { x:int, x:int } } SELECT * WHERE A", "CER0211"),
+    ],
+)
+def test_ill_formed_queries(text: str, code: str) -> None:
+    with pytest.raises(IllFormed) as caught:
+        cerlab.parse_query(text)
+    assert caught.value.code == code
+    assert caught.value.place is not None
+
+
+def test_the_smallest_integer_is_read() -> None:
+    phi = cerlab.parse_formula("A FILTER A[v = -9223372036854775808]")
+    assert "-9223372036854775808" in str(phi)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(" * 10_000 + "A" + ")" * 10_000,
+        "SELECT * WHERE " + "A;" * 500_000 + "A",
+        "A" + " ; A" * 300,
+        "A FILTER A[" + "NOT " * 300 + "v = 1]",
+        "A FILTER A[v = " + "(" * 300 + "1" + ")" * 300 + "]",
+    ],
+    ids=["parentheses", "megabyte", "chain", "nots", "expression"],
+)
+def test_what_is_too_large_is_refused_at_once(text: str) -> None:
+    started = time.monotonic()
+    with pytest.raises(ResourceLimit):
+        cerlab.evaluate(text, [])
+    assert time.monotonic() - started < 5  # generous: refusing takes milliseconds
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT * WHERE A AS x FILTER y[v = 1]", "nothing sets label 'y'"),
+        ("SELECT y WHERE A AS x", "SELECT y gives nothing"),
+        ("SELECT * WHERE PROJECT[y](A AS x)", r"PROJECT\[y\] gives nothing"),
+        ("SELECT * WHERE RENAME[q -> x](A)", "gives nothing"),
+        ("SELECT * WHERE A PARTITION BY [a, b]", "alternatives"),
+    ],
+)
+def test_what_has_no_effect_is_a_warning(text: str, said: str) -> None:
+    with pytest.warns(cerlab.CerlabWarning, match=said):
+        cerlab.parse_query(text)
+
+
+@pytest.mark.parametrize("evaluator", ["reference", "automaton", "tecs"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A AND B",
+        "A ALL B",
+        "A UNLESS B",
+        "RENAME[A -> b](A)",
+        "MAX(A)",
+        "A AS x ; B AS y FILTER x.v > y.v",
+        "SELECT NEXT * WHERE A",
+    ],
+)
+def test_what_no_evaluator_takes_is_refused_by_name(text: str, evaluator: str) -> None:
+    with pytest.raises(cerlab.Unsupported) as caught:
+        cerlab.evaluate(text, [{"type": "A"}], evaluator=evaluator)  # type: ignore[arg-type]  # a literal
+    assert isinstance(caught.value, CerlabError)
+    assert caught.value.code.startswith("CER04")
+
+
+@pytest.mark.parametrize("evaluator", ["lists", "compiled", "registers"])
+def test_evaluators_that_are_not_there_are_refused_by_name(evaluator: str) -> None:
+    with pytest.raises(cerlab.Unsupported, match=evaluator):
+        cerlab.evaluate("A", [], evaluator=evaluator)  # type: ignore[arg-type]  # a literal
+
+
+def test_the_reference_refuses_a_stream_too_long_for_it_at_once() -> None:
+    with pytest.raises(ResourceLimit, match="streams of up to"):
+        cerlab.evaluate("A", [{"type": "A"}] * 1000, evaluator="reference")
+    with pytest.raises(ResourceLimit, match="valuations"):
+        cerlab.evaluate("A+", [{"type": "A"}] * 40, evaluator="reference")
+
+
+def test_two_to_the_forty_answers_with_a_limit_return_at_once() -> None:
+    started = time.monotonic()
+    answers = cerlab.evaluate("A+", [{"type": "A"}] * 40, limit=10)
+    assert len(set(answers)) == 10
+    assert cerlab.count("A+", [{"type": "A"}] * 40) == 2**40 - 1
+    assert time.monotonic() - started < 5  # generous: it takes milliseconds

@@ -1,0 +1,157 @@
+"""Parse after print is the identity, print after parse is idempotent, precedence is DESIGN's."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.text import formula_text
+from cerlab.logic.ceql.parser import parse_cel, parse_ceql, parse_schema
+from cerlab.logic.ceql.text import query_text
+from cerlab.model.clauses import Consume, EventWindow, Limit, Strategy, TimeWindow
+from cerlab.model.schema import AttributeType
+from cerlab.predicates.condition import Both, Correlation, Either, LabelAttribute, On
+from cerlab.predicates.syntax import Operator
+from cerlab.testing import random_formula, random_query
+from proofs_tests.suite import Suite
+
+A, B, C, D = map(cel.Atom, "ABCD")
+CORRELATION = Correlation(Operator.LT, LabelAttribute("x", "v"), LabelAttribute("y", "w"))
+
+
+def test_parse_after_print_is_the_identity_on_queries(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        query = random_query(rng)
+        text = query_text(query)
+        assert parse_ceql(text)[0] == query, text
+        return True
+
+    suite.run(case, deep_count=10_000, seconds=10)
+
+
+def test_print_after_parse_is_idempotent_with_every_operator(suite: Suite) -> None:
+    wrap = (
+        lambda phi: cel.And(phi, A),
+        lambda phi: cel.All(B, phi),
+        lambda phi: cel.Unless(cel.Unless(A, phi), phi),
+        lambda phi: cel.Rename("A", "select", phi),
+        lambda phi: cel.Select(Strategy.LAST, phi),
+        lambda phi: cel.Project(frozenset({"and", "x"}), phi),
+        lambda phi: cel.As(phi, "two words"),
+        lambda phi: cel.Filter(phi, CORRELATION),
+    )
+
+    def case(rng: Random) -> bool:
+        phi = random_formula(rng)
+        for _ in range(3):
+            phi = rng.choice(wrap)(phi)
+        text = formula_text(phi)
+        again, _ = parse_cel(text)
+        assert again == phi, text
+        assert formula_text(again) == text
+        return True
+
+    suite.run(case, deep_count=10_000, seconds=10)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A ; B : C", cel.Concat(cel.Seq(A, B), C)),
+        ("A : B ; C", cel.Concat(A, cel.Seq(B, C))),
+        ("A OR B ; C", cel.Or(A, cel.Seq(B, C))),
+        ("A OR B AND C ALL D", cel.All(cel.And(cel.Or(A, B), C), D)),
+        ("A UNLESS B OR C", cel.Unless(A, cel.Or(B, C))),
+        ("A ; B ; C", cel.Seq(cel.Seq(A, B), C)),
+        ("A ; B+", cel.Seq(A, cel.Plus(B))),
+        ("A:+ : B", cel.Concat(cel.Star(A), B)),
+        ("(A OR B)+ AS x", cel.As(cel.Plus(cel.Or(A, B)), "x")),
+        ("A AS x+", cel.Plus(cel.As(A, "x"))),
+        ("a ; A", cel.Seq(cel.Atom("a"), A)),
+        ("S>A", cel.Atom("A", "S")),
+        ("PROJECT[](A)", cel.Project(frozenset(), A)),
+        ("rename[A -> b](A)", cel.Rename("A", "b", A)),
+        ("NXT(A)", cel.Select(Strategy.NXT, A)),
+        ("`AND` ; `x``y`", cel.Seq(cel.Atom("AND"), cel.Atom("x`y"))),
+    ],
+)
+def test_precedence(text: str, expected: cel.Formula) -> None:
+    assert parse_cel(text)[0] == expected
+
+
+def test_filter_is_a_suffix_on_everything_to_its_left() -> None:
+    def filtered(text: str) -> cel.Formula:
+        phi, _ = parse_cel(text)
+        return phi
+
+    match filtered("A FILTER A[v = 1] ; B"):
+        case cel.Seq(cel.Filter(left, On()), right):
+            assert (left, right) == (A, B)
+        case other:
+            pytest.fail(str(other))
+    match filtered("A ; B FILTER A[v = 1] AND B[v = 2] OR C"):
+        case cel.Or(cel.Filter(cel.Seq(), Both(On("A"), On("B"))), right):
+            assert right == C
+        case other:
+            pytest.fail(str(other))
+    match filtered("A FILTER (A[v = 1] OR A[v = 2]) AND (x[w = 1]) AND (B ; C)"):
+        case cel.And(cel.Filter(_, Both(Either(), On("x"))), cel.Seq()):
+            pass
+        case other:
+            pytest.fail(str(other))
+    match filtered("A FILTER x.v = y.w OR (B FILTER B[v = 1])"):
+        case cel.Or(cel.Filter(_, Correlation()), cel.Filter()):
+            pass
+        case other:
+            pytest.fail(str(other))
+    assert filtered("A FILTER A.v > -1") == filtered("A FILTER A[v > -1]")
+    assert filtered("A FILTER A.v > A.w") == filtered("A FILTER A[v > w]")
+
+
+def test_the_files_of_core_load_unchanged() -> None:
+    query, _, _ = parse_ceql(
+        """-- appendix G
+        SELECT * FROM S
+        WHERE (SELL as msft; (BUY OR SELL)+ as qqq; SELL as amat)
+        FILTER msft[name = 'MSFT'] AND qqq[name = 'QQQ'] and
+               qqq[volume=4000] AND amat[name = 'AMAT']
+        WITHIN 30000 [stock_time] /* ms */
+        CONSUME BY ANY limit 1000"""
+    )
+    assert query.consume is Consume.ANY
+    assert query.limit == Limit(1000)
+
+
+def test_clauses() -> None:
+    query, schema, _ = parse_ceql(
+        "declare stream S { event A { v:int, name:string?, t:primary_time }, EVENT B {} } "
+        "select next x, y[v, name] from S, `T` where A as x ; B as y "
+        "partition by [a, b], [c] within 1 hour 2 minutes 0.5 seconds consume by partition"
+    )
+    assert query.strategy is Strategy.NXT
+    assert [item.attributes for item in query.items or ()] == [(), ("v", "name")]
+    assert query.streams == ("S", "T")
+    assert query.partition == (("a", "b"), ("c",))
+    assert query.window == TimeWindow((3720 * 10 + 5) * 10**8)
+    assert schema is not None
+    declared = schema.event("A")
+    assert declared is not None
+    assert [each.type for each in declared.attributes] == [
+        AttributeType.INT,
+        AttributeType.STRING,
+        AttributeType.INT,
+    ]
+    assert [each.nullable for each in declared.attributes] == [False, True, False]
+    assert parse_schema(str(schema)) == schema
+
+
+@pytest.mark.parametrize("word", ["ALL", "any"])
+def test_all_and_any_are_no_strategy(word: str) -> None:
+    assert parse_ceql(f"SELECT {word} * WHERE A")[0].strategy is None
+
+
+def test_keywords_are_names_where_no_keyword_can_stand() -> None:
+    query, _, _ = parse_ceql("SELECT * WHERE A AS x FILTER x[events > 1] WITHIN 3 EVENTS")
+    assert query.window == EventWindow(3)

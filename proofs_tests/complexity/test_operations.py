@@ -1,0 +1,74 @@
+"""Costs by counting operations, not seconds (CORE Thm. 3; CORE Thm. 4)."""
+
+from __future__ import annotations
+
+from itertools import islice
+from random import Random
+from typing import Any
+
+import pytest
+
+from cerlab.automata.determinise import DeterministicCea
+from cerlab.engine.reference import tecs
+from cerlab.engine.reference.evaluation import TecsEvaluation
+from cerlab.model.event import Event
+from cerlab.workbench import as_query
+
+FORMULAS = ("A ; B ; C", "A ; B+ ; C", "(A OR B)+ ; C", "A:+ ; (B : C)+")
+
+
+def evaluation(text: str) -> TecsEvaluation:
+    return TecsEvaluation(DeterministicCea(as_query(text).cea))
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_an_event_costs_a_constant_number_of_nodes(text: str) -> None:
+    rng = Random(0)
+    running = evaluation(text)
+    costs = []
+    for j in range(4_000):
+        before = running.tecs.created
+        running.advance(Event(rng.choice("ABC")), j)
+        costs.append(running.tecs.created - before)
+    states = len(running.automaton.macro_states)
+    assert max(costs) <= 4 * (states + 1) * (states + 2)
+    assert max(costs[2_000:]) <= max(costs[:2_000])
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+@pytest.mark.parametrize("width", [10, 50])
+def test_memory_is_bounded_by_the_window(text: str, width: int) -> None:
+    rng = Random(1)
+    running = evaluation(text)
+    live = []
+    for j in range(3_000):
+        running.forget(max(0, j - width))
+        running.advance(Event(rng.choice("ABC")), j)
+        live.append(running.tecs.live)
+    assert max(live[1_000:]) <= 2 * max(live[: 10 * width])
+
+
+def test_the_delay_between_answers_is_linear_in_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most three unions on left edges, and one to go right, for each node that is none."""
+    visits = 0
+
+    class Counted(tecs.Union):
+        __slots__ = ()
+
+        def __getattribute__(self, name: str) -> Any:
+            nonlocal visits
+            if name == "left":
+                visits += 1
+            return super().__getattribute__(name)
+
+    monkeypatch.setattr(tecs, "Union", Counted)
+    running = evaluation("(A OR B)+")
+    rng = Random(2)
+    for j in range(60):
+        running.advance(Event(rng.choice("AAB")), j)
+    answers = running.answers(0)
+    visits = 0
+    for answer in islice(answers, 20_000):
+        # The assertion of the enumeration reads `left` once more than the walk does.
+        assert visits <= 2 * 4 * (len(answer.positions) + 2)
+        visits = 0

@@ -1,0 +1,100 @@
+"""The operations on a tECS, case by case (CORE Sec. 4.2), and enumeration (CORE Thm. 3)."""
+
+from __future__ import annotations
+
+import pytest
+
+from cerlab.engine.reference.tecs import Node, Tecs, Union, UnionList, enumerate_node
+from cerlab.model.answer import ComplexEvent
+from proofs_tests.core.tecs_invariants import (
+    check_node,
+    check_union_list,
+    is_safe,
+    open_events,
+)
+
+
+def chain(tecs: Tecs, start: int, *positions: int) -> Node:
+    """``output(.., bottom(start))``."""
+    node = tecs.bottom(start)
+    for position in positions:
+        node = tecs.extend(node, position)
+    return node
+
+
+def test_union_of_two_nodes_that_are_no_unions() -> None:
+    tecs = Tecs()
+    made = tecs.union(chain(tecs, 1, 2), chain(tecs, 1, 3))
+    assert is_safe(made)
+    assert open_events(made) == [(1, (2,)), (1, (3,))]
+
+
+def test_union_puts_what_is_no_union_to_the_left() -> None:
+    tecs = Tecs()
+    union = tecs.union(chain(tecs, 1, 2), chain(tecs, 1, 3))
+    single = chain(tecs, 1, 4)
+    for made in (tecs.union(union, single), tecs.union(single, union)):
+        assert isinstance(made, Union)
+        assert made.left is single
+        assert is_safe(made)
+        check_node(made)
+
+
+@pytest.mark.parametrize(("first", "second"), [(0, 1), (1, 0)])
+def test_union_of_two_unions_orders_their_right_children(first: int, second: int) -> None:
+    tecs = Tecs()
+    older = [chain(tecs, start, 5 + start) for start in (first, second)]
+    unions = [
+        tecs.merge([chain(tecs, 2, 3), older[0]]),
+        tecs.merge([chain(tecs, 2, 4), older[1]]),
+    ]
+    made = tecs.union(*unions)
+    assert is_safe(made)
+    check_node(made)
+    assert set(open_events(made)) == {(2, (3,)), (2, (4,)), (0, (5,)), (1, (6,))}
+
+
+@pytest.mark.parametrize(
+    ("starts", "inserted", "expected"),
+    [
+        pytest.param([5], 5, [5, 5], id="a list of one node, equal to its max-start"),
+        pytest.param([5], 3, [5, 3], id="a list of one node, below it"),
+        pytest.param([5, 4], 5, [5, 5, 4], id="equal to n0's: at position 1"),
+        pytest.param([5, 3], 4, [5, 4, 3], id="between n0's and n1's"),
+        pytest.param([5, 4, 2], 3, [5, 4, 3, 2], id="between two later ones"),
+        pytest.param([5, 4, 3], 1, [5, 4, 3, 1], id="below the last"),
+        pytest.param([5, 4, 3], 3, [5, 4, 3], id="equal to a later one: united with it"),
+        pytest.param([5, 5, 3], 5, [5, 5, 3], id="equal to n0's and n1's: united with n1"),
+    ],
+)
+def test_insert_covers_the_cases_that_the_paper_leaves_out(
+    starts: list[int], inserted: int, expected: list[int]
+) -> None:
+    tecs = Tecs()
+    ul: UnionList = [chain(tecs, start, 10 + n) for n, start in enumerate(starts)]
+    before = {event for node in ul for event in open_events(node)}
+    tecs.insert(ul, chain(tecs, inserted, 99))
+    assert [node.max_start for node in ul] == expected
+    check_union_list(ul)
+    after = [event for node in ul for event in open_events(node)]
+    assert sorted(after) == sorted({*before, (inserted, (99,))})
+    check_node(tecs.merge(ul))
+
+
+def test_enumeration_gives_each_answer_of_the_window_once() -> None:
+    tecs = Tecs()
+    node = tecs.merge([chain(tecs, 3, 3), chain(tecs, 2, 2, 3), chain(tecs, 0, 1)])
+    assert list(enumerate_node(node, 4, 2)) == [
+        ComplexEvent(3, 4, (3,)),
+        ComplexEvent(2, 4, (2, 3)),
+    ]
+    assert list(enumerate_node(node, 4, 4)) == []
+
+
+def test_forgotten_nodes_are_gone_and_the_others_are_kept() -> None:
+    tecs = Tecs()
+    old, new = chain(tecs, 0, 1), chain(tecs, 5, 6)
+    merged = tecs.merge([new, old])
+    tecs.forget(5)
+    assert tecs.live == 3
+    assert list(enumerate_node(merged, 7, 5)) == [ComplexEvent(5, 7, (6,))]

@@ -1,0 +1,119 @@
+"""Algorithm 1 keeps the invariants and outputs what the automaton answers (CORE Thm. 4)."""
+
+from __future__ import annotations
+
+from random import Random
+
+from cerlab.automata.cea import IntervalCea, Mark, Transition
+from cerlab.automata.determinise import DeterministicCea
+from cerlab.engine.reference.evaluation import TecsEvaluation
+from cerlab.engine.reference.runs import CeaRuns
+from cerlab.engine.reference.tecs import Node
+from cerlab.model.event import Event
+from cerlab.predicates.syntax import EVERYTHING, Predicate, TypeIs
+from cerlab.predicates.truth import satisfies
+from proofs_tests.core.tecs_invariants import check_node, check_union_list, open_events
+from proofs_tests.random_cases import random_case
+from proofs_tests.suite import Suite
+
+STATES = 4
+
+
+def random_cea(rng: Random) -> IntervalCea:
+    """Up to four states with any transitions that do not enter q0."""
+    predicates: tuple[Predicate, ...] = (EVERYTHING, TypeIs("A"), TypeIs("B"))
+    first = Transition(0, EVERYTHING, rng.choice((Mark.TAKE, Mark.SKIP)), 1)
+    transitions = {first: None} | {
+        Transition(
+            rng.randrange(STATES),
+            rng.choice(predicates),
+            rng.choice((Mark.TAKE, Mark.SKIP)),
+            rng.randrange(1, STATES),
+        ): None
+        for _ in range(rng.randrange(4, 11))
+    }
+    final = frozenset(q for q in range(1, STATES) if rng.random() < 0.5) or frozenset({1})
+    return IntervalCea(STATES, tuple(transitions), 0, final)
+
+
+def check_run(cea: IntervalCea, events: list[Event], lowest: int = 0) -> bool:
+    """Each step of Algorithm 1 against run enumeration, every invariant at every node."""
+    det = DeterministicCea(cea)
+    evaluation, runs = TecsEvaluation(det), CeaRuns(cea)
+    answered = False
+    for j, event in enumerate(events):
+        evaluation.advance(event, j)
+        runs.advance(event, j)
+        keys = [ul[0].max_start for ul in evaluation.T.values()]
+        assert keys == sorted(keys, reverse=True), "keys are not in the order of max-starts"
+        united: list[tuple[int, int, tuple[int, ...]]] = []
+        for q, ul in evaluation.T.items():
+            check_union_list(ul)
+            assert len(ul) <= len(det.macro_states) + 1
+            merged: Node = evaluation.tecs.merge(list(ul))
+            check_node(merged)
+            united += [(q, start, taken) for start, taken in open_events(merged)]
+        assert len({pair[1:] for pair in united}) == len(united), "two states share a run"
+        found = list(evaluation.answers(lowest))
+        assert len(found) == len(set(found))
+        assert set(found) == set(runs.answers(lowest))
+        answered = answered or bool(found)
+    return answered
+
+
+def test_random_automata(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        events = [Event(rng.choice("AB")) for _ in range(rng.randrange(1, 8))]
+        return check_run(random_cea(rng), events, lowest=rng.choice((0, 0, 1, 3)))
+
+    suite.run(case, deep_count=10_000, seconds=20)
+
+
+def test_automata_of_formulas(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = random_case(rng)
+        return check_run(drawn.query.cea, list(drawn.stream))
+
+    suite.run(case, deep_count=10_000, seconds=20)
+
+
+def test_the_determinised_automaton_is_io_deterministic_and_never_enters_q0(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        cea = random_cea(rng)
+        det = DeterministicCea(cea)
+        states = [det.q0]
+        for event in (Event(rng.choice("AB")) for _ in range(6)):
+            symbol = det.symbol(event)
+            enabled = [t for t in cea.Delta if satisfies(event, t.predicate)]
+            reached = []
+            for p in states:
+                moves = det.step(p, symbol)
+                for mark, q in zip((Mark.TAKE, Mark.SKIP), moves, strict=True):
+                    sources = det.macro_states[p]
+                    targets = {t.target for t in enabled if t.source in sources and t.mark is mark}
+                    assert (det.macro_states[q] if q is not None else set()) == targets
+                    reached += [q] if q is not None else []
+            assert det.q0 not in reached
+            states = [*dict.fromkeys(reached)]
+        return bool(states)
+
+    suite.run(case, deep_count=4_000, seconds=5)
+
+
+def test_forgetting_keeps_every_answer_of_the_window(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        cea = random_cea(rng)
+        width = rng.choice((0, 1, 2, 4))
+        evaluation, runs = TecsEvaluation(DeterministicCea(cea)), CeaRuns(cea)
+        answered = False
+        for j in range(14):
+            event, lowest = Event(rng.choice("AB")), max(0, j - width)
+            for reader in (evaluation, runs):
+                reader.forget(lowest)
+                reader.advance(event, j)
+            found = set(evaluation.answers(lowest))
+            assert found == set(runs.answers(lowest))
+            answered = answered or bool(found)
+        return answered
+
+    suite.run(case, deep_count=4_000, seconds=8)

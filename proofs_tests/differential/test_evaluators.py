@@ -1,0 +1,76 @@
+"""Every pair of evaluators that takes a query gives the same answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+from cerlab.logic.cel.syntax import subformulas
+from cerlab.logic.ceql.semantics import query_answers, query_valuations
+from cerlab.model.clauses import Consume
+from cerlab.model.order import by_end
+from cerlab.testing import Shape, random_query, with_limit
+from cerlab.workbench import answers_of, count, evaluate, valuations_by_runs
+from proofs_tests.random_cases import Case, random_case
+from proofs_tests.suite import Suite
+
+
+def agree(case: Case) -> bool:
+    """The oracle, run enumeration, the tECS, the count, and the valuations of the VCEA."""
+    query = case.query
+    expected = query_answers(case.ast, case.stream)
+    for evaluator in ("automaton", "tecs"):
+        found = list(answers_of(query, case.stream, evaluator))
+        assert len(found) == len(set(found)), f"{evaluator} repeats\n{case.describe()}"
+        assert sorted(found, key=by_end) == expected, f"{evaluator}\n{case.describe()}"
+        ends = [answer.end for answer in found]
+        assert ends == sorted(ends)
+    assert count(query, case.stream) == len(expected), case.describe()
+    labelled = list(valuations_by_runs(query, case.stream))
+    assert len(labelled) == len(set(labelled)), case.describe()
+    assert set(labelled) == set(query_valuations(case.ast, case.stream)), case.describe()
+    return bool(expected)
+
+
+def test_reference_automaton_and_tecs_agree(suite: Suite) -> None:
+    suite.run(lambda rng: agree(random_case(rng)), deep_count=20_000, seconds=40)
+
+
+def test_they_agree_on_larger_formulas_and_longer_streams(suite: Suite) -> None:
+    shape = Shape(depth=4, events=8)
+    suite.run(lambda rng: agree(random_case(rng, shape)), deep_count=4_000, seconds=30)
+
+
+def test_limit_gives_that_many_true_answers_for_each_end(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = random_case(rng, Shape(depth=2))
+        per_end = rng.choice((1, 2, 5))
+        limited = Case(with_limit(drawn.ast, per_end), drawn.stream)
+        every = query_answers(drawn.ast, drawn.stream)
+        at_end = Counter(answer.end for answer in every)
+        for evaluator in ("reference", "automaton", "tecs"):
+            some = evaluate(limited.query, drawn.stream, evaluator=evaluator)
+            assert set(some) <= set(every), limited.describe()
+            counts = Counter(answer.end for answer in some)
+            assert counts == {end: min(n, per_end) for end, n in at_end.items()}
+        assert count(limited.query, drawn.stream) == sum(min(n, per_end) for n in at_end.values())
+        return bool(every)
+
+    suite.run(case, deep_count=4_000, seconds=8)
+
+
+def test_the_generator_covers_every_operator_and_clause() -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(3_000):
+        query = random_query(Random(seed))
+        seen.update(type(phi).__name__ for phi in subformulas(query.formula))
+        seen["items"] += query.items is not None
+        seen["streams"] += bool(query.streams)
+        seen["partition"] += bool(query.partition)
+        seen[type(query.window).__name__] += 1
+        seen[query.consume.name] += query.consume is not Consume.NONE
+    operators = ("Atom", "Not", "As", "Filter", "Or", "Seq", "Concat", "Plus", "Star", "Project")
+    windows = ("EventWindow", "AttributeWindow", "TimeWindow", "NoneType")
+    clauses = ("items", "streams", "partition", "ANY", "PARTITION")
+    for name in (*operators, *windows, *clauses):
+        assert seen[name] >= 100, (name, seen[name])

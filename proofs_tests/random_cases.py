@@ -1,0 +1,38 @@
+"""Random queries with streams, and all evaluators on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from cerlab.logic.ceql.parser import Source
+from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.logic.ceql.text import query_text
+from cerlab.model.clock import time_axis
+from cerlab.model.stream import Stream
+from cerlab.testing import Shape, random_events, random_query
+from cerlab.workbench import Query
+
+
+@dataclass(frozen=True)
+class Case:
+    """A query and a stream on which its evaluators are to agree."""
+
+    ast: CeqlQuery
+    stream: Stream
+
+    @property
+    def query(self) -> Query:
+        return Query(self.ast, source=Source("", {}, ()))
+
+    def describe(self) -> str:
+        events = [(e.type, dict(e.attributes), e.stream) for e in self.stream]
+        return f"{query_text(self.ast)}\non {events}"
+
+
+def random_case(rng: Random, shape: Shape | None = None) -> Case:
+    """A query over random clauses and a stream with a planted word of its formula."""
+    shape = shape or Shape()
+    ast = random_query(rng, shape)
+    events = random_events(rng, ast.formula, shape)
+    return Case(ast, Stream(events, time=time_axis("t", "s")))
