@@ -192,7 +192,9 @@ def _expected(names: set[str]) -> tuple[str, ...]:
     return tuple(sorted(words - singular, key=lambda word: (not word.startswith("a "), word)))
 
 
-_NAMES_TOO = frozenset(["ALL", "ANY", "LAST", "MAX", "NEXT", "NONE", "NOT", "NXT", "PROJECT", "RENAME", "STRICT"])
+_NAMES_TOO = frozenset(
+    ("ALL", "ANY", "LAST", "MAX", "NEXT", "NONE", "NOT", "NXT", "PROJECT", "RENAME", "STRICT")
+)
 """Keywords that stand where a name could, so that a name spelled like one is misread."""
 
 

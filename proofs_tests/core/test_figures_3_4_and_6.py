@@ -1,0 +1,51 @@
+"""The automaton of CORE Figure 3 on its stream: the tECS of Figures 4 and 6, step by step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import cerlab
+from cerlab.automata.cea import Mark
+from cerlab.engine.reference.evaluation import TecsEvaluation
+from cerlab.model.stream import Stream
+from cerlab.workbench import as_query
+from proofs_tests.core.tecs_invariants import open_events
+
+FOLDER = Path(__file__).parents[2] / "examples" / "core_figure3"
+Q2, Q3, Q4 = 1, 2, 3
+
+FIRST = {(0, (0,))}
+BOTH = {(1, (1,)), (0, (0,))}
+WITH_2 = {(1, (1, 2)), (0, (0, 2))}
+WITH_5 = WITH_2 | {(1, (1, 5)), (0, (0, 5))}
+# After each position: the active states in the order of Figure 6 (top down), with what they hold.
+STEPS = [
+    {Q2: FIRST},
+    {Q2: BOTH},
+    {Q3: WITH_2, Q2: BOTH},
+    {Q3: WITH_2, Q2: BOTH},
+    {Q4: {(1, (1, 2, 4)), (0, (0, 2, 4))}, Q3: WITH_2, Q2: BOTH},
+    {Q3: WITH_5, Q2: BOTH},
+    {Q4: {(start, (*taken, 6)) for start, taken in WITH_5}, Q3: WITH_5, Q2: BOTH},
+]
+
+
+def test_the_automaton_is_that_of_figure_3() -> None:
+    cea = as_query((FOLDER / "query.ceql").read_text()).cea
+    assert (cea.states, cea.q0, cea.F) == (4, 0, frozenset({3}))
+    shape = sorted((t.source, t.mark.value, t.target) for t in cea.Delta)
+    take, skip = Mark.TAKE.value, Mark.SKIP.value
+    assert shape == sorted([(0, take, 1), (1, skip, 1), (1, take, 2), (2, skip, 2), (2, take, 3)])
+
+
+def test_the_tecs_holds_what_figure_6_shows() -> None:
+    query = cerlab.parse_query((FOLDER / "query.ceql").read_text())
+    stream = Stream.read(FOLDER / "events.core")
+    evaluation = TecsEvaluation(query.det)
+    for j, (event, expected) in enumerate(zip(stream, STEPS, strict=True)):
+        evaluation.advance(event, j)
+        names = {q: next(iter(query.det.macro_states[q])) for q in evaluation.T}
+        assert [names[q] for q in evaluation.T] == list(expected), f"after {j}"
+        for q, ul in evaluation.T.items():
+            held = {(start, taken) for node in ul for start, taken in open_events(node)}
+            assert held == expected[names[q]], f"after {j}"

@@ -1,0 +1,65 @@
+"""Every example gives its expected answers, with every evaluator and from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import cerlab
+from cerlab.cli import main
+
+ROOT = Path(__file__).parent.parent / "examples"
+FOLDERS = sorted(path for path in ROOT.iterdir() if path.is_dir())
+
+
+def the_file(folder: Path, stem: str) -> Path:
+    (found,) = folder.glob(f"{stem}.*")
+    return found
+
+
+def expected(folder: Path) -> list[str]:
+    return (folder / "expected.ndjson").read_text().splitlines()
+
+
+def options(folder: Path) -> dict[str, str]:
+    path = folder / "options.json"
+    return dict(json.loads(path.read_text())) if path.exists() else {}
+
+
+def schema_text(folder: Path) -> str | None:
+    path = folder / "schema.core"
+    return path.read_text() if path.exists() else None
+
+
+@pytest.mark.parametrize("evaluator", ["reference", "automaton", "tecs"])
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_every_evaluator_gives_the_expected_answers(folder: Path, evaluator: str) -> None:
+    declared = schema_text(folder)
+    schema = cerlab.parse_schema(declared) if declared else None
+    stream = cerlab.Stream.read(the_file(folder, "events"), schema=schema, **options(folder))  # type: ignore[arg-type]  # time and unit
+    text = the_file(folder, "query").read_text()
+    answers = cerlab.evaluate(text, stream, evaluator=evaluator)  # type: ignore[arg-type]  # a literal
+    found = [
+        json.dumps({"start": a.start, "end": a.end, "positions": list(a.positions)})
+        for a in answers
+    ]
+    assert found == expected(folder)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_the_command_line_gives_them_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["run", str(the_file(folder, "query")), str(the_file(folder, "events"))]
+    if time := options(folder):
+        arguments += ["--time", f"{time['time']}:{time['unit']}"]
+    if schema_text(folder):
+        arguments += ["--schema", str(folder / "schema.core")]
+    assert main(arguments) == 0
+    assert sorted(capsys.readouterr().out.splitlines()) == sorted(expected(folder))
+
+
+def test_the_readme_shows_an_example_that_is_there() -> None:
+    readme = (ROOT.parent / "README.md").read_text()
+    assert (ROOT / "core_q1" / "query.ceql").read_text() in readme
+    assert expected(ROOT / "core_q1")[0] in readme
