@@ -104,7 +104,8 @@ def random_predicate(rng: Random, shape: Shape) -> pred.Predicate:
         case 2:
             return pred.Disjunction(random_predicate(rng, shape), random_predicate(rng, shape))
         case 3:
-            return pred.Member(v, rng.choice(((0, 1), (1,), ("a",))), rng.random() < 0.3)
+            values = rng.choice(((0, 1), (1,), (True,), ("a",)))
+            return pred.Member(v, tuple(map(pred.Constant, values)), rng.random() < 0.3)
         case 4:
             bounds = rng.choice(((0, 1), (1, None), (None, 0)))
             low, high = (None if b is None else pred.Constant(b) for b in bounds)

@@ -38,7 +38,7 @@ def schema_text(folder: Path) -> str | None:
 def test_every_evaluator_gives_the_expected_answers(folder: Path, evaluator: str) -> None:
     declared = schema_text(folder)
     schema = cerlab.parse_schema(declared) if declared else None
-    stream = cerlab.Stream.read(the_file(folder, "events"), schema=schema, **options(folder))  # type: ignore[arg-type]  # time and unit
+    stream = cerlab.Stream.read(the_file(folder, "events"), schema=schema, **options(folder))
     text = the_file(folder, "query").read_text()
     answers = cerlab.evaluate(text, stream, evaluator=evaluator)  # type: ignore[arg-type]  # a literal
     found = [

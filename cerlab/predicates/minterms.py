@@ -102,7 +102,7 @@ def _constants(atom: Atom) -> tuple[Value, ...]:
         case Comparison(_, Constant(value), _) | Comparison(_, _, Constant(value)):
             return (value,)
         case Member(_, values):
-            return values
+            return tuple(each.value for each in values)
         case Between(_, low, high):
             return tuple(bound.value for bound in (low, high) if isinstance(bound, Constant))
         case _:

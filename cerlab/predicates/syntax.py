@@ -34,11 +34,22 @@ class Arithmetic(Enum):
     MOD = "%"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """``3``, ``-1.5e3``, ``'text'``, ``TRUE``."""
+    """``3``, ``-1.5e3``, ``'text'``, ``TRUE``.
+
+    Python's 1, 1.0 and True are equal; as constants they are three.
+    """
 
     value: Value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Constant):
+            return NotImplemented
+        return type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +111,7 @@ class Member:
     """``operand IN {v, ..}``, or ``NOT IN`` where `negated`: different from each of them."""
 
     operand: Expression
-    values: tuple[Value, ...]
+    values: tuple[Constant, ...]
     negated: bool = False
 
 

@@ -145,7 +145,7 @@ def predicate_text(predicate: Predicate, level: int = 0) -> str:
         case Comparison(op, left, right):
             return f"{expression_text(left)} {op.value} {expression_text(right)}"
         case Member(operand, values, negated):
-            listed = ", ".join(map(value_text, values))
+            listed = ", ".join(map(expression_text, values))
             return f"{expression_text(operand)} {_in(negated)} {{{listed}}}"
         case Between(operand, low, high, negated):
             return f"{expression_text(operand)} {_in(negated)} {_range(low, high)}"

@@ -58,8 +58,8 @@ def satisfies(event: Event, predicate: Predicate) -> bool:
         case Member(operand, values, negated):
             value = evaluate(event, operand)
             if negated:
-                return all(compare(Operator.NE, value, each) for each in values)
-            return any(compare(Operator.EQ, value, each) for each in values)
+                return all(compare(Operator.NE, value, each.value) for each in values)
+            return any(compare(Operator.EQ, value, each.value) for each in values)
         case Between(operand, low, high, negated):
             value = evaluate(event, operand)
             outside = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TypeAlias
 
 import cerlab
 from cerlab.automata.cea import Mark
@@ -14,12 +15,14 @@ from proofs_tests.core.tecs_invariants import open_events
 FOLDER = Path(__file__).parents[2] / "examples" / "core_figure3"
 Q2, Q3, Q4 = 1, 2, 3
 
-FIRST = {(0, (0,))}
-BOTH = {(1, (1,)), (0, (0,))}
-WITH_2 = {(1, (1, 2)), (0, (0, 2))}
-WITH_5 = WITH_2 | {(1, (1, 5)), (0, (0, 5))}
+Open: TypeAlias = set[tuple[int, tuple[int, ...]]]
+
+FIRST: Open = {(0, (0,))}
+BOTH: Open = {(1, (1,)), (0, (0,))}
+WITH_2: Open = {(1, (1, 2)), (0, (0, 2))}
+WITH_5: Open = WITH_2 | {(1, (1, 5)), (0, (0, 5))}
 # After each position: the active states in the order of Figure 6 (top down), with what they hold.
-STEPS = [
+STEPS: list[dict[int, Open]] = [
     {Q2: FIRST},
     {Q2: BOTH},
     {Q3: WITH_2, Q2: BOTH},

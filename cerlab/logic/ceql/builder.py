@@ -22,7 +22,6 @@ from cerlab.model.clauses import (
     TimeWindow,
     Window,
 )
-from cerlab.model.event import Value
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.truth import kind_of, search
@@ -145,16 +144,15 @@ class Builder(Transformer_NonRecursive[Token, Any]):
             ) from None
         return self._made(meta, pred.Like(operand, pattern), operand)
 
-    def members(self, meta: Meta, children: list[pred.Constant]) -> tuple[Value, ...]:
-        values = tuple(child.value for child in children)
-        if len({kind_of(value) for value in values}) > 1:
+    def members(self, meta: Meta, children: list[pred.Constant]) -> tuple[pred.Constant, ...]:
+        if len({kind_of(child.value) for child in children}) > 1:
             raise IllFormed(
                 "CER0206",
                 "a set after IN mixes kinds of values, which never compare",
                 place=self.place(meta),
                 hint="use two sets with OR between them",
             )
-        return values
+        return tuple(children)
 
     def member(self, meta: Meta, children: list[Any]) -> pred.Member:
         return self._made(meta, pred.Member(*children), children[0])

@@ -55,7 +55,7 @@ def check_predicate(P: Predicate, events: Sequence[EventDeclaration], source: So
         case Comparison(_, left, right):
             _compare(P, [left, right], events, source)
         case Member(operand, values):
-            _compare(P, [operand, Constant(values[0])], events, source)
+            _compare(P, [operand, values[0]], events, source)
         case Between(operand, low, high):
             for bound in (low, high):
                 if bound is not None:

@@ -1,0 +1,47 @@
+"""Notation for hand-computed tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cerlab
+from cerlab import ComplexEvent, Valuation
+
+EVALUATORS = ("reference", "automaton", "tecs")
+
+
+def word(types: str, **values: str) -> list[dict[str, Any]]:
+    """``word("AAB", v="101")``: events of those types; a digit is a value, ``.`` is none."""
+    events: list[dict[str, Any]] = []
+    for i, event_type in enumerate(types):
+        given = {name: int(digits[i]) for name, digits in values.items() if digits[i] != "."}
+        events.append({"type": event_type, **given})
+    return events
+
+
+def v(start: int, end: int, **labels: tuple[int, ...]) -> Valuation:
+    """A valuation."""
+    return Valuation(start, end, labels)
+
+
+def c(start: int, end: int, *positions: int) -> ComplexEvent:
+    """A complex event."""
+    return ComplexEvent(start, end, positions)
+
+
+def check_valuations(formula: str, events: list[dict[str, Any]], expected: set[Valuation]) -> None:
+    """The valuations by the reference, and the complex events by every evaluator."""
+    assert cerlab.valuations(formula, events) == expected
+    supports = {
+        ComplexEvent(V.start, V.end, tuple(sorted({p for D in V.labels.values() for p in D})))
+        for V in expected
+    }
+    for evaluator in EVALUATORS:
+        assert set(cerlab.evaluate(formula, events, evaluator=evaluator)) == supports  # type: ignore[arg-type]  # literals
+
+
+def check_answers(query: str, events: Any, expected: list[ComplexEvent]) -> None:
+    """The complex events of a query by every evaluator, in their order, and their count."""
+    for evaluator in EVALUATORS:
+        assert cerlab.evaluate(query, events, evaluator=evaluator) == expected, evaluator  # type: ignore[arg-type]  # literals
+    assert cerlab.count(query, events) == len(expected)

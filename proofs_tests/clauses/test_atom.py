@@ -1,0 +1,31 @@
+"""R and S>R: one event of the type, labelled by it (CORE Table 2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cerlab import Valuation
+from proofs_tests.clauses.tables import check_valuations, v, word
+
+CASES = [
+    pytest.param("A", word("A"), {v(0, 0, A=(0,))}, id="one"),
+    pytest.param("A", word("ABA"), {v(0, 0, A=(0,)), v(2, 2, A=(2,))}, id="each-event-of-the-type"),
+    pytest.param("A", word("BB"), set(), id="none"),
+    pytest.param("A", [], set(), id="empty-stream"),
+    pytest.param("a", word("A"), set(), id="types-are-case-sensitive"),
+    pytest.param(
+        "S>A",
+        [{"type": "A", "stream": "S"}],
+        {v(0, 0, A=(0,))},
+        id="stream-sets-the-label-of-the-type",
+    ),
+    pytest.param("S>A", [{"type": "A", "stream": "T"}], set(), id="another-stream"),
+    pytest.param("S>A", word("A"), {v(0, 0, A=(0,))}, id="no-stream-is-in-every-stream"),
+]
+
+
+@pytest.mark.parametrize(("formula", "events", "expected"), CASES)
+def test_clause(formula: str, events: list[dict[str, Any]], expected: set[Valuation]) -> None:
+    check_valuations(formula, events, expected)

@@ -1,0 +1,97 @@
+"""phi FILTER X[P]: all events of X satisfy P (CORE Table 2; DESIGN 3.5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cerlab import Valuation
+from proofs_tests.clauses.tables import check_valuations, v, word
+
+CASES = [
+    pytest.param(
+        "A FILTER A[v = 1] OR A[v = TRUE]",
+        [{"type": "A", "v": 1}, {"type": "A", "v": True}],
+        {v(0, 0, A=(0,)), v(1, 1, A=(1,))},
+        id="one-and-true-are-two-constants",
+    ),
+    pytest.param(
+        "A FILTER A[v IN {0}] OR A[v IN {FALSE}]",
+        [{"type": "A", "v": 0}, {"type": "A", "v": False}],
+        {v(0, 0, A=(0,)), v(1, 1, A=(1,))},
+        id="zero-and-false-are-two-members",
+    ),
+    pytest.param(
+        "A FILTER A[v = 1]", word("AA", v="01"), {v(1, 1, A=(1,))}, id="keeps-what-satisfies"
+    ),
+    pytest.param(
+        "A FILTER B[v = 1]", word("A", v="0"), {v(0, 0, A=(0,))}, id="an-empty-label-holds"
+    ),
+    pytest.param(
+        "(A ; A) FILTER A[v = 1]",
+        word("AAA", v="101"),
+        {v(0, 2, A=(0, 2))},
+        id="for-all-events-of-the-label",
+    ),
+    pytest.param(
+        "(A FILTER A[v = 1])+",
+        word("AAA", v="101"),
+        {v(0, 0, A=(0,)), v(2, 2, A=(2,)), v(0, 2, A=(0, 2))},
+        id="inside-an-iteration-each-one",
+    ),
+    pytest.param(
+        "A+ FILTER A[v = 1]",
+        word("AAA", v="101"),
+        {v(0, 0, A=(0,)), v(2, 2, A=(2,)), v(0, 2, A=(0, 2))},
+        id="outside-an-iteration-the-same-here",
+    ),
+    pytest.param(
+        "(A ; A) AS x FILTER x[v = 0] OR x[v = 1]",
+        word("AAA", v="011"),
+        {v(1, 2, A=(1, 2), x=(1, 2))},
+        id="or-of-filters-decides-as-a-whole",
+    ),
+    pytest.param(
+        "(A ; A) AS x FILTER x[v = 0 OR v = 1]",
+        word("AA", v="01"),
+        {v(0, 1, A=(0, 1), x=(0, 1))},
+        id="or-inside-brackets-decides-each",
+    ),
+    pytest.param(
+        "A AS x FILTER A[v = 1] AND x[w = 1]",
+        word("AAA", v="110", w="101"),
+        {v(0, 0, A=(0,), x=(0,))},
+        id="and-nests",
+    ),
+    pytest.param(
+        "A FILTER A[v = 1] ; A", word("AA", v="10"), {v(0, 1, A=(0, 1))}, id="suffix-then-operator"
+    ),
+    pytest.param(
+        "A ; A FILTER A[v = 1]", word("AA", v="10"), set(), id="suffix-on-everything-left"
+    ),
+    pytest.param(
+        "PROJECT[x](A AS x) FILTER A[v = 1]",
+        word("A", v="0"),
+        {v(0, 0, x=(0,))},
+        id="projected-away-labels-are-empty",
+    ),
+    pytest.param(
+        "(A AS x OR B) FILTER x[v = 1]",
+        word("AB", v="00"),
+        {v(1, 1, B=(1,))},
+        id="either-side-of-or-may-set-it",
+    ),
+    pytest.param(
+        "(A AS x OR B AS y) FILTER x[v = 1] OR y[v = 1]",
+        word("A", v="0"),
+        {v(0, 0, A=(0,), x=(0,))},
+        id="one-half-of-or-holds-vacuously",
+    ),
+]
+
+
+@pytest.mark.filterwarnings("ignore:CER0901")
+@pytest.mark.parametrize(("formula", "events", "expected"), CASES)
+def test_clause(formula: str, events: list[dict[str, Any]], expected: set[Valuation]) -> None:
+    check_valuations(formula, events, expected)

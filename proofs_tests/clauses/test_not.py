@@ -1,0 +1,52 @@
+"""NOT(R), NOT(R FILTER ..): one event that is not that, unmarked (DESIGN 3.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cerlab import Valuation
+from proofs_tests.clauses.tables import check_valuations, v, word
+
+CASES = [
+    pytest.param("NOT(A)", word("AB"), {v(1, 1)}, id="other-types"),
+    pytest.param("A ; NOT(B) ; C", word("ABXC"), {v(0, 3, A=(0,), C=(3,))}, id="is-no-absence"),
+    pytest.param(
+        "NOT(A FILTER A[v = 1])",
+        word("AAB", v="101"),
+        {v(1, 1), v(2, 2)},
+        id="with-a-filter-the-type-may-fail",
+    ),
+    pytest.param(
+        "NOT(A FILTER A[v = 1])",
+        word("A", v="."),
+        {v(0, 0)},
+        id="missing-attribute-does-not-satisfy",
+    ),
+    pytest.param(
+        "NOT(A FILTER A[v = 1] AND A[w = 1])",
+        word("AAA", v="110", w="101"),
+        {v(1, 1), v(2, 2)},
+        id="two-filters",
+    ),
+    pytest.param(
+        "NOT(A FILTER A[v = 1] OR A[w = 1])",
+        word("AAA", v="100", w="010"),
+        {v(2, 2)},
+        id="either-filter",
+    ),
+    pytest.param(
+        "NOT(S>A)",
+        [{"type": "A", "stream": "S"}, {"type": "A", "stream": "T"}],
+        {v(1, 1)},
+        id="of-a-stream",
+    ),
+    pytest.param("NOT(A):+", word("BB"), {v(0, 0), v(1, 1), v(0, 1)}, id="iterated"),
+    pytest.param("NOT(B) : NOT(B)", word("AA"), {v(0, 1)}, id="gives-an-empty-answer"),
+]
+
+
+@pytest.mark.parametrize(("formula", "events", "expected"), CASES)
+def test_clause(formula: str, events: list[dict[str, Any]], expected: set[Valuation]) -> None:
+    check_valuations(formula, events, expected)

@@ -1,0 +1,236 @@
+"""FROM, SELECT, PARTITION BY, WITHIN, CONSUME BY, LIMIT (CORE Sec. 2.2; DESIGN 3), by hand."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab import BadData, ComplexEvent, Stream, UsageError
+from proofs_tests.clauses.tables import EVALUATORS, c, check_answers, word
+
+AT = [0, 1, 3, 3, 6]
+TIMED = [{"type": t, "t": AT[i]} for i, t in enumerate("ABABB")]
+STREAMS = [
+    {"type": "A", "stream": "S"},
+    {"type": "B", "stream": "T"},
+    {"type": "B"},
+    {"type": "B", "stream": "S"},
+]
+NAN = float("nan")
+
+
+def keyed(types: str, keys: list[Any]) -> list[dict[str, Any]]:
+    return [{"type": t, "k": k} for t, k in zip(types, keys, strict=True)]
+
+
+CASES = [
+    pytest.param(
+        "SELECT * FROM S WHERE A ; B",
+        STREAMS,
+        [c(0, 2, 0, 2), c(0, 3, 0, 3)],
+        id="from-removes-other-streams",
+    ),
+    pytest.param(
+        "SELECT * FROM S WHERE A : B",
+        STREAMS,
+        [c(0, 2, 0, 2)],  # the event of T is not there, so 2 is next to 0
+        id="contiguity-counts-inside-the-streams",
+    ),
+    pytest.param(
+        "SELECT * FROM S, T WHERE A ; B",
+        STREAMS,
+        [c(0, 1, 0, 1), c(0, 2, 0, 2), c(0, 3, 0, 3)],
+        id="from-several",
+    ),
+    pytest.param("SELECT * FROM U WHERE B", STREAMS, [c(2, 2, 2)], id="no-stream-is-in-every"),
+    pytest.param("SELECT * WHERE A ; B", word("AB"), [c(0, 1, 0, 1)], id="select-everything"),
+    pytest.param("SELECT B WHERE A ; B", word("AAB"), [c(0, 2, 2), c(1, 2, 2)], id="select-one"),
+    pytest.param("SELECT NONE WHERE A ; B", word("AAB"), [c(0, 2), c(1, 2)], id="select-nothing"),
+    pytest.param(
+        "SELECT x, B[v] WHERE A AS x ; B ; C", word("ABC"), [c(0, 2, 0, 1)], id="select-two"
+    ),
+    pytest.param(
+        "SELECT C WHERE A ; B ; C", word("ABBC"), [c(0, 3, 3)], id="equal-after-projection-is-once"
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B PARTITION BY [k]",
+        keyed("AABB", [1, 2, 2, 1]),
+        [c(1, 2, 1, 2), c(0, 3, 0, 3)],
+        id="partition-keeps-the-positions-of-the-whole",
+    ),
+    pytest.param(
+        "SELECT * WHERE A : B PARTITION BY [k]",
+        keyed("AXB", [1, 2, 1]),
+        [c(0, 2, 0, 2)],
+        id="contiguous-inside-the-partition",
+    ),
+    pytest.param(
+        "SELECT * WHERE A PARTITION BY [k]",
+        [*keyed("AAA", [None, NAN, 0]), {"type": "A"}],
+        [c(2, 2, 2)],
+        id="null-nan-and-missing-keys-are-in-no-partition",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B PARTITION BY [k]",
+        keyed("ABBB", [1, 1.0, True, "1"]),
+        [c(0, 1, 0, 1)],
+        id="keys-are-equal-as-values-are",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B PARTITION BY [k], [type]",
+        keyed("AB", [1, 1]),
+        [],
+        id="the-key-is-all-attributes",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B WITHIN 3 EVENTS",
+        word("AXXXBA"),
+        [],
+        id="three-events-span-up-to-four",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B WITHIN 3 EVENTS",
+        word("AXXB"),
+        [c(0, 3, 0, 3)],
+        id="events-inclusive",
+    ),
+    pytest.param("SELECT * WHERE A+ WITHIN 0 EVENTS", word("AA"), [c(0, 0, 0), c(1, 1, 1)], id="0"),
+    pytest.param(
+        "SELECT B WHERE A ; B WITHIN 1 EVENTS",
+        word("AXB"),
+        [],
+        id="the-interval-counts-not-the-marks",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 1 EVENTS",
+        keyed("AXXB", [1, 2, 2, 1]),
+        [c(0, 3, 0, 3)],
+        id="events-count-inside-the-partition",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B WITHIN 3 [t]",
+        TIMED,
+        [c(0, 1, 0, 1), c(0, 3, 0, 3), c(2, 3, 2, 3), c(2, 4, 2, 4)],
+        id="attribute-inclusive-ties-in-stream-order",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B WITHIN 2.5 [t]", TIMED, [c(0, 1, 0, 1), c(2, 3, 2, 3)], id="fraction"
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B CONSUME BY ANY",
+        word("AABAB"),
+        [c(0, 2, 0, 2), c(1, 2, 1, 2), c(3, 4, 3, 4)],
+        id="any-goes-on-as-on-the-suffix",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B CONSUME BY ANY",
+        word("ABB"),
+        [c(0, 1, 0, 1)],
+        id="any-ends-partial-matches",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B CONSUME BY NONE",
+        word("ABB"),
+        [c(0, 1, 0, 1), c(0, 2, 0, 2)],
+        id="none-has-no-effect",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B PARTITION BY [k] CONSUME BY ANY",
+        keyed("AABB", [1, 2, 1, 2]),
+        [c(0, 2, 0, 2)],
+        id="any-ends-those-of-every-partition",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B PARTITION BY [k] CONSUME BY PARTITION",
+        keyed("AABBB", [1, 2, 1, 2, 1]),
+        [c(0, 2, 0, 2), c(1, 3, 1, 3)],
+        id="partition-ends-its-own",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B WITHIN 1 EVENTS CONSUME BY ANY",
+        word("AXBAB"),
+        [c(3, 4, 3, 4)],
+        id="what-the-window-rejects-consumes-nothing",
+    ),
+    pytest.param(
+        "SELECT * WHERE A OR (A ; B) CONSUME BY ANY",
+        word("AB"),
+        [c(0, 0, 0)],
+        id="an-answer-consumes-a-longer-one",
+    ),
+]
+
+
+@pytest.mark.parametrize(("query", "events", "expected"), CASES)
+def test_clause(query: str, events: list[dict[str, Any]], expected: list[ComplexEvent]) -> None:
+    check_answers(query, events, expected)
+
+
+@pytest.mark.parametrize(
+    ("window", "expected"),
+    [
+        ("1 SECONDS", [c(0, 1, 0, 1)]),
+        ("1 second", [c(0, 1, 0, 1)]),
+        ("0.999 SECONDS", []),
+        ("1 MINUTE", [c(0, 1, 0, 1), c(0, 2, 0, 2)]),
+        ("59.999 SECONDS", [c(0, 1, 0, 1)]),
+        ("1 HOUR 1 MINUTE", [c(0, 1, 0, 1), c(0, 2, 0, 2), c(0, 3, 0, 3)]),
+    ],
+)
+def test_time_windows_use_the_time_of_the_stream(window: str, expected: list[ComplexEvent]) -> None:
+    seconds = [0, 1, 60, 3660]
+    rows = list(zip("ABBB", seconds, strict=True))
+    millis = Stream.from_events([{"type": t, "t": s * 1000} for t, s in rows], time="t", unit="ms")
+    floats = Stream.from_events([{"type": t, "t": float(s)} for t, s in rows], time="t", unit="s")
+    noon = datetime(2020, 1, 1, 12)
+    moments = [{"type": t, "t": noon + timedelta(seconds=s)} for t, s in rows]
+    for events in (millis, floats, moments):
+        check_answers(f"SELECT * WHERE A ; B WITHIN {window}", events, expected)
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+@pytest.mark.parametrize(
+    ("times", "code"),
+    [([3, 2], "CER0714"), ([1, None], "CER0712"), ([1, NAN], "CER0712"), ([1, "2"], "CER0712")],
+)
+def test_bad_times_are_errors(evaluator: str, times: list[Any], code: str) -> None:
+    events = [{"type": "A", "t": t} for t in times]
+    with pytest.raises(BadData) as caught:
+        cerlab.evaluate("SELECT * WHERE A WITHIN 3 [t]", events, evaluator=evaluator)  # type: ignore[arg-type]  # literals
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+def test_a_time_window_without_a_time_is_an_error(evaluator: str) -> None:
+    with pytest.raises(UsageError, match="time attribute"):
+        cerlab.evaluate("SELECT * WHERE A WITHIN 3 SECONDS", word("A"), evaluator=evaluator)  # type: ignore[arg-type]  # literals
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+def test_times_of_events_outside_from_do_not_count(evaluator: str) -> None:
+    events = [
+        {"type": "A", "t": 5, "stream": "S"},
+        {"type": "A", "t": 1, "stream": "T"},
+        {"type": "B", "t": 6, "stream": "S"},
+    ]
+    query = "SELECT * FROM S WHERE A ; B WITHIN 3 [t]"
+    assert cerlab.evaluate(query, events, evaluator=evaluator) == [c(0, 2, 0, 2)]  # type: ignore[arg-type]  # literals
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+@pytest.mark.parametrize(("limit", "counts"), [(1, [1, 1, 1]), (2, [1, 2, 2]), (9, [1, 2, 4])])
+def test_limit_is_for_each_end(evaluator: str, limit: int, counts: list[int]) -> None:
+    """On AAA, A+ has 1, 2 and 4 answers that end at 0, 1 and 2."""
+    found = cerlab.evaluate(f"SELECT * WHERE A+ LIMIT {limit}", word("AAA"), evaluator=evaluator)  # type: ignore[arg-type]  # literals
+    assert [sum(answer.end == end for answer in found) for end in range(3)] == counts
+    assert set(found) <= set(cerlab.evaluate("A+", word("AAA")))
+
+
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+def test_limit_caps_what_is_given_not_what_is_consumed(evaluator: str) -> None:
+    query = "SELECT * WHERE A ; B CONSUME BY ANY LIMIT 1"
+    found = cerlab.evaluate(query, word("AABAB"), evaluator=evaluator)  # type: ignore[arg-type]  # literals
+    assert [answer.end for answer in found] == [2, 4]

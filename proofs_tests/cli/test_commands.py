@@ -1,0 +1,184 @@
+"""The command line: what it prints where, and its exit status (DESIGN 2.2)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as parquet
+import pytest
+
+from cerlab.cli import main
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+Q1 = str(EXAMPLES / "core_q1" / "query.ceql")
+EVENTS = str(EXAMPLES / "core_q1" / "events.core")
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
+    return capsys.readouterr().out.splitlines()
+
+
+def test_run_prints_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", Q1, EVENTS]) == 0
+    out = lines(capsys)
+    assert out[0] == '{"start": 1, "end": 4, "positions": [1, 2, 4]}'
+    assert len(out) == 6
+
+
+def test_run_without_answers_is_a_success(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "NOSUCH", EVENTS]) == 0
+    assert lines(capsys) == []
+
+
+def test_limit_is_in_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", Q1, EVENTS, "--limit", "4"]) == 0
+    assert len(lines(capsys)) == 4
+
+
+def test_a_query_with_2_to_the_40_answers_and_a_limit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "e.core").write_text("A()\n" * 40)
+    assert main(["run", "A+", str(tmp_path / "e.core"), "--limit", "10"]) == 0
+    assert len(set(lines(capsys))) == 10
+
+
+def test_labels_give_valuations(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", Q1, EVENTS, "--labels", "--limit", "1"]) == 0
+    (line,) = lines(capsys)
+    assert json.loads(line)["labels"] == {
+        "SELL": [0, 2, 4],
+        "amzn": [4],
+        "intel": [2],
+        "msft": [0],
+    }
+
+
+def test_events_are_carried_with_the_chosen_attributes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    query = "SELECT msft[price], intel WHERE SELL AS msft ; BUY AS intel FILTER msft[price = 101]"
+    assert main(["run", query, EVENTS, "--events"]) == 0
+    (line,) = lines(capsys)
+    assert json.loads(line)["events"] == [
+        {"position": 0, "type": "SELL", "price": 101},
+        {"position": 3, "type": "BUY", "name": "INTC", "price": 80},
+    ]
+
+
+def test_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", Q1, EVENTS, "--format", "table"]) == 0
+    out = capsys.readouterr().out
+    assert "positions" in out
+    assert "0, 2, 4" in out
+
+
+def test_parquet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out.parquet"
+    assert main(["run", Q1, EVENTS, "--format", "parquet", "-o", str(out)]) == 0
+    assert parquet.read_table(out).num_rows == 6
+    assert main(["run", Q1, EVENTS, "--format", "parquet"]) == 2
+    assert "CER0809" in capsys.readouterr().err
+
+
+def test_output_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", Q1, EVENTS, "-o", str(tmp_path / "out")]) == 0
+    assert len((tmp_path / "out").read_text().splitlines()) == 6
+    assert lines(capsys) == []
+
+
+@pytest.mark.parametrize("what", ["ast", "vcea", "cea", "det"])
+@pytest.mark.parametrize("form", ["text", "dot"])
+def test_show(what: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", Q1, "--what", what, "--format", form]) == 0
+    out = capsys.readouterr().out
+    assert "MSFT" in out
+    assert out.startswith("digraph") == (form == "dot")
+    assert main(["show", Q1, "--what", what, "--format", form]) == 0
+    assert capsys.readouterr().out == out
+
+
+def test_check(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", Q1]) == 0
+    assert "4 states" in capsys.readouterr().out
+    assert main(["check", "A AND B"]) == 0
+    assert "CER0403" in capsys.readouterr().out
+
+
+def test_fmt_is_idempotent(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fmt", "select * where (a;b)+ within 3 events -- why"]) == 0
+    shown = capsys.readouterr()
+    assert "comments" in shown.err
+    assert main(["fmt", shown.out]) == 0
+    assert capsys.readouterr().out == shown.out == "SELECT *\nWHERE (a ; b)+\nWITHIN 3 EVENTS\n"
+    assert main(["fmt", "(A)"]) == 0
+    assert capsys.readouterr().out == "A\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["nosuch"],
+        ["run"],
+        ["run", "A ;", EVENTS],
+        ["run", "A", EVENTS, "--evaluator", "guess"],
+        ["run", "A", EVENTS, "--limit", "-1"],
+        ["run", "A AND B", EVENTS],
+        ["run", "nosuch.ceql", EVENTS],
+        ["run", "A", EVENTS, "--schema", "nosuch.core"],
+        ["run", "(" * 10_000 + "A" + ")" * 10_000, EVENTS],
+        ["run", "A;" * 500_000 + "A", EVENTS],
+    ],
+)
+def test_bad_usage_is_exit_2_without_a_traceback(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err
+    assert "Traceback" not in shown.err
+
+
+def test_an_unknown_stream_in_the_query_is_an_error_against_the_schema(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    schema = str(EXAMPLES / "stocks_s3" / "schema.core")
+    assert main(["check", "SELECT * FROM Sx WHERE BUY", "--schema", schema]) == 2
+    assert "CER0304" in capsys.readouterr().err
+
+
+def test_warnings_go_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "A FILTER x[v = 1]", EVENTS]) == 0
+    assert "warning: CER0901" in capsys.readouterr().err
+
+
+def test_the_demo_runs_without_anything(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo"]) == 0
+    out = capsys.readouterr().out
+    assert "reference" in out
+    assert "agrees with the reference" in out
+    assert "DISAGREES" not in out
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    script = f"{sys.executable} -m cerlab run 'SELL+' {EVENTS} | head -1"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stderr == ""
+
+
+def test_importing_cerlab_is_light() -> None:
+    script = "import sys, cerlab; print([m for m in HEAVY if m in sys.modules])"
+    heavy = ("pandas", "numba", "pyspark", "matplotlib", "z3", "pyarrow", "rich")
+    done = subprocess.run(
+        [sys.executable, "-c", script.replace("HEAVY", repr(heavy))],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,169 @@
+"""Bad input: each kind is a `BadData` with file, row and column; on the command line, exit 2."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import cerlab
+from cerlab.cli import main
+from cerlab.io.synthetic import STOCK_SCHEMA
+from cerlab.model.schema import Schema
+
+NUMBERS = cerlab.parse_schema("CREATE STREAM S { EVENT A { v:int, w:double?, n:string } }")
+
+BAD: list[tuple[str, bytes, Schema | None, str, str, int | None, str | None]] = [
+    # name of the case's file, content, schema, code, words, row, column
+    ("empty.csv", b"", None, "CER0744", "empty", None, None),
+    ("blank.csv", b"\n\n", None, "CER0744", "empty", None, None),
+    ("untyped.csv", b"name,price\nX,1\n", None, "CER0736", "no column 'type'", 1, None),
+    ("short.csv", b"type,v,w\nA,1,2\nA,1\n", None, "CER0738", "cut short", 3, "w"),
+    ("long.csv", b"type,v\nA,1\nA,1,2\n", None, "CER0739", "too long", 3, None),
+    ("twice.csv", b"type,v,v\nA,1,2\n", None, "CER0732", "stands twice", 1, "v"),
+    ("notype.csv", b"type,v\n,1\n", None, "CER0701", "no type", 2, "type"),
+    ("text.csv", b"type,v,w,n\nA,1,2,x\nA,many,2,x\n", NUMBERS, "CER0721", "no int", 3, "v"),
+    ("null.csv", b"type,v,w,n\nA,,2,x\n", NUMBERS, "CER0724", "missing or NULL", 2, "v"),
+    ("extra.csv", b"type,v,w,n,q\nA,1,2,x,3\n", NUMBERS, "CER0723", "no attribute 'q'", 2, "q"),
+    ("unknown.csv", b"type,v,w,n\nB,1,2,x\n", NUMBERS, "CER0722", "not declared", 2, "type"),
+    ("core.csv", b"type_,v\nA,1,2,x\nA,1,2\n", NUMBERS, "CER0738", "cut short", 3, "n"),
+    ("latin.csv", "type,n\nA,x\nA,é\n".encode("latin-1"), None, "CER0745", "not UTF-8", 3, None),
+    ("nul.csv", b"type,n\nA,\0\n", None, "CER0746", "NUL", 2, None),
+    ("large.csv", b"type,v\nA,99999999999999999999\n", None, "CER0720", "64 bits", 2, "v"),
+    ("quote.csv", b'type,v\nA,"x\n', None, "CER0737", "no CSV", 2, None),
+    ("bad.ndjson", b'{"type": "A"}\n{"type": \n', None, "CER0733", "no JSON", 2, None),
+    ("array.ndjson", b"[1]\n", None, "CER0734", "JSON object", 1, None),
+    ("nested.ndjson", b'{"type": "A", "v": [1]}\n', None, "CER0703", "no value", 1, None),
+    ("notype.ndjson", b'{"v": 1}\n', None, "CER0701", "'type'", 1, None),
+    ("twice.ndjson", b'{"type": "A", "v": 1, "v": 2}\n', None, "CER0732", "twice", 1, "v"),
+    ("kind.ndjson", b'{"type": "A", "v": "1", "n": ""}\n', NUMBERS, "CER0721", "no int", 1, "v"),
+    ("float.ndjson", b'{"type": "A", "v": 1.5, "n": ""}\n', NUMBERS, "CER0721", "no int", 1, "v"),
+    ("cut.core", b"A(v=1)\nA(v=1,w=\nA(v=1)\n", None, "CER0730", "no event", 2, None),
+    ("pair.core", b"A(v=1,2)\n", None, "CER0731", "name=value", 1, None),
+    ("twice.core", b"A(v=1,v=2)\n", None, "CER0732", "stands twice", 1, "v"),
+    ("large.core", b"A(v=99999999999999999999)\n", None, "CER0720", "64 bits", 1, "v"),
+    ("text.core", b"A(v=x,n=y)\n", NUMBERS, "CER0721", "no int", 1, "v"),
+    ("missing.core", b"A(v=1)\n", NUMBERS, "CER0724", "needs 'n'", 1, "n"),
+    ("no.parquet", b"PAR1 no", None, "CER0742", "no parquet file", None, None),
+    ("no.arrow", b"ARROW1 no", None, "CER0742", "no arrow file", None, None),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "schema", "code", "words", "row", "column"),
+    BAD,
+    ids=[case[0] for case in BAD],
+)
+def test_bad_data_says_where(
+    tmp_path: Path,
+    name: str,
+    content: bytes,
+    schema: Schema | None,
+    code: str,
+    words: str,
+    row: int | None,
+    column: str | None,
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(cerlab.BadData) as caught:
+        cerlab.Stream.read(path, schema=schema)
+    error = caught.value
+    assert error.code == code
+    assert words in error.message
+    place = error.place
+    assert isinstance(place, cerlab.errors.DataPlace)
+    assert place.file.endswith(name)
+    assert place.row == row
+    assert place.column == column
+
+
+@pytest.mark.parametrize("name", [case[0] for case in BAD])
+def test_no_traceback_reaches_a_user(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = next(case for case in BAD if case[0] == name)
+    (tmp_path / name).write_bytes(case[1])
+    arguments = ["run", "A", str(tmp_path / name)]
+    if case[2] is not None:
+        (tmp_path / "schema").write_text(str(case[2]))
+        arguments += ["--schema", str(tmp_path / "schema")]
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert case[3] in shown.err
+    assert "Traceback" not in shown.err
+
+
+def test_a_header_alone_is_an_empty_stream(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("type,v\n")
+    assert len(cerlab.Stream.read(tmp_path / "e.csv")) == 0
+
+
+def test_a_missing_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "A", "no/such/file.csv"]) == 2
+    assert "CER0743" in capsys.readouterr().err
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(cerlab.BadData, match="no such file"):
+        cerlab.Stream.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("suffix", "rows"),
+    [
+        ("csv", ["type,v", "A,1", "A", "B,2"]),
+        ("ndjson", ['{"type": "A", "v": 1}', '{"type"', '{"type": "B", "v": 2}']),
+        ("core", ["A(v=1)", "A(v=", "B(v=2)"]),
+    ],
+)
+def test_quarantine_writes_bad_rows_aside_and_goes_on(
+    tmp_path: Path, suffix: str, rows: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, aside = tmp_path / f"e.{suffix}", tmp_path / "aside.ndjson"
+    path.write_text("\n".join(rows) + "\n")
+    assert main(["run", "A ; B", str(path), "--quarantine", str(aside)]) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out) == {"start": 0, "end": 1, "positions": [0, 1]}
+    assert "1 rows could not be read" in shown.err
+    (record,) = map(json.loads, aside.read_text().splitlines())
+    assert record["row"] == rows[-2]
+    assert record["code"] in ("CER0738", "CER0733", "CER0730")
+
+
+def test_time_going_backwards_and_sort(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "e.csv").write_text("type,t\nB,2\nA,1\n")
+    arguments = ["run", "SELECT * WHERE A ; B WITHIN 5 SECONDS", str(tmp_path / "e.csv")]
+    assert main([*arguments, "--time", "t:s"]) == 2
+    assert "goes backwards at position 1" in capsys.readouterr().err
+    assert main([*arguments, "--time", "t:s", "--sort"]) == 0
+    assert json.loads(capsys.readouterr().out)["positions"] == [0, 1]
+    assert main([*arguments, "--time", "t:fortnights"]) == 2
+    assert "unknown time unit" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: [{"v": 1}],
+        lambda: [{"type": 3}],
+        lambda: [{"type": "A", "v": object()}],
+        lambda: [{"type": "A", "stream": 3}],
+    ],
+)
+def test_bad_dicts(make: Callable[[], list[dict[str, object]]]) -> None:
+    with pytest.raises(cerlab.BadData):
+        cerlab.evaluate("A", make())
+
+
+def test_what_holds_no_events_is_refused() -> None:
+    with pytest.raises(cerlab.UsageError):
+        cerlab.evaluate("A", 3)
+
+
+def test_the_stock_schema_is_declared_as_core_does() -> None:
+    text = str(STOCK_SCHEMA)
+    assert cerlab.parse_schema(text) == STOCK_SCHEMA

@@ -1,0 +1,236 @@
+"""What is written is read back: every format, every kind of value."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import cerlab
+from cerlab.io import core_text, write_ndjson
+from cerlab.io.synthetic import stocks
+from cerlab.io.write import arrow_table, record, write_parquet
+from cerlab.model.event import Event, Timestamp
+from cerlab.model.stream import Stream
+
+NAMES = st.from_regex(r"[A-Za-z_]\w{0,5}", fullmatch=True)
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**63), 2**63 - 1),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=8),
+)
+EVENTS = st.lists(
+    st.builds(Event, NAMES, st.dictionaries(NAMES, VALUES, max_size=4), st.none() | NAMES),
+    max_size=5,
+)
+
+
+@given(EVENTS)
+def test_core_text(events: list[Event]) -> None:
+    lines = [core_text.format_event(event) for event in events]
+    assert list(core_text.read_lines(lines, "-")) == events
+
+
+@given(EVENTS)
+def test_ndjson(events: list[Event]) -> None:
+    from cerlab.io import ndjson
+
+    usable = [e for e in events if not {"type", "stream"} & set(e.attributes)]
+    lines = [json.dumps({"type": e.type, "stream": e.stream, **e.attributes}) for e in usable]
+    assert list(ndjson.read_lines(lines, "-")) == usable
+
+
+ROWS = [
+    {"type": "A", "v": 1, "w": 2.5, "n": "x", "b": True},
+    {"type": "B", "v": 2, "w": None, "n": "y, z", "b": False},
+]
+EXPECTED = [
+    Event("A", {"v": 1, "w": 2.5, "n": "x", "b": True}),
+    Event("B", {"v": 2, "w": None, "n": "y, z", "b": False}),
+]
+
+
+def _csv(path: Path) -> None:
+    path.write_text('type,v,w,n,b\r\nA,1,2.5,x,TRUE\r\nB,2,,"y, z",false\r\n', newline="")
+
+
+def _ndjson(path: Path) -> None:
+    path.write_text("\n".join(map(json.dumps, ROWS)))  # no final newline
+
+
+def _core(path: Path) -> None:
+    path.write_text(
+        "# a comment\n\nA(v=1,w=2.5,n=x,b=TRUE)\nB( v = 2, w =, n = 'y, z', b = false )\n"
+    )
+
+
+def _parquet(path: Path) -> None:
+    parquet.write_table(pa.Table.from_pylist(ROWS), path)
+
+
+def _arrow(path: Path) -> None:
+    feather.write_feather(pa.Table.from_pylist(ROWS), path)
+
+
+@pytest.mark.parametrize("suffix", ["own", "none"])
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [
+        ("csv", _csv),
+        ("ndjson", _ndjson),
+        ("core", _core),
+        ("parquet", _parquet),
+        ("arrow", _arrow),
+    ],
+)
+def test_every_format_by_suffix_and_by_content(
+    tmp_path: Path, name: str, write: Callable[[Path], None], suffix: str
+) -> None:
+    path = tmp_path / (f"events.{name}" if suffix == "own" else "events")
+    write(path)
+    assert list(Stream.read(path)) == EXPECTED
+
+
+def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_bytes("\ufefftype,v\nA,1\n".encode())
+    assert list(Stream.read(tmp_path / "e.csv")) == [Event("A", {"v": 1})]
+
+
+def test_one_type_for_all_rows(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("v\n1\n")
+    assert list(Stream.read(tmp_path / "e.csv", type="A")) == [Event("A", {"v": 1})]
+
+
+def test_core_csv_with_its_declaration_with_and_without_a_header(tmp_path: Path) -> None:
+    schema = cerlab.parse_schema(
+        "CREATE STREAM S { EVENT A { v:int, n:string }, EVENT B { w:double } }"
+    )
+    for head in ("whatever,here\n", ""):
+        (tmp_path / "e.csv").write_text(head + "A,1,x\nB,2\n")
+        assert list(Stream.read(tmp_path / "e.csv", schema=schema)) == [
+            Event("A", {"v": 1, "n": "x"}),
+            Event("B", {"w": 2.0}),
+        ]
+
+
+def test_streams_are_read_and_matched(tmp_path: Path) -> None:
+    (tmp_path / "e.core").write_text("S>A(v=1)\nT>A(v=2)\n")
+    stream = Stream.read(tmp_path / "e.core")
+    assert [answer.start for answer in cerlab.evaluate("T>A", stream)] == [1]
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_timestamps_of_any_unit_are_exact(unit: str) -> None:
+    moment = 1_600_000_000 * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit] + 1
+    column = pa.array([moment], pa.timestamp(unit, "Europe/Paris"))
+    (event,) = Stream.from_arrow(pa.table({"type": ["A"], "t": column}))
+    scale = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[unit]
+    assert event.attributes["t"] == Timestamp(moment * scale)
+
+
+def test_arrow_dictionaries_decimals_and_chunks() -> None:
+    types = pa.chunked_array(
+        [pa.array(["A"]).dictionary_encode(), pa.array(["B"]).dictionary_encode()]
+    )
+    prices = pa.array([Decimal("27.5"), Decimal("3.0")], pa.decimal128(5, 2))
+    events = list(Stream.from_arrow(pa.table({"type": types, "price": prices})))
+    assert events == [Event("A", {"price": 27.5}), Event("B", {"price": 3})]
+
+
+def test_nested_columns_and_null_types_are_errors() -> None:
+    with pytest.raises(cerlab.BadData, match="holds no values"):
+        Stream.from_arrow(pa.table({"type": ["A"], "v": [[1]]}))
+    with pytest.raises(cerlab.BadData, match="row 2"):
+        Stream.from_arrow(pa.table({"type": ["A", None]}))
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.Table.from_pylist, list])
+def test_everything_that_holds_events(frame: Callable[[Any], Any]) -> None:
+    rows = [{"type": "A", "v": 1}, {"type": "B", "v": 2}]
+    answers = cerlab.evaluate("A ; B FILTER B[v = 2]", frame(rows))
+    assert answers == [cerlab.ComplexEvent(0, 1, (0, 1))]
+
+
+def test_python_values() -> None:
+    (event,) = Stream.from_events(
+        [{"type": "A", "d": date(2020, 1, 1), "t": datetime(2020, 1, 1, tzinfo=UTC)}]
+    )
+    assert event.attributes["d"] == event.attributes["t"]
+    assert str(event.attributes["t"]) == "2020-01-01T00:00:00Z"
+
+
+def test_answers_to_ndjson_arrow_and_parquet(tmp_path: Path) -> None:
+    events = [{"type": "A", "v": float("nan")}, {"type": "B", "t": datetime(2020, 1, 1)}]
+    stream = Stream.from_events(events)
+    answers = cerlab.evaluate("A ; B", stream)
+    out = io.StringIO()
+    write_ndjson(answers, out)
+    assert out.getvalue() == '{"start": 0, "end": 1, "positions": [0, 1]}\n'
+    carried = record(answers[0], stream.events)["events"]
+    assert json.loads(json.dumps(carried, allow_nan=False)) == [
+        {"position": 0, "type": "A", "v": "nan"},
+        {"position": 1, "type": "B", "t": "2020-01-01T00:00:00Z"},
+    ]
+    table = arrow_table(answers)
+    assert table.schema.names == ["start", "end", "positions"]
+    assert str(table.schema.field("positions").type).startswith("list<")
+    valuations = sorted(cerlab.valuations("A AS x ; B", stream), key=str)
+    write_parquet(valuations, tmp_path / "v.parquet", labels=True)
+    assert parquet.read_table(tmp_path / "v.parquet").to_pylist() == [
+        {"start": 0, "end": 1, "positions": [0, 1], "labels": [("A", [0]), ("B", [1]), ("x", [0])]}
+    ]
+    assert arrow_table([]).num_rows == 0
+
+
+def test_the_synthetic_stream_is_the_same_everywhere() -> None:
+    events = list(stocks(1_000))
+    text = "\n".join(map(core_text.format_event, events))
+    assert hashlib.sha256(text.encode()).hexdigest().startswith("22365be69810f1a9")
+    times = [event.attributes["stock_time"] for event in events]
+    assert times == sorted(times)  # type: ignore[type-var]  # they are integers
+    ties = sum(a == b for a, b in pairwise(times))
+    assert 0.4 < ties / 1_000 < 0.55
+    assert len({event.attributes["name"] for event in events}) == 10
+    assert list(stocks(10)) == events[:10]
+    assert list(stocks(10, seed=8)) != events[:10]
+
+
+def test_answers_appear_while_standard_input_is_still_open() -> None:
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "cerlab", "run", "A ; B", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for line in ("A(v=1)", "B(v=2)"):
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+        assert json.loads(process.stdout.readline())["positions"] == [0, 1]
+        process.stdin.write("B(v=3)\n")
+        process.stdin.close()
+        assert json.loads(process.stdout.readline())["positions"] == [0, 2]
+        assert process.wait(timeout=60) == 0
