@@ -85,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser("run", help="evaluate a query on events")
     _add_query(run)
     run.add_argument("events", metavar="EVENTS", help="a file, or - for standard input")
-    run.add_argument("--evaluator", default="auto", choices=(*AVAILABLE, "auto"))
+    run.add_argument("--evaluator", default="auto", help=f"{', '.join(AVAILABLE)} or auto")
     run.add_argument("--limit", type=int, metavar="N", help="at most N answers in all")
     run.add_argument("--labels", action="store_true", help="valuations instead of positions")
     run.add_argument("--events", dest="show_events", action="store_true", help="with the events")

@@ -44,7 +44,7 @@ PAPERS = {
         Paper(
             "DQE",
             "On the difference between Complex Event Processing and Dynamic Query Evaluation",
-            "Alejandro Grez, Cristian Riveros, Martín Ugarte",
+            "Martín Ugarte, Stijn Vansummeren",
             "Alberto Mendelzon International Workshop",
             2018,
         ),
@@ -59,7 +59,17 @@ PAPERS = {
 }
 
 CITATION = re.compile(
-    r"\((?P<key>CORE|FOUND|SOCEL|DQE|SRT) "
-    r"(?P<what>(?:Alg|Thm|Def|Table|Lemma|Prop|Cor|Fig|Sec|App)\.? [\w.]+)\)"
+    r"(?:CORE|FOUND|SOCEL|DQE|SRT) "
+    r"(?:(?:Alg|Thm|Def|Prop|Cor|Fig|Sec|App)\. |Table |Lemma )[A-Z0-9]+(?:\.[0-9]+)*"
 )
-"""What a citation in a docstring looks like: ``(CORE Alg. 1)``, ``(CORE App. A.1)``."""
+"""One citation: ``CORE Alg. 1``, ``CORE App. A.1``, ``SRT Def. 17``."""
+
+
+def citations(text: str) -> list[str]:
+    """The citations in a text: those in parentheses, several apart by semicolons.
+
+    >>> citations("Evaluation (CORE Alg. 1), with labels (CORE Sec. 3; CORE App. A.1).")
+    ['CORE Alg. 1', 'CORE Sec. 3', 'CORE App. A.1']
+    """
+    inside = re.findall(r"\(([^()]*)\)", text)
+    return [match[0] for group in inside for match in CITATION.finditer(group)]

@@ -28,7 +28,8 @@ from cerlab.logic.ceql.semantics import query_answers, query_valuations
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.answer import ComplexEvent, Valuation
-from cerlab.model.clock import TimeAxis
+from cerlab.model.clauses import TimeWindow
+from cerlab.model.clock import TimeAxis, clock_for
 from cerlab.model.event import Event
 from cerlab.model.order import by_end
 from cerlab.model.schema import Schema
@@ -236,8 +237,14 @@ def answers_of(
 def live_answers(
     query: Query, events: Iterable[Event], time: TimeAxis | None = None
 ) -> Iterator[ComplexEvent]:
-    """The answers on events that are still arriving, each as soon as its last event is there."""
+    """The answers on events that are still arriving, each as soon as its last event is there.
+
+    A window in hours, minutes or seconds needs `time` here: it cannot be looked for in what has
+    not come yet.
+    """
     det = query.det
+    if isinstance(query.plan.window, TimeWindow):
+        clock_for(query.plan.window, time)
     return driver.run(query.plan, lambda: TecsEvaluation(det), events, time)
 
 

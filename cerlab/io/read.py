@@ -14,6 +14,7 @@ from typing import Any, TextIO
 from cerlab.errors import BadData, DataPlace, UsageError
 from cerlab.io import arrow, core_text, delimited, ndjson
 from cerlab.io.conversion import OnBadRow
+from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.clock import TimeAxis, TimeUnit, clock_for, only_timestamp, time_axis
 from cerlab.model.event import Event
@@ -42,7 +43,7 @@ def read(
     type: str | None = None,
     time: str | None = None,
     unit: str | TimeUnit | None = None,
-    schema: Schema | None = None,
+    schema: Schema | str | None = None,
     format: str | None = None,
     quarantine: str | PathLike[str] | None = None,
     sort: bool = False,
@@ -56,6 +57,7 @@ def read(
     `BadData` with file, row and column.
     """
     axis = time_axis(time, unit) if time else None
+    schema = parse_schema(schema) if isinstance(schema, str) else schema
     events = watch(
         read_events(path, type=type, schema=schema, format=format, quarantine=quarantine)
     )
@@ -228,10 +230,11 @@ def from_arrow(
     type: str | None = None,
     time: str | None = None,
     unit: str | TimeUnit | None = None,
-    schema: Schema | None = None,
+    schema: Schema | str | None = None,
 ) -> Stream:
     """A stream of the rows of a pyarrow Table."""
     axis = time_axis(time, unit) if time else None
+    schema = parse_schema(schema) if isinstance(schema, str) else schema
     events = arrow.table_events(table, "the table", schema, type_name=type)
     return Stream(events, time=axis, schema=schema)
 

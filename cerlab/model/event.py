@@ -80,6 +80,8 @@ def to_value(raw: Any, name: str = "?") -> Value:
 
     A Decimal becomes an int if it is one, else the nearest float; pandas' NaT and NA become None.
     """
+    if type(raw) is str and not raw.isascii():
+        return _unicode(raw, name)
     if raw is None or type(raw) in (bool, int, float, str, Timestamp):
         return raw  # type: ignore[no-any-return]  # narrowed by type(), which mypy does not follow
     if type(raw).__name__ in ("NaTType", "NAType"):
@@ -104,6 +106,15 @@ def to_value(raw: Any, name: str = "?") -> Value:
         f"attribute '{name}' holds {type(raw).__name__}, which is no value of an event",
         hint="use numbers, text, booleans, moments or None",
     )
+
+
+def _unicode(raw: str, name: str) -> str:
+    """The text, if it is one: half of a surrogate pair alone is no character."""
+    try:
+        raw.encode("utf-8")
+    except UnicodeEncodeError:
+        raise BadData("CER0704", f"the text of attribute '{name}' is not Unicode") from None
+    return raw
 
 
 def _nanoseconds(moment: datetime) -> int:

@@ -209,6 +209,18 @@ def test_a_time_window_without_a_time_is_an_error(evaluator: str) -> None:
         cerlab.evaluate("SELECT * WHERE A WITHIN 3 SECONDS", word("A"), evaluator=evaluator)  # type: ignore[arg-type]  # literals
 
 
+def test_the_only_timestamp_column_is_that_of_the_whole_stream() -> None:
+    noon = datetime(2020, 1, 1, 12)
+    events = [
+        {"type": "A", "stream": "S", "t": noon},
+        {"type": "X", "stream": "T", "u": noon},
+        {"type": "B", "stream": "S", "t": noon},
+    ]
+    for evaluator in EVALUATORS:
+        with pytest.raises(UsageError, match="time attribute"):
+            cerlab.evaluate("SELECT * FROM S WHERE A WITHIN 1 HOUR", events, evaluator=evaluator)  # type: ignore[arg-type]  # literals
+
+
 @pytest.mark.parametrize("evaluator", EVALUATORS)
 def test_times_of_events_outside_from_do_not_count(evaluator: str) -> None:
     events = [

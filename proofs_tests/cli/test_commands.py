@@ -126,6 +126,8 @@ def test_fmt_is_idempotent(capsys: pytest.CaptureFixture[str]) -> None:
         ["run"],
         ["run", "A ;", EVENTS],
         ["run", "A", EVENTS, "--evaluator", "guess"],
+        ["run", "A", EVENTS, "--evaluator", "compiled"],
+        ["run", "SELECT * WHERE A WITHIN 3 SECONDS", "-"],
         ["run", "A", EVENTS, "--limit", "-1"],
         ["run", "A AND B", EVENTS],
         ["run", "nosuch.ceql", EVENTS],

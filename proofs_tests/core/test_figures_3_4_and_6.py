@@ -1,4 +1,4 @@
-"""The automaton of CORE Figure 3 on its stream: the tECS of Figures 4 and 6, step by step."""
+"""The automaton of Figure 3 on its stream, step by step (CORE Fig. 3; CORE Fig. 6)."""
 
 from __future__ import annotations
 

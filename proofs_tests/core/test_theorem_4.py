@@ -1,4 +1,9 @@
-"""Algorithm 1 keeps the invariants and outputs what the automaton answers (CORE Thm. 4)."""
+"""Algorithm 1 keeps the invariants and outputs what the automaton answers (CORE Thm. 4).
+
+The lemmas on the way are asserted after each event: what the lists hold (CORE App. B.2), the order
+of the keys (CORE Sec. 4.3), the preconditions of insert (CORE App. B.3), and that enumeration
+repeats nothing (CORE Lemma 1). The task is that of (CORE Sec. 4).
+"""
 
 from __future__ import annotations
 

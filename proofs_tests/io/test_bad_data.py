@@ -152,6 +152,7 @@ def test_time_going_backwards_and_sort(tmp_path: Path, capsys: pytest.CaptureFix
         lambda: [{"type": 3}],
         lambda: [{"type": "A", "v": object()}],
         lambda: [{"type": "A", "stream": 3}],
+        lambda: [{"type": "A", "v": "\ud800"}],
     ],
 )
 def test_bad_dicts(make: Callable[[], list[dict[str, object]]]) -> None:

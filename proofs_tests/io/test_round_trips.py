@@ -122,9 +122,7 @@ def test_one_type_for_all_rows(tmp_path: Path) -> None:
 
 
 def test_core_csv_with_its_declaration_with_and_without_a_header(tmp_path: Path) -> None:
-    schema = cerlab.parse_schema(
-        "CREATE STREAM S { EVENT A { v:int, n:string }, EVENT B { w:double } }"
-    )
+    schema = "CREATE STREAM S { EVENT A { v:int, n:string }, EVENT B { w:double } }"
     for head in ("whatever,here\n", ""):
         (tmp_path / "e.csv").write_text(head + "A,1,x\nB,2\n")
         assert list(Stream.read(tmp_path / "e.csv", schema=schema)) == [

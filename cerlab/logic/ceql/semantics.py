@@ -140,7 +140,7 @@ def _times(query: CeqlQuery, merged: Substream, stream: Stream) -> dict[int, Ins
     """The time of each event that is matched, empty where the window counts events."""
     if query.window is None or isinstance(query.window, EventWindow):
         return {}
-    clock = clock_for(query.window, stream.time or only_timestamp(merged.events))
+    clock = clock_for(query.window, stream.time or only_timestamp(stream))
     times = {i: clock(t, i) for i, t in merged.rows()}
     for (_, before), (position, now) in pairwise(times.items()):
         check_order(before, now, position)

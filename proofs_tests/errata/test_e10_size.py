@@ -1,0 +1,26 @@
+"""E10: the automaton of a formula has linearly many states, not transitions (CORE Thm. 2)."""
+
+from __future__ import annotations
+
+import pytest
+
+from cerlab.compile.cel_to_vcea import cel_to_vcea
+from cerlab.logic.cel.syntax import size
+from cerlab.workbench import parse_formula
+
+
+@pytest.mark.parametrize("k", [4, 8, 16, 32])
+def test_a_sequence_of_two_choices_has_quadratically_many_transitions(k: int) -> None:
+    choice = f"({' OR '.join('A' for _ in range(k))})"
+    phi = parse_formula(f"{choice} ; {choice}")
+    automaton = cel_to_vcea(phi)
+    assert automaton.states <= 2 * size(phi)
+    # k^2 ways into the waiting states of the right side, k loops there, k ways out. As printed
+    # there are k more, which end in the left side's final states and are trimmed here.
+    assert len(automaton.Delta) == k * k + 2 * k
+
+
+@pytest.mark.parametrize("depth", [1, 2, 4, 8, 16])
+def test_states_are_linear_under_nested_iteration(depth: int) -> None:
+    phi = parse_formula("(" * depth + "A ; B" + ")+" * depth)
+    assert cel_to_vcea(phi).states <= 2 * size(phi)

@@ -1,0 +1,74 @@
+"""Citations and the ledger agree: what is cited is listed, what is called done is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from cerlab.papers import CITATION, PAPERS, citations
+
+ROOT = Path(__file__).parents[1]
+
+
+class Row(NamedTuple):
+    """A row of a table of the ledger."""
+
+    key: str
+    statement: str
+    status: str
+    code: str
+    test: str
+    note: str
+
+
+def rows() -> list[Row]:
+    found = []
+    for line in (ROOT / "proofs_tests" / "THEOREMS.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
+        if len(cells) == len(Row._fields) and CITATION.fullmatch(cells[0]):
+            found.append(Row(*cells))
+    return found
+
+
+ROWS = rows()
+KEYS = {row.key for row in ROWS}
+
+
+def cited() -> dict[str, list[str]]:
+    places: dict[str, list[str]] = {}
+    for folder in ("cerlab", "proofs_tests"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for key in citations(path.read_text()):
+                places.setdefault(key, []).append(str(path.relative_to(ROOT)))
+    return places
+
+
+def test_the_ledger_lists_all_papers() -> None:
+    assert len(ROWS) > 200
+    assert {key.split()[0] for key in KEYS} == set(PAPERS)
+    assert {row.status for row in ROWS} <= {"done", "open", "none"}
+
+
+def test_every_citation_is_in_the_ledger() -> None:
+    unknown = {key: places for key, places in cited().items() if key not in KEYS}
+    assert not unknown
+
+
+def test_what_is_done_is_cited_somewhere() -> None:
+    places = cited()
+    assert not {row.key for row in ROWS if row.status == "done"} - set(places)
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r.status == "done"], ids=lambda r: r.key)
+def test_what_is_done_names_code_and_test_that_are_there(row: Row) -> None:
+    (code,) = re.findall(r"`([^`]+)`", row.code)
+    (test,) = re.findall(r"`([^`]+)`", row.test)
+    assert (ROOT / "cerlab" / code).exists()
+    assert (ROOT / "proofs_tests" / test).exists()
+
+
+def test_what_no_test_can_show_has_a_reason() -> None:
+    assert all(len(row.note) > 3 for row in ROWS if row.status == "none")
