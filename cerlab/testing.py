@@ -17,7 +17,7 @@ from typing import TypeAlias, assert_never
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem
-from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, TimeWindow
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, Strategy, TimeWindow
 from cerlab.model.event import Event, Value
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
@@ -35,15 +35,43 @@ class Shape:
     events: int = 6
     rich: bool = True
     """Whether predicates go beyond ``v = 0`` and ``v = 1``, and values beyond 0 and 1."""
+    family: bool = False
+    """Whether formulas have AND, ALL, UNLESS, strategies and comparisons between labels too."""
+
+
+_KINDS = (
+    *("seq", "seq", "concat", "or", "plus", "plus", "star"),
+    *("as", "as", "filter", "filter", "project", "rename"),
+)
+_FAMILY = ("and", "all", "unless", "select", "correlation")
 
 
 def random_formula(rng: Random, shape: Shape = Shape()) -> Formula:  # frozen
-    """A formula of CEL with intervals: the operators of CORE Table 2, and NOT, ``:``, ``:+``."""
+    """A formula: the operators of CORE Table 2, NOT, ``:``, ``:+``, RENAME; with `family` all."""
     if shape.depth == 0 or rng.random() < 0.15:
         return _leaf(rng, shape)
     smaller = replace(shape, depth=shape.depth - 1)
-    kinds = ("seq", "seq", "concat", "or", "plus", "plus", "star", "as", "as", "filter", "filter")
-    match rng.choice((*kinds, "project")):
+    match rng.choice((*_KINDS, *_FAMILY) if shape.family else _KINDS):
+        case "and":
+            left = random_formula(rng, smaller)
+            # Two unrelated formulas have no valuation in common.
+            right = cel.Or(left, random_formula(rng, smaller))
+            return cel.And(left, right)
+        case "all":
+            return cel.All(random_formula(rng, smaller), random_formula(rng, smaller))
+        case "unless":
+            return cel.Unless(random_formula(rng, smaller), random_formula(rng, smaller))
+        case "select":
+            return cel.Select(rng.choice(list(Strategy)), random_formula(rng, smaller))
+        case "correlation":
+            x, y = (cel.As(random_formula(rng, smaller), label) for label in "xy")
+            op = rng.choice(list(pred.Operator))
+            here, there = (cond.LabelAttribute(label, rng.choice("vvw")) for label in "xy")
+            return cel.Filter(cel.Seq(x, y), cond.Correlation(op, here, there))
+        case "rename":
+            body = random_formula(rng, smaller)
+            old = rng.choice(sorted(cel.defined_labels(body)) or ["A"])
+            return cel.Rename(old, rng.choice((*LABELS, "A")), body)
         case "seq":
             return cel.Seq(random_formula(rng, smaller), random_formula(rng, smaller))
         case "concat":

@@ -27,6 +27,7 @@ from cerlab.logic.ceql.parser import Source, parse_cel, parse_ceql, parse_schema
 from cerlab.logic.ceql.semantics import query_answers, query_valuations
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text
+from cerlab.logic.focel.semantics import fo_valuations
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.clock import TimeAxis, clock_for
@@ -39,6 +40,7 @@ Evaluator: TypeAlias = Literal[
     "auto", "reference", "automaton", "tecs", "lists", "compiled", "registers"
 ]
 Language: TypeAlias = Literal["ceql", "cel"]
+Logic: TypeAlias = Literal["so", "fo"]
 
 AVAILABLE = ("reference", "automaton", "tecs")
 """The evaluators of this version, by name; ``"auto"`` is ``"tecs"``."""
@@ -151,14 +153,22 @@ def parse_query(text: str, schema: Schema | str | None = None) -> Query:
     WHERE A AS x ; B
     WITHIN 3 EVENTS
     """
+    query = _read_query(text, schema)
+    _warn(query)
+    return query
+
+
+def _read_query(text: str, schema: Schema | str | None) -> Query:
     ast, declared, source = parse_ceql(text)
     given = parse_schema(schema) if isinstance(schema, str) else schema
     if declared and given:
         given = Schema(given.streams + declared.streams)
-    query = Query(ast, schema=given or declared, source=source)
+    return Query(ast, schema=given or declared, source=source)
+
+
+def _warn(query: Query) -> None:
     for remark in query.remarks:
-        warn(CerlabWarning(str(remark)), stacklevel=2)
-    return query
+        warn(CerlabWarning(str(remark)), stacklevel=3)
 
 
 def parse_formula(text: str) -> Formula:
@@ -171,18 +181,28 @@ def parse_formula(text: str) -> Formula:
     return formula
 
 
-def as_query(what: What, language: Language | None = None, schema: Schema | None = None) -> Query:
-    """A query of anything that can be evaluated; a formula is ``SELECT *`` of it."""
+def as_query(
+    what: What,
+    language: Language | None = None,
+    schema: Schema | None = None,
+    *,
+    logic: Logic = "so",
+) -> Query:
+    """A query of anything that can be evaluated; a formula is ``SELECT *`` of it.
+
+    Remarks on labels are of the meaning "so", and are warnings only there.
+    """
     if isinstance(what, Query):
         return what
     if not isinstance(what, str):
         return Query(CeqlQuery(what), schema=schema, source=Source("", {}, ()))
     if language == "ceql" or (language is None and _CEQL.match(what)):
-        return parse_query(what, schema)
-    formula, source = parse_cel(what)
-    query = Query(CeqlQuery(formula), schema=schema, source=source)
-    for remark in query.remarks:
-        warn(CerlabWarning(str(remark)), stacklevel=2)
+        query = _read_query(what, schema)
+    else:
+        formula, source = parse_cel(what)
+        query = Query(CeqlQuery(formula), schema=schema, source=source)
+    if not _is_fo(logic):
+        _warn(query)
     return query
 
 
@@ -191,21 +211,32 @@ def evaluate(
     events: Any,
     *,
     evaluator: Evaluator = "auto",
-    logic: Literal["so", "fo"] = "so",
+    logic: Logic = "so",
     limit: int | None = None,
 ) -> list[ComplexEvent]:
     """The complex events of `what` on a stream, each once, sorted by (end, start, positions).
 
     `limit` caps the answers; which ones are given is then not specified. Raises `Unsupported`
-    where the evaluator cannot take the query, and never gives another answer instead.
+    where the evaluator cannot take the query, and never gives another answer instead. `logic` is
+    the meaning of its variables: sets of events ("so"), or one event each ("fo", by the reference
+    only).
 
     >>> evaluate("A ; B", [{"type": "A"}, {"type": "C"}, {"type": "B"}])
     [ComplexEvent(start=0, end=2, positions=(0, 2))]
     """
-    _require_so(logic)
     if limit is not None and limit < 0:
         raise UsageError("CER0804", f"limit is {limit}, a negative number")
-    answers = answers_of(as_query(what), io.as_stream(events), evaluator)
+    query, stream = as_query(what, logic=logic), io.as_stream(events)
+    if _is_fo(logic):
+        if evaluator not in ("auto", "reference"):
+            raise Unsupported(
+                "CER0405",
+                f'evaluator="{evaluator}" does not take logic="fo" yet',
+                hint='evaluator="reference" does, on small streams',
+            )
+        answers: Iterator[ComplexEvent] = iter(query_answers(query.ast, stream, fo_valuations))
+    else:
+        answers = answers_of(query, stream, evaluator)
     return sorted(islice(answers, limit), key=by_end)
 
 
@@ -267,13 +298,14 @@ def shown_attributes(
     return shown
 
 
-def valuations(what: What, events: Any, *, logic: Literal["so", "fo"] = "so") -> set[Valuation]:
+def valuations(what: What, events: Any, *, logic: Logic = "so") -> set[Valuation]:
     """The valuations of `what` on a stream, from the reference semantics.
 
     >>> valuations("A AS x", [{"type": "A"}])
     {Valuation(start=0, end=0, labels={'A': (0,), 'x': (0,)})}
     """
-    _require_so(logic)
+    if _is_fo(logic):
+        raise Unsupported("CER0405", "FO-CEL forgets its variables", hint="use evaluate")
     return set(query_valuations(as_query(what).ast, io.as_stream(events)))
 
 
@@ -292,8 +324,7 @@ def count(query: What, events: Any) -> int:
     return Matches(as_query(query), io.as_stream(events)).count()
 
 
-def _require_so(logic: str) -> None:
-    if logic == "fo":
-        raise Unsupported("CER0405", 'logic="fo" is not in this version', hint='use logic="so"')
-    if logic != "so":
-        raise UsageError("CER0806", f"unknown logic '{logic}'", hint='use "so"')
+def _is_fo(logic: str) -> bool:
+    if logic not in ("so", "fo"):
+        raise UsageError("CER0806", f"unknown logic '{logic}'", hint='use "so" or "fo"')
+    return logic == "fo"

@@ -1,4 +1,4 @@
-"""Every example gives its expected answers, with every evaluator and from the command line."""
+"""Every example gives its expected answers, by every evaluator, CORE's own too (CORE Fig. 1)."""
 
 from __future__ import annotations
 

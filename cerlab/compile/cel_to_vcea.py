@@ -52,6 +52,8 @@ from cerlab.predicates.syntax import (
 
 NO_LABELS: frozenset[str] = frozenset()
 
+REFERENCE = 'evaluator="reference" takes it, on small streams'
+
 MAX_COPIES = 4096
 """How many copies of a formula the disjunctive form of one filter may need."""
 
@@ -87,7 +89,9 @@ def _construct(phi: Formula) -> Vcea:
             return _iteration(_construct(body), gaps=False)
         case Project(labels, body):
             return _relabel(_construct(body), lambda L: L & labels)
-        case And() | All() | Unless() | Rename() | Select():
+        case Rename(old, new, body):
+            return _relabel(_construct(body), lambda L: L - {old} | {new} if old in L else L)
+        case And() | All() | Unless() | Select():
             _refuse(phi)
         case _:
             assert_never(phi)
@@ -206,4 +210,4 @@ def _refuse(what: Formula | Correlation) -> NoReturn:
         name = f"{what.strategy.value}(..) inside a formula"
     else:
         name = type(what).__name__.upper()
-    raise Unsupported("CER0403", f"there is no automaton for {name} yet")
+    raise Unsupported("CER0403", f"there is no automaton for {name} yet", hint=REFERENCE)

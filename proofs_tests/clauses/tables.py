@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 import cerlab
 from cerlab import ComplexEvent, Valuation
 
@@ -38,6 +40,14 @@ def check_valuations(formula: str, events: list[dict[str, Any]], expected: set[V
     }
     for evaluator in EVALUATORS:
         assert set(cerlab.evaluate(formula, events, evaluator=evaluator)) == supports  # type: ignore[arg-type]  # literals
+
+
+def check_reference(formula: str, events: list[dict[str, Any]], expected: set[Valuation]) -> None:
+    """The valuations of a formula that only the reference takes; the others refuse it by name."""
+    assert cerlab.valuations(formula, events) == expected
+    for evaluator in EVALUATORS[1:]:
+        with pytest.raises(cerlab.Unsupported):
+            cerlab.evaluate(formula, events, evaluator=evaluator)  # type: ignore[arg-type]  # literals
 
 
 def check_answers(query: str, events: Any, expected: list[ComplexEvent]) -> None:

@@ -1,17 +1,17 @@
 """What formulas mean: the reference semantics of CEL with intervals (CORE Table 2).
 
-This is the oracle. One arm per row of the table, in its order, and the rows that DESIGN 2.3 adds
-(NOT, ``:``, ``:+``). It is written to be read, never to be fast: no cache, no early exit; the only
-thing it has besides the mathematics is a budget, so that an answer too large to be computed is an
-error at once.
+This is the oracle. One arm per row of the table, in its order, then the rows that DESIGN 2.3 adds:
+NOT, ``:``, ``:+``, AND, ALL, UNLESS, RENAME, and the strategies. It is written to be read, never to
+be fast: no cache, no early exit; the only thing it has besides the mathematics is a budget, so that
+an answer too large to be computed is an error at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NoReturn, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
-from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.errors import ResourceLimit
 from cerlab.logic.cel.syntax import (
     All,
     And,
@@ -30,10 +30,11 @@ from cerlab.logic.cel.syntax import (
     Star,
     Unless,
 )
+from cerlab.logic.selection.strategies import select
 from cerlab.model.answer import Positions, Valuation
-from cerlab.model.event import Event
+from cerlab.model.event import Event, value_of
 from cerlab.predicates.condition import Both, Condition, Correlation, Either, On
-from cerlab.predicates.truth import satisfies
+from cerlab.predicates.truth import compare, satisfies
 
 MAX_EVENTS = 256
 """The longest stream that the reference takes."""
@@ -47,8 +48,7 @@ Valuations: TypeAlias = frozenset[Valuation]
 def valuations(phi: Formula, S: Sequence[Event]) -> Valuations:
     """``[phi](S)``: all valuations of a formula on a finite stream (CORE Table 2).
 
-    Raises `ResourceLimit` above `MAX_EVENTS` or `MAX_VALUATIONS`, and `Unsupported` for
-    operators that have no clause here.
+    Raises `ResourceLimit` above `MAX_EVENTS` or `MAX_VALUATIONS`.
     """
     if len(S) > MAX_EVENTS:
         raise ResourceLimit(
@@ -70,7 +70,6 @@ def _clause(phi: Formula, S: Sequence[Event]) -> Valuations:
                 Valuation(V.start, V.end, {**V.labels, X: _support(V)}) for V in valuations(psi, S)
             )
         case Filter(psi, condition):
-            _refuse_correlations(condition)
             return frozenset(V for V in valuations(psi, S) if holds(condition, V, S))
         case Or(left, right):
             return valuations(left, S) | valuations(right, S)
@@ -91,8 +90,21 @@ def _clause(phi: Formula, S: Sequence[Event]) -> Valuations:
             return _product(valuations(left, S), valuations(right, S), _immediately_before)
         case Star(psi):
             return _iterate(valuations(psi, S), _immediately_before)
-        case And() | All() | Unless() | Rename() | Select():
-            _refuse(phi)
+        case And(left, right):
+            return valuations(left, S) & valuations(right, S)
+        case All(left, right):
+            return frozenset(
+                _joined(V1, V2) for V1 in valuations(left, S) for V2 in valuations(right, S)
+            )
+        case Unless(left, right):
+            rivals = valuations(right, S)
+            return frozenset(
+                V for V in valuations(left, S) if not any(_inside(W, V) for W in rivals)
+            )
+        case Rename(old, new, psi):
+            return frozenset(_renamed(V, old, new) for V in valuations(psi, S))
+        case Select(strategy, psi):
+            return select(strategy, valuations(psi, S))
         case _:
             assert_never(phi)
 
@@ -106,24 +118,11 @@ def holds(condition: Condition, V: Valuation, S: Sequence[Event]) -> bool:
             return holds(left, V, S) and holds(right, V, S)
         case Either(left, right):
             return holds(left, V, S) or holds(right, V, S)
-        case Correlation():
-            _refuse_correlations(condition)
-            return False
-        case _:
-            assert_never(condition)
-
-
-def _refuse_correlations(condition: Condition) -> None:
-    """Refuse by what the formula is, not by which valuations there happen to be."""
-    match condition:
-        case On():
-            pass
-        case Both(left, right) | Either(left, right):
-            _refuse_correlations(left)
-            _refuse_correlations(right)
-        case Correlation():
-            raise Unsupported(
-                "CER0402", "the reference does not take comparisons between labels yet"
+        case Correlation(op, x, y):
+            return all(
+                compare(op, value_of(S[i], x.attribute), value_of(S[j], y.attribute))
+                for i in V.labels.get(x.label, ())
+                for j in V.labels.get(y.label, ())
             )
         case _:
             assert_never(condition)
@@ -154,9 +153,9 @@ def _product(left: Valuations, right: Valuations, precedes: Precedes) -> Valuati
 
 
 def _joined(V1: Valuation, V2: Valuation) -> Valuation:
-    """From the start of the first to the end of the second, labels united pointwise."""
+    """From the smaller start to the larger end, labels united pointwise."""
     labels = {X: (*V1.labels.get(X, ()), *V2.labels.get(X, ())) for X in {*V1.labels, *V2.labels}}
-    return Valuation(V1.start, V2.end, labels)
+    return Valuation(min(V1.start, V2.start), max(V1.end, V2.end), labels)
 
 
 def _iterate(once: Valuations, precedes: Precedes) -> Valuations:
@@ -179,6 +178,11 @@ def _affordable(V: Valuations) -> Valuations:
     return V
 
 
-def _refuse(phi: Formula) -> NoReturn:
-    operator = phi.strategy.value if isinstance(phi, Select) else type(phi).__name__.upper()
-    raise Unsupported("CER0401", f"the reference does not take {operator} yet")
+def _inside(W: Valuation, V: Valuation) -> bool:
+    return V.start <= W.start and W.end <= V.end
+
+
+def _renamed(V: Valuation, old: str, new: str) -> Valuation:
+    moved = V.labels.get(old, ())
+    labels = {X: D for X, D in V.labels.items() if old != X}
+    return Valuation(V.start, V.end, {**labels, new: (*labels.get(new, ()), *moved)})

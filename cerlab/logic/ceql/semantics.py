@@ -5,13 +5,13 @@ The reference, clause by clause in that order; DESIGN 3 has the decisions where 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import TypeVar, assert_never
+from typing import TypeAlias, TypeVar, assert_never
 
-from cerlab.errors import Unsupported
 from cerlab.logic.cel.semantics import Valuations, valuations
+from cerlab.logic.cel.syntax import Formula, Select
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow
@@ -22,6 +22,7 @@ from cerlab.model.stream import Stream
 from cerlab.predicates.keys import partition_key
 
 Answer = TypeVar("Answer", ComplexEvent, Valuation)
+Meaning: TypeAlias = Callable[[Formula, Sequence[Event]], Valuations]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,25 +47,26 @@ class Substream:
         return Substream.of((i, t) for i, t in self.rows() if i > position)
 
 
-def query_answers(query: CeqlQuery, stream: Stream) -> list[ComplexEvent]:
-    """``[[Q]](S)``: the complex events of a query, each once, in the order `by_end`."""
-    found = {complex_event(V) for V in _unlimited(query, stream)}
+def query_answers(
+    query: CeqlQuery, stream: Stream, meaning: Meaning = valuations
+) -> list[ComplexEvent]:
+    """``[[Q]](S)``: the complex events of a query, each once, in the order `by_end`.
+
+    `meaning` is the semantics of its formula: that of CEL, or `fo_valuations`.
+    """
+    found = {complex_event(V) for V in _unlimited(query, stream, meaning)}
     ordered = sorted(found, key=by_end)
     return _limited(ordered, query.limit.per_end if query.limit else None)
 
 
 def query_valuations(query: CeqlQuery, stream: Stream) -> list[Valuation]:
     """The valuations of a query, each once, ordered by end, start and labels."""
-    ordered = sorted(_unlimited(query, stream), key=valuation_by_end)
+    ordered = sorted(_unlimited(query, stream, valuations), key=valuation_by_end)
     return _limited(ordered, query.limit.per_end if query.limit else None)
 
 
-def _unlimited(query: CeqlQuery, stream: Stream) -> Valuations:
+def _unlimited(query: CeqlQuery, stream: Stream, meaning: Meaning) -> Valuations:
     """FROM, PARTITION BY, then the rest on each substream, as CONSUME BY lets it go on."""
-    if query.strategy is not None:
-        raise Unsupported(
-            "CER0401", f"the reference does not take SELECT {query.strategy.value} yet"
-        )
     merged = Substream.of(
         (i, t)
         for i, t in enumerate(stream)
@@ -74,11 +76,11 @@ def _unlimited(query: CeqlQuery, stream: Stream) -> Valuations:
     substreams = _partition(merged, partition_attributes(query))
     match query.consume:
         case Consume.NONE:
-            return _answers(query, substreams, times)
+            return _answers(query, substreams, times, meaning)
         case Consume.PARTITION:
-            return frozenset().union(*(_consuming(query, [s], times) for s in substreams))
+            return frozenset().union(*(_consuming(query, [s], times, meaning) for s in substreams))
         case Consume.ANY:
-            return _consuming(query, substreams, times)
+            return _consuming(query, substreams, times, meaning)
         case _:
             assert_never(query.consume)
 
@@ -95,11 +97,11 @@ def _partition(merged: Substream, attributes: tuple[str, ...]) -> list[Substream
 
 
 def _consuming(
-    query: CeqlQuery, substreams: list[Substream], times: dict[int, Instant]
+    query: CeqlQuery, substreams: list[Substream], times: dict[int, Instant], meaning: Meaning
 ) -> Valuations:
     """The answers with the first end of all; then go on as on the suffixes after it."""
     taken: Valuations = frozenset()
-    while answers := _answers(query, substreams, times):
+    while answers := _answers(query, substreams, times, meaning):
         j = min(V.end for V in answers)
         taken |= {V for V in answers if V.end == j}
         substreams = [s.after(j) for s in substreams]
@@ -107,10 +109,12 @@ def _consuming(
 
 
 def _answers(
-    query: CeqlQuery, substreams: list[Substream], times: dict[int, Instant]
+    query: CeqlQuery, substreams: list[Substream], times: dict[int, Instant], meaning: Meaning
 ) -> Valuations:
     """WHERE, SELECT and WITHIN on each substream, in positions of the whole stream."""
     phi = selected_formula(query)
+    if query.strategy is not None:
+        phi = Select(query.strategy, phi)
     return frozenset(
         Valuation(
             s.positions[V.start],
@@ -118,7 +122,7 @@ def _answers(
             {X: tuple(s.positions[i] for i in D) for X, D in V.labels.items()},
         )
         for s in substreams
-        for V in valuations(phi, s.events)
+        for V in meaning(phi, s.events)
         if _within(query, V, s, times)
     )
 

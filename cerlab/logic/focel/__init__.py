@@ -1,0 +1,1 @@
+"""FO-CEL, the logic of "Foundations of CEP": one position per variable (FOUND Sec. 3)."""

@@ -1,0 +1,146 @@
+"""Variables of FO-CEL formulas: which are defined, bound, in scope (FOUND Sec. 5.1).
+
+FO-CEL shares its syntax with CEL: ``R``, ``R AS x``, FILTER, OR, ``;`` and ``+``. A filter ``x[P]``
+is the atom P(x), ``x.a < y.b`` a binary one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NoReturn
+
+from cerlab.errors import Unsupported
+from cerlab.logic.cel.syntax import (
+    As,
+    Atom,
+    Filter,
+    Formula,
+    Or,
+    Plus,
+    Select,
+    Seq,
+    children,
+    subformulas,
+)
+from cerlab.predicates.condition import Both, Condition, Correlation, Either, On, labels_of
+
+
+def with_variables(phi: Formula) -> Formula:
+    """The formula with a fresh variable for every bare R, and OR between filters spelled out.
+
+    Raises `Unsupported` for operators outside FO-CEL (DESIGN 3.5).
+    """
+    taken = {psi.label for psi in subformulas(phi) if isinstance(psi, As)}
+    fresh = (f"_{n}" for n in range(10**9) if f"_{n}" not in taken)
+    return _named(phi, fresh)
+
+
+def _named(phi: Formula, fresh: Iterator[str]) -> Formula:
+    match phi:
+        case Atom():
+            return As(phi, next(fresh))
+        case As(Atom(), _):
+            return phi
+        case Filter(body, condition):
+            return _nested(_named(body, fresh), condition)
+        case Or(left, right):
+            return Or(_named(left, fresh), _named(right, fresh))
+        case Seq(left, right):
+            return Seq(_named(left, fresh), _named(right, fresh))
+        case Plus(body):
+            return Plus(_named(body, fresh))
+        case Select(strategy, body):
+            return Select(strategy, _named(body, fresh))
+        case _:
+            _refuse(phi)
+
+
+def _nested(phi: Formula, condition: Condition) -> Formula:
+    """``FILTER p AND q`` is two filters, ``FILTER p OR q`` the OR of two copies (FOUND Sec. 3)."""
+    match condition:
+        case Both(left, right):
+            return _nested(_nested(phi, left), right)
+        case Either(left, right):
+            return Or(_nested(phi, left), _nested(phi, right))
+        case On() | Correlation():
+            return Filter(phi, condition)
+
+
+def _refuse(phi: Formula) -> NoReturn:
+    name = "AS on more than one event type" if isinstance(phi, As) else type(phi).__name__.upper()
+    raise Unsupported("CER0406", f"FO-CEL has no {name}", hint='use logic="so"')
+
+
+def variables_of(condition: Condition) -> frozenset[str]:
+    """The variables of a filter."""
+    return labels_of(condition)
+
+
+def vdef(phi: Formula) -> frozenset[str]:
+    """The variables of the AS clauses (FOUND Sec. 3)."""
+    return frozenset(psi.label for psi in subformulas(phi) if isinstance(psi, As))
+
+
+def vdef_plus(phi: Formula) -> frozenset[str]:
+    """Those outside the scope of every ``+`` (FOUND Sec. 3)."""
+    match phi:
+        case As(_, x):
+            return frozenset({x})
+        case Plus():
+            return frozenset()
+        case _:
+            return frozenset[str]().union(*map(vdef_plus, children(phi)))
+
+
+def bound(phi: Formula) -> frozenset[str]:
+    """The variables that every answer gives a position in it (FOUND Sec. 5.1)."""
+    match phi:
+        case As(_, x):
+            return frozenset({x})
+        case Or(left, right):
+            return bound(left) & bound(right)
+        case Plus():
+            return frozenset()
+        case _:
+            return frozenset[str]().union(*map(bound, children(phi)))
+
+
+def well_formed(phi: Formula, outside: frozenset[str] = frozenset()) -> bool:
+    """Every variable of a filter is bound by some formula around it, as printed (FOUND Sec. 5.1).
+
+    Not enough: see `unscoped` (erratum E4).
+    """
+    offered = outside | bound(phi)
+    if isinstance(phi, Filter) and not variables_of(phi.condition) <= offered:
+        return False
+    return all(well_formed(child, offered) for child in children(phi))
+
+
+def unscoped(phi: Formula, outside: frozenset[str] = frozenset()) -> str | None:
+    """A variable that some filter uses where nothing binds it; None for scoped well-formed ones.
+
+    As `well_formed`, but entering ``rho+`` takes the variables that it rebinds from what the
+    outside offers: there they are free, and would range over the whole stream (erratum E4).
+    """
+    offered = outside | bound(phi)
+    if isinstance(phi, Filter) and (missing := variables_of(phi.condition) - offered):
+        return min(missing)
+    inside = offered - vdef_plus(phi.body) if isinstance(phi, Plus) else offered
+    found = (unscoped(child, inside) for child in children(phi))
+    return next((variable for variable in found if variable is not None), None)
+
+
+def safe(phi: Formula) -> bool:
+    """No ``;`` binds a variable on both sides (FOUND Sec. 5.1)."""
+    return all(
+        not vdef_plus(psi.left) & vdef_plus(psi.right)
+        for psi in subformulas(phi)
+        if isinstance(psi, Seq)
+    )
+
+
+def unary(phi: Formula) -> bool:
+    """Every filter has one variable (FOUND Sec. 5.1)."""
+    return all(
+        len(variables_of(psi.condition)) == 1 for psi in subformulas(phi) if isinstance(psi, Filter)
+    )

@@ -1,0 +1,132 @@
+"""What FO-CEL formulas mean, by valuations of their variables (FOUND Sec. 3).
+
+An assignment nu gives every variable one position, anywhere in the stream; a complex event is a
+non-empty set of positions. One arm per clause of the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import TypeAlias
+
+from cerlab.errors import IllFormed, ResourceLimit
+from cerlab.logic.cel.semantics import MAX_EVENTS, MAX_VALUATIONS
+from cerlab.logic.cel.syntax import As, Atom, Filter, Formula, Or, Plus, Select, Seq, children
+from cerlab.logic.focel.scope import unscoped, variables_of, vdef_plus, with_variables
+from cerlab.logic.selection.strategies import select
+from cerlab.model.answer import Valuation
+from cerlab.model.event import Event, value_of
+from cerlab.predicates.condition import Condition, Correlation, On
+from cerlab.predicates.truth import compare, satisfies
+
+Assignment: TypeAlias = Mapping[str, int]
+"""One position for each variable."""
+
+Sets: TypeAlias = frozenset[frozenset[int]]
+
+
+def fo_valuations(phi: Formula, S: Sequence[Event]) -> frozenset[Valuation]:
+    """The answers of a formula under FO-CEL, with ``start = min`` and ``end = max`` (DESIGN 3.2).
+
+    FO-CEL forgets its variables, so a valuation has one label, ``*``, for all positions. Raises
+    `IllFormed` where a filter uses a variable that is not in its scope, `Unsupported` for
+    operators outside FO-CEL.
+    """
+    named = with_variables(phi)
+    if (variable := unscoped(named)) is not None:
+        raise IllFormed(
+            "CER0230",
+            f"the filter on '{variable}' is outside the scope of that variable "
+            "(scoped well-formedness, FOUND Sec. 5.1)",
+            hint="a variable bound in one branch of OR, or in a +, is bound in there only",
+        )
+    return _selected(named, S)
+
+
+def _selected(phi: Formula, S: Sequence[Event]) -> frozenset[Valuation]:
+    if isinstance(phi, Select):
+        return select(phi.strategy, _selected(phi.body, S))
+    return frozenset(Valuation(min(C), max(C), {"*": tuple(C)}) for C in complex_events(phi, S))
+
+
+def complex_events(phi: Formula, S: Sequence[Event]) -> Sets:
+    """``[[phi]](S)``: the union over all assignments, of formulas with variables everywhere."""
+    if len(S) > MAX_EVENTS:
+        raise ResourceLimit(
+            "CER0603", f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}"
+        )
+    found: Sets = frozenset()
+    for nu in _assignments(_free(phi), S):
+        found |= _under(phi, S, nu)
+    return found
+
+
+def _under(phi: Formula, S: Sequence[Event], nu: Assignment) -> Sets:
+    """``[[phi]](S, nu)``."""
+    match phi:
+        case As(Atom(R, stream), x):
+            t = S[nu[x]]
+            is_atom = t.type == R and (stream is None or t.stream in (None, stream))
+            return frozenset({frozenset({nu[x]})}) if is_atom else frozenset()
+        case Filter(rho, condition):
+            return _under(rho, S, nu) if _holds(condition, S, nu) else frozenset()
+        case Or(left, right):
+            return _under(left, S, nu) | _under(right, S, nu)
+        case Seq(left, right):
+            return _concatenated(_under(left, S, nu), _under(right, S, nu))
+        case Plus(rho):
+            once: Sets = frozenset()
+            for rebound in _assignments(vdef_plus(rho), S):
+                once |= _under(rho, S, {**nu, **rebound})
+            M: Sets = frozenset()
+            while (step := once | _concatenated(once, M)) != M:
+                M = step
+            return M
+        case _:
+            raise AssertionError(f"not in FO-CEL: {phi}")
+
+
+def _concatenated(left: Sets, right: Sets) -> Sets:
+    joined = frozenset(C1 | C2 for C1 in left for C2 in right if max(C1) < min(C2))
+    if len(joined) > MAX_VALUATIONS:
+        raise ResourceLimit("CER0604", f"more than {MAX_VALUATIONS:,} complex events")
+    return joined
+
+
+def _holds(condition: Condition, S: Sequence[Event], nu: Assignment) -> bool:
+    """Whether the events that the variables stand for satisfy the filter's atom."""
+    match condition:
+        case On(x, P):
+            return satisfies(S[nu[x]], P)
+        case Correlation(op, x, y):
+            left = value_of(S[nu[x.label]], x.attribute)
+            return compare(op, left, value_of(S[nu[y.label]], y.attribute))
+        case _:
+            raise AssertionError("filters are nested before they are evaluated")
+
+
+def _free(phi: Formula) -> frozenset[str]:
+    """The variables whose position matters: all but those that a ``+`` rebinds inside it."""
+    match phi:
+        case As(_, x):
+            return frozenset({x})
+        case Filter(rho, condition):
+            return _free(rho) | variables_of(condition)
+        case Plus(rho):
+            return _free(rho) - vdef_plus(rho)
+        case _:
+            return frozenset[str]().union(*map(_free, children(phi)))
+
+
+def _assignments(variables: frozenset[str], S: Sequence[Event]) -> Iterator[dict[str, int]]:
+    """All functions from the variables to positions of the stream."""
+    names = sorted(variables)
+    if len(S) ** len(names) > 10 * MAX_VALUATIONS:
+        raise ResourceLimit(
+            "CER0609",
+            f"{len(names)} variables on {len(S)} events have too many assignments",
+            hint='use logic="so"',
+        )
+    for positions in product(range(len(S)), repeat=len(names)):
+        yield dict(zip(names, positions, strict=True))

@@ -1,0 +1,1 @@
+"""Selection strategies as operators on sets of answers (FOUND Sec. 4)."""

@@ -1,0 +1,125 @@
+"""Laws of the whole family, by the reference: strategies, AND, ALL, UNLESS, filters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import cerlab
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.semantics import valuations
+from cerlab.logic.cel.text import formula_text
+from cerlab.logic.ceql.parser import parse_cel
+from cerlab.logic.selection.strategies import last_at_most, next_at_most
+from cerlab.model.answer import complex_event
+from cerlab.model.clauses import Strategy
+from cerlab.model.event import Event
+from cerlab.testing import Shape, random_events, random_formula
+from proofs_tests.suite import Suite
+
+SHAPE = Shape(depth=2, events=5, family=True)
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def drawn(rng: Random) -> tuple[cel.Formula, tuple[Event, ...]]:
+    phi = random_formula(rng, SHAPE)
+    return phi, tuple(random_events(rng, phi, SHAPE))
+
+
+@pytest.mark.parametrize("at_most", [next_at_most, last_at_most])
+def test_lemma_1_the_orders_are_total(at_most: object) -> None:
+    """On all subsets of five positions (FOUND Lemma 1)."""
+    assert callable(at_most)
+    sets = [frozenset(c) for r in range(6) for c in combinations(range(5), r)]
+    for X in sets:
+        for Y in sets:
+            assert at_most(X, Y) or at_most(Y, X)
+            assert not (at_most(X, Y) and at_most(Y, X)) or X == Y
+            for Z in sets[::5]:
+                assert not (at_most(X, Y) and at_most(Y, Z)) or at_most(X, Z)
+
+
+def test_next_and_last_are_among_max_and_at_most_one(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        phi, S = drawn(rng)
+        every = valuations(phi, S)
+        kept = {s: valuations(cel.Select(s, phi), S) for s in Strategy}
+        assert all(some <= every for some in kept.values())
+        assert kept[Strategy.NXT] <= kept[Strategy.MAX]
+        assert kept[Strategy.LAST] <= kept[Strategy.MAX]
+        for strategy in (Strategy.NXT, Strategy.LAST):
+            sets = {(V.end, complex_event(V).positions) for V in kept[strategy]}
+            assert max(Counter(end for end, _ in sets).values(), default=0) <= 1
+        ends = {V.end for V in every}
+        for strategy in (Strategy.NXT, Strategy.LAST, Strategy.MAX):
+            assert {V.end for V in kept[strategy]} == ends, "an end with answers keeps one"
+        return bool(every)
+
+    suite.run(case, deep_count=4_000, seconds=10)
+
+
+def test_laws_of_and_all_unless(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        phi, S = drawn(rng)
+        psi = random_formula(rng, replace(SHAPE, depth=1))
+        chi = random_formula(rng, replace(SHAPE, depth=1))
+
+        def equal(left: cel.Formula, right: cel.Formula) -> None:
+            assert valuations(left, S) == valuations(right, S), (str(left), str(right))
+
+        equal(cel.And(phi, phi), phi)
+        equal(cel.And(phi, psi), cel.And(psi, phi))
+        equal(cel.And(phi, cel.Or(psi, chi)), cel.Or(cel.And(phi, psi), cel.And(phi, chi)))
+        equal(cel.All(phi, psi), cel.All(psi, phi))
+        equal(cel.All(phi, cel.Or(psi, chi)), cel.Or(cel.All(phi, psi), cel.All(phi, chi)))
+        equal(cel.Unless(cel.Or(phi, psi), chi), cel.Or(cel.Unless(phi, chi), cel.Unless(psi, chi)))
+        equal(cel.Unless(phi, cel.Or(psi, chi)), cel.Unless(cel.Unless(phi, psi), chi))
+        equal(cel.Unless(phi, phi), cel.And(cel.Unless(phi, phi), phi))
+        assert not valuations(cel.Unless(phi, phi), S)
+        assert valuations(cel.Seq(phi, psi), S) <= valuations(cel.All(phi, psi), S)
+        return bool(valuations(phi, S))
+
+    suite.run(case, deep_count=4_000, seconds=15)
+
+
+def test_text_of_the_whole_family(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        phi = random_formula(rng, Shape(family=True))
+        assert parse_cel(formula_text(phi))[0] == phi, formula_text(phi)
+        return True
+
+    suite.run(case, deep_count=10_000, seconds=8)
+
+
+@pytest.mark.parametrize(
+    ("example", "strategy", "expected"),
+    [
+        ("fire_phi1", "STRICT", [(1, 2)]),
+        ("fire_phi1", "NEXT", [(1, 2), (1, 8)]),
+        ("fire_phi1", "LAST", [(1, 2), (5, 8)]),
+        ("fire_phi1", "MAX", [(1, 2), (1, 8), (5, 8)]),
+        ("humidity_phi3", "MAX", [(3, 4, 6, 7)]),
+        ("humidity_phi3", "NEXT", [(3, 4, 6, 7)]),
+        ("humidity_phi3", "LAST", [(3, 4, 6, 7)]),
+        ("core_q3", "MAX", [(0, 1, 3, 5), (0, 1, 3, 6, 7)]),
+    ],
+)
+def test_the_strategies_on_the_papers_own_examples(
+    example: str, strategy: str, expected: list[tuple[int, ...]]
+) -> None:
+    """FOUND Sec. 4 on its Figure 1, and MAX of CORE's Q3."""
+    folder = EXAMPLES / example
+    (query_file,) = folder.glob("query.*")
+    (events_file,) = folder.glob("events.*")
+    text = query_file.read_text()
+    if text.startswith("SELECT"):
+        query = text.replace("SELECT *", f"SELECT {strategy} *")
+    else:
+        query = f"SELECT {strategy} * WHERE {text}"
+    found = cerlab.evaluate(query, events_file, evaluator="reference")
+    assert [answer.positions for answer in found] == expected

@@ -1,0 +1,263 @@
+"""A wrong version of each clause of the oracle: the hand-computed tables kill every one.
+
+The differential tests cannot see a clause that is wrong in the oracle and in the construction; the
+tables are computed from the definitions, by hand, and can.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab.logic.cel import semantics
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.semantics import Valuations, valuations
+from cerlab.logic.selection import strategies
+from cerlab.model.answer import Valuation
+from cerlab.model.event import Event
+from cerlab.predicates.condition import Condition, Correlation, Either, On
+from cerlab.predicates.truth import satisfies
+from proofs_tests.clauses import (
+    test_all,
+    test_and,
+    test_as,
+    test_atom,
+    test_contiguous,
+    test_correlation,
+    test_filter,
+    test_not,
+    test_or,
+    test_plus,
+    test_project,
+    test_rename,
+    test_sequence,
+    test_star,
+    test_strategies,
+    test_unless,
+)
+
+TABLES: list[Any] = [
+    *(test_atom, test_as, test_filter, test_or, test_sequence, test_contiguous, test_plus),
+    *(test_star, test_project, test_not, test_rename, test_and, test_all, test_unless),
+    *(test_correlation, test_strategies),
+]
+CASES = [case.values for case in chain.from_iterable(table.CASES for table in TABLES)]
+
+Clause = Callable[[Any, Sequence[Event]], Valuations]
+_CLAUSE = semantics._clause
+_HOLDS = semantics.holds
+_NEXT = strategies.next_at_most
+
+
+def clause(kind: type, wrong: Clause) -> Callable[[cel.Formula, Sequence[Event]], Valuations]:
+    """The table of clauses with one row replaced."""
+    return lambda phi, S: wrong(phi, S) if isinstance(phi, kind) else _CLAUSE(phi, S)
+
+
+def holding(kind: type, wrong: Callable[..., bool]) -> Callable[..., bool]:
+    """The meaning of filters with one kind replaced."""
+    return lambda c, V, S: wrong(c, V, S) if isinstance(c, kind) else _HOLDS(c, V, S)
+
+
+def atom_in_any_stream(phi: cel.Atom, S: Sequence[Event]) -> Valuations:
+    return _CLAUSE(cel.Atom(phi.type), S)
+
+
+def as_replaces(phi: cel.As, S: Sequence[Event]) -> Valuations:
+    """AS that takes the positions away from the other labels."""
+    return frozenset(
+        Valuation(V.start, V.end, {phi.label: semantics._support(V)})
+        for V in valuations(phi.body, S)
+    )
+
+
+def or_exclusive(phi: cel.Or, S: Sequence[Event]) -> Valuations:
+    return valuations(phi.left, S) ^ valuations(phi.right, S)
+
+
+def seq_allows_touching(phi: cel.Seq, S: Sequence[Event]) -> Valuations:
+    return semantics._product(
+        valuations(phi.left, S), valuations(phi.right, S), lambda V, W: V.end <= W.start
+    )
+
+
+def seq_adjacent(phi: cel.Seq, S: Sequence[Event]) -> Valuations:
+    return _CLAUSE(cel.Concat(phi.left, phi.right), S)
+
+
+def plus_adjacent(phi: cel.Plus, S: Sequence[Event]) -> Valuations:
+    return _CLAUSE(cel.Star(phi.body), S)
+
+
+def plus_at_most_twice(phi: cel.Plus, S: Sequence[Event]) -> Valuations:
+    once = valuations(phi.body, S)
+    return once | semantics._product(once, once, semantics._before)
+
+
+def project_shrinks_the_interval(phi: cel.Project, S: Sequence[Event]) -> Valuations:
+    def shrunk(V: Valuation) -> Valuation:
+        support = semantics._support(V)
+        return Valuation(min(support), max(support), V.labels) if support else V
+
+    return frozenset(map(shrunk, _CLAUSE(phi, S)))
+
+
+def not_keeps_the_type(phi: cel.Not, S: Sequence[Event]) -> Valuations:
+    """NOT(R FILTER p) read as an R that fails p."""
+    body = phi.body
+    while isinstance(body, cel.Filter):
+        body = body.body
+    assert isinstance(body, cel.Atom)
+    right_type = {V.start for V in valuations(body, S)}
+    found = _CLAUSE(phi, S)
+    is_plain = isinstance(phi.body, cel.Atom)
+    return found if is_plain else frozenset(V for V in found if V.start in right_type)
+
+
+def not_marks(phi: cel.Not, S: Sequence[Event]) -> Valuations:
+    return frozenset(Valuation(V.start, V.end, {"NOT": (V.start,)}) for V in _CLAUSE(phi, S))
+
+
+def concat_by_marks(phi: cel.Concat, S: Sequence[Event]) -> Valuations:
+    """Contiguity of the marked positions, not of the intervals."""
+
+    def adjacent(V: Valuation, W: Valuation) -> bool:
+        left, right = semantics._support(V), semantics._support(W)
+        return V.end < W.start and bool(left and right) and max(left) + 1 == min(right)
+
+    return semantics._product(valuations(phi.left, S), valuations(phi.right, S), adjacent)
+
+
+def star_skips(phi: cel.Star, S: Sequence[Event]) -> Valuations:
+    return _CLAUSE(cel.Plus(phi.body), S)
+
+
+def and_by_support(phi: cel.And, S: Sequence[Event]) -> Valuations:
+    """AND of complex events, whatever the labels."""
+    rivals = {(V.start, V.end, frozenset(semantics._support(V))) for V in valuations(phi.right, S)}
+    return frozenset(
+        V
+        for V in valuations(phi.left, S)
+        if (V.start, V.end, frozenset(semantics._support(V))) in rivals
+    )
+
+
+def all_in_order(phi: cel.All, S: Sequence[Event]) -> Valuations:
+    return _CLAUSE(cel.Seq(phi.left, phi.right), S) | _CLAUSE(cel.Seq(phi.right, phi.left), S)
+
+
+def unless_anywhere(phi: cel.Unless, S: Sequence[Event]) -> Valuations:
+    return frozenset() if valuations(phi.right, S) else valuations(phi.left, S)
+
+
+def unless_overlapping(phi: cel.Unless, S: Sequence[Event]) -> Valuations:
+    """UNLESS that a psi partly inside already blocks."""
+    rivals = valuations(phi.right, S)
+    return frozenset(
+        V
+        for V in valuations(phi.left, S)
+        if not any(W.start <= V.end and V.start <= W.end for W in rivals)
+    )
+
+
+def rename_overwrites(phi: cel.Rename, S: Sequence[Event]) -> Valuations:
+    def moved(V: Valuation) -> Valuation:
+        labels = {X: D for X, D in V.labels.items() if X not in (phi.old, phi.new)}
+        return Valuation(V.start, V.end, {**labels, phi.new: V.labels.get(phi.old, ())})
+
+    return frozenset(map(moved, valuations(phi.body, S)))
+
+
+def some_event_is_enough(condition: On, V: Valuation, S: Sequence[Event]) -> bool:
+    """The existential reading of X[P]."""
+    positions = V.labels.get(condition.label, ())
+    return not positions or any(satisfies(S[i], condition.predicate) for i in positions)
+
+
+def empty_labels_fail(condition: On, V: Valuation, S: Sequence[Event]) -> bool:
+    return bool(V.labels.get(condition.label)) and _HOLDS(condition, V, S)
+
+
+def either_is_both(condition: Either, V: Valuation, S: Sequence[Event]) -> bool:
+    return _HOLDS(condition.left, V, S) and _HOLDS(condition.right, V, S)
+
+
+def some_pair_is_enough(condition: Correlation, V: Valuation, S: Sequence[Event]) -> bool:
+    """The existential reading of x.a op y.b."""
+    xs, ys = (V.labels.get(side.label, ()) for side in (condition.left, condition.right))
+    return not (xs and ys) or any(
+        _HOLDS(condition, Valuation(V.start, V.end, {**V.labels, **one}), S)
+        for one in (
+            {condition.left.label: (i,), condition.right.label: (j,)} for i in xs for j in ys
+        )
+    )
+
+
+def ignore(condition: Condition, V: Valuation, S: Sequence[Event]) -> bool:
+    return True
+
+
+MUTANTS: dict[str, tuple[object, str, Any]] = {
+    **{
+        wrong.__name__: (semantics, "_clause", clause(kind, wrong))
+        for kind, wrong in (
+            (cel.Atom, atom_in_any_stream),
+            (cel.As, as_replaces),
+            (cel.Or, or_exclusive),
+            (cel.Seq, seq_allows_touching),
+            (cel.Seq, seq_adjacent),
+            (cel.Plus, plus_adjacent),
+            (cel.Plus, plus_at_most_twice),
+            (cel.Project, project_shrinks_the_interval),
+            (cel.Not, not_keeps_the_type),
+            (cel.Not, not_marks),
+            (cel.Concat, concat_by_marks),
+            (cel.Star, star_skips),
+            (cel.And, and_by_support),
+            (cel.All, all_in_order),
+            (cel.Unless, unless_anywhere),
+            (cel.Unless, unless_overlapping),
+            (cel.Rename, rename_overwrites),
+        )
+    },
+    **{
+        wrong.__name__: (semantics, "holds", holding(kind, wrong))
+        for kind, wrong in (
+            (On, some_event_is_enough),
+            (On, empty_labels_fail),
+            (Either, either_is_both),
+            (Correlation, some_pair_is_enough),
+            (Correlation, ignore),
+        )
+    },
+    "next_is_last": (strategies, "next_at_most", strategies.last_at_most),
+    "last_is_next": (strategies, "last_at_most", strategies.next_at_most),
+    "next_reversed": (strategies, "next_at_most", lambda C1, C2: _NEXT(C2, C1)),
+}
+
+
+def failures() -> int:
+    """How many hand-computed cases the oracle gets wrong."""
+    wrong = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for formula, events, expected in CASES:
+            wrong += cerlab.valuations(str(formula), events) != expected
+    return wrong
+
+
+def test_the_oracle_itself_passes_every_table() -> None:
+    assert len(CASES) > 130
+    assert failures() == 0
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_the_tables_kill(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, attribute, wrong = MUTANTS[name]
+    monkeypatch.setattr(owner, attribute, wrong)
+    assert 0 < failures() <= len(CASES) / 2
