@@ -14,20 +14,30 @@ import traceback
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
-from cerlab import io
-from cerlab.errors import BadData, CerlabError, CerlabWarning, Unsupported, UsageError
+from cerlab import __version__, io
+from cerlab.errors import (
+    BadData,
+    CerlabError,
+    CerlabWarning,
+    ResourceLimit,
+    Unsupported,
+    UsageError,
+)
 from cerlab.logic.cel.syntax import defined_labels, size
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.answer import ComplexEvent
+from cerlab.model.clauses import EventWindow
 from cerlab.model.clock import time_axis
 from cerlab.model.event import Event
 from cerlab.model.schema import Schema
 from cerlab.progress import WatchedStream, watched
 from cerlab.viz import dot, text
+from cerlab.viz.macro import explored, shortest_answer
 from cerlab.workbench import (
     AVAILABLE,
     Query,
@@ -80,6 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="cerlab", description="A research workbench for complex event recognition."
     )
+    parser.add_argument("--version", action="version", version=f"cerlab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     run = commands.add_parser("run", help="evaluate a query on events")
@@ -259,22 +270,36 @@ def _check(arguments: argparse.Namespace) -> int:
         ("schema", "checked" if query.schema else "none given: names and types are not checked"),
         ("labels", ", ".join(sorted(defined_labels(query.formula))) or "none"),
     ]
+    satisfiable: bool | None = None
     try:
         lines += [
             ("automaton", f"{query.cea.states} states, {len(query.cea.Delta)} transitions"),
             ("evaluators", ", ".join(AVAILABLE)),
         ]
-        empty = not query.cea.F
-        lines.append(("satisfiable", "no: no final state can be reached" if empty else UNDECIDED))
+        satisfiable, reason = _satisfiable(query)
     except Unsupported as error:
-        empty = False
-        lines += [("automaton", str(error)), ("evaluators", "none in this version")]
-    for name, value in lines:
+        lines += [("automaton", error.message), ("evaluators", "reference")]
+        reason = "not decided: there is no automaton"
+    for name, value in [*lines, ("satisfiable", reason)]:
         print(f"{name + ':':<13}{value}")
-    return NO if empty else OK
+    return NO if satisfiable is False else OK
 
 
-UNDECIDED = "not decided (filters may contradict each other)"
+def _satisfiable(query: Query) -> tuple[bool | None, str]:
+    """Whether some stream has an answer, as far as the minterms tell, and why."""
+    try:
+        machine = explored(query.det)
+    except ResourceLimit as error:
+        return None, f"not decided: {error.message}"
+    shortest = shortest_answer(machine)
+    window = query.plan.window
+    if shortest is None:
+        return False, "no: its filters contradict each other on every way to an answer"
+    if isinstance(window, EventWindow) and shortest - 1 > window.width:
+        return False, f"no: an answer spans at least {shortest} events, the window is smaller"
+    if not machine.exact or query.schema is not None or query.plan.partition:
+        return None, "not decided: LIKE, arithmetic, PARTITION BY and schemas are not looked into"
+    return True, f"yes: an answer spans at least {shortest} events"
 
 
 def _show(arguments: argparse.Namespace) -> int:

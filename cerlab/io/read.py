@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from io import TextIOWrapper
 from os import PathLike
 from pathlib import Path
 from typing import Any, TextIO
@@ -87,7 +88,8 @@ def read_events(
     with ExitStack() as stack:
         on_bad_row = stack.enter_context(_quarantine(quarantine)) if quarantine else None
         if str(path) == "-":
-            yield from _text_events(sys.stdin, "standard input", format, schema, on_bad_row, type)
+            lines = _standard_input()
+            yield from _text_events(lines, "standard input", format, schema, on_bad_row, type)
             return
         file = Path(path)
         if not file.is_file():
@@ -106,6 +108,12 @@ def read_events(
             return
         lines = stack.enter_context(file.open(encoding="utf-8-sig", newline=""))
         yield from _text_events(lines, str(path), kind, schema, on_bad_row, type)
+
+
+def _standard_input() -> Iterable[str]:
+    """Standard input as strict UTF-8, whatever the locale; line by line as it comes."""
+    raw = getattr(sys.stdin, "buffer", None)
+    return sys.stdin if raw is None else TextIOWrapper(raw, encoding="utf-8-sig", newline="")
 
 
 def _text_events(

@@ -67,6 +67,24 @@ def explored(det: DeterministicCea) -> ExploredCea:
     )
 
 
+def shortest_answer(A: ExploredCea) -> int | None:
+    """The fewest events that an answer spans, None if no final macro-state is reached.
+
+    A lower bound where `A` is not exact.
+    """
+    after: dict[int, set[int]] = {}
+    for move in A.moves:
+        after.setdefault(move.source, set()).add(move.target)
+    frontier, seen, length = {0}, {0}, 0
+    while frontier:
+        frontier = {q for p in frontier for q in after.get(p, ())} - seen
+        seen |= frontier
+        length += 1
+        if frontier & A.final:
+            return length
+    return None
+
+
 def _guard(symbols: list[int], of: int, width: int) -> str:
     if len(symbols) == of:
         return "TRUE"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -101,11 +102,41 @@ def test_show(what: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == out
 
 
-def test_check(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", Q1]) == 0
-    assert "4 states" in capsys.readouterr().out
-    assert main(["check", "A AND B"]) == 0
-    assert "CER0403" in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ("query", "status", "said"),
+    [
+        (Q1, 0, "yes: an answer spans at least 3 events"),
+        ("A FILTER A[v > 1] AND A[v < 1]", 1, "contradict"),
+        ("A ; (B FILTER B[v = 1] AND B[v = TRUE])", 1, "contradict"),
+        ("(A FILTER A[v = 1] AND A[v = 2]) OR B", 0, "yes"),
+        ("SELECT * WHERE A ; B ; C WITHIN 1 EVENTS", 1, "at least 3 events"),
+        ("SELECT * WHERE A ; B WITHIN 1 EVENTS", 0, "yes"),
+        ("A FILTER A[n LIKE 'x']", 0, "not decided"),
+        ("A FILTER A[n LIKE 'x'] AND A[v = 1] AND A[v = 2]", 1, "contradict"),
+        ("SELECT * WHERE A ; B PARTITION BY [k]", 0, "not decided"),
+        ("A AND B", 0, "no automaton for AND"),
+    ],
+)
+def test_check(query: str, status: int, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", query]) == status
+    assert said in capsys.readouterr().out
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("cerlab 0.")
+
+
+def test_standard_input_is_utf_8_whatever_the_locale() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cerlab", "run", "A", "-"],
+        input=b"A(n=\xff)\n",
+        capture_output=True,
+        env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"},
+        check=False,
+    )
+    assert done.returncode == 2
+    assert b"CER0745" in done.stderr
 
 
 def test_fmt_is_idempotent(capsys: pytest.CaptureFixture[str]) -> None:
