@@ -14,7 +14,6 @@ import traceback
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO

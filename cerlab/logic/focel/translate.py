@@ -1,0 +1,116 @@
+"""FO-CEL to SO-CEL and back, for unary filters (SOCEL Thm. 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+
+from cerlab.errors import Unsupported
+from cerlab.logic.cel.syntax import As, Atom, Filter, Formula, Or, Plus, Rename, Seq
+from cerlab.logic.focel.rewrite import lp_normal_form, safe_form
+from cerlab.logic.focel.scope import vdef
+from cerlab.predicates.condition import Condition, Correlation, On, alternatives
+from cerlab.predicates.syntax import conjunction
+
+
+def fo_to_so(phi: Formula) -> Formula:
+    """An SO-CEL formula with the same complex events as a scoped well-formed FO-CEL one.
+
+    In safe LP-normal form no variable says anything that its own atom does not.
+
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> print(fo_to_so(parse_cel("(A AS x ; B AS y) FILTER x[v = 1]")[0]))
+    A FILTER A[v = 1] ; B
+    """
+    return _without_variables(safe_form(lp_normal_form(phi)))
+
+
+def _without_variables(phi: Formula) -> Formula:
+    match phi:
+        case As(Atom() as atom, _):
+            return atom
+        case Filter(As(Atom() as atom, _), On(_, P)):
+            return Filter(atom, On(atom.type, P))
+        case Or(left, right):
+            return Or(_without_variables(left), _without_variables(right))
+        case Seq(left, right):
+            return Seq(_without_variables(left), _without_variables(right))
+        case Plus(body):
+            return Plus(_without_variables(body))
+        case _:
+            raise Unsupported("CER0407", "only unary filters are translated to SO-CEL yet")
+
+
+def so_to_fo(phi: Formula) -> Formula:
+    """A safe FO-CEL formula in LP-normal form with the same complex events as an SO-CEL one.
+
+    Each atom knows the labels that its event gets on the way up, hence the predicates it must
+    satisfy. For R, AS, FILTER, OR, ``;``, ``+`` and RENAME, with unary filters.
+
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> print(so_to_fo(parse_cel("(A OR B)+ AS x FILTER x[v = 1] ; B")[0]))
+    (A AS _0 FILTER _0[v = 1] OR (B AS _1 FILTER _1[v = 1]))+ ; B AS _2
+    """
+    return _Translation().formula(phi)
+
+
+class _Translation:
+    """The labels of each atom's event so far, by the fresh variable of the atom."""
+
+    def __init__(self) -> None:
+        self.labels: dict[str, frozenset[str]] = {}
+
+    def formula(self, phi: Formula) -> Formula:
+        """The translation of a subformula; `labels` then has those of its atoms."""
+        match phi:
+            case Atom(R):
+                x = f"_{len(self.labels)}"
+                self.labels[x] = frozenset({R})
+                return As(phi, x)
+            case As(body, X):
+                return self._relabelled(body, lambda L: L | {X} if L else L)
+            case Rename(old, new, body):
+                return self._relabelled(body, lambda L: L - {old} | {new} if old in L else L)
+            case Filter(body, condition):
+                return self._filtered(self.formula(body), condition)
+            case Or(left, right):
+                return Or(self.formula(left), self.formula(right))
+            case Seq(left, right):
+                return Seq(self.formula(left), self.formula(right))
+            case Plus(body):
+                return Plus(self.formula(body))
+            case _:
+                raise Unsupported("CER0407", f"FO-CEL has no {type(phi).__name__.upper()}")
+
+    def _relabelled(
+        self, body: Formula, change: Callable[[frozenset[str]], frozenset[str]]
+    ) -> Formula:
+        psi = self.formula(body)
+        for x in vdef(psi):
+            self.labels[x] = change(self.labels[x])
+        return psi
+
+    def _filtered(self, psi: Formula, condition: Condition) -> Formula:
+        """One copy for each way to satisfy the filter."""
+        copies = [reduce(self._demand, way, psi) for way in alternatives(condition)]
+        return reduce(Or, copies)
+
+    def _demand(self, psi: Formula, condition: On | Correlation) -> Formula:
+        """``X[P]``, put to every atom whose event has label X."""
+        if isinstance(condition, Correlation):
+            raise Unsupported("CER0407", "only unary filters are translated to FO-CEL")
+        match psi:
+            case As(_, x) if condition.label in self.labels[x]:
+                return Filter(psi, On(x, condition.predicate))
+            case Filter(As(_, x) as atom, On(_, P)):
+                if condition.label not in self.labels[x]:
+                    return psi
+                return Filter(atom, On(x, conjunction(P, condition.predicate)))
+            case Or(left, right):
+                return Or(self._demand(left, condition), self._demand(right, condition))
+            case Seq(left, right):
+                return Seq(self._demand(left, condition), self._demand(right, condition))
+            case Plus(body):
+                return Plus(self._demand(body, condition))
+            case _:
+                return psi

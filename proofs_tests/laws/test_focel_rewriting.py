@@ -1,0 +1,243 @@
+"""The rewritings of FO-CEL keep its meaning (FOUND Lemma 2; FOUND Thm. 1; FOUND Thm. 2), and the
+translations to SO-CEL and back (SOCEL Thm. 1).
+
+On random scoped well-formed formulas whose variables are shared, misplaced and rebound; errata E3
+and E4 are counterexamples to what is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+import cerlab
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.semantics import valuations
+from cerlab.logic.focel import rewrite
+from cerlab.logic.focel.rewrite import (
+    disjunctive_normal_form,
+    is_lp,
+    lp_normal_form,
+    safe_form,
+)
+from cerlab.logic.focel.scope import safe, unscoped, vdef, with_variables
+from cerlab.logic.focel.semantics import Sets, complex_events
+from cerlab.logic.focel.translate import fo_to_so, so_to_fo
+from cerlab.model.answer import complex_event
+from cerlab.model.event import Event
+from cerlab.predicates.condition import Correlation, LabelAttribute, On
+from cerlab.predicates.syntax import Attribute, Comparison, Constant, Operator, Predicate
+from cerlab.testing import Shape, random_events
+from cerlab.workbench import parse_formula
+from proofs_tests.suite import Suite
+
+SHAPE = Shape(events=4, rich=False)
+
+
+def random_predicate(rng: Random) -> Predicate:
+    operator = rng.choice((Operator.EQ, Operator.EQ, Operator.NE))
+    return Comparison(operator, Attribute("v"), Constant(rng.choice((0, 1))))
+
+
+def random_fo(rng: Random, depth: int, *, binary: bool = False) -> cel.Formula:
+    """A formula over three variables, shared on purpose."""
+    if depth == 0:
+        return cel.As(cel.Atom(rng.choice("AB")), rng.choice("xyz"))
+
+    def smaller() -> cel.Formula:
+        return random_fo(rng, depth - 1, binary=binary)
+
+    match rng.randrange(6):
+        case 0:
+            return cel.Or(smaller(), smaller())
+        case 1 | 2:
+            return cel.Seq(smaller(), smaller())
+        case 3:
+            return cel.Plus(smaller())
+        case _:
+            body = smaller()
+            x = rng.choice("xyz")
+            if binary and rng.random() < 0.3:
+                sides = (LabelAttribute(x, "v"), LabelAttribute(rng.choice("xyz"), "v"))
+                if sides[0].label != sides[1].label:
+                    return cel.Filter(body, Correlation(Operator.EQ, *sides))
+            return cel.Filter(body, On(x, random_predicate(rng)))
+
+
+def scoped(rng: Random, depth: int, *, binary: bool = False) -> cel.Formula:
+    """One that is scoped well-formed, and has a filter."""
+    while True:
+        phi = random_fo(rng, depth, binary=binary)
+        has_filter = any(isinstance(psi, cel.Filter) for psi in cel.subformulas(phi))
+        if has_filter and unscoped(phi) is None:
+            return phi
+
+
+def with_answers(
+    rng: Random, depth: int, *, binary: bool = False
+) -> tuple[cel.Formula, tuple[Event, ...], Sets]:
+    """A formula, a stream, its meaning; of up to four draws the first with answers."""
+    for _ in range(4):
+        phi = scoped(rng, depth, binary=binary)
+        S = tuple(random_events(rng, phi, SHAPE))
+        if expected := meaning(phi, S):
+            break
+    return phi, S, expected
+
+
+def meaning(phi: cel.Formula, S: tuple[Event, ...]) -> Sets:
+    return complex_events(phi, S)
+
+
+@pytest.mark.parametrize(
+    ("rewriting", "is_normal"),
+    [
+        (disjunctive_normal_form, lambda phi: True),
+        (safe_form, safe),
+        (lp_normal_form, is_lp),
+        (lambda phi: safe_form(lp_normal_form(phi)), lambda phi: safe(phi) and is_lp(phi)),
+    ],
+    ids=["dnf", "safe", "lp", "safe-lp"],
+)
+def test_rewritings_keep_the_meaning(
+    rewriting: Callable[[cel.Formula], cel.Formula],
+    is_normal: Callable[[cel.Formula], bool],
+    suite: Suite,
+) -> None:
+    def case(rng: Random) -> bool:
+        phi, S, expected = with_answers(rng, 3, binary=True)
+        made = rewriting(phi)
+        assert is_normal(made), (str(phi), str(made))
+        assert unscoped(made) is None
+        assert meaning(made, S) == expected, (str(phi), str(made))
+        return bool(expected)
+
+    suite.run(case, deep_count=20_000, seconds=8)
+
+
+def test_disjunctive_normal_form_has_or_at_the_top_and_below_plus_only(suite: Suite) -> None:
+    def no_or(phi: cel.Formula) -> bool:
+        if isinstance(phi, cel.Plus):
+            return only_top(phi.body)
+        return not isinstance(phi, cel.Or) and all(map(no_or, cel.children(phi)))
+
+    def only_top(phi: cel.Formula) -> bool:
+        if isinstance(phi, cel.Or):
+            return only_top(phi.left) and only_top(phi.right)
+        return no_or(phi)
+
+    def case(rng: Random) -> bool:
+        assert only_top(disjunctive_normal_form(random_fo(rng, 4)))
+        return True
+
+    suite.run(case, deep_count=4_000, seconds=4)
+
+
+def answers(phi: cel.Formula, S: tuple[Event, ...]) -> set[tuple[int, int, tuple[int, ...]]]:
+    found = map(complex_event, valuations(phi, S))
+    return {(C.start, C.end, C.positions) for C in found}
+
+
+def test_fo_to_so_keeps_the_complex_events(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        phi, S, sets = with_answers(rng, 3)
+        expected = {(min(C), max(C), tuple(sorted(C))) for C in sets}
+        assert answers(fo_to_so(phi), S) == expected, (str(phi), str(fo_to_so(phi)))
+        return bool(expected)
+
+    suite.run(case, deep_count=20_000, seconds=8)
+
+
+def random_so(rng: Random, depth: int) -> cel.Formula:
+    """R, AS, FILTER, OR, ``;``, ``+`` and RENAME."""
+    if depth == 0:
+        return cel.Atom(rng.choice("AB"))
+
+    def smaller() -> cel.Formula:
+        return random_so(rng, depth - 1)
+
+    match rng.randrange(8):
+        case 0:
+            return cel.Or(smaller(), smaller())
+        case 1 | 2:
+            return cel.Seq(smaller(), smaller())
+        case 3:
+            return cel.Plus(smaller())
+        case 4:
+            return cel.As(smaller(), rng.choice("xy"))
+        case 5:
+            return cel.Rename(rng.choice("Ax"), rng.choice("xyB"), smaller())
+        case _:
+            return cel.Filter(smaller(), On(rng.choice("ABxy"), random_predicate(rng)))
+
+
+def test_so_to_fo_keeps_the_complex_events_and_is_safe_and_lp(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        phi = random_so(rng, 4)
+        made = so_to_fo(phi)
+        assert safe(made)
+        assert is_lp(made)
+        assert unscoped(made) is None
+        if len(vdef(made)) > 5:
+            return True
+        S = tuple(random_events(rng, phi, SHAPE))
+        expected = answers(phi, S)
+        found = {(min(C), max(C), tuple(sorted(C))) for C in meaning(made, S)}
+        assert found == expected, (str(phi), str(made))
+        return bool(expected)
+
+    suite.run(case, deep_count=20_000, seconds=8)
+
+
+def stream(types: str, v: str) -> tuple[Event, ...]:
+    return tuple(Event(t, {"v": int(d)}) for t, d in zip(types, v, strict=True))
+
+
+def test_e3a_a_filter_is_not_pushed_below_an_iteration_that_rebinds() -> None:
+    phi = parse_formula("(A AS x ; (B AS x)+) FILTER x[v = 1]")
+    S = stream("AB", "10")
+    assert meaning(phi, S) == meaning(lp_normal_form(phi), S) == {frozenset({0, 1})}
+
+
+def test_e3b_a_filter_is_not_lost_on_the_branch_without_its_variable() -> None:
+    phi = parse_formula("((A AS x OR B AS y) FILTER x[v = 1]) ; C AS x")
+    S = stream("BC", "00")
+    assert meaning(phi, S) == meaning(lp_normal_form(phi), S) == frozenset()
+
+
+def test_e4_deleting_an_unsafe_disjunct_needs_scopes() -> None:
+    """Theorem 1 on a formula that is well-formed as printed and not scoped well-formed."""
+    phi = parse_formula("A AS x ; ((B AS y FILTER x[v = 1]) OR (C AS x ; C AS x))+")
+    assert unscoped(phi) == "x"
+    S = stream("AB", "01")
+    assert meaning(phi, S) == {frozenset({0, 1})}
+    assert meaning(safe_form(phi), S) == frozenset()
+
+
+def test_when_every_disjunct_is_unsafe_nothing_is_left() -> None:
+    phi = parse_formula("(A AS x ; A AS x)+")
+    assert safe_form(phi) == rewrite.NOTHING
+    assert meaning(rewrite.NOTHING, stream("R", "1")) == frozenset()
+
+
+def test_sizes_double_with_each_choice_in_a_sequence() -> None:
+    """The exponential family: n choices in a row are 2^n disjuncts."""
+    sizes = []
+    for n in range(1, 7):
+        phi = parse_formula(" ; ".join(f"(A AS x{k} OR B AS x{k})" for k in range(n)))
+        made = disjunctive_normal_form(phi)
+        disjuncts = 1 + sum(isinstance(psi, cel.Or) for psi in cel.subformulas(made))
+        assert disjuncts == 2**n
+        sizes.append(cel.size(made))
+    assert all(later > 2 * earlier for earlier, later in pairwise(sizes))
+    phi = parse_formula(" ; ".join(f"(A AS x{k} OR B AS x{k})" for k in range(20)))
+    with pytest.raises(cerlab.ResourceLimit):
+        disjunctive_normal_form(phi)
+
+
+def test_bare_types_get_fresh_variables() -> None:
+    named = with_variables(parse_formula("A ; A AS _0"))
+    assert vdef(named) == {"_0", "_1"}
