@@ -44,7 +44,7 @@ from cerlab.workbench import (
     as_query,
     live_answers,
     shown_attributes,
-    valuations_by_runs,
+    valuations_of,
 )
 
 OK, NO, BAD, INTERRUPTED, INTERNAL = 0, 1, 2, 130, 70
@@ -54,12 +54,17 @@ _QUERY_SUFFIXES = (".ceql", ".cel", ".txt", ".query", ".sql")
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit status and never lets a traceback out, but for bugs."""
-    warnings.showwarning = _show_warning
-    warnings.simplefilter("always", CerlabWarning)
     try:
         arguments = _parser().parse_args(argv)
     except SystemExit as stop:  # argparse has printed its own message
         return int(stop.code or 0)
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        warnings.simplefilter("always", CerlabWarning)
+        return _status(arguments)
+
+
+def _status(arguments: argparse.Namespace) -> int:
     try:
         status: int = arguments.command(arguments)
         sys.stdout.flush()
@@ -150,17 +155,21 @@ def _read_query(arguments: argparse.Namespace) -> Query:
     if path is not None and (path.is_file() or path.suffix.lower() in _QUERY_SUFFIXES):
         if not path.is_file():
             raise UsageError("CER0808", f"there is no query file '{given}'")
-        try:
-            given = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise BadData("CER0715", f"'{path}' is not UTF-8: {error.reason}") from None
+        given = _text_of(path)
     return as_query(given, arguments.language, schema)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BadData("CER0715", f"'{path}' is not UTF-8: {error.reason}") from None
 
 
 def _schema(arguments: argparse.Namespace) -> Schema | None:
     if arguments.schema is None:
         return None
-    return parse_schema(Path(arguments.schema).read_text(encoding="utf-8"))
+    return parse_schema(_text_of(Path(arguments.schema)))
 
 
 def _input_options(arguments: argparse.Namespace, query: Query) -> dict[str, Any]:
@@ -181,6 +190,8 @@ def _run(arguments: argparse.Namespace) -> int:
         raise UsageError("CER0804", f"--limit is {arguments.limit}, a negative number")
     if arguments.format == "parquet" and arguments.output is None:
         raise UsageError("CER0809", "Parquet needs a file", hint="add -o OUT.parquet")
+    if arguments.format != "ndjson" and arguments.show_events:
+        raise UsageError("CER0813", f"--format {arguments.format} does not carry the events")
     query = _read_query(arguments)
     options = _input_options(arguments, query)
     column, unit = _time(arguments)
@@ -188,7 +199,10 @@ def _run(arguments: argparse.Namespace) -> int:
     seen: tuple[Event, ...] | None = None
     answers: Iterator[Any]
     whole = arguments.labels or arguments.show_events or arguments.sort
-    if arguments.events == "-" and arguments.evaluator in ("auto", "tecs") and not whole:
+    by_tecs = arguments.evaluator == "tecs" or (
+        arguments.evaluator == "auto" and query.has_automaton
+    )
+    if arguments.events == "-" and by_tecs and not whole:
         axis = time_axis(column, unit) if column else None
         answers = live_answers(query, io.read_events("-", **options), axis)
     else:
@@ -208,7 +222,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
         passing = WatchedStream(stream)
         if arguments.labels:
-            answers = valuations_by_runs(query, passing)
+            answers = valuations_of(query, passing, arguments.evaluator)
         else:
             answers = answers_of(query, passing, arguments.evaluator)
     _write(islice(answers, arguments.limit), arguments, seen, shown)

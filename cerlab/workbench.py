@@ -43,7 +43,7 @@ Language: TypeAlias = Literal["ceql", "cel"]
 Logic: TypeAlias = Literal["so", "fo"]
 
 AVAILABLE = ("reference", "automaton", "tecs")
-"""The evaluators of this version, by name; ``"auto"`` is ``"tecs"``."""
+"""The evaluators of this version, by name; ``"auto"`` is the best that takes the query."""
 
 _ANNOUNCED = ("lists", "compiled", "registers")
 
@@ -74,6 +74,14 @@ class Query:
     def plan(self) -> Plan:
         """What engines run; raises `Unsupported` for what has no automaton."""
         return compile_query(self.ast)
+
+    @cached_property
+    def has_automaton(self) -> bool:
+        """Whether the query compiles; if not, only the reference takes it."""
+        try:
+            return self.plan is not None
+        except Unsupported:
+            return False
 
     @property
     def vcea(self) -> Vcea:
@@ -106,10 +114,7 @@ class Matches:
         self.stream = stream
 
     def __iter__(self) -> Iterator[ComplexEvent]:
-        det = self.query.det
-        return driver.run(
-            self.query.plan, lambda: TecsEvaluation(det), self.stream, self.stream.time
-        )
+        return answers_of(self.query, self.stream)
 
     def __getitem__(self, k: int) -> ComplexEvent:
         """The k-th answer, from 0; raises IndexError."""
@@ -122,6 +127,8 @@ class Matches:
     def count(self) -> int:
         """How many answers there are, without listing them."""
         query = self.query
+        if not query.has_automaton:
+            return len(query_answers(query.ast, self.stream))
         return driver.count(query.plan, query.det, self.stream, self.stream.time)
 
     def to_arrow(self) -> Any:
@@ -243,10 +250,16 @@ def evaluate(
 def answers_of(
     query: Query, stream: Stream, evaluator: Evaluator = "auto"
 ) -> Iterator[ComplexEvent]:
-    """The answers by one evaluator, by end, as they are found."""
+    """The answers by one evaluator, by end, as they are found.
+
+    ``"auto"`` is the tECS where there is an automaton, else the reference.
+    """
     match evaluator:
-        case "auto" | "tecs":
-            return iter(Matches(query, stream))
+        case "auto":
+            return answers_of(query, stream, "tecs" if query.has_automaton else "reference")
+        case "tecs":
+            det = query.det
+            return driver.run(query.plan, lambda: TecsEvaluation(det), stream, stream.time)
         case "automaton":
             cea = query.cea
             return driver.run(query.plan, lambda: CeaRuns(cea), stream, stream.time)
@@ -309,10 +322,24 @@ def valuations(what: What, events: Any, *, logic: Logic = "so") -> set[Valuation
     return set(query_valuations(as_query(what).ast, io.as_stream(events)))
 
 
-def valuations_by_runs(query: Query, stream: Stream) -> Iterator[Valuation]:
-    """The same by the runs of the VCEA, by end, as they are found."""
-    vcea = query.vcea
-    return driver.run(query.plan, lambda: VceaRuns(vcea), stream, stream.time)
+def valuations_of(
+    query: Query, stream: Stream, evaluator: Evaluator = "auto"
+) -> Iterator[Valuation]:
+    """The valuations by one evaluator, by end, as they are found; the tECS keeps no labels."""
+    match evaluator:
+        case "auto":
+            return valuations_of(query, stream, "automaton" if query.has_automaton else "reference")
+        case "automaton":
+            vcea = query.vcea
+            return driver.run(query.plan, lambda: VceaRuns(vcea), stream, stream.time)
+        case "reference":
+            return iter(query_valuations(query.ast, stream))
+        case _:
+            raise Unsupported(
+                "CER0408",
+                f'evaluator="{evaluator}" gives no labels',
+                hint='evaluator="automaton" and "reference" do',
+            )
 
 
 def count(query: What, events: Any) -> int:

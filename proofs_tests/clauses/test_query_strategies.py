@@ -50,3 +50,9 @@ CASES = [
 @pytest.mark.parametrize(("query", "events", "expected"), CASES)
 def test_clause(query: str, events: list[dict[str, Any]], expected: list[ComplexEvent]) -> None:
     assert cerlab.evaluate(query, events, evaluator="reference") == expected
+
+
+def test_auto_and_count_take_what_only_the_reference_takes() -> None:
+    query = "SELECT MAX * WHERE A+"
+    assert cerlab.evaluate(query, word("AAA")) == [c(0, 0, 0), c(0, 1, 0, 1), c(0, 2, 0, 1, 2)]
+    assert cerlab.count(query, word("AAA")) == 3

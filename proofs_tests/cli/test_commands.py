@@ -58,6 +58,23 @@ def test_labels_give_valuations(capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
+@pytest.mark.parametrize("evaluator", ["reference", "automaton", "auto"])
+def test_labels_by_every_evaluator_that_keeps_them(
+    evaluator: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", Q1, EVENTS, "--labels", "--evaluator", evaluator]) == 0
+    assert len(lines(capsys)) == 6
+
+
+def test_auto_is_the_reference_where_there_is_no_automaton(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    query = "SELECT LAST * WHERE SELL AS a ; SELL AS b FILTER a.price > b.price"
+    assert main(["run", query, EVENTS]) == 0
+    assert lines(capsys)
+    assert main(["run", query, EVENTS, "--evaluator", "tecs"]) == 2
+
+
 def test_events_are_carried_with_the_chosen_attributes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -158,9 +175,11 @@ def test_fmt_is_idempotent(capsys: pytest.CaptureFixture[str]) -> None:
         ["run", "A ;", EVENTS],
         ["run", "A", EVENTS, "--evaluator", "guess"],
         ["run", "A", EVENTS, "--evaluator", "compiled"],
+        ["run", "A", EVENTS, "--evaluator", "tecs", "--labels"],
+        ["run", "A AND B", EVENTS, "--evaluator", "tecs"],
+        ["run", "A", EVENTS, "--events", "--format", "table"],
         ["run", "SELECT * WHERE A WITHIN 3 SECONDS", "-"],
         ["run", "A", EVENTS, "--limit", "-1"],
-        ["run", "A AND B", EVENTS],
         ["run", "nosuch.ceql", EVENTS],
         ["run", "A", EVENTS, "--schema", "nosuch.core"],
         ["run", "(" * 10_000 + "A" + ")" * 10_000, EVENTS],

@@ -10,7 +10,7 @@ from cerlab.logic.ceql.semantics import query_answers, query_valuations
 from cerlab.model.clauses import Consume
 from cerlab.model.order import by_end
 from cerlab.testing import Shape, random_query, with_limit
-from cerlab.workbench import answers_of, count, evaluate, valuations_by_runs
+from cerlab.workbench import answers_of, count, evaluate, valuations_of
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 
@@ -26,7 +26,7 @@ def agree(case: Case) -> bool:
         ends = [answer.end for answer in found]
         assert ends == sorted(ends)
     assert count(query, case.stream) == len(expected), case.describe()
-    labelled = list(valuations_by_runs(query, case.stream))
+    labelled = list(valuations_of(query, case.stream))
     assert len(labelled) == len(set(labelled)), case.describe()
     assert set(labelled) == set(query_valuations(case.ast, case.stream)), case.describe()
     return bool(expected)

@@ -14,7 +14,7 @@ from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.predicates.syntax import EVERYTHING
 from cerlab.testing import Shape, random_events, random_formula
-from cerlab.workbench import as_query, parse_formula, valuations_by_runs
+from cerlab.workbench import as_query, parse_formula, valuations_of
 
 NO_LABELS: frozenset[str] = frozenset()
 
@@ -34,7 +34,7 @@ def printed_iteration(A: Vcea, *, gaps: bool, loop: bool = False, copies: bool =
 
 def by_automaton(text: str, word: str) -> set[Valuation]:
     stream = Stream([Event(letter) for letter in word])
-    return set(valuations_by_runs(as_query(text), stream))
+    return set(valuations_of(as_query(text), stream))
 
 
 def by_meaning(text: str, word: str) -> set[Valuation]:
@@ -72,5 +72,5 @@ def test_random_search_finds_the_misprint(monkeypatch: pytest.MonkeyPatch) -> No
         rng = Random(seed)
         phi = random_formula(rng, Shape(rich=False))
         stream = Stream(random_events(rng, phi, Shape(rich=False)))
-        wrong += set(valuations_by_runs(as_query(phi), stream)) != valuations(phi, stream.events)
+        wrong += set(valuations_of(as_query(phi), stream)) != valuations(phi, stream.events)
     assert wrong >= 20

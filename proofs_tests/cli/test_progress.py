@@ -1,0 +1,37 @@
+"""A bar on a terminal, nothing elsewhere, and always the same events."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from cerlab import progress
+from cerlab.model.event import Event
+
+EVENTS = [Event("A", {"n": n}) for n in range(3_000)]
+
+
+class Terminal(io.StringIO):
+    """A stderr that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_no_terminal_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(progress.watched(EVENTS, "reading")) == EVENTS
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("patience", "drawn"), [(-1.0, True), (3600.0, False)])
+def test_a_terminal_gets_a_bar_once_it_lasts(
+    patience: float, drawn: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(progress, "_PATIENCE_SECONDS", patience)
+    monkeypatch.setenv("TERM", "xterm")
+    assert list(progress.watched(EVENTS, "reading", len(EVENTS))) == EVENTS
+    assert ("reading" in terminal.getvalue()) is drawn
