@@ -29,6 +29,7 @@ from cerlab.errors import (
 )
 from cerlab.logic.cel.syntax import defined_labels, size
 from cerlab.logic.ceql.parser import parse_schema
+from cerlab.logic.focel.report import describe_fo
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import EventWindow
 from cerlab.model.clock import time_axis
@@ -293,6 +294,7 @@ def _check(arguments: argparse.Namespace) -> int:
     except Unsupported as error:
         lines += [("automaton", error.message), ("evaluators", "reference")]
         reason = "not decided: there is no automaton"
+    lines.append(("fo-cel", describe_fo(query.formula)))
     for name, value in [*lines, ("satisfiable", reason)]:
         print(f"{name + ':':<13}{value}")
     return NO if satisfiable is False else OK

@@ -1,7 +1,14 @@
 """Random formulas, queries and streams, for fuzzing an engine against the reference.
 
-Everything is a function of a ``random.Random``; with hypothesis, draw one with
-``st.randoms(use_true_random=False)`` and failures shrink. The alphabet is small on purpose (types
+Everything is a function of a ``random.Random``. `cases` is the same as a hypothesis strategy, for
+tests of your own engine:
+
+    @given(cases())
+    def test_my_engine(case):
+        query, events = case
+        assert my_engine(query, events) == cerlab.evaluate(query, events, evaluator="reference")
+
+The alphabet is small on purpose (types
 A, B, C, one attribute v in 0, 1): what distinguishes two engines is nearly always tiny.
 
 Streams are biased towards answers: `random_events` plants a word of the formula's language and
@@ -12,15 +19,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from random import Random
-from typing import TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem
+from cerlab.logic.ceql.text import query_text
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, Strategy, TimeWindow
 from cerlab.model.event import Event, Value
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
 
 TYPES = ("A", "B", "C")
 LABELS = ("x", "y")
@@ -290,3 +301,23 @@ def _meet(rng: Random, event: Event, condition: cond.Condition) -> Event:
             ):
                 return Event(event.type, {**event.attributes, "v": atom.right.value}, event.stream)
     return event
+
+
+def cases(shape: Shape = Shape()) -> SearchStrategy[tuple[str, list[dict[str, Any]]]]:
+    """A hypothesis strategy of pairs of a query's text and events as dicts (needs hypothesis).
+
+    Streams are biased towards answers; failing cases shrink towards small draws of the generator.
+    """
+    from hypothesis import strategies as st
+
+    def case(rng: Random) -> tuple[str, list[dict[str, Any]]]:
+        query = random_query(rng, shape)
+        events = random_events(rng, query.formula, shape)
+        return query_text(query), [_as_dict(event) for event in events]
+
+    return st.randoms(use_true_random=False).map(case)
+
+
+def _as_dict(event: Event) -> dict[str, Any]:
+    stream = {"stream": event.stream} if event.stream else {}
+    return {"type": event.type, **stream, **event.attributes}

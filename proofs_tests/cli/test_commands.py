@@ -139,6 +139,27 @@ def test_check(query: str, status: int, said: str, capsys: pytest.CaptureFixture
     assert said in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [
+        (
+            "A AS x ; B AS y FILTER x[v = 1]",
+            "well-formed, scoped, safe, unary; LP-normal form of 6",
+        ),
+        ("A AS x ; A AS x FILTER x[v = 1]", "not safe"),
+        ("A AS x ; B AS y FILTER x.v = y.v", "not unary"),
+        ("A AS x FILTER y[v = 1]", "not well-formed, but 'y' is filtered outside its scope"),
+        ("A AS x ; ((B AS x OR C AS y) FILTER x[v = 1])+", "well-formed as printed, but 'x'"),
+        ("A : B", "no: FO-CEL has no CONCAT"),
+    ],
+)
+def test_check_reports_on_fo_cel(
+    formula: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", formula]) == 0
+    assert said in capsys.readouterr().out
+
+
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("cerlab 0.")
