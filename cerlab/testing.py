@@ -57,7 +57,7 @@ _KINDS = (
 _FAMILY = ("and", "all", "unless", "select", "correlation")
 
 
-def random_formula(rng: Random, shape: Shape = Shape()) -> Formula:  # frozen
+def random_formula(rng: Random, shape: Shape = Shape()) -> Formula:
     """A formula: the operators of CORE Table 2, NOT, ``:``, ``:+``, RENAME; with `family` all."""
     if shape.depth == 0 or rng.random() < 0.15:
         return _leaf(rng, shape)
@@ -162,7 +162,7 @@ def random_predicate(rng: Random, shape: Shape) -> pred.Predicate:
             return pred.Comparison(rng.choice(list(pred.Operator)), v, constant)
 
 
-def random_query(rng: Random, shape: Shape = Shape()) -> CeqlQuery:  # frozen
+def random_query(rng: Random, shape: Shape = Shape()) -> CeqlQuery:
     """A formula under random clauses; every clause that is there may also be absent."""
     formula = random_formula(rng, shape)
     query = CeqlQuery(formula)
