@@ -36,6 +36,37 @@ CASES = [
         {v(0, 1, A=(0,), B=(1,), x=(1,))},
         id="binds-tighter-than-sequence",
     ),
+    pytest.param("A AS A", word("A"), {v(0, 0, A=(0,))}, id="its-own-type-again"),
+    pytest.param(
+        "(A ; B) AS A",
+        word("ACB"),
+        {v(0, 2, A=(0, 2), B=(2,))},  # A gets the support {0, 2}; B keeps {2}
+        id="the-label-of-a-type-grows",
+    ),
+    pytest.param(
+        "(A AS x ; B) AS y",
+        word("AB"),
+        {v(0, 1, A=(0,), B=(1,), x=(0,), y=(0, 1))},
+        id="outer-label-takes-all-inner-label-stays",
+    ),
+    pytest.param(
+        "PROJECT[A](A ; B) AS x",
+        word("AB"),
+        {v(0, 1, A=(0,), x=(0,))},  # B's position was emptied before AS looked
+        id="takes-the-support-that-is-left",
+    ),
+    pytest.param(
+        "A AS x+",
+        word("AA"),
+        {v(0, 0, A=(0,), x=(0,)), v(1, 1, A=(1,), x=(1,)), v(0, 1, A=(0, 1), x=(0, 1))},
+        id="postfix-operators-chain",
+    ),
+    pytest.param(
+        "A OR B AS x",
+        word("AB"),
+        {v(0, 0, A=(0,)), v(1, 1, B=(1,), x=(1,))},
+        id="binds-tighter-than-or",
+    ),
 ]
 
 

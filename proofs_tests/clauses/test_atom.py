@@ -23,6 +23,19 @@ CASES = [
     ),
     pytest.param("S>A", [{"type": "A", "stream": "T"}], set(), id="another-stream"),
     pytest.param("S>A", word("A"), {v(0, 0, A=(0,))}, id="no-stream-is-in-every-stream"),
+    pytest.param("A", [{"type": "AA"}], set(), id="a-type-is-a-whole-word"),
+    pytest.param(
+        "A",
+        [{"type": "A"}, {"type": "A", "v": None}, {"type": "A", "v": 1}],
+        {v(0, 0, A=(0,)), v(1, 1, A=(1,)), v(2, 2, A=(2,))},
+        id="whatever-the-attributes",
+    ),
+    pytest.param(
+        "`FILTER`", [{"type": "FILTER"}], {v(0, 0, FILTER=(0,))}, id="a-quoted-keyword-is-a-name"
+    ),
+    pytest.param(
+        "((A)) -- A\n/* ; B */", word("AB"), {v(0, 0, A=(0,))}, id="parentheses-and-comments"
+    ),
 ]
 
 

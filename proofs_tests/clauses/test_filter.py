@@ -88,6 +88,98 @@ CASES = [
         {v(0, 0, A=(0,), x=(0,))},
         id="one-half-of-or-holds-vacuously",
     ),
+    pytest.param(
+        "(A ; A) FILTER A[NOT (v = 1)]",
+        word("AAA", v="010"),
+        {v(0, 2, A=(0, 2))},  # all of them not 1, which is not "not all of them 1"
+        id="complement-inside-then-for-all",
+    ),
+    pytest.param(
+        "(A AS x OR B) FILTER x[v = 1]",
+        word("AAB", v="010"),
+        {v(1, 1, A=(1,), x=(1,)), v(2, 2, B=(2,))},
+        id="a-branch-without-the-label-holds",
+    ),
+    pytest.param(
+        "(A AS x ; B AS x) FILTER x[v = 1]",
+        word("AABB", v="0101"),
+        {v(1, 3, A=(1,), B=(3,), x=(1, 3))},
+        id="a-label-set-twice-is-one-set",
+    ),
+    pytest.param(
+        "(A ; B) AS x FILTER x[v = 1]",
+        word("ABB", v="1.1"),
+        {v(0, 2, A=(0,), B=(2,), x=(0, 2))},  # event 1 has no v, so v = 1 is false of it
+        id="an-event-without-the-attribute-fails",
+    ),
+    pytest.param(
+        "(A FILTER x[v = 1]) AS x",
+        word("A", v="0"),
+        {v(0, 0, A=(0,), x=(0,))},  # x is still empty where the filter stands
+        id="a-label-set-later-is-empty-here",
+    ),
+    pytest.param("A FILTER A.v = 1", word("AA", v="01"), {v(1, 1, A=(1,))}, id="dotted"),
+    pytest.param(
+        "A FILTER A[v = 1] FILTER A[w = 1]",
+        word("AAA", v="110", w="101"),
+        {v(0, 0, A=(0,))},
+        id="filters-chain",
+    ),
+    pytest.param(
+        "A ; B FILTER A[v = 1]",
+        word("AAB", v="01."),
+        {v(1, 2, A=(1,), B=(2,))},  # on B alone, A would be empty and both pairs would pass
+        id="suffix-reaches-the-first-of-a-sequence",
+    ),
+    pytest.param(
+        "A FILTER A[v = 1] ; A",
+        word("AAA", v="101"),
+        {v(0, 1, A=(0, 1)), v(0, 2, A=(0, 2))},
+        id="what-follows-the-suffix-is-not-filtered",
+    ),
+    pytest.param(
+        "A OR B FILTER A[v = 1]", word("AB", v="00"), {v(1, 1, B=(1,))}, id="suffix-on-both-of-or"
+    ),
+    pytest.param(
+        "A FILTER A[v = 1] OR A[v = 2] AND A[w = 1]",
+        word("AAA", v="122", w="001"),
+        {v(0, 0, A=(0,)), v(2, 2, A=(2,))},
+        id="and-binds-tighter-than-or",
+    ),
+    pytest.param(
+        "A FILTER (A[v = 1] OR A[v = 2]) AND A[w = 1]",
+        word("AAA", v="122", w="001"),
+        {v(2, 2, A=(2,))},
+        id="a-parenthesis-of-filters",
+    ),
+    pytest.param(
+        "A FILTER A[v = 1] OR B",
+        word("ABA", v="001"),
+        {v(1, 1, B=(1,)), v(2, 2, A=(2,))},
+        id="or-before-a-formula-is-that-of-formulas",
+    ),
+    pytest.param(
+        "A FILTER A[v = 1] OR (B ; A)",
+        word("BA", v="00"),
+        {v(0, 1, B=(0,), A=(1,))},
+        id="a-parenthesis-of-formulas-is-no-filter",
+    ),
+    pytest.param(
+        "A FILTER A[v = 1] OR B[v = 1]",
+        word("AB", v="01"),
+        {v(0, 0, A=(0,))},  # two copies of A: in the second, B is empty and its filter holds
+        id="or-before-a-filter-is-that-of-filters",
+    ),
+    pytest.param(
+        "(A AS x ; A AS y) FILTER x[v = 1] AND y[v = 2]",
+        word("AAAA", v="1212"),
+        {
+            v(0, 1, A=(0, 1), x=(0,), y=(1,)),
+            v(0, 3, A=(0, 3), x=(0,), y=(3,)),
+            v(2, 3, A=(2, 3), x=(2,), y=(3,)),
+        },
+        id="one-filter-for-each-label",
+    ),
 ]
 
 

@@ -38,6 +38,33 @@ CASES = [
         {v(0, 0, A=(0,)), v(1, 1, A=(1,)), v(0, 1, A=(0, 1))},
         id="of-different-lengths",
     ),
+    pytest.param(
+        "A ; B OR C",
+        word("ABC"),
+        {v(0, 1, A=(0,), B=(1,)), v(2, 2, C=(2,))},
+        id="binds-looser-than-sequence-on-its-left",
+    ),
+    pytest.param(
+        "A OR B : C",
+        word("ABC"),
+        {v(0, 0, A=(0,)), v(1, 2, B=(1,), C=(2,))},
+        id="binds-looser-than-contiguity",
+    ),
+    pytest.param(
+        "A OR B OR C",
+        word("CAB"),
+        {v(0, 0, C=(0,)), v(1, 1, A=(1,)), v(2, 2, B=(2,))},
+        id="of-three",
+    ),
+    pytest.param(
+        "(A ; B) OR (B ; A)",
+        word("ABA"),
+        {v(0, 1, A=(0,), B=(1,)), v(1, 2, A=(2,), B=(1,))},
+        id="either-order",
+    ),
+    pytest.param(
+        "A OR PROJECT[](A)", word("A"), {v(0, 0, A=(0,)), v(0, 0)}, id="with-and-without-a-position"
+    ),
 ]
 
 

@@ -34,6 +34,41 @@ CASES = [
         {v(0, 1, A=(0,), B=(1,), x=(0, 1))},
         id="same-label-on-both-sides",
     ),
+    pytest.param(
+        "A ; A",
+        word("AAA"),
+        {v(0, 1, A=(0, 1)), v(0, 2, A=(0, 2)), v(1, 2, A=(1, 2))},
+        id="all-pairs-of-one-type",
+    ),
+    pytest.param(
+        "A ; B ; C",
+        word("ABCBC"),
+        {
+            v(0, 2, A=(0,), B=(1,), C=(2,)),
+            v(0, 4, A=(0,), B=(1,), C=(4,)),
+            v(0, 4, A=(0,), B=(3,), C=(4,)),
+        },
+        id="of-three",
+    ),
+    pytest.param(
+        "PROJECT[](A ; B) ; C",
+        word("ACBC"),
+        {v(0, 3, C=(3,))},  # the first part ends at 2, where B is, though nothing is marked
+        id="begins-after-the-interval-not-after-the-marks",
+    ),
+    pytest.param(
+        "A ; PROJECT[](B ; C)",
+        word("BACBC"),
+        {v(1, 4, A=(1,))},  # [0,2] and [0,4] begin before the A at 1; only [3,4] does not
+        id="ends-before-the-interval-not-before-the-marks",
+    ),
+    pytest.param(
+        "PROJECT[A](A ; B) ; B",
+        word("ABB"),
+        {v(0, 2, A=(0,), B=(2,))},  # [0,2] leaves no B after it
+        id="what-is-not-marked-is-still-used-up",
+    ),
+    pytest.param("(A ; B) ; (A ; B)", word("AABB"), set(), id="parts-do-not-interleave"),
 ]
 
 

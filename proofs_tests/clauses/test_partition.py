@@ -1,0 +1,133 @@
+"""PARTITION BY: each substream of equal keys on its own (CORE Sec. 2.2; DESIGN 3.1), by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cerlab import ComplexEvent
+from proofs_tests.clauses.tables import c, check_answers, word
+
+NAN = float("nan")
+
+
+def keyed(types: str, keys: list[Any]) -> list[dict[str, Any]]:
+    return [{"type": t, "k": k} for t, k in zip(types, keys, strict=True)]
+
+
+CASES = [
+    pytest.param(
+        "SELECT * WHERE A ; B PARTITION BY [k]",
+        word("AABB", k="1212"),
+        [c(0, 2, 0, 2), c(1, 3, 1, 3)],
+        id="only-equal-keys-meet",
+    ),
+    pytest.param(
+        "SELECT * WHERE A : B PARTITION BY [k]",
+        word("AABB", k="1212"),
+        [c(0, 2, 0, 2), c(1, 3, 1, 3)],  # 0 and 2 are neighbours in the substream of 1
+        id="neighbours-in-the-substream-positions-of-the-whole",
+    ),
+    pytest.param(
+        "SELECT * WHERE A : B PARTITION BY [k]",
+        word("AAB", k="111"),
+        [c(1, 2, 1, 2)],
+        id="contiguity-still-holds-in-the-substream",
+    ),
+    pytest.param(
+        "SELECT * WHERE A+ PARTITION BY [k]",
+        word("AAA", k="121"),
+        [c(0, 0, 0), c(1, 1, 1), c(0, 2, 0, 2), c(2, 2, 2)],
+        id="iteration-inside-one-substream",
+    ),
+    pytest.param(
+        "SELECT * WHERE A:+ PARTITION BY [k]",
+        word("AAA", k="121"),
+        [c(0, 0, 0), c(1, 1, 1), c(0, 2, 0, 2), c(2, 2, 2)],
+        id="contiguous-iteration-over-a-foreign-event",
+    ),
+    pytest.param(
+        "SELECT B WHERE A ; B PARTITION BY [k]",
+        word("AABB", k="1221"),
+        [c(1, 2, 2), c(0, 3, 3)],
+        id="intervals-too-are-of-the-whole",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 1 EVENTS",
+        word("AACCBB", k="122212"),
+        [c(0, 4, 0, 4)],  # k = 1 is A B; k = 2 is A C C B, too long
+        id="events-are-counted-in-the-substream",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 5 [ts]",
+        [
+            {"type": "A", "k": 1, "ts": 0},
+            {"type": "A", "k": 2, "ts": 3},
+            {"type": "B", "k": 1, "ts": 6},
+            {"type": "B", "k": 2, "ts": 8},
+        ],
+        [c(1, 3, 1, 3)],  # 0 and 2 are neighbours in their substream, but 6 apart in time
+        id="time-is-that-of-the-events",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B PARTITION BY [k]",
+        [*keyed("AABB", [None, NAN, NAN, None]), {"type": "A"}, {"type": "B"}],
+        [],
+        id="null-nan-and-missing-do-not-meet-their-like",
+    ),
+    pytest.param(
+        "SELECT * WHERE NOT(A) PARTITION BY [k]",
+        word("BAB", k="11."),
+        [c(0, 0)],  # the B without a key is in no substream, so no NOT takes it
+        id="not-sees-only-the-substream",
+    ),
+    pytest.param(
+        "SELECT * WHERE A : B PARTITION BY [k]",
+        word("ABB", k="1.1"),
+        [c(0, 2, 0, 2)],
+        id="an-event-without-a-key-is-no-gap",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B PARTITION BY [k], [m]",
+        word("AABBB", k="11112", m="12121"),
+        [c(0, 2, 0, 2), c(1, 3, 1, 3)],  # the last B has k = 2 and meets no A
+        id="all-attributes-are-equal",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B PARTITION BY [k, m]",
+        word("AABBB", k="11112", m="12121"),
+        [c(0, 2, 0, 2), c(1, 3, 1, 3)],
+        id="brackets-only-group",
+        marks=pytest.mark.filterwarnings("ignore:CER"),
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B PARTITION BY [k], [m]",
+        word("AABB", k="1111", m=".1.1"),
+        [c(1, 3, 1, 3)],
+        id="one-missing-attribute-is-no-key",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B PARTITION BY [k]",
+        keyed("AABB", [2**53 + 1, 0.0, float(2**53), -0.0]),
+        [c(1, 3, 1, 3)],  # 2^53 + 1 is not the float 2^53; the two zeros are equal
+        id="numbers-by-exact-value",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B PARTITION BY [k]",
+        keyed("AABBB", [0, "", "", False, "0"]),
+        [c(1, 2, 1, 2)],
+        id="empty-text-is-a-key-and-false-is-not-zero",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B FILTER A[v = 1] PARTITION BY [k]",
+        word("AABB", k="1212", v="0111"),
+        [c(1, 3, 1, 3)],
+        id="with-a-filter",
+    ),
+]
+
+
+@pytest.mark.parametrize(("query", "events", "expected"), CASES)
+def test_clause(query: str, events: list[dict[str, Any]], expected: list[ComplexEvent]) -> None:
+    check_answers(query, events, expected)
