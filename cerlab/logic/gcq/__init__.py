@@ -1,0 +1,18 @@
+"""Generalised conjunctive queries (DQE Def. 1): text, semantics over updates, a reduction."""
+
+from cerlab.logic.gcq.parser import parse_gcq
+from cerlab.logic.gcq.semantics import Delete, Insert, answers, answers_after_each, database
+from cerlab.logic.gcq.syntax import Atom, Gcq
+from cerlab.logic.gcq.text import gcq_text
+
+__all__ = [
+    "Atom",
+    "Delete",
+    "Gcq",
+    "Insert",
+    "answers",
+    "answers_after_each",
+    "database",
+    "gcq_text",
+    "parse_gcq",
+]

@@ -1,0 +1,84 @@
+"""The conditions that Definition 1 puts on a query (DQE Def. 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import assert_never
+
+from cerlab.errors import IllFormed, SourcePlace, nearest
+from cerlab.logic.gcq.syntax import Atom, Gcq
+from cerlab.predicates.syntax import Attribute, Computed, Constant, Expression, Negated
+from cerlab.predicates.truth import kind_of
+
+PlaceOf = Callable[[object], SourcePlace | None]
+"""Where the query, an atom, a part of a predicate, or a column of the head (its number) stands."""
+
+
+def _nowhere(part: object) -> None:
+    return None
+
+
+def check_gcq(query: Gcq, place: PlaceOf = _nowhere) -> None:
+    """Raise `IllFormed` unless the query is one (DQE Def. 1).
+
+    It needs an atom; all atoms of a relation need as many columns; the head is a set, and it and
+    the predicates may use only variables that an atom binds; constants are numbers and texts.
+    """
+    if not query.atoms:
+        raise IllFormed(
+            "CER0260", "a query joins one atom or more (DQE Def. 1)", place=place(query)
+        )
+    _check_arities(query, place)
+    bound = {x for atom in query.atoms for x in atom.variables}
+    for column, x in enumerate(query.head):
+        if x not in bound:
+            raise _unbound("CER0262", f"the head has '{x}'", x, bound, place(column))
+        if x in query.head[:column]:
+            raise IllFormed(
+                "CER0264", f"the head is a set, but '{x}' stands twice in it", place=place(column)
+            )
+    for part in _operands(query):
+        if isinstance(part, Attribute) and part.name not in bound:
+            x = part.name
+            raise _unbound("CER0263", f"a predicate uses '{x}'", x, bound, place(part))
+        if isinstance(part, Constant) and kind_of(part.value) not in ("number", "text"):
+            raise IllFormed("CER0265", f"{part.value!r} is no number and no text")
+
+
+def _check_arities(query: Gcq, place: PlaceOf) -> None:
+    first: dict[str, Atom] = {}
+    for atom in query.atoms:
+        before, here = len(first.setdefault(atom.relation, atom).variables), len(atom.variables)
+        if before != here:
+            raise IllFormed(
+                "CER0261",
+                f"'{atom.relation}' is used with {before} and with {here} variables (DQE Def. 1)",
+                place=place(atom),
+                hint="a relation has one schema; name the columns you do not need too",
+            )
+
+
+def _unbound(code: str, use: str, x: str, bound: set[str], place: SourcePlace | None) -> IllFormed:
+    return IllFormed(
+        code, f"{use}, which no atom binds (DQE Def. 1)", place=place, hint=nearest(x, bound)
+    )
+
+
+def _operands(query: Gcq) -> Iterator[Attribute | Constant]:
+    """The variables and constants of the predicates, from left to right."""
+    for P in query.predicates:
+        yield from _leaves(P.left)
+        yield from _leaves(P.right)
+
+
+def _leaves(expression: Expression) -> Iterator[Attribute | Constant]:
+    match expression:
+        case Attribute() | Constant():
+            yield expression
+        case Computed(_, left, right):
+            yield from _leaves(left)
+            yield from _leaves(right)
+        case Negated(operand):
+            yield from _leaves(operand)
+        case _:
+            assert_never(expression)

@@ -1,0 +1,127 @@
+"""Matrix products through the window query: the reduction of the lower bound (DQE Lemma 1).
+
+The lower bound itself is out of reach of a test: it speaks of all algorithms, in the limit, and
+rests on the conjecture that no algorithm multiplies a matrix with vectors that arrive one by one
+(OMv) in sub-cubic time altogether. What runs here is its construction: a stream of u, v, w
+becomes, update by update, a stream of r, s, t with the timestamps 1, 2, 3, on which the window
+query has the answers of ``y <- u(x), v(x, y), w(y)``. So any evaluator of the window query
+multiplies matrices, with one update for each entry that changes and one enumeration for each
+product; were both sub-linear, the product would be sub-cubic. The streams delete, and their
+timestamps do not increase: they meet neither assumption under which the window query is easy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import TypeAlias
+
+from cerlab.errors import BadData, UsageError
+from cerlab.logic.gcq.semantics import Delete, Insert, Row, Update, answers_after_each
+from cerlab.logic.gcq.syntax import Atom, Gcq
+from cerlab.predicates.syntax import Arithmetic, Attribute, Comparison, Computed, Constant, Operator
+
+MATRIX_QUERY = Gcq(("y",), (Atom("u", ("x",)), Atom("v", ("x", "y")), Atom("w", ("y",))))
+"""``y <- u(x), v(x, y), w(y)``, which is not q-hierarchical (DQE Sec. 4)."""
+
+WINDOW_QUERY = Gcq(
+    ("y", "ts3"),
+    (Atom("r", ("x", "ts1")), Atom("s", ("x", "y", "ts2")), Atom("t", ("y", "ts3"))),
+    (
+        Comparison(Operator.LT, Attribute("ts1"), Attribute("ts2")),
+        Comparison(Operator.LT, Attribute("ts2"), Attribute("ts3")),
+        Comparison(
+            Operator.LT,
+            Computed(Arithmetic.SUB, Attribute("ts3"), Attribute("ts1")),
+            Constant(5),
+        ),
+    ),
+)
+"""The query Q of the paper, ``.. | ts1 < ts2, ts2 < ts3, ts3 - ts1 < 5`` (DQE Sec. 4)."""
+
+Evaluator: TypeAlias = Callable[[Gcq, Iterable[Update]], Iterator[frozenset[Row]]]
+"""The answers of a query after each update; it may not read an update ahead."""
+
+Vector: TypeAlias = Sequence[bool]
+Matrix: TypeAlias = Sequence[Vector]
+"""Rows of booleans, all of the same length."""
+
+_IMAGES = {"u": ("r", 1, 1), "v": ("s", 2, 2), "w": ("t", 1, 3)}
+"""For each relation: its image, its number of columns, the timestamp of all its tuples."""
+
+
+def translated(update: Update) -> Update:
+    """u(x) to r(x, 1), v(x, y) to s(x, y, 2), w(y) to t(y, 3), signs kept (DQE Lemma 1).
+
+    Raises `BadData` for another relation or number of columns.
+
+    >>> translated(Delete("v", (7, 8)))
+    Delete(relation='s', row=(7, 8, 2))
+    """
+    image, columns, timestamp = _IMAGES.get(update.relation, ("", -1, 0))
+    if len(update.row) != columns:
+        raise BadData(
+            "CER0762",
+            f"{update.relation}{update.row} is no tuple of the matrix query",
+            hint="its relations are u(x), v(x, y), w(y)",
+        )
+    return replace(update, relation=image, row=(*update.row, timestamp))
+
+
+def through_the_window_query(
+    S: Iterable[Update], evaluate: Evaluator = answers_after_each
+) -> Iterator[frozenset[Row]]:
+    """The answers of `MATRIX_QUERY` after each update, from those of `WINDOW_QUERY` (DQE Lemma 1).
+
+    To project ts3 away makes no duplicates, since it is always 3. Raises as `translated`, and
+    what `evaluate` raises.
+
+    >>> S = [Insert("u", (1,)), Insert("w", (2,)), Insert("v", (1, 2)), Delete("u", (1,))]
+    >>> [set(found) for found in through_the_window_query(S)]
+    [set(), set(), {(2,)}, set()]
+    """
+    for found in evaluate(WINDOW_QUERY, map(translated, S)):
+        yield frozenset((y,) for y, _ in found)
+
+
+def vectors_times_matrix(
+    M: Matrix, pairs: Iterable[tuple[Vector, Vector]], evaluate: Evaluator = answers_after_each
+) -> Iterator[tuple[bool, ...]]:
+    """For each pair (a, b) the boolean product ``a M``, only where b is 1 (DQE Lemma 1).
+
+    With b = 1 everywhere this is OMv, for the transposed matrix; whether any entry of it is 1 is
+    the product ``a M b`` of OuMv. The matrix is inserted as v once; then each entry of a pair is
+    one update of u or w. The product of a pair is given before the next pair is asked for.
+
+    >>> M = [[True, False], [True, True]]
+    >>> pairs = [([True, False], [True, True]), ([False, True], [False, True])]
+    >>> list(vectors_times_matrix(M, pairs))
+    [(True, False), (False, True)]
+
+    Raises `UsageError` for sizes that do not fit.
+    """
+    rows, columns = len(M), len(M[0]) if M else 0
+    if not columns or any(len(row) != columns for row in M):
+        raise UsageError("CER0860", "a matrix has rows, all of the same length, which is not 0")
+    ones = [Insert("v", (x, y)) for x in range(rows) for y in range(columns) if M[x][y]]
+
+    def stream() -> Iterator[Update]:
+        yield from ones
+        for a, b in pairs:
+            if (len(a), len(b)) != (rows, columns):
+                raise UsageError("CER0860", f"the vectors of a pair have sizes {rows}, {columns}")
+            yield from _assigned("u", a)
+            yield from _assigned("w", b)
+
+    found = through_the_window_query(stream(), evaluate)
+    for _ in islice(found, len(ones)):
+        pass
+    while after_the_pair := list(islice(found, rows + columns)):
+        yield tuple((y,) in after_the_pair[-1] for y in range(columns))
+
+
+def _assigned(relation: str, vector: Vector) -> Iterator[Update]:
+    """Make the relation the set of places where the vector is 1, whatever it was before."""
+    for i, entry in enumerate(vector):
+        yield Insert(relation, (i,)) if entry else Delete(relation, (i,))

@@ -1,0 +1,45 @@
+"""Operations counted, not seconds: three per tuple, one per answer (DQE Thm. 1; DQE Def. 2)."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from cerlab.engine.reference.dqe import WindowEvaluation, WindowQuery
+from proofs_tests.dqe.cases import window_stream
+
+LENGTHS = (10, 1_000, 10_000)
+WINDOWS = (5, 1_000, None)
+
+
+def filled(length: int, window: int | None) -> tuple[WindowEvaluation, list[int]]:
+    """A long stream, over a domain that grows with it, and the operations of each tuple."""
+    evaluation = WindowEvaluation(WindowQuery(window=window))
+    costs = []
+    for update in window_stream(Random(1), length, values=max(2, length // 100)):
+        before = evaluation.operations
+        evaluation.process(update.relation, update.row)
+        costs.append(evaluation.operations - before)
+    return evaluation, costs
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_a_tuple_costs_the_same_at_any_length(window: int | None) -> None:
+    assert [max(filled(length, window)[1]) for length in LENGTHS] == [3, 3, 3]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("length", LENGTHS)
+def test_an_answer_costs_one_operation_and_comes_once(length: int, window: int | None) -> None:
+    evaluation, _ = filled(length, window)
+    for _ in range(2):  # enumerating changes nothing, so a second time gives the same
+        before, delays, found = evaluation.operations, [], []
+        for row in evaluation.enumerate():
+            found.append(row)
+            delays.append(evaluation.operations - before)
+            before = evaluation.operations
+        delays.append(evaluation.operations - before)
+        assert set(delays) == {1}
+        assert len(set(found)) == len(found)
+        assert found or length == 10 or window == 5

@@ -1,0 +1,94 @@
+"""The join against all assignments of the variables, on random queries (DQE Def. 1)."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from itertools import product
+from random import Random
+from typing import Any
+
+from cerlab.logic.gcq import Gcq, Insert, answers_after_each
+from cerlab.logic.gcq.semantics import Row, Update
+from cerlab.predicates.syntax import (
+    Arithmetic,
+    Attribute,
+    Comparison,
+    Computed,
+    Constant,
+    Expression,
+)
+from proofs_tests.dqe.cases import ARITIES, random_gcq, random_updates
+from proofs_tests.suite import Suite
+
+SIGNS: Mapping[str, Any] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "%": operator.mod,
+}
+
+
+def value(expression: Expression, nu: Mapping[str, Any]) -> Any:
+    if isinstance(expression, Constant):
+        return expression.value
+    if isinstance(expression, Attribute):
+        return nu[expression.name]
+    if not isinstance(expression, Computed):
+        expression = Computed(Arithmetic.SUB, Constant(0), expression.operand)
+    left, right = value(expression.left, nu), value(expression.right, nu)
+    if not isinstance(left, (int, float)) or not isinstance(right, (int, float)):
+        return None
+    by_zero = right == 0 and expression.operator.value in "/%"
+    return None if by_zero else SIGNS[expression.operator.value](left, right)
+
+
+def holds(P: Comparison, nu: Mapping[str, Any]) -> bool:
+    left, right = value(P.left, nu), value(P.right, nu)
+    if None in (left, right) or isinstance(left, str) != isinstance(right, str):
+        return False
+    return bool(SIGNS[P.operator.value](left, right))
+
+
+def by_assignments(Q: Gcq, tuples: set[tuple[str, Row]]) -> set[Row]:
+    """Give each variable each value of the active domain, and see what is true."""
+    domain = {each for _, row in tuples for each in row}
+    variables = sorted({x for atom in Q.atoms for x in atom.variables})
+    found = set()
+    for values in product(domain, repeat=len(variables)):
+        nu = dict(zip(variables, values, strict=True))
+        if all((a.relation, tuple(nu[x] for x in a.variables)) in tuples for a in Q.atoms) and all(
+            holds(P, nu) for P in Q.predicates
+        ):
+            found.add(tuple(nu[x] for x in Q.head))
+    return found
+
+
+def reference_is_right(Q: Gcq, S: Sequence[Update]) -> bool:
+    tuples: set[tuple[str, Row]] = set()
+    answered = False
+    for update, found in zip(S, answers_after_each(Q, S), strict=True):
+        if isinstance(update, Insert):
+            tuples.add((update.relation, update.row))
+        else:
+            tuples.discard((update.relation, update.row))
+        assert found == by_assignments(Q, tuples), (str(Q), S, update)
+        answered = answered or bool(found)
+    return answered
+
+
+def random_case(rng: Random) -> tuple[Gcq, list[Update]]:
+    Q = random_gcq(rng)
+    used = {atom.relation: ARITIES[atom.relation] for atom in Q.atoms}
+    return Q, random_updates(rng, used, 9)
+
+
+def test_the_join_is_what_all_assignments_say(suite: Suite) -> None:
+    suite.run(lambda rng: reference_is_right(*random_case(rng)), deep_count=10_000, seconds=10)
