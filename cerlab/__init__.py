@@ -20,10 +20,12 @@ from cerlab.errors import (
 )
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.parser import parse_schema
+from cerlab.logic.gcq.parser import parse_gcq
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.event import Event, Timestamp
 from cerlab.model.schema import Schema
 from cerlab.model.stream import Stream
+from cerlab.predicates.second_order import predicate
 from cerlab.workbench import (
     Matches,
     Query,
@@ -59,7 +61,9 @@ __all__ = [
     "count",
     "evaluate",
     "parse_formula",
+    "parse_gcq",
     "parse_query",
     "parse_schema",
+    "predicate",
     "valuations",
 ]

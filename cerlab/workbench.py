@@ -21,6 +21,7 @@ from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.engine.reference.relabel import labels_of_answer
 from cerlab.engine.reference.runs import CeaRuns, VceaRuns
 from cerlab.errors import CerlabWarning, Unsupported, UsageError, nearest
+from cerlab.logic.cel.semantics import valuations as cel_valuations
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.check import Remark, check_query, remarks
 from cerlab.logic.ceql.parser import Source, parse_cel, parse_ceql, parse_schema
@@ -314,12 +315,13 @@ def shown_attributes(
 def valuations(what: What, events: Any, *, logic: Logic = "so") -> set[Valuation]:
     """The valuations of `what` on a stream, from the reference semantics.
 
+    Under ``"fo"`` a label that is a variable has the positions that its own atoms gave it.
+
     >>> valuations("A AS x", [{"type": "A"}])
     {Valuation(start=0, end=0, labels={'A': (0,), 'x': (0,)})}
     """
-    if _is_fo(logic):
-        raise Unsupported("CER0405", "FO-CEL forgets its variables", hint="use evaluate")
-    return set(query_valuations(as_query(what).ast, io.as_stream(events)))
+    meaning = fo_valuations if _is_fo(logic) else cel_valuations
+    return set(query_valuations(as_query(what, logic=logic).ast, io.as_stream(events), meaning))
 
 
 def valuations_of(

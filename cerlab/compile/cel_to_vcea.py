@@ -32,6 +32,8 @@ from cerlab.logic.cel.syntax import (
     Unless,
 )
 from cerlab.predicates.condition import (
+    Applied,
+    Atomic,
     Both,
     Condition,
     Correlation,
@@ -128,7 +130,7 @@ def _on_own_label(R: str, condition: Condition) -> Predicate:
             return Conjunction(_on_own_label(R, left), _on_own_label(R, right))
         case Either(left, right):
             return Disjunction(_on_own_label(R, left), _on_own_label(R, right))
-        case Correlation():
+        case Correlation() | Applied():
             _refuse(condition)
         case _:
             assert_never(condition)
@@ -155,8 +157,8 @@ def _filtered(A: Vcea, condition: Condition) -> Vcea:
     return reduce(_union, (reduce(_demand, copy, A) for copy in copies))
 
 
-def _demand(A: Vcea, condition: On | Correlation) -> Vcea:
-    if isinstance(condition, Correlation):
+def _demand(A: Vcea, condition: Atomic) -> Vcea:
+    if not isinstance(condition, On):
         _refuse(condition)
     X, P = condition.label, condition.predicate
     Delta = tuple(
@@ -203,9 +205,11 @@ def _once(transitions: list[LabelTransition]) -> tuple[LabelTransition, ...]:
     return tuple(dict.fromkeys(transitions))
 
 
-def _refuse(what: Formula | Correlation) -> NoReturn:
+def _refuse(what: Formula | Correlation | Applied) -> NoReturn:
     if isinstance(what, Correlation):
         name = "comparisons between labels"
+    elif isinstance(what, Applied):
+        name = f"'{what.predicate.name}', a predicate over sets of events"
     elif isinstance(what, Select):
         name = f"{what.strategy.value}(..) inside a formula"
     else:

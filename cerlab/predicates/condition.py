@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from cerlab.model.event import Value
+from cerlab.predicates.second_order import SetOf, UserPredicate
 from cerlab.predicates.syntax import Operator, Predicate
 
 
@@ -34,6 +36,14 @@ class Correlation:
 
 
 @dataclass(frozen=True, slots=True)
+class Applied:
+    """``increasing(x.price, 5)``: a predicate over sets of events, registered from Python."""
+
+    predicate: UserPredicate
+    arguments: tuple[SetOf | Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Both:
     """``condition AND condition``: nested filters."""
 
@@ -49,7 +59,8 @@ class Either:
     right: Condition
 
 
-Condition: TypeAlias = On | Correlation | Both | Either
+Atomic: TypeAlias = On | Correlation | Applied
+Condition: TypeAlias = Atomic | Both | Either
 
 
 def labels_of(condition: Condition) -> frozenset[str]:
@@ -59,11 +70,13 @@ def labels_of(condition: Condition) -> frozenset[str]:
             return frozenset({label})
         case Correlation(_, left, right):
             return frozenset({left.label, right.label})
+        case Applied(_, arguments):
+            return frozenset(a.label for a in arguments if isinstance(a, SetOf))
         case Both(first, second) | Either(first, second):
             return labels_of(first) | labels_of(second)
 
 
-def alternatives(condition: Condition) -> tuple[tuple[On | Correlation, ...], ...]:
+def alternatives(condition: Condition) -> tuple[tuple[Atomic, ...], ...]:
     """The disjunctive form: one tuple of atomic conditions for each way to satisfy it."""
     match condition:
         case Both(left, right):

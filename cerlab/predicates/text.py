@@ -7,7 +7,8 @@ from typing import assert_never
 
 from cerlab import display
 from cerlab.model.event import Timestamp, Value
-from cerlab.predicates.condition import Both, Condition, Correlation, Either, On
+from cerlab.predicates.condition import Applied, Both, Condition, Correlation, Either, On
+from cerlab.predicates.second_order import SetOf
 from cerlab.predicates.syntax import (
     Arithmetic,
     Attribute,
@@ -187,6 +188,8 @@ def condition_text(condition: Condition, level: int = 0) -> str:
                 f"{name_text(left.label)}.{name_text(left.attribute)} {op.value} "
                 f"{name_text(right.label)}.{name_text(right.attribute)}"
             )
+        case Applied(P, arguments):
+            return f"{name_text(P.name)}({', '.join(map(_argument_text, arguments))})"
         case Both(first, second):
             text = f"{condition_text(first, 1)} AND {condition_text(second, 2)}"
             return f"({text})" if level > 1 else text
@@ -195,6 +198,13 @@ def condition_text(condition: Condition, level: int = 0) -> str:
             return f"({text})" if level > 0 else text
         case _:
             assert_never(condition)
+
+
+def _argument_text(argument: SetOf | Value) -> str:
+    if not isinstance(argument, SetOf):
+        return value_text(argument)
+    attribute = "" if argument.attribute is None else f".{name_text(argument.attribute)}"
+    return name_text(argument.label) + attribute
 
 
 for _kind in Predicate.__args__:

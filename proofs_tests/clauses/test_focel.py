@@ -30,46 +30,72 @@ def raw(formula: str, events: list[dict[str, Any]]) -> set[tuple[int, ...]]:
     return {tuple(sorted(C)) for C in complex_events(named, stream.events)}
 
 
-@pytest.mark.parametrize(
-    ("formula", "events", "expected"),
-    [
-        pytest.param("A AS x", word("AB"), {(0,)}, id="atom"),
-        pytest.param("A", word("AA"), {(0,), (1,)}, id="a-bare-type-has-its-own-variable"),
-        pytest.param("A ; A", word("AA"), {(0, 1)}, id="two-bare-types-have-two"),
-        pytest.param("A AS x ; A AS x", word("AA"), set(), id="one-variable-is-one-position"),
-        pytest.param("A AS x OR B AS x", word("AB"), {(0,), (1,)}, id="in-two-branches-it-is-fine"),
-        pytest.param("A AS x FILTER x[v = 1]", word("AA", v="01"), {(1,)}, id="filter"),
-        pytest.param(
-            "A AS x ; B AS y FILTER x.v < y.v", word("ABB", v="102"), {(0, 2)}, id="binary-filter"
-        ),
-        pytest.param(
-            "A AS x ; B AS y FILTER x[v = 0] OR y[v = 0]",
-            word("ABAB", v="1011"),
-            {(0, 1)},
-            id="filter-or-is-two-copies",
-        ),
-        pytest.param(
-            "(A AS x)+", word("ABA"), {(0,), (2,), (0, 2)}, id="plus-rebinds-its-variables"
-        ),
-        pytest.param(
-            "A AS x ; (B AS y FILTER y.v = x.v)+",
-            word("ABBB", v="1121"),
-            {(0, 1), (0, 3), (0, 1, 3)},
-            id="plus-sees-outer-variables",
-        ),
-        pytest.param(
-            "(A AS x ; B AS y)+", word("AABB"), {(0, 2), (0, 3), (1, 2), (1, 3)}, id="pairs"
-        ),
-        pytest.param("((A AS x)+)+", word("AA"), {(0,), (1,), (0, 1)}, id="nested-plus"),
-        pytest.param(
-            "A AS x FILTER y[v = 1]",
-            word("AB", v="01"),
-            {(0,)},  # y is free: it may be the later B
-            id="a-free-variable-ranges-over-the-stream",
-        ),
-        pytest.param("A AS x FILTER y[v = 1]", word("AB", v="00"), set(), id="if-anything-fits"),
-    ],
-)
+CASES = [
+    pytest.param("A AS x", word("AB"), {(0,)}, id="atom"),
+    pytest.param("A", word("AA"), {(0,), (1,)}, id="a-bare-type-has-its-own-variable"),
+    pytest.param("A ; A", word("AA"), {(0, 1)}, id="two-bare-types-have-two"),
+    pytest.param("A AS x ; A AS x", word("AA"), set(), id="one-variable-is-one-position"),
+    pytest.param("A AS x OR B AS x", word("AB"), {(0,), (1,)}, id="in-two-branches-it-is-fine"),
+    pytest.param("A AS x FILTER x[v = 1]", word("AA", v="01"), {(1,)}, id="filter"),
+    pytest.param(
+        "A AS x ; B AS y FILTER x.v < y.v", word("ABB", v="102"), {(0, 2)}, id="binary-filter"
+    ),
+    pytest.param(
+        "A AS x ; B AS y FILTER x[v = 0] OR y[v = 0]",
+        word("ABAB", v="1011"),
+        {(0, 1)},
+        id="filter-or-is-two-copies",
+    ),
+    pytest.param("(A AS x)+", word("ABA"), {(0,), (2,), (0, 2)}, id="plus-rebinds-its-variables"),
+    pytest.param(
+        "A AS x ; (B AS y FILTER y.v = x.v)+",
+        word("ABBB", v="1121"),
+        {(0, 1), (0, 3), (0, 1, 3)},
+        id="plus-sees-outer-variables",
+    ),
+    pytest.param("(A AS x ; B AS y)+", word("AABB"), {(0, 2), (0, 3), (1, 2), (1, 3)}, id="pairs"),
+    pytest.param("((A AS x)+)+", word("AA"), {(0,), (1,), (0, 1)}, id="nested-plus"),
+    pytest.param(
+        "A AS x FILTER y[v = 1]",
+        word("AB", v="01"),
+        {(0,)},  # y is free: it may be the later B
+        id="a-free-variable-ranges-over-the-stream",
+    ),
+    pytest.param("A AS x FILTER y[v = 1]", word("AB", v="00"), set(), id="if-anything-fits"),
+    pytest.param(
+        "A AS x FILTER x[v = 1] OR (B AS x FILTER x[v = 0])",
+        word("AABB", v="1010"),
+        {(0,), (3,)},
+        id="each-branch-its-own-filter",
+    ),
+    pytest.param(
+        "(A AS x OR B AS y) ; C AS z FILTER z[v = 1]",
+        word("ABC", v="001"),
+        {(0, 2), (1, 2)},
+        id="or-below-a-sequence",
+    ),
+    pytest.param(
+        "A AS x ; (B AS y)+ FILTER x[v = 1]",
+        word("AABB", v="0100"),
+        {(1, 2), (1, 3), (1, 2, 3)},
+        id="a-filter-around-a-plus-is-on-the-outer-variable",
+    ),
+    pytest.param("A AS x ; A AS y", word("AA"), {(0, 1)}, id="the-order-is-strict"),
+    pytest.param("A AS x", word("BB"), set(), id="no-event-of-the-type"),
+    pytest.param(
+        "(A AS x ; B AS y)+",
+        word("ABAB"),
+        {(0, 1), (0, 3), (2, 3), (0, 1, 2, 3)},
+        id="iterations-do-not-overlap",
+    ),
+    pytest.param(
+        "A AS x ; B AS y FILTER x.v = y.v", word("AB", v=".."), set(), id="missing-never-equal"
+    ),
+    pytest.param("T>A AS x", [{"type": "A", "stream": "S"}, {"type": "A"}], {(1,)}, id="stream"),
+]
+
+
+@pytest.mark.parametrize(("formula", "events", "expected"), CASES)
 def test_semantics(
     formula: str, events: list[dict[str, Any]], expected: set[tuple[int, ...]]
 ) -> None:

@@ -144,7 +144,7 @@ def test_check(query: str, status: int, said: str, capsys: pytest.CaptureFixture
     [
         (
             "A AS x ; B AS y FILTER x[v = 1]",
-            "well-formed, scoped, safe, unary; LP-normal form of 6",
+            "well-formed, scoped, safe, unary; of size 6, disjunctive 6, safe 6, LP-normal form 6",
         ),
         ("A AS x ; A AS x FILTER x[v = 1]", "not safe"),
         ("A AS x ; B AS y FILTER x.v = y.v", "not unary"),

@@ -33,7 +33,8 @@ from cerlab.logic.cel.syntax import (
 from cerlab.logic.selection.strategies import select
 from cerlab.model.answer import Positions, Valuation
 from cerlab.model.event import Event, value_of
-from cerlab.predicates.condition import Both, Condition, Correlation, Either, On
+from cerlab.predicates.condition import Applied, Both, Condition, Correlation, Either, On
+from cerlab.predicates.second_order import holds_of
 from cerlab.predicates.truth import compare, satisfies
 
 MAX_EVENTS = 256
@@ -124,6 +125,8 @@ def holds(condition: Condition, V: Valuation, S: Sequence[Event]) -> bool:
                 for i in V.labels.get(x.label, ())
                 for j in V.labels.get(y.label, ())
             )
+        case Applied(P, arguments):
+            return holds_of(P, arguments, lambda X: [S[i] for i in V.labels.get(X, ())])
         case _:
             assert_never(condition)
 

@@ -10,7 +10,7 @@ from lark import Token, v_args
 from lark.tree import Meta
 from lark.visitors import Transformer_NonRecursive
 
-from cerlab.errors import IllFormed, ResourceLimit, SourcePlace, Span
+from cerlab.errors import IllFormed, ResourceLimit, SourcePlace, Span, nearest
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem
 from cerlab.model.clauses import (
@@ -24,6 +24,7 @@ from cerlab.model.clauses import (
 )
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
+from cerlab.predicates.second_order import SetOf, registered
 from cerlab.predicates.truth import kind_of, search
 
 MAX_DEPTH = 200
@@ -203,6 +204,25 @@ class Builder(Transformer_NonRecursive[Token, Any]):
         here = cond.LabelAttribute(left, left_attribute)
         there = cond.LabelAttribute(right, right_attribute)
         return self._made(meta, cond.Correlation(op, here, there))
+
+    def set_of_events(self, meta: Meta, children: list[str]) -> SetOf:
+        return SetOf(children[0])
+
+    def set_of_values(self, meta: Meta, children: list[str]) -> SetOf:
+        return SetOf(*children)
+
+    def applied(self, meta: Meta, children: list[Any]) -> cond.Applied:
+        name, *arguments = children
+        known = registered()
+        if name not in known:
+            raise IllFormed(
+                "CER0240",
+                f"no predicate is called '{name}'",
+                place=self.place(meta),
+                hint=f"register it with @cerlab.predicate; {nearest(name, known)}",
+            )
+        given = [a.value if isinstance(a, pred.Constant) else a for a in arguments if a is not None]
+        return self._made(meta, cond.Applied(known[name], tuple(given)))
 
     # -- formulas ----------------------------------------------------------------------------
 

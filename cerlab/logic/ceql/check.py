@@ -27,7 +27,17 @@ from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
 from cerlab.logic.ceql.types import check_predicate
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.schema import AttributeType, Schema
-from cerlab.predicates.condition import Both, Condition, Correlation, Either, LabelAttribute, On
+from cerlab.predicates.condition import (
+    Applied,
+    Atomic,
+    Both,
+    Condition,
+    Either,
+    LabelAttribute,
+    On,
+    labels_of,
+)
+from cerlab.predicates.second_order import SetOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +75,7 @@ def formula_remarks(phi: Formula, source: Source) -> Iterator[Remark]:
         match psi:
             case Filter(body, condition):
                 known = defined_labels(body)
-                for label in sorted(_labels(condition) - known):
+                for label in sorted(labels_of(condition) - known):
                     yield Remark(
                         "CER0901",
                         f"nothing sets label '{label}', so this filter always holds; "
@@ -89,17 +99,7 @@ def _unset(what: str, label: str, known: Iterable[str], place: SourcePlace | Non
     return Remark("CER0902", f"{what} gives nothing: no part sets '{label}'; {hint}", place)
 
 
-def _labels(condition: Condition) -> frozenset[str]:
-    return frozenset(
-        label
-        for atomic in _atomic(condition)
-        for label in (
-            (atomic.label,) if isinstance(atomic, On) else (atomic.left.label, atomic.right.label)
-        )
-    )
-
-
-def _atomic(condition: Condition) -> Iterator[On | Correlation]:
+def _atomic(condition: Condition) -> Iterator[Atomic]:
     match condition:
         case Both(left, right) | Either(left, right):
             yield from _atomic(left)
@@ -149,7 +149,7 @@ def check_formula(phi: Formula, schema: Schema, source: Source) -> None:
 
 
 def _check_atomic(
-    atomic: On | Correlation,
+    atomic: Atomic,
     types: Mapping[str, frozenset[str]],
     schema: Schema,
     source: Source,
@@ -159,9 +159,13 @@ def _check_atomic(
         if events:
             check_predicate(atomic.predicate, events, source)
         return
-    for side in (atomic.left, atomic.right):
-        assert isinstance(side, LabelAttribute)
-        if side.label in types:
+    sides: list[LabelAttribute | SetOf] = []
+    if isinstance(atomic, Applied):
+        sides += [a for a in atomic.arguments if isinstance(a, SetOf)]
+    else:
+        sides += [atomic.left, atomic.right]
+    for side in sides:
+        if side.label in types and side.attribute is not None:
             names = _attributes_of(types[side.label], schema)
             _known_attribute(side.attribute, names, source.place(atomic))
 

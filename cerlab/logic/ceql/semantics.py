@@ -59,9 +59,11 @@ def query_answers(
     return _limited(ordered, query.limit.per_end if query.limit else None)
 
 
-def query_valuations(query: CeqlQuery, stream: Stream) -> list[Valuation]:
+def query_valuations(
+    query: CeqlQuery, stream: Stream, meaning: Meaning = valuations
+) -> list[Valuation]:
     """The valuations of a query, each once, ordered by end, start and labels."""
-    ordered = sorted(_unlimited(query, stream, valuations), key=valuation_by_end)
+    ordered = sorted(_unlimited(query, stream, meaning), key=valuation_by_end)
     return _limited(ordered, query.limit.per_end if query.limit else None)
 
 

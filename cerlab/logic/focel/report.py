@@ -1,11 +1,43 @@
-"""What can be said of a formula as one of FO-CEL, in a line."""
+"""What can be said of a formula as one of FO-CEL, in a line; sizes of its rewritings."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.logic.cel.syntax import Formula, size
-from cerlab.logic.focel.rewrite import lp_normal_form
+from cerlab.logic.focel.rewrite import MAX_SIZE, disjunctive_normal_form, lp_normal_form, safe_form
 from cerlab.logic.focel.scope import safe, unary, unscoped, well_formed, with_variables
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Operators and atoms of a formula and of its rewritings; None where one is too large."""
+
+    original: int
+    disjunctive: int | None
+    safe: int | None
+    lp: int | None
+
+
+def rewriting_sizes(phi: Formula) -> Sizes:
+    """The growth by each rewriting, at most exponential (FOUND Thm. 1; FOUND Thm. 2).
+
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> rewriting_sizes(parse_cel("(A AS x OR B AS x) ; (A AS y OR B AS y)")[0])
+    Sizes(original=11, disjunctive=23, safe=23, lp=11)
+    """
+    named = with_variables(phi)
+
+    def measured(rewriting: Callable[[Formula], Formula]) -> int | None:
+        try:
+            return size(rewriting(named))
+        except ResourceLimit:
+            return None
+
+    made = map(measured, (disjunctive_normal_form, safe_form, lp_normal_form))
+    return Sizes(size(named), *made)
 
 
 def describe_fo(phi: Formula) -> str:
@@ -13,7 +45,7 @@ def describe_fo(phi: Formula) -> str:
 
     >>> from cerlab.logic.cel.syntax import Atom, Seq
     >>> describe_fo(Seq(Atom("A"), Atom("B")))
-    'well-formed, scoped, safe, unary; LP-normal form of 5 operators and atoms'
+    'well-formed, scoped, safe, unary; of size 5, disjunctive 5, safe 5, LP-normal form 5'
     """
     try:
         named = with_variables(phi)
@@ -27,8 +59,7 @@ def describe_fo(phi: Formula) -> str:
         "safe" if safe(named) else "not safe",
         "unary" if unary(named) else "not unary",
     ]
-    try:
-        normal = f"LP-normal form of {size(lp_normal_form(named))} operators and atoms"
-    except ResourceLimit as error:
-        normal = error.message
-    return f"{', '.join(parts)}; {normal}"
+    sizes = rewriting_sizes(phi)
+    made = {"disjunctive": sizes.disjunctive, "safe": sizes.safe, "LP-normal form": sizes.lp}
+    grown = (f"{name} {n or f'above {MAX_SIZE:,}'}" for name, n in made.items())
+    return f"{', '.join(parts)}; of size {sizes.original}, {', '.join(grown)}"

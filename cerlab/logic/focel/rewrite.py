@@ -22,7 +22,7 @@ NOTHING = Filter(As(Atom("R"), "x"), On("x", Comparison(Operator.EQ, Constant(0)
 
 
 def disjunctive_normal_form(phi: Formula) -> Formula:
-    """OR only at the top or directly below a ``+`` (FOUND Lemma 2).
+    """OR only at the top or directly below a ``+`` (FOUND Lemma 2; FOUND App. B.1).
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> print(disjunctive_normal_form(parse_cel("(A AS x OR B AS x) ; C AS z FILTER x[v = 1]")[0]))
@@ -58,6 +58,8 @@ def _any_of(disjuncts: list[Formula]) -> Formula:
 def safe_form(phi: Formula) -> Formula:
     """No ``;`` binds a variable on both sides: such disjuncts have no answers (FOUND Thm. 1).
 
+    Deletes disjuncts bottom-up (FOUND Lemma B.12), also below a ``+``.
+
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> print(safe_form(parse_cel("(A AS x OR B AS y) ; C AS x")[0]))
     B AS y ; C AS x
@@ -90,6 +92,8 @@ def _safe(psi: Formula) -> Formula | None:
 
 def lp_normal_form(phi: Formula) -> Formula:
     """Every unary filter directly on the ``R AS x`` of its variable (FOUND Thm. 2, corrected).
+
+    The steps are those of its proof (FOUND App. B.2).
 
     Where a variable is not bound by what is filtered, its binder decides: either it satisfies the
     predicate and the filter goes, or the filtered part goes. As printed this loses filters, pushes

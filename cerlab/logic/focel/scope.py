@@ -22,7 +22,15 @@ from cerlab.logic.cel.syntax import (
     children,
     subformulas,
 )
-from cerlab.predicates.condition import Both, Condition, Correlation, Either, On, labels_of
+from cerlab.predicates.condition import (
+    Applied,
+    Both,
+    Condition,
+    Correlation,
+    Either,
+    On,
+    labels_of,
+)
 
 
 def with_variables(phi: Formula) -> Formula:
@@ -62,7 +70,7 @@ def _nested(phi: Formula, condition: Condition) -> Formula:
             return _nested(_nested(phi, left), right)
         case Either(left, right):
             return Or(_nested(phi, left), _nested(phi, right))
-        case On() | Correlation():
+        case On() | Correlation() | Applied():
             return Filter(phi, condition)
 
 

@@ -12,12 +12,24 @@ from typing import TypeAlias
 
 from cerlab.errors import IllFormed, ResourceLimit
 from cerlab.logic.cel.semantics import MAX_EVENTS, MAX_VALUATIONS
-from cerlab.logic.cel.syntax import As, Atom, Filter, Formula, Or, Plus, Select, Seq, children
+from cerlab.logic.cel.syntax import (
+    As,
+    Atom,
+    Filter,
+    Formula,
+    Or,
+    Plus,
+    Select,
+    Seq,
+    children,
+    defined_labels,
+)
 from cerlab.logic.focel.scope import unscoped, variables_of, vdef_plus, with_variables
 from cerlab.logic.selection.strategies import select
 from cerlab.model.answer import Valuation
 from cerlab.model.event import Event, value_of
-from cerlab.predicates.condition import Condition, Correlation, On
+from cerlab.predicates.condition import Applied, Condition, Correlation, On
+from cerlab.predicates.second_order import holds_of
 from cerlab.predicates.truth import compare, satisfies
 
 Assignment: TypeAlias = Mapping[str, int]
@@ -25,11 +37,15 @@ Assignment: TypeAlias = Mapping[str, int]
 
 Sets: TypeAlias = frozenset[frozenset[int]]
 
+Labelled: TypeAlias = frozenset[tuple[str, int]]
+"""A complex event that remembers which variable and which type put each position there."""
+
 
 def fo_valuations(phi: Formula, S: Sequence[Event]) -> frozenset[Valuation]:
     """The answers of a formula under FO-CEL, with ``start = min`` and ``end = max`` (DESIGN 3.2).
 
-    FO-CEL forgets its variables, so a valuation has one label, ``*``, for all positions. Raises
+    FO-CEL forgets its variables; a valuation remembers them: its labels are the event types and the
+    variables, each with the positions that its atoms gave it (several, under a ``+``). Raises
     `IllFormed` where a filter uses a variable that is not in its scope, `Unsupported` for
     operators outside FO-CEL.
     """
@@ -41,34 +57,50 @@ def fo_valuations(phi: Formula, S: Sequence[Event]) -> frozenset[Valuation]:
             "(scoped well-formedness, FOUND Sec. 5.1)",
             hint="a variable bound in one branch of OR, or in a +, is bound in there only",
         )
-    return _selected(named, S)
+    return _selected(named, S, written=defined_labels(phi))
 
 
-def _selected(phi: Formula, S: Sequence[Event]) -> frozenset[Valuation]:
+def _selected(phi: Formula, S: Sequence[Event], written: frozenset[str]) -> frozenset[Valuation]:
     if isinstance(phi, Select):
-        return select(phi.strategy, _selected(phi.body, S))
-    return frozenset(Valuation(min(C), max(C), {"*": tuple(C)}) for C in complex_events(phi, S))
+        return select(phi.strategy, _selected(phi.body, S, written))
+    return frozenset(_valuation(C, written) for C in labelled_events(phi, S))
+
+
+def _valuation(C: Labelled, written: frozenset[str]) -> Valuation:
+    """The answer with the types and the variables of the text; others were bare types."""
+    positions = _support(C)
+    labels = {X: tuple(i for Y, i in C if X == Y) for X in written}
+    return Valuation(min(positions), max(positions), labels)
 
 
 def complex_events(phi: Formula, S: Sequence[Event]) -> Sets:
+    """``[[phi]](S)``: the sets of positions, of formulas with variables everywhere."""
+    return frozenset(map(_support, labelled_events(phi, S)))
+
+
+def labelled_events(phi: Formula, S: Sequence[Event]) -> frozenset[Labelled]:
     """``[[phi]](S)``: the union over all assignments, of formulas with variables everywhere."""
     if len(S) > MAX_EVENTS:
         raise ResourceLimit(
             "CER0603", f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}"
         )
-    found: Sets = frozenset()
+    found: frozenset[Labelled] = frozenset()
     for nu in _assignments(_free(phi), S):
         found |= _under(phi, S, nu)
     return found
 
 
-def _under(phi: Formula, S: Sequence[Event], nu: Assignment) -> Sets:
+def _support(C: Labelled) -> frozenset[int]:
+    return frozenset(i for _, i in C)
+
+
+def _under(phi: Formula, S: Sequence[Event], nu: Assignment) -> frozenset[Labelled]:
     """``[[phi]](S, nu)``."""
     match phi:
         case As(Atom(R, stream), x):
             t = S[nu[x]]
             is_atom = t.type == R and (stream is None or t.stream in (None, stream))
-            return frozenset({frozenset({nu[x]})}) if is_atom else frozenset()
+            return frozenset({frozenset({(R, nu[x]), (x, nu[x])})}) if is_atom else frozenset()
         case Filter(rho, condition):
             return _under(rho, S, nu) if _holds(condition, S, nu) else frozenset()
         case Or(left, right):
@@ -76,10 +108,10 @@ def _under(phi: Formula, S: Sequence[Event], nu: Assignment) -> Sets:
         case Seq(left, right):
             return _concatenated(_under(left, S, nu), _under(right, S, nu))
         case Plus(rho):
-            once: Sets = frozenset()
+            once: frozenset[Labelled] = frozenset()
             for rebound in _assignments(vdef_plus(rho), S):
                 once |= _under(rho, S, {**nu, **rebound})
-            M: Sets = frozenset()
+            M: frozenset[Labelled] = frozenset()
             while (step := once | _concatenated(once, M)) != M:
                 M = step
             return M
@@ -87,8 +119,10 @@ def _under(phi: Formula, S: Sequence[Event], nu: Assignment) -> Sets:
             raise AssertionError(f"not in FO-CEL: {phi}")
 
 
-def _concatenated(left: Sets, right: Sets) -> Sets:
-    joined = frozenset(C1 | C2 for C1 in left for C2 in right if max(C1) < min(C2))
+def _concatenated(left: frozenset[Labelled], right: frozenset[Labelled]) -> frozenset[Labelled]:
+    joined = frozenset(
+        C1 | C2 for C1 in left for C2 in right if max(_support(C1)) < min(_support(C2))
+    )
     if len(joined) > MAX_VALUATIONS:
         raise ResourceLimit("CER0604", f"more than {MAX_VALUATIONS:,} complex events")
     return joined
@@ -102,6 +136,8 @@ def _holds(condition: Condition, S: Sequence[Event], nu: Assignment) -> bool:
         case Correlation(op, x, y):
             left = value_of(S[nu[x.label]], x.attribute)
             return compare(op, left, value_of(S[nu[y.label]], y.attribute))
+        case Applied(P, arguments):
+            return holds_of(P, arguments, lambda x: [S[nu[x]]])
         case _:
             raise AssertionError("filters are nested before they are evaluated")
 

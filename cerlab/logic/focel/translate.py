@@ -1,4 +1,4 @@
-"""FO-CEL to SO-CEL and back, for unary filters (SOCEL Thm. 1)."""
+"""FO-CEL to SO-CEL (SOCEL Thm. 1; SOCEL Thm. 3), and back for unary filters."""
 
 from __future__ import annotations
 
@@ -7,21 +7,26 @@ from functools import reduce
 
 from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import As, Atom, Filter, Formula, Or, Plus, Rename, Seq
+from cerlab.logic.focel.binary import binary_fo_to_so
 from cerlab.logic.focel.rewrite import lp_normal_form, safe_form
-from cerlab.logic.focel.scope import vdef
-from cerlab.predicates.condition import Condition, Correlation, On, alternatives
+from cerlab.logic.focel.scope import unary, vdef, with_variables
+from cerlab.predicates.condition import Applied, Atomic, Condition, Correlation, On, alternatives
 from cerlab.predicates.syntax import conjunction
 
 
 def fo_to_so(phi: Formula) -> Formula:
     """An SO-CEL formula with the same complex events as a scoped well-formed FO-CEL one.
 
-    In safe LP-normal form no variable says anything that its own atom does not.
+    In safe LP-normal form no variable of a unary formula says anything that its own atom does not.
+    Filters over two variables need labels (`binary_fo_to_so`), over three there is no way in
+    general (SOCEL Thm. 4): then raises `Unsupported`.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> print(fo_to_so(parse_cel("(A AS x ; B AS y) FILTER x[v = 1]")[0]))
     A FILTER A[v = 1] ; B
     """
+    if not unary(with_variables(phi)):
+        return binary_fo_to_so(phi)
     return _without_variables(safe_form(lp_normal_form(phi)))
 
 
@@ -38,7 +43,7 @@ def _without_variables(phi: Formula) -> Formula:
         case Plus(body):
             return Plus(_without_variables(body))
         case _:
-            raise Unsupported("CER0407", "only unary filters are translated to SO-CEL yet")
+            raise AssertionError(f"not a unary formula in safe LP-normal form: {phi}")
 
 
 def so_to_fo(phi: Formula) -> Formula:
@@ -95,9 +100,9 @@ class _Translation:
         copies = [reduce(self._demand, way, psi) for way in alternatives(condition)]
         return reduce(Or, copies)
 
-    def _demand(self, psi: Formula, condition: On | Correlation) -> Formula:
+    def _demand(self, psi: Formula, condition: Atomic) -> Formula:
         """``X[P]``, put to every atom whose event has label X."""
-        if isinstance(condition, Correlation):
+        if isinstance(condition, Correlation | Applied):
             raise Unsupported("CER0407", "only unary filters are translated to FO-CEL")
         match psi:
             case As(_, x) if condition.label in self.labels[x]:

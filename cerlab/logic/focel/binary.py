@@ -1,0 +1,243 @@
+"""FO-CEL to SO-CEL with filters over two variables (SOCEL Thm. 3, whose proof is not printed).
+
+A variable is one event, a label is all events that it was given to. So the formula is brought into
+a form in which every filter that compares with something below a ``+`` compares it with one event
+outside: then "for all iterations" is exactly what the universal extension says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import chain, combinations, count
+from typing import TypeAlias
+
+from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.logic.cel.syntax import (
+    As,
+    Atom,
+    Filter,
+    Formula,
+    Or,
+    Plus,
+    Seq,
+    subformulas,
+)
+from cerlab.logic.focel.rewrite import MAX_SIZE, NOTHING
+from cerlab.logic.focel.scope import vdef, vdef_plus, with_variables
+from cerlab.predicates.condition import Atomic, Correlation, LabelAttribute, On, labels_of
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """``atom AS x``."""
+
+    atom: Atom
+    x: str
+
+
+@dataclass(frozen=True, slots=True)
+class Iterated:
+    """One or more iterations, each of one of the disjuncts."""
+
+    disjuncts: tuple[Disjunct, ...]
+
+
+Item: TypeAlias = Bound | Iterated
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunct:
+    """A sequence of items under some filters: a formula without OR outside its iterations."""
+
+    items: tuple[Item, ...]
+    filters: frozenset[Atomic] = frozenset()
+
+    @property
+    def own(self) -> frozenset[str]:
+        """The variables that its own atoms bind."""
+        return frozenset(item.x for item in self.items if isinstance(item, Bound))
+
+
+def binary_fo_to_so(phi: Formula) -> Formula:
+    """An SO-CEL formula with the same complex events as a scoped well-formed FO-CEL one.
+
+    At most exponentially larger. Raises `Unsupported` for filters over three variables and more,
+    where it is impossible in general (SOCEL Thm. 4).
+
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> print(binary_fo_to_so(parse_cel("A AS x ; (B AS y FILTER y.v = x.v)+")[0]))
+    A AS x ; B AS y_2+ FILTER y_2.v = x.v
+    """
+    named = with_variables(phi)
+    variables = Names(vdef(named))
+    hoisted = [E for D in _disjuncts(named, variables) for E in _hoisted(D)]
+    if not hoisted:
+        return NOTHING
+    labels = Names({psi.type for psi in subformulas(named) if isinstance(psi, Atom)})
+    return reduce(Or, [_placed(D, {}, labels)[0] for D in hoisted])
+
+
+class Names:
+    """Gives out names that nothing has yet."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._taken = set(taken)
+
+    def fresh(self, name: str) -> str:
+        """The name itself if it is free, else the first of ``name_2``, ``name_3``, .. that is."""
+        numbered = (f"{name}_{n}" for n in count(2))
+        free = next(each for each in chain((name,), numbered) if each not in self._taken)
+        self._taken.add(free)
+        return free
+
+
+# -- 1. Disjuncts, with a variable of its own for each atom below a + --------------------------
+
+
+def _disjuncts(phi: Formula, variables: Names) -> list[Disjunct]:
+    match phi:
+        case As(Atom() as atom, x):
+            return [Disjunct((Bound(atom, x),))]
+        case Filter(body, On() | Correlation() as condition):
+            return [
+                replace(D, filters=D.filters | {condition}) for D in _disjuncts(body, variables)
+            ]
+        case Or(left, right):
+            return _disjuncts(left, variables) + _disjuncts(right, variables)
+        case Seq(left, right):
+            rights = _disjuncts(right, variables)
+            return _affordable(
+                Disjunct(D.items + E.items, D.filters | E.filters)
+                for D in _disjuncts(left, variables)
+                for E in rights
+                if not D.own & E.own
+            )
+        case Plus(body):
+            renaming = {x: variables.fresh(x) for x in sorted(vdef_plus(body))}
+            inside = _disjuncts(_renamed(body, renaming), variables)
+            return [Disjunct((Iterated(tuple(inside)),))] if inside else []
+        case _:
+            raise Unsupported("CER0407", "only filters over one or two variables are translated")
+
+
+def _renamed(phi: Formula, names: Mapping[str, str]) -> Formula:
+    """Other names for variables, except where a ``+`` inside rebinds them."""
+    match phi:
+        case As(atom, x):
+            return As(atom, names.get(x, x))
+        case Filter(body, condition):
+            return Filter(_renamed(body, names), _condition(condition, names))
+        case Or(left, right):
+            return Or(_renamed(left, names), _renamed(right, names))
+        case Seq(left, right):
+            return Seq(_renamed(left, names), _renamed(right, names))
+        case Plus(body):
+            rebound = vdef_plus(body)
+            return Plus(_renamed(body, {x: y for x, y in names.items() if x not in rebound}))
+        case _:
+            return phi
+
+
+def _condition(condition: object, names: Mapping[str, str]) -> On | Correlation:
+    match condition:
+        case On(x, P):
+            return On(names.get(x, x), P)
+        case Correlation(op, left, right):
+            here, there = (
+                LabelAttribute(names.get(s.label, s.label), s.attribute) for s in (left, right)
+            )
+            return Correlation(op, here, there)
+        case _:
+            raise Unsupported("CER0407", "only filters over one or two variables are translated")
+
+
+# -- 2. Filters below a + that say nothing of the iteration, moved out of it --------------------
+
+
+def _hoisted(D: Disjunct) -> list[Disjunct]:
+    """The same as an OR, where every filter below a ``+`` has a variable of its iteration."""
+    made = [Disjunct((), D.filters)]
+    for item in D.items:
+        ways = [(item, frozenset[Atomic]())] if isinstance(item, Bound) else _ways(item)
+        made = _affordable(
+            Disjunct((*E.items, way), E.filters | said) for E in made for way, said in ways
+        )
+    return made
+
+
+def _ways(item: Iterated) -> list[tuple[Item, frozenset[Atomic]]]:
+    """An iteration, for each choice of what may be demanded outside: what is left, the demand.
+
+    A demand allows the disjuncts that need no more than it; those whose own need it is.
+    """
+    inside = [E for D in item.disjuncts for E in _hoisted(D)]
+    needs = [frozenset(f for f in E.filters if not labels_of(f) & E.own) for E in inside]
+    distinct = list(dict.fromkeys(needs))
+    if len(distinct) > 12:
+        raise ResourceLimit("CER0610", f"the translation makes more than {MAX_SIZE:,} operators")
+    demands = dict.fromkeys(
+        frozenset[Atomic]().union(*chosen)
+        for size in range(1, len(distinct) + 1)
+        for chosen in combinations(distinct, size)
+    )
+    return [
+        (
+            Iterated(
+                tuple(
+                    replace(E, filters=E.filters - need)
+                    for E, need in zip(inside, needs, strict=True)
+                    if need <= demand
+                )
+            ),
+            demand,
+        )
+        for demand in demands
+    ]
+
+
+def _affordable(made: Iterable[Disjunct]) -> list[Disjunct]:
+    listed: list[Disjunct] = []
+    total = 0
+    for D in made:
+        listed.append(D)
+        total += _size(D)
+        if total > MAX_SIZE:
+            raise ResourceLimit(
+                "CER0610", f"the translation makes more than {MAX_SIZE:,} operators"
+            )
+    return listed
+
+
+def _size(D: Disjunct) -> int:
+    inner = (E for item in D.items if isinstance(item, Iterated) for E in item.disjuncts)
+    return len(D.items) + len(D.filters) + sum(map(_size, inner))
+
+
+# -- 3. A label for each atom of each disjunct, and filters where both labels are known ---------
+
+
+def _placed(
+    D: Disjunct, outer: Mapping[str, str], labels: Names
+) -> tuple[Formula, list[On | Correlation]]:
+    """A disjunct as a formula, and the filters that are to stand around it.
+
+    `outer` has the labels of the variables around it; a filter that uses one of them waits for the
+    disjunct that owns it.
+    """
+    own = {x: labels.fresh(x) for x in sorted(D.own)}
+    known = {**outer, **own}
+    parts: list[Formula] = []
+    filters = [_condition(f, known) for f in sorted(D.filters, key=repr)]
+    for item in D.items:
+        if isinstance(item, Bound):
+            parts.append(As(item.atom, own[item.x]))
+            continue
+        inside = [_placed(E, known, labels) for E in item.disjuncts]
+        parts.append(Plus(reduce(Or, [phi for phi, _ in inside])))
+        filters += [f for _, waiting in inside for f in waiting]
+    outside = frozenset(outer.values())
+    here = [f for f in filters if not labels_of(f) & outside]
+    waiting = [f for f in filters if labels_of(f) & outside]
+    return reduce(Filter, here, reduce(Seq, parts)), waiting

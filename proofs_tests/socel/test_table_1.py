@@ -1,0 +1,120 @@
+"""The (i, j) semantics of SO-CEL against the intervals of CORE (SOCEL Table 1; CORE Table 2).
+
+What is found from i to j are the labels of the valuations that end at j and start at i or later.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+import cerlab
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.between import between
+from cerlab.logic.cel.semantics import MAX_EVENTS, valuations
+from cerlab.logic.cel.text import formula_text
+from cerlab.model.event import Event
+from cerlab.testing import Shape, random_events, random_formula
+from cerlab.workbench import parse_formula
+from proofs_tests.suite import Suite
+
+SHAPE = Shape(depth=3, events=5, family=True)
+
+
+def in_so_cel(phi: cel.Formula) -> bool:
+    """Without ``:``, ``:+``, NOT and strategies; AND only where no projection is."""
+    parts = list(cel.subformulas(phi))
+    if any(isinstance(psi, cel.Concat | cel.Star | cel.Not | cel.Select) for psi in parts):
+        return False
+    return not (
+        any(isinstance(psi, cel.And) for psi in parts)
+        and any(isinstance(psi, cel.Project) for psi in parts)
+    )
+
+
+def drawn(rng: Random) -> cel.Formula:
+    while not in_so_cel(phi := random_formula(rng, SHAPE)):
+        pass
+    return phi
+
+
+def test_p6_between_i_and_j_are_the_intervals_that_end_at_j(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        phi = drawn(rng)
+        S = tuple(random_events(rng, phi, SHAPE))
+        every = valuations(phi, S)
+        for j in range(len(S)):
+            for i in range(j + 1):
+                expected = {
+                    frozenset((X, k) for X, D in V.labels.items() for k in D)
+                    for V in every
+                    if V.end == j and V.start >= i
+                }
+                assert between(phi, S, i, j) == expected, (formula_text(phi), S, i, j)
+        return bool(every)
+
+    suite.run(case, deep_count=20_000, seconds=15)
+
+
+def test_without_projection_the_greatest_position_is_j_and_none_is_before_i(suite: Suite) -> None:
+    """SOCEL Sec. 3: C is a subset of {i..j} and max(C) = j."""
+
+    def case(rng: Random) -> bool:
+        phi = drawn(rng)
+        while any(isinstance(psi, cel.Project) for psi in cel.subformulas(phi)):
+            phi = drawn(rng)
+        S = tuple(random_events(rng, phi, SHAPE))
+        i, j = sorted((rng.randrange(len(S) + 1), rng.randrange(len(S) + 1)))
+        found = between(phi, S, i, j) if j < len(S) else frozenset()
+        for C in found:
+            assert max(k for _, k in C) == j
+            assert min(k for _, k in C) >= i
+        return bool(found)
+
+    suite.run(case, deep_count=4_000, seconds=4, needs_answers=0.1)
+
+
+@pytest.mark.parametrize(
+    ("text", "types", "i", "j", "expected"),
+    [
+        ("A", "AA", 0, 1, [{("A", 1)}]),
+        ("A", "AB", 0, 1, []),
+        ("A ; B", "ACB", 0, 2, [{("A", 0), ("B", 2)}]),
+        ("A ; B", "ACB", 1, 2, []),
+        ("A+", "AA", 0, 1, [{("A", 1)}, {("A", 0), ("A", 1)}]),
+        ("A+", "AA", 1, 1, [{("A", 1)}]),
+        ("A AS x", "A", 0, 0, [{("A", 0), ("x", 0)}]),
+        ("RENAME[A -> x](A AS x)", "A", 0, 0, [{("x", 0)}]),
+        ("PROJECT[x](A AS x ; B)", "AB", 0, 1, [{("x", 0)}]),
+        ("PROJECT[](A ; B)", "AB", 0, 1, [set()]),
+        ("A ALL B", "BA", 0, 1, [{("A", 1), ("B", 0)}]),
+        ("(A ; A) UNLESS B", "ABA", 0, 2, []),
+        ("(A ; A) UNLESS B", "BAA", 0, 2, [{("A", 1), ("A", 2)}]),
+        ("A AND (A OR B)", "A", 0, 0, [{("A", 0)}]),
+    ],
+)
+def test_rows_by_hand(
+    text: str, types: str, i: int, j: int, expected: list[set[tuple[str, int]]]
+) -> None:
+    S = [Event(t) for t in types]
+    assert between(parse_formula(text), S, i, j) == set(map(frozenset, expected))
+
+
+def test_and_under_projection_is_where_the_two_readings_differ() -> None:
+    """Equal labels from i to j, but no equal interval (DESIGN 3.6 demands equal starts)."""
+    phi = parse_formula("PROJECT[B](A ; B) AND PROJECT[B](C ; B)")
+    S = [Event(t) for t in "ACB"]
+    assert valuations(phi, S) == frozenset()
+    assert between(phi, S, 0, 2) == {frozenset({("B", 2)})}
+
+
+def test_what_is_not_in_so_cel_is_refused_by_name() -> None:
+    for text in ("A : B", "A:+", "NOT(A)", "LAST(A)"):
+        with pytest.raises(cerlab.Unsupported, match="SO-CEL has no"):
+            between(parse_formula(text), [Event("A")], 0, 0)
+
+
+def test_long_streams_are_refused() -> None:
+    with pytest.raises(cerlab.ResourceLimit):
+        between(cel.Atom("A"), [Event("A")] * (MAX_EVENTS + 1), 0, 0)
