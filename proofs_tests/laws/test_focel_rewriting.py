@@ -8,6 +8,7 @@ and E4 are counterexamples to what is printed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
@@ -28,51 +29,25 @@ from cerlab.logic.focel.semantics import Sets, complex_events
 from cerlab.logic.focel.translate import fo_to_so, so_to_fo
 from cerlab.model.answer import complex_event
 from cerlab.model.event import Event
-from cerlab.predicates.condition import Correlation, LabelAttribute, On
-from cerlab.predicates.syntax import Attribute, Comparison, Constant, Operator, Predicate
-from cerlab.testing import Shape, random_events
+from cerlab.predicates.condition import On
+from cerlab.testing import (
+    Shape,
+    any_fo_formula,
+    random_events,
+    random_fo_formula,
+    random_predicate,
+)
 from cerlab.workbench import parse_formula
 from proofs_tests.suite import Suite
 
 SHAPE = Shape(events=4, rich=False)
 
 
-def random_predicate(rng: Random) -> Predicate:
-    operator = rng.choice((Operator.EQ, Operator.EQ, Operator.NE))
-    return Comparison(operator, Attribute("v"), Constant(rng.choice((0, 1))))
-
-
-def random_fo(rng: Random, depth: int, *, binary: bool = False) -> cel.Formula:
-    """A formula over three variables, shared on purpose."""
-    if depth == 0:
-        return cel.As(cel.Atom(rng.choice("AB")), rng.choice("xyz"))
-
-    def smaller() -> cel.Formula:
-        return random_fo(rng, depth - 1, binary=binary)
-
-    match rng.randrange(6):
-        case 0:
-            return cel.Or(smaller(), smaller())
-        case 1 | 2:
-            return cel.Seq(smaller(), smaller())
-        case 3:
-            return cel.Plus(smaller())
-        case _:
-            body = smaller()
-            x = rng.choice("xyz")
-            if binary and rng.random() < 0.3:
-                sides = (LabelAttribute(x, "v"), LabelAttribute(rng.choice("xyz"), "v"))
-                if sides[0].label != sides[1].label:
-                    return cel.Filter(body, Correlation(Operator.EQ, *sides))
-            return cel.Filter(body, On(x, random_predicate(rng)))
-
-
 def scoped(rng: Random, depth: int, *, binary: bool = False) -> cel.Formula:
     """One that is scoped well-formed, and has a filter."""
     while True:
-        phi = random_fo(rng, depth, binary=binary)
-        has_filter = any(isinstance(psi, cel.Filter) for psi in cel.subformulas(phi))
-        if has_filter and unscoped(phi) is None:
+        phi = random_fo_formula(rng, replace(SHAPE, depth=depth), binary=binary)
+        if any(isinstance(psi, cel.Filter) for psi in cel.subformulas(phi)):
             return phi
 
 
@@ -130,7 +105,7 @@ def test_disjunctive_normal_form_has_or_at_the_top_and_below_plus_only(suite: Su
         return no_or(phi)
 
     def case(rng: Random) -> bool:
-        assert only_top(disjunctive_normal_form(random_fo(rng, 4)))
+        assert only_top(disjunctive_normal_form(any_fo_formula(rng, Shape(depth=4, rich=False))))
         return True
 
     suite.run(case, deep_count=4_000, seconds=4)
@@ -171,7 +146,7 @@ def random_so(rng: Random, depth: int) -> cel.Formula:
         case 5:
             return cel.Rename(rng.choice("Ax"), rng.choice("xyB"), smaller())
         case _:
-            return cel.Filter(smaller(), On(rng.choice("ABxy"), random_predicate(rng)))
+            return cel.Filter(smaller(), On(rng.choice("ABxy"), random_predicate(rng, SHAPE)))
 
 
 def test_so_to_fo_keeps_the_complex_events_and_is_safe_and_lp(suite: Suite) -> None:

@@ -9,8 +9,25 @@ import pytest
 from hypothesis import find, given, settings
 
 import cerlab
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.semantics import valuations
+from cerlab.logic.focel.scope import unary, unscoped, with_variables
 from cerlab.model.stream import Stream
-from cerlab.testing import Shape, cases, random_events, random_query
+from cerlab.predicates.syntax import Predicate
+from cerlab.predicates.text import predicate_text
+from cerlab.testing import (
+    ATTRIBUTES,
+    Shape,
+    cases,
+    formulas,
+    predicates,
+    queries,
+    random_events,
+    random_formula,
+    random_query,
+    streams,
+)
+from cerlab.testing.strategies import LANGUAGES
 from cerlab.workbench import as_query
 
 SMALL = Shape(depth=2, events=4)
@@ -31,7 +48,8 @@ def test_a_case_is_text_and_dicts_that_every_evaluator_takes(
 def test_the_same_seed_gives_the_same_case() -> None:
     first, again = (random_query(Random(5)) for _ in range(2))
     assert first == again
-    assert random_events(Random(6), first.formula) == random_events(Random(6), again.formula)
+    streams_of = [random_events(Random(6), query.formula) for query in (first, again)]
+    assert repr(streams_of[0]) == repr(streams_of[1]), "by text, since NaN is not equal to itself"
 
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
@@ -45,3 +63,58 @@ def test_failures_can_be_searched_for_and_shrink() -> None:
 
     text, rows = find(cases(SMALL), wrong)
     assert wrong((text, rows))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_formulas_shrink_towards_a_single_a(language: Any) -> None:
+    smallest = find(formulas(language), lambda phi: True)
+    assert smallest in (cel.Atom("A"), cel.As(cel.Atom("A"), "x"))
+    larger = find(formulas(language), lambda phi: any(map(is_plus, cel.subformulas(phi))))
+    assert cel.size(larger) <= 7
+
+
+def is_plus(phi: cel.Formula) -> bool:
+    return isinstance(phi, cel.Plus)
+
+
+def test_streams_shrink_towards_the_empty_one_and_queries_to_a() -> None:
+    assert find(streams(), lambda S: True) == []
+    assert len(find(streams(cel.Seq(cel.Atom("A"), cel.Atom("B"))), lambda S: len(S) > 1)) == 2
+    smallest = find(queries(), lambda query: True)
+    assert smallest.formula == cel.Atom("A")
+    assert (smallest.window, smallest.strategy, smallest.items) == (None, None, None)
+
+
+@settings(max_examples=60, deadline=None)
+@given(formulas("fo"))
+def test_fo_formulas_are_unary_and_scoped(phi: cel.Formula) -> None:
+    assert unary(phi)
+    assert unscoped(with_variables(phi)) is None
+
+
+@settings(max_examples=60, deadline=None)
+@given(formulas("so"))
+def test_so_formulas_have_no_contiguity_and_no_negation(phi: cel.Formula) -> None:
+    assert not any(isinstance(psi, cel.Concat | cel.Star | cel.Not) for psi in cel.subformulas(phi))
+
+
+@settings(max_examples=60, deadline=None)
+@given(predicates(ATTRIBUTES))
+def test_predicates_are_printed_and_read_back(P: Predicate) -> None:
+    text = f"A FILTER A[{predicate_text(P)}]"
+    assert str(cerlab.parse_formula(text)) == text
+
+
+def test_most_streams_have_an_answer() -> None:
+    """The bias: of random formulas and streams for them, more than half have answers."""
+    answered = 0
+    for seed in range(400):
+        rng = Random(seed)
+        phi = random_formula(rng)
+        answered += bool(valuations(phi, random_events(rng, phi)))
+    assert answered > 200
+
+
+def test_an_unknown_language_is_an_error_with_a_hint() -> None:
+    with pytest.raises(cerlab.UsageError, match="did you mean"):
+        formulas("fam")  # type: ignore[arg-type]  # on purpose

@@ -1,0 +1,54 @@
+"""Random formulas, queries and streams, for fuzzing an engine against the reference.
+
+Everything is a function of a ``random.Random``; `strategies` has the same for hypothesis:
+
+    from cerlab.testing import cases
+
+    @given(cases())
+    def test_my_engine(case):
+        query, events = case
+        assert my_engine(query, events) == cerlab.evaluate(query, events, evaluator="reference")
+
+An engine for one language only takes `formulas` of that language and `streams` for each of them:
+
+    @given(st.data())
+    def test_my_sequences(data):
+        phi = data.draw(formulas("so", SMALL))
+        S = data.draw(streams(phi, SMALL))
+
+The alphabet is small on purpose (types A, B, C; `SMALL` has one attribute v in 0, 1, `ATTRIBUTES`
+values of every kind): what distinguishes two engines is nearly always tiny. Streams are biased
+towards answers: a word of the formula's language is planted, and noise put between. Failing cases
+shrink towards a single ``A`` and the empty stream.
+"""
+
+from cerlab.testing.conditions import random_condition, random_predicate
+from cerlab.testing.fo import any_fo_formula, random_fo_formula
+from cerlab.testing.formulas import random_formula
+from cerlab.testing.queries import random_query, with_limit
+from cerlab.testing.shape import ATTRIBUTES, LABELS, SMALL, STREAMS, TYPES, Shape
+from cerlab.testing.strategies import as_dict, cases, formulas, predicates, queries, streams
+from cerlab.testing.streams import random_events
+
+__all__ = [
+    "ATTRIBUTES",
+    "LABELS",
+    "SMALL",
+    "STREAMS",
+    "TYPES",
+    "Shape",
+    "any_fo_formula",
+    "as_dict",
+    "cases",
+    "formulas",
+    "predicates",
+    "queries",
+    "random_condition",
+    "random_events",
+    "random_fo_formula",
+    "random_formula",
+    "random_predicate",
+    "random_query",
+    "streams",
+    "with_limit",
+]

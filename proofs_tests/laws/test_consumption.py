@@ -1,0 +1,83 @@
+"""CONSUME BY: what is given between two resets is what a fresh run gives on that suffix (P16).
+
+The oracle ends an evaluation at the first answer and goes on after it; the driver of the automata
+resets. Here neither is asked: the answers under ANY are put together from evaluations without
+consumption on suffixes of the stream, by the definition in DESIGN 3.8.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+from cerlab.logic.ceql.semantics import query_answers
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.clauses import Consume, Strategy
+from cerlab.model.stream import Stream
+from cerlab.testing import Shape
+from cerlab.workbench import answers_of
+from proofs_tests.random_cases import Case, random_case
+from proofs_tests.suite import Suite
+
+SHAPE = Shape(depth=2, events=8)
+
+
+def by_suffixes(case: Case) -> set[ComplexEvent]:
+    """Answers of fresh evaluations: on the whole, then on what follows the first end, and so on."""
+    fresh = replace(case.ast, consume=Consume.NONE)
+    taken: set[ComplexEvent] = set()
+    offset = 0
+    while True:
+        suffix = Stream(case.stream.events[offset:], time=case.stream.time)
+        answers = query_answers(fresh, suffix)
+        if not answers:
+            return taken
+        first = min(m.end for m in answers)
+        taken |= {
+            ComplexEvent(m.start + offset, m.end + offset, tuple(p + offset for p in m.positions))
+            for m in answers
+            if m.end == first
+        }
+        offset += first + 1
+
+
+def test_p16_any(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = random_case(rng, SHAPE)
+        strategy = rng.choice((None, None, *Strategy))
+        ast = replace(drawn.ast, consume=Consume.ANY, strategy=strategy)
+        drawn = replace(drawn, ast=ast)
+        expected = by_suffixes(drawn)
+        assert set(query_answers(ast, drawn.stream)) == expected, drawn.describe()
+        if drawn.query.has_automaton:
+            found = list(answers_of(drawn.query, drawn.stream, "tecs"))
+            assert set(found) == expected, drawn.describe()
+            assert len(found) == len(expected)
+        return bool(expected)
+
+    suite.run(case, deep_count=20_000, seconds=10)
+
+
+def test_p16_partition_is_any_in_each_partition(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = random_case(rng, SHAPE)
+        ast = replace(drawn.ast, consume=Consume.PARTITION, partition=(("k",),))
+        keyed = [t for t in drawn.stream.events if isinstance(t.attributes.get("k"), int)]
+        together = Case(ast, Stream(keyed, time=drawn.stream.time))
+        found = set(query_answers(ast, together.stream))
+        apart: set[ComplexEvent] = set()
+        for key in (0, 1, True):
+            rows = [
+                (i, t)
+                for i, t in enumerate(keyed)
+                if t.attributes["k"] == key and isinstance(t.attributes["k"], bool) is (key is True)
+            ]
+            alone = Stream([t for _, t in rows], time=drawn.stream.time)
+            single = replace(ast, consume=Consume.ANY)
+            for m in query_answers(single, alone):
+                positions = tuple(rows[p][0] for p in m.positions)
+                apart.add(ComplexEvent(rows[m.start][0], rows[m.end][0], positions))
+        assert found == apart, together.describe()
+        return bool(found)
+
+    suite.run(case, deep_count=20_000, seconds=8)
