@@ -1,4 +1,4 @@
-"""Complex event automata whose runs start anywhere: CORE's (CORE Sec. 3)."""
+"""Complex event automata: on an interval (CORE Sec. 3), and from position 0 (FOUND Sec. 6)."""
 
 from __future__ import annotations
 
@@ -47,3 +47,24 @@ class IntervalCea:
             raise IllFormed("CER0220", "a transition, q0 or F names a state that is not in Q")
         if any(t.target == self.q0 for t in self.Delta):
             raise IllFormed("CER0221", "a transition enters q0, so starts of runs would be lost")
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class AnchoredCea:
+    """``(Q, Delta, I, F)`` whose runs read the stream from position 0 (FOUND Sec. 6).
+
+    A run over the events 0..n that ends in F, and whose last transition takes, answers the
+    positions that it took; so ``n`` is their maximum, and there is no empty answer. States are
+    ``0 .. states-1``.
+    """
+
+    states: int
+    Delta: tuple[Transition, ...]
+    I: frozenset[int]  # the paper's letter
+    F: frozenset[int]
+
+    def __post_init__(self) -> None:
+        used = self.I | self.F | {q for t in self.Delta for q in (t.source, t.target)}
+        if not used <= set(range(self.states)):
+            raise IllFormed("CER0220", "a transition, I or F names a state that is not in Q")

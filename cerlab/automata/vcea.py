@@ -34,10 +34,11 @@ class Vcea:
     F: frozenset[int]
 
     def __post_init__(self) -> None:
-        _check_states(self.states, self.Delta, self.I | self.F)
+        check_states(self.states, self.Delta, self.I | self.F)
 
 
-def _check_states(states: int, Delta: tuple[LabelTransition, ...], others: frozenset[int]) -> None:
+def check_states(states: int, Delta: tuple[LabelTransition, ...], others: frozenset[int]) -> None:
+    """Raise `IllFormed` for states that are not ``0 .. states-1``."""
     used = others.union(*((t.source, t.target) for t in Delta))
     if not used <= set(range(states)):
         raise IllFormed("CER0220", f"states {sorted(used - set(range(states)))} are not in Q")

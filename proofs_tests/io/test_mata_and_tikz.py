@@ -1,0 +1,325 @@
+"""Machines for other programs: mata text means the same words, TikZ text is sound LaTeX."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from itertools import product
+from random import Random
+
+import pytest
+
+from cerlab.automata.cea import AnchoredCea, IntervalCea, Mark, Transition
+from cerlab.automata.ucea import Ucea
+from cerlab.automata.vcea import LabelTransition, Vcea
+from cerlab.errors import ResourceLimit
+from cerlab.io.machine_json import Machine, initial_states
+from cerlab.io.mata import machine_to_mata
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.text import predicate_text
+from cerlab.viz.tikz import latex_text, layers, machine_tikz
+from proofs_tests.io.test_machine_formats import random_machine, tower
+from proofs_tests.suite import Suite
+
+A_OR_B = pred.Disjunction(pred.TypeIs("A"), pred.Complement(pred.TypeIs("B")))
+LARGE = pred.Comparison(pred.Operator.GT, pred.Attribute("v_1"), pred.Constant(3))
+
+
+# -- mata ----------------------------------------------------------------------------------------
+
+
+def test_the_mata_text_of_a_small_vcea() -> None:
+    Delta = (
+        LabelTransition(0, pred.Conjunction(A_OR_B, LARGE), frozenset({"x"}), 1),
+        LabelTransition(1, pred.EVERYTHING, frozenset(), 1),
+        LabelTransition(1, LARGE, frozenset({"two words", "x"}), 2),
+    )
+    assert machine_to_mata(Vcea(3, Delta, frozenset({0, 1}), frozenset({1, 2}))) == (
+        "@NFA-bits\n"
+        "%Alphabet-auto\n"
+        "# vcea\n"
+        "# p0: type = 'A'\n"
+        "# p1: type = 'B'\n"
+        "# p2: v_1 > 3\n"
+        '# x0: the label "two words"\n'
+        '# x1: the label "x"\n'
+        "%Initial q0 q1\n"
+        "%Final q1 q2\n"
+        "q0 ((p0 | !p1) & p2 & !x0 & x1) q1\n"
+        "q1 (!x0 & !x1) q1\n"
+        "q1 (p2 & x0 & x1) q2\n"
+    )
+
+
+def test_the_mata_text_of_machines_with_nothing_in_them() -> None:
+    nothing = "@NFA-bits\n%Alphabet-auto\n# ucea\n"
+    assert machine_to_mata(Ucea(0, (), frozenset(), frozenset())) == nothing
+    silent = (LabelTransition(0, pred.EVERYTHING, frozenset(), 0),)
+    text = machine_to_mata(Ucea(1, silent, frozenset({0}), frozenset()))
+    assert text == nothing + "%Initial q0\nq0 (\\true) q0\n"
+
+
+def test_an_anchored_run_ends_with_a_transition_that_takes() -> None:
+    Delta = (
+        Transition(0, pred.EVERYTHING, Mark.SKIP, 1),
+        Transition(0, pred.EVERYTHING, Mark.TAKE, 1),
+    )
+    text = machine_to_mata(AnchoredCea(2, Delta, frozenset({0}), frozenset({1})))
+    assert text.endswith("%Final qend\nq0 (!take) q1\nq0 (take) q1\nq0 (take) qend\n")
+
+
+def test_every_line_is_one_line_and_no_comment_ends_with_a_backslash() -> None:
+    names = ("a\nb", "\\", "\u2028", "#", '"')
+    Delta = tuple(LabelTransition(0, pred.TypeIs(name), frozenset({name}), 0) for name in names)
+    text = machine_to_mata(Vcea(1, Delta, frozenset({0}), frozenset({0})))
+    lines = text.splitlines()
+    assert len(lines) == 3 + 2 * len(names) + 2 + len(names)
+    assert not any(line.endswith("\\") for line in lines)
+
+
+Letter = Mapping[str, bool]
+Guard = Callable[[Letter], bool]
+
+
+def read_guard(text: str) -> Guard:
+    """A formula of mata over bits, by recursive descent: ! before & before |."""
+    tokens = re.findall(r"\\true|\w+|[()!&|]", text)
+    assert "".join(tokens) == text.replace(" ", "")
+
+    def disjunction() -> Guard:
+        parts = [conjunction()]
+        while tokens and tokens[0] == "|":
+            tokens.pop(0)
+            parts.append(conjunction())
+        return lambda letter: any(part(letter) for part in parts)
+
+    def conjunction() -> Guard:
+        parts = [literal()]
+        while tokens and tokens[0] == "&":
+            tokens.pop(0)
+            parts.append(literal())
+        return lambda letter: all(part(letter) for part in parts)
+
+    def literal() -> Guard:
+        token = tokens.pop(0)
+        if token == "!":
+            inner = literal()
+            return lambda letter: not inner(letter)
+        if token == "(":
+            inside = disjunction()
+            assert tokens.pop(0) == ")"
+            return inside
+        if token == "\\true":
+            return lambda letter: True
+        return lambda letter: letter[token]
+
+    guard = disjunction()
+    assert not tokens
+    return guard
+
+
+class MataReader:
+    """An NFA over bit vectors, read from mata text, and the legend of its bits."""
+
+    def __init__(self, text: str) -> None:
+        first, second, *lines = text.splitlines()
+        assert (first, second) == ("@NFA-bits", "%Alphabet-auto")
+        self.initial: set[str] = set()
+        self.final: set[str] = set()
+        self.legend: dict[str, str] = {}
+        self.moves: list[tuple[str, Guard, str]] = []
+        for line in lines:
+            if line.startswith("%Initial "):
+                self.initial = set(line.split()[1:])
+            elif line.startswith("%Final "):
+                self.final = set(line.split()[1:])
+            elif line.startswith("# "):
+                bit, colon, meaning = line[2:].partition(": ")
+                self.legend |= {bit: meaning} if colon else {}
+            else:
+                source, rest = line.split(" ", 1)
+                guard, target = rest.rsplit(" ", 1)
+                self.moves.append((source, read_guard(guard), target))
+
+    def accepts(self, word: list[Letter]) -> bool:
+        states = self.initial
+        for letter in word:
+            states = {q for p, guard, q in self.moves if p in states and guard(letter)}
+        return bool(states & self.final)
+
+
+def holds(P: pred.Predicate, truth: Mapping[str, bool]) -> bool:
+    """A predicate, where the truth of its atoms is given by their text."""
+    match P:
+        case pred.Everything():
+            return True
+        case pred.Conjunction(left, right):
+            return holds(left, truth) and holds(right, truth)
+        case pred.Disjunction(left, right):
+            return holds(left, truth) or holds(right, truth)
+        case pred.Complement(operand):
+            return not holds(operand, truth)
+        case atom:
+            return truth[predicate_text(atom)]
+
+
+def accepts(A: Machine, word: list[Letter], legend: Mapping[str, str]) -> bool:
+    """Whether the machine has an accepting run over events and answers that look like this."""
+
+    def may(t: Transition | LabelTransition, letter: Letter) -> bool:
+        if not holds(t.predicate, {text: letter[bit] for bit, text in legend.items()}):
+            return False
+        if isinstance(t, Transition):
+            return letter["take"] is (t.mark is Mark.TAKE)
+        named = [bit for bit, meaning in legend.items() if meaning.startswith("the label ")]
+        labels = {legend[bit][len("the label ") :].strip('"') for bit in named if letter[bit]}
+        return labels == t.labels
+
+    Delta: tuple[Transition | LabelTransition, ...] = A.Delta
+    states = set(initial_states(A))
+    for letter in word:
+        states = {t.target for t in Delta if t.source in states and may(t, letter)}
+    answers = not isinstance(A, AnchoredCea) or (bool(word) and word[-1]["take"])
+    return bool(states & A.F) and answers
+
+
+def small_predicate(rng: Random, depth: int = 2) -> pred.Predicate:
+    match rng.randrange(7 if depth else 3):
+        case 0:
+            return pred.TypeIs("A")
+        case 1:
+            return LARGE
+        case 2:
+            return pred.EVERYTHING
+        case 3 | 4:
+            return pred.Complement(small_predicate(rng, depth - 1))
+        case 5:
+            return pred.Conjunction(*(small_predicate(rng, depth - 1) for _ in range(2)))
+        case _:
+            return pred.Disjunction(*(small_predicate(rng, depth - 1) for _ in range(2)))
+
+
+def with_few_labels(A: Machine) -> Machine:
+    if not isinstance(A, Vcea | Ucea):
+        return A
+    moves = [t._replace(labels=frozenset("xy"[len(x) % 2] for x in t.labels)) for t in A.Delta]
+    return type(A)(A.states, tuple(moves), A.I, A.F)
+
+
+def test_mata_text_accepts_the_words_of_the_machine(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        A = with_few_labels(random_machine(rng, small_predicate))
+        mata = MataReader(machine_to_mata(A))
+        bits = list(mata.legend)
+        letters: list[Letter] = [
+            dict(zip(bits, values, strict=True))
+            for values in product((False, True), repeat=len(bits))
+        ]
+        words = [[], *([letter] for letter in letters)]
+        words += [[rng.choice(letters) for _ in range(rng.randrange(2, 5))] for _ in range(20)]
+        accepted = [word for word in words if accepts(A, word, mata.legend)]
+        assert [word for word in words if mata.accepts(word)] == accepted
+        return bool(accepted)
+
+    suite.run(case, deep_count=10_000, seconds=4, needs_answers=0.3)
+
+
+def test_deep_predicates_are_refused() -> None:
+    for write in (machine_to_mata, machine_tikz):
+        with pytest.raises(ResourceLimit, match="CER0602"):
+            write(tower(100_000))
+
+
+# -- tikz ----------------------------------------------------------------------------------------
+
+
+def test_the_picture_of_a_small_machine() -> None:
+    Delta = (
+        Transition(0, LARGE, Mark.TAKE, 1),
+        Transition(1, pred.TypeIs("50%"), Mark.SKIP, 2),
+        Transition(2, pred.EVERYTHING, Mark.SKIP, 1),
+        Transition(0, pred.EVERYTHING, Mark.TAKE, 2),
+        Transition(1, pred.EVERYTHING, Mark.SKIP, 1),
+        Transition(1, pred.TypeIs("{A}"), Mark.TAKE, 1),
+        Transition(3, pred.EVERYTHING, Mark.TAKE, 3),
+    )
+    assert machine_tikz(AnchoredCea(4, Delta, frozenset({0}), frozenset({1, 3}))) == (
+        r"""% \usetikzlibrary{automata, positioning}
+\begin{tikzpicture}[->, auto, node distance=16mm and 34mm, initial text=,
+    says/.style={align=center, font=\ttfamily\scriptsize}]
+  \node[state, initial] (q0) {$0$};
+  \node[state, accepting, below=of q0] (q3) {$3$};
+  \node[state, accepting, right=of q0] (q1) {$1$};
+  \node[state, below=of q1] (q2) {$2$};
+  \path (q0) edge node[says] {v\_1 > 3 / $\bullet$} (q1);
+  \path (q1) edge[bend left] node[says] {type = '50\%' / $\circ$} (q2);
+  \path (q2) edge[bend left] node[says] {TRUE / $\circ$} (q1);
+  \path (q0) edge node[says] {TRUE / $\bullet$} (q2);
+  \path (q1) edge[loop above] node[says] {TRUE / $\circ$ \\ type = '\{A\}' / $\bullet$} (q1);
+  \path (q3) edge[loop above] node[says] {TRUE / $\bullet$} (q3);
+\end{tikzpicture}
+"""
+    )
+
+
+def test_edges_past_other_states_are_bent() -> None:
+    Delta = tuple(Transition(p, pred.EVERYTHING, Mark.SKIP, q) for p, q in ((0, 1), (1, 2), (2, 3)))
+    back = Transition(3, pred.EVERYTHING, Mark.TAKE, 1)
+    text = machine_tikz(IntervalCea(4, (*Delta, back), 0, frozenset()))
+    assert r"(q3) edge[bend left] node" in text
+    assert text.count("bend") == 1
+
+
+def test_labels_are_braced_sets() -> None:
+    Delta = (LabelTransition(0, pred.EVERYTHING, frozenset({"y", "x_1"}), 0),)
+    for A in (Vcea(1, Delta, frozenset(), frozenset()), Ucea(1, Delta, frozenset(), frozenset())):
+        assert r"{TRUE / \{x\_1, y\}}" in machine_tikz(A)
+
+
+def test_special_characters_are_escaped() -> None:
+    assert latex_text("\\{}$&#%_^~`") == (
+        r"\textbackslash{}\{\}\$\&\#\%\_\textasciicircum{}\textasciitilde{}\textasciigrave{}"
+    )
+    assert latex_text("a\n\0é∘•") == r"a\textbackslash{}n\textbackslash{}x00é$\circ$$\bullet$"
+
+
+@pytest.mark.parametrize("states", [0, 1, 5])
+def test_layers_hold_every_state_once(states: int) -> None:
+    for seed in range(100):
+        rng = Random(seed)
+        count = rng.randrange(6) if states else 0
+        moves = [(rng.randrange(states), rng.randrange(states)) for _ in range(count)]
+        initial = sorted(rng.sample(range(states), rng.randrange(states + 1)))
+        columns = layers(states, initial, moves)
+        assert sorted(q for column in columns for q in column) == list(range(states))
+        assert all(columns)
+        assert not initial or columns[0][: len(initial)] == initial
+
+
+def test_pictures_of_random_machines_are_sound(suite: Suite) -> None:
+    names = ("A", "a_b", "100%", "#&~^", "{", "}", "\\", "$x$", "it's", "`", "\n")
+
+    def named(rng: Random) -> pred.Predicate:
+        return pred.TypeIs("".join(rng.sample(names, rng.randrange(3))))
+
+    def case(rng: Random) -> bool:
+        A = random_machine(rng, named)
+        text = machine_tikz(A)
+        assert machine_tikz(A) == text
+        bare = re.sub(r"\\[{}$&#%_\\]", "", text.partition("\n")[2])  # without what is escaped
+        assert not set("&#%_^~`") & set(bare)
+        assert bare.count("$") % 2 == 0
+        depth = 0
+        for character in bare:
+            depth += {"{": 1, "}": -1}.get(character, 0)
+            assert depth >= 0
+        assert depth == 0
+        drawn = re.findall(r"^  \\node\[([^\]]*)\] \(q(\d+)\)", text, re.MULTILINE)
+        assert sorted(int(q) for _, q in drawn) == list(range(A.states))
+        assert {int(q) for how, q in drawn if "accepting" in how} == A.F
+        assert sorted(int(q) for how, q in drawn if "initial" in how) == initial_states(A)
+        edges = re.findall(r"^  \\path \(q(\d+)\) .* \(q(\d+)\);$", text, re.MULTILINE)
+        assert len(edges) == len({(t.source, t.target) for t in A.Delta})
+        return bool(A.Delta)
+
+    suite.run(case, deep_count=5_000, seconds=3)
