@@ -12,7 +12,9 @@ from warnings import warn
 from cerlab import io
 from cerlab.automata.cea import IntervalCea
 from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.deterministic import Deterministic
 from cerlab.automata.plan import Plan
+from cerlab.automata.strategy import StrategyCea
 from cerlab.automata.vcea import Vcea
 from cerlab.compile.pipeline import compile_query
 from cerlab.display import shown
@@ -99,6 +101,12 @@ class Query:
         """The I/O-deterministic automaton, as far as streams have needed it yet."""
         return DeterministicCea(self.cea)
 
+    @cached_property
+    def machine(self) -> Deterministic:
+        """What the tECS steps through: `det`, or the automaton of the strategy in SELECT."""
+        strategy = self.plan.strategy
+        return self.det if strategy is None else StrategyCea(self.cea, strategy)
+
     def run(self, events: Any) -> Matches:
         """The answers on a stream, evaluated while they are iterated."""
         return Matches(self, io.as_stream(events))
@@ -130,7 +138,7 @@ class Matches:
         query = self.query
         if not query.has_automaton:
             return len(query_answers(query.ast, self.stream))
-        return driver.count(query.plan, query.det, self.stream, self.stream.time)
+        return driver.count(query.plan, query.machine, self.stream, self.stream.time)
 
     def to_arrow(self) -> Any:
         """A pyarrow Table: ``start int64, end int64, positions list<int64>``."""
@@ -259,11 +267,11 @@ def answers_of(
         case "auto":
             return answers_of(query, stream, "tecs" if query.has_automaton else "reference")
         case "tecs":
-            det = query.det
-            return driver.run(query.plan, lambda: TecsEvaluation(det), stream, stream.time)
+            machine = query.machine
+            return driver.run(query.plan, lambda: TecsEvaluation(machine), stream, stream.time)
         case "automaton":
-            cea = query.cea
-            return driver.run(query.plan, lambda: CeaRuns(cea), stream, stream.time)
+            cea, strategy = query.cea, query.plan.strategy
+            return driver.run(query.plan, lambda: CeaRuns(cea, strategy), stream, stream.time)
         case "reference":
             return iter(query_answers(query.ast, stream))
         case _ if evaluator in _ANNOUNCED:
@@ -287,10 +295,10 @@ def live_answers(
     A window in hours, minutes or seconds needs `time` here: it cannot be looked for in what has
     not come yet.
     """
-    det = query.det
+    machine = query.machine
     if isinstance(query.plan.window, TimeWindow):
         clock_for(query.plan.window, time)
-    return driver.run(query.plan, lambda: TecsEvaluation(det), events, time)
+    return driver.run(query.plan, lambda: TecsEvaluation(machine), events, time)
 
 
 def shown_attributes(
@@ -332,8 +340,8 @@ def valuations_of(
         case "auto":
             return valuations_of(query, stream, "automaton" if query.has_automaton else "reference")
         case "automaton":
-            vcea = query.vcea
-            return driver.run(query.plan, lambda: VceaRuns(vcea), stream, stream.time)
+            vcea, strategy = query.vcea, query.plan.strategy
+            return driver.run(query.plan, lambda: VceaRuns(vcea, strategy), stream, stream.time)
         case "reference":
             return iter(query_valuations(query.ast, stream))
         case _:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cerlab.automata.cea import IntervalCea
 from cerlab.automata.vcea import Vcea
-from cerlab.model.clauses import Consume, Limit, Window
+from cerlab.model.clauses import Consume, Limit, Strategy, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +24,4 @@ class Plan:
     window: Window | None = None
     consume: Consume = Consume.NONE
     limit: Limit | None = None
+    strategy: Strategy | None = None

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from functools import reduce
 from typing import NoReturn, assert_never
 
+from cerlab.automata.combine import both, in_any_order, strict, unless
 from cerlab.automata.trim import trim
 from cerlab.automata.vcea import LabelTransition, Vcea
 from cerlab.errors import ResourceLimit, Unsupported
@@ -31,6 +32,7 @@ from cerlab.logic.cel.syntax import (
     Star,
     Unless,
 )
+from cerlab.model.clauses import Strategy
 from cerlab.predicates.condition import (
     Applied,
     Atomic,
@@ -93,7 +95,15 @@ def _construct(phi: Formula) -> Vcea:
             return _relabel(_construct(body), lambda L: L & labels)
         case Rename(old, new, body):
             return _relabel(_construct(body), lambda L: L - {old} | {new} if old in L else L)
-        case And() | All() | Unless() | Select():
+        case And(left, right):
+            return both(_construct(left), _construct(right))
+        case All(left, right):
+            return in_any_order(_construct(left), _construct(right))
+        case Unless(left, right):
+            return unless(_construct(left), _construct(right))
+        case Select(Strategy.STRICT, body):
+            return strict(_construct(body))
+        case Select():
             _refuse(phi)
         case _:
             assert_never(phi)

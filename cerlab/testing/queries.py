@@ -7,7 +7,7 @@ from random import Random
 
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem
-from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, TimeWindow
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, Strategy, TimeWindow
 from cerlab.testing.formulas import random_formula
 from cerlab.testing.shape import ATTRIBUTES, Shape, likely
 
@@ -19,6 +19,8 @@ def random_query(rng: Random, shape: Shape = ATTRIBUTES) -> CeqlQuery:
     if likely(rng, 0.25):
         known = sorted(cel.defined_labels(formula))
         query = replace(query, items=tuple(SelectItem(x) for x in known if likely(rng, 0.5)))
+    if likely(rng, 0.2):
+        query = replace(query, strategy=rng.choice(list(Strategy)))
     if likely(rng, 0.1):
         query = replace(query, streams=("S",) if likely(rng, 0.5) else ("S", "T"))
     if likely(rng, 0.25):

@@ -160,12 +160,11 @@ def test_what_has_no_effect_is_a_warning(text: str, said: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "A AND B",
-        "A ALL B",
-        "A UNLESS B",
-        "MAX(A)",
+        "MAX(A) ; B",
+        "PROJECT[](NEXT(A ; B))",
+        "LAST(NEXT(A ; B))",
         "A AS x ; B AS y FILTER x.v > y.v",
-        "SELECT NEXT * WHERE A",
+        "SELECT NEXT * WHERE MAX(A+)",
     ],
 )
 def test_what_has_no_automaton_is_refused_by_name(text: str, evaluator: str) -> None:

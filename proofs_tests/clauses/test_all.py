@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cerlab import Valuation
-from proofs_tests.clauses.tables import check_reference, v, word
+from proofs_tests.clauses.tables import check_valuations, v, word
 
 CASES = [
     pytest.param("A ALL B", word("AB"), {v(0, 1, A=(0,), B=(1,))}, id="in-order"),
@@ -32,4 +32,4 @@ CASES = [
 
 @pytest.mark.parametrize(("formula", "events", "expected"), CASES)
 def test_clause(formula: str, events: list[dict[str, Any]], expected: set[Valuation]) -> None:
-    check_reference(formula, events, expected)
+    check_valuations(formula, events, expected)

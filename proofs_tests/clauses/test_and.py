@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cerlab import Valuation
-from proofs_tests.clauses.tables import check_reference, v, word
+from proofs_tests.clauses.tables import check_valuations, v, word
 
 CASES = [
     pytest.param("A AND A", word("AA"), {v(0, 0, A=(0,)), v(1, 1, A=(1,))}, id="same"),
@@ -30,4 +30,4 @@ CASES = [
 
 @pytest.mark.parametrize(("formula", "events", "expected"), CASES)
 def test_clause(formula: str, events: list[dict[str, Any]], expected: set[Valuation]) -> None:
-    check_reference(formula, events, expected)
+    check_valuations(formula, events, expected)

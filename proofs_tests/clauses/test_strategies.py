@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from cerlab import Valuation
-from proofs_tests.clauses.tables import check_reference, v, word
+from cerlab.logic.cel import syntax as cel
+from cerlab.model.clauses import Strategy
+from cerlab.workbench import parse_formula
+from proofs_tests.clauses.tables import check_reference, check_valuations, v, word
 
 CASES = [
     pytest.param("STRICT(A ; B)", word("AABB"), {v(1, 2, A=(1,), B=(2,))}, id="strict"),
@@ -72,4 +75,13 @@ CASES = [
 
 @pytest.mark.parametrize(("formula", "events", "expected"), CASES)
 def test_clause(formula: str, events: list[dict[str, Any]], expected: set[Valuation]) -> None:
-    check_reference(formula, events, expected)
+    """By every evaluator; NEXT, LAST and MAX below another operator by the reference only."""
+    phi = parse_formula(formula)
+    inner = phi.body if isinstance(phi, cel.Select) else phi
+    compete = [
+        psi
+        for psi in cel.subformulas(inner)
+        if isinstance(psi, cel.Select) and psi.strategy is not Strategy.STRICT
+    ]
+    check = check_reference if compete else check_valuations
+    check(formula, events, expected)

@@ -30,7 +30,7 @@ def test_an_event_costs_a_constant_number_of_nodes(text: str) -> None:
         before = running.tecs.created
         running.advance(Event(rng.choice("ABC")), j)
         costs.append(running.tecs.created - before)
-    states = len(running.automaton.macro_states)
+    states = len(running.automaton.final)
     assert max(costs) <= 4 * (states + 1) * (states + 2)
     assert max(costs[2_000:]) <= max(costs[:2_000])
 

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from cerlab.automata.cea import IntervalCea, Mark, Transition
 from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.strategy import StrategyCea
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.engine.reference.runs import CeaRuns
 from cerlab.engine.reference.tecs import Node
+from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, Predicate, TypeIs
 from cerlab.predicates.truth import satisfies
@@ -41,10 +45,12 @@ def random_cea(rng: Random) -> IntervalCea:
     return IntervalCea(STATES, tuple(transitions), 0, final)
 
 
-def check_run(cea: IntervalCea, events: list[Event], lowest: int = 0) -> bool:
+def check_run(
+    cea: IntervalCea, events: list[Event], lowest: int = 0, strategy: Strategy | None = None
+) -> bool:
     """Each step of Algorithm 1 against run enumeration, every invariant at every node."""
-    det = DeterministicCea(cea)
-    evaluation, runs = TecsEvaluation(det), CeaRuns(cea)
+    det = DeterministicCea(cea) if strategy is None else StrategyCea(cea, strategy)
+    evaluation, runs = TecsEvaluation(det), CeaRuns(cea, strategy)
     answered = False
     for j, event in enumerate(events):
         evaluation.advance(event, j)
@@ -72,6 +78,17 @@ def test_random_automata(suite: Suite) -> None:
         return check_run(random_cea(rng), events, lowest=rng.choice((0, 0, 1, 3)))
 
     suite.run(case, deep_count=10_000, seconds=20)
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+def test_random_automata_under_a_strategy(strategy: Strategy, suite: Suite) -> None:
+    """The automaton that follows rivals is I/O-deterministic too, so the theorem holds of it."""
+
+    def case(rng: Random) -> bool:
+        events = [Event(rng.choice("AB")) for _ in range(rng.randrange(1, 8))]
+        return check_run(random_cea(rng), events, rng.choice((0, 0, 1, 3)), strategy)
+
+    suite.run(case, deep_count=5_000, seconds=3)
 
 
 def test_automata_of_formulas(suite: Suite) -> None:

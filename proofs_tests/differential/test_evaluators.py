@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+import pytest
+
+import cerlab
 from cerlab.logic.cel.syntax import subformulas
 from cerlab.logic.ceql.semantics import query_answers, query_valuations
-from cerlab.model.clauses import Consume
+from cerlab.model.clauses import Consume, Strategy
 from cerlab.model.order import by_end
 from cerlab.testing import Shape, random_query, with_limit
 from cerlab.workbench import answers_of, count, evaluate, valuations_of
@@ -41,6 +44,22 @@ def test_they_agree_on_larger_formulas_and_longer_streams(suite: Suite) -> None:
     suite.run(lambda rng: agree(random_case(rng, shape)), deep_count=4_000, seconds=30)
 
 
+def test_they_agree_on_the_whole_family(suite: Suite) -> None:
+    """AND, ALL, UNLESS, STRICT(..); what has no automaton is refused by every evaluator."""
+    shape = Shape(depth=3, events=6, family=True)
+
+    def case(rng: Random) -> bool:
+        drawn = random_case(rng, shape)
+        if drawn.query.has_automaton:
+            return agree(drawn)
+        for evaluator in ("automaton", "tecs"):
+            with pytest.raises(cerlab.Unsupported):
+                evaluate(drawn.query, drawn.stream, evaluator=evaluator)
+        return bool(query_answers(drawn.ast, drawn.stream))
+
+    suite.run(case, deep_count=20_000, seconds=20)
+
+
 def test_limit_gives_that_many_true_answers_for_each_end(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         drawn = random_case(rng, Shape(depth=2))
@@ -64,13 +83,16 @@ def test_the_generator_covers_every_operator_and_clause() -> None:
     for seed in range(3_000):
         query = random_query(Random(seed))
         seen.update(type(phi).__name__ for phi in subformulas(query.formula))
+        if query.strategy is not None:
+            seen[query.strategy.name] += 1
         seen["items"] += query.items is not None
         seen["streams"] += bool(query.streams)
         seen["partition"] += bool(query.partition)
         seen[type(query.window).__name__] += 1
         seen[query.consume.name] += query.consume is not Consume.NONE
     operators = ("Atom", "Not", "As", "Filter", "Or", "Seq", "Concat", "Plus", "Star", "Project")
+    strategies = tuple(strategy.name for strategy in Strategy)
     windows = ("EventWindow", "AttributeWindow", "TimeWindow", "NoneType")
     clauses = ("items", "streams", "partition", "ANY", "PARTITION")
-    for name in (*operators, *windows, *clauses):
+    for name in (*operators, *strategies, *windows, *clauses):
         assert seen[name] >= 100, (name, seen[name])

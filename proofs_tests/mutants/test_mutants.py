@@ -12,16 +12,22 @@ from typing import Any
 
 import pytest
 
+from cerlab.automata import combine
 from cerlab.automata.vcea import LabelTransition, Vcea
 from cerlab.compile import cel_to_vcea
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.driver import WindowPointer
 from cerlab.engine.reference.evaluation import TecsEvaluation
+from cerlab.engine.reference.runs import VceaRuns
 from cerlab.engine.reference.tecs import Node, Tecs, Union, UnionList
-from cerlab.model.clauses import Consume
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.semantics import valuations
+from cerlab.model.answer import Valuation
+from cerlab.model.clauses import Consume, Strategy
 from cerlab.model.event import Event
 from cerlab.predicates.condition import alternatives
 from cerlab.predicates.syntax import EVERYTHING, Conjunction, Predicate, conjunction
+from cerlab.testing import Shape, random_events, random_formula
 from proofs_tests.core.test_theorem_4 import check_run, random_cea
 from proofs_tests.differential.test_evaluators import agree
 from proofs_tests.random_cases import random_case
@@ -86,8 +92,9 @@ def q0_last(self: TecsEvaluation, event: Event, position: int) -> None:
     symbol = self.automaton.symbol(event)
     before, self.T = self.T, {}
     for p, ul in before.items():
-        self._execute(p, ul, symbol, position)
-    self._execute(self.automaton.q0, [self.tecs.bottom(position)], symbol, position)
+        self._execute(self.automaton.step(p, symbol), ul, position)
+    starting = self.automaton.begin(self._idle, symbol)
+    self._execute(starting, [self.tecs.bottom(position)], position)
     self._position = position
 
 
@@ -140,6 +147,62 @@ def on_queries(seed: int) -> bool:
     return agree(random_case(Random(seed)))
 
 
+def on_family(seed: int) -> bool:
+    """The valuations of AND, ALL, UNLESS and STRICT of random formulas."""
+    rng = Random(seed)
+    shape = Shape(depth=2, events=6)
+    phi, psi = (random_formula(rng, shape) for _ in range(2))
+    whole = rng.choice(
+        (
+            cel.And(phi, cel.Or(psi, phi)),
+            cel.All(phi, psi),
+            cel.Unless(cel.Plus(phi), psi),
+            cel.Or(psi, cel.Select(Strategy.STRICT, phi)),
+        )
+    )
+    S = random_events(rng, whole, shape)
+    runs = VceaRuns(cel_to_vcea.cel_to_vcea(whole))
+    found: set[Valuation] = set()
+    for position, event in enumerate(S):
+        runs.advance(event, position)
+        found |= set(runs.answers(0))
+    expected = valuations(whole, S)
+    assert found == expected
+    return bool(expected)
+
+
+def and_of_marks(A: Vcea, B: Vcea) -> Vcea:
+    """AND that compares marks, not labels."""
+    marked = tuple(t._replace(labels=frozenset(t.labels and {"m"})) for t in B.Delta)
+    same = {frozenset(t.labels and {"m"}): t.labels for t in A.Delta}
+    renamed = tuple(t._replace(labels=same.get(t.labels, t.labels)) for t in marked)
+    return _BOTH(A, Vcea(B.states, renamed, B.I, B.F))
+
+
+def all_in_sequence(A: Vcea, B: Vcea) -> Vcea:
+    """ALL without overlap: one after the other, either first."""
+    return cel_to_vcea._union(
+        _SEQUENCE(A, B, gaps=True),
+        _SEQUENCE(B, A, gaps=True),
+    )
+
+
+def unless_at_the_start(A: Vcea, B: Vcea) -> Vcea:
+    """UNLESS that follows only the runs of B that begin with those of A."""
+    silent = tuple(t for t in B.Delta if t.source not in B.I) + tuple(
+        t for t in B.Delta if t.source in B.I and t.target in B.F
+    )
+    return _UNLESS(A, Vcea(B.states, silent, B.I, B.F))
+
+
+def strict_once(A: Vcea) -> Vcea:
+    """STRICT that forgets that the block is over."""
+    return A
+
+
+_BOTH, _UNLESS = combine.both, combine.unless
+
+
 def on_automata(seed: int) -> bool:
     """The invariants of the tECS on a random automaton."""
     rng = Random(seed)
@@ -157,7 +220,11 @@ MUTANTS: list[Any] = [
     pytest.param(on_queries, WindowPointer, "advance", strict_window, id="strict-window"),
     pytest.param(on_queries, driver.Driver, "consume", consume_only_own, id="any-spares-others"),
     pytest.param(on_queries, TecsEvaluation, "advance", q0_last, id="q0-last"),
-    pytest.param(on_queries, Tecs, "insert", insert_at_end, id="insert-appends"),
+    pytest.param(on_automata, Tecs, "insert", insert_at_end, id="insert-appends"),
+    pytest.param(on_family, cel_to_vcea, "both", and_of_marks, id="and-of-marks"),
+    pytest.param(on_family, cel_to_vcea, "in_any_order", all_in_sequence, id="all-in-sequence"),
+    pytest.param(on_family, cel_to_vcea, "unless", unless_at_the_start, id="unless-loses-runs"),
+    pytest.param(on_family, cel_to_vcea, "strict", strict_once, id="strict-is-nothing"),
     pytest.param(on_automata, Tecs, "union", union_unordered, id="union-loses-time-order"),
 ]
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import chain, islice
 from typing import Generic, TypeVar, assert_never
 
-from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.deterministic import Deterministic
 from cerlab.automata.plan import Plan
 from cerlab.engine.reference.counting import RunCounts
 from cerlab.engine.reference.recogniser import Answer, Reader, Recogniser
@@ -130,7 +130,7 @@ def run(
 
 def count(
     plan: Plan,
-    automaton: DeterministicCea,
+    automaton: Deterministic,
     events: Iterable[Event],
     time: TimeAxis | None = None,
 ) -> int:

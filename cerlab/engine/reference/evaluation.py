@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.deterministic import Deterministic
+from cerlab.automata.successors import Moves
 from cerlab.engine.reference.tecs import Node, Tecs, UnionList, enumerate_node
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event
@@ -13,14 +14,18 @@ from cerlab.model.event import Event
 class TecsEvaluation:
     """The state of Algorithm 1: which macro-states are active, with which open complex events.
 
+    A machine that compares answers across starts has an idle state that reads every event; the run
+    that starts there leaves it.
+
     `T` maps active macro-states to union-lists, in the order of insertion. That order, and q0
     first, keep max-starts decreasing from key to key, which is the precondition of `Tecs.insert`.
     """
 
-    def __init__(self, automaton: DeterministicCea) -> None:
+    def __init__(self, automaton: Deterministic) -> None:
         self.automaton = automaton
         self.tecs = Tecs()
         self.T: dict[int, UnionList] = {}
+        self._idle = automaton.idle
         self._position = -1
         self._forgotten = 0
 
@@ -28,14 +33,16 @@ class TecsEvaluation:
         """One iteration of the main loop: q0 on a fresh bottom node, then the active states."""
         symbol = self.automaton.symbol(event)
         before, self.T = self.T, {}
-        self._execute(self.automaton.q0, [self.tecs.bottom(position)], symbol, position)
+        starting = self.automaton.begin(self._idle, symbol)
+        self._execute(starting, [self.tecs.bottom(position)], position)
         for p, ul in before.items():
-            self._execute(p, ul, symbol, position)
+            self._execute(self.automaton.step(p, symbol), ul, position)
+        self._idle = self.automaton.wait(self._idle, symbol)
         self._position = position
 
-    def _execute(self, p: int, ul: UnionList, symbol: int, position: int) -> None:
+    def _execute(self, moves: Moves, ul: UnionList, position: int) -> None:
         """``ExecTrans``: the marking transition first, then the other."""
-        take, skip = self.automaton.step(p, symbol)
+        take, skip = moves
         if take is None and skip is None:
             return
         node = self.tecs.merge(ul)
@@ -75,3 +82,4 @@ class TecsEvaluation:
         """Drop all open complex events; an enumeration that goes on keeps its own nodes."""
         self.T = {}
         self.tecs = Tecs()
+        self._idle = self.automaton.idle

@@ -11,8 +11,10 @@ from typing import NamedTuple, TypeVar
 
 from cerlab.automata.cea import IntervalCea, Mark
 from cerlab.automata.vcea import Vcea
+from cerlab.engine.reference.selection import selected
 from cerlab.errors import ResourceLimit
-from cerlab.model.answer import ComplexEvent, Positions, Valuation
+from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event
+from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event
 from cerlab.predicates.truth import satisfies
 
@@ -29,15 +31,21 @@ class Run(NamedTuple):
 
 
 class CeaRuns:
-    """The runs of a CEA; equal (state, start, positions) are one."""
+    """The runs of a CEA; equal (state, start, positions) are one.
 
-    def __init__(self, cea: IntervalCea) -> None:
+    A strategy selects among all answers of an end, so then no run is forgotten.
+    """
+
+    def __init__(self, cea: IntervalCea, strategy: Strategy | None = None) -> None:
         self._cea = cea
+        self._strategy = strategy
+        self._places: dict[int, int] = {}
         self._runs: frozenset[Run] = frozenset()
         self._position = -1
 
     def advance(self, event: Event, position: int) -> None:
         """Extend every run, the one that starts here included."""
+        self._places[position] = len(self._places)
         current = self._runs | {Run(self._cea.q0, position, ())}
         enabled = [t for t in self._cea.Delta if satisfies(event, t.predicate)]
         self._runs = _affordable(
@@ -59,13 +67,16 @@ class CeaRuns:
         found = {
             ComplexEvent(run.start, self._position, run.taken)
             for run in self._runs
-            if run.state in self._cea.F and run.start >= lowest_start
+            if run.state in self._cea.F
         }
-        return iter(sorted(found, key=lambda answer: (answer.start, answer.positions)))
+        kept = selected(self._strategy, found, lambda m: _local(m.positions, self._places))
+        inside = (answer for answer in kept if answer.start >= lowest_start)
+        return iter(sorted(inside, key=lambda answer: (answer.start, answer.positions)))
 
     def forget(self, before: int) -> None:
-        """Drop the runs that started earlier."""
-        self._runs = frozenset(run for run in self._runs if run.start >= before)
+        """Drop the runs that started earlier, unless they compete."""
+        if self._strategy is None:
+            self._runs = frozenset(run for run in self._runs if run.start >= before)
 
     def reset(self) -> None:
         """Drop all runs."""
@@ -81,15 +92,18 @@ class LabelledRun(NamedTuple):
 
 
 class VceaRuns:
-    """The runs of a VCEA; they answer valuations."""
+    """The runs of a VCEA; they answer valuations, selected by their positions."""
 
-    def __init__(self, vcea: Vcea) -> None:
+    def __init__(self, vcea: Vcea, strategy: Strategy | None = None) -> None:
         self._vcea = vcea
+        self._strategy = strategy
+        self._places: dict[int, int] = {}
         self._runs: frozenset[LabelledRun] = frozenset()
         self._position = -1
 
     def advance(self, event: Event, position: int) -> None:
         """Extend every run, those that start here included."""
+        self._places[position] = len(self._places)
         fresh = {LabelledRun(q, position, ()) for q in self._vcea.I}
         enabled = [t for t in self._vcea.Delta if satisfies(event, t.predicate)]
         self._runs = _affordable(
@@ -111,13 +125,18 @@ class VceaRuns:
         found = {
             Valuation(run.start, self._position, _by_label(run))
             for run in self._runs
-            if run.state in self._vcea.F and run.start >= lowest_start
+            if run.state in self._vcea.F
         }
-        return iter(sorted(found, key=lambda V: (V.start, tuple(V.labels.items()))))
+        kept = selected(
+            self._strategy, found, lambda V: _local(complex_event(V).positions, self._places)
+        )
+        inside = (V for V in kept if V.start >= lowest_start)
+        return iter(sorted(inside, key=lambda V: (V.start, tuple(V.labels.items()))))
 
     def forget(self, before: int) -> None:
-        """Drop the runs that started earlier."""
-        self._runs = frozenset(run for run in self._runs if run.start >= before)
+        """Drop the runs that started earlier, unless they compete."""
+        if self._strategy is None:
+            self._runs = frozenset(run for run in self._runs if run.start >= before)
 
     def reset(self) -> None:
         """Drop all runs."""
@@ -130,6 +149,11 @@ def _by_label(run: LabelledRun) -> dict[str, Positions]:
         for label in labels:
             positions[label] = (*positions.get(label, ()), position)
     return positions
+
+
+def _local(positions: Positions, places: dict[int, int]) -> Positions:
+    """The same counted in the events that were read."""
+    return tuple(places[p] for p in positions)
 
 
 R = TypeVar("R", Run, LabelledRun)

@@ -1,0 +1,75 @@
+"""What engines ask of an I/O-deterministic machine that they step through (CORE Sec. 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from cerlab.automata.successors import Moves
+from cerlab.errors import ResourceLimit
+from cerlab.model.event import Event
+from cerlab.predicates.syntax import Predicate
+
+MAX_STATES = 100_000
+"""How many macro-states are made before giving up."""
+
+
+class Deterministic(Protocol):
+    """Two different runs are two different answers: start and marks decide the run.
+
+    A run that starts at an event leaves the idle state with `begin`; the idle state itself reads
+    every event with `wait`. It has something to remember only where answers compete across starts.
+    """
+
+    @property
+    def predicates(self) -> tuple[Predicate, ...]:
+        """What symbols are truth vectors of."""
+
+    @property
+    def idle(self) -> int:
+        """The idle state before any event."""
+
+    @property
+    def final(self) -> Sequence[bool]:
+        """Which states accept, by number; grows with them."""
+
+    def symbol(self, event: Event) -> int:
+        """The truth vector of an event."""
+
+    def begin(self, idle: int, symbol: int) -> Moves:
+        """Where the run that starts at this event goes."""
+
+    def wait(self, idle: int, symbol: int) -> int:
+        """The idle state after this event."""
+
+    def step(self, state: int, symbol: int) -> Moves:
+        """Where a run goes that started earlier."""
+
+
+Macro = TypeVar("Macro", bound=Hashable)
+
+
+class Numbering(Generic[Macro]):
+    """Macro-states, numbered in the order of discovery.
+
+    Raises `ResourceLimit` above `MAX_STATES`.
+    """
+
+    def __init__(self, final: Callable[[Macro], bool]) -> None:
+        self.states: list[Macro] = []
+        self.final: list[bool] = []
+        self._is_final = final
+        self._numbers: dict[Macro, int] = {}
+
+    def of(self, macro: Macro) -> int:
+        """The number of a macro-state, a new one if it is new."""
+        number = self._numbers.get(macro)
+        if number is None:
+            if len(self.states) >= MAX_STATES:
+                raise ResourceLimit(
+                    "CER0605", f"determinisation needs more than {MAX_STATES:,} states"
+                )
+            number = self._numbers[macro] = len(self.states)
+            self.states.append(macro)
+            self.final.append(self._is_final(macro))
+        return number

@@ -1,0 +1,167 @@
+"""Selection strategies on any interval CEA, on the fly (DESIGN 3.7; FOUND Thm. 4; FOUND Sec. 4).
+
+Answers with the same end compete, whatever their starts (erratum E13 says why a CEA on an interval
+cannot do that). So a run must know of its rivals, those included that started before it: the idle
+state follows the rivals of a run that has not started, whose marks are none yet.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cerlab.automata.cea import IntervalCea, Mark, Transition
+from cerlab.automata.deterministic import Numbering
+from cerlab.automata.successors import Moves, States, Successors
+from cerlab.display import shown
+from cerlab.model.clauses import Strategy
+from cerlab.model.event import Event
+from cerlab.predicates.syntax import EVERYTHING, Predicate
+
+NONE: States = frozenset()
+BEFORE, INSIDE, AFTER = 0, 1, 2
+"""Where a run of STRICT is: before its block of marks, in it, after a gap that followed it."""
+
+
+class Rivals(NamedTuple):
+    """States of other runs, compared by their marks so far: of all starts, and of none yet.
+
+    `equal` are the states of the runs with the same marks, `better` of those whose marks beat them,
+    `worse` of those whose marks they beat (LAST only, where a later mark may turn that round). A
+    state is kept in the best of the three: with equal marks from here on, better stays better.
+    """
+
+    equal: States
+    better: States
+    worse: States
+
+
+class Contender(NamedTuple):
+    """A macro-state: `runs` are the states of the runs with one start and the same marks.
+
+    Those that a better rival is in as well are dropped: they cannot be selected any more. For
+    STRICT there are no rivals, and `block` is where the run is.
+    """
+
+    runs: States
+    rivals: Rivals
+    block: int
+
+
+@shown
+class StrategyCea:
+    """The I/O-deterministic automaton of the answers that a strategy selects, made on the fly.
+
+    It accepts if one of its runs does and none of a better rival. The start of an answer stays that
+    of its run, so a window can be applied afterwards.
+    """
+
+    def __init__(self, cea: IntervalCea, strategy: Strategy) -> None:
+        self.cea = cea
+        self.strategy = strategy
+        self._unstarted = cea.states
+        waits = Transition(cea.states, EVERYTHING, Mark.SKIP, cea.states)
+        starts = [t._replace(source=cea.states) for t in cea.Delta if t.source == cea.q0]
+        self._successors = Successors((*cea.Delta, waits, *starts))
+        self._numbering = Numbering[Contender](self._accepts)
+        self._idle = Numbering[Rivals](lambda rivals: False)
+        self._steps: dict[tuple[int, int], Moves] = {}
+        self._begins: dict[tuple[int, int], Moves] = {}
+        self._waits: dict[tuple[int, int], int] = {}
+        self.idle = self._idle.of(Rivals(frozenset({self._unstarted}), NONE, NONE))
+
+    @property
+    def predicates(self) -> tuple[Predicate, ...]:
+        """What symbols are truth vectors of."""
+        return self._successors.predicates
+
+    @property
+    def macro_states(self) -> list[Contender]:
+        """The macro-states, by number."""
+        return self._numbering.states
+
+    @property
+    def idle_states(self) -> list[Rivals]:
+        """The idle states, by number."""
+        return self._idle.states
+
+    @property
+    def final(self) -> list[bool]:
+        """Which macro-states accept, by number."""
+        return self._numbering.final
+
+    def symbol(self, event: Event) -> int:
+        """The truth vector of an event."""
+        return self._successors.symbol(event)
+
+    def begin(self, idle: int, symbol: int) -> Moves:
+        """Where the run that starts at this event goes: the idle state knows its rivals."""
+        key = (idle, symbol)
+        if key not in self._begins:
+            start = Contender(frozenset({self.cea.q0}), self._idle.states[idle], BEFORE)
+            self._begins[key] = self._moves(start, symbol)
+        return self._begins[key]
+
+    def wait(self, idle: int, symbol: int) -> int:
+        """The rivals of a run that has not started at this event either."""
+        key = (idle, symbol)
+        if key not in self._waits:
+            after = self._rivals(self._idle.states[idle], symbol, Mark.SKIP)
+            self._waits[key] = self._idle.of(after)
+        return self._waits[key]
+
+    def step(self, state: int, symbol: int) -> Moves:
+        """Where a run goes that started earlier."""
+        key = (state, symbol)
+        if key not in self._steps:
+            self._steps[key] = self._moves(self.macro_states[state], symbol)
+        return self._steps[key]
+
+    def _moves(self, state: Contender, symbol: int) -> Moves:
+        return Moves(
+            self._followed(state, symbol, Mark.TAKE), self._followed(state, symbol, Mark.SKIP)
+        )
+
+    def _followed(self, state: Contender, symbol: int, mark: Mark) -> int | None:
+        block = state.block
+        if self.strategy is Strategy.STRICT:
+            if mark is Mark.TAKE and block == AFTER:
+                return None
+            if mark is Mark.TAKE or block != BEFORE:
+                block = INSIDE if mark is Mark.TAKE else AFTER
+        rivals = self._rivals(state.rivals, symbol, mark)
+        runs = self._successors.after(state.runs, symbol, mark) - rivals.better
+        return self._numbering.of(Contender(runs, rivals, block)) if runs else None
+
+    def _rivals(self, rivals: Rivals, symbol: int, mark: Mark) -> Rivals:
+        """The rivals after an event that the run itself takes or skips."""
+
+        def after(states: States, mark: Mark) -> States:
+            return self._successors.after(states, symbol, mark)
+
+        if self.strategy is Strategy.STRICT:
+            return rivals
+        E, B, W = rivals
+        takes, skips = Mark.TAKE, Mark.SKIP
+        equal, better, worse = after(E, mark), after(B, mark), after(W, mark)
+        match self.strategy, mark:
+            case Strategy.NXT, Mark.TAKE:  # an older difference decides: better stays so
+                better |= after(B, skips)
+            case Strategy.NXT, Mark.SKIP:
+                better |= after(B | E, takes)
+            case Strategy.MAX, Mark.TAKE:  # who skips what the run takes contains it no more
+                pass
+            case Strategy.MAX, Mark.SKIP:
+                better |= after(B | E, takes)
+            case Strategy.LAST, Mark.TAKE:  # the latest difference decides: who skips, loses
+                worse |= after(B | E | W, skips)
+            case Strategy.LAST, Mark.SKIP:
+                better |= after(B | E | W, takes)
+        return Rivals(equal - better, better, worse - equal - better)
+
+    def _accepts(self, state: Contender) -> bool:
+        F = self.cea.F
+        return not state.runs.isdisjoint(F) and state.rivals.better.isdisjoint(F)
+
+    def __repr__(self) -> str:
+        made = len(self.macro_states)
+        return f"<StrategyCea {self.strategy.value}, {made} macro-states so far>"

@@ -1,0 +1,55 @@
+"""Where sets of states lead on an event, by truth vectors of the predicates (CORE Sec. 4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from cerlab.automata.cea import Mark, Transition
+from cerlab.model.event import Event
+from cerlab.predicates.syntax import EVERYTHING, Predicate
+from cerlab.predicates.truth import satisfies
+
+States = frozenset[int]
+
+
+class Moves(NamedTuple):
+    """Where one event leads from a macro-state: by •, by ∘; None where no run goes on."""
+
+    take: int | None
+    skip: int | None
+
+
+class Successors:
+    """The image of sets of states under one event and one mark.
+
+    Events are seen through `predicates` only: a symbol is a truth vector, bit k for the k-th.
+    """
+
+    def __init__(self, Delta: Iterable[Transition]) -> None:
+        Delta = tuple(Delta)
+        self.predicates: tuple[Predicate, ...] = tuple(
+            dict.fromkeys(t.predicate for t in Delta if t.predicate != EVERYTHING)
+        )
+        number = {P: bit for bit, P in enumerate(self.predicates)}
+        self._by_source: dict[int, list[tuple[int | None, Mark, int]]] = {}
+        for t in Delta:
+            moves = self._by_source.setdefault(t.source, [])
+            moves.append((number.get(t.predicate), t.mark, t.target))
+
+    def symbol(self, event: Event) -> int:
+        """The truth vector of an event: bit k is set if it satisfies ``predicates[k]``."""
+        vector = 0
+        for bit, P in enumerate(self.predicates):
+            if satisfies(event, P):
+                vector |= 1 << bit
+        return vector
+
+    def after(self, states: States, symbol: int, mark: Mark) -> States:
+        """``Delta(S, t, m)``: the states that some state leads to on the symbol with the mark."""
+        return frozenset(
+            target
+            for q in states
+            for bit, its_mark, target in self._by_source.get(q, ())
+            if its_mark is mark and (bit is None or symbol >> bit & 1)
+        )

@@ -1,0 +1,88 @@
+"""SELECT STRICT, NEXT, LAST, MAX on interval CEA, windows after them (DESIGN 3.7; FOUND Sec. 6).
+
+P12: the engine with the moving idle state is the strategy over all answers, then the window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from cerlab.automata import strategy as construction
+from cerlab.automata.cea import Mark
+from cerlab.automata.strategy import Rivals, StrategyCea
+from cerlab.automata.successors import States
+from cerlab.logic.ceql.semantics import query_answers
+from cerlab.model.clauses import Strategy
+from cerlab.testing import Shape
+from cerlab.workbench import answers_of
+from proofs_tests.random_cases import Case, random_case
+from proofs_tests.suite import Suite
+
+SHAPE = Shape(depth=3, events=7, rich=False)
+
+
+def selecting(rng: Random, strategy: Strategy) -> Case:
+    drawn = random_case(rng, SHAPE)
+    return replace(drawn, ast=replace(drawn.ast, strategy=strategy))
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+def test_p12_strategy_then_window(strategy: Strategy, suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = selecting(rng, strategy)
+        expected = query_answers(drawn.ast, drawn.stream)
+        found = list(answers_of(drawn.query, drawn.stream, "tecs"))
+        assert len(found) == len(set(found)), drawn.describe()
+        assert set(found) == set(expected), drawn.describe()
+        return bool(expected)
+
+    suite.run(case, deep_count=20_000, seconds=5)
+
+
+def rivals_without_older(self: StrategyCea, rivals: Rivals, symbol: int, mark: Mark) -> Rivals:
+    """Only runs with the same start compete: what a CEA on an interval can express (E13)."""
+    made = _RIVALS(self, rivals, symbol, mark)
+    unstarted = {self.cea.states}
+    return Rivals(made.equal - unstarted, made.better, made.worse)
+
+
+def last_as_next(self: StrategyCea, rivals: Rivals, symbol: int, mark: Mark) -> Rivals:
+    """LAST whose worse rivals are forgotten, so that a later mark cannot turn it round."""
+    made = _RIVALS(self, rivals, symbol, mark)
+    return Rivals(made.equal, made.better, frozenset())
+
+
+def better_is_not_kept(self: StrategyCea, rivals: Rivals, symbol: int, mark: Mark) -> Rivals:
+    """Only the present event decides."""
+    return _RIVALS(self, Rivals(rivals.equal, frozenset(), rivals.worse), symbol, mark)
+
+
+def accepts_if_any(self: StrategyCea, state: construction.Contender) -> bool:
+    """Acceptance that does not look at rivals."""
+    F: States = self.cea.F
+    return not state.runs.isdisjoint(F)
+
+
+_RIVALS = StrategyCea._rivals
+MUTANTS = {
+    "same-start-only": ("_rivals", rivals_without_older, Strategy.NXT),
+    "last-without-worse": ("_rivals", last_as_next, Strategy.LAST),
+    "better-forgotten": ("_rivals", better_is_not_kept, Strategy.MAX),
+    "accepts-if-any": ("_accepts", accepts_if_any, Strategy.MAX),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_wrong_versions_are_killed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    attribute, wrong, strategy = MUTANTS[name]
+    monkeypatch.setattr(StrategyCea, attribute, wrong)
+    wrong_cases = answered = 0
+    for seed in range(400):
+        drawn = selecting(Random(seed), strategy)
+        expected = query_answers(drawn.ast, drawn.stream)
+        answered += bool(expected)
+        wrong_cases += set(answers_of(drawn.query, drawn.stream, "tecs")) != set(expected)
+    assert 0 < wrong_cases <= answered / 2

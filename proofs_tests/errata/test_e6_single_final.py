@@ -1,0 +1,99 @@
+"""E6: NXT and LAST need a final state entered by • only, not as printed (FOUND App. C.3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from cerlab.automata.cea import AnchoredCea, Mark
+from cerlab.automata.single_final import single_final
+from cerlab.engine.reference.lists import ordered
+from cerlab.model.clauses import Strategy
+from proofs_tests.foundations.anchored_cases import (
+    Run,
+    accepted,
+    anchored,
+    answers,
+    check,
+    extended,
+    random_case,
+)
+from proofs_tests.suite import Suite
+
+BOTH = [Strategy.NXT, Strategy.LAST]
+
+
+def printed_single_final(cea: AnchoredCea) -> AnchoredCea:
+    """The remedy as printed: all transitions into F are copied."""
+    qf = cea.states
+    copies = [t._replace(target=qf) for t in cea.Delta if t.target in cea.F]
+    return AnchoredCea(qf + 1, (*cea.Delta, *copies), cea.I, frozenset({qf}))
+
+
+def untouched(cea: AnchoredCea) -> AnchoredCea:
+    """Algorithms 5 and 6 as printed, on the automaton as it is."""
+    return cea
+
+
+SKIPPED_INTO = anchored(2, "0 ∘ 0, 0 • 1, 1 ∘ 1", {1})
+TWO_FINALS = anchored(4, "0 ∘ 0, 0 • 3, 3 • 1", {1, 3})
+
+
+def test_the_printed_remedy_lets_a_run_that_skips_hide_an_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert answers(SKIPPED_INTO, Strategy.NXT, "AA") == [(1,)]
+    monkeypatch.setattr(ordered, "single_final", printed_single_final)
+    assert answers(SKIPPED_INTO, Strategy.NXT, "AA") == []
+
+
+@pytest.mark.parametrize("strategy", BOTH)
+def test_without_a_remedy_an_answer_is_too_much(
+    strategy: Strategy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert answers(TWO_FINALS, strategy, "AA") == [(0, 1)]
+    monkeypatch.setattr(ordered, "single_final", untouched)
+    assert sorted(answers(TWO_FINALS, strategy, "AA")) == [(0, 1), (1,)]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "printed"),
+    [
+        (Strategy.NXT, printed_single_final),
+        (Strategy.NXT, untouched),
+        (Strategy.LAST, untouched),
+    ],
+)
+def test_random_search_finds_the_misprint(
+    strategy: Strategy,
+    printed: Callable[[AnchoredCea], AnchoredCea],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ordered, "single_final", printed)
+    wrong = 0
+    for seed in range(300):
+        try:
+            check(random_case(Random(seed)), strategy)
+        except AssertionError:
+            wrong += 1
+    assert wrong >= 10
+
+
+def test_the_corrected_form_changes_no_answer(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = random_case(rng)
+        cea, made = drawn.cea, single_final(drawn.cea)
+        assert len(made.F) == 1
+        assert all(t.mark is Mark.TAKE for t in made.Delta if t.target in made.F)
+        runs: set[Run] = {(q, ()) for q in cea.I}
+        runs_made = set(runs)
+        answered = False
+        for n, event in enumerate(drawn.events):
+            runs, runs_made = extended(cea, runs, event, n), extended(made, runs_made, event, n)
+            assert accepted(cea, runs, n) == accepted(made, runs_made, n)
+            answered = answered or bool(accepted(cea, runs, n))
+        return answered
+
+    suite.run(case, deep_count=20_000, seconds=4)

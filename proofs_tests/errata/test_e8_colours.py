@@ -1,0 +1,54 @@
+"""E8: the colours of the constant-delay enumeration are exchanged in print (FOUND Alg. 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+from cerlab.engine.reference.lists import enumeration
+from cerlab.engine.reference.lists.enumeration import BlackWhiteStack, Steps, Visit
+from cerlab.engine.reference.lists.nodes import BOTTOM, Node, Walk
+from proofs_tests.foundations.anchored_cases import anchored, answers, check, random_case
+
+
+def printed_enumerate_all_star(root: Node, lowest_start: int, steps: Steps) -> Iterator[int | None]:
+    """Lines 3-18 as printed: white if the list is not at its end."""
+    s = BlackWhiteStack()
+    s.push_black(Visit(root, Walk(root.list, lowest_start)))
+    while not s.empty:
+        n = s.pop()
+        if n.node is BOTTOM:
+            s.pop_whites()
+            yield None
+            yield from s.path_to_top()
+        else:
+            yield n.node.position
+            child = n.walk.next()
+            if not n.walk.at_end:
+                s.push_white(n)
+            else:
+                s.push_black(n)
+            s.push_black(Visit(child, Walk(child.list, lowest_start)))
+
+
+def test_the_printed_colours_ask_a_list_for_more_than_it_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cea = anchored(1, "0 ∘ 0, 0 • 0", {0})
+    assert answers(cea, None, "A") == [(0,)]
+    monkeypatch.setattr(enumeration, "enumerate_all_star", printed_enumerate_all_star)
+    with pytest.raises(AssertionError, match="at the end of its list"):
+        answers(cea, None, "A")
+
+
+def test_random_search_finds_the_misprint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(enumeration, "enumerate_all_star", printed_enumerate_all_star)
+    wrong = 0
+    for seed in range(300):
+        try:
+            check(random_case(Random(seed)), None)
+        except AssertionError:
+            wrong += 1
+    assert wrong >= 100

@@ -1,0 +1,189 @@
+"""Random anchored automata, all their runs, and what an evaluator is to answer (FOUND Sec. 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+
+from cerlab.automata.cea import AnchoredCea, Mark, Transition
+from cerlab.engine.reference.lists import lists_recogniser
+from cerlab.engine.reference.lists.nodes import BOTTOM, NodeList
+from cerlab.engine.reference.recogniser import Recogniser
+from cerlab.logic.selection.strategies import select
+from cerlab.model.answer import ComplexEvent, Positions, Valuation
+from cerlab.model.clauses import Strategy
+from cerlab.model.event import Event
+from cerlab.predicates.syntax import (
+    EVERYTHING,
+    Attribute,
+    Comparison,
+    Complement,
+    Constant,
+    Operator,
+    Predicate,
+    TypeIs,
+)
+from cerlab.predicates.truth import satisfies
+
+A, B = TypeIs("A"), TypeIs("B")
+ONE = Comparison(Operator.EQ, Attribute("v"), Constant(1))
+PREDICATES: tuple[Predicate, ...] = (EVERYTHING, EVERYTHING, A, B, ONE)
+MARKS = tuple(Mark)
+
+Run = tuple[int, Positions]
+"""A run, as far as it matters: its last state, and the positions that it took."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """An automaton, the events that it reads and their positions in a larger stream."""
+
+    cea: AnchoredCea
+    events: tuple[Event, ...]
+    positions: Positions
+    lowest_start: int = 0
+
+
+def word(letters: str) -> tuple[Event, ...]:
+    """``word("AAB")``: the types of the events."""
+    return tuple(Event(letter) for letter in letters)
+
+
+def transition(text: str) -> Transition:
+    """``transition("0 • 1")``, on every event."""
+    source, mark, target = text.split()
+    return Transition(int(source), EVERYTHING, Mark(mark), int(target))
+
+
+def anchored(states: int, transitions: str, F: set[int]) -> AnchoredCea:
+    """``anchored(2, "0 ∘ 0, 0 • 1", {1})``, with the initial state 0."""
+    Delta = tuple(transition(text) for text in transitions.split(","))
+    return AnchoredCea(states, Delta, frozenset({0}), frozenset(F))
+
+
+def random_anchored(rng: Random) -> AnchoredCea:
+    """Two to five states and any transitions; most often the initial state 0 can wait."""
+    states = rng.randrange(2, 6)
+    waiting = [transition("0 ∘ 0")] if rng.random() < 0.8 else []
+    first = Transition(0, rng.choice(PREDICATES), Mark.TAKE, rng.randrange(states))
+    drawn = [
+        Transition(
+            rng.randrange(states),
+            rng.choice(PREDICATES),
+            rng.choice(MARKS),
+            rng.randrange(states),
+        )
+        for _ in range(rng.randrange(states, 3 * states))
+    ]
+    taking = [t.target for t in (first, *drawn) if t.mark is Mark.TAKE]
+    F = {q for q in range(states) if rng.random() < 0.3} | {rng.choice(taking)}
+    I = {0} | {q for q in range(states) if rng.random() < 0.2}
+    return AnchoredCea(states, (*waiting, first, *drawn), frozenset(I), frozenset(F))
+
+
+def random_io_deterministic(rng: Random) -> AnchoredCea:
+    """One initial state; of each state and mark, transitions whose predicates are disjoint."""
+    states = rng.randrange(2, 6)
+    disjoint = ((EVERYTHING,), (EVERYTHING,), (A, B), (ONE, Complement(ONE)), (A,), (B,), ())
+    Delta = [
+        Transition(q, predicate, mark, rng.randrange(states))
+        for q in range(states)
+        for mark in MARKS
+        for predicate in rng.choice(disjoint)
+    ]
+    F = {q for q in range(states) if rng.random() < 0.6} or {0}
+    return AnchoredCea(states, tuple(Delta), frozenset({0}), frozenset(F))
+
+
+def random_case(rng: Random, draw: Callable[[Random], AnchoredCea] = random_anchored) -> Case:
+    """An automaton with up to seven events, now and then of a substream or with a window."""
+    cea = draw(rng)
+    length = rng.randrange(3, 8)
+    events = tuple(Event(rng.choice("AB"), {"v": rng.randrange(2)}) for _ in range(length))
+    with_gaps = sorted(rng.sample(range(3 * length), length))
+    positions = tuple(rng.choice((range(length), with_gaps)))
+    return Case(cea, events, positions, lowest_start=rng.choice((0, 0, 0, 1, 3)))
+
+
+def extended(cea: AnchoredCea, runs: set[Run], event: Event, n: int) -> set[Run]:
+    """All runs that go on with the event at position n."""
+    return {
+        (t.target, (*taken, n) if t.mark is Mark.TAKE else taken)
+        for state, taken in runs
+        for t in cea.Delta
+        if t.source == state and satisfies(event, t.predicate)
+    }
+
+
+def accepted(cea: AnchoredCea, runs: set[Run], n: int) -> set[Positions]:
+    """What the runs answer that end in F and whose last transition, at n, takes."""
+    return {taken for state, taken in runs if state in cea.F and taken[-1:] == (n,)}
+
+
+def selected(strategy: Strategy | None, found: set[Positions]) -> set[Positions]:
+    """What a strategy keeps, by its definition, of answers with the same end."""
+    if strategy is None:
+        return found
+    valuations = {Valuation(taken[0], taken[-1], {"X": taken}) for taken in found}
+    return {tuple(V.labels["X"]) for V in select(strategy, valuations)}
+
+
+Watch = Callable[[Recogniser[ComplexEvent], set[Run], int], None]
+"""Asserts something of a recogniser after an event, given all runs and the index of the event."""
+
+
+def check(case: Case, strategy: Strategy | None, watch: Watch | None = None) -> bool:
+    """Each step against all runs: the answers, each once, as complex events; then again anew.
+
+    Runs count the events that are read, so that STRICT means the same here and there; positions
+    come in at the end. Returns whether there were answers.
+    """
+    evaluation = lists_recogniser(case.cea, strategy)
+    answered = False
+    for _ in range(2):
+        runs: set[Run] = {(q, ()) for q in case.cea.I}
+        for n, (event, position) in enumerate(zip(case.events, case.positions, strict=True)):
+            evaluation.advance(event, position)
+            runs = extended(case.cea, runs, event, n)
+            expected = selected(strategy, accepted(case.cea, runs, n))
+            found = list(evaluation.answers(case.lowest_start))
+            assert len(found) == len(set(found)), "an answer comes twice"
+            assert set(found) == {
+                ComplexEvent(at[0], at[-1], at)
+                for taken in expected
+                if (at := tuple(case.positions[k] for k in taken))[0] >= case.lowest_start
+            }
+            if watch is not None:
+                watch(evaluation, runs, n)
+            answered = answered or bool(found)
+        evaluation.reset()
+    return answered
+
+
+def answers(cea: AnchoredCea, strategy: Strategy | None, letters: str) -> list[Positions]:
+    """What an automaton answers at the last event of a word."""
+    evaluation = lists_recogniser(cea, strategy)
+    for n, event in enumerate(word(letters)):
+        evaluation.advance(event, n)
+    return [C.positions for C in evaluation.answers(0)]
+
+
+def paths(nodes: NodeList) -> list[list[Positions]]:
+    """For each node of a list, the complex event of each path to the sink."""
+    return [
+        [()] if n is BOTTOM else [(*C, n.position) for below in paths(n.list) for C in below]
+        for n in nodes
+    ]
+
+
+def check_list(nodes: NodeList, now: int, expected: set[Positions]) -> None:
+    """The nodes of a list are disjoint, none empty, and hold what is expected; newest first."""
+    by_node = paths(nodes)
+    together = [C for below in by_node for C in below]
+    assert all(by_node)
+    assert len(together) == len(set(together)), "a complex event has two paths"
+    assert set(together) == expected
+    ends = [n.position == now for n in nodes]
+    assert ends == sorted(ends, reverse=True), "a node of the current position is not in front"
+    assert nodes.max_start == max(C[0] if C else BOTTOM.position for C in together)

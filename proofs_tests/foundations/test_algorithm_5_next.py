@@ -1,0 +1,26 @@
+"""NXT without determinisation (FOUND Alg. 5; FOUND Thm. 6)."""
+
+from __future__ import annotations
+
+from random import Random
+
+from cerlab.model.clauses import Strategy
+from proofs_tests.foundations.anchored_cases import anchored, answers, check, random_case
+from proofs_tests.foundations.order_invariants import best_of_each_state
+from proofs_tests.suite import Suite
+
+
+def test_the_best_answer_of_each_end(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = random_case(rng)
+        return check(drawn, Strategy.NXT, best_of_each_state(drawn, Strategy.NXT))
+
+    suite.run(case, deep_count=20_000, seconds=6)
+
+
+def test_the_first_difference_decides() -> None:
+    """Two events on AAA: the older start wins; a third that is allowed between is not skipped."""
+    two = anchored(3, "0 ∘ 0, 0 • 1, 1 ∘ 1, 1 • 2", {2})
+    assert answers(two, Strategy.NXT, "AAA") == [(0, 2)]
+    more = anchored(3, "0 ∘ 0, 0 • 1, 1 ∘ 1, 1 • 1, 1 • 2", {2})
+    assert answers(more, Strategy.NXT, "AAA") == [(0, 1, 2)]

@@ -1,0 +1,157 @@
+"""Deliberate wrong versions of the algorithms with lists, all seen by their suites (FOUND Thm. 6).
+
+A mutant counts only if it is right on half or more of the random cases with answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from random import Random
+from typing import Any
+
+import pytest
+
+from cerlab.automata.cea import AnchoredCea
+from cerlab.engine.reference import lists
+from cerlab.engine.reference.lists import evaluation, maximal, ordered
+from cerlab.engine.reference.lists.enumeration import Steps, complex_events, enumerate_all_star
+from cerlab.engine.reference.lists.maximal import MaxState
+from cerlab.engine.reference.lists.moves import Successors, image
+from cerlab.engine.reference.lists.nodes import (
+    Node,
+    NodeList,
+    only_bottom,
+)
+from cerlab.engine.reference.lists.strict import StrictEvaluation
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.clauses import Strategy
+from cerlab.model.event import Event
+from proofs_tests.foundations.anchored_cases import check, random_case
+
+CASES = 500
+
+
+def append_one(self: NodeList, other: NodeList) -> None:
+    """``append`` that links the other list and ends after its first cell."""
+    _APPEND(self, other)
+    if self.first is not other.first:
+        self.last = other.first
+
+
+_APPEND = NodeList.append
+
+
+def add_behind(self: NodeList, node: Node) -> None:
+    """``add`` at the end, so that the newest nodes are not in front."""
+    single = NodeList()
+    _ADD(single, node)
+    self.append(single)
+
+
+_ADD = NodeList.add
+
+
+def at_most_two_nodes(
+    lists: Iterable[NodeList], now: int, lowest_start: int, steps: Steps
+) -> Iterator[ComplexEvent]:
+    """Enumerate that stops after two nodes of a list."""
+    for nodes in lists:
+        for n in list(nodes)[:2]:
+            if n.position == now and n.max_start >= lowest_start:
+                yield from complex_events(enumerate_all_star(n, lowest_start, steps))
+
+
+def copy_all_into_final(cea: AnchoredCea) -> AnchoredCea:
+    """The remedy of erratum E6 as printed."""
+    qf = cea.states
+    copies = [t._replace(target=qf) for t in cea.Delta if t.target in cea.F]
+    return AnchoredCea(qf + 1, (*cea.Delta, *copies), cea.I, frozenset({qf}))
+
+
+def as_it_is(cea: AnchoredCea) -> AnchoredCea:
+    """No remedy at all."""
+    return cea
+
+
+def rivals_never_skip(r: MaxState, take: Successors, skip: Successors) -> MaxState:
+    """MoveNotMarking where those who took more all take."""
+    U = image(take, r.U) | image(take, r.T)
+    return MaxState(image(skip, r.T) - U, U)
+
+
+def new_rivals_only_if_none(r: MaxState, take: Successors, skip: Successors) -> MaxState:
+    """MoveNotMarking that counts those who take now only if nobody took more before."""
+    U = image(take, r.U) | image(skip, r.U) or image(take, r.T)
+    return MaxState(image(skip, r.T) - U, U)
+
+
+def rivals_forgotten(r: MaxState, take: Successors) -> MaxState:
+    """MoveMarking after which nobody has taken more."""
+    return MaxState(image(take, r.T) - image(take, r.U), frozenset())
+
+
+def bottom_replaces(self: StrictEvaluation, event: Event, old: Mapping[int, NodeList]) -> None:
+    """Algorithm 8 that loses the marked runs in the state of the unmarked one."""
+    _STRICT(self, event, old)
+    if self.q_init is not None:
+        self.lists[self.q_init] = only_bottom()
+
+
+def gaps_after_marks(self: StrictEvaluation, event: Event, old: Mapping[int, NodeList]) -> None:
+    """Algorithm 8 where all runs in the state of the unmarked one may skip."""
+    before = self.q_init
+    _STRICT(self, event, old)
+    if before is not None and self.q_init is not None:
+        self.lists[self.q_init] = NodeList()
+        for q, nodes in old.items():
+            take, _ = self.automaton.step(q, self.automaton.symbol(event))
+            if take == self.q_init:
+                self._take(take, nodes)
+        self._skip(self.q_init, old[before])
+
+
+_STRICT = StrictEvaluation._update
+
+
+def unmarked_run_lives_on(self: StrictEvaluation) -> None:
+    """A reset that forgets the lists and not the unmarked run."""
+    self.lists = {self.automaton.q0: only_bottom()}
+    if self.q_init is None:
+        self.q_init = self.automaton.q0
+
+
+MUTANTS: list[Any] = [
+    pytest.param(None, NodeList, "append", append_one, id="append-one"),
+    pytest.param(None, NodeList, "add", add_behind, id="newest-last"),
+    pytest.param(None, evaluation, "enumerate_lists", at_most_two_nodes, id="two-nodes"),
+    pytest.param(Strategy.NXT, ordered, "single_final", copy_all_into_final, id="next-e6"),
+    pytest.param(Strategy.NXT, ordered, "single_final", as_it_is, id="next-finals"),
+    pytest.param(Strategy.LAST, ordered, "single_final", as_it_is, id="last-finals"),
+    pytest.param(Strategy.NXT, lists, "next_order", ordered.last_order, id="next-as-last"),
+    pytest.param(Strategy.LAST, lists, "last_order", ordered.next_order, id="last-as-next"),
+    pytest.param(Strategy.MAX, maximal, "move_not_marking", rivals_never_skip, id="max-skip"),
+    pytest.param(Strategy.MAX, maximal, "move_not_marking", new_rivals_only_if_none, id="max-new"),
+    pytest.param(Strategy.MAX, maximal, "move_marking", rivals_forgotten, id="max-take"),
+    pytest.param(Strategy.STRICT, StrictEvaluation, "_update", bottom_replaces, id="strict-lost"),
+    pytest.param(Strategy.STRICT, StrictEvaluation, "_update", gaps_after_marks, id="strict-gap"),
+    pytest.param(Strategy.STRICT, StrictEvaluation, "reset", unmarked_run_lives_on, id="reset"),
+]
+
+
+@pytest.mark.parametrize(("strategy", "owner", "name", "wrong"), MUTANTS)
+def test_the_suite_kills(
+    strategy: Strategy | None,
+    owner: Any,
+    name: str,
+    wrong: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(owner, name, wrong)
+    killed = agreed = 0
+    for seed in range(CASES):
+        try:
+            agreed += check(random_case(Random(seed)), strategy)
+        except AssertionError:
+            killed += 1
+    assert killed, "the mutant survived"
+    assert agreed >= killed, "the mutant is too wrong to count"
