@@ -6,6 +6,7 @@
 [ComplexEvent(start=0, end=2, positions=(0, 2))]
 """
 
+from cerlab.decisions import Verdict, Witness, contained, equivalent, satisfiable
 from cerlab.errors import (
     BadData,
     CerlabError,
@@ -58,12 +59,17 @@ __all__ = [
     "Unsupported",
     "UsageError",
     "Valuation",
+    "Verdict",
+    "Witness",
+    "contained",
     "count",
+    "equivalent",
     "evaluate",
     "parse_formula",
     "parse_gcq",
     "parse_query",
     "parse_schema",
     "predicate",
+    "satisfiable",
     "valuations",
 ]

@@ -46,6 +46,32 @@ class Deterministic(Protocol):
         """Where a run goes that started earlier."""
 
 
+class Nothing:
+    """The machine without answers."""
+
+    predicates: tuple[Predicate, ...] = ()
+    idle = 0
+    final: Sequence[bool] = ()
+
+    def symbol(self, event: Event) -> int:
+        """It tests nothing."""
+        return 0
+
+    def begin(self, idle: int, symbol: int) -> Moves:
+        """No run starts."""
+        return Moves(None, None)
+
+    def wait(self, idle: int, symbol: int) -> int:
+        """Nothing changes."""
+        return idle
+
+    def step(self, state: int, symbol: int) -> Moves:
+        """No run goes on."""
+        return Moves(None, None)
+
+
+NOTHING = Nothing()
+
 Macro = TypeVar("Macro", bound=Hashable)
 
 

@@ -59,6 +59,7 @@ class StrategyCea:
         self.cea = cea
         self.strategy = strategy
         self._unstarted = cea.states
+        self._silent = _accepting_by_skips(cea)
         waits = Transition(cea.states, EVERYTHING, Mark.SKIP, cea.states)
         starts = [t._replace(source=cea.states) for t in cea.Delta if t.source == cea.q0]
         self._successors = Successors((*cea.Delta, waits, *starts))
@@ -130,6 +131,8 @@ class StrategyCea:
                 block = INSIDE if mark is Mark.TAKE else AFTER
         rivals = self._rivals(state.rivals, symbol, mark)
         runs = self._successors.after(state.runs, symbol, mark) - rivals.better
+        if block == AFTER:
+            runs &= self._silent
         return self._numbering.of(Contender(runs, rivals, block)) if runs else None
 
     def _rivals(self, rivals: Rivals, symbol: int, mark: Mark) -> Rivals:
@@ -165,3 +168,13 @@ class StrategyCea:
     def __repr__(self) -> str:
         made = len(self.macro_states)
         return f"<StrategyCea {self.strategy.value}, {made} macro-states so far>"
+
+
+def _accepting_by_skips(cea: IntervalCea) -> States:
+    """The states that may still accept when nothing is marked any more."""
+    found = set(cea.F)
+    while (
+        more := {t.source for t in cea.Delta if t.mark is Mark.SKIP and t.target in found} - found
+    ):
+        found |= more
+    return frozenset(found)

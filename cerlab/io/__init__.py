@@ -1,7 +1,7 @@
 """Edges: events in, answers out, synthetic streams."""
 
 from cerlab.io.read import as_stream, from_arrow, read, read_events
-from cerlab.io.write import arrow_table, record, write_ndjson, write_parquet
+from cerlab.io.write import arrow_table, record, row_text, write_ndjson, write_parquet
 
 __all__ = [
     "arrow_table",
@@ -10,6 +10,7 @@ __all__ = [
     "read",
     "read_events",
     "record",
+    "row_text",
     "write_ndjson",
     "write_parquet",
 ]

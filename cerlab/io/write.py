@@ -53,6 +53,11 @@ def record(
     return made
 
 
+def row_text(row: Mapping[str, Any]) -> str:
+    """An event, as a dict, on one line of NDJSON."""
+    return json.dumps({name: _json(value) for name, value in row.items()}, ensure_ascii=False)
+
+
 def _event_record(position: int, event: Event, chosen: frozenset[str] | None) -> dict[str, Any]:
     stream = {"stream": event.stream} if event.stream else {}
     values = {

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from cerlab.automata.cea import IntervalCea
 from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.strategy import StrategyCea
 from cerlab.automata.vcea import Vcea
 from cerlab.logic.cel.syntax import Formula, children
 from cerlab.predicates.text import predicate_text
@@ -50,13 +51,12 @@ def cea_dot(A: IntervalCea) -> str:
     return _machine("cea", [str(q) for q in range(A.states)], {A.q0}, A.F, edges)
 
 
-def det_dot(det: DeterministicCea) -> str:
+def det_dot(det: DeterministicCea | StrategyCea) -> str:
     """An I/O-deterministic CEA, explored; the guards' legend is the graph's label."""
     A = explored(det)
-    states = ["{" + ", ".join(map(str, sorted(macro))) + "}" for macro in A.macro_states]
-    edges = [(m.source, f"{m.guard} / {m.mark.value}", m.target) for m in A.moves]
+    edges = [(m.source, f"{A.guard(m)} / {m.mark.value}", m.target) for m in A.moves]
     legend = "".join(f"bit {bit}: {text}\\l" for bit, text in enumerate(map(_escape, A.legend)))
-    return _machine("det", states, {0}, A.final, edges, legend)
+    return _machine("det", list(A.states), {0}, A.final, edges, legend)
 
 
 def _machine(

@@ -1,91 +1,167 @@
-"""A deterministic automaton, explored over its minterms, with readable guards."""
+"""A deterministic machine, explored over its minterms, with readable guards."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import reduce
+from typing import Literal, NamedTuple
 
-from cerlab.automata.cea import Mark
+from cerlab.automata.cea import AnchoredCea, IntervalCea, Mark, Transition
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.explore import explore
+from cerlab.automata.strategy import AFTER, INSIDE, Contender, Rivals, StrategyCea
+from cerlab.errors import Unsupported
+from cerlab.model.clauses import Strategy
 from cerlab.predicates.minterms import minterms
+from cerlab.predicates.syntax import (
+    EVERYTHING,
+    Complement,
+    Disjunction,
+    Predicate,
+    conjunction,
+)
 from cerlab.predicates.text import predicate_text
 
 
 class GuardedMove(NamedTuple):
-    """``source -- guard / mark --> target``; the guard is a set of truth vectors as text."""
+    """``source -- symbols / mark --> target``; the guard is the set of truth vectors."""
 
     source: int
-    guard: str
+    symbols: tuple[int, ...]
     mark: Mark
     target: int
 
 
 @dataclass(frozen=True, slots=True)
 class ExploredCea:
-    """All of a deterministic automaton: macro-states, moves, and the legend of the guards.
+    """All of a deterministic machine: what its states are, moves, and the predicates of the guards.
 
-    A guard is a list of bit strings, bit k (from the left) for ``legend[k]``; ``TRUE`` is all of
-    them. `exact` says that every listed vector is had by some event.
+    `exact` says that every listed vector is had by some event; `every` are all listed vectors.
     """
 
-    macro_states: tuple[frozenset[int], ...]
+    kind: str
+    states: tuple[str, ...]
     moves: tuple[GuardedMove, ...]
     final: frozenset[int]
-    legend: tuple[str, ...]
+    predicates: tuple[Predicate, ...]
+    every: tuple[int, ...]
     exact: bool
 
+    @property
+    def legend(self) -> tuple[str, ...]:
+        """The predicates as text, bit by bit."""
+        return tuple(map(predicate_text, self.predicates))
 
-def explored(det: DeterministicCea) -> ExploredCea:
-    """Explore every macro-state on every minterm; raises `ResourceLimit` where that is too much."""
-    every = minterms(det.predicates)
+    def guard(self, move: GuardedMove) -> str:
+        """Bit strings, bit k (from the left) for predicate k; ``TRUE`` is all of them."""
+        if len(move.symbols) == len(self.every):
+            return "TRUE"
+        width = len(self.predicates)
+        return " ".join(format(symbol, f"0{width}b")[::-1] for symbol in sorted(move.symbols))
 
-    def follow(state: int) -> list[tuple[tuple[int, Mark], int]]:
-        moves = []
-        for minterm in every:
-            take, skip = det.step(state, minterm.symbol)
-            moves += [((minterm.symbol, Mark.TAKE), take)] if take is not None else []
-            moves += [((minterm.symbol, Mark.SKIP), skip)] if skip is not None else []
-        return moves
 
-    found = explore(det.q0, follow, lambda q: det.final[q])
-    number = {q: n for n, q in enumerate(found.states)}
+Node = tuple[Literal["idle", "run"], int]
+Step = tuple[tuple[int, Mark], Node]
+
+
+def explored(machine: DeterministicCea | StrategyCea) -> ExploredCea:
+    """Explore every state on every minterm; raises `ResourceLimit` where that is too much.
+
+    A strategy's machine begins with its idle states, which read the events before a run starts.
+    """
+    every = minterms(machine.predicates)
+
+    def follow(node: Node) -> Iterator[Step]:
+        kind, q = node
+        for symbol in (m.symbol for m in every):
+            moves = machine.begin(q, symbol) if kind == "idle" else machine.step(q, symbol)
+            if kind == "idle":
+                yield (symbol, Mark.SKIP), ("idle", machine.wait(q, symbol))
+            for mark, target in zip((Mark.TAKE, Mark.SKIP), moves, strict=True):
+                if target is not None:
+                    yield (symbol, mark), ("run", target)
+
+    start: Node = ("run", machine.q0) if isinstance(machine, DeterministicCea) else ("idle", 0)
+    found = explore(start, follow, lambda node: node[0] == "run" and machine.final[node[1]])
+    number = {node: n for n, node in enumerate(found.states)}
     grouped: dict[tuple[int, Mark, int], list[int]] = {}
     for source, (symbol, mark), target in found.moves:
         grouped.setdefault((number[source], mark, number[target]), []).append(symbol)
-    width = len(det.predicates)
-    moves = tuple(
-        GuardedMove(source, _guard(symbols, len(every), width), mark, target)
-        for (source, mark, target), symbols in grouped.items()
-    )
     return ExploredCea(
-        macro_states=tuple(det.macro_states[q] for q in found.states),
-        moves=moves,
-        final=frozenset(number[q] for q in found.final),
-        legend=tuple(map(predicate_text, det.predicates)),
-        exact=all(minterm.example is not None for minterm in every),
+        kind=_kind(machine),
+        states=tuple(_state(machine, node) for node in found.states),
+        moves=tuple(GuardedMove(p, tuple(s), mark, q) for (p, mark, q), s in grouped.items()),
+        final=frozenset(number[node] for node in found.final),
+        predicates=tuple(machine.predicates),
+        every=tuple(m.symbol for m in every),
+        exact=all(m.example is not None for m in every),
     )
 
 
-def shortest_answer(A: ExploredCea) -> int | None:
-    """The fewest events that an answer spans, None if no final macro-state is reached.
+def _kind(machine: DeterministicCea | StrategyCea) -> str:
+    if isinstance(machine, DeterministicCea):
+        return "I/O-deterministic CEA"
+    return f"I/O-deterministic CEA of {machine.strategy.value}"
 
-    A lower bound where `A` is not exact.
+
+def _state(machine: DeterministicCea | StrategyCea, node: Node) -> str:
+    kind, q = node
+    if isinstance(machine, DeterministicCea):
+        return states_text(machine.macro_states[q])
+    if kind == "idle":
+        rivals = machine.idle_states[q]
+        return "idle" + _rivals(machine, Rivals(frozenset(), rivals.better, rivals.worse))
+    return _contender(machine, machine.macro_states[q])
+
+
+def _contender(machine: StrategyCea, state: Contender) -> str:
+    if machine.strategy is Strategy.STRICT:
+        return states_text(state.runs) + {INSIDE: " in its block", AFTER: " after it"}.get(
+            state.block, ""
+        )
+    return states_text(state.runs) + _rivals(machine, state.rivals)
+
+
+def _rivals(machine: StrategyCea, rivals: Rivals) -> str:
+    """The better and worse rivals; an unstarted one is ``n``, as in the literature."""
+    parts = (("better", rivals.better), ("worse", rivals.worse))
+    return "".join(f", {name} {states_text(S, machine.cea.states)}" for name, S in parts if S)
+
+
+def states_text(states: Iterable[int], unstarted: int | None = None) -> str:
+    """A set of states."""
+    names = ("n" if q == unstarted else str(q) for q in sorted(states))
+    return "{" + ", ".join(names) + "}"
+
+
+def written(machine: DeterministicCea | StrategyCea) -> IntervalCea | AnchoredCea:
+    """The explored machine as a value whose guards are predicates, for files.
+
+    That of a strategy reads the stream from position 0; raises `Unsupported` if it accepts after a
+    skipped event, which `AnchoredCea` cannot say.
     """
-    after: dict[int, set[int]] = {}
-    for move in A.moves:
-        after.setdefault(move.source, set()).add(move.target)
-    frontier, seen, length = {0}, {0}, 0
-    while frontier:
-        frontier = {q for p in frontier for q in after.get(p, ())} - seen
-        seen |= frontier
-        length += 1
-        if frontier & A.final:
-            return length
-    return None
+    A = explored(machine)
+    Delta = tuple(Transition(m.source, _predicate(A, m), m.mark, m.target) for m in A.moves)
+    if isinstance(machine, DeterministicCea):
+        return IntervalCea(len(A.states), Delta, 0, A.final)
+    if any(t.target in A.final and t.mark is Mark.SKIP for t in Delta):
+        raise Unsupported(
+            "CER0411",
+            "this machine accepts after a skipped event, as projection allows; the formats of "
+            "anchored automata cannot say that",
+            hint="use --format text or dot",
+        )
+    return AnchoredCea(len(A.states), Delta, frozenset({0}), A.final)
 
 
-def _guard(symbols: list[int], of: int, width: int) -> str:
-    if len(symbols) == of:
-        return "TRUE"
-    return " ".join(format(symbol, f"0{width}b")[::-1] for symbol in sorted(symbols))
+def _predicate(A: ExploredCea, move: GuardedMove) -> Predicate:
+    if len(move.symbols) == len(A.every):
+        return EVERYTHING
+    ways: list[Predicate] = []
+    for symbol in move.symbols:
+        way: Predicate = EVERYTHING
+        for bit, P in enumerate(A.predicates):
+            way = conjunction(way, P if symbol >> bit & 1 else Complement(P))
+        ways.append(way)
+    return reduce(Disjunction, ways)

@@ -8,6 +8,7 @@ from typing import assert_never
 from cerlab import display
 from cerlab.automata.cea import IntervalCea, Transition
 from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.strategy import StrategyCea
 from cerlab.automata.vcea import LabelTransition, Vcea
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, children
@@ -98,17 +99,17 @@ def _cea_line(t: Transition) -> str:
     return f"{t.source} -> {t.target}  {predicate_text(t.predicate)} / {t.mark.value}"
 
 
-def det_text(det: DeterministicCea) -> str:
+def det_text(det: DeterministicCea | StrategyCea) -> str:
     """An I/O-deterministic CEA, explored over its minterms, with the legend of its guards."""
     return explored_text(explored(det))
 
 
 def explored_text(A: ExploredCea) -> str:
     """The same for what is explored already."""
-    count = _count(len(A.macro_states), "macro-state")
-    lines = [f"I/O-deterministic CEA: {count}, initial 0, final {_set(A.final)}"]
-    lines += [f"  state {n} = {_set(states)}" for n, states in enumerate(A.macro_states)]
-    lines += [f"  {m.source} -> {m.target}  {m.guard} / {m.mark.value}" for m in A.moves]
+    count = _count(len(A.states), "macro-state")
+    lines = [f"{A.kind}: {count}, initial 0, final {_set(A.final)}"]
+    lines += [f"  state {n} = {state}" for n, state in enumerate(A.states)]
+    lines += [f"  {m.source} -> {m.target}  {A.guard(m)} / {m.mark.value}" for m in A.moves]
     lines += ["  guards, bit by bit:"] if A.legend else []
     lines += [f"    bit {bit}: {predicate}" for bit, predicate in enumerate(A.legend)]
     if not A.exact:
@@ -140,4 +141,5 @@ def _count(n: int, what: str) -> str:
 display.register(Vcea, "text/plain", vcea_text)
 display.register(IntervalCea, "text/plain", cea_text)
 display.register(DeterministicCea, "text/plain", det_text)
+display.register(StrategyCea, "text/plain", det_text)
 display.register(Stream, "text/plain", stream_text)

@@ -11,7 +11,9 @@ from pathlib import Path
 import pyarrow.parquet as parquet
 import pytest
 
+from cerlab.automata import decide
 from cerlab.cli import main
+from cerlab.io.machine_json import machine_from_json, machine_to_json
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 Q1 = str(EXAMPLES / "core_q1" / "query.ceql")
@@ -108,7 +110,7 @@ def test_output_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert lines(capsys) == []
 
 
-@pytest.mark.parametrize("what", ["ast", "vcea", "cea", "det"])
+@pytest.mark.parametrize("what", ["ast", "vcea", "cea", "det", "nxt", "last", "max", "strict"])
 @pytest.mark.parametrize("form", ["text", "dot"])
 def test_show(what: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", Q1, "--what", what, "--format", form]) == 0
@@ -122,15 +124,25 @@ def test_show(what: str, form: str, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("query", "status", "said"),
     [
-        (Q1, 0, "yes: an answer spans at least 3 events"),
-        ("A FILTER A[v > 1] AND A[v < 1]", 1, "contradict"),
-        ("A ; (B FILTER B[v = 1] AND B[v = TRUE])", 1, "contradict"),
+        (Q1, 0, "yes: has an answer on 3 events"),
+        (Q1, 0, "polynomial of degree 2"),
+        ("A+", 0, "exponential"),
+        ("A : B", 0, "constant"),
+        (
+            "SELECT * WHERE A ; B WITHIN 9 EVENTS",
+            0,
+            "bounded by the window; polynomial of degree 1",
+        ),
+        ("A FILTER A[v > 1] AND A[v < 1]", 1, "no stream has an answer"),
+        ("A ; (B FILTER B[v = 1] AND B[v = TRUE])", 1, "no stream has an answer"),
+        ("(A FILTER A[v = 1] AND A[v = 2]) OR B", 0, "dead:        A FILTER A[v = 1] AND A[v = 2]"),
         ("(A FILTER A[v = 1] AND A[v = 2]) OR B", 0, "yes"),
-        ("SELECT * WHERE A ; B ; C WITHIN 1 EVENTS", 1, "at least 3 events"),
+        ("SELECT * WHERE A ; B ; C WITHIN 1 EVENTS", 1, "no stream has an answer"),
         ("SELECT * WHERE A ; B WITHIN 1 EVENTS", 0, "yes"),
-        ("A FILTER A[n LIKE 'x']", 0, "not decided"),
-        ("A FILTER A[n LIKE 'x'] AND A[v = 1] AND A[v = 2]", 1, "contradict"),
-        ("SELECT * WHERE A ; B PARTITION BY [k]", 0, "not decided"),
+        ("A FILTER A[n LIKE '^xy+$']", 0, '"n": "xy"'),
+        ("A FILTER A[n LIKE 'x'] AND A[v = 1] AND A[v = 2]", 1, "no stream has an answer"),
+        ("SELECT * WHERE A ; B PARTITION BY [k]", 0, "yes"),
+        ("A AS x ; B AS y FILTER x.v = y.v", 0, "yes: found by search"),
         ("MAX(A) ; B", 0, "no automaton for MAX"),
     ],
 )
@@ -158,6 +170,56 @@ def test_check_reports_on_fo_cel(
 ) -> None:
     assert main(["check", formula]) == 0
     assert said in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("command", "left", "right", "status", "said"),
+    [
+        ("equivalent", "A ; (B OR C)", "A ; B OR (A ; C)", 0, "yes: the same answers"),
+        ("equivalent", "A+", "A:+", 1, "answer: [0, 2] at [0, 2], on the left only"),
+        ("contained", "A : B", "A ; B", 0, "yes"),
+        ("contained", "A ; B", "A : B", 1, '{"type": "A"}'),
+        ("equivalent", "MAX(A+) ; B", "MAX(A+) ; B", 3, "not decided"),
+    ],
+)
+def test_decisions(
+    command: str,
+    left: str,
+    right: str,
+    status: int,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main([command, left, right]) == status
+    assert said in capsys.readouterr().out
+
+
+def test_a_budget_inside_the_class_is_exit_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(decide, "MAX_PAIRS", 3)
+    assert main(["equivalent", "A ; B ; C", "A ; B ; C"]) == 2
+    assert "CER0611" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["json", "hoa", "tikz", "mata"])
+@pytest.mark.parametrize("what", ["vcea", "cea", "det", "nxt", "max"])
+def test_show_in_formats_for_files(
+    what: str, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", "A ; B+", "--what", what, "--format", form]) == 0
+    out = capsys.readouterr().out
+    if form == "json":
+        assert machine_to_json(machine_from_json(out)).strip() == out.strip()
+        assert json.loads(out)["format"] == "cerlab-machine"
+
+
+def test_what_a_format_cannot_say_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    projected = "SELECT A WHERE A ; B"
+    assert main(["show", projected, "--what", "nxt", "--format", "json"]) == 2
+    assert "CER0411" in capsys.readouterr().err
+    assert main(["show", "A", "--what", "ast", "--format", "json"]) == 2
+    assert "CER0410" in capsys.readouterr().err
 
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:

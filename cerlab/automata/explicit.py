@@ -1,0 +1,137 @@
+"""Deterministic automata written out, made smallest, and told apart by a digest (FOUND Prop. 1).
+
+A machine reads letters, which are pairs of a minterm and a mark. Where a minterm is listed by its
+symbol only, events that no test tells apart are one letter.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from cerlab.automata.cea import Mark
+from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.explore import explore
+from cerlab.predicates.syntax import Predicate
+from cerlab.predicates.text import predicate_text
+
+STUCK = -1
+"""No run goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplicitCea:
+    """An I/O-deterministic CEA as a table: ``Delta[state][letter]`` is a state or `STUCK`.
+
+    Letters are numbered: symbol k of `symbols` taken is ``2 k``, skipped ``2 k + 1``. The initial
+    state is 0. `Delta` has shape (states, 2 * symbols).
+    """
+
+    predicates: tuple[Predicate, ...]
+    symbols: tuple[int, ...]
+    Delta: tuple[tuple[int, ...], ...]
+    F: frozenset[int]
+
+    @property
+    def states(self) -> int:
+        """How many states the table has."""
+        return len(self.Delta)
+
+    @property
+    def letters(self) -> tuple[tuple[int, Mark], ...]:
+        """The letters by number."""
+        return tuple((symbol, mark) for symbol in self.symbols for mark in Mark)
+
+
+def explicit(det: DeterministicCea, symbols: Sequence[int]) -> ExplicitCea:
+    """All of a deterministic machine that the symbols reach, numbered breadth first.
+
+    Raises `ResourceLimit` where that is too much.
+    """
+
+    def follow(state: int) -> Iterable[tuple[int, int]]:
+        for k, symbol in enumerate(symbols):
+            take, skip = det.step(state, symbol)
+            if take is not None:
+                yield 2 * k, take
+            if skip is not None:
+                yield 2 * k + 1, skip
+
+    found = explore(det.q0, follow, lambda state: det.final[state])
+    number = {state: n for n, state in enumerate(found.states)}
+    table = [[STUCK] * (2 * len(symbols)) for _ in found.states]
+    for source, letter, target in found.moves:
+        table[number[source]][letter] = number[target]
+    F = frozenset(number[state] for state in found.final)
+    return ExplicitCea(det.predicates, tuple(symbols), tuple(map(tuple, table)), F)
+
+
+def minimised(A: ExplicitCea) -> ExplicitCea:
+    """The smallest machine with the same answers: a state is a set of states alike (Moore).
+
+    Two states are alike if the same words lead from them to final states; states from which none
+    does are left out. States are numbered breadth first, so machines over the same letters have
+    the same answers if and only if this makes them equal.
+    """
+    alive = _alive(A)
+    block = [-1 if q not in alive else int(q in A.F) for q in range(A.states)]
+    while True:
+        signature = [
+            (block[q], tuple(block[r] if r != STUCK else -1 for r in A.Delta[q]))
+            for q in range(A.states)
+        ]
+        names = {s: n for n, s in enumerate(dict.fromkeys(signature))}
+        refined = [-1 if block[q] == -1 else names[signature[q]] for q in range(A.states)]
+        if len(set(refined)) == len(set(block)):
+            break
+        block = refined
+    return _numbered(A, block)
+
+
+def _alive(A: ExplicitCea) -> frozenset[int]:
+    """The states from which a final state can be reached."""
+    before: dict[int, set[int]] = {}
+    for q, row in enumerate(A.Delta):
+        for r in row:
+            before.setdefault(r, set()).add(q)
+    alive, pending = set(A.F), list(A.F)
+    while pending:
+        for q in before.get(pending.pop(), ()):
+            if q not in alive:
+                alive.add(q)
+                pending.append(q)
+    return frozenset(alive)
+
+
+def _numbered(A: ExplicitCea, block: Sequence[int]) -> ExplicitCea:
+    member = {b: q for q, b in reversed(list(enumerate(block))) if b != -1}
+    if block[0] == -1:
+        return ExplicitCea(A.predicates, A.symbols, ((STUCK,) * (2 * len(A.symbols)),), frozenset())
+
+    def follow(b: int) -> Iterable[tuple[int, int]]:
+        for letter, r in enumerate(A.Delta[member[b]]):
+            if r != STUCK and block[r] != -1:
+                yield letter, block[r]
+
+    found = explore(block[0], follow, lambda b: member[b] in A.F)
+    number = {b: n for n, b in enumerate(found.states)}
+    table = [[STUCK] * (2 * len(A.symbols)) for _ in found.states]
+    for source, letter, target in found.moves:
+        table[number[source]][letter] = number[target]
+    F = frozenset(number[b] for b in found.final)
+    return ExplicitCea(A.predicates, A.symbols, tuple(map(tuple, table)), F)
+
+
+def digest(A: ExplicitCea) -> str:
+    """A name for the structure: equal machines have equal digests, in every run of Python.
+
+    The digest of a minimised machine names its answers, as far as the tests and symbols are those.
+    """
+    parts = (
+        [predicate_text(P) for P in A.predicates],
+        list(A.symbols),
+        [list(row) for row in A.Delta],
+        sorted(A.F),
+    )
+    return hashlib.sha256(repr(parts).encode()).hexdigest()

@@ -1,0 +1,199 @@
+"""How fast the number of answers per event can grow with the stream: the ambiguity of a machine.
+
+An answer is a run of an I/O-deterministic machine; so the answers that end at one event are the
+runs of the machine, with its marks forgotten, on the stream up to there. Their number is bounded,
+or polynomial, or exponential, by patterns that A. Weber and H. Seidl gave ("On the degree of
+ambiguity of finite automata", 1991): two different ways from a state back to itself on the same
+events make it exponential; a chain of d pairs of states p, q with loops at both and a way from p to
+q, all three on the same events, makes it polynomial of degree d.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from cerlab.automata.deterministic import Deterministic
+
+MAX_NODES = 60
+"""The largest machine whose degree is computed; products of three states are searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """The number of answers per event after n events: O(n^degree), or exponential."""
+
+    degree: int | None
+    """None is exponential."""
+
+    def __str__(self) -> str:
+        if self.degree is None:
+            return "exponential"
+        return "constant" if self.degree == 0 else f"polynomial of degree {self.degree}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Graph:
+    """Useful nodes and, by node and symbol, where its different moves lead (one entry each)."""
+
+    nodes: tuple[int, ...]
+    after: dict[int, dict[int, tuple[int, ...]]]
+
+
+def growth(machine: Deterministic, symbols: Sequence[int]) -> Growth | None:
+    """The growth over streams of these symbols; None if the machine is too large to say."""
+    graph = _useful(machine, symbols)
+    if graph is None or len(graph.nodes) > MAX_NODES:
+        return None
+    if _is_exponential(graph):
+        return Growth(None)
+    return Growth(_degree(graph))
+
+
+def _useful(machine: Deterministic, symbols: Sequence[int]) -> _Graph | None:
+    """The idle states and the others, reachable and on the way to a final one."""
+    number: dict[tuple[str, int], int] = {("idle", machine.idle): 0}
+    pending = [("idle", machine.idle)]
+    after: dict[int, dict[int, tuple[int, ...]]] = {}
+    final: set[int] = set()
+    while pending:
+        kind, q = pending.pop()
+        node = number[kind, q]
+        after[node] = {}
+        if kind == "run" and machine.final[q]:
+            final.add(node)
+        for symbol in symbols:
+            moves = machine.begin(q, symbol) if kind == "idle" else machine.step(q, symbol)
+            targets = [("run", r) for r in moves if r is not None]
+            if kind == "idle":
+                targets.append(("idle", machine.wait(q, symbol)))
+            for target in targets:
+                if target not in number:
+                    number[target] = len(number)
+                    pending.append(target)
+            after[node][symbol] = tuple(number[target] for target in targets)
+        if len(number) > 4 * MAX_NODES:
+            return None
+    useful = _reaching(final, after)
+    kept = {
+        n: {s: tuple(r for r in targets if r in useful) for s, targets in after[n].items()}
+        for n in after
+        if n in useful
+    }
+    return _Graph(tuple(sorted(useful)), kept)
+
+
+def _reaching(goal: set[int], after: dict[int, dict[int, tuple[int, ...]]]) -> set[int]:
+    before: dict[int, set[int]] = {}
+    for n, rows in after.items():
+        for targets in rows.values():
+            for r in targets:
+                before.setdefault(r, set()).add(n)
+    found, pending = set(goal), list(goal)
+    while pending:
+        for n in before.get(pending.pop(), ()):
+            if n not in found:
+                found.add(n)
+                pending.append(n)
+    return found
+
+
+def _is_exponential(graph: _Graph) -> bool:
+    """Whether some state has two different ways back to itself on the same events."""
+    return any(
+        (p, p) in _pairs_from({(q, r) for q, r in _diverging(graph, p)}, graph)
+        for p in graph.nodes
+        if _loops(graph, p)
+    )
+
+
+def _diverging(graph: _Graph, p: int) -> Iterator[tuple[int, int]]:
+    """Pairs reached from (p, p) on equal events when the two ways part for the first time."""
+    for start in _pairs_from({(p, p)}, graph, together=True):
+        n = start[0]
+        for targets in graph.after[n].values():
+            for i, q in enumerate(targets):
+                for r in targets[i + 1 :]:
+                    yield (q, r)
+
+
+def _loops(graph: _Graph, p: int) -> bool:
+    reached = {r for targets in graph.after[p].values() for r in targets}
+    pending = list(reached)
+    while pending:
+        for targets in graph.after[pending.pop()].values():
+            for r in targets:
+                if r not in reached:
+                    reached.add(r)
+                    pending.append(r)
+    return p in reached
+
+
+def _pairs_from(
+    start: set[tuple[int, int]], graph: _Graph, *, together: bool = False
+) -> set[tuple[int, int]]:
+    """Pairs of nodes reached on equal events; `together` keeps both ways the same."""
+    found, pending = set(start), list(start)
+    while pending:
+        p, q = pending.pop()
+        for symbol, targets in graph.after[p].items():
+            steps = (
+                [(r, r) for r in targets]
+                if together
+                else [(r, s) for r in targets for s in graph.after[q].get(symbol, ())]
+            )
+            for pair in steps:
+                if pair not in found:
+                    found.add(pair)
+                    pending.append(pair)
+    return found
+
+
+def _degree(graph: _Graph) -> int:
+    """The longest chain of pairs (p, q) with loops at both and a way between, on equal events."""
+    pairs = [
+        (p, q)
+        for p in graph.nodes
+        for q in graph.nodes
+        if p != q and _loops(graph, p) and _loops(graph, q) and _hands_over(graph, p, q)
+    ]
+    reach = {n: _reached_from(graph, n) for n in graph.nodes}
+    best: dict[tuple[int, int], int] = {}
+
+    def longest(pair: tuple[int, int]) -> int:
+        if pair not in best:
+            best[pair] = 0  # no pair comes after itself: the machine is not exponential
+            rest = (longest(other) for other in pairs if other[0] in reach[pair[1]])
+            best[pair] = 1 + max(rest, default=0)
+        return best[pair]
+
+    return max(map(longest, pairs), default=0)
+
+
+def _hands_over(graph: _Graph, p: int, q: int) -> bool:
+    """Whether some events lead from p to p, from p to q, and from q to q."""
+    start = (p, p, q)
+    found, pending = {start}, [start]
+    while pending:
+        a, b, c = pending.pop()
+        for symbol, targets in graph.after[a].items():
+            for x in targets:
+                for y in graph.after[b].get(symbol, ()):
+                    for z in graph.after[c].get(symbol, ()):
+                        if (x, y, z) == (p, q, q):
+                            return True
+                        if (x, y, z) not in found:
+                            found.add((x, y, z))
+                            pending.append((x, y, z))
+    return False
+
+
+def _reached_from(graph: _Graph, n: int) -> set[int]:
+    found, pending = {n}, [n]
+    while pending:
+        for targets in graph.after[pending.pop()].values():
+            for r in targets:
+                if r not in found:
+                    found.add(r)
+                    pending.append(r)
+    return found

@@ -1,0 +1,124 @@
+"""The command line (DESIGN 2.2): data to stdout, everything else to stderr.
+
+Exit status: 0, or 1 for a "no"; 2 for bad usage, queries, data and limits; 130 on interrupt; 70
+for an internal error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from cerlab import __version__
+from cerlab.cli import check, run, show
+from cerlab.cli.options import BAD, INTERNAL, INTERRUPTED, OK, add_input, add_query
+from cerlab.decisions import contained, equivalent
+from cerlab.errors import CerlabError, CerlabWarning
+from cerlab.workbench import AVAILABLE
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; returns its exit status and never lets a traceback out, but for bugs."""
+    try:
+        arguments = _parser().parse_args(argv)
+    except SystemExit as stop:  # argparse has printed its own message
+        return int(stop.code or 0)
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        warnings.simplefilter("always", CerlabWarning)
+        return _status(arguments)
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    try:
+        status: int = arguments.command(arguments)
+        sys.stdout.flush()
+        return status
+    except CerlabError as error:
+        print(error, file=sys.stderr)
+        return BAD
+    except BrokenPipeError:  # the reader of our output has gone, as in `cerlab run .. | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except OSError as error:
+        print(f"CER0807: {error.strerror or error}: {error.filename or ''}", file=sys.stderr)
+        return BAD
+    except Exception:
+        traceback.print_exc()
+        print("CER0700: an internal error; please report it with the lines above", file=sys.stderr)
+        return INTERNAL
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"warning: {message}", file=sys.stderr)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="cerlab", description="A research workbench for complex event recognition."
+    )
+    parser.add_argument("--version", action="version", version=f"cerlab {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    run_command = commands.add_parser("run", help="evaluate a query on events")
+    add_query(run_command)
+    run_command.add_argument("events", metavar="EVENTS", help="a file, or - for standard input")
+    run_command.add_argument("--evaluator", default="auto", help=f"{', '.join(AVAILABLE)} or auto")
+    run_command.add_argument("--limit", type=int, metavar="N", help="at most N answers in all")
+    run_command.add_argument(
+        "--labels", action="store_true", help="valuations instead of positions"
+    )
+    run_command.add_argument(
+        "--events", dest="show_events", action="store_true", help="with the events"
+    )
+    run_command.add_argument("--format", default="ndjson", choices=("ndjson", "table", "parquet"))
+    run_command.add_argument(
+        "-o", "--output", metavar="OUT", help="a file instead of standard output"
+    )
+    add_input(run_command)
+    run_command.set_defaults(command=run.run)
+
+    check_command = commands.add_parser("check", help="what can be said of a query without events")
+    add_query(check_command)
+    check_command.set_defaults(command=check.check)
+
+    show_command = commands.add_parser("show", help="draw a query and its automata")
+    add_query(show_command)
+    show_command.add_argument("--what", default="ast", choices=show.WHAT)
+    show_command.add_argument("--format", default="text", choices=show.FORMATS)
+    show_command.add_argument(
+        "-o", "--output", metavar="OUT", help="a file instead of standard output"
+    )
+    show_command.set_defaults(command=show.show)
+
+    for name, decide, what in (
+        ("equivalent", equivalent, "have A and B the same answers on every stream"),
+        ("contained", contained, "is each answer of A one of B, on every stream"),
+    ):
+        pair = commands.add_parser(name, help=f"decide: {what}")
+        add_query(pair, "a", "b")
+        pair.set_defaults(command=check.compare, decide=decide)
+
+    fmt_command = commands.add_parser("fmt", help="print a query in its canonical form")
+    add_query(fmt_command)
+    fmt_command.set_defaults(command=show.fmt)
+
+    tour = commands.add_parser("demo", help="the tour that the README starts with")
+    tour.set_defaults(command=_demo)
+    return parser
+
+
+def _demo(_: argparse.Namespace) -> int:
+    from cerlab import demo
+
+    demo.run(sys.stdout)
+    return OK

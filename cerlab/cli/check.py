@@ -1,0 +1,84 @@
+"""``cerlab check``, ``equivalent``, ``contained``: what holds on every stream."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from cerlab import io
+from cerlab.automata.growth import growth
+from cerlab.cli.options import NO, OK, UNDECIDED, read_query
+from cerlab.decisions import Verdict, satisfiable
+from cerlab.decisions.report import dead_branches
+from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.logic.cel.syntax import defined_labels, size
+from cerlab.logic.focel.report import describe_fo
+from cerlab.predicates.minterms import minterms
+from cerlab.workbench import AVAILABLE, Query, What
+
+
+def check(arguments: argparse.Namespace) -> int:
+    """``cerlab check``: exit 1 if no stream has an answer."""
+    query = read_query(arguments)
+    lines = [
+        ("text", f"{size(query.formula)} operators and atoms"),
+        ("schema", "checked" if query.schema else "none given: names and types are not checked"),
+        ("labels", ", ".join(sorted(defined_labels(query.formula))) or "none"),
+    ]
+    try:
+        lines += [
+            ("automaton", f"{query.cea.states} states, {len(query.cea.Delta)} transitions"),
+            ("evaluators", ", ".join(AVAILABLE)),
+            ("growth", _growth(query)),
+        ]
+    except Unsupported as error:
+        lines += [("automaton", error.message), ("evaluators", "reference")]
+    lines.append(("fo-cel", describe_fo(query.formula)))
+    try:
+        verdict = satisfiable(query)
+    except ResourceLimit as error:
+        verdict = Verdict(None, None, f"not decided: {error.message}")
+    lines += [("dead", branch) for branch in dead_branches(query)]
+    said = {True: "yes: ", False: "no: ", None: ""}[verdict.holds]
+    lines.append(("satisfiable", said + verdict.reason))
+    for name, value in lines:
+        print(f"{name + ':':<13}{value}")
+    if verdict.witness is not None:
+        _print_events(verdict)
+    return NO if verdict.holds is False else OK
+
+
+def _growth(query: Query) -> str:
+    """How the number of answers per event grows with the number of events so far."""
+    plan = query.plan
+    try:
+        symbols = [m.symbol for m in minterms(query.machine.predicates, schema=query.schema)]
+        found = growth(query.machine, symbols)
+    except ResourceLimit as error:
+        return f"not computed: {error.message}"
+    if found is None:
+        return "not computed: the automaton is too large"
+    if plan.window is None or found.degree == 0:
+        return f"{found} in the events before"
+    return f"bounded by the window; {found} in the events inside it"
+
+
+def compare(arguments: argparse.Namespace) -> int:
+    """``cerlab equivalent`` and ``contained``: exit 0 yes, 1 no, 3 not decided."""
+    decide: Callable[[What, What], Verdict] = arguments.decide
+    left, right = (read_query(arguments, text) for text in (arguments.a, arguments.b))
+    verdict = decide(left, right)
+    print({True: "yes: ", False: "no: ", None: ""}[verdict.holds] + verdict.reason)
+    if verdict.witness is not None:
+        _print_events(verdict)
+    return {True: OK, False: NO, None: UNDECIDED}[verdict.holds]
+
+
+def _print_events(verdict: Verdict) -> None:
+    """The witness: its events as NDJSON, and the answer that one side has."""
+    assert verdict.witness is not None
+    for event in verdict.witness.events:
+        print("  " + io.row_text(event))
+    answer = verdict.witness.complex_event
+    whose = f", on the {verdict.witness.side} only" if verdict.witness.side else ""
+    print(f"  answer: [{answer.start}, {answer.end}] at {list(answer.positions)}{whose}")

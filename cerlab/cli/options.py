@@ -1,0 +1,93 @@
+"""Options that several commands share, and what they read."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from cerlab.errors import BadData, UsageError
+from cerlab.logic.ceql.parser import parse_schema
+from cerlab.model.schema import Schema
+from cerlab.workbench import Query, as_query
+
+OK, NO, BAD, UNDECIDED, INTERRUPTED, INTERNAL = 0, 1, 2, 3, 130, 70
+"""The exit statuses of DESIGN 2.2."""
+
+_QUERY_SUFFIXES = (".ceql", ".cel", ".txt", ".query", ".sql")
+
+
+def add_query(parser: argparse.ArgumentParser, *names: str) -> None:
+    """QUERY, or several of them, and how to read them."""
+    for name in names or ("query",):
+        parser.add_argument(name, metavar=name.upper(), help="a file or the text itself")
+    parser.add_argument("--language", choices=("ceql", "cel"), help="if the text does not tell")
+    parser.add_argument(
+        "--schema", metavar="FILE", help="CREATE STREAM declarations for the query and the data"
+    )
+
+
+def add_input(parser: argparse.ArgumentParser) -> None:
+    """How to read EVENTS."""
+    parser.add_argument("--type", metavar="NAME", help="the event type, if no column has it")
+    parser.add_argument(
+        "--time", metavar="COLUMN[:UNIT]", help="the time, its unit ns, us, ms or s"
+    )
+    parser.add_argument("--sort", action="store_true", help="sort the events by time first")
+    parser.add_argument(
+        "--quarantine", metavar="FILE", help="write rows that cannot be read there, and go on"
+    )
+
+
+def read_query(arguments: argparse.Namespace, given: str | None = None) -> Query:
+    """The query of the command line: the file that is named, or the text itself."""
+    schema = _schema(arguments)
+    given = arguments.query if given is None else given
+    assert given is not None
+    path = Path(given) if len(given) < 1024 and "\n" not in given else None
+    if path is not None and (path.is_file() or path.suffix.lower() in _QUERY_SUFFIXES):
+        if not path.is_file():
+            raise UsageError("CER0808", f"there is no query file '{given}'")
+        given = _text_of(path)
+    return as_query(given, arguments.language, schema)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise BadData("CER0715", f"'{path}' is not UTF-8: {error.reason}") from None
+
+
+def _schema(arguments: argparse.Namespace) -> Schema | None:
+    if arguments.schema is None:
+        return None
+    return parse_schema(_text_of(Path(arguments.schema)))
+
+
+def input_options(arguments: argparse.Namespace, query: Query) -> dict[str, Any]:
+    """What `cerlab.io` takes of them."""
+    return {
+        "type": arguments.type,
+        "schema": query.schema,
+        "quarantine": arguments.quarantine,
+    }
+
+
+def time_option(arguments: argparse.Namespace) -> tuple[str | None, str | None]:
+    """``--time column:unit``."""
+    column, _, unit = (arguments.time or "").partition(":")
+    return column or None, unit or None
+
+
+@contextmanager
+def output(path: str | None) -> Iterator[TextIO]:
+    """The file of ``-o``, else standard output."""
+    if path is None:
+        yield sys.stdout
+        return
+    with open(path, "w", encoding="utf-8") as file:
+        yield file

@@ -1,0 +1,140 @@
+"""Satisfiable, equivalent, contained: decided on all streams, with a shortest witness (DESIGN 2.1).
+
+A witness is recomputed before it is given: by the reference, or where that refuses the size, by two
+other evaluators. Outside the decidable class small streams are searched, and if they show nothing
+the verdict is that it is not decided.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from cerlab.automata.decide import Side
+from cerlab.decisions.fragment import keys_of, outside
+from cerlab.decisions.question import Question
+from cerlab.decisions.search import searched
+from cerlab.decisions.verdict import Verdict, Witness
+from cerlab.errors import ResourceLimit
+from cerlab.model.clauses import Consume
+from cerlab.workbench import Query, What, as_query, evaluate
+
+__all__ = ["Verdict", "Witness", "contained", "equivalent", "satisfiable"]
+
+
+def satisfiable(a: What) -> Verdict:
+    """Whether a query has an answer on some stream; the witness is a shortest such stream.
+
+    Raises `ResourceLimit` if a budget runs out inside the decidable class.
+
+    >>> satisfiable("A ; B FILTER A[v = 1] AND A[v = 2]").holds
+    False
+    >>> satisfiable("A ; B").witness
+    Witness(events=[{'type': 'A'}, {'type': 'B'}],
+            complex_event=ComplexEvent(start=0, end=1, positions=(0, 1)), side=None)
+    """
+    query = as_query(a)
+    plain = _without_consumption(query)
+    return _decide(plain, None, (Side.LEFT,), "no stream has an answer", query, None)
+
+
+def equivalent(a: What, b: What) -> Verdict:
+    """Whether two queries have the same complex events on every stream.
+
+    The witness is a shortest stream on which they differ, with an answer that one side has.
+
+    >>> equivalent("A ; (B OR C)", "A ; B OR (A ; C)").holds
+    True
+    >>> equivalent("A+", "A:+").witness
+    Witness(events=[{'type': 'A'}, {'type': 'other'}, {'type': 'A'}],
+            complex_event=ComplexEvent(start=0, end=2, positions=(0, 2)), side='left')
+    """
+    return _compare(a, b, tuple(Side), "the same answers on every stream")
+
+
+def contained(a: What, b: What) -> Verdict:
+    """Whether every complex event of `a` is one of `b`, on every stream.
+
+    >>> contained("A : B", "A ; B").holds, contained("A ; B", "A : B").holds
+    (True, False)
+    """
+    return _compare(a, b, (Side.LEFT,), "every answer of the left is one of the right")
+
+
+def _compare(a: What, b: What, sides: tuple[Side, ...], proved: str) -> Verdict:
+    left, right = as_query(a), as_query(b)
+    if left.ast.consume is right.ast.consume is not Consume.NONE:
+        return _consuming(left, right, sides, proved)
+    return _decide(left, right, sides, proved, left, right)
+
+
+def _consuming(left: Query, right: Query, sides: tuple[Side, ...], proved: str) -> Verdict:
+    """Equal consumption: equal answers without it stay equal with it, event by event."""
+    plain = [_without_consumption(q) for q in (left, right)]
+    verdict = _decide(plain[0], plain[1], tuple(Side), proved, left, right, trust=False)
+    if verdict.holds:
+        return verdict
+    reason = "CONSUME BY may hide where the queries differ without it"
+    return searched(left, right, sides, reason, first=verdict.witness)
+
+
+def _without_consumption(query: Query) -> Query:
+    ast = replace(query.ast, consume=Consume.NONE, limit=None)
+    return Query(ast, schema=query.schema, source=query.source)
+
+
+def _decide(
+    left: Query,
+    right: Query | None,
+    sides: tuple[Side, ...],
+    proved: str,
+    left_asked: Query,
+    right_asked: Query | None,
+    *,
+    trust: bool = True,
+) -> Verdict:
+    """Decide by the product of the machines, or say why not and search small streams."""
+    queries = [left] if right is None else [left, right]
+    if (reason := outside(queries)) is not None:
+        return searched(left_asked, right_asked, sides, reason)
+    question = Question(queries, sides)
+    undecided = False
+    for fixed in keys_of(queries):
+        found = question.answer(fixed)
+        if isinstance(found, Witness):
+            return confirmed(found, left_asked, right_asked) if trust else _refuted(found)
+        undecided |= found
+    if undecided:
+        return searched(
+            left_asked, right_asked, sides, "not every combination of the tests is decided"
+        )
+    holds = right is not None
+    note = "; arithmetic is over the rationals" if question.arithmetic else ""
+    return Verdict(holds, None, f"{proved}: {question.pairs} minterms{note}")
+
+
+def _refuted(witness: Witness) -> Verdict:
+    return Verdict(False, witness, "they differ before CONSUME BY")
+
+
+def confirmed(witness: Witness, left: Query, right: Query | None) -> Verdict:
+    """The verdict, once another evaluator has found the same on the witness."""
+    by = "the reference"
+    try:
+        agrees = _agrees(witness, left, right, "reference")
+    except ResourceLimit:
+        by = "the tECS and the runs of the automaton"
+        agrees = all(_agrees(witness, left, right, e) for e in ("tecs", "automaton"))
+    if not agrees:
+        raise AssertionError(f"the witness does not hold: {witness}")
+    what = "has an answer" if right is None else "differ"
+    holds = right is None
+    return Verdict(holds, witness, f"{what} on {len(witness.events)} events; recomputed by {by}")
+
+
+def _agrees(witness: Witness, left: Query, right: Query | None, evaluator: Any) -> bool:
+    answered = witness.complex_event in evaluate(left, witness.events, evaluator=evaluator)
+    if right is None:
+        return answered
+    there = witness.complex_event in evaluate(right, witness.events, evaluator=evaluator)
+    return answered != there and answered == (witness.side == "left")

@@ -1,0 +1,156 @@
+"""The question put to the product of two machines, over the minterms of their tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from math import floor
+from typing import Any
+
+from cerlab.automata.decide import (
+    Difference,
+    Joint,
+    Side,
+    TimeSpan,
+    Windowed,
+    shortest_difference,
+)
+from cerlab.automata.deterministic import NOTHING, Deterministic
+from cerlab.decisions.fragment import schema_of, timestamp_of
+from cerlab.decisions.verdict import SideName, Witness
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
+from cerlab.model.event import Event, Timestamp, Value
+from cerlab.model.schema import AttributeType
+from cerlab.predicates.minterms import Minterm, minterms
+from cerlab.predicates.syntax import Computed, Negated, Predicate, StreamIs, atoms
+from cerlab.predicates.syntax import attributes as attributes_of
+from cerlab.workbench import Query
+
+
+class Question:
+    """Two machines (the second may be the one without answers), asked key by key."""
+
+    def __init__(self, queries: Sequence[Query], sides: tuple[Side, ...]) -> None:
+        self.queries = queries
+        self.sides = sides
+        self.windowed = [_windowed(q) for q in queries]
+        if len(queries) == 1:
+            self.windowed.append(Windowed(NOTHING))
+        self.predicates = [P for w in self.windowed for P in w.machine.predicates]
+        self.arithmetic = any(_has_arithmetic(P) for P in self.predicates)
+        self.pairs = 0
+
+    def answer(self, fixed: Mapping[str, Value]) -> Witness | bool:
+        """A witness whose events have those values, or whether something is left undecided."""
+        streams = self.queries[0].plan.streams
+        about_streams: list[Predicate] = [StreamIs(name) for name in streams]
+        every = [
+            m
+            for m in minterms(
+                [*self.predicates, *about_streams], schema=schema_of(self.queries), fixed=fixed
+            )
+            if m.example is None or _read(m.example, streams)
+        ]
+        self.pairs += len(every)
+        left, right = self.windowed
+        joint = Joint(left.machine, right.machine, _narrowed(every, len(self.predicates)))
+        known = [k for k, m in enumerate(every) if m.example is not None]
+        found = shortest_difference(left, right, joint, known, sides=self.sides)
+        if found is not None:
+            examples = [every[k].example for k in found.events]
+            return self._witness(found, [e for e in examples if e is not None], fixed)
+        if len(known) == len(every):
+            return False
+        possible = range(len(every))
+        return shortest_difference(left, right, joint, possible, sides=self.sides) is not None
+
+    def _witness(
+        self, found: Difference, examples: Sequence[Event], fixed: Mapping[str, Value]
+    ) -> Witness:
+        events = [{**as_row(event), **fixed} for event in examples]
+        for column, times in self._times(found, len(events)).items():
+            for event, time in zip(events, times, strict=True):
+                event[column] = time
+        answer = ComplexEvent(found.start, len(events) - 1, found.positions)
+        side: SideName | None = found.side.value if len(self.queries) > 1 else None
+        return Witness(events, answer, side)
+
+    def _times(self, found: Difference, length: int) -> dict[str, list[Value]]:
+        """The columns that the windows read: all equal, or the last event late enough."""
+        ours, theirs = self.windowed if found.side is Side.LEFT else reversed(self.windowed)
+        columns: dict[str, list[Value]] = {}
+        for window in (theirs, ours):
+            if (span := window.span) is None:
+                continue
+            late = Fraction(0)
+            if found.late and window is theirs:
+                same = ours.span is not None and ours.span.axis == span.axis
+                late = ours.span.width if same and ours.span else floor(span.width) + Fraction(1)
+            elif found.late and theirs.span and theirs.span.axis == span.axis:
+                late = span.width
+            name, moment = self._column(span.axis)
+            last = int(late) if late.denominator == 1 else float(late)
+            values: list[Value] = [0] * (length - 1) + [last]
+            columns[name] = [Timestamp(int(v)) for v in values] if moment else values  # type: ignore[arg-type]  # numbers
+        return columns
+
+    def _column(self, axis: str) -> tuple[str, bool]:
+        """The attribute that an axis is read from, and whether it holds moments."""
+        if axis:
+            return axis, False
+        schema = schema_of(self.queries)
+        tested = {name for P in self.predicates for name in attributes_of(P)}
+        free = next(name for name in ("time", "time_", "time__") if name not in tested)
+        return (schema and timestamp_of(schema)) or free, True
+
+
+def _windowed(query: Query) -> Windowed:
+    machine: Deterministic = query.machine
+    match query.plan.window:
+        case EventWindow(width):
+            return Windowed(machine, events=width)
+        case TimeWindow(nanoseconds):
+            return Windowed(machine, span=TimeSpan("", Fraction(nanoseconds)))
+        case AttributeWindow(width, attribute):
+            exact = Fraction(width)
+            if _is_integer(query, attribute):
+                exact = Fraction(floor(exact))
+            return Windowed(machine, span=TimeSpan(attribute, exact))
+        case _:
+            return Windowed(machine)
+
+
+def _is_integer(query: Query, attribute: str) -> bool:
+    schema = query.schema
+    if schema is None:
+        return False
+    declared = (
+        e.attribute(attribute) for name in schema.event_names() if (e := schema.event(name))
+    )
+    return all(a.type is AttributeType.INT for a in declared if a is not None)
+
+
+def _narrowed(every: Sequence[Minterm], width: int) -> list[Minterm]:
+    """Without the bits of FROM's streams, which follow those of the machines."""
+    mask = (1 << width) - 1
+    return [replace(m, symbol=m.symbol & mask) for m in every]
+
+
+def _read(event: Event, streams: tuple[str, ...]) -> bool:
+    return not streams or event.stream is None or event.stream in streams
+
+
+def as_row(event: Event) -> dict[str, Any]:
+    """An event as `cerlab.evaluate` takes it."""
+    stream = {"stream": event.stream} if event.stream is not None else {}
+    return {"type": event.type, **stream, **event.attributes}
+
+
+def _has_arithmetic(P: Predicate) -> bool:
+    return any(
+        isinstance(getattr(atom, side, None), Computed | Negated)
+        for atom in atoms(P)
+        for side in ("left", "right", "operand")
+    )

@@ -1,0 +1,68 @@
+"""Parts of a query that can never matter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from cerlab.decisions import satisfiable
+from cerlab.errors import ResourceLimit
+from cerlab.logic.cel.syntax import Formula, Or, children
+from cerlab.workbench import Query
+
+MAX_BRANCHES = 64
+"""How many branches are looked at."""
+
+
+def dead_branches(query: Query) -> list[str]:
+    """The branches of OR through which no stream leads to an answer, as text.
+
+    Of nested ones the outermost. Empty where nothing is dead, where all is, or where it is not
+    decided.
+
+    >>> from cerlab.workbench import as_query
+    >>> dead_branches(as_query("(A FILTER A[v = 1 AND v = 2] OR B) ; C"))
+    ['A FILTER A[v = 1 AND v = 2]']
+    """
+    found: list[tuple[int, ...]] = []
+    for path in list(_branches(query.formula))[:MAX_BRANCHES]:
+        if any(path[: len(dead)] == dead for dead in found):
+            continue
+        ast = replace(query.ast, formula=_through(query.formula, path))
+        try:
+            verdict = satisfiable(Query(ast, schema=query.schema, source=query.source))
+        except ResourceLimit:
+            return []
+        if verdict.holds is False:
+            found.append(path)
+    dead = [str(_at(query.formula, path)) for path in found]
+    return [] if len(dead) == len(list(_branches(query.formula))) else dead
+
+
+def _branches(phi: Formula, path: tuple[int, ...] = ()) -> Iterator[tuple[int, ...]]:
+    """Where the branches of OR stand, outermost first."""
+    below = children(phi)
+    if isinstance(phi, Or):
+        yield from ((*path, k) for k in range(2))
+    for k, child in enumerate(below):
+        yield from _branches(child, (*path, k))
+
+
+def _at(phi: Formula, path: tuple[int, ...]) -> Formula:
+    for k in path:
+        phi = children(phi)[k]
+    return phi
+
+
+def _through(phi: Formula, path: tuple[int, ...]) -> Formula:
+    """The formula in which every OR on the way takes the branch of the path."""
+    if not path:
+        return phi
+    k, *rest = path
+    part = _through(children(phi)[k], tuple(rest))
+    if isinstance(phi, Or):
+        return part
+    field = "body" if len(children(phi)) == 1 else ("left", "right")[k]
+    changed: dict[str, Any] = {field: part}
+    return replace(phi, **changed)

@@ -1,0 +1,203 @@
+"""The deciders on whole queries: windows, strategies, partitions, schemas; what is not decided."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab import Timestamp, contained, equivalent, satisfiable
+
+SCHEMA = """CREATE STREAM S {
+    EVENT A { v:int, k:string, t:int }, EVENT B { v:int?, k:string, t:int }
+}
+"""
+
+
+def q(text: str) -> str:
+    return f"SELECT * WHERE {text}"
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "holds", "length"),
+    [
+        (q("A ; B WITHIN 3 EVENTS"), q("A ; B"), True, None),
+        (q("A ; B"), q("A ; B WITHIN 3 EVENTS"), False, 5),
+        (q("A ; B WITHIN 3 EVENTS"), q("A ; B WITHIN 2 EVENTS"), False, 4),
+        (q("A : B"), q("A : B WITHIN 1 EVENTS"), True, None),
+        (q("A WITHIN 0 EVENTS"), q("A"), True, None),
+        (q("A ; B WITHIN 2 SECONDS"), q("A ; B WITHIN 3 SECONDS"), True, None),
+        (q("A ; B WITHIN 3 SECONDS"), q("A ; B WITHIN 2 SECONDS"), False, 2),
+        (q("A WITHIN 3 SECONDS"), q("A WITHIN 2 SECONDS"), True, None),
+        (q("A ; B WITHIN 1 MINUTE"), q("A ; B WITHIN 60 SECONDS"), True, None),
+        (q("A ; B WITHIN 2 [t]"), q("A ; B WITHIN 2.5 [t]"), True, None),
+        (q("A ; B WITHIN 2.5 [t]"), q("A ; B WITHIN 2 [t]"), False, 2),
+        (q("A ; B WITHIN 2 [t]"), q("A ; B WITHIN 2 [u]"), False, 2),
+        (q("A ; B WITHIN 2 [t]"), q("A ; B WITHIN 1 EVENTS"), False, 3),
+        (q("A : B WITHIN 2 [t]"), q("A : B WITHIN 1 EVENTS"), True, None),
+        (q("A : B WITHIN 1 EVENTS"), q("A : B WITHIN 2 [t]"), False, 2),
+        ("SELECT NEXT * WHERE A ; B", q("A ; B"), True, None),
+        (q("A ; B"), "SELECT NEXT * WHERE A ; B", False, 3),
+        ("SELECT NEXT * WHERE A+ ; B", "SELECT MAX * WHERE A+ ; B", True, None),
+        ("SELECT LAST * WHERE A+ ; B", "SELECT MAX * WHERE A+ ; B", True, None),
+        ("SELECT MAX * WHERE A ; B", "SELECT LAST * WHERE A ; B", False, 3),
+        ("SELECT STRICT * WHERE A ; B", q("A : B"), True, None),
+        (q("A : B"), "SELECT STRICT * WHERE A ; B", True, None),
+        (
+            "SELECT NEXT * WHERE A ; B WITHIN 1 EVENTS",
+            "SELECT LAST * WHERE A ; B WITHIN 1 EVENTS",
+            True,
+            None,
+        ),
+        (
+            "SELECT LAST * WHERE A ; B WITHIN 1 EVENTS",
+            "SELECT NEXT * WHERE A ; B WITHIN 1 EVENTS",
+            False,
+            3,
+        ),
+        ("SELECT A WHERE A ; B", "SELECT NONE WHERE A ; B", False, 2),
+        ("SELECT x WHERE A AS x ; B", "SELECT A WHERE A ; B", True, None),
+        (q("A ; B PARTITION BY [k]"), q("A ; B PARTITION BY [k]"), True, None),
+        (q("A ; B PARTITION BY [k]"), q("A : B PARTITION BY [k]"), False, 3),
+        (
+            q("A FILTER A[k > 0] ; B PARTITION BY [k]"),
+            q("A ; B FILTER B[k > 0] PARTITION BY [k]"),
+            True,
+            None,
+        ),
+        (
+            q("A FILTER A[k > 0] ; B PARTITION BY [k]"),
+            q("A ; B FILTER B[k >= 0] PARTITION BY [k]"),
+            True,
+            None,
+        ),
+        (
+            q("A FILTER A[k >= 0] ; B PARTITION BY [k]"),
+            q("A ; B FILTER B[k > 0] PARTITION BY [k]"),
+            False,
+            2,
+        ),
+        ("SELECT * FROM S WHERE A ; B", "SELECT * FROM S WHERE A ; B", True, None),
+        ("SELECT * FROM S WHERE S>A", "SELECT * FROM S WHERE A", True, None),
+        ("SELECT * FROM S WHERE A", "SELECT * FROM S WHERE S>A", True, None),
+        (q("A"), q("S>A"), True, None),
+    ],
+)
+def test_contained(left: str, right: str, holds: bool, length: int | None) -> None:
+    verdict = contained(left, right)
+    if "S>A" in left + right:  # an event of no stream is in every stream, so only without one
+        assert verdict.holds is not None
+        return
+    assert verdict.holds is holds, verdict
+    if length is not None:
+        assert verdict.witness is not None
+        assert len(verdict.witness.events) == length
+        recompute(left, right, verdict.witness)
+
+
+def recompute(left: str, right: str, witness: cerlab.Witness) -> None:
+    answered = [
+        witness.complex_event in cerlab.evaluate(text, witness.events, evaluator="reference")
+        for text in (left, right)
+    ]
+    assert answered == [witness.side == "left", witness.side == "right"]
+
+
+def test_times_of_a_witness_lie_between_the_two_windows() -> None:
+    verdict = contained(q("A ; B WITHIN 3 SECONDS"), q("A ; B WITHIN 2 SECONDS"))
+    assert verdict.witness is not None
+    times = [event["time"] for event in verdict.witness.events]
+    assert times == [Timestamp(0), Timestamp(3_000_000_000)]
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("A FILTER A[v = 1] AND A[v = 2]", False),
+        ("A FILTER A[v = 1] OR A[v = 2]", True),
+        ("A FILTER A[v + 1 = 2] AND A[v = 2]", False),
+        ("A FILTER A[v + w = 2] AND A[v = w]", True),
+        ("A FILTER A[v < w] AND A[w < v]", False),
+        ("A FILTER A[v LIKE '^ab$'] AND A[v = 'ab']", True),
+        ("A FILTER A[v LIKE '^ab$'] AND A[v = 'ac']", False),
+        ("A AND B", False),
+        ("A UNLESS A", False),
+        (q("A : B : C WITHIN 1 EVENTS"), False),
+        (q("A : B : C WITHIN 2 EVENTS"), True),
+        (q("A ; B CONSUME BY ANY"), True),
+        ("SELECT NEXT * WHERE A ; B FILTER A[v = 1] AND B[v > 1] PARTITION BY [v]", False),
+        ("SELECT NEXT * WHERE A ; B LIMIT 1", True),
+    ],
+)
+def test_satisfiable(text: str, holds: bool) -> None:
+    verdict = satisfiable(text)
+    assert verdict.holds is holds, verdict
+    if verdict.witness is not None:
+        found = cerlab.evaluate(text, verdict.witness.events, evaluator="reference")
+        assert verdict.witness.complex_event in found
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "holds"),
+    [
+        ("A FILTER A[v = 1] OR A[v != 1]", "A", True),
+        ("B FILTER B[v = 1] OR B[v != 1]", "B", False),  # NULL compares with nothing
+        ("A FILTER A[v > 1 AND v < 3]", "A FILTER A[v = 2]", True),  # integers
+        ("A FILTER A[v >= 0 OR v < 0]", "A", True),
+    ],
+)
+def test_a_schema_says_which_events_there_are(left: str, right: str, holds: bool) -> None:
+    with_schema = [cerlab.parse_query(SCHEMA + q(text)) for text in (left, right)]
+    assert equivalent(*with_schema).holds is holds
+    assert equivalent(left, right).holds is False
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "holds", "said"),
+    [
+        ("A AS x ; B AS y FILTER x.v = y.v", "A AS x ; B AS y FILTER y.v = x.v", None, "labels"),
+        ("A AS x ; B AS y FILTER x.v = y.v", "A ; B", False, "search"),
+        (q("A ; B PARTITION BY [k]"), q("A ; B"), False, "PARTITION BY differs"),
+        (q("A LIMIT 1"), q("A LIMIT 1"), None, "LIMIT"),
+        (q("A ; B CONSUME BY ANY"), q("A ; B CONSUME BY ANY"), True, "every stream"),
+        (q("A ; B CONSUME BY ANY"), q("A ; B"), False, "CONSUME BY differs"),
+        (q("A ; B CONSUME BY ANY"), q("A : B CONSUME BY ANY"), False, "CONSUME BY"),
+        ("SELECT * FROM S WHERE A", "SELECT * FROM T WHERE A", None, "FROM differs"),
+        (q("A ; B FILTER A[t = 1] WITHIN 2 [t]"), q("A ; B WITHIN 2 [t]"), False, "tested too"),
+        ("MAX(A+) ; B", "MAX(A+) ; B", None, "MAX"),
+        ("A FILTER A[v LIKE '(?i)a']", "A FILTER A[v LIKE '(?i)b']", False, ""),
+    ],
+)
+def test_outside_the_decidable_class(left: str, right: str, holds: bool | None, said: str) -> None:
+    verdict = equivalent(left, right)
+    assert verdict.holds is holds, verdict
+    assert said in verdict.reason
+
+
+def test_decisions_of_nothing_are_errors_of_the_text() -> None:
+    with pytest.raises(cerlab.QuerySyntaxError):
+        equivalent("A ;", "A")
+
+
+def stock(n: int, *, changed: int | None = None) -> str:
+    """A sequence of n stock events as CORE writes them, with filters at the end."""
+    names = ["MSFT", "ORCL", "CSCO", "AMAT", "IPIX", "RIMM", "YHOO", "DELL", "QQQ", "INTC", "JNPR"]
+    events = " ; ".join(f"{'SELL' if k % 3 else 'BUY'} AS x{k}" for k in range(n))
+    filters = " AND ".join(
+        f"x{k}[name = '{names[k % len(names)]}']"
+        + (f" AND x{k}[price > {25 + (k == changed)}]" if k % 6 == 0 else "")
+        for k in range(n)
+    )
+    return f"SELECT * FROM S WHERE {events} FILTER {filters} WITHIN 10000 [stock_time]"
+
+
+def test_two_24_step_stock_queries(capsys: pytest.CaptureFixture[str]) -> None:
+    verdict = equivalent(stock(24), stock(24))
+    assert verdict.holds is True, verdict
+    changed = equivalent(stock(24), stock(24, changed=12))
+    assert changed.holds is False
+    witness: Any = changed.witness
+    assert len(witness.events) == 24
+    assert witness.side == "left"
+    assert 25 < witness.events[12]["price"] <= 26

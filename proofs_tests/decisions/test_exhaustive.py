@@ -1,0 +1,102 @@
+"""The deciders against exhaustive search: small formulas, all pairs, all streams up to length 5."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+
+import pytest
+
+import cerlab
+from cerlab.automata.decide import Side
+from cerlab.decisions import contained, equivalent, satisfiable
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.semantics import valuations
+from cerlab.model.answer import ComplexEvent, complex_event
+from cerlab.model.clauses import Strategy
+from cerlab.model.event import Event
+
+TYPES = ("A", "B")
+STREAMS = [
+    tuple(Event(t) for t in word)
+    for length in range(1, 6)
+    for word in product((*TYPES, "other"), repeat=length)
+]
+
+
+def formulas() -> list[cel.Formula]:
+    """All formulas up to size 3 over A and B: atoms, +, :+, NOT, the binary operators."""
+    atoms: list[cel.Formula] = [cel.Atom(t) for t in TYPES]
+    unary = (cel.Plus, cel.Star, _project, _strict)
+    binary = (cel.Seq, cel.Concat, cel.Or, cel.And, cel.All, cel.Unless)
+    negated: list[cel.Formula] = [cel.Not(atom) for atom in atoms]
+    second: list[cel.Formula] = [op(phi) for op in unary for phi in atoms]
+    third: list[cel.Formula] = [op(phi) for op in unary for phi in (*second, *negated)]
+    third += [op(left, right) for op in binary for left in atoms for right in atoms]
+    return [*atoms, *negated, *second, *third]
+
+
+def _project(phi: cel.Formula) -> cel.Formula:
+    return cel.Project(frozenset(), phi)
+
+
+def _strict(phi: cel.Formula) -> cel.Formula:
+    return cel.Select(Strategy.STRICT, phi)
+
+
+FORMULAS = formulas()
+
+
+@cache
+def answers(phi: cel.Formula) -> dict[tuple[Event, ...], frozenset[ComplexEvent]]:
+    return {S: frozenset(map(complex_event, valuations(phi, S))) for S in STREAMS}
+
+
+def shortest(left: cel.Formula, right: cel.Formula, *sides: Side) -> int | None:
+    """The length of a shortest stream on which one of the sides has more, by looking at all."""
+    ours, theirs = answers(left), answers(right)
+    return next(
+        (
+            len(S)
+            for S in STREAMS
+            if (Side.LEFT in sides and ours[S] - theirs[S])
+            or (Side.RIGHT in sides and theirs[S] - ours[S])
+        ),
+        None,
+    )
+
+
+def test_there_are_enough_formulas() -> None:
+    assert len(FORMULAS) == len(set(FORMULAS)) > 60
+
+
+@pytest.mark.parametrize("left", FORMULAS, ids=str)
+def test_equivalent_and_contained_on_all_pairs(left: cel.Formula) -> None:
+    for right in FORMULAS:
+        for decide, sides in ((equivalent, tuple(Side)), (contained, (Side.LEFT,))):
+            verdict = decide(left, right)
+            expected = shortest(left, right, *sides)
+            assert verdict.holds is (expected is None), (str(left), str(right), verdict)
+            if verdict.witness is not None:
+                assert len(verdict.witness.events) == expected, (str(left), str(right))
+                check(verdict.witness, left, right)
+
+
+def check(witness: cerlab.Witness, left: cel.Formula, right: cel.Formula) -> None:
+    here, there = (
+        witness.complex_event in cerlab.evaluate(phi, witness.events, evaluator="reference")
+        for phi in (left, right)
+    )
+    assert (here, there) == (witness.side == "left", witness.side == "right")
+
+
+def test_satisfiable_on_all() -> None:
+    for phi in FORMULAS:
+        lengths = [len(S) for S in STREAMS if answers(phi)[S]]
+        verdict = satisfiable(phi)
+        assert verdict.holds is bool(lengths), str(phi)
+        if verdict.witness is not None:
+            assert len(verdict.witness.events) == min(lengths)
+            assert verdict.witness.side is None
+            answer = verdict.witness.complex_event
+            assert answer in cerlab.evaluate(phi, verdict.witness.events)
