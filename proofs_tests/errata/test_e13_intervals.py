@@ -1,0 +1,65 @@
+"""E13: no CEA on intervals can express a strategy whose answers compete across starts.
+
+CORE says that any selection policy can be expressed by its automata (CORE Sec. 2.2). A run over
+[i, j] sees the events i..j only. NXT(A ; B) must reject ([1, 2], {1, 2}) on AAB and accept it on
+BAB, which agree on [1, 2].
+"""
+
+from __future__ import annotations
+
+import pytest
+
+import cerlab
+from cerlab.automata.strategy import StrategyCea
+from cerlab.engine.reference.runs import CeaRuns
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.clauses import Strategy
+from cerlab.model.event import Event
+from cerlab.workbench import as_query
+
+ANSWER = ComplexEvent(1, 2, (1, 2))
+
+
+@pytest.mark.parametrize(
+    ("query", "without", "with_it", "answer"),
+    [
+        ("SELECT NEXT * WHERE A ; B", "AAB", "BAB", ANSWER),
+        ("SELECT LAST * WHERE A ; C OR (D ; B ; C)", "DABC", "XABC", ComplexEvent(1, 3, (1, 3))),
+        ("SELECT MAX * WHERE (A ; B) OR (A ; A ; B)", "AAB", "BAB", ANSWER),
+    ],
+)
+def test_the_events_before_an_interval_decide(
+    query: str, without: str, with_it: str, answer: ComplexEvent
+) -> None:
+    for evaluator in ("reference", "automaton", "tecs"):
+        for letters, expected in ((without, False), (with_it, True)):
+            events = [{"type": letter} for letter in letters]
+            found = cerlab.evaluate(query, events, evaluator=evaluator)
+            assert (answer in found) is expected, (evaluator, letters)
+
+
+def test_the_idle_state_is_what_tells_the_two_apart() -> None:
+    machine = StrategyCea(as_query("A ; B").cea, Strategy.NXT)
+    after_a, after_b = (
+        machine.wait(machine.idle, machine.symbol(Event(letter))) for letter in "AB"
+    )
+    assert after_a != after_b
+    assert machine.idle_states[after_a].better
+    assert not machine.idle_states[after_b].better
+
+
+def test_competing_inside_one_interval_only_gives_other_answers() -> None:
+    """The reading that an interval CEA can express: every start on its own."""
+    cea = as_query("A ; B").cea
+    together = CeaRuns(cea, Strategy.NXT)
+    found = []
+    for start in range(2):
+        alone = CeaRuns(cea, Strategy.NXT)
+        for position, letter in enumerate("AAB"):
+            if position >= start:
+                alone.advance(Event(letter), position)
+        found += [m for m in alone.answers(0) if m.start == start]
+    for position, letter in enumerate("AAB"):
+        together.advance(Event(letter), position)
+    assert {m.positions for m in together.answers(0)} == {(0, 2)}
+    assert {m.positions for m in found} == {(0, 2), (1, 2)}

@@ -1,0 +1,190 @@
+"""Automata of the selected answers (FOUND Thm. 4), against the strategy over all runs.
+
+P4: each construction, on automata that need not be I/O-deterministic, answers what the definition
+selects among all answers with the same end. Sizes are those of the theorem.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from cerlab.automata import selection
+from cerlab.automata.cea import AnchoredCea, Mark
+from cerlab.automata.selection import last_selected, maximal, strict
+from cerlab.automata.selection import selected as selected_automaton
+from cerlab.automata.strategy import StrategyCea
+from cerlab.model.clauses import Strategy
+from cerlab.model.event import Event
+from cerlab.predicates.minterms import minterms
+from cerlab.predicates.truth import satisfies
+from cerlab.workbench import as_query
+from proofs_tests.foundations.anchored_cases import (
+    Run,
+    accepted,
+    anchored,
+    extended,
+    random_anchored,
+    selected,
+    word,
+)
+from proofs_tests.suite import Suite
+
+
+def agree(A: AnchoredCea, made: AnchoredCea, strategy: Strategy, events: tuple[Event, ...]) -> bool:
+    """All runs of the construction answer what the strategy selects among all runs of A."""
+    runs: set[Run] = {(q, ()) for q in A.I}
+    theirs: set[Run] = {(q, ()) for q in made.I}
+    answered = False
+    for n, event in enumerate(events):
+        runs, theirs = extended(A, runs, event, n), extended(made, theirs, event, n)
+        expected = selected(strategy, accepted(A, runs, n))
+        assert accepted(made, theirs, n) == expected, (A, events[: n + 1])
+        answered |= bool(expected)
+    return answered
+
+
+def random_word(rng: Random) -> tuple[Event, ...]:
+    length = rng.randrange(2, 7)
+    return tuple(Event(rng.choice("AB"), {"v": rng.randrange(2)}) for _ in range(length))
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+def test_p4_the_construction_selects(strategy: Strategy, suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        A = random_anchored(rng)
+        return agree(A, selected_automaton(A, strategy), strategy, random_word(rng))
+
+    suite.run(case, deep_count=20_000, seconds=5)
+
+
+@pytest.mark.parametrize("strategy", [Strategy.NXT, Strategy.LAST, Strategy.MAX])
+def test_the_result_is_io_deterministic(strategy: Strategy, suite: Suite) -> None:
+    """An event and a mark leave one way to go on (FOUND Sec. 6)."""
+
+    def case(rng: Random) -> bool:
+        made = selected_automaton(random_anchored(rng), strategy)
+        assert len(made.I) == 1
+        for event in random_word(rng):
+            enabled = [(t.source, t.mark) for t in made.Delta if satisfies(event, t.predicate)]
+            assert len(enabled) == len(set(enabled))
+        return len(made.Delta) > 0
+
+    suite.run(case, deep_count=2_000, seconds=2)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "letters", "expected"),
+    [
+        (Strategy.STRICT, "AAB", {(1, 2)}),
+        (Strategy.NXT, "AAB", {(0, 2)}),
+        (Strategy.LAST, "AAB", {(1, 2)}),
+        (Strategy.MAX, "AAB", {(0, 2), (1, 2)}),
+        (Strategy.MAX, "AB", {(0, 1)}),
+    ],
+)
+def test_by_hand(strategy: Strategy, letters: str, expected: set[tuple[int, ...]]) -> None:
+    """A, then B, on words."""
+    marks = [t for t in as_query("A ; B").cea.Delta if t.mark is Mark.TAKE]
+    waits = anchored(3, "0 ∘ 0, 1 ∘ 1", {2}).Delta
+    A = AnchoredCea(3, (*waits, *marks), frozenset({0}), frozenset({2}))
+    made = selected_automaton(A, strategy)
+    runs: set[Run] = {(q, ()) for q in made.I}
+    for n, event in enumerate(word(letters)):
+        runs = extended(made, runs, event, n)
+    assert accepted(made, runs, len(letters) - 1) == expected
+
+
+def test_strict_doubles_the_states() -> None:
+    rng = Random(4)
+    for _ in range(200):
+        A = random_anchored(rng)
+        assert strict(A).states == 2 * A.states
+        assert len(strict(A).Delta) <= 2 * len(A.Delta)
+
+
+def sizes(text: str, strategy: Strategy) -> tuple[int, int]:
+    """States of the CEA of a formula, macro-states and idle states that a strategy reaches."""
+    cea = as_query(text).cea
+    machine = StrategyCea(cea, strategy)
+    symbols = [m.symbol for m in minterms(machine.predicates)]
+    idle, idle_seen = [machine.idle], {machine.idle}
+    states, seen = list[int](), set[int]()
+    while idle or states:
+        reached: list[int | None] = []
+        if idle:
+            i = idle.pop()
+            for s in symbols:
+                reached += machine.begin(i, s)
+                if (after := machine.wait(i, s)) not in idle_seen:
+                    idle_seen.add(after)
+                    idle.append(after)
+        else:
+            q = states.pop()
+            for s in symbols:
+                reached += machine.step(q, s)
+        for r in reached:
+            if r is not None and r not in seen:
+                seen.add(r)
+                states.append(r)
+    return cea.states, len(seen) + len(idle_seen)
+
+
+def chain(n: int) -> str:
+    return " ; ".join(f"T{k}" for k in range(n))
+
+
+@pytest.mark.parametrize("strategy", Strategy)
+def test_sizes_are_at_most_exponential_and_chains_stay_small(strategy: Strategy) -> None:
+    """The families of the papers: sequences of n steps, iterations in a row, nested iteration."""
+    for n in range(1, 5):
+        states, made = sizes(chain(n), strategy)
+        assert states == n + 1
+        assert made <= 4 ** (states + 1)
+
+
+def test_max_of_a_twelve_step_sequence_and_of_nested_iteration() -> None:
+    """What is reached on a stream stays small, though the whole automaton is exponential."""
+    machine = StrategyCea(as_query(chain(12)).cea, Strategy.MAX)
+    rng = Random(1)
+    idle, active = machine.idle, set[int]()
+    for _ in range(2_000):
+        symbol = machine.symbol(Event(f"T{rng.randrange(12)}"))
+        moves = [machine.begin(idle, symbol), *(machine.step(q, symbol) for q in active)]
+        active = {q for each in moves for q in each if q is not None}
+        idle = machine.wait(idle, symbol)
+    assert len(machine.macro_states) < 20_000
+    nested = sizes("((A ; B)+ ; C)+", Strategy.MAX)
+    assert nested[1] < 500
+
+
+def strict_of_one_event(A: AnchoredCea) -> AnchoredCea:
+    """STRICT that ends its block at once."""
+    made = strict(A)
+    return replace(made, Delta=tuple(t for t in made.Delta if t.source < A.states))
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "strategy"),
+    [
+        ("strict", strict_of_one_event, Strategy.STRICT),
+        ("next_selected", last_selected, Strategy.NXT),
+        ("last_selected", maximal, Strategy.LAST),
+        ("single_final", lambda A: A, Strategy.NXT),
+    ],
+)
+def test_wrong_versions_are_killed(
+    name: str, wrong: object, strategy: Strategy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(selection, name, wrong)
+    killed = agreed = 0
+    for seed in range(400):
+        rng = Random(seed)
+        A = random_anchored(rng)
+        try:
+            agreed += agree(A, selected_automaton(A, strategy), strategy, random_word(rng))
+        except AssertionError:
+            killed += 1
+    assert 0 < killed <= agreed
