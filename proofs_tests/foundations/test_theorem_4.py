@@ -160,16 +160,18 @@ def test_max_of_a_twelve_step_sequence_and_of_nested_iteration() -> None:
     assert nested[1] < 500
 
 
-def strict_of_one_event(A: AnchoredCea) -> AnchoredCea:
-    """STRICT that ends its block at once."""
-    made = strict(A)
-    return replace(made, Delta=tuple(t for t in made.Delta if t.source < A.states))
+def strict_that_waits(A: AnchoredCea) -> AnchoredCea:
+    """STRICT that may wait in an initial state even inside its block."""
+    made, n = strict(A), A.states
+    waits = (t for t in A.Delta if t.mark is Mark.SKIP and t.source == t.target in A.I)
+    more = tuple(t._replace(source=t.source + n, target=t.target + n) for t in waits)
+    return replace(made, Delta=made.Delta + more)
 
 
 @pytest.mark.parametrize(
     ("name", "wrong", "strategy"),
     [
-        ("strict", strict_of_one_event, Strategy.STRICT),
+        ("strict", strict_that_waits, Strategy.STRICT),
         ("next_selected", last_selected, Strategy.NXT),
         ("last_selected", maximal, Strategy.LAST),
         ("single_final", lambda A: A, Strategy.NXT),
