@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from itertools import product
 from random import Random
 
+import pytest
+
 from cerlab.automata.determinise import DeterministicCea
-from cerlab.model.event import Event, Value
-from cerlab.predicates.minterms import minterms
+from cerlab.errors import ResourceLimit
+from cerlab.model.event import Event, Timestamp, Value, value_of
+from cerlab.model.schema import (
+    AttributeDeclaration,
+    AttributeType,
+    EventDeclaration,
+    Schema,
+    StreamDeclaration,
+)
+from cerlab.predicates.minterms import event_of, minterms
 from cerlab.predicates.syntax import (
+    Arithmetic,
     Attribute,
     Between,
     Comparison,
     Complement,
+    Computed,
     Conjunction,
     Constant,
     Disjunction,
+    Like,
     Member,
     Operator,
     Predicate,
@@ -22,12 +36,22 @@ from cerlab.predicates.syntax import (
     TypeIs,
 )
 from cerlab.predicates.truth import satisfies
-from cerlab.testing import TYPES
+from cerlab.testing import ATTRIBUTES, TYPES, random_predicate
 from cerlab.viz.macro import explored
 from cerlab.workbench import as_query
 from proofs_tests.suite import Suite
 
+NAN = float("nan")
 CONSTANTS: tuple[Value, ...] = (0, 1, 1.5, -2, 2**53, "a", "b", "ab", "", True, False)
+
+IS_NUMBER = Between(Attribute("v"), Constant(float("-inf")), None)
+HALVES = Conjunction(
+    Comparison(Operator.GT, Attribute("v"), Constant(0)),
+    Comparison(Operator.LT, Attribute("v"), Constant(1)),
+)
+TWICE_IS_ONE = Comparison(
+    Operator.EQ, Computed(Arithmetic.MUL, Attribute("v"), Constant(2)), Constant(1)
+)
 
 
 def random_unary(rng: Random) -> Predicate:
@@ -74,16 +98,229 @@ def test_minterms_are_exactly_what_events_have(suite: Suite) -> None:
             assert symbol(event, predicates) in known, (predicates, event)
         return len(known) > 1
 
-    suite.run(case, deep_count=2_000, seconds=8)
+    suite.run(case, deep_count=20_000, seconds=8)
+
+
+def test_rich_predicates_have_every_vector_listed_and_every_example_has_its_vector(
+    suite: Suite,
+) -> None:
+    values: tuple[Value, ...] = (0, 1, 2, -1, 0.5, 1.0, "a", "b", "ba", "", True, False, NAN, None)
+
+    def case(rng: Random) -> bool:
+        predicates = [random_predicate(rng, ATTRIBUTES) for _ in range(rng.randrange(1, 5))]
+        listed = minterms(predicates)
+        for minterm in listed:
+            assert minterm.example is not None, "these predicates are all decided"
+            assert symbol(minterm.example, predicates) == minterm.symbol
+        known = {minterm.symbol for minterm in listed}
+        for v, w in product(values, repeat=2):
+            event = Event("A", {"v": v, "w": w})
+            assert symbol(event, predicates) in known, (predicates, event)
+        return len(known) > 1
+
+    suite.run(case, deep_count=20_000, seconds=8)
+
+
+SCHEMA_VALUES: dict[AttributeType, tuple[Value, ...]] = {
+    AttributeType.INT: (-1, 0, 1, 2, 3),
+    AttributeType.DOUBLE: (-1.0, 0.0, 0.5, 1.0, 2.0, NAN),
+    AttributeType.STRING: ("", "a", "b", "ab", "other"),
+    AttributeType.BOOLEAN: (True, False),
+    AttributeType.TIMESTAMP: (Timestamp(0), Timestamp(5)),
+}
+
+
+def random_schema(rng: Random) -> Schema:
+    def event(name: str) -> EventDeclaration:
+        kinds = list(AttributeType)
+        declared = (
+            AttributeDeclaration(attribute, rng.choice(kinds), rng.random() < 0.4)
+            for attribute in "vwu"
+            if rng.random() < 0.8
+        )
+        return EventDeclaration(name, tuple(declared))
+
+    names = ("S", "T")[: rng.randrange(1, 3)]
+    return Schema(
+        tuple(
+            StreamDeclaration(name, tuple(event(R) for R in "AB" if rng.random() < 0.8))
+            for name in names
+        )
+    )
+
+
+def random_declared(rng: Random, schema: Schema) -> Event | None:
+    """An event that the schema declares, None if this draw found none."""
+    stream = rng.choice((None, *(declared.name for declared in schema.streams)))
+    declaration = schema.event(rng.choice("AB"), stream)
+    if declaration is None:
+        return None
+    attributes = {
+        each.name: None
+        if each.nullable and rng.random() < 0.3
+        else rng.choice(SCHEMA_VALUES[each.type])
+        for each in declaration.attributes
+    }
+    return Event(declaration.name, attributes, stream)
+
+
+def is_declared(event: Event, schema: Schema) -> bool:
+    """Whether an event is exactly as one of the declarations says."""
+    declaration = schema.event(event.type, event.stream)
+    if declaration is None or set(event.attributes) != {a.name for a in declaration.attributes}:
+        return False
+    python = {
+        AttributeType.INT: int,
+        AttributeType.DOUBLE: float,
+        AttributeType.STRING: str,
+        AttributeType.BOOLEAN: bool,
+        AttributeType.TIMESTAMP: Timestamp,
+    }
+    return all(
+        each.nullable
+        if (value := event.attributes[each.name]) is None
+        else type(value) is python[each.type]
+        for each in declaration.attributes
+    )
+
+
+def test_with_a_schema_events_are_exactly_those_declared(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        schema = random_schema(rng)
+        draw = random_unary if rng.random() < 0.5 else lambda r: random_predicate(r, ATTRIBUTES)
+        predicates = [draw(rng) for _ in range(rng.randrange(1, 4))]
+        if rng.random() < 0.3:
+            predicates.append(StreamIs(rng.choice("ST")))
+        listed = minterms(predicates, schema=schema)
+        for minterm in listed:
+            assert minterm.example is not None
+            assert is_declared(minterm.example, schema), minterm
+            assert symbol(minterm.example, predicates) == minterm.symbol
+        known = {minterm.symbol for minterm in listed}
+        for _ in range(30):
+            event = random_declared(rng, schema)
+            assert event is None or symbol(event, predicates) in known, (predicates, event)
+        return len(known) > 1
+
+    suite.run(case, deep_count=20_000, seconds=8, needs_answers=0.4)
+
+
+def test_fixed_attributes_have_exactly_their_values(suite: Suite) -> None:
+    values: tuple[Value, ...] = (0, 1, 1.0, True, "a", 0.5, NAN, None)
+
+    def case(rng: Random) -> bool:
+        fixed = {name: rng.choice(values) for name in "vw" if rng.random() < 0.6}
+        if rng.random() < 0.3:
+            fixed["type"] = rng.choice(TYPES)
+        if rng.random() < 0.3:
+            fixed["stream"] = rng.choice(("S", None))
+        draws = (random_unary, lambda r: random_predicate(r, ATTRIBUTES))
+        predicates = [rng.choice(draws)(rng) for _ in range(rng.randrange(1, 4))]
+        listed = minterms(predicates, fixed=fixed)
+        for minterm in listed:
+            assert minterm.example is not None
+            assert symbol(minterm.example, predicates) == minterm.symbol
+            for name, value in fixed.items():
+                held = value_of(minterm.example, name)
+                assert (type(held), repr(held)) == (type(value), repr(value))
+        known = {minterm.symbol for minterm in listed}
+        for v, w in product(values, repeat=2):
+            drawn = {"type": rng.choice(TYPES), "stream": rng.choice((None, "S", "T"))}
+            event = event_of({**drawn, "v": v, "w": w, **fixed})
+            assert symbol(event, predicates) in known, (predicates, event)
+        return len(fixed) > 0
+
+    suite.run(case, deep_count=20_000, seconds=8)
 
 
 def test_the_explored_automaton_has_only_moves_that_events_make() -> None:
     det = DeterministicCea(as_query("A ; B FILTER A[v > 1] AND A[v < 1]").cea)
     machine = explored(det)
     assert machine.exact
-    assert len(machine.macro_states) == 1, "v > 1 and v < 1 cannot both hold"
+    assert len(machine.states) == 1, "v > 1 and v < 1 cannot both hold"
 
 
-def test_opaque_atoms_are_said_to_be_taken_as_free() -> None:
-    machine = explored(DeterministicCea(as_query("A FILTER A[n LIKE 'x']").cea))
+def test_like_and_arithmetic_are_decided_in_the_explored_automaton() -> None:
+    det = DeterministicCea(as_query("A ; B FILTER A[n LIKE '^x'] AND A[n LIKE '^y']").cea)
+    assert explored(det).exact
+    assert len(explored(det).states) == 1, "a text does not begin with x and with y"
+    assert explored(DeterministicCea(as_query("A FILTER A[v + w = 3]").cea)).exact
+
+
+def test_what_is_not_decided_is_said() -> None:
+    machine = explored(DeterministicCea(as_query("A FILTER A[n LIKE 'a{2}' AND n LIKE 'a']").cea))
     assert not machine.exact
+
+
+def test_constants_that_a_float_cannot_tell_apart_have_a_gap_where_there_is_an_integer() -> None:
+    v = Attribute("v")
+    inside = Conjunction(
+        Comparison(Operator.GT, v, Constant(2**53)), Comparison(Operator.LT, v, Constant(2**53 + 2))
+    )
+    assert [minterm.example for minterm in minterms([inside]) if minterm.symbol] == [
+        Event("other", {"v": 2**53 + 1})
+    ]
+    huge = Comparison(Operator.GT, v, Constant(10**400))
+    assert {minterm.symbol for minterm in minterms([huge, Complement(huge)])} == {1, 2}
+    assert {minterm.symbol for minterm in minterms([huge], schema=declared(AttributeType.INT))} == {
+        0
+    }
+
+
+def test_types_are_compared_as_texts_and_are_not_empty() -> None:
+    small = Comparison(Operator.LT, Attribute("type"), Constant("A"))
+    empty = Comparison(Operator.EQ, Attribute("type"), Constant(""))
+    listed = minterms([small, empty])
+    assert {minterm.symbol for minterm in listed} == {0, 1}
+    assert all(minterm.example is not None for minterm in listed)
+
+
+def test_timestamps_have_representatives() -> None:
+    late = Comparison(Operator.GT, Attribute("t"), Constant(Timestamp(5)))
+    assert {minterm.symbol for minterm in minterms([late])} == {0, 1}
+
+
+def declared(kind: AttributeType, nullable: bool = False) -> Schema:
+    attribute = AttributeDeclaration("v", kind, nullable)
+    return Schema((StreamDeclaration("S", (EventDeclaration("A", (attribute,)),)),))
+
+
+@pytest.mark.parametrize(
+    ("predicate", "kind", "nullable", "symbols"),
+    [
+        (IS_NUMBER, AttributeType.INT, False, {1}),
+        (IS_NUMBER, AttributeType.INT, True, {0, 1}),
+        (IS_NUMBER, AttributeType.DOUBLE, False, {0, 1}),  # NaN is a double
+        (IS_NUMBER, AttributeType.STRING, True, {0}),
+        (HALVES, AttributeType.INT, False, {0}),
+        (HALVES, AttributeType.DOUBLE, False, {0, 1}),
+        (TWICE_IS_ONE, AttributeType.INT, False, {0}),
+        (TWICE_IS_ONE, AttributeType.DOUBLE, False, {0, 1}),
+        (Like(Attribute("v"), ""), AttributeType.STRING, False, {1}),
+        (Like(Attribute("v"), ""), AttributeType.STRING, True, {0, 1}),
+        (Comparison(Operator.EQ, Attribute("u"), Attribute("u")), AttributeType.INT, True, {0}),
+        (StreamIs("S"), AttributeType.INT, False, {1}),
+        (StreamIs("T"), AttributeType.INT, False, {0, 1}),  # the stream may be not known
+        (TypeIs("B"), AttributeType.INT, False, {0}),
+    ],
+)
+def test_a_schema_by_hand(
+    predicate: Predicate, kind: AttributeType, nullable: bool, symbols: set[int]
+) -> None:
+    listed = minterms([predicate], schema=declared(kind, nullable))
+    assert {minterm.symbol for minterm in listed} == symbols
+    assert all(minterm.example is not None for minterm in listed)
+
+
+def test_a_fixed_value_that_the_schema_forbids_leaves_no_event() -> None:
+    schema = declared(AttributeType.INT)
+    for fixed in ({"v": None}, {"v": 0.5}, {"v": "a"}, {"v": True}, {"type": "B"}, {"u": 1}):
+        assert minterms([IS_NUMBER], schema=schema, fixed=fixed) == ()
+    assert len(minterms([IS_NUMBER], schema=schema, fixed={"v": 1, "type": "A", "u": None})) == 1
+    assert minterms([IS_NUMBER], fixed={"type": ""}) == ()
+
+
+def test_too_many_minterms_are_refused() -> None:
+    many = [Comparison(Operator.GT, Attribute(f"v{n}"), Constant(0)) for n in range(17)]
+    with pytest.raises(ResourceLimit, match="CER0608"):
+        minterms(many)

@@ -1,0 +1,455 @@
+r"""The subset of RE2 that LIKE is decided for, as trees and as regular expressions of z3.
+
+In the subset: literal characters, ``\`` before punctuation, ``\n \r \t \f \v``, ``.``, the classes
+``\d \s \w \D \S \W``, ``[..]`` and ``[^..]`` with ranges, ``* + ?`` (greedy or not), ``|``,
+``(..)``, ``(?:..)``, and ``^`` and ``$`` anywhere. As in RE2, ``.`` is every character but the
+newline, a negated class has the newline in it, ``^`` and ``$`` are the ends of the text and not of
+a line, and classes with a backslash are ASCII.
+
+Outside it: ``{n,m}``, flags, named groups, ``\b``, ``\pL``, ``[[:alpha:]]`` and other escapes,
+characters above U+1FFFF, long and deep patterns.
+
+The characters of z3 end at U+2FFFF. That decides for all of Unicode: no character above U+1FFFF is
+mentioned, all that are not mentioned behave alike, and of those z3 has 65,536 in the same order.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias, assert_never
+
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
+
+EVERY: Ranges = ((0, 0xD7FF), (0xE000, 0x2FFFF))
+"""Every character: surrogates are none."""
+
+LAST_MENTIONED = 0x1FFFF
+MAX_LENGTH = 200
+MAX_DEPTH = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Characters:
+    """One character of some ranges: ``a``, ``.``, ``[^b-d]``."""
+
+    ranges: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """``^``."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """``$``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    """The empty pattern, which finds the empty text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Then:
+    """``first second``."""
+
+    first: Regex
+    second: Regex
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """``left|right``."""
+
+    left: Regex
+    right: Regex
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """``body*``, ``body+`` where it is not `optional`, ``body?`` where it is not `many`."""
+
+    body: Regex
+    optional: bool
+    many: bool
+
+
+Regex: TypeAlias = Characters | Start | End | Empty | Then | Or | Repeated
+
+
+# -- reading -----------------------------------------------------------------------------------
+
+
+class _OutsideError(Exception):
+    """The pattern is not in the subset."""
+
+
+_PERL: dict[str, Ranges] = {
+    "d": ((48, 57),),
+    "s": ((9, 10), (12, 13), (32, 32)),
+    "w": ((48, 57), (65, 90), (95, 95), (97, 122)),
+}
+_CONTROL = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v"}
+
+
+class _Found(NamedTuple):
+    """What was read and the index behind it."""
+
+    regex: Regex
+    after: int
+
+
+def parse(pattern: str) -> Regex | None:
+    """The tree of a pattern, None if it is outside the subset.
+
+    >>> parse("^a+")
+    Then(first=Start(), second=Repeated(body=Characters(ranges=((97, 97),)), optional=False,
+    many=True))
+    >>> parse("a{2}") is None
+    True
+    """
+    if len(pattern) > MAX_LENGTH:
+        return None
+    try:
+        found = _alternatives(pattern, 0, 0)
+    except _OutsideError:
+        return None
+    return found.regex if found.after == len(pattern) else None
+
+
+def _alternatives(pattern: str, at: int, depth: int) -> _Found:
+    if depth > MAX_DEPTH:
+        raise _OutsideError
+    ways: list[Regex] = []
+    while True:
+        way, at = _sequence(pattern, at, depth)
+        ways.append(way)
+        if pattern[at : at + 1] != "|":
+            return _Found(_balanced(ways, Or), at)
+        at += 1
+
+
+def _sequence(pattern: str, at: int, depth: int) -> _Found:
+    parts: list[Regex] = []
+    while at < len(pattern) and pattern[at] not in "|)":
+        part, at = _single(pattern, at, depth)
+        if pattern[at : at + 1] in ("*", "+", "?"):
+            operator = pattern[at]
+            part = Repeated(part, optional=operator != "+", many=operator != "?")
+            at += 1 + (pattern[at + 1 : at + 2] == "?")
+            if pattern[at : at + 1] in ("*", "+", "?"):
+                raise _OutsideError
+        parts.append(part)
+    return _Found(_balanced(parts, Then) if parts else Empty(), at)
+
+
+def _balanced(parts: Sequence[Regex], join: type[Then] | type[Or]) -> Regex:
+    """The parts joined as a tree of logarithmic depth."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return join(_balanced(parts[:half], join), _balanced(parts[half:], join))
+
+
+def _single(pattern: str, at: int, depth: int) -> _Found:
+    character = pattern[at]
+    match character:
+        case "^":
+            return _Found(Start(), at + 1)
+        case "$":
+            return _Found(End(), at + 1)
+        case ".":
+            return _Found(Characters(_complement(((10, 10),))), at + 1)
+        case "[":
+            return _class(pattern, at + 1)
+        case "\\":
+            ranges, at = _escape(pattern, at + 1)
+            return _Found(Characters(ranges), at)
+        case "(":
+            at += 1
+            if pattern[at : at + 1] == "?":
+                if pattern[at : at + 2] != "?:":
+                    raise _OutsideError
+                at += 2
+            inner, at = _alternatives(pattern, at, depth + 1)
+            if pattern[at : at + 1] != ")":
+                raise _OutsideError
+            return _Found(inner, at + 1)
+        case "{" | "*" | "+" | "?":
+            raise _OutsideError
+        case _:
+            return _Found(Characters(_one(character)), at + 1)
+
+
+def _one(character: str) -> Ranges:
+    code = ord(character)
+    if code > LAST_MENTIONED or 0xD800 <= code <= 0xDFFF:
+        raise _OutsideError
+    return ((code, code),)
+
+
+def _escape(pattern: str, at: int) -> tuple[Ranges, int]:
+    character = pattern[at : at + 1]
+    if character and character in string.punctuation:
+        return _one(character), at + 1
+    if character in _CONTROL:
+        return _one(_CONTROL[character]), at + 1
+    if character in _PERL:
+        return _PERL[character], at + 1
+    if character.lower() in _PERL:
+        return _complement(_PERL[character.lower()]), at + 1
+    raise _OutsideError
+
+
+def _class(pattern: str, at: int) -> _Found:
+    """A class, read from behind its ``[``; a ``]`` that stands first is a character."""
+    negated = pattern[at : at + 1] == "^"
+    at += negated
+    start = at
+    ranges: list[tuple[int, int]] = []
+    while pattern[at : at + 1] != "]" or at == start:
+        low, at = _class_item(pattern, at)
+        is_range = pattern[at : at + 1] == "-" and pattern[at + 1 : at + 2] not in ("]", "")
+        if not is_range:
+            ranges += low
+            continue
+        high, at = _class_item(pattern, at + 1)
+        if not (_is_one(low) and _is_one(high)) or low[0][0] > high[0][0]:
+            raise _OutsideError
+        ranges.append((low[0][0], high[0][0]))
+    inside = _complement(_complement(tuple(ranges)))
+    return _Found(Characters(_complement(inside) if negated else inside), at + 1)
+
+
+def _class_item(pattern: str, at: int) -> tuple[Ranges, int]:
+    character = pattern[at : at + 1]
+    if not character or pattern[at : at + 2] == "[:":
+        raise _OutsideError
+    return _escape(pattern, at + 1) if character == "\\" else (_one(character), at + 1)
+
+
+def _is_one(ranges: Ranges) -> bool:
+    return len(ranges) == 1 and ranges[0][0] == ranges[0][1]
+
+
+def _complement(ranges: Ranges) -> Ranges:
+    """All other characters, as sorted ranges that are apart."""
+    left: list[tuple[int, int]] = []
+    for first, last in EVERY:
+        at = first
+        for low, high in sorted(ranges):
+            if low > at:
+                left.append((at, min(low - 1, last)))
+            at = max(at, high + 1)
+            if at > last:
+                break
+        if at <= last:
+            left.append((at, last))
+    return tuple((low, high) for low, high in left if low <= high)
+
+
+# -- texts that are worth trying ---------------------------------------------------------------
+
+
+def samples(pattern: str) -> tuple[str, ...]:
+    """Texts that may tell something about a pattern, in or outside the subset.
+
+    >>> samples("^ab?$")
+    ('a', 'ab', 'ab\\n', '^ab?$', '')
+    """
+    bare = "".join(character for character in pattern if character not in "\\^$.*+?()[]{}|")
+    return tuple(dict.fromkeys((least(pattern), bare, bare + "\n", pattern, "")))
+
+
+def least(pattern: str) -> str:
+    """A short text that a pattern of the subset finds, unless its anchors forbid."""
+    tree = parse(pattern)
+    return "" if tree is None else _least(tree)
+
+
+def _least(tree: Regex) -> str:
+    match tree:
+        case Characters(ranges):
+            letters = [chr(max(low, 97)) for low, high in ranges if high >= 97]
+            return letters[0] if letters else "".join(chr(low) for low, _ in ranges[:1])
+        case Start() | End() | Empty():
+            return ""
+        case Then(first, second):
+            return _least(first) + _least(second)
+        case Or(left, _):
+            return _least(left)
+        case Repeated(body, optional, _):
+            return "" if optional else _least(body)
+        case _:
+            assert_never(tree)
+
+
+# -- as regular expressions of z3 --------------------------------------------------------------
+
+
+def literal(text: str, context: Any) -> Any:
+    """A text constant of z3 (its own reader takes ``\\u{..}`` for an escape)."""
+    import z3
+
+    plain = string.ascii_letters + string.digits
+    return z3.StringVal("".join(c if c in plain else f"\\u{{{ord(c):x}}}" for c in text), context)
+
+
+def characters(ranges: Ranges, context: Any) -> Any:
+    """The texts of one character of some ranges."""
+    import z3
+
+    parts = [z3.Range(literal(chr(a), context), literal(chr(b), context)) for a, b in ranges]
+    return z3.Union(*parts) if parts else z3.Empty(z3.ReSort(z3.StringSort(context)))
+
+
+def every_text(context: Any) -> Any:
+    """All texts."""
+    import z3
+
+    return z3.Star(characters(EVERY, context))
+
+
+def found_in(tree: Regex, context: Any) -> Any:
+    """The texts in which a search for the tree succeeds, as a regular expression of z3.
+
+    A match from i to j in a text of length n is split by whether i = 0 and whether j = n, since
+    that is all that ``^`` and ``$`` ask about.
+    """
+    import z3
+
+    some = z3.Plus(characters(EVERY, context))
+    words = _Words(context)
+    ways = [
+        _joined([some] * (not s) + [_nonempty(tree, s, t, words)] + [some] * (not t))
+        for s in (True, False)
+        for t in (True, False)
+    ]
+    if _nullable(tree, True, False) or _nullable(tree, False, True):
+        ways.append(some)
+    if _nullable(tree, True, True):
+        ways.append(z3.Re(literal("", context)))
+    found = _either(ways)
+    return z3.Empty(z3.ReSort(z3.StringSort(context))) if found is None else found
+
+
+class _Words:
+    """The context, and what was built already."""
+
+    def __init__(self, context: Any) -> None:
+        self.context = context
+        self.built: dict[tuple[Regex, bool, bool], Any] = {}
+
+
+def _nullable(tree: Regex, at_start: bool, at_end: bool) -> bool:
+    """Whether the tree matches the empty text at such a position."""
+    match tree:
+        case Characters():
+            return False
+        case Start():
+            return at_start
+        case End():
+            return at_end
+        case Empty():
+            return True
+        case Then(first, second):
+            return _nullable(first, at_start, at_end) and _nullable(second, at_start, at_end)
+        case Or(left, right):
+            return _nullable(left, at_start, at_end) or _nullable(right, at_start, at_end)
+        case Repeated(body, optional, _):
+            return optional or _nullable(body, at_start, at_end)
+        case _:
+            assert_never(tree)
+
+
+def _nonempty(tree: Regex, at_start: bool, at_end: bool, words: _Words) -> Any:
+    """The non-empty texts that the tree matches from such a position to such a position.
+
+    None stands for no text at all.
+    """
+    key = (tree, at_start, at_end)
+    if key not in words.built:
+        words.built[key] = _build(tree, at_start, at_end, words)
+    return words.built[key]
+
+
+def _build(tree: Regex, s: bool, t: bool, words: _Words) -> Any:
+    import z3
+
+    match tree:
+        case Characters(ranges):
+            return characters(ranges, words.context) if ranges else None
+        case Start() | End() | Empty():
+            return None
+        case Then(first, second):
+            # Where both parts are non-empty, the position between them is neither end of the text.
+            ways = [
+                _joined([_nonempty(first, s, False, words), _nonempty(second, False, t, words)])
+            ]
+            if _nullable(first, s, False):
+                ways.append(_nonempty(second, s, t, words))
+            if _nullable(second, False, t):
+                ways.append(_nonempty(first, s, t, words))
+            return _either(ways)
+        case Or(left, right):
+            ways = [_nonempty(left, s, t, words), _nonempty(right, s, t, words)]
+            return _either(ways)
+        case Repeated(body, _, many):
+            once = _nonempty(body, s, t, words)
+            if not many:
+                return once
+            inner = _nonempty(body, False, False, words)
+            between = [] if inner is None else [z3.Star(inner)]
+            first_of, last_of = _nonempty(body, s, False, words), _nonempty(body, False, t, words)
+            return _either([once, _joined([first_of, *between, last_of])])
+        case _:
+            assert_never(tree)
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    import z3
+
+    if any(part is None for part in parts):
+        return None
+    return z3.Concat(*parts) if len(parts) > 1 else parts[0]
+
+
+def _either(ways: Iterable[Any]) -> Any:
+    import z3
+
+    some: list[Any] = []
+    for way in ways:
+        if way is not None and not any(way.eq(other) for other in some):
+            some.append(way)
+    return z3.Union(*some) if some else None
+
+
+def between(low: str, high: str | None, context: Any) -> Any:
+    """The texts after `low` and before `high` in the order by code point."""
+    import z3
+
+    rest = every_text(context)
+    after = [z3.Concat(z3.Re(literal(low, context)), z3.Plus(characters(EVERY, context)))]
+    after += _departing(low, context, rest, above=True)
+    if high is None:
+        return z3.Union(*after)
+    before = [z3.Re(literal(high[:n], context)) for n in range(len(high))]
+    before += _departing(high, context, rest, above=False)
+    return z3.Intersect(z3.Union(*after), z3.Union(*before))
+
+
+def _departing(text: str, context: Any, rest: Any, *, above: bool) -> list[Any]:
+    """The texts that share a beginning with `text` and then have a larger or smaller character."""
+    import z3
+
+    ways = []
+    for n, character in enumerate(text):
+        code = ord(character)
+        bound = ((0, code),) if above else ((code, EVERY[-1][1]),)
+        others = characters(_complement(bound), context)
+        prefix = [z3.Re(literal(text[:n], context))] if n else []
+        ways.append(z3.Concat(*prefix, others, rest))
+    return ways
