@@ -8,7 +8,7 @@ from typing import TextIO
 from cerlab.io.synthetic import STOCK_SCHEMA, stocks
 from cerlab.model.stream import Stream
 from cerlab.viz.text import det_text, tree_text
-from cerlab.workbench import AVAILABLE, Evaluator, evaluate, parse_query
+from cerlab.workbench import Evaluator, evaluate, parse_query
 
 QUERY = """\
 SELECT * FROM S
@@ -47,7 +47,6 @@ def run(out: TextIO) -> None:
     prefix = stream[:_PREFIX]
     reference = evaluate(query, prefix, evaluator="reference")
     names: tuple[Evaluator, ...] = ("reference", "automaton", "tecs")
-    assert names == AVAILABLE
     for name in names:
         answers = evaluate(query, prefix, evaluator=name)
         verdict = "agrees" if answers == reference else "DISAGREES"

@@ -189,9 +189,7 @@ def test_operators_outside_fo_cel_are_refused(formula: str) -> None:
         cerlab.evaluate(formula, word("A"), logic="fo")
 
 
-def test_other_evaluators_do_not_take_fo() -> None:
-    with pytest.raises(cerlab.Unsupported):
-        cerlab.evaluate("A", word("A"), logic="fo", evaluator="tecs")
+def test_logics_have_names() -> None:
     with pytest.raises(cerlab.UsageError):
         cerlab.evaluate("A", word("A"), logic="ho")  # type: ignore[arg-type]  # wrong on purpose
 

@@ -117,5 +117,5 @@ def test_sums_within_an_iteration_need_fo() -> None:
 
 @pytest.mark.usefixtures("_zero_sum")
 def test_the_translation_refuses_it_by_name() -> None:
-    with pytest.raises(cerlab.Unsupported, match="two variables"):
+    with pytest.raises(cerlab.Unsupported, match="predicate from Python"):
         fo_to_so(parse_formula(TERNARY))

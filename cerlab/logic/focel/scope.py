@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NoReturn
 
-from cerlab.errors import Unsupported
+from cerlab.errors import IllFormed, Unsupported
 from cerlab.logic.cel.syntax import (
     As,
     Atom,
@@ -136,6 +136,17 @@ def unscoped(phi: Formula, outside: frozenset[str] = frozenset()) -> str | None:
     inside = offered - vdef_plus(phi.body) if isinstance(phi, Plus) else offered
     found = (unscoped(child, inside) for child in children(phi))
     return next((variable for variable in found if variable is not None), None)
+
+
+def check_scopes(phi: Formula) -> None:
+    """Raise `IllFormed` if a filter uses a variable that is not in its scope (erratum E4)."""
+    if (variable := unscoped(phi)) is not None:
+        raise IllFormed(
+            "CER0230",
+            f"the filter on '{variable}' is outside the scope of that variable "
+            "(scoped well-formedness, FOUND Sec. 5.1)",
+            hint="a variable bound in one branch of OR, or in a +, is bound in there only",
+        )
 
 
 def safe(phi: Formula) -> bool:

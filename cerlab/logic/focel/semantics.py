@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TypeAlias
 
-from cerlab.errors import IllFormed, ResourceLimit
+from cerlab.errors import ResourceLimit
 from cerlab.logic.cel.semantics import MAX_EVENTS, MAX_VALUATIONS
 from cerlab.logic.cel.syntax import (
     As,
@@ -24,7 +24,7 @@ from cerlab.logic.cel.syntax import (
     children,
     defined_labels,
 )
-from cerlab.logic.focel.scope import unscoped, variables_of, vdef_plus, with_variables
+from cerlab.logic.focel.scope import check_scopes, variables_of, vdef_plus, with_variables
 from cerlab.logic.selection.strategies import select
 from cerlab.model.answer import Valuation
 from cerlab.model.event import Event, value_of
@@ -50,13 +50,7 @@ def fo_valuations(phi: Formula, S: Sequence[Event]) -> frozenset[Valuation]:
     operators outside FO-CEL.
     """
     named = with_variables(phi)
-    if (variable := unscoped(named)) is not None:
-        raise IllFormed(
-            "CER0230",
-            f"the filter on '{variable}' is outside the scope of that variable "
-            "(scoped well-formedness, FOUND Sec. 5.1)",
-            hint="a variable bound in one branch of OR, or in a +, is bound in there only",
-        )
+    check_scopes(named)
     return _selected(named, S, written=defined_labels(phi))
 
 

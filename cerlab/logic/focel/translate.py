@@ -6,10 +6,21 @@ from collections.abc import Callable
 from functools import reduce
 
 from cerlab.errors import Unsupported
-from cerlab.logic.cel.syntax import As, Atom, Filter, Formula, Or, Plus, Rename, Seq
+from cerlab.logic.cel.syntax import (
+    As,
+    Atom,
+    Filter,
+    Formula,
+    Or,
+    Plus,
+    Rename,
+    Select,
+    Seq,
+    subformulas,
+)
 from cerlab.logic.focel.binary import binary_fo_to_so
 from cerlab.logic.focel.rewrite import lp_normal_form, safe_form
-from cerlab.logic.focel.scope import unary, vdef, with_variables
+from cerlab.logic.focel.scope import check_scopes, unary, vdef, with_variables
 from cerlab.predicates.condition import Applied, Atomic, Condition, Correlation, On, alternatives
 from cerlab.predicates.syntax import conjunction
 
@@ -25,9 +36,33 @@ def fo_to_so(phi: Formula) -> Formula:
     >>> print(fo_to_so(parse_cel("(A AS x ; B AS y) FILTER x[v = 1]")[0]))
     A FILTER A[v = 1] ; B
     """
-    if not unary(with_variables(phi)):
+    named = with_variables(phi)
+    for psi in subformulas(named):
+        if isinstance(psi, Filter) and isinstance(psi.condition, Applied):
+            name = psi.condition.predicate.name
+            raise Unsupported("CER0407", f"'{name}', a predicate from Python, is not translated")
+    if not unary(named):
         return binary_fo_to_so(phi)
     return _without_variables(safe_form(lp_normal_form(phi)))
+
+
+def unary_fo_to_so(phi: Formula) -> Formula:
+    """The same for unary formulas, a strategy around them kept; what machines are made of.
+
+    Raises `IllFormed` for formulas that are not scoped well-formed, `Unsupported` for what is not
+    unary or not FO-CEL.
+    """
+    if isinstance(phi, Select):
+        return Select(phi.strategy, unary_fo_to_so(phi.body))
+    named = with_variables(phi)
+    if not unary(named):
+        raise Unsupported(
+            "CER0405",
+            "machines take FO-CEL with filters over one variable",
+            hint='evaluator="reference" takes it, on small streams',
+        )
+    check_scopes(named)
+    return fo_to_so(named)
 
 
 def _without_variables(phi: Formula) -> Formula:

@@ -1,0 +1,65 @@
+"""What Foundations defines, as its evaluators take it: a formula and a strategy, nothing else."""
+
+from __future__ import annotations
+
+from cerlab.automata.cea import AnchoredCea
+from cerlab.automata.closure import anchored
+from cerlab.compile.cel_to_vcea import cel_to_vcea
+from cerlab.compile.focel_to_cea import focel_to_cea
+from cerlab.compile.vcea_to_cea import vcea_to_cea
+from cerlab.errors import Unsupported
+from cerlab.logic.cel.syntax import (
+    As,
+    Atom,
+    Filter,
+    Formula,
+    Or,
+    Plus,
+    Select,
+    Seq,
+    subformulas,
+)
+from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.model.clauses import Consume, Strategy
+
+
+def anchored_query(query: CeqlQuery, *, first_order: bool) -> tuple[AnchoredCea, Strategy | None]:
+    """The anchored automaton of a query's formula, and its strategy (FOUND Sec. 8.1).
+
+    `first_order` reads the formula as FO-CEL (FOUND Thm. 3), else labels are sets of events. Raises
+    `Unsupported` for clauses and operators that Foundations has not.
+    """
+    clauses = {
+        "FROM": query.streams,
+        "PARTITION BY": query.partition,
+        "WITHIN": query.window,
+        "CONSUME BY": query.consume is not Consume.NONE,
+        "LIMIT": query.limit,
+        "a choice in SELECT": query.items is not None,
+    }
+    for name, there in clauses.items():
+        if there:
+            _refuse(name)
+    formula, strategy = query.formula, query.strategy
+    if strategy is None and isinstance(formula, Select):
+        strategy, formula = formula.strategy, formula.body
+    for psi in subformulas(formula):
+        if not isinstance(psi, Atom | As | Filter | Or | Seq | Plus):
+            _refuse(type(psi).__name__.upper())
+        if isinstance(psi, Atom) and psi.stream is not None:
+            _refuse(f"a stream, as in {psi.stream}>{psi.type}")
+    return _automaton(formula, first_order=first_order), strategy
+
+
+def _automaton(formula: Formula, *, first_order: bool) -> AnchoredCea:
+    if first_order:
+        return focel_to_cea(formula)
+    return anchored(vcea_to_cea(cel_to_vcea(formula)))
+
+
+def _refuse(what: str) -> None:
+    raise Unsupported(
+        "CER0412",
+        f'evaluator="lists" is for what Foundations defines, which has no {what}',
+        hint='evaluator="tecs" takes it',
+    )

@@ -1,0 +1,273 @@
+"""Automata back to formulas, by elimination of states (SOCEL Sec. 6; SOCEL Thm. 5).
+
+Runs are never empty, so no formula for "nothing" is needed: the fresh first and last state are
+joined to the others by copies of transitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
+
+from cerlab.automata.trim import trim
+from cerlab.automata.ucea import Ucea
+from cerlab.automata.vcea import LabelTransition, Vcea
+from cerlab.errors import ResourceLimit
+from cerlab.logic.cel.syntax import (
+    As,
+    Atom,
+    Concat,
+    Filter,
+    Formula,
+    Or,
+    Plus,
+    Project,
+    Rename,
+    Seq,
+    Star,
+    size,
+)
+from cerlab.predicates.condition import On
+from cerlab.predicates.syntax import (
+    EVERYTHING,
+    Comparison,
+    Complement,
+    Conjunction,
+    Constant,
+    Disjunction,
+    Operator,
+    Predicate,
+    TypeIs,
+    atoms,
+)
+
+MAX_SIZE = 20_000
+"""The largest formula that is made."""
+
+FALSE = Comparison(Operator.EQ, Constant(0), Constant(1))
+
+START, END = -1, -2
+
+E = TypeVar("E")
+Edge: TypeAlias = tuple[int, int]
+
+
+def vcea_to_cel(A: Vcea, types: Sequence[str] | None = None) -> Formula:
+    """A formula with the same valuations on streams of events of some types (SOCEL Sec. 6).
+
+    The types are by default those that A's predicates name. The formula uses ``:``, ``:+``, OR,
+    PROJECT, AS and FILTER, and may be exponentially larger, see `elimination_size`. Its valuations
+    that start at 0 are what ordinary runs answer if A is read as a UCEA (SOCEL Sec. 5.1). Raises
+    `ResourceLimit` above `MAX_SIZE` operators.
+
+    >>> from cerlab.predicates.syntax import TypeIs
+    >>> Delta = (
+    ...     LabelTransition(0, TypeIs("A"), frozenset({"x"}), 1),
+    ...     LabelTransition(1, TypeIs("B"), frozenset(), 1),
+    ...     LabelTransition(1, TypeIs("B"), frozenset({"B"}), 2),
+    ... )
+    >>> print(vcea_to_cel(Vcea(3, Delta, frozenset({0}), frozenset({2}))))
+    PROJECT[x](A AS x) : B OR PROJECT[x](A AS x) : (PROJECT[](B):+ : B)
+    """
+    return _formula(A, types, _projected, _Operations(Or, Concat, Star))
+
+
+def ucea_to_socel(A: Ucea, types: Sequence[str] | None = None) -> Formula:
+    """A formula whose complex events are A's under the *-semantics (SOCEL Thm. 5).
+
+    As `vcea_to_cel`, with ``;`` and ``+``, and without projection: an event has some label, and if
+    that is not its type, RENAME moves it from there.
+
+    >>> from cerlab.predicates.syntax import TypeIs
+    >>> step = LabelTransition(0, TypeIs("A"), frozenset({"x"}), 1)
+    >>> print(ucea_to_socel(Ucea(2, (step,), frozenset({0}), frozenset({1}))))
+    RENAME[A -> x](A AS x)
+    """
+    steps = tuple(t for t in A.Delta if t.labels)
+    return _formula(Vcea(A.states, steps, A.I, A.F), types, _renamed, _Operations(Or, Seq, Plus))
+
+
+class EliminationSize(NamedTuple):
+    """States and transitions of a trimmed automaton; operators and atoms of its formula."""
+
+    states: int
+    transitions: int
+    formula: int
+
+
+def elimination_size(A: Vcea, types: Sequence[str] | None = None) -> EliminationSize:
+    """How large `vcea_to_cel` is, counted without making it; at most exponential (SOCEL Sec. 6)."""
+    A = trim(A)
+    made = _edges(A, _types(A, types), _projected, Or)
+    edges = {edge: size(phi) for edge, phi in made.items()}
+    found = _eliminated(edges, _COUNTED)
+    return EliminationSize(A.states, len(A.Delta), size(_nothing()) if found is None else found)
+
+
+# -- From transitions to formulas ---------------------------------------------------------------
+
+Written: TypeAlias = Callable[[Formula, str, frozenset[str]], Formula]
+"""One event of a type, as a formula that gives it just these labels."""
+
+
+def _projected(one: Formula, R: str, L: frozenset[str]) -> Formula:
+    """``PROJECT[L](.. AS ..)``; not needed where the type itself is a label."""
+    labelled = reduce(As, sorted(L - {R}), one)
+    return labelled if R in L else Project(L, labelled)
+
+
+def _renamed(one: Formula, R: str, L: frozenset[str]) -> Formula:
+    """The same without projection, of one label or more."""
+    labelled = reduce(As, sorted(L - {R}), one)
+    return labelled if R in L else Rename(R, min(L), labelled)
+
+
+def _edges(
+    A: Vcea, types: Sequence[str], written: Written, either: Callable[[Formula, Formula], Formula]
+) -> dict[Edge, Formula]:
+    """Formulas between states; first and last transitions have copies at fresh ends."""
+    edges: dict[Edge, Formula] = {}
+    for t in dict.fromkeys(A.Delta):
+        ways = list(_ways(t, types, written))
+        if not ways:
+            continue
+        phi = reduce(either, ways)
+        for source in (t.source, *([START] if t.source in A.I else [])):
+            for target in (t.target, *([END] if t.target in A.F else [])):
+                _add(edges, (source, target), phi, either)
+    return edges
+
+
+def _ways(t: LabelTransition, types: Sequence[str], written: Written) -> Iterable[Formula]:
+    """One formula for each type of events that the transition may read."""
+    for R in types:
+        P = _of_type(t.predicate, R)
+        if P != FALSE:
+            one = Atom(R) if P == EVERYTHING else Filter(Atom(R), On(R, P))
+            yield written(one, R, t.labels)
+
+
+def _of_type(P: Predicate, R: str) -> Predicate:
+    """What a predicate still says of events of type R."""
+    match P:
+        case TypeIs(name):
+            return EVERYTHING if name == R else FALSE
+        case Complement(operand):
+            return _not(_of_type(operand, R))
+        case Conjunction(left, right):
+            return _and(_of_type(left, R), _of_type(right, R))
+        case Disjunction(left, right):
+            return _or(_of_type(left, R), _of_type(right, R))
+        case _:
+            return P
+
+
+def _not(P: Predicate) -> Predicate:
+    match P:
+        case Complement(operand):
+            return operand
+        case _ if P == EVERYTHING:
+            return FALSE
+        case _:
+            return EVERYTHING if P == FALSE else Complement(P)
+
+
+def _and(P: Predicate, Q: Predicate) -> Predicate:
+    if FALSE in (P, Q):
+        return FALSE
+    if EVERYTHING in (P, Q):
+        return Q if P == EVERYTHING else P
+    return Conjunction(P, Q)
+
+
+def _or(P: Predicate, Q: Predicate) -> Predicate:
+    if EVERYTHING in (P, Q):
+        return EVERYTHING
+    if FALSE in (P, Q):
+        return Q if P == FALSE else P
+    return Disjunction(P, Q)
+
+
+def _types(A: Vcea, types: Sequence[str] | None) -> tuple[str, ...]:
+    named = (a.type for t in A.Delta for a in atoms(t.predicate) if isinstance(a, TypeIs))
+    return tuple(dict.fromkeys(named if types is None else types))
+
+
+def _nothing() -> Formula:
+    return Filter(Atom("R"), On("R", FALSE))
+
+
+# -- Elimination --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Operations(Generic[E]):
+    """One or the other; one then the other; one or more times."""
+
+    either: Callable[[E, E], E]
+    then: Callable[[E, E], E]
+    again: Callable[[E], E]
+
+
+_COUNTED: _Operations[int] = _Operations(
+    lambda m, n: m + n + 1, lambda m, n: m + n + 1, lambda n: n + 1
+)
+
+
+def _formula(
+    A: Vcea, types: Sequence[str] | None, written: Written, operations: _Operations[Formula]
+) -> Formula:
+    A = trim(A)
+    edges = _edges(A, _types(A, types), written, operations.either)
+    counted = _eliminated({edge: size(phi) for edge, phi in edges.items()}, _COUNTED)
+    if counted is not None and counted > MAX_SIZE:
+        raise ResourceLimit(
+            "CER0610", f"the formula has {counted:,} operators, more than {MAX_SIZE:,}"
+        )
+    found = _eliminated(edges, operations)
+    return _nothing() if found is None else found
+
+
+def _eliminated(edges: Mapping[Edge, E], operations: _Operations[E]) -> E | None:
+    """What leads from `START` to `END`; None if nothing does.
+
+    An edge from p to q says what is read on the ways from p to q through the states removed so far.
+    """
+    left = dict(edges)
+    states = {q for edge in edges for q in edge} - {START, END}
+    while states:
+        k = min(states, key=lambda q: (_degree(left, q), q))
+        states.remove(k)
+        left = _without(left, k, operations)
+    return left.get((START, END))
+
+
+def _degree(edges: Mapping[Edge, E], k: int) -> int:
+    """How many edges the removal of a state makes."""
+    into = sum(1 for p, q in edges if q == k != p)
+    out = sum(1 for p, q in edges if p == k != q)
+    return into * out
+
+
+def _without(edges: Mapping[Edge, E], k: int, operations: _Operations[E]) -> dict[Edge, E]:
+    """Every way through k becomes an edge around it, with and without its loop."""
+    kept = {edge: phi for edge, phi in edges.items() if k not in edge}
+    loop = edges.get((k, k))
+    for (p, _), first in _where(edges, lambda p, q: q == k != p):
+        for (_, q), last in _where(edges, lambda p, q: p == k != q):
+            through = operations.then(first, last)
+            if loop is not None:
+                around = operations.then(operations.again(loop), last)
+                through = operations.either(through, operations.then(first, around))
+            _add(kept, (p, q), through, operations.either)
+    return kept
+
+
+def _where(edges: Mapping[Edge, E], chosen: Callable[[int, int], bool]) -> list[tuple[Edge, E]]:
+    return [(edge, phi) for edge, phi in edges.items() if chosen(*edge)]
+
+
+def _add(edges: dict[Edge, E], edge: Edge, phi: E, either: Callable[[E, E], E]) -> None:
+    edges[edge] = either(edges[edge], phi) if edge in edges else phi

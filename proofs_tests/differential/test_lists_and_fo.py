@@ -1,0 +1,111 @@
+"""The evaluators of Foundations, and FO-CEL by every evaluator, against the reference."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+import cerlab
+from cerlab.compile.foundations import anchored_query
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.ceql.parser import Source
+from cerlab.logic.ceql.semantics import query_answers
+from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.logic.focel.semantics import fo_valuations
+from cerlab.model.clauses import Strategy
+from cerlab.model.order import by_end
+from cerlab.model.stream import Stream
+from cerlab.testing import Shape, random_events, random_fo_formula, random_formula
+from cerlab.workbench import Query, answers_of, fo_answers_of
+from proofs_tests.suite import Suite
+
+SHAPE = Shape(depth=3, events=6)
+DEFINED = (cel.Atom, cel.As, cel.Filter, cel.Or, cel.Seq, cel.Plus)
+STRATEGIES = (None, *Strategy)
+
+
+def is_defined(phi: cel.Formula) -> bool:
+    """Whether Foundations has all of its operators, and no streams."""
+    return all(
+        isinstance(psi, DEFINED) and not (isinstance(psi, cel.Atom) and psi.stream)
+        for psi in cel.subformulas(phi)
+    )
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_p4_lists_agree_with_the_reference(strategy: Strategy | None, suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        while not is_defined(phi := random_formula(rng, SHAPE)):
+            pass
+        ast = CeqlQuery(phi, strategy=strategy)
+        stream = Stream(random_events(rng, phi, SHAPE))
+        found = list(answers_of(Query(ast, source=Source("", {}, ())), stream, "lists"))
+        expected = query_answers(ast, stream)
+        assert len(found) == len(set(found)), str(phi)
+        assert sorted(found, key=by_end) == expected, (str(phi), strategy, stream)
+        return bool(expected)
+
+    suite.run(case, deep_count=20_000, seconds=4)
+
+
+@pytest.mark.parametrize("evaluator", ["automaton", "tecs", "lists", "auto"])
+def test_unary_fo_cel_by_every_evaluator(evaluator: str, suite: Suite) -> None:
+    """Theorem 3 of Foundations for the lists, Theorem 1 of SO-CEL for the others."""
+
+    def case(rng: Random) -> bool:
+        phi = random_fo_formula(rng, Shape(depth=3, events=4, rich=False))
+        strategy = rng.choice(STRATEGIES)
+        ast = CeqlQuery(phi, strategy=strategy)
+        stream = Stream(random_events(rng, phi, Shape(events=4, rich=False)))
+        query = Query(ast, source=Source("", {}, ()))
+        found = list(fo_answers_of(query, stream, evaluator))  # type: ignore[arg-type]  # a literal
+        expected = query_answers(ast, stream, fo_valuations)
+        assert sorted(found, key=by_end) == expected, (str(phi), strategy, stream)
+        return bool(expected)
+
+    suite.run(case, deep_count=8_000, seconds=4, needs_answers=0.4)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("A : B", "CONCAT"),
+        ("A:+", "STAR"),
+        ("NOT(A)", "NOT"),
+        ("PROJECT[A](A ; B)", "PROJECT"),
+        ("A AND A", "AND"),
+        ("S>A", "stream"),
+        ("STRICT(A) ; B", "SELECT"),
+        ("SELECT * WHERE A WITHIN 1 EVENTS", "WITHIN"),
+        ("SELECT * WHERE A PARTITION BY [k]", "PARTITION BY"),
+        ("SELECT * WHERE A CONSUME BY ANY", "CONSUME BY"),
+        ("SELECT * FROM S WHERE A", "FROM"),
+        ("SELECT * WHERE A LIMIT 1", "LIMIT"),
+        ("SELECT A WHERE A", "SELECT"),
+    ],
+)
+def test_lists_refuse_by_name_what_foundations_has_not(query: str, said: str) -> None:
+    with pytest.raises(cerlab.Unsupported, match=said) as caught:
+        cerlab.evaluate(query, [{"type": "A"}], evaluator="lists")
+    assert caught.value.code == "CER0412"
+
+
+def test_a_strategy_around_the_whole_formula_is_one_in_select() -> None:
+    events = [{"type": t} for t in "AAB"]
+    for text in ("NEXT(A ; B)", "SELECT NEXT * WHERE A ; B"):
+        found = cerlab.evaluate(text, events, evaluator="lists")
+        assert [m.positions for m in found] == [(0, 2)]
+    _, strategy = anchored_query(CeqlQuery(cerlab.parse_formula("MAX(A)")), first_order=False)
+    assert strategy is Strategy.MAX
+
+
+def test_fo_cel_that_machines_do_not_take_is_refused_by_name() -> None:
+    binary = "A AS x ; B AS y FILTER x.v = y.v"
+    events = [{"type": "A", "v": 1}, {"type": "B", "v": 1}]
+    for evaluator in ("automaton", "tecs", "lists"):
+        with pytest.raises(cerlab.Unsupported):
+            cerlab.evaluate(binary, events, logic="fo", evaluator=evaluator)
+        with pytest.raises(cerlab.IllFormed, match="'y'"):
+            cerlab.evaluate("A AS x FILTER y[v = 1]", events, logic="fo", evaluator=evaluator)
+    assert len(cerlab.evaluate(binary, events, logic="fo")) == 1, "auto falls back to the reference"

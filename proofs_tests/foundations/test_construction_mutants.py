@@ -1,0 +1,251 @@
+"""Deliberate wrong versions of each construction, all seen by their suites.
+
+Of (FOUND Thm. 3), (FOUND App. C.2), (FOUND Prop. 1), (SOCEL Thm. 5) and (SOCEL Sec. 6). A mutant
+counts only if it is right on half or more of the random cases with answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from cerlab.automata import closure, epsilon, products
+from cerlab.automata.cea import AnchoredCea, IntervalCea
+from cerlab.automata.epsilon import EpsilonCea, printed_elimination, without_epsilon
+from cerlab.automata.explore import Explored, explore
+from cerlab.automata.products import BEFORE, Pair, moves_from
+from cerlab.automata.ucea import Ucea
+from cerlab.compile import focel_to_cea, socel_to_ucea, vcea_to_cel
+from cerlab.logic.cel import syntax as cel
+from cerlab.predicates.condition import On
+from cerlab.predicates.syntax import Predicate, conjunction
+from proofs_tests.foundations import (
+    test_empty_moves,
+    test_proposition_1,
+    test_theorem_3,
+)
+from proofs_tests.socel import test_completeness, test_theorem_5
+
+CASES = 300
+
+# -- Empty moves ----------------------------------------------------------------------------------
+
+
+def explore_one_move(initial: int, follow: Any, final: Any) -> Explored[int, None]:
+    """A closure that goes one empty move far."""
+    moves = [(initial, None, q) for _, q in follow(initial)]
+    states = tuple(dict.fromkeys((initial, *(q for _, _, q in moves))))
+    return Explored(states, tuple(moves), frozenset(filter(final, states)))
+
+
+def explore_not_final(initial: int, follow: Any, final: Any) -> Explored[int, None]:
+    """A closure after which only the old final states are final."""
+    found = explore(initial, follow, final)
+    return Explored(found.states, found.moves, found.final & {initial})
+
+
+def into_nothing(p: int, q: int, steps: Iterable[Any]) -> dict[Any, None]:
+    """The printed rule without its first half."""
+    return {}
+
+
+def check_closure(rng: Random) -> bool:
+    return test_empty_moves.check(rng, without_epsilon, acyclic=True)
+
+
+def check_printed(rng: Random) -> bool:
+    return test_empty_moves.check(rng, printed_elimination, acyclic=True)
+
+
+# -- FO-CEL to automata ---------------------------------------------------------------------------
+
+
+def iteration_once(A: EpsilonCea) -> EpsilonCea:
+    """``+`` without the way back."""
+    return A
+
+
+def choice_of_the_left(A: EpsilonCea, B: EpsilonCea) -> EpsilonCea:
+    """OR whose right part leads nowhere."""
+    made = CHOICE(A, B)
+    return EpsilonCea(made.states, made.Delta, made.moves[:-1], made.I, made.F)
+
+
+CHOICE = focel_to_cea._choice
+
+# -- Boolean operations ---------------------------------------------------------------------------
+
+
+def union_on_the_same_states(A: AnchoredCea, B: AnchoredCea) -> AnchoredCea:
+    states = max(A.states, B.states)
+    return AnchoredCea(states, A.Delta + B.Delta, A.I | B.I, A.F | B.F)
+
+
+def left_of(P: Predicate, Q: Predicate) -> Predicate:
+    """A conjunction that forgets its second part."""
+    return P
+
+
+def determinised_from_one_state(A: AnchoredCea) -> AnchoredCea:
+    """Runs from the other initial states forgotten."""
+    return DETERMINISED(AnchoredCea(A.states, A.Delta, frozenset({min(A.I)}), A.F))
+
+
+DETERMINISED = closure.determinised
+
+
+def equal_or_disjoint(P: Predicate, Q: Predicate) -> bool:
+    """Different predicates taken to be disjoint."""
+    return P == Q
+
+
+def anchored_by_one_transition(A: IntervalCea) -> AnchoredCea:
+    """Of the transitions that start a run, only the first."""
+    made = ANCHORED(A)
+    starts = [t for t in A.Delta if t.source == A.q0]
+    Delta = tuple(t for t in made.Delta if t not in starts[1:])
+    return AnchoredCea(made.states, Delta, made.I, made.F)
+
+
+ANCHORED = closure.anchored
+
+# -- SO-CEL and UCEA ------------------------------------------------------------------------------
+
+
+def demand_of_all(A: Ucea, condition: Any) -> Ucea:
+    """A filter put to every event, whatever its labels."""
+    assert isinstance(condition, On)
+    Delta = tuple(
+        t._replace(predicate=conjunction(t.predicate, condition.predicate)) for t in A.Delta
+    )
+    return Ucea(A.states, Delta, A.I, A.F)
+
+
+def unchanged(A: Ucea) -> Ucea:
+    return A
+
+
+def sequence_or_first(A: Ucea, B: Ucea) -> Ucea:
+    """``;`` whose second part may be left out."""
+    made = UCEA_SEQUENCE(A, B)
+    return Ucea(made.states, made.Delta, made.I, made.F | A.F)
+
+
+UCEA_SEQUENCE = socel_to_ucea._sequence
+
+
+def unlabelled_too(A: Ucea) -> Ucea:
+    """Ordinary runs that use the transitions without labels."""
+    made = UNDER_STAR(A)
+    return Ucea(made.states, made.Delta + A.Delta, made.I, made.F)
+
+
+UNDER_STAR = socel_to_ucea.under_star_to_runs
+
+
+def either_final(follow: Any, F1: frozenset[int], F2: frozenset[int]) -> Explored[Pair, Any]:
+    """A product in which it is enough that one of the two accepts."""
+    return explore(BEFORE, follow, lambda pair: pair[0] in F1 or pair[1] in F2)
+
+
+def and_of_common_labels(A: Ucea, B: Ucea) -> Ucea:
+    """AND that asks for a common label only."""
+    left, right = moves_from(A.Delta, A.I), moves_from(B.Delta, B.I)
+
+    def follow(pair: Pair) -> Iterable[Any]:
+        for s in left(pair[0]):
+            for t in right(pair[1]):
+                if s.labels & t.labels:
+                    yield products._together(s, t), (s.target, t.target)
+
+    return products._ucea(products.pairs(follow, A.F, B.F))
+
+
+def all_without_overlap(A: Ucea, B: Ucea) -> Ucea:
+    """ALL in which no event serves both parts."""
+    left, right = moves_from(A.Delta, A.I), moves_from(B.Delta, B.I)
+
+    def follow(pair: Pair) -> Iterable[Any]:
+        for s in left(pair[0]):
+            yield (s.predicate, s.labels), (s.target, pair[1])
+        for t in right(pair[1]):
+            yield (t.predicate, t.labels), (pair[0], t.target)
+
+    return products._ucea(products.pairs(follow, A.F, B.F))
+
+
+# -- Automata to formulas -------------------------------------------------------------------------
+
+
+def not_projected(one: cel.Formula, R: str, L: frozenset[str]) -> cel.Formula:
+    """Labels set, and that of the type never removed."""
+    for X in sorted(L - {R}):
+        one = cel.As(one, X)
+    return one
+
+
+def renamed_always(one: cel.Formula, R: str, L: frozenset[str]) -> cel.Formula:
+    """The label of the type renamed also where it is to stay."""
+    return cel.Rename(R, min(L), not_projected(one, R, L))
+
+
+def at_most_once(phi: cel.Formula) -> cel.Formula:
+    return phi
+
+
+def same(P: Predicate) -> Predicate:
+    """A complement of a predicate on types that is none."""
+    return P
+
+
+MUTANTS: list[tuple[Callable[[Random], bool], ModuleType, str, Any]] = [
+    (check_closure, epsilon, "explore", explore_one_move),
+    (check_closure, epsilon, "explore", explore_not_final),
+    (check_printed, epsilon, "_into", into_nothing),
+    (test_theorem_3.check, focel_to_cea, "_iteration", iteration_once),
+    (test_theorem_3.check, focel_to_cea, "_choice", choice_of_the_left),
+    (test_proposition_1.check_union, closure, "union", union_on_the_same_states),
+    (test_proposition_1.check_intersection, closure, "conjunction", left_of),
+    (test_proposition_1.check_determinised, closure, "determinised", determinised_from_one_state),
+    (test_proposition_1.check_complement, closure, "determinised", determinised_from_one_state),
+    (test_proposition_1.check_io, closure, "_have_common_event", equal_or_disjoint),
+    (test_proposition_1.check_anchored, closure, "anchored", anchored_by_one_transition),
+    (test_theorem_5.check_formula, socel_to_ucea, "_demand", demand_of_all),
+    (test_theorem_5.check_formula, socel_to_ucea, "_iteration", unchanged),
+    (test_theorem_5.check_formula, socel_to_ucea, "_sequence", sequence_or_first),
+    (test_theorem_5.check_random_runs, socel_to_ucea, "under_star_to_runs", unlabelled_too),
+    (test_theorem_5.check_and, products, "pairs", either_final),
+    (test_theorem_5.check_and, products, "and_product", and_of_common_labels),
+    (test_theorem_5.check_formula, socel_to_ucea, "all_product", all_without_overlap),
+    (test_theorem_5.check_back, vcea_to_cel, "_renamed", renamed_always),
+    (test_theorem_5.check_back, vcea_to_cel, "Plus", at_most_once),
+    (test_completeness.check_formula, vcea_to_cel, "_projected", not_projected),
+    (test_completeness.check_there, vcea_to_cel, "Star", at_most_once),
+    (test_completeness.check_there, vcea_to_cel, "Concat", cel.Seq),
+    (test_completeness.check_there, vcea_to_cel, "_not", same),
+]
+
+
+@pytest.mark.parametrize(
+    ("check", "owner", "name", "wrong"), [pytest.param(*m, id=m[3].__name__) for m in MUTANTS]
+)
+def test_the_suite_kills(
+    check: Callable[[Random], bool],
+    owner: ModuleType,
+    name: str,
+    wrong: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(owner, name, wrong)
+    killed = agreed = 0
+    for seed in range(100 if check is test_theorem_3.check else CASES):
+        try:
+            agreed += check(Random(seed))
+        except AssertionError:
+            killed += 1
+    assert killed, "the mutant survived"
+    assert agreed >= killed, f"the mutant is too wrong to count: {agreed} agreed, {killed} killed"

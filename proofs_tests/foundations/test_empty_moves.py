@@ -1,0 +1,158 @@
+"""Empty moves add nothing: two ways to be rid of them, against all runs (FOUND App. C.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from random import Random
+
+import pytest
+
+import cerlab
+from cerlab.automata.cea import AnchoredCea, Mark
+from cerlab.automata.epsilon import (
+    EmptyMove,
+    EpsilonCea,
+    printed_elimination,
+    without_epsilon,
+)
+from cerlab.model.answer import Positions
+from cerlab.model.event import Event
+from proofs_tests.foundations.anchored_cases import (
+    Run,
+    accepted,
+    extended,
+    random_anchored,
+    transition,
+    word,
+)
+from proofs_tests.foundations.test_theorem_3 import answers
+from proofs_tests.suite import Suite
+
+Elimination = Callable[[EpsilonCea], AnchoredCea]
+
+
+def epsilon_answers(A: EpsilonCea, S: Sequence[Event]) -> list[set[Positions]]:
+    """What all runs answer: empty moves are made before, between and after the events."""
+    plain = AnchoredCea(A.states, A.Delta, A.I, A.F)
+    runs: set[Run] = {(q, ()) for q in A.I}
+    found = []
+    for n, event in enumerate(S):
+        runs = moved(A, extended(plain, moved(A, runs), event, n))
+        found.append(accepted(plain, runs, n))
+    return found
+
+
+def moved(A: EpsilonCea, runs: set[Run]) -> set[Run]:
+    """The runs after any number of empty moves."""
+    while True:
+        more = runs | {(q, taken) for state, taken in runs for p, q in A.moves if p == state}
+        if more == runs:
+            return runs
+        runs = more
+
+
+def random_epsilon(rng: Random, *, acyclic: bool) -> EpsilonCea:
+    """A random automaton with one to five empty moves, if `acyclic` all upwards in some order."""
+    A = random_anchored(rng)
+    order = list(range(A.states))
+    rng.shuffle(order)
+    drawn = [sorted(rng.sample(range(A.states), 2)) for _ in range(rng.randrange(1, 6))]
+    moves = [EmptyMove(order[i], order[j]) for i, j in drawn]
+    if not acyclic:
+        moves = [EmptyMove(*(rng.randrange(A.states) for _ in "pq")) for _ in moves]
+    return EpsilonCea(A.states, A.Delta, tuple(dict.fromkeys(moves)), A.I, A.F)
+
+
+def check(rng: Random, elimination: Elimination, *, acyclic: bool) -> bool:
+    """The automaton without empty moves has the answers of the runs with them."""
+    A = random_epsilon(rng, acyclic=acyclic)
+    S = [Event(rng.choice("AB"), {"v": rng.randrange(2)}) for _ in range(4)]
+    expected = epsilon_answers(A, S)
+    assert answers(elimination(A), S) == expected, A
+    return any(expected)
+
+
+@pytest.mark.parametrize("elimination", [without_epsilon, printed_elimination])
+def test_the_answers_are_those_of_the_runs_with_empty_moves(
+    elimination: Elimination, suite: Suite
+) -> None:
+    def case(rng: Random) -> bool:
+        return check(rng, elimination, acyclic=True)
+
+    suite.run(case, deep_count=20_000, seconds=6)
+
+
+def test_the_closure_takes_cycles_too(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        return check(rng, without_epsilon, acyclic=False)
+
+    suite.run(case, deep_count=20_000, seconds=6)
+
+
+def test_the_printed_rule_goes_round_in_cycles_and_refuses_them() -> None:
+    """Removing any move of a cycle of three makes two, of which one restores it later."""
+    cycle = tuple(EmptyMove(q, (q + 1) % 3) for q in range(3))
+    A = EpsilonCea(3, (transition("0 • 1"),), cycle, frozenset({0}), frozenset({2}))
+    with pytest.raises(cerlab.IllFormed, match="lead from a state back to it"):
+        printed_elimination(A)
+    moves = dict.fromkeys(cycle)
+    for _ in range(1_000):
+        removed = next(iter(moves))
+        del moves[removed]
+        p, q = removed
+        made = [EmptyMove(r, q) for r, s in moves if s == p]
+        made += [EmptyMove(p, s) for r, s in moves if r == q]
+        moves |= dict.fromkeys(move for move in made if move.source != move.target)
+    assert moves
+
+
+@pytest.mark.parametrize("elimination", [without_epsilon, printed_elimination])
+@pytest.mark.parametrize(
+    ("moves", "I", "F", "expected"),
+    [
+        ([], {0}, {1}, {(0,)}),
+        ([(1, 2)], {0}, {2}, {(0,)}),
+        ([(1, 2), (2, 3)], {0}, {3}, {(0,)}),
+        ([(2, 3), (1, 2)], {0}, {3}, {(0,)}),
+        ([(2, 0)], {2}, {1}, {(0,)}),
+        ([(3, 2), (2, 0)], {3}, {1}, {(0,)}),
+        ([(2, 3)], {2}, {3}, set()),
+        ([(2, 2), (1, 2)], {0}, {2}, {(0,)}),
+    ],
+)
+def test_chains_by_hand(
+    elimination: Elimination,
+    moves: list[tuple[int, int]],
+    I: set[int],
+    F: set[int],
+    expected: set[Positions],
+) -> None:
+    """One transition from 0 to 1, and empty moves before and after it."""
+    empty = tuple(EmptyMove(*move) for move in moves)
+    A = EpsilonCea(4, (transition("0 • 1"),), empty, frozenset(I), frozenset(F))
+    assert answers(elimination(A), word("A")) == [expected]
+    assert epsilon_answers(A, word("A")) == [expected]
+
+
+def test_a_run_may_make_an_empty_move_twice_around_one_transition() -> None:
+    """From p, which is initial, to q, by a transition back to p, and to q, which is final."""
+    A = EpsilonCea(2, (transition("1 • 0"),), (EmptyMove(0, 1),), frozenset({0}), frozenset({1}))
+    for elimination in (without_epsilon, printed_elimination):
+        assert answers(elimination(A), word("AA")) == [{(0,)}, {(0, 1)}]
+
+
+def test_the_last_transition_must_take_whatever_empty_moves_follow() -> None:
+    A = EpsilonCea(
+        3,
+        (transition("0 • 1"), transition("1 ∘ 1")),
+        (EmptyMove(1, 2),),
+        frozenset({0}),
+        frozenset({2}),
+    )
+    assert A.Delta[1].mark is Mark.SKIP
+    assert answers(without_epsilon(A), word("AA")) == [{(0,)}, set()]
+
+
+def test_states_that_are_not_there_are_refused() -> None:
+    with pytest.raises(cerlab.IllFormed):
+        EpsilonCea(1, (), (EmptyMove(0, 1),), frozenset({0}), frozenset({0}))

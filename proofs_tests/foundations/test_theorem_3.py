@@ -1,0 +1,203 @@
+"""Unary FO-CEL formulas have automata (FOUND Thm. 3; FOUND App. C.2), and the automaton of Fig. 2.
+
+The meaning is that of the oracle, the answers of automata are those of all their runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+import cerlab
+from cerlab.automata.cea import AnchoredCea, Mark, Transition
+from cerlab.automata.epsilon import printed_elimination, without_epsilon
+from cerlab.compile.focel_to_cea import focel_to_cea, focel_to_epsilon_cea
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.focel.rewrite import lp_normal_form
+from cerlab.logic.focel.scope import safe, well_formed
+from cerlab.logic.focel.semantics import Sets, complex_events
+from cerlab.model.answer import Positions
+from cerlab.model.event import Event
+from cerlab.predicates.syntax import (
+    EVERYTHING,
+    Attribute,
+    Comparison,
+    Conjunction,
+    Constant,
+    Operator,
+    TypeIs,
+)
+from cerlab.testing import SMALL, random_events, random_fo_formula
+from cerlab.workbench import parse_formula
+from proofs_tests.foundations.anchored_cases import Run, accepted, extended
+from proofs_tests.laws.test_focel_rewriting import stream, with_answers
+from proofs_tests.suite import Suite
+
+
+def answers(A: AnchoredCea, S: Sequence[Event]) -> list[set[Positions]]:
+    """What all runs answer, at each position."""
+    runs: set[Run] = {(q, ()) for q in A.I}
+    found = []
+    for n, event in enumerate(S):
+        runs = extended(A, runs, event, n)
+        found.append(accepted(A, runs, n))
+    return found
+
+
+def by_end(sets: Sets, length: int) -> list[set[Positions]]:
+    """Complex events by their greatest position."""
+    return [{tuple(sorted(C)) for C in sets if max(C) == n} for n in range(length)]
+
+
+def check(rng: Random) -> bool:
+    """A random formula means what its automaton answers."""
+    phi, S, sets = with_answers(rng, 3)
+    assert answers(focel_to_cea(phi), S) == by_end(sets, len(S)), str(phi)
+    return bool(sets)
+
+
+def test_p2_the_automaton_answers_what_the_formula_means(suite: Suite) -> None:
+    suite.run(check, deep_count=20_000, seconds=6)
+
+
+def test_both_eliminations_of_empty_moves_give_the_same_answers(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        for _ in range(3):
+            phi = random_fo_formula(rng, SMALL)
+            S = random_events(rng, phi, SMALL)[:5]
+            A = focel_to_epsilon_cea(phi)
+            found = answers(without_epsilon(A), S)
+            if any(found):
+                break
+        assert answers(printed_elimination(A), S) == found, str(phi)
+        return any(found)
+
+    suite.run(case, deep_count=20_000, seconds=4)
+
+
+def test_with_empty_moves_it_is_linear_in_a_safe_formula_in_lp_normal_form(suite: Suite) -> None:
+    """Two states and transitions for an atom; two states and four moves for OR; one move else."""
+
+    def case(rng: Random) -> bool:
+        while not safe(phi := lp_normal_form(random_fo_formula(rng, SMALL))):
+            pass
+        A = focel_to_epsilon_cea(phi)
+        kinds = [type(psi) for psi in cel.subformulas(phi)]
+        atoms, choices = kinds.count(cel.Atom), kinds.count(cel.Or)
+        assert A.states == 2 * atoms + 2 * choices
+        assert len(A.Delta) == 2 * atoms
+        assert len(A.moves) == 4 * choices + kinds.count(cel.Seq) + kinds.count(cel.Plus)
+        assert (len(A.I), len(A.F)) == (1, 1)
+        assert A.states + len(A.Delta) + len(A.moves) <= 4 * cel.size(phi)
+        return True
+
+    suite.run(case, deep_count=4_000, seconds=3)
+
+
+def test_choices_in_a_row_are_not_multiplied() -> None:
+    """Whose disjunctive normal form doubles with each."""
+    sizes = []
+    for n in range(1, 16):
+        phi = parse_formula(" ; ".join(f"(A AS x{k} OR B AS x{k})" for k in range(n)))
+        sizes.append(focel_to_epsilon_cea(phi).states)
+    assert sizes == [6 * n for n in range(1, 16)]
+
+
+def test_misplaced_filters_double_the_automaton() -> None:
+    """Each filter on a variable of another branch splits what is around it: exponential."""
+    sizes = []
+    for n in range(1, 6):
+        variables = " ; ".join(f"A AS x{k}" for k in range(n))
+        filters = " ; ".join(f"(B FILTER x{k}[v = 1] OR C)" for k in range(n))
+        sizes.append(focel_to_epsilon_cea(parse_formula(f"{variables} ; {filters}")).states)
+    assert all(later >= 2 * earlier for earlier, later in pairwise(sizes))
+
+
+def fig_2() -> AnchoredCea:
+    """H, any of the T above 40, H (FOUND Fig. 2)."""
+    humid = TypeIs("H")
+    hot = Conjunction(TypeIs("T"), Comparison(Operator.GT, Attribute("temp"), Constant(40)))
+    Delta = (
+        Transition(0, EVERYTHING, Mark.SKIP, 0),
+        Transition(0, humid, Mark.TAKE, 1),
+        Transition(1, EVERYTHING, Mark.SKIP, 1),
+        Transition(1, hot, Mark.TAKE, 1),
+        Transition(1, humid, Mark.TAKE, 2),
+    )
+    return AnchoredCea(3, Delta, frozenset({0}), frozenset({2}))
+
+
+def test_figure_2_takes_any_of_the_high_temperatures_between() -> None:
+    S = [Event("H"), *(Event("T", {"temp": t}) for t in (45, 30, 50)), Event("H")]
+    assert answers(fig_2(), S)[:4] == [set()] * 4
+    assert answers(fig_2(), S)[4] == {(0, 4), (0, 1, 4), (0, 3, 4), (0, 1, 3, 4)}
+
+
+def test_figure_2_is_the_automaton_of_a_formula() -> None:
+    phi = parse_formula("H ; H OR (H ; (T AS x FILTER x[temp > 40])+ ; H)")
+    rng = Random(3)
+    for _ in range(50):
+        S = [Event(rng.choice("HHT"), {"temp": rng.choice((30, 50))}) for _ in range(6)]
+        assert answers(fig_2(), S) == answers(focel_to_cea(phi), S)
+
+
+@pytest.mark.parametrize(
+    ("text", "types", "v", "expected"),
+    [
+        ("A", "AB", "00", [{(0,)}, set()]),
+        ("A AS x ; A AS x", "AA", "00", [set(), set()]),
+        ("A ; A", "AAA", "000", [set(), {(0, 1)}, {(0, 2), (1, 2)}]),
+        ("A+", "ABA", "000", [{(0,)}, set(), {(2,), (0, 2)}]),
+        ("(A ; B)+", "ABAB", "0000", [set(), {(0, 1)}, set(), {(0, 1, 2, 3), (0, 3), (2, 3)}]),
+        ("(A AS x OR B AS x) FILTER x[v = 1]", "AB", "01", [set(), {(1,)}]),
+        ("A AS x ; (B FILTER x[v = 1])", "AAB", "010", [set(), set(), {(1, 2)}]),
+        ("A AS x ; (B FILTER x[v = 1])+", "AABB", "0100", [set(), set(), {(1, 2)}, ...]),
+        ("A ; ((A AS x FILTER x[v = 1]) OR B)+", "AAB", "000", [set(), set(), {(0, 2), (1, 2)}]),
+    ],
+)
+def test_formulas_by_hand(text: str, types: str, v: str, expected: list[object]) -> None:
+    found = answers(focel_to_cea(parse_formula(text)), stream(types, v))
+    for got, wanted in zip(found, expected, strict=True):
+        assert wanted is ... or got == wanted
+
+
+def test_streams_of_atoms_are_tested() -> None:
+    A = focel_to_cea(parse_formula("S>A"))
+    assert answers(A, [Event("A", {}, "S"), Event("A", {}, "T")]) == [{(0,)}, set()]
+
+
+def test_e4_a_formula_whose_answers_depend_on_later_events_is_refused() -> None:
+    """No automaton can have them: whether ``{0, 1}`` is an answer is decided by position 2."""
+    phi = parse_formula("A AS x ; ((B AS x OR C AS y) FILTER x[v = 1])+")
+    assert well_formed(phi)
+    assert frozenset({0, 1}) in complex_events(phi, stream("ACB", "001"))
+    assert frozenset({0, 1}) not in complex_events(phi, stream("ACB", "000"))
+    with pytest.raises(cerlab.IllFormed, match="the filter on 'x'"):
+        focel_to_cea(phi)
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("A AS x ; B AS y FILTER x.v = y.v", "several variables"),
+        ("NEXT(A ; B)", "NEXT"),
+        ("A : B", "CONCAT"),
+        ("(A ; B) AS x", "AS on more than one"),
+    ],
+)
+def test_what_has_no_automaton_is_refused_by_name(text: str, match: str) -> None:
+    with pytest.raises(cerlab.Unsupported, match=match):
+        focel_to_cea(parse_formula(text))
+
+
+def test_predicates_from_python_are_refused_by_name() -> None:
+    @cerlab.predicate(each=True, name="theorem_3_even")
+    def even(v: int) -> bool:
+        return v % 2 == 0
+
+    phi = parse_formula("A AS x FILTER theorem_3_even(x.v)")
+    with pytest.raises(cerlab.Unsupported, match="theorem_3_even"):
+        focel_to_cea(phi)
