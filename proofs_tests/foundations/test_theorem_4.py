@@ -15,6 +15,7 @@ from cerlab.automata import selection
 from cerlab.automata.cea import AnchoredCea, Mark
 from cerlab.automata.selection import last_selected, maximal, strict
 from cerlab.automata.selection import selected as selected_automaton
+from cerlab.automata.sizes import reachable_states
 from cerlab.automata.strategy import StrategyCea
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event
@@ -110,26 +111,7 @@ def sizes(text: str, strategy: Strategy) -> tuple[int, int]:
     cea = as_query(text).cea
     machine = StrategyCea(cea, strategy)
     symbols = [m.symbol for m in minterms(machine.predicates)]
-    idle, idle_seen = [machine.idle], {machine.idle}
-    states, seen = list[int](), set[int]()
-    while idle or states:
-        reached: list[int | None] = []
-        if idle:
-            i = idle.pop()
-            for s in symbols:
-                reached += machine.begin(i, s)
-                if (after := machine.wait(i, s)) not in idle_seen:
-                    idle_seen.add(after)
-                    idle.append(after)
-        else:
-            q = states.pop()
-            for s in symbols:
-                reached += machine.step(q, s)
-        for r in reached:
-            if r is not None and r not in seen:
-                seen.add(r)
-                states.append(r)
-    return cea.states, len(seen) + len(idle_seen)
+    return cea.states, reachable_states(machine, symbols)
 
 
 def chain(n: int) -> str:
