@@ -1,4 +1,4 @@
-"""STRICT, NXT, LAST and MAX of an anchored CEA, as anchored CEA (FOUND Thm. 4; FOUND App. C.3).
+"""STRICT, NXT, LAST and MAX of an anchored CEA, as anchored CEA (FOUND Thm. 4).
 
 For automata that need not be I/O-deterministic. STRICT and MAX are the printed constructions. NXT
 needs final states that are entered by marks only (erratum E6), and LAST is not "NXT with one

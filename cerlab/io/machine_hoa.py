@@ -38,7 +38,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from itertools import groupby
 from typing import Any, NoReturn
@@ -52,12 +52,10 @@ from cerlab.automata.vcea import LabelTransition
 from cerlab.errors import BadData, CerlabError, DataPlace, QuerySyntaxError, SourcePlace, Span
 from cerlab.io import machine_json
 from cerlab.io.machine_json import KINDS, LABELLED, Machine
-from cerlab.logic.cel import syntax as cel
-from cerlab.logic.ceql.parser import parse_cel
+from cerlab.io.machine_propositions import Propositions, guard_text, proposition_of
 from cerlab.predicates import encoding
-from cerlab.predicates import syntax as pred
-from cerlab.predicates.condition import On
-from cerlab.predicates.text import predicate_text
+
+__all__ = ["Propositions", "guard_text", "machine_from_hoa", "machine_to_hoa"]
 
 VERSION = "v1"
 
@@ -110,65 +108,6 @@ _WORDS = {
 # -- writing -----------------------------------------------------------------------------------
 
 
-class Propositions:
-    """The atoms of a machine's predicates, numbered as they are met.
-
-    Atoms are told apart by their JSON, which knows 0.0 from -0.0 and finds NaN again.
-    """
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self.texts: list[str] = []
-
-    def number(self, atom: pred.Atom) -> int:
-        """The number of an atom, a new one for a new atom."""
-        number = self._numbers.setdefault(_json_text(atom), len(self.texts))
-        if number == len(self.texts):
-            self.texts.append(proposition_text(atom))
-        return number
-
-
-def guard_text(P: pred.Predicate, name: Callable[[pred.Atom], str], true: str, level: int) -> str:
-    """A predicate over names of its atoms, in parentheses where looser than `level` (``|`` 0)."""
-    match P:
-        case pred.Everything():
-            return true
-        case pred.Disjunction(left, right):
-            text = f"{guard_text(left, name, true, 0)} | {guard_text(right, name, true, 1)}"
-            return f"({text})" if level > 0 else text
-        case pred.Conjunction(left, right):
-            text = f"{guard_text(left, name, true, 1)} & {guard_text(right, name, true, 2)}"
-            return f"({text})" if level > 1 else text
-        case pred.Complement(operand):
-            return f"!{guard_text(operand, name, true, 2)}"
-        case atom:
-            return name(atom)
-
-
-def proposition_text(atom: pred.Atom) -> str:
-    """An atom as CEQL writes it, if that reads back as the same atom, else as JSON.
-
-    >>> proposition_text(pred.TypeIs("A"))
-    "type = 'A'"
-    >>> proposition_text(pred.Comparison(pred.Operator.EQ, pred.Attribute("v"), pred.Negated(
-    ...     pred.Constant(1))))  # in CEQL, -(1) is the constant -1
-    '{"kind": "comparison", "operator": "=", "left": {"kind": "attribute", "name": "v"},
-      "right": {"kind": "negated", "operand": {"kind": "constant", "value": {"int": 1}}}}'
-    """
-    encoded = _json_text(atom)
-    try:
-        text = predicate_text(atom)
-        if text.isprintable() and _json_text(_ceql_atom(text)) == encoded:
-            return text
-    except (CerlabError, AssertionError, OverflowError):
-        pass  # it has no text, or one that does not read back
-    return encoded
-
-
-def _json_text(atom: pred.Atom) -> str:
-    return json.dumps(encoding.predicate_to_json(atom))
-
-
 def machine_to_hoa(A: Machine) -> str:
     """The machine as lines of text; `machine_from_hoa` reads back the same machine.
 
@@ -176,6 +115,7 @@ def machine_to_hoa(A: Machine) -> str:
     Unicode.
 
     >>> from cerlab.automata.cea import IntervalCea, Mark
+    >>> from cerlab.predicates import syntax as pred
     >>> P = pred.Conjunction(pred.TypeIs("A"), pred.Complement(pred.StreamIs("S")))
     >>> A = IntervalCea(2, (Transition(0, P, Mark.TAKE, 1),), 0, frozenset({1}))
     >>> print(machine_to_hoa(A), end="")
@@ -321,7 +261,7 @@ class _Reader(Transformer_NonRecursive[Token, Any]):
         if int(number) != len(self.atoms):
             raise self.bad("CER0757", f"the next proposition is {len(self.atoms)}", number)
         try:
-            atom = _json_atom(text) if text.startswith("{") else _ceql_atom(text)
+            atom = proposition_of(text)
         except CerlabError as error:
             _put(error, _place(self.text, text))
             raise
@@ -383,37 +323,13 @@ class _Reader(Transformer_NonRecursive[Token, Any]):
         return {"kind": "or", "left": children[0], "right": children[1]}
 
 
-def _ceql_atom(text: str) -> pred.Atom:
-    """An atom as CEQL writes it; places in errors are those in the second line of a formula."""
-    match parse_cel(f"A FILTER A[\n{text}]")[0]:
-        case cel.Filter(cel.Atom("A", None), On("A", P)) if isinstance(P, pred.Atom):
-            pass
-        case _:
-            hint = "AND, OR and NOT are written in the guards, as &, | and !"
-            raise BadData("CER0757", "this is no atomic proposition", hint=hint)
-    match P:
-        case pred.Comparison(pred.Operator.EQ, pred.Attribute("type"), pred.Constant(str(name))):
-            return pred.TypeIs(name)
-        case pred.Comparison(pred.Operator.EQ, pred.Attribute("stream"), pred.Constant(str(name))):
-            return pred.StreamIs(name)
-        case _:
-            return P
-
-
-def _json_atom(text: str) -> pred.Atom:
-    P = encoding.predicate_from_json(encoding.read_json(text).value)
-    if not isinstance(P, pred.Atom):
-        raise BadData("CER0757", "this is no atomic proposition")
-    return P
-
-
 def _put(error: CerlabError, place: SourcePlace) -> None:
     """Put an error about a piece of the text, read by itself, to the place of the piece."""
     match error.place:
         case SourcePlace(_, Span(_, start, _, end)):
             line, shift, past = place.span.line, place.span.column - 1, place.span.end_column
             place = SourcePlace(place.text, Span(line, start + shift, line, end + shift))
-            if place.span.column >= past:  # at the bracket that `_ceql_atom` puts behind
+            if place.span.column >= past:  # at the bracket that `proposition_of` puts behind
                 error.message = "the predicate ends too early"
         case DataPlace(path) if path != "$":
             error.message = f"{error.message}, at {path}"

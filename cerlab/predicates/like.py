@@ -1,4 +1,4 @@
-r"""The subset of RE2 that LIKE is decided for, as trees and as regular expressions of z3.
+r"""The subset of RE2 that LIKE is decided for: its patterns as trees.
 
 In the subset: literal characters, ``\`` before punctuation, ``\n \r \t \f \v``, ``.``, the classes
 ``\d \s \w \D \S \W``, ``[..]`` and ``[^..]`` with ranges, ``* + ?`` (greedy or not), ``|``,
@@ -16,9 +16,9 @@ mentioned, all that are not mentioned behave alike, and of those z3 has 65,536 i
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias, assert_never
+from typing import NamedTuple, TypeAlias, assert_never
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
@@ -162,7 +162,7 @@ def _single(pattern: str, at: int, depth: int) -> _Found:
         case "$":
             return _Found(End(), at + 1)
         case ".":
-            return _Found(Characters(_complement(((10, 10),))), at + 1)
+            return _Found(Characters(complement(((10, 10),))), at + 1)
         case "[":
             return _class(pattern, at + 1)
         case "\\":
@@ -200,7 +200,7 @@ def _escape(pattern: str, at: int) -> tuple[Ranges, int]:
     if character in _PERL:
         return _PERL[character], at + 1
     if character.lower() in _PERL:
-        return _complement(_PERL[character.lower()]), at + 1
+        return complement(_PERL[character.lower()]), at + 1
     raise _OutsideError
 
 
@@ -220,8 +220,8 @@ def _class(pattern: str, at: int) -> _Found:
         if not (_is_one(low) and _is_one(high)) or low[0][0] > high[0][0]:
             raise _OutsideError
         ranges.append((low[0][0], high[0][0]))
-    inside = _complement(_complement(tuple(ranges)))
-    return _Found(Characters(_complement(inside) if negated else inside), at + 1)
+    inside = complement(complement(tuple(ranges)))
+    return _Found(Characters(complement(inside) if negated else inside), at + 1)
 
 
 def _class_item(pattern: str, at: int) -> tuple[Ranges, int]:
@@ -235,7 +235,7 @@ def _is_one(ranges: Ranges) -> bool:
     return len(ranges) == 1 and ranges[0][0] == ranges[0][1]
 
 
-def _complement(ranges: Ranges) -> Ranges:
+def complement(ranges: Ranges) -> Ranges:
     """All other characters, as sorted ranges that are apart."""
     left: list[tuple[int, int]] = []
     for first, last in EVERY:
@@ -285,171 +285,3 @@ def _least(tree: Regex) -> str:
             return "" if optional else _least(body)
         case _:
             assert_never(tree)
-
-
-# -- as regular expressions of z3 --------------------------------------------------------------
-
-
-def literal(text: str, context: Any) -> Any:
-    """A text constant of z3 (its own reader takes ``\\u{..}`` for an escape)."""
-    import z3
-
-    plain = string.ascii_letters + string.digits
-    return z3.StringVal("".join(c if c in plain else f"\\u{{{ord(c):x}}}" for c in text), context)
-
-
-def characters(ranges: Ranges, context: Any) -> Any:
-    """The texts of one character of some ranges."""
-    import z3
-
-    parts = [z3.Range(literal(chr(a), context), literal(chr(b), context)) for a, b in ranges]
-    return z3.Union(*parts) if parts else z3.Empty(z3.ReSort(z3.StringSort(context)))
-
-
-def every_text(context: Any) -> Any:
-    """All texts."""
-    import z3
-
-    return z3.Star(characters(EVERY, context))
-
-
-def found_in(tree: Regex, context: Any) -> Any:
-    """The texts in which a search for the tree succeeds, as a regular expression of z3.
-
-    A match from i to j in a text of length n is split by whether i = 0 and whether j = n, since
-    that is all that ``^`` and ``$`` ask about.
-    """
-    import z3
-
-    some = z3.Plus(characters(EVERY, context))
-    words = _Words(context)
-    ways = [
-        _joined([some] * (not s) + [_nonempty(tree, s, t, words)] + [some] * (not t))
-        for s in (True, False)
-        for t in (True, False)
-    ]
-    if _nullable(tree, True, False) or _nullable(tree, False, True):
-        ways.append(some)
-    if _nullable(tree, True, True):
-        ways.append(z3.Re(literal("", context)))
-    found = _either(ways)
-    return z3.Empty(z3.ReSort(z3.StringSort(context))) if found is None else found
-
-
-class _Words:
-    """The context, and what was built already."""
-
-    def __init__(self, context: Any) -> None:
-        self.context = context
-        self.built: dict[tuple[Regex, bool, bool], Any] = {}
-
-
-def _nullable(tree: Regex, at_start: bool, at_end: bool) -> bool:
-    """Whether the tree matches the empty text at such a position."""
-    match tree:
-        case Characters():
-            return False
-        case Start():
-            return at_start
-        case End():
-            return at_end
-        case Empty():
-            return True
-        case Then(first, second):
-            return _nullable(first, at_start, at_end) and _nullable(second, at_start, at_end)
-        case Or(left, right):
-            return _nullable(left, at_start, at_end) or _nullable(right, at_start, at_end)
-        case Repeated(body, optional, _):
-            return optional or _nullable(body, at_start, at_end)
-        case _:
-            assert_never(tree)
-
-
-def _nonempty(tree: Regex, at_start: bool, at_end: bool, words: _Words) -> Any:
-    """The non-empty texts that the tree matches from such a position to such a position.
-
-    None stands for no text at all.
-    """
-    key = (tree, at_start, at_end)
-    if key not in words.built:
-        words.built[key] = _build(tree, at_start, at_end, words)
-    return words.built[key]
-
-
-def _build(tree: Regex, s: bool, t: bool, words: _Words) -> Any:
-    import z3
-
-    match tree:
-        case Characters(ranges):
-            return characters(ranges, words.context) if ranges else None
-        case Start() | End() | Empty():
-            return None
-        case Then(first, second):
-            # Where both parts are non-empty, the position between them is neither end of the text.
-            ways = [
-                _joined([_nonempty(first, s, False, words), _nonempty(second, False, t, words)])
-            ]
-            if _nullable(first, s, False):
-                ways.append(_nonempty(second, s, t, words))
-            if _nullable(second, False, t):
-                ways.append(_nonempty(first, s, t, words))
-            return _either(ways)
-        case Or(left, right):
-            ways = [_nonempty(left, s, t, words), _nonempty(right, s, t, words)]
-            return _either(ways)
-        case Repeated(body, _, many):
-            once = _nonempty(body, s, t, words)
-            if not many:
-                return once
-            inner = _nonempty(body, False, False, words)
-            between = [] if inner is None else [z3.Star(inner)]
-            first_of, last_of = _nonempty(body, s, False, words), _nonempty(body, False, t, words)
-            return _either([once, _joined([first_of, *between, last_of])])
-        case _:
-            assert_never(tree)
-
-
-def _joined(parts: Sequence[Any]) -> Any:
-    import z3
-
-    if any(part is None for part in parts):
-        return None
-    return z3.Concat(*parts) if len(parts) > 1 else parts[0]
-
-
-def _either(ways: Iterable[Any]) -> Any:
-    import z3
-
-    some: list[Any] = []
-    for way in ways:
-        if way is not None and not any(way.eq(other) for other in some):
-            some.append(way)
-    return z3.Union(*some) if some else None
-
-
-def between(low: str, high: str | None, context: Any) -> Any:
-    """The texts after `low` and before `high` in the order by code point."""
-    import z3
-
-    rest = every_text(context)
-    after = [z3.Concat(z3.Re(literal(low, context)), z3.Plus(characters(EVERY, context)))]
-    after += _departing(low, context, rest, above=True)
-    if high is None:
-        return z3.Union(*after)
-    before = [z3.Re(literal(high[:n], context)) for n in range(len(high))]
-    before += _departing(high, context, rest, above=False)
-    return z3.Intersect(z3.Union(*after), z3.Union(*before))
-
-
-def _departing(text: str, context: Any, rest: Any, *, above: bool) -> list[Any]:
-    """The texts that share a beginning with `text` and then have a larger or smaller character."""
-    import z3
-
-    ways = []
-    for n, character in enumerate(text):
-        code = ord(character)
-        bound = ((0, code),) if above else ((code, EVERY[-1][1]),)
-        others = characters(_complement(bound), context)
-        prefix = [z3.Re(literal(text[:n], context))] if n else []
-        ways.append(z3.Concat(*prefix, others, rest))
-    return ways

@@ -22,11 +22,15 @@ from cerlab.model.schema import (
     Schema,
     StreamDeclaration,
 )
-from cerlab.predicates import smt
 from cerlab.predicates.algebra import disjoint, equivalent, implies, model, satisfiable
+from cerlab.predicates.choices import by_representatives
 from cerlab.predicates.condition import On
-from cerlab.predicates.like import found_in, literal, parse
-from cerlab.predicates.minterms import Domain, by_representatives, minterms
+from cerlab.predicates.domains import Domain
+from cerlab.predicates.like import parse
+from cerlab.predicates.minterms import minterms
+from cerlab.predicates.smt import by_solver, encoding, formulas, places, questions, terms
+from cerlab.predicates.smt import search as listing
+from cerlab.predicates.smt.languages import found_in, literal
 from cerlab.predicates.syntax import (
     Arithmetic,
     Atom,
@@ -54,10 +58,10 @@ V, W, U = (Attribute(name) for name in "vwu")
 @pytest.fixture
 def no_tries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Leave everything to z3: no events are tried, nothing is remembered."""
-    monkeypatch.setattr(smt, "MAX_TRIED", 0)
-    smt._decided.cache_clear()
+    monkeypatch.setattr(listing, "MAX_TRIED", 0)
+    listing._decided.cache_clear()
     yield
-    smt._decided.cache_clear()
+    listing._decided.cache_clear()
 
 
 def p(text: str) -> Predicate:
@@ -105,7 +109,7 @@ def agree(rng: Random) -> bool:
         domain = Domain(AttributeType.STRING, name == "stream")
     group = list(dict.fromkeys(random_atom(rng, name) for _ in range(rng.randrange(1, 4))))
     expected = by_representatives(group, (name, domain))
-    found = smt.by_solver(group, [(name, domain)])
+    found = by_solver(group, [(name, domain)])
     listed = {choice.vector for choice in expected}
     known = {choice.vector for choice in found if choice.values is not None}
     if kind is AttributeType.DOUBLE:
@@ -438,7 +442,7 @@ def test_the_algebra_agrees_with_the_events_of_minterms(suite: Suite) -> None:
 def test_where_z3_gives_up_every_vector_is_listed_as_not_decided(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(smt, "STEPS", 1)
+    monkeypatch.setattr(questions, "STEPS", 1)
     every = {f"{n:03b}": False for n in range(8)}
     assert vectors("v * w = 6", "v + w * v = 5", "v < w") == every
     assert satisfiable(p("v < w AND w < v")) is None
@@ -466,22 +470,23 @@ def killed(case: Any, times: int) -> bool:
 def test_wrong_encodings_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not killed(agree, 100)
     with monkeypatch.context() as patch:
-        patch.setitem(smt._RELATIONS, Operator.LT, operator.le)
+        patch.setitem(formulas._RELATIONS, Operator.LT, operator.le)
         assert killed(agree, 100), "less taken for less or equal"
-    smt._decided.cache_clear()
+    listing._decided.cache_clear()
     assert not killed(consistent, 60)
-    smt._decided.cache_clear()
+    listing._decided.cache_clear()
     with monkeypatch.context() as patch:
-        patch.setattr(smt, "computed", without_guards)
+        patch.setattr(terms, "computed", without_guards)
         assert killed(consistent, 60), "every operator taken for addition"
-    smt._decided.cache_clear()
+    listing._decided.cache_clear()
     with monkeypatch.context() as patch:
-        patch.setattr(smt, "is_plain", lambda value: isinstance(value, str))
-        patch.setattr(smt, "found_in", lambda tree, context: literal_only(context))
+        for module in (encoding, formulas):
+            patch.setattr(module, "is_plain", lambda value: isinstance(value, str))
+        patch.setattr(places, "found_in", lambda tree, context: literal_only(context))
         assert killed(consistent, 60), "every pattern taken for one that finds nothing"
 
 
-def without_guards(op: Arithmetic, left: Any, right: Any, E: smt.Encoding) -> smt.Coded:
+def without_guards(op: Arithmetic, left: Any, right: Any, E: encoding.Encoding) -> terms.Coded:
     if left is None or right is None:
         return {}
     return {"number": (z3.And(left[0], right[0]), left[1] + right[1])}

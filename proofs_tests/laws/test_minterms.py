@@ -17,7 +17,8 @@ from cerlab.model.schema import (
     Schema,
     StreamDeclaration,
 )
-from cerlab.predicates.minterms import event_of, minterms
+from cerlab.predicates.choices import event_of
+from cerlab.predicates.minterms import minterms
 from cerlab.predicates.syntax import (
     Arithmetic,
     Attribute,

@@ -1,0 +1,120 @@
+"""The events of a schema as sets in which attributes vary on their own, and atoms among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, assert_never
+
+from cerlab.model.event import Event, Value
+from cerlab.model.schema import EventDeclaration, Schema
+from cerlab.predicates.domains import Domain, allows, domain_of
+from cerlab.predicates.mentions import leaves_of
+from cerlab.predicates.representatives import candidates
+from cerlab.predicates.syntax import (
+    Atom,
+    Attribute,
+    Between,
+    Comparison,
+    Computed,
+    Constant,
+    Expression,
+    Like,
+    Member,
+    Negated,
+    Operator,
+    StreamIs,
+    TypeIs,
+)
+from cerlab.predicates.truth import evaluate
+
+NOWHERE = Event("nowhere")
+"""An event to evaluate what mentions no attribute."""
+
+
+class EventSet(NamedTuple):
+    """A set of events: what `known` names is so, every other attribute varies in its domain."""
+
+    known: Mapping[str, Value]
+    domains: Mapping[str, Domain]
+    example: Mapping[str, Value]
+    """What an example holds where the predicates leave it open."""
+
+
+def event_sets(
+    schema: Schema | None, fixed: Mapping[str, Value], names: Sequence[str]
+) -> Iterator[EventSet]:
+    """All events, as a union of sets in which each attribute varies on its own."""
+    if schema is None:
+        if all(allows(name, domain_of(name, {}), value) for name, value in fixed.items()):
+            yield EventSet(fixed, {}, fixed)
+        return
+    every: dict[tuple[str | None, EventDeclaration], None] = {}
+    for stream in schema.streams:
+        for event in stream.events:
+            every[stream.name, schema.event(event.name, stream.name) or event] = None
+    if "stream" in names:
+        for name in schema.event_names():
+            if (event_read := schema.event(name)) is not None:
+                every[None, event_read] = None
+    for stream_name, declaration in every:
+        own: dict[str, Value] = {"type": declaration.name, "stream": stream_name}
+        domains = {
+            each.name: Domain(each.type, each.nullable)
+            for each in declaration.attributes
+            if each.name not in own
+        }
+        absent: dict[str, Value] = {
+            name: None for name in (*names, *fixed) if name not in domains and name not in own
+        }
+        if all(
+            allows(name, domains[name], value)
+            if name in domains
+            else value == {**absent, **own}[name]
+            for name, value in fixed.items()
+        ):
+            defaults = {name: candidates(name, domain, ())[0] for name, domain in domains.items()}
+            declared_only = {name: value for name, value in fixed.items() if name in domains}
+            known = {**absent, **declared_only, **own}
+            yield EventSet(known, domains, {**defaults, **declared_only, **own})
+
+
+def substituted(atom: Atom, known: Mapping[str, Value]) -> Atom:
+    """The atom with the known attributes as constants, and each constant expression evaluated.
+
+    >>> substituted(Comparison(Operator.EQ, Attribute("v"), Attribute("w")), {"w": 3})
+    Comparison(operator=<Operator.EQ: '='>, left=Attribute(name='v'), right=Constant(value=3))
+    """
+
+    def put(expression: Expression) -> Expression:
+        match expression:
+            case Constant():
+                return expression
+            case Attribute(name):
+                return Constant(known[name]) if name in known else expression
+            case Computed(op, left, right):
+                made: Expression = Computed(op, put(left), put(right))
+            case Negated(inner):
+                made = Negated(put(inner))
+            case _:
+                assert_never(expression)
+        is_constant = not any(isinstance(leaf, Attribute) for leaf in leaves_of(made))
+        return Constant(evaluate(NOWHERE, made)) if is_constant else made
+
+    match atom:
+        case TypeIs(name):
+            return Comparison(Operator.EQ, put(Attribute("type")), Constant(name))
+        case StreamIs(name) if "stream" in known:
+            stream = Constant(name if known["stream"] is None else known["stream"])
+            return Comparison(Operator.EQ, stream, Constant(name))
+        case StreamIs():
+            return atom
+        case Comparison(op, left, right):
+            return Comparison(op, put(left), put(right))
+        case Between(operand, low, high, negated):
+            bounds = [None if bound is None else put(bound) for bound in (low, high)]
+            return Between(put(operand), bounds[0], bounds[1], negated)
+        case Member() | Like():
+            return replace(atom, operand=put(atom.operand))
+        case _:
+            assert_never(atom)

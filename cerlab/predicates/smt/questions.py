@@ -1,0 +1,64 @@
+"""One question to z3: its limits, connectives of any number of parts, and a text as an answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from cerlab.predicates.smt.languages import characters, every_text
+
+STEPS = 1_000_000
+"""How many steps z3 takes for one question before the answer is "unknown"."""
+
+MILLISECONDS = 2_000
+"""How long it takes at most: a second limit, for the few questions that take time but no steps."""
+
+
+def limited(solver: Any) -> Any:
+    """The solver, which gives up after `STEPS` steps."""
+    solver.set("rlimit", STEPS)
+    solver.set("timeout", MILLISECONDS)
+    return solver
+
+
+def every_of(parts: Sequence[Any], context: Any) -> Any:
+    """The conjunction of formulas."""
+    import z3
+
+    return z3.And(*parts) if parts else z3.BoolVal(True, context)
+
+
+def some_of(parts: Sequence[Any], context: Any) -> Any:
+    """The disjunction of formulas."""
+    import z3
+
+    return z3.Or(*parts) if parts else z3.BoolVal(False, context)
+
+
+class OneText(NamedTuple):
+    """Whether a language may have a text, and one if z3 found one."""
+
+    possible: bool
+    text: str | None
+
+
+def member(language: Any, context: Any) -> OneText:
+    """A text of a language, of printable ASCII characters where there is one."""
+    import z3
+
+    x = z3.String("x", context)
+    plain = z3.Star(characters(((32, 126),), context))
+    for languages in ((language, plain), (language, every_text(context))):
+        solver = limited(z3.Solver(ctx=context))
+        solver.add(z3.InRe(x, z3.Intersect(*languages)))
+        answer = solver.check()
+        if answer == z3.sat:
+            return OneText(True, text_in(solver.model(), x))
+    return OneText(answer == z3.unknown, None)
+
+
+def text_in(model: Any, x: Any) -> str:
+    """The value of a text variable."""
+    written = model.eval(x, model_completion=True).as_string()
+    return re.sub(r"\\u\{([0-9a-fA-F]+)\}", lambda code: chr(int(code[1], 16)), written)
