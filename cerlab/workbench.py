@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from typing import Any, Literal, TypeAlias
@@ -12,14 +13,16 @@ from warnings import warn
 from cerlab import io
 from cerlab.automata.cea import IntervalCea
 from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.deterministic import Deterministic
+from cerlab.automata.naming import Machine
 from cerlab.automata.plan import Plan
 from cerlab.automata.strategy import StrategyCea
 from cerlab.automata.vcea import Vcea
+from cerlab.compile.foundations import anchored_query
 from cerlab.compile.pipeline import compile_query
 from cerlab.display import shown
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.evaluation import TecsEvaluation
+from cerlab.engine.reference.lists import lists_recogniser
 from cerlab.engine.reference.relabel import labels_of_answer
 from cerlab.engine.reference.runs import CeaRuns, VceaRuns
 from cerlab.errors import CerlabWarning, Unsupported, UsageError, nearest
@@ -31,13 +34,15 @@ from cerlab.logic.ceql.semantics import query_answers, query_valuations
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text
 from cerlab.logic.focel.semantics import fo_valuations
+from cerlab.logic.focel.translate import unary_fo_to_so
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.clock import TimeAxis, clock_for
+from cerlab.model.clock import TimeAxis, clock_for, only_timestamp, time_axis
 from cerlab.model.event import Event
 from cerlab.model.order import by_end
 from cerlab.model.schema import Schema
 from cerlab.model.stream import Stream
+from cerlab.session import Session
 
 Evaluator: TypeAlias = Literal[
     "auto", "reference", "automaton", "tecs", "lists", "compiled", "registers"
@@ -45,10 +50,13 @@ Evaluator: TypeAlias = Literal[
 Language: TypeAlias = Literal["ceql", "cel"]
 Logic: TypeAlias = Literal["so", "fo"]
 
-AVAILABLE = ("reference", "automaton", "tecs")
+AVAILABLE = ("reference", "automaton", "tecs", "lists", "compiled")
 """The evaluators of this version, by name; ``"auto"`` is the best that takes the query."""
 
-_ANNOUNCED = ("lists", "compiled", "registers")
+_ANNOUNCED = ("registers",)
+
+SHORT = 20_000
+"""Up to so many events ``"auto"`` is the tECS, which needs nothing compiled; beyond, the engine."""
 
 
 @shown
@@ -102,7 +110,7 @@ class Query:
         return DeterministicCea(self.cea)
 
     @cached_property
-    def machine(self) -> Deterministic:
+    def machine(self) -> Machine:
         """What the tECS steps through: `det`, or the automaton of the strategy in SELECT."""
         strategy = self.plan.strategy
         return self.det if strategy is None else StrategyCea(self.cea, strategy)
@@ -110,6 +118,23 @@ class Query:
     def run(self, events: Any) -> Matches:
         """The answers on a stream, evaluated while they are iterated."""
         return Matches(self, io.as_stream(events))
+
+    def open(
+        self, *, time: str | None = None, unit: str | None = None, state: bytes | None = None
+    ) -> Session:
+        """A push interface: ``push(batch)`` gives the new answers, ``state()`` bytes to go on from.
+
+        `time` and `unit` name the time attribute for windows in hours, minutes or seconds. With the
+        `state` of an earlier session of the same query it goes on where that was; raises `BadData`
+        for other bytes.
+
+        >>> session = parse_query("SELECT * WHERE A ; B").open()
+        >>> session.push([{"type": "A"}])
+        []
+        >>> session.push([{"type": "B"}])
+        [ComplexEvent(start=0, end=1, positions=(0, 1))]
+        """
+        return Session(self.plan, self.machine, time_axis(time, unit) if time else None, state)
 
     def __repr__(self) -> str:
         return self.text
@@ -234,8 +259,7 @@ def evaluate(
 
     `limit` caps the answers; which ones are given is then not specified. Raises `Unsupported`
     where the evaluator cannot take the query, and never gives another answer instead. `logic` is
-    the meaning of its variables: sets of events ("so"), or one event each ("fo", by the reference
-    only).
+    the meaning of its variables: sets of events ("so"), or one event each ("fo").
 
     >>> evaluate("A ; B", [{"type": "A"}, {"type": "C"}, {"type": "B"}])
     [ComplexEvent(start=0, end=2, positions=(0, 2))]
@@ -243,16 +267,8 @@ def evaluate(
     if limit is not None and limit < 0:
         raise UsageError("CER0804", f"limit is {limit}, a negative number")
     query, stream = as_query(what, logic=logic), io.as_stream(events)
-    if _is_fo(logic):
-        if evaluator not in ("auto", "reference"):
-            raise Unsupported(
-                "CER0405",
-                f'evaluator="{evaluator}" does not take logic="fo" yet',
-                hint='evaluator="reference" does, on small streams',
-            )
-        answers: Iterator[ComplexEvent] = iter(query_answers(query.ast, stream, fo_valuations))
-    else:
-        answers = answers_of(query, stream, evaluator)
+    by = fo_answers_of if _is_fo(logic) else answers_of
+    answers = by(query, stream, evaluator)
     return sorted(islice(answers, limit), key=by_end)
 
 
@@ -261,17 +277,24 @@ def answers_of(
 ) -> Iterator[ComplexEvent]:
     """The answers by one evaluator, by end, as they are found.
 
-    ``"auto"`` is the tECS where there is an automaton, else the reference.
+    ``"auto"`` is the tECS on short streams and the compiled engine on others where there is an
+    automaton, else the reference.
     """
     match evaluator:
         case "auto":
-            return answers_of(query, stream, "tecs" if query.has_automaton else "reference")
+            if not query.has_automaton:
+                return answers_of(query, stream, "reference")
+            return answers_of(query, stream, "tecs" if len(stream) <= SHORT else "compiled")
         case "tecs":
             machine = query.machine
             return driver.run(query.plan, lambda: TecsEvaluation(machine), stream, stream.time)
         case "automaton":
             cea, strategy = query.cea, query.plan.strategy
             return driver.run(query.plan, lambda: CeaRuns(cea, strategy), stream, stream.time)
+        case "compiled":
+            return _compiled(query, stream)
+        case "lists":
+            return _by_lists(query, stream, first_order=False)
         case "reference":
             return iter(query_answers(query.ast, stream))
         case _ if evaluator in _ANNOUNCED:
@@ -285,6 +308,44 @@ def answers_of(
             raise UsageError(
                 "CER0805", f"unknown evaluator '{evaluator}'", hint=nearest(evaluator, known)
             )
+
+
+def fo_answers_of(
+    query: Query, stream: Stream, evaluator: Evaluator = "auto"
+) -> Iterator[ComplexEvent]:
+    """The answers of a query as FO-CEL, by one evaluator; the machines take unary formulas.
+
+    ``"lists"`` runs the automaton of Foundations' Theorem 3, the others that of the SO-CEL formula
+    with the same complex events. ``"auto"`` is the tECS where there is one, else the reference.
+    """
+    if evaluator == "reference":
+        return iter(query_answers(query.ast, stream, fo_valuations))
+    if evaluator == "lists":
+        return _by_lists(query, stream, first_order=True)
+    try:
+        ast = replace(query.ast, formula=unary_fo_to_so(query.formula))
+    except Unsupported:
+        if evaluator == "auto":
+            return fo_answers_of(query, stream, "reference")
+        raise
+    translated = Query(ast, schema=query.schema, source=query.source)
+    return answers_of(translated, stream, evaluator)
+
+
+def _compiled(query: Query, stream: Stream) -> Iterator[ComplexEvent]:
+    """By the compiled engine; Numba and NumPy load here."""
+    from cerlab.engine.run import compiled_answers
+
+    time = stream.time
+    if time is None and isinstance(query.plan.window, TimeWindow):
+        time = only_timestamp(stream)
+    for batch in compiled_answers(query.plan, query.machine, stream, time):
+        yield from batch
+
+
+def _by_lists(query: Query, stream: Stream, *, first_order: bool) -> Iterator[ComplexEvent]:
+    cea, strategy = anchored_query(query.ast, first_order=first_order)
+    return driver.run(query.plan, lambda: lists_recogniser(cea, strategy), stream, stream.time)
 
 
 def live_answers(

@@ -4,8 +4,8 @@
 
 writes `figures/automata_sizes.svg`: for the families of the papers, the states of the CEA of a
 formula (linear), of STRICT (at most twice as many before determinisation), and of the machines of
-NEXT, LAST and MAX that streams reach (at most exponential); and transitions, which are quadratic for
-a sequence of two choices (erratum E10) and linear with empty moves.
+NEXT, LAST and MAX that streams reach (at most exponential); and transitions, which are quadratic
+for a sequence of two choices (erratum E10) and linear with empty moves.
 """
 
 from __future__ import annotations

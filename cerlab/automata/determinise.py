@@ -48,6 +48,10 @@ class DeterministicCea:
         """There is nothing to remember before a run starts: always 0."""
         return 0
 
+    def number_of(self, states: States) -> int:
+        """The number of a macro-state, a new one if it is new."""
+        return self._numbering.of(states)
+
     def symbol(self, event: Event) -> int:
         """The truth vector of an event: bit k is set if it satisfies ``predicates[k]``."""
         return self._successors.symbol(event)

@@ -10,7 +10,9 @@ from cerlab.automata.explore import explore
 Node = tuple[str, int]
 
 
-def reachable_states(machine: Deterministic, symbols: Sequence[int], *, budget: int = 50_000) -> int:
+def reachable_states(
+    machine: Deterministic, symbols: Sequence[int], *, budget: int = 50_000
+) -> int:
     """The states of runs and the idle states that streams of these symbols reach.
 
     Raises `ResourceLimit` above the budget.

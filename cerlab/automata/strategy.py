@@ -90,6 +90,14 @@ class StrategyCea:
         """Which macro-states accept, by number."""
         return self._numbering.final
 
+    def number_of(self, state: Contender) -> int:
+        """The number of a macro-state, a new one if it is new."""
+        return self._numbering.of(state)
+
+    def idle_number_of(self, rivals: Rivals) -> int:
+        """The number of an idle state, a new one if it is new."""
+        return self._idle.of(rivals)
+
     def symbol(self, event: Event) -> int:
         """The truth vector of an event."""
         return self._successors.symbol(event)

@@ -69,6 +69,57 @@ def _values(column: Any, place: DataPlace) -> list[Value]:
     return [to_value(value, place.column or "?") for value in column.to_pylist()]
 
 
+def plain_columns(table: Any, type_name: str | None) -> dict[str, Any] | None:
+    """The columns of a table whose rows are events as they are, None where each has to be read.
+
+    Without a schema, with a text in every ``type``, and columns of booleans, integers of up to 64
+    signed bits, floats, texts and moments.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    if type_name is not None and "type" not in columns:
+        columns["type"] = pa.chunked_array([pa.repeat(type_name, table.num_rows)])
+    types, streams = columns.get("type"), columns.get("stream")
+    if types is None or types.null_count or not _is_text(types.type):
+        return None
+    if streams is not None and not (_is_text(streams.type) or pa.types.is_null(streams.type)):
+        return None
+    if not all(_is_plain(column.type) for column in columns.values()):
+        return None
+    if table.num_rows and pc.any(pc.equal(pc.utf8_length(_decoded(types)), 0)).as_py():
+        return None
+    return columns
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return _is_text(kind.value_type)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _decoded(column: Any) -> Any:
+    import pyarrow as pa
+
+    return column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+
+
+def _is_plain(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return (
+        _is_text(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_signed_integer(kind)
+        or kind in (pa.uint8(), pa.uint16(), pa.uint32(), pa.float32(), pa.float64())
+        or kind == pa.timestamp("ns")
+        or pa.types.is_null(kind)
+    )
+
+
 def read_file(path: Path, kind: str) -> Any:
     """The table of a Parquet or Arrow IPC file; raises `BadData` if it cannot be read."""
     import pyarrow as pa

@@ -59,12 +59,23 @@ def read(
     """
     axis = time_axis(time, unit) if time else None
     schema = parse_schema(schema) if isinstance(schema, str) else schema
+    if not sort and schema is None and (kind := _table_kind(path, format)) is not None:
+        return _table_stream(arrow.read_file(Path(path), kind), str(path), None, type, axis)
     events = watch(
         read_events(path, type=type, schema=schema, format=format, quarantine=quarantine)
     )
     if sort:
         events = _sorted(tuple(events), axis)
     return Stream(events, time=axis, schema=schema)
+
+
+def _table_kind(path: str | PathLike[str], format: str | None) -> str | None:
+    """``parquet`` or ``arrow`` if the file is one that is there, None for all else."""
+    file = Path(path)
+    if str(path) == "-" or not file.is_file() or not file.stat().st_size:
+        return None
+    kind = format or FORMATS.get(file.suffix.lower()) or _magic(file)
+    return kind if kind in ("parquet", "arrow") else None
 
 
 def _sorted(events: tuple[Event, ...], axis: TimeAxis | None) -> list[Event]:
@@ -243,8 +254,21 @@ def from_arrow(
     """A stream of the rows of a pyarrow Table."""
     axis = time_axis(time, unit) if time else None
     schema = parse_schema(schema) if isinstance(schema, str) else schema
-    events = arrow.table_events(table, "the table", schema, type_name=type)
-    return Stream(events, time=axis, schema=schema)
+    return _table_stream(table, "the table", schema, type, axis)
+
+
+def _table_stream(
+    table: Any, name: str, schema: Schema | None, type_name: str | None, axis: TimeAxis | None
+) -> Stream:
+    """Column by column where that is safe, else row by row."""
+
+    def load() -> Iterator[Event]:
+        return arrow.table_events(table, name, schema, type_name=type_name)
+
+    columns = arrow.plain_columns(table, type_name) if schema is None else None
+    if columns is None:
+        return Stream(load(), time=axis, schema=schema)
+    return Stream.from_columns(columns, table.num_rows, load, time=axis)
 
 
 def as_stream(events: Any) -> Stream:

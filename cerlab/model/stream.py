@@ -25,9 +25,13 @@ def register_reader(name: str, reader: Callable[..., Stream]) -> None:
 
 @shown
 class Stream:
-    """An immutable finite stream ``t_0 t_1 ..``; positions count from 0."""
+    """An immutable finite stream ``t_0 t_1 ..``; positions count from 0.
 
-    __slots__ = ("events", "schema", "time")
+    It is events, or columns with a way to make events of them when they are asked for; the compiled
+    engine reads the columns.
+    """
+
+    __slots__ = ("_columns", "_events", "_length", "_load", "schema", "time")
 
     def __init__(
         self,
@@ -36,9 +40,51 @@ class Stream:
         time: TimeAxis | None = None,
         schema: Schema | None = None,
     ) -> None:
-        self.events = tuple(events)
+        self._events: tuple[Event, ...] | None = tuple(events)
+        self._columns: Mapping[str, Any] | None = None
+        self._load: Callable[[], Iterable[Event]] | None = None
+        self._length = len(self._events)
         self.time = time
         self.schema = schema
+
+    @classmethod
+    def from_columns(
+        cls,
+        columns: Mapping[str, Any],
+        length: int,
+        load: Callable[[], Iterable[Event]],
+        *,
+        time: TimeAxis | None = None,
+    ) -> Stream:
+        """A stream of columns that are known to hold events; `load` makes the events of them."""
+        made = cls((), time=time)
+        made._events, made._columns, made._load, made._length = None, columns, load, length
+        return made
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The events, made of the columns when they are first asked for."""
+        if self._events is None:
+            assert self._load is not None
+            self._events = tuple(self._load())
+        return self._events
+
+    @property
+    def columns(self) -> Mapping[str, Any]:
+        """``type``, ``stream`` and the attributes, each of the length of the stream.
+
+        Arrow arrays where the stream came as such, else lists of values; what an event lacks is
+        None.
+        """
+        if self._columns is None:
+            names = dict.fromkeys(name for event in self.events for name in event.attributes)
+            made: dict[str, list[Any]] = {
+                name: [event.attributes.get(name) for event in self.events] for name in names
+            }
+            made["type"] = [event.type for event in self.events]
+            made["stream"] = [event.stream for event in self.events]
+            self._columns = made
+        return self._columns
 
     @classmethod
     def from_events(
@@ -93,7 +139,7 @@ class Stream:
         return iter(self.events)
 
     def __len__(self) -> int:
-        return len(self.events)
+        return self._length
 
     def __repr__(self) -> str:
         return f"<Stream of {len(self)} events>"

@@ -152,6 +152,16 @@ def _expression_json(expression: pred.Expression) -> dict[str, Any]:
             assert_never(expression)
 
 
+def value_to_json(value: Value) -> Any:
+    """A value of an event as JSON, exactly; see the table at the top."""
+    return _value_json(value)
+
+
+def value_from_json(value: Any, path: str = "$") -> Value:
+    """The value again; raises `BadData` with its place in the document."""
+    return _value(JsonNode(value, path))
+
+
 def _value_json(value: Value) -> Any:
     match value:
         case None | bool():

@@ -1,0 +1,87 @@
+"""Names of states that outlive a process: what a macro-state is, not the number it has here."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.plan import Plan
+from cerlab.automata.strategy import Contender, Rivals, StrategyCea
+from cerlab.errors import BadData
+from cerlab.predicates.encoding import predicate_to_json
+
+Machine = DeterministicCea | StrategyCea
+
+
+def name_of_state(machine: Machine, state: int) -> Any:
+    """The macro-state of a number, as JSON."""
+    if isinstance(machine, DeterministicCea):
+        return sorted(machine.macro_states[state])
+    macro = machine.macro_states[state]
+    return [sorted(macro.runs), _rivals(macro.rivals), macro.block]
+
+
+def state_of_name(machine: Machine, name: Any) -> int:
+    """The number that a macro-state has in this machine; raises `BadData` for what is no name."""
+    try:
+        if isinstance(machine, DeterministicCea):
+            return machine.number_of(frozenset(_states(name)))
+        runs, rivals, block = name
+        return machine.number_of(
+            Contender(frozenset(_states(runs)), _read_rivals(rivals), int(block))
+        )
+    except (TypeError, ValueError) as error:
+        raise BadData("CER0770", f"this is no state of the machine: {error}") from None
+
+
+def name_of_idle(machine: Machine, idle: int) -> Any:
+    """The idle state of a number, as JSON."""
+    if isinstance(machine, DeterministicCea):
+        return None
+    return _rivals(machine.idle_states[idle])
+
+
+def idle_of_name(machine: Machine, name: Any) -> int:
+    """The number that an idle state has in this machine; raises `BadData` for what is no name."""
+    if isinstance(machine, DeterministicCea):
+        return machine.idle
+    try:
+        return machine.idle_number_of(_read_rivals(name))
+    except (TypeError, ValueError) as error:
+        raise BadData("CER0770", f"this is no idle state of the machine: {error}") from None
+
+
+def _rivals(rivals: Rivals) -> list[list[int]]:
+    return [sorted(S) for S in rivals]
+
+
+def _read_rivals(name: Any) -> Rivals:
+    equal, better, worse = (frozenset(_states(S)) for S in name)
+    return Rivals(equal, better, worse)
+
+
+def _states(name: Any) -> list[int]:
+    if not isinstance(name, list) or not all(type(q) is int for q in name):
+        raise TypeError(f"{name!r} is no list of states")
+    return name
+
+
+def plan_digest(plan: Plan) -> str:
+    """A name for a plan: equal plans have equal digests, in every process (sha256, hex)."""
+    transitions = [
+        [t.source, predicate_to_json(t.predicate), t.mark.value, t.target] for t in plan.cea.Delta
+    ]
+    document = {
+        "cea": [plan.cea.states, transitions, plan.cea.q0, sorted(plan.cea.F)],
+        "clauses": [
+            list(plan.streams),
+            list(plan.partition),
+            repr(plan.window),
+            plan.consume.value,
+            plan.limit.per_end if plan.limit else None,
+            plan.strategy.value if plan.strategy else None,
+        ],
+    }
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

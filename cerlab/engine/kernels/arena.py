@@ -1,0 +1,96 @@
+"""Nodes, unions and union-lists of the tECS, in an arena (CORE Sec. 4.1; CORE Sec. 4.2)."""
+
+from __future__ import annotations
+
+from cerlab.engine.kernels.arrays import HEAD, NONE, Arena, Ints, Scratch
+from cerlab.engine.kernels.compiled import kernel
+
+
+@kernel
+def new_node(arena: Arena, reg: Ints, position: int, left: int, right: int, max_start: int) -> int:
+    """A node at the head of the arena; there must be room."""
+    node = reg[HEAD]
+    arena.position[node] = position
+    arena.left[node] = left
+    arena.right[node] = right
+    arena.max_start[node] = max_start
+    reg[HEAD] = node + 1
+    return node
+
+
+@kernel
+def bottom(arena: Arena, reg: Ints, position: int, order: int) -> int:
+    """``new-bottom(i)``; `order` is its start as the window counts it."""
+    return new_node(arena, reg, position, NONE, NONE, order)
+
+
+@kernel
+def extend(arena: Arena, reg: Ints, node: int, position: int) -> int:
+    """``extend(n, j)``."""
+    return new_node(arena, reg, position, node, NONE, arena.max_start[node])
+
+
+@kernel
+def join(arena: Arena, reg: Ints, left: int, right: int) -> int:
+    """``left | right``, where the left one has no smaller max-start."""
+    return new_node(arena, reg, NONE, left, right, arena.max_start[left])
+
+
+@kernel
+def is_union(arena: Arena, node: int) -> bool:
+    """Whether a node is a union; a bottom node has no left child, an output has a position."""
+    return arena.position[node] == NONE
+
+
+@kernel
+def union(arena: Arena, reg: Ints, first: int, second: int) -> int:
+    """``union(n1, n2)`` of two safe nodes with equal max-start: safe again (CORE Sec. 4.2)."""
+    if not is_union(arena, first):
+        return join(arena, reg, first, second)
+    if not is_union(arena, second):
+        return join(arena, reg, second, first)
+    l1, r1 = arena.left[first], arena.right[first]
+    l2, r2 = arena.left[second], arena.right[second]
+    if r1 == NONE:  # the window has passed what was on the right
+        older = r2
+    elif r2 == NONE:
+        older = r1
+    elif arena.max_start[r1] >= arena.max_start[r2]:
+        older = join(arena, reg, r1, r2)
+    else:
+        older = join(arena, reg, r2, r1)
+    if older != NONE:
+        l2 = join(arena, reg, l2, older)
+    return join(arena, reg, l1, l2)
+
+
+@kernel
+def insert(arena: Arena, reg: Ints, scratch: Scratch, entry: int, node: int) -> bool:
+    """``insert(ul, n)``, corrected (erratum E11); False if the list has no room."""
+    length = scratch.length[entry]
+    max_start = arena.max_start[node]
+    at = length
+    for i in range(1, length):
+        other = arena.max_start[scratch.nodes[entry, i]]
+        if other == max_start:
+            scratch.nodes[entry, i] = union(arena, reg, scratch.nodes[entry, i], node)
+            return True
+        if other < max_start:
+            at = i
+            break
+    if length == scratch.nodes.shape[1]:
+        return False
+    for i in range(length, at, -1):
+        scratch.nodes[entry, i] = scratch.nodes[entry, i - 1]
+    scratch.nodes[entry, at] = node
+    scratch.length[entry] = length + 1
+    return True
+
+
+@kernel
+def merge(arena: Arena, reg: Ints, pool: Ints, first: int, length: int) -> int:
+    """``merge(ul)`` of the list ``pool[first : first + length]``: ``n0 | (n1 | (.. | nk))``."""
+    merged = pool[first + length - 1]
+    for i in range(length - 2, -1, -1):
+        merged = join(arena, reg, pool[first + i], merged)
+    return merged

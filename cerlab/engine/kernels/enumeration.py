@@ -1,0 +1,124 @@
+"""Answers of the event just read, into a buffer; resumed where that was full (CORE Alg. 2)."""
+
+from __future__ import annotations
+
+from cerlab.engine.kernels.arrays import (
+    DONE,
+    ENTRY,
+    FOUND,
+    FULL,
+    LIST_INDEX,
+    LISTED,
+    NEED_STACK,
+    NONE,
+    STEPS,
+    TAKEN,
+    TOP,
+    Answers,
+    Arena,
+    Ints,
+    Partitions,
+    Stack,
+    Table,
+)
+from cerlab.engine.kernels.compiled import kernel
+
+
+@kernel
+def enumerate_event(
+    arena: Arena,
+    reg: Ints,
+    table: Table,
+    parts: Partitions,
+    pool: Ints,
+    stack: Stack,
+    answers: Answers,
+    p: int,
+    end: int,
+    lowest: int,
+    limit: int,
+) -> int:
+    """``Output``: all answers of the final active states, at most `limit` for the event.
+
+    DONE, FULL or NEED_STACK; called again with the same registers it goes on.
+    """
+    stop = parts.start[p] + parts.length[p]
+    while reg[FOUND] < limit:
+        if reg[TOP] > 0:
+            status = _search(arena, reg, stack, answers, end, lowest, limit)
+            if status != DONE:
+                return status
+            continue
+        if reg[ENTRY] >= stop:
+            break
+        entry = reg[ENTRY]
+        length = pool[entry + 1]
+        if not table.final[pool[entry]] or reg[LIST_INDEX] == length:
+            reg[ENTRY] = entry + 2 + length
+            reg[LIST_INDEX] = 0
+            continue
+        node = pool[entry + 2 + reg[LIST_INDEX]]
+        reg[LIST_INDEX] += 1
+        if arena.max_start[node] >= lowest:
+            stack.node[0] = node
+            stack.depth[0] = 0
+            reg[TOP] = 1
+    reg[TOP] = 0
+    return DONE
+
+
+@kernel
+def _search(
+    arena: Arena,
+    reg: Ints,
+    stack: Stack,
+    answers: Answers,
+    end: int,
+    lowest: int,
+    limit: int,
+) -> int:
+    """Depth first, left before right; a right child only if its max-start is inside the window."""
+    top, found = reg[TOP], reg[FOUND]
+    listed, taken = reg[LISTED], reg[TAKEN]
+    status = DONE
+    while top > 0 and found < limit:
+        top -= 1
+        node, depth = stack.node[top], stack.depth[top]
+        while True:
+            reg[STEPS] += 1
+            if depth + 1 >= stack.path.shape[0] or top + 1 >= stack.node.shape[0]:
+                status = NEED_STACK
+            elif arena.left[node] == NONE and (
+                listed == answers.start.shape[0] or taken + depth > answers.positions.shape[0]
+            ):
+                status = FULL
+            if status != DONE:
+                stack.node[top] = node
+                stack.depth[top] = depth
+                top += 1
+                break
+            if arena.left[node] == NONE:
+                answers.start[listed] = arena.position[node]
+                answers.end[listed] = end
+                for k in range(depth):
+                    answers.positions[taken + k] = stack.path[depth - 1 - k]
+                taken += depth
+                listed += 1
+                answers.offsets[listed] = taken
+                found += 1
+                break
+            if arena.position[node] == NONE:
+                right = arena.right[node]
+                if right != NONE and arena.max_start[right] >= lowest:
+                    stack.node[top] = right
+                    stack.depth[top] = depth
+                    top += 1
+            else:
+                stack.path[depth] = arena.position[node]
+                depth += 1
+            node = arena.left[node]
+        if status != DONE:
+            break
+    reg[TOP], reg[FOUND] = top, found
+    reg[LISTED], reg[TAKEN] = listed, taken
+    return status

@@ -1,0 +1,95 @@
+"""Small steps on arrays of codes, and the choice between the kernels and their twins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Codes: TypeAlias = NDArray[Any]
+    """Numbers >= 0, one for each event, in an unsigned dtype."""
+else:
+    Codes: TypeAlias = Any
+
+MAX_KEY = 2**62
+
+
+def operations() -> Any:
+    """The kernels, or their twins where Numba is switched off (``NUMBA_DISABLE_JIT=1``)."""
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0"):
+        from cerlab.predicates.bitvector import kernels
+
+        return kernels
+    from cerlab.predicates.bitvector import twins
+
+    return twins
+
+
+def narrowest(largest: int) -> Any:
+    """The smallest unsigned dtype of 8, 16 or 32 bits that holds `largest`."""
+    import numpy as np
+
+    if largest < 2**8:
+        return np.uint8
+    return np.uint16 if largest < 2**16 else np.uint32
+
+
+def narrow(numbers: Sequence[int]) -> Codes:
+    """Numbers >= 0 as an array of the narrowest dtype, shape (len(numbers),)."""
+    import numpy as np
+
+    return np.array(numbers, narrowest(max(numbers, default=0)))
+
+
+def joined(parts: Sequence[Codes]) -> Codes:
+    """The parts one after the other, in the widest of their dtypes."""
+    import numpy as np
+
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else np.zeros(0, np.uint8)
+
+
+def translated(codes: NDArray[np.uint32], table: NDArray[Any]) -> NDArray[Any]:
+    """``table[codes]``, shape of `codes`, dtype of `table`."""
+    import numpy as np
+
+    out = np.empty(codes.size, table.dtype)
+    operations().translate(codes, table, out)
+    return out
+
+
+def combinations(
+    parts: Sequence[Codes], counts: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    """The distinct rows of some columns of codes: where each is first, and which each event has.
+
+    ``parts[k]`` has shape (n,) and values below ``counts[k]``. Rows are numbered in order of their
+    first event; exact for any number of columns.
+    """
+    import numpy as np
+
+    key, radix = parts[0].astype(np.int64), counts[0]
+    for part, count in zip(parts[1:], counts[1:], strict=True):
+        if radix * count > MAX_KEY:
+            key = _numbered(key).astype(np.int64)
+            radix = int(key.max(initial=0)) + 1
+        key = key * count + part.astype(np.int64)
+        radix *= count
+    code = _numbered(key)
+    first = np.empty(int(code.max(initial=0)) + 1 if code.size else 0, np.int64)
+    first[code[::-1]] = np.arange(code.size - 1, -1, -1)  # of equal places the last one is kept
+    return first, code
+
+
+def _numbered(key: NDArray[np.int64]) -> NDArray[np.uint32]:
+    """The number of each value among the distinct values, in order of the first event."""
+    import numpy as np
+    import pyarrow as pa
+
+    indices = pa.array(key).dictionary_encode().indices.to_numpy()
+    return np.ascontiguousarray(indices).view(np.uint32)

@@ -1,0 +1,229 @@
+"""The atoms over the same attributes, and the class of each event: which of them hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, assert_never
+
+from cerlab.model.event import Event, Timestamp, Value
+from cerlab.predicates.bitvector import cuts
+from cerlab.predicates.bitvector.arrays import (
+    Codes,
+    combinations,
+    joined,
+    narrow,
+    operations,
+    translated,
+)
+from cerlab.predicates.bitvector.columns import (
+    Coded,
+    Column,
+    Listed,
+    Lookup,
+    Numbers,
+    checked,
+    pieces,
+    same,
+)
+from cerlab.predicates.syntax import (
+    Atom,
+    Attribute,
+    Comparison,
+    StreamIs,
+    TypeIs,
+    attributes,
+)
+from cerlab.predicates.truth import satisfies
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MAX_KEPT = 2**20
+"""How many values are remembered with their class before the memory starts anew."""
+
+
+def read_by_atom(atom: Atom) -> tuple[str, ...]:
+    """The attributes that decide an atom, sorted; ``type`` and ``stream`` among them."""
+    match atom:
+        case TypeIs():
+            return ("type",)
+        case StreamIs():
+            return ("stream",)
+        case _:
+            return tuple(sorted(attributes(atom)))
+
+
+class Axis:
+    """Classes of events by their values of some attributes; events of a class agree on all atoms.
+
+    ``masks[c]`` has bit b set if the atom numbered b holds in the events of class c. Classes are
+    numbered in order of discovery, the same in all batches.
+    """
+
+    def __init__(self, names: tuple[str, ...], atoms: Sequence[tuple[int, Atom]]) -> None:
+        self.names = names
+        self.masks: list[int] = []
+        self._atoms = tuple(atoms)
+        self._class_with: dict[int, int] = {}
+        self._class_of: dict[Any, int] = {}
+        bare = [atom for _, atom in atoms]
+        self._constants = cuts.constants(bare) if len(names) == 1 else None
+        self._is_order = len(names) == 2 and all(
+            isinstance(atom, Comparison)
+            and isinstance(atom.left, Attribute)
+            and isinstance(atom.right, Attribute)
+            for atom in bare
+        )
+        self._stretches: dict[tuple[str, bool], tuple[NDArray[Any], Codes]] = {}
+        self._lookup = Lookup(lambda value: self.class_of((value,)))
+
+    def class_of(self, values: tuple[Value, ...]) -> int:
+        """The class of the events with these values of ``names``, by the scalar truth."""
+        key = tuple(map(same, values))
+        found = self._class_of.get(key)
+        if found is None:
+            event = _event(dict(zip(self.names, values, strict=True)))
+            mask = sum(1 << bit for bit, atom in self._atoms if satisfies(event, atom))
+            found = self._class_with.setdefault(mask, len(self.masks))
+            if found == len(self.masks):
+                self.masks.append(mask)
+            if len(self._class_of) >= MAX_KEPT:
+                self._class_of.clear()
+            self._class_of[key] = found
+        return found
+
+    def classes(self, columns: Mapping[str, Column], length: int) -> Codes | int:
+        """The class of each event, shape (length,), or the one class of all of them."""
+        present = checked(columns, self.names, length)
+        if not present:
+            return self.class_of((None,) * len(self.names))
+        if len(self.names) == 1:
+            return self._by_values(present[self.names[0]])
+        if self._is_order and len(present) == 2:
+            ordered = self._by_order(*(present[name] for name in self.names))
+            if ordered is not None:
+                return ordered
+        return self._by_combinations(present, length)
+
+    def _by_values(self, column: Column) -> Codes:
+        """One attribute: by cut points where its atoms have them, else by distinct values."""
+        found: list[Codes] = []
+        for piece in pieces(column, self.names[0], numeric=self._constants is not None):
+            match piece:
+                case Numbers():
+                    found.append(self._by_stretches(piece))
+                case Coded() | Listed():
+                    found.append(self._lookup.numbers(piece, self.names[0]))
+                case _:
+                    assert_never(piece)
+        return joined(found)
+
+    def _by_stretches(self, piece: Numbers) -> Codes:
+        import numpy as np
+
+        dtype, moments = str(piece.values.dtype), piece.moments
+        if (dtype, moments) not in self._stretches:
+            constants = cuts.numbers_of(self._constants or (), moments=moments)
+            starts = cuts.starts(constants, dtype)
+            firsts: list[Value] = [Timestamp(int(n)) for n in starts] if moments else [*starts]
+            table = narrow([self.class_of((value,)) for value in (None, *firsts)])
+            self._stretches[dtype, moments] = (np.array(starts, dtype), table)
+        starts_array, table = self._stretches[dtype, moments]
+        out = np.empty(piece.values.size, table.dtype)
+        operations().regions(piece.values, starts_array, table, out)
+        if piece.nulls is not None:
+            out[piece.nulls] = table[0]
+        return out
+
+    def _by_order(self, left: Column, right: Column) -> Codes | None:
+        """Two attributes compared with each other: below, equal, above or not comparable.
+
+        Only for two arrays of numbers of one dtype, or two of moments; else None.
+        """
+        import numpy as np
+
+        a, b = _one_array(left, self.names[0]), _one_array(right, self.names[1])
+        if a is None or b is None or (a.values.dtype, a.moments) != (b.values.dtype, b.moments):
+            return None
+        order = np.zeros(a.values.size, np.uint8)
+        for number, relation in ((1, np.less), (2, np.equal), (3, np.greater)):
+            order += np.uint8(number) * relation(a.values, b.values).view(np.uint8)
+        for nulls in (a.nulls, b.nulls):
+            if nulls is not None:
+                order[nulls] = 0
+        zero, one = (Timestamp(0), Timestamp(1)) if a.moments else (0, 1)
+        examples = ((None, None), (zero, one), (zero, zero), (one, zero))
+        table = narrow([self.class_of(example) for example in examples])
+        return translated(order.astype(np.uint32), table)
+
+    def _by_combinations(self, present: Mapping[str, Column], length: int) -> Codes:
+        """Several attributes: each distinct combination of their values is evaluated once."""
+        import numpy as np
+
+        parts: list[Codes] = []
+        values: list[list[Value]] = []
+        for name in self.names:
+            distinct = _Distinct()
+            parts.append(
+                distinct.numbers(present[name], name)
+                if name in present
+                else np.zeros(length, np.uint8)
+            )
+            values.append(distinct.values)
+        first, code = combinations(parts, [len(each) for each in values])
+        rows = np.stack([part[first].astype(np.int64) for part in parts], axis=1).tolist()
+        found = [
+            self.class_of(tuple(each[k] for each, k in zip(values, row, strict=True)))
+            for row in rows
+        ]
+        return translated(code, narrow(found))
+
+
+class _Distinct:
+    """The distinct values of one batch of a column; the first is NULL."""
+
+    def __init__(self) -> None:
+        self.values: list[Value] = [None]
+        self._number: dict[Any, int] = {None: 0}
+
+    def _number_of(self, value: Value) -> int:
+        number = self._number.setdefault(same(value), len(self.values))
+        if number == len(self.values):
+            self.values.append(value)
+        return number
+
+    def numbers(self, column: Column, name: str) -> Codes:
+        """The place in ``values`` of each event's value."""
+        lookup = Lookup(self._number_of)
+        return joined(
+            [
+                lookup.numbers(piece, name)
+                for piece in pieces(column, name, numeric=False)
+                if not isinstance(piece, Numbers)
+            ]
+        )
+
+
+def _event(values: dict[str, Any]) -> Event:
+    return Event(values.pop("type", ""), values, values.pop("stream", None))
+
+
+def _one_array(column: Column, name: str) -> Numbers | None:
+    """A column of numbers in one array; None for every other column."""
+    import numpy as np
+
+    parts = [*pieces(column, name, numeric=True)]
+    numbers = [part for part in parts if isinstance(part, Numbers)]
+    if not parts or len(numbers) < len(parts):
+        return None
+    if len(numbers) == 1:
+        return numbers[0]
+    nulls = None
+    if any(part.nulls is not None for part in numbers):
+        nulls = np.concatenate(
+            [
+                np.zeros(part.values.size, np.bool_) if part.nulls is None else part.nulls
+                for part in numbers
+            ]
+        )
+    return Numbers(np.concatenate([part.values for part in numbers]), nulls, numbers[0].moments)

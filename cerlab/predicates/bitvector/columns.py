@@ -1,0 +1,203 @@
+"""What a column of events holds: numbers in an array, codes of a dictionary, or a list of values.
+
+A column is a pyarrow Array or ChunkedArray, or a plain sequence of `Value`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from cerlab.errors import BadData
+from cerlab.model.event import Timestamp, Value, to_value
+from cerlab.predicates.bitvector.arrays import Codes, narrow, translated
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Column: TypeAlias = Any
+"""A pyarrow Array or ChunkedArray of booleans, numbers, text, moments, NULL or a dictionary of
+those, or a sequence of `Value`, of mixed types perhaps."""
+
+
+class Numbers(NamedTuple):
+    """Numbers, or moments in nanoseconds since 1970, as an array of one dimension."""
+
+    values: NDArray[Any]
+    """int64, uint64 or float64; anything where the column has NULL."""
+    nulls: NDArray[np.bool_] | None
+    moments: bool
+
+
+class Coded(NamedTuple):
+    """The place of each event's value in a dictionary; one past its end for NULL."""
+
+    codes: NDArray[np.uint32]
+    dictionary: Any
+
+
+class Listed(NamedTuple):
+    """A value for each event."""
+
+    values: Sequence[Value]
+
+
+Piece: TypeAlias = Numbers | Coded | Listed
+
+
+def checked(columns: Mapping[str, Column], names: Sequence[str], length: int) -> dict[str, Column]:
+    """The columns of some attributes, those that there are.
+
+    Raises ValueError if one has another length.
+    """
+    present = {name: columns[name] for name in names if name in columns}
+    for name, column in present.items():
+        if len(column) != length:
+            raise ValueError(f"column {name!r} has {len(column)} values for {length} events")
+    return present
+
+
+def pieces(column: Column, name: str, *, numeric: bool) -> Iterator[Piece]:
+    """The column from front to back; `Numbers` only where `numeric` asks for them.
+
+    Raises `BadData` for Arrow types that hold no values of events, and for moments outside the
+    range of 64 bits of nanoseconds.
+    """
+    import pyarrow as pa
+
+    if not isinstance(column, (pa.Array, pa.ChunkedArray)):
+        array = _as_array(column)
+        if array is None:
+            yield Listed(column)
+            return
+        column = array
+    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else (column,):
+        if len(chunk):
+            yield _piece(chunk, name, numeric)
+
+
+def _piece(chunk: Any, name: str, numeric: bool) -> Piece:
+    import pyarrow as pa
+
+    types, kind = pa.types, chunk.type
+    if types.is_dictionary(kind):
+        return _coded(chunk)
+    if types.is_integer(kind) or types.is_floating(kind) or _is_moment(kind):
+        return _numbers(chunk, name) if numeric else _coded(chunk.dictionary_encode())
+    if types.is_string_view(kind):
+        chunk = chunk.cast(pa.large_string())
+    if types.is_string(chunk.type) or types.is_large_string(chunk.type) or types.is_boolean(kind):
+        return _coded(chunk.dictionary_encode())
+    return Listed(values_of(chunk, name))
+
+
+def _is_moment(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_timestamp(kind) or types.is_date(kind))
+
+
+def _coded(chunk: Any) -> Coded:
+    import numpy as np
+    import pyarrow as pa
+
+    indices = chunk.indices.cast(pa.int32())
+    if indices.null_count:
+        indices = indices.fill_null(len(chunk.dictionary))
+    return Coded(np.ascontiguousarray(indices.to_numpy()).view(np.uint32), chunk.dictionary)
+
+
+def _numbers(chunk: Any, name: str) -> Numbers:
+    import numpy as np
+    import pyarrow as pa
+
+    moments = _is_moment(chunk.type)
+    if moments:
+        chunk = _nanoseconds(chunk, name)
+    elif chunk.type == pa.float16():
+        chunk = chunk.cast(pa.float32())
+    nulls = None
+    if chunk.null_count:
+        nulls = chunk.is_null().to_numpy(zero_copy_only=False)
+        chunk = chunk.fill_null(0)
+    values = chunk.to_numpy()
+    if values.dtype != np.uint64:
+        wide = np.float64 if pa.types.is_floating(chunk.type) else np.int64
+        values = values.astype(wide, copy=False)
+    return Numbers(np.ascontiguousarray(values), nulls, moments)
+
+
+def _nanoseconds(array: Any, name: str) -> Any:
+    """Moments as an Arrow array of int64, in nanoseconds since 1970."""
+    import pyarrow as pa
+
+    exact = pa.timestamp("ns", getattr(array.type, "tz", None))
+    try:
+        return array.cast(exact).cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise BadData("CER0740", f"a moment out of range in column '{name}': {error}") from None
+
+
+def values_of(array: Any, name: str) -> list[Value]:
+    """An Arrow array as the values of events, one by one; `BadData` for types that hold none."""
+    from pyarrow import types
+
+    kind = array.type
+    if types.is_dictionary(kind):
+        return values_of(array.dictionary_decode(), name)
+    if _is_moment(kind):
+        whole = _nanoseconds(array, name).to_pylist()
+        return [None if n is None else Timestamp(n) for n in whole]
+    if types.is_nested(kind) or types.is_binary(kind) or types.is_time(kind):
+        raise BadData("CER0741", f"column '{name}' of {kind} holds no values of events")
+    return [to_value(value, name) for value in array.to_pylist()]
+
+
+def _as_array(values: Sequence[Value]) -> Any | None:
+    """A list of values of one type, and NULL, as an Arrow array; None if that is not exact."""
+    import pyarrow as pa
+
+    kinds = set(map(type, values)) - {type(None)}
+    if len(kinds) != 1:
+        return None
+    kind = kinds.pop()
+    try:
+        if kind is Timestamp:
+            whole = [v.nanoseconds if isinstance(v, Timestamp) else None for v in values]
+            return pa.array(whole, pa.int64()).cast(pa.timestamp("ns"))
+        exact = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+        return pa.array(values, exact[kind], from_pandas=False) if kind in exact else None
+    except (ValueError, OverflowError, TypeError):  # beyond 64 bits, half of a surrogate pair
+        return None
+
+
+def same(value: Value) -> tuple[type, Value] | None:
+    """What no predicate tells apart: NULL and NaN, and values equal and of one type."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return type(value), value
+
+
+class Lookup:
+    """Numbers of values >= 0, asked for once per value in the dictionary of a piece."""
+
+    def __init__(self, number_of: Callable[[Value], int]) -> None:
+        self._number_of = number_of
+        self._last: tuple[Any, Codes] | None = None
+
+    def numbers(self, piece: Coded | Listed, name: str) -> Codes:
+        """The number of each event's value, shape (events of the piece,), narrowest dtype."""
+        if isinstance(piece, Listed):
+            return narrow([self._number_of(value) for value in piece.values])
+        return translated(piece.codes, self._table(piece.dictionary, name))
+
+    def _table(self, dictionary: Any, name: str) -> Codes:
+        """The numbers of a dictionary's values and of NULL; batches often share a dictionary."""
+        if self._last is not None and self._last[0].equals(dictionary):
+            return self._last[1]
+        values = [*values_of(dictionary, name), None]
+        table = narrow([self._number_of(value) for value in values])
+        self._last = (dictionary, table)
+        return table

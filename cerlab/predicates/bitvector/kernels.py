@@ -1,0 +1,139 @@
+"""The loops over events, compiled once for each combination of dtypes and never for a query.
+
+The bodies keep to flat arrays and to blocks of events whose counters stay in the nearest cache.
+`twins` has the same functions in NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+BLOCK = 2048
+FEW = 16
+"""Up to so many starts, comparing with each beats a binary search."""
+
+UNKNOWN = -1
+PENDING = -2
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(function: F) -> F:
+    """`function` under Numba: compiled at the first call, kept on disk, without the GIL."""
+    return cast(F, njit(cache=True, nogil=True)(function))
+
+
+@compiled
+def translate(codes: NDArray[np.uint32], table: NDArray[Any], out: NDArray[Any]) -> None:
+    """``out[i] = table[codes[i]]``; all of one dimension, `out` as long as `codes`."""
+    for i in range(codes.size):
+        out[i] = table[codes[i]]
+
+
+@compiled
+def regions(
+    values: NDArray[Any], starts: NDArray[Any], table: NDArray[Any], out: NDArray[Any]
+) -> None:
+    """``out[i] = table[number of starts <= values[i]]``; the number is 0 for NaN.
+
+    `values` and the increasing `starts` share a dtype (int64, uint64, float64), and `table` has
+    one more cell than `starts`.
+    """
+    counts = np.empty(BLOCK, np.uint32)
+    for begin in range(0, values.size, BLOCK):
+        end = min(begin + BLOCK, values.size)
+        below = counts[: end - begin]
+        below[:] = 0
+        if starts.size <= FEW:
+            _compare_with_each(values[begin:end], starts, below)
+        else:
+            _halve(values[begin:end], starts, below)
+        translate(below, table, out[begin:end])
+
+
+@compiled
+def _compare_with_each(
+    values: NDArray[Any], starts: NDArray[Any], below: NDArray[np.uint32]
+) -> None:
+    for start in starts:
+        for j in range(values.size):
+            below[j] += np.uint32(1) if start <= values[j] else np.uint32(0)
+
+
+@compiled
+def _halve(values: NDArray[Any], starts: NDArray[Any], below: NDArray[np.uint32]) -> None:
+    """Binary search of all values in step: ``below[j] <= the number <= below[j] + left``."""
+    left = np.uint32(starts.size)
+    while left > 0:
+        half = np.uint32((left + 1) // 2)
+        for j in range(values.size):
+            next_one = np.uint32(below[j] + half)
+            reached = starts[np.uint32(next_one - np.uint32(1))] <= values[j]
+            below[j] = next_one if reached else below[j]
+        left = np.uint32(left - half)
+
+
+@compiled
+def fuse(
+    classes: NDArray[Any],
+    strides: NDArray[np.int32],
+    base: int,
+    lut: NDArray[np.int32],
+    out: NDArray[Any],
+    pending: NDArray[np.int32],
+) -> int:
+    """``out[i] = lut[base + sum over k of strides[k] * classes[k * n + i]]``, n events.
+
+    Cells of `lut` that are `UNKNOWN` become `PENDING` and are listed in `pending` in order of
+    their first event; returns how many. If there are any, what is in `out` is not to be used.
+    """
+    found, n = 0, out.size
+    block = np.empty(BLOCK, np.uint32)
+    for begin in range(0, n, BLOCK):
+        end = min(begin + BLOCK, n)
+        cells = block[: end - begin]
+        cells[:] = base
+        for k in range(strides.size):
+            _add_scaled(cells, classes[k * n + begin : k * n + end], np.uint32(strides[k]))
+        if _look_up(cells, lut, out[begin:end]) < 0:
+            for cell in cells:
+                if lut[cell] == UNKNOWN:
+                    lut[cell] = PENDING
+                    pending[found] = cell
+                    found += 1
+    return found
+
+
+@compiled
+def _add_scaled(cells: NDArray[np.uint32], classes: NDArray[Any], stride: np.uint32) -> None:
+    for j in range(cells.size):
+        cells[j] += np.uint32(stride * np.uint32(classes[j]))
+
+
+@compiled
+def _look_up(cells: NDArray[np.uint32], lut: NDArray[np.int32], out: NDArray[Any]) -> int:
+    """The symbols of the cells; returns a negative number if one is not known."""
+    lowest = np.int32(0)
+    for j in range(cells.size):
+        symbol = lut[cells[j]]
+        lowest = min(lowest, symbol)
+        out[j] = symbol
+    return int(lowest)
+
+
+@compiled
+def compact(symbols: NDArray[Any], keep: NDArray[np.bool_], out: NDArray[np.int64]) -> int:
+    """Write the indices i with ``keep[symbols[i]]`` into `out` (as long as `symbols`); how many.
+
+    Without a branch: each index is written, and the next one overwrites it if it is not kept.
+    """
+    kept = 0
+    for i in range(symbols.size):
+        out[kept] = i
+        kept += int(keep[symbols[i]])
+    return kept

@@ -1,0 +1,171 @@
+"""The predicate stage: one small symbol per event (CORE Sec. 4.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+from cerlab.predicates.bitvector.arrays import (
+    Codes,
+    combinations,
+    narrowest,
+    operations,
+    translated,
+)
+from cerlab.predicates.bitvector.axes import Axis, read_by_atom
+from cerlab.predicates.bitvector.columns import Column
+from cerlab.predicates.syntax import (
+    Atom,
+    Complement,
+    Conjunction,
+    Disjunction,
+    Everything,
+    Predicate,
+    atoms,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_CELLS = 2**20
+"""Beyond so many combinations of classes no table has a cell for each."""
+
+
+class SymbolStage:
+    """Columns to the truth vectors of some predicates, by classes of events.
+
+    Bit k of ``vectors[s]`` is set if the events with symbol s satisfy ``predicates[k]``. Vectors
+    are listed in order of discovery and keep their place; ``vectors[0]`` is 0, where no predicate
+    holds. The meaning is that of `cerlab.predicates.truth.satisfies`. Where text or arithmetic
+    takes part, each distinct value (or combination of values) is evaluated once; comparisons of
+    numbers with constants cost no evaluation per value.
+    """
+
+    def __init__(self, predicates: Sequence[Predicate]) -> None:
+        self.predicates = tuple(predicates)
+        self.vectors: list[int] = [0]
+        self._symbol_of: dict[int, int] = {0: 0}
+        self._bit: dict[Atom, int] = {}
+        by_names: dict[tuple[str, ...], list[tuple[int, Atom]]] = {}
+        for P in self.predicates:
+            for atom in atoms(P):
+                if atom not in self._bit:
+                    self._bit[atom] = len(self._bit)
+                    by_names.setdefault(read_by_atom(atom), []).append((self._bit[atom], atom))
+        self._axes = [Axis(names, its_atoms) for names, its_atoms in by_names.items()]
+        self._known: dict[tuple[int, ...], int] = {}
+        self._radices: list[int] = []
+        self._lut: NDArray[np.int32] | None = None
+
+    def symbols(self, columns: Mapping[str, Column], length: int) -> Codes:
+        """The symbol id of each event, shape (length,), in the narrowest unsigned dtype.
+
+        `columns` has ``type``, perhaps ``stream``, and attributes; an attribute without a column is
+        missing in every event. Raises ValueError if a column has another length, and `BadData` for
+        columns of types that hold no values of events.
+        """
+        import numpy as np
+
+        classes = [axis.classes(columns, length) for axis in self._axes]
+        if length == 0:
+            return np.zeros(0, np.uint8)
+        counts = [len(axis.masks) for axis in self._axes]
+        if prod(counts) > MAX_CELLS:
+            return self._by_rows(classes, counts, length)
+        if any(c > radix for c, radix in zip(counts, self._radices, strict=False)):
+            self._lut = None
+        if self._lut is None:
+            self._radices = counts
+            self._lut = np.full(prod(counts), operations().UNKNOWN, np.int32)
+        return self._by_cells(classes, self._lut, length)
+
+    def _by_cells(self, classes: list[Codes | int], lut: NDArray[np.int32], length: int) -> Codes:
+        """Through a table with a cell for each combination of classes, filled as they occur."""
+        import numpy as np
+
+        base, stride = 0, 1
+        strides: list[int] = []
+        varying: list[Codes] = []
+        for part, radix in zip(classes, self._radices, strict=True):
+            if isinstance(part, int):
+                base += stride * part
+            else:
+                varying.append(part)
+                strides.append(stride)
+            stride *= radix
+        if not varying:
+            return self._constant([c for c in classes if isinstance(c, int)], length)
+        flat = varying[0] if len(varying) == 1 else np.concatenate(varying)
+        pending = np.empty(min(lut.size, length), np.int32)
+        while True:
+            out = np.empty(length, narrowest(len(self.vectors) - 1))
+            steps = np.array(strides, np.int32)
+            found = operations().fuse(flat, steps, base, lut, out, pending)
+            if not found:
+                return out
+            for cell in pending[:found].tolist():
+                lut[cell] = self._symbol(self._digits(cell))
+
+    def _by_rows(self, classes: list[Codes | int], counts: list[int], length: int) -> Codes:
+        """Through a dictionary of the combinations of classes, where a table would be too large."""
+        import numpy as np
+
+        varying = [k for k, part in enumerate(classes) if not isinstance(part, int)]
+        parts = [part for part in classes if not isinstance(part, int)]
+        if not parts:
+            return self._constant([c for c in classes if isinstance(c, int)], length)
+        first, code = combinations(parts, [counts[k] for k in varying])
+        rows = np.stack([part[first].astype(np.int64) for part in parts], axis=1).tolist()
+        row = [part if isinstance(part, int) else 0 for part in classes]
+        ids = []
+        for digits in rows:
+            for k, digit in zip(varying, digits, strict=True):
+                row[k] = digit
+            ids.append(self._symbol(tuple(row)))
+        table = np.array(ids, narrowest(len(self.vectors) - 1))
+        return translated(code, table)
+
+    def _constant(self, classes: Sequence[int], length: int) -> Codes:
+        import numpy as np
+
+        symbol = self._symbol(tuple(classes))
+        return np.full(length, symbol, narrowest(len(self.vectors) - 1))
+
+    def _digits(self, cell: int) -> tuple[int, ...]:
+        digits = []
+        for radix in self._radices:
+            cell, digit = divmod(cell, radix)
+            digits.append(digit)
+        return tuple(digits)
+
+    def _symbol(self, classes: tuple[int, ...]) -> int:
+        """The symbol of the events with these classes, one for each axis."""
+        symbol = self._known.get(classes)
+        if symbol is None:
+            held = 0
+            for axis, c in zip(self._axes, classes, strict=True):
+                held |= axis.masks[c]
+            vector = sum(1 << k for k, P in enumerate(self.predicates) if self._holds(P, held))
+            symbol = self._symbol_of.setdefault(vector, len(self.vectors))
+            if symbol == len(self.vectors):
+                self.vectors.append(vector)
+            if len(self._known) >= MAX_CELLS:
+                self._known.clear()
+            self._known[classes] = symbol
+        return symbol
+
+    def _holds(self, predicate: Predicate, held: int) -> bool:
+        """Whether a predicate holds where exactly the atoms of the mask `held` do."""
+        match predicate:
+            case Everything():
+                return True
+            case Conjunction(left, right):
+                return self._holds(left, held) and self._holds(right, held)
+            case Disjunction(left, right):
+                return self._holds(left, held) or self._holds(right, held)
+            case Complement(inner):
+                return not self._holds(inner, held)
+            case _:
+                return bool(held >> self._bit[predicate] & 1)

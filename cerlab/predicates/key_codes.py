@@ -1,0 +1,138 @@
+"""Partition keys of whole columns: a small number for each substream.
+
+The equality of keys is that of `cerlab.predicates.keys.partition_key`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING
+
+from cerlab.model.event import Value
+from cerlab.predicates.bitvector.arrays import Codes, combinations, joined, translated
+from cerlab.predicates.bitvector.columns import Column, Lookup, Numbers, checked, pieces
+from cerlab.predicates.truth import kind_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAX_CELLS = 2**22
+"""Beyond so many combinations of values no table has a cell for each."""
+
+_UNSEEN = -2
+
+
+class KeyCodes:
+    """Partition ids: 0, 1, .. in order of the first event of each substream, over all batches."""
+
+    def __init__(self, attributes: Sequence[str]) -> None:
+        self.attributes = tuple(attributes)
+        self._values = [_Numbers() for _ in self.attributes]
+        self._ids: dict[tuple[int, ...], int] = {}
+        self._table: NDArray[np.int64] | None = None
+
+    @property
+    def count(self) -> int:
+        """How many substreams there are so far."""
+        return len(self._ids)
+
+    def keys(self) -> list[tuple[Value, ...]]:
+        """The key of each substream, by id; reading them as a batch makes the same ids again."""
+        values = [numbers.by_number() for numbers in self._values]
+        return [
+            tuple(column[n] for column, n in zip(values, key, strict=True)) for key in self._ids
+        ]
+
+    def codes(self, columns: Mapping[str, Column], length: int) -> NDArray[np.int64]:
+        """The partition id of each event, shape (length,); -1 where it is in no partition.
+
+        An event with a missing, NULL or NaN attribute of the key is in none. Raises ValueError if
+        a column has another length, and `BadData` for types that hold no values of events.
+        """
+        import numpy as np
+
+        present = checked(columns, self.attributes, length)
+        if length == 0 or len(present) < len(set(self.attributes)):
+            return np.full(length, -1, np.int64)
+        parts = [
+            numbers.of_column(present[name], name)
+            for name, numbers in zip(self.attributes, self._values, strict=True)
+        ]
+        if not parts:
+            return np.full(length, self._id(()), np.int64)
+        counts = [numbers.count for numbers in self._values]
+        room = tuple(1 << (count - 1).bit_length() for count in counts)
+        if len(parts) == 1 or prod(room) <= MAX_CELLS:
+            return self._by_table(parts, room)
+        first, code = combinations(parts, counts)
+        rows = np.stack([part[first].astype(np.int64) for part in parts], axis=1).tolist()
+        ids = [self._id(tuple(row)) if all(row) else -1 for row in rows]
+        return translated(code, np.array(ids, np.int64))
+
+    def _id(self, key: tuple[int, ...]) -> int:
+        return self._ids.setdefault(key, len(self._ids))
+
+    def _by_table(self, parts: Sequence[Codes], room: tuple[int, ...]) -> NDArray[np.int64]:
+        """Through a table with a cell for each combination of values, filled as they occur."""
+        import numpy as np
+
+        table = self._with_room(room)
+        cells = parts[0].astype(np.uint32)
+        for part, radix in zip(parts[1:], room[1:], strict=True):
+            cells = cells * np.uint32(radix) + part.astype(np.uint32)
+        codes: NDArray[np.int64] = translated(cells, table)
+        unseen = codes == _UNSEEN
+        if unseen.any():
+            fresh = np.array(list(dict.fromkeys(cells[unseen].tolist())), np.int64)
+            rows = np.stack(np.unravel_index(fresh, room), axis=1).tolist()
+            table[fresh] = [self._id(tuple(row)) for row in rows]
+            codes = translated(cells, table)
+        return codes
+
+    def _with_room(self, room: tuple[int, ...]) -> NDArray[np.int64]:
+        """The table, flat, after growing to that many values of each attribute."""
+        import numpy as np
+
+        if self._table is None or self._table.shape != room:
+            table = np.full(room, _UNSEEN, np.int64)
+            if self._table is not None:
+                table[tuple(slice(size) for size in self._table.shape)] = self._table
+            for axis in range(len(room)):
+                np.moveaxis(table, axis, 0)[0] = -1
+            self._table = table
+        return self._table.reshape(-1)
+
+
+class _Numbers:
+    """Numbers of the values of one attribute, the same in all batches; 0 for NULL and NaN."""
+
+    def __init__(self) -> None:
+        self._number: dict[tuple[str, Value], int] = {}
+        self._lookup = Lookup(self._number_of)
+
+    @property
+    def count(self) -> int:
+        """One more than the largest number."""
+        return len(self._number) + 1
+
+    def by_number(self) -> list[Value]:
+        """The value of each number."""
+        return [None, *(value for _, value in self._number)]
+
+    def _number_of(self, value: Value) -> int:
+        kind = kind_of(value)
+        if kind is None:
+            return 0
+        return self._number.setdefault((kind, value), len(self._number) + 1)
+
+    def of_column(self, column: Column, name: str) -> Codes:
+        """The number of each event's value."""
+        return joined(
+            [
+                self._lookup.numbers(piece, name)
+                for piece in pieces(column, name, numeric=False)
+                if not isinstance(piece, Numbers)
+            ]
+        )

@@ -1,0 +1,43 @@
+"""A query that is open: events are pushed as they come, and what they complete comes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cerlab import io
+from cerlab.automata.naming import Machine
+from cerlab.automata.plan import Plan
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.clock import TimeAxis
+
+
+class Session:
+    """The compiled engine on a stream that is still arriving; made by ``Query.open``.
+
+    Positions count all events pushed so far, also before a `state` that it was resumed from.
+    """
+
+    def __init__(
+        self, plan: Plan, machine: Machine, time: TimeAxis | None, state: bytes | None
+    ) -> None:
+        from cerlab.engine.run import CompiledRun
+
+        self._run = CompiledRun(plan, machine, time, state=state)
+
+    def push(self, batch: Any) -> list[ComplexEvent]:
+        """Read more events (anything that `cerlab.evaluate` takes): the answers they complete.
+
+        By end, inside one end in an order fixed by query and stream; all that are there, so for
+        patterns with very many answers keep batches small or the query's LIMIT low. Raises
+        `BadData` for events that cannot be read, `UsageError` for a window in time without the
+        time attribute.
+        """
+        stream = io.as_stream(batch)
+        return [answer for made in self._run.push(stream.columns, len(stream)) for answer in made]
+
+    def state(self) -> bytes:
+        """All that has to be known to go on later, elsewhere: ``query.open(state=..)``.
+
+        A documented, versioned format that runs no code when it is read (`cerlab.engine.state`).
+        """
+        return self._run.state()

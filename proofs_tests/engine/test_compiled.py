@@ -1,0 +1,253 @@
+"""The compiled engine against the tECS and the oracle (CORE Alg. 1; CORE Alg. 2; CORE Thm. 4).
+
+Random queries over every clause, strategy and policy, random streams, cut into random batches,
+with arenas and buffers so small that everything grows, is collected and is handed over in between.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import cerlab
+from cerlab.engine.kernels import arrays
+from cerlab.engine.run import CompiledRun, compiled_answers
+from cerlab.logic.ceql.semantics import query_answers
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.stream import Stream
+from cerlab.testing import Shape, with_limit
+from cerlab.workbench import answers_of, as_query
+from proofs_tests.random_cases import Case, random_case
+from proofs_tests.suite import Suite
+
+SHAPE = Shape(depth=3, events=8, family=True)
+
+
+def in_batches(
+    case: Case, cuts: list[int], *, arena: int = 64, answers: int = 2
+) -> list[ComplexEvent]:
+    """The answers of a run whose stream comes in pieces."""
+    query = case.query
+    run = CompiledRun(query.plan, query.machine, case.stream.time, arena=arena, answers=answers)
+    columns = case.stream.columns
+    found: list[ComplexEvent] = []
+    for start, end in zip([0, *cuts], [*cuts, len(case.stream)], strict=True):
+        part = {name: column[start:end] for name, column in columns.items()}
+        for batch in run.push(part, end - start):
+            found += batch
+    return found
+
+
+def compilable(rng: Random) -> Case:
+    while not (case := random_case(rng, SHAPE)).query.has_automaton:
+        pass
+    return case
+
+
+def test_any_batching_gives_the_answers_of_the_reference(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = compilable(rng)
+        expected = query_answers(drawn.ast, drawn.stream)
+        cuts = sorted(rng.randrange(len(drawn.stream) + 1) for _ in range(rng.randrange(4)))
+        found = in_batches(drawn, cuts, arena=rng.choice((16, 64, 1024)))
+        assert len(found) == len(set(found)), drawn.describe()
+        assert set(found) == set(expected), (drawn.describe(), cuts)
+        ends = [answer.end for answer in found]
+        assert ends == sorted(ends)
+        return bool(expected)
+
+    suite.run(case, deep_count=20_000, seconds=20)
+
+
+def test_longer_streams_against_the_tecs(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = random_case(rng, Shape(depth=2, events=40))
+        query, stream = drawn.query, drawn.stream
+        if cerlab.count(query, stream) > 5_000:
+            return True
+        expected = list(answers_of(query, stream, "tecs"))
+        cuts = sorted(rng.randrange(len(stream) + 1) for _ in range(3))
+        found = in_batches(drawn, cuts, arena=32)
+        assert Counter(found) == Counter(expected), drawn.describe()
+        return bool(expected)
+
+    suite.run(case, deep_count=4_000, seconds=10)
+
+
+def test_limit_gives_that_many_true_answers_for_each_end(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = compilable(rng)
+        per_end = rng.choice((1, 2, 5))
+        every = query_answers(drawn.ast, drawn.stream)
+        limited = Case(with_limit(drawn.ast, per_end), drawn.stream)
+        found = in_batches(limited, [])
+        assert set(found) <= set(every)
+        at_end = Counter(answer.end for answer in every)
+        expected = {end: min(n, per_end) for end, n in at_end.items()}
+        assert Counter(answer.end for answer in found) == expected, limited.describe()
+        return bool(every)
+
+    suite.run(case, deep_count=4_000, seconds=5)
+
+
+def test_arrow_tables_are_read_column_by_column() -> None:
+    table = pa.table(
+        {
+            "type": pa.array(["A", "B", "A", "B"]).dictionary_encode(),
+            "v": [1, 2, None, 4],
+            "k": ["x", "y", "x", "x"],
+        }
+    )
+    stream = Stream.from_arrow(table)
+    assert stream._events is None, "columns, until events are asked for"
+    query = "SELECT * WHERE A ; B FILTER B[v > 1] PARTITION BY [k]"
+    found = cerlab.evaluate(query, stream, evaluator="compiled")
+    assert stream._events is None, "the engine did not ask for them"
+    assert found == cerlab.evaluate(query, stream, evaluator="reference")
+    assert found == [ComplexEvent(0, 3, (0, 3)), ComplexEvent(2, 3, (2, 3))]
+
+
+@pytest.mark.parametrize(
+    ("query", "events", "code"),
+    [
+        ("SELECT * WHERE A WITHIN 1 [t]", [{"type": "A"}], "CER0712"),
+        (
+            "SELECT * WHERE A WITHIN 1 [t]",
+            [{"type": "A", "t": 2}, {"type": "A", "t": 1}],
+            "CER0714",
+        ),
+        ("SELECT * WHERE A WITHIN 1 SECONDS", [{"type": "A", "t": 2}], "CER0802"),
+        ("A AS x ; B AS y FILTER x.v = y.v", [{"type": "A"}], "CER0403"),
+    ],
+)
+def test_errors_are_those_of_the_other_evaluators(
+    query: str, events: list[dict[str, Any]], code: str
+) -> None:
+    for evaluator in ("tecs", "compiled"):
+        with pytest.raises(cerlab.CerlabError) as caught:
+            cerlab.evaluate(query, events, evaluator=evaluator)
+        assert caught.value.code == code
+
+
+def test_times_by_columns_and_by_events_are_one() -> None:
+    """Integers, floats, moments; also where the batches change from the one to the other."""
+    query = as_query("SELECT * WHERE A ; A WITHIN 2 [t]")
+    times = [0, 1, 2, 3, 3, 6, 7, 9]
+    expected = cerlab.evaluate(query, [{"type": "A", "t": t} for t in times], evaluator="tecs")
+    parts: list[Any] = [
+        pa.array(times[:3]),
+        [float(t) for t in times[3:5]],
+        pa.array(times[5:7]),
+        times[7:],
+    ]
+    run = CompiledRun(query.plan, query.machine)
+    found: list[ComplexEvent] = []
+    for part in parts:
+        for batch in run.push({"type": ["A"] * len(part), "t": part}, len(part)):
+            found += batch
+    assert set(found) == set(expected)
+
+
+def test_the_arena_is_bounded_by_the_window_and_grows_without_one() -> None:
+    """Operations and room, counted: constant per event, whatever the length of the stream."""
+
+    def room_and_steps(text: str, length: int) -> tuple[int, float]:
+        query = as_query(text)
+        run = CompiledRun(query.plan, query.machine, arena=1 << 8)
+        rng = Random(1)
+        for _ in range(length // 1_000):
+            types = rng.choices("ABC", k=1_000)
+            for _batch in run.push({"type": types}, 1_000):
+                pass
+        return run.nodes, run.steps / length
+
+    windowed = "SELECT * WHERE A ; B ; A FILTER A[v = 1] WITHIN 50 EVENTS"
+    short, long = room_and_steps(windowed, 5_000), room_and_steps(windowed, 40_000)
+    assert short[0] == long[0] <= 1 << 12
+    assert long[1] <= 1.1 * short[1]
+    unbounded = "SELECT * WHERE A ; B ; X"
+    assert room_and_steps(unbounded, 20_000)[0] > room_and_steps(unbounded, 2_000)[0]
+
+
+def test_kernels_without_the_compiler(request: pytest.FixtureRequest) -> None:
+    """The same tests once more as plain Python, a slice of them."""
+    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+        pytest.skip("this is that run")
+    here = "proofs_tests/engine/test_compiled.py"
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", here),
+            *("-k", "without_jit or columns or limit"),
+        ],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        cwd=request.config.rootpath,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2_000:]
+
+
+def test_a_slice_without_jit_agrees() -> None:
+    for seed in range(150):
+        drawn = compilable(Random(seed))
+        assert set(in_batches(drawn, [])) == set(query_answers(drawn.ast, drawn.stream))
+
+
+def test_the_real_stream_has_the_answers_of_the_tecs(stock_file: Any) -> None:
+    """S3 of CORE on all events: the same complex events, in the same number."""
+    stream = Stream.read(stock_file)
+    query = as_query(
+        "SELECT * FROM S WHERE SELL AS a ; BUY AS b ; BUY AS c "
+        "FILTER a[name = 'INTC'] AND b[name = 'RIMM'] AND c[name = 'QQQ'] WITHIN 10000 [stock_time]"
+    )
+    found = digest = 0
+    for batch in compiled_answers(query.plan, query.machine, stream, None):
+        for answer in batch:
+            digest ^= hash(answer)
+            found += 1
+    assert found == 345_816
+    for answer in answers_of(query, stream, "tecs"):
+        digest ^= hash(answer)
+    assert digest == 0
+
+
+def merge_of_the_first(_arena: Any, _reg: Any, pool: Any, first: int, _length: int) -> int:
+    """``merge`` that forgets all nodes of a list but the first."""
+    return int(pool[first])
+
+
+@pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT") != "1", reason="compiled kernels call each other directly"
+)
+def test_without_jit_a_broken_kernel_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cerlab.engine.kernels import advance
+
+    monkeypatch.setattr(advance, "merge", merge_of_the_first)
+    wrong = 0
+    for seed in range(400):
+        drawn = compilable(Random(seed))
+        expected = query_answers(drawn.ast, drawn.stream)
+        wrong += set(in_batches(drawn, [])) != set(expected)
+    assert 0 < wrong < 200
+
+
+def test_registers_and_statuses_are_distinct() -> None:
+    statuses = (
+        arrays.DONE,
+        arrays.NEED_CELL,
+        arrays.NEED_ARENA,
+        arrays.NEED_SCRATCH,
+        arrays.NEED_POOL,
+        arrays.NEED_STACK,
+        arrays.FULL,
+    )
+    assert len(set(statuses)) == 7
+    assert arrays.REGISTERS == 12

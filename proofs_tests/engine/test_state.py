@@ -1,0 +1,114 @@
+"""The state of a run as bytes: resumed anywhere, the answers are those of a run that never stopped."""
+
+from __future__ import annotations
+
+import io
+import json
+from random import Random
+
+import numpy as np
+import pytest
+
+import cerlab
+from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.naming import plan_digest
+from cerlab.automata.strategy import StrategyCea
+from cerlab.engine.run import CompiledRun
+from cerlab.engine.state import FORMAT, VERSION
+from cerlab.logic.ceql.semantics import query_answers
+from cerlab.model.answer import ComplexEvent
+from cerlab.workbench import Query, as_query
+from proofs_tests.engine.test_compiled import compilable
+from proofs_tests.random_cases import Case
+from proofs_tests.suite import Suite
+
+
+def fresh_machine(query: Query) -> DeterministicCea | StrategyCea:
+    """A machine of another process: it numbers its states anew."""
+    strategy = query.plan.strategy
+    return DeterministicCea(query.cea) if strategy is None else StrategyCea(query.cea, strategy)
+
+
+def with_stops(case: Case, cuts: list[int]) -> list[ComplexEvent]:
+    """Every batch by a run of its own, resumed from the bytes of the one before."""
+    query, columns = case.query, case.stream.columns
+    state: bytes | None = None
+    found: list[ComplexEvent] = []
+    for start, end in zip([0, *cuts], [*cuts, len(case.stream)], strict=True):
+        machine = fresh_machine(query)
+        run = CompiledRun(query.plan, machine, case.stream.time, arena=32, answers=2, state=state)
+        part = {name: column[start:end] for name, column in columns.items()}
+        for batch in run.push(part, end - start):
+            found += batch
+        state = run.state()
+    return found
+
+
+def test_stopping_and_going_on_changes_nothing(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = compilable(rng)
+        cuts = sorted(rng.randrange(len(drawn.stream) + 1) for _ in range(rng.randrange(1, 4)))
+        found = with_stops(drawn, cuts)
+        expected = query_answers(drawn.ast, drawn.stream)
+        assert len(found) == len(set(found)), drawn.describe()
+        assert set(found) == set(expected), (drawn.describe(), cuts)
+        return bool(expected)
+
+    suite.run(case, deep_count=20_000, seconds=12)
+
+
+def test_a_session_goes_on_from_its_state() -> None:
+    query = cerlab.parse_query("SELECT * WHERE A ; B PARTITION BY [k] WITHIN 2 [t]")
+    first = query.open()
+    assert first.push([{"type": "A", "k": "x", "t": 0}, {"type": "A", "k": "y", "t": 1}]) == []
+    again = cerlab.parse_query(query.text).open(state=first.state())
+    found = again.push([{"type": "B", "k": "y", "t": 2}, {"type": "B", "k": "x", "t": 3}])
+    assert found == [ComplexEvent(1, 2, (1, 2))], "x began more than 2 before"
+
+
+def test_states_outside_the_window_are_not_kept() -> None:
+    query = as_query("SELECT * WHERE A ; B WITHIN 10 EVENTS")
+    session = query.open()
+    sizes = []
+    for _ in range(6):
+        session.push([{"type": "A"}] * 500)
+        sizes.append(len(session.state()))
+    assert max(sizes[1:]) - min(sizes[1:]) < 64, "it does not grow with the stream"
+
+
+@pytest.mark.parametrize(
+    ("damage", "code"),
+    [
+        (lambda state: b"", "CER0771"),
+        (lambda state: b"no state", "CER0771"),
+        (lambda state: state[: len(state) // 2], "CER0771"),
+        (lambda state: state.replace(b'"version": 1', b'"version": 9'), "CER0772"),
+    ],
+)
+def test_other_bytes_are_refused(damage: object, code: str) -> None:
+    query = as_query("A ; B")
+    session = query.open()
+    session.push([{"type": "A"}])
+    assert callable(damage)
+    changed = damage(session.state())
+    with pytest.raises(cerlab.BadData) as caught:
+        query.open(state=changed)
+    assert caught.value.code in (code, "CER0771"), "a changed byte also breaks the checksum"
+
+
+def test_the_state_of_another_query_is_refused() -> None:
+    session = as_query("A ; B").open()
+    with pytest.raises(cerlab.BadData, match="another query"):
+        as_query("A ; C").open(state=session.state())
+
+
+def test_the_format_is_what_is_documented() -> None:
+    session = as_query("A ; B").open()
+    session.push([{"type": "A"}])
+    with np.load(io.BytesIO(session.state()), allow_pickle=False) as members:
+        header = json.loads(members["header"].tobytes())
+        assert members["pool"].tolist() == [0, 1, members["pool"][2]]
+    assert (header["format"], header["version"]) == (FORMAT, VERSION)
+    assert header["plan"] == plan_digest(as_query("A ; B").plan)
+    assert header["read"] == 1
+    assert header["states"] == [[1]]
