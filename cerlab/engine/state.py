@@ -4,8 +4,8 @@ The bytes are an uncompressed ``.npz`` archive (read without pickle). Its member
 JSON: ``format`` ("cerlab-engine"), ``version``, ``plan`` (the digest of the plan), ``read`` (events
 so far), ``keys`` (of the partitions, by id), ``states`` and ``idle`` (the macro-states that the
 arrays number from 0), ``window`` (instants and positions still inside it). The other members are
-the arrays ``position, left, right, max_start`` of the arena, and ``pool, length, idle_state, seen``:
-the pool holds the entries of the partitions one after the other.
+the arrays ``position, left, right, max_start`` of the arena, and of the partitions ``length,
+idle_state, seen`` and ``pool``, which holds their entries one after the other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The state of a run as bytes: resumed anywhere, the answers are those of a run that never stopped."""
+"""The state of a run as bytes: resumed anywhere, it answers as a run that never stopped does."""
 
 from __future__ import annotations
 
