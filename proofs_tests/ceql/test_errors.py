@@ -175,7 +175,7 @@ def test_what_has_no_automaton_is_refused_by_name(text: str, evaluator: str) -> 
     assert "reference" in caught.value.hint
 
 
-@pytest.mark.parametrize("evaluator", ["compiled", "registers"])
+@pytest.mark.parametrize("evaluator", ["registers"])
 def test_evaluators_that_are_not_there_are_refused_by_name(evaluator: str) -> None:
     with pytest.raises(cerlab.Unsupported, match=evaluator):
         cerlab.evaluate("A", [], evaluator=evaluator)  # type: ignore[arg-type]  # a literal

@@ -9,7 +9,7 @@ import pytest
 import cerlab
 from cerlab import ComplexEvent, Valuation
 
-EVALUATORS = ("reference", "automaton", "tecs")
+EVALUATORS = ("reference", "automaton", "tecs", "compiled")
 
 
 def word(types: str, **values: str) -> list[dict[str, Any]]:

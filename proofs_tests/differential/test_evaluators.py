@@ -19,10 +19,10 @@ from proofs_tests.suite import Suite
 
 
 def agree(case: Case) -> bool:
-    """The oracle, run enumeration, the tECS, the count, and the valuations of the VCEA."""
+    """Oracle, all runs, tECS, compiled engine, the count, and the valuations of the VCEA."""
     query = case.query
     expected = query_answers(case.ast, case.stream)
-    for evaluator in ("automaton", "tecs"):
+    for evaluator in ("automaton", "tecs", "compiled"):
         found = list(answers_of(query, case.stream, evaluator))
         assert len(found) == len(set(found)), f"{evaluator} repeats\n{case.describe()}"
         assert sorted(found, key=by_end) == expected, f"{evaluator}\n{case.describe()}"
@@ -67,7 +67,7 @@ def test_limit_gives_that_many_true_answers_for_each_end(suite: Suite) -> None:
         limited = Case(with_limit(drawn.ast, per_end), drawn.stream)
         every = query_answers(drawn.ast, drawn.stream)
         at_end = Counter(answer.end for answer in every)
-        for evaluator in ("reference", "automaton", "tecs"):
+        for evaluator in ("reference", "automaton", "tecs", "compiled"):
             some = evaluate(limited.query, drawn.stream, evaluator=evaluator)
             assert set(some) <= set(every), limited.describe()
             counts = Counter(answer.end for answer in some)

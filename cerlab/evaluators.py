@@ -1,0 +1,164 @@
+"""One name for each way to evaluate a query; what an evaluator cannot take it refuses by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Literal, TypeAlias
+
+from cerlab.compile.foundations import anchored_query
+from cerlab.engine.reference import driver
+from cerlab.engine.reference.evaluation import TecsEvaluation
+from cerlab.engine.reference.lists import lists_recogniser
+from cerlab.engine.reference.relabel import labels_of_answer
+from cerlab.engine.reference.runs import CeaRuns, VceaRuns
+from cerlab.errors import Unsupported, UsageError, nearest
+from cerlab.logic.ceql.semantics import query_answers, query_valuations
+from cerlab.logic.focel.semantics import fo_valuations
+from cerlab.logic.focel.translate import unary_fo_to_so
+from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.model.clauses import TimeWindow
+from cerlab.model.clock import TimeAxis, clock_for, only_timestamp
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream
+from cerlab.query import Query
+
+Evaluator: TypeAlias = Literal[
+    "auto", "reference", "automaton", "tecs", "lists", "compiled", "registers"
+]
+AVAILABLE = ("reference", "automaton", "tecs", "lists", "compiled")
+"""The evaluators of this version, by name; ``"auto"`` is the best that takes the query."""
+
+_ANNOUNCED = ("registers",)
+
+SHORT = 20_000
+"""Up to so many events ``"auto"`` is the tECS, which needs nothing compiled; beyond, the engine."""
+
+
+def answers_of(
+    query: Query, stream: Stream, evaluator: Evaluator = "auto"
+) -> Iterator[ComplexEvent]:
+    """The answers by one evaluator, by end, as they are found.
+
+    ``"auto"`` is the tECS on short streams and the compiled engine on others where there is an
+    automaton, else the reference.
+    """
+    match evaluator:
+        case "auto":
+            if not query.has_automaton:
+                return answers_of(query, stream, "reference")
+            return answers_of(query, stream, "tecs" if len(stream) <= SHORT else "compiled")
+        case "tecs":
+            machine = query.machine
+            return driver.run(query.plan, lambda: TecsEvaluation(machine), stream, stream.time)
+        case "automaton":
+            cea, strategy = query.cea, query.plan.strategy
+            return driver.run(query.plan, lambda: CeaRuns(cea, strategy), stream, stream.time)
+        case "compiled":
+            return _compiled(query, stream)
+        case "lists":
+            return _by_lists(query, stream, first_order=False)
+        case "reference":
+            return iter(query_answers(query.ast, stream))
+        case _ if evaluator in _ANNOUNCED:
+            raise Unsupported(
+                "CER0404",
+                f'evaluator="{evaluator}" is not in this version',
+                hint=f"use one of {', '.join(AVAILABLE)}",
+            )
+        case _:
+            known = (*AVAILABLE, "auto")
+            raise UsageError(
+                "CER0805", f"unknown evaluator '{evaluator}'", hint=nearest(evaluator, known)
+            )
+
+
+def fo_answers_of(
+    query: Query, stream: Stream, evaluator: Evaluator = "auto"
+) -> Iterator[ComplexEvent]:
+    """The answers of a query as FO-CEL, by one evaluator; the machines take unary formulas.
+
+    ``"lists"`` runs the automaton of Foundations' Theorem 3, the others that of the SO-CEL formula
+    with the same complex events. ``"auto"`` is the tECS where there is one, else the reference.
+    """
+    if evaluator == "reference":
+        return iter(query_answers(query.ast, stream, fo_valuations))
+    if evaluator == "lists":
+        return _by_lists(query, stream, first_order=True)
+    try:
+        ast = replace(query.ast, formula=unary_fo_to_so(query.formula))
+    except Unsupported:
+        if evaluator == "auto":
+            return fo_answers_of(query, stream, "reference")
+        raise
+    translated = Query(ast, schema=query.schema, source=query.source)
+    return answers_of(translated, stream, evaluator)
+
+
+def _compiled(query: Query, stream: Stream) -> Iterator[ComplexEvent]:
+    """By the compiled engine; Numba and NumPy load here."""
+    from cerlab.engine.run import compiled_answers
+
+    time = stream.time
+    if time is None and isinstance(query.plan.window, TimeWindow):
+        time = only_timestamp(stream)
+    for batch in compiled_answers(query.plan, query.machine, stream, time):
+        yield from batch
+
+
+def _by_lists(query: Query, stream: Stream, *, first_order: bool) -> Iterator[ComplexEvent]:
+    cea, strategy = anchored_query(query.ast, first_order=first_order)
+    return driver.run(query.plan, lambda: lists_recogniser(cea, strategy), stream, stream.time)
+
+
+def live_answers(
+    query: Query, events: Iterable[Event], time: TimeAxis | None = None
+) -> Iterator[ComplexEvent]:
+    """The answers on events that are still arriving, each as soon as its last event is there.
+
+    A window in hours, minutes or seconds needs `time` here: it cannot be looked for in what has
+    not come yet.
+    """
+    machine = query.machine
+    if isinstance(query.plan.window, TimeWindow):
+        clock_for(query.plan.window, time)
+    return driver.run(query.plan, lambda: TecsEvaluation(machine), events, time)
+
+
+def shown_attributes(
+    query: Query, stream: Stream, answer: ComplexEvent
+) -> dict[int, frozenset[str]]:
+    """What ``SELECT x[attr, ..]`` chooses to show at the positions of an answer.
+
+    A position of several labels shows what any of them chooses; one of a label without brackets
+    shows everything and is left out.
+    """
+    chosen = {item.label: frozenset(item.attributes) for item in query.ast.items or ()}
+    if not any(chosen.values()):
+        return {}
+    shown = {}
+    for position, labels in labels_of_answer(query.plan, stream.events, answer).items():
+        groups = [chosen[label] for label in labels if label in chosen]
+        if groups and all(groups):
+            shown[position] = frozenset[str]().union(*groups)
+    return shown
+
+
+def valuations_of(
+    query: Query, stream: Stream, evaluator: Evaluator = "auto"
+) -> Iterator[Valuation]:
+    """The valuations by one evaluator, by end, as they are found; the tECS keeps no labels."""
+    match evaluator:
+        case "auto":
+            return valuations_of(query, stream, "automaton" if query.has_automaton else "reference")
+        case "automaton":
+            vcea, strategy = query.vcea, query.plan.strategy
+            return driver.run(query.plan, lambda: VceaRuns(vcea, strategy), stream, stream.time)
+        case "reference":
+            return iter(query_valuations(query.ast, stream))
+        case _:
+            raise Unsupported(
+                "CER0408",
+                f'evaluator="{evaluator}" gives no labels',
+                hint='evaluator="automaton" and "reference" do',
+            )

@@ -1,0 +1,233 @@
+"""Queries as objects, with every stage that is made of them (DESIGN 2.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import islice
+from typing import Any, Literal, TypeAlias
+from warnings import warn
+
+from cerlab import io
+from cerlab.automata.cea import IntervalCea
+from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.naming import Machine
+from cerlab.automata.plan import Plan
+from cerlab.automata.strategy import StrategyCea
+from cerlab.automata.vcea import Vcea
+from cerlab.compile.pipeline import compile_query
+from cerlab.display import shown
+from cerlab.engine.reference import driver
+from cerlab.errors import CerlabWarning, Unsupported, UsageError
+from cerlab.logic.cel.syntax import Formula
+from cerlab.logic.ceql.check import Remark, check_query, remarks
+from cerlab.logic.ceql.parser import Source, parse_cel, parse_ceql, parse_schema
+from cerlab.logic.ceql.semantics import query_answers
+from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.logic.ceql.text import query_text
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.clock import time_axis
+from cerlab.model.schema import Schema
+from cerlab.model.stream import Stream
+from cerlab.session import Session
+
+Language: TypeAlias = Literal["ceql", "cel"]
+Logic: TypeAlias = Literal["so", "fo"]
+
+
+@shown
+class Query:
+    """A CEQL query with everything that is made of it, each stage on first use."""
+
+    def __init__(self, ast: CeqlQuery, *, schema: Schema | None = None, source: Source) -> None:
+        self.ast = ast
+        self.schema = schema
+        self.source = source
+        if schema is not None:
+            check_query(ast, schema, source)
+        self.remarks: tuple[Remark, ...] = tuple(remarks(ast, source))
+
+    @property
+    def formula(self) -> Formula:
+        """The formula after WHERE."""
+        return self.ast.formula
+
+    @property
+    def text(self) -> str:
+        """The canonical text, one clause per line."""
+        return query_text(self.ast)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What engines run; raises `Unsupported` for what has no automaton."""
+        return compile_query(self.ast)
+
+    @cached_property
+    def has_automaton(self) -> bool:
+        """Whether the query compiles; if not, only the reference takes it."""
+        try:
+            return self.plan is not None
+        except Unsupported:
+            return False
+
+    @property
+    def vcea(self) -> Vcea:
+        """The automaton with labels (CORE App. A.1)."""
+        return self.plan.vcea
+
+    @property
+    def cea(self) -> IntervalCea:
+        """The automaton with marks (CORE Sec. 3)."""
+        return self.plan.cea
+
+    @cached_property
+    def det(self) -> DeterministicCea:
+        """The I/O-deterministic automaton, as far as streams have needed it yet."""
+        return DeterministicCea(self.cea)
+
+    @cached_property
+    def machine(self) -> Machine:
+        """What the tECS steps through: `det`, or the automaton of the strategy in SELECT."""
+        strategy = self.plan.strategy
+        return self.det if strategy is None else StrategyCea(self.cea, strategy)
+
+    def run(self, events: Any) -> Matches:
+        """The answers on a stream, evaluated while they are iterated."""
+        return Matches(self, io.as_stream(events))
+
+    def open(
+        self, *, time: str | None = None, unit: str | None = None, state: bytes | None = None
+    ) -> Session:
+        """A push interface: ``push(batch)`` gives the new answers, ``state()`` bytes to go on from.
+
+        `time` and `unit` name the time attribute for windows in hours, minutes or seconds. With the
+        `state` of an earlier session of the same query it goes on where that was; raises `BadData`
+        for other bytes.
+
+        >>> session = parse_query("SELECT * WHERE A ; B").open()
+        >>> session.push([{"type": "A"}])
+        []
+        >>> session.push([{"type": "B"}])
+        [ComplexEvent(start=0, end=1, positions=(0, 1))]
+        """
+        return Session(self.plan, self.machine, time_axis(time, unit) if time else None, state)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class Matches:
+    """The answers of a query on a stream, lazily: by end, inside one end in a fixed order."""
+
+    def __init__(self, query: Query, stream: Stream) -> None:
+        self.query = query
+        self.stream = stream
+
+    def __iter__(self) -> Iterator[ComplexEvent]:
+        from cerlab.evaluators import answers_of  # which evaluators take queries is known there
+
+        return answers_of(self.query, self.stream)
+
+    def __getitem__(self, k: int) -> ComplexEvent:
+        """The k-th answer, from 0; raises IndexError."""
+        if k < 0:
+            raise IndexError("answers are counted from the first one")
+        for answer in islice(self, k, None):
+            return answer
+        raise IndexError(f"there is no answer number {k}")
+
+    def count(self) -> int:
+        """How many answers there are, without listing them."""
+        query = self.query
+        if not query.has_automaton:
+            return len(query_answers(query.ast, self.stream))
+        return driver.count(query.plan, query.machine, self.stream, self.stream.time)
+
+    def to_arrow(self) -> Any:
+        """A pyarrow Table: ``start int64, end int64, positions list<int64>``."""
+        return io.arrow_table(self)
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas DataFrame."""
+        return self.to_arrow().to_pandas()
+
+    def __repr__(self) -> str:
+        return f"<Matches of a query on {len(self.stream)} events>"
+
+
+What: TypeAlias = str | Query | Formula
+"""What can be evaluated: text (CEQL or a formula), a query, a formula."""
+
+_CEQL = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:select|create|declare)\b", re.I | re.S)
+
+
+def parse_query(text: str, schema: Schema | str | None = None) -> Query:
+    """Read a CEQL query; ``CREATE STREAM`` before it, or `schema`, declares what it may use.
+
+    Parts without effect give a `CerlabWarning`. Raises `QuerySyntaxError`, `IllFormed`,
+    `TypeMismatch` and `ResourceLimit`, each with its place.
+
+    >>> parse_query("select * where A as x; B within 3 events")
+    SELECT *
+    WHERE A AS x ; B
+    WITHIN 3 EVENTS
+    """
+    query = _read_query(text, schema)
+    _warn(query)
+    return query
+
+
+def _read_query(text: str, schema: Schema | str | None) -> Query:
+    ast, declared, source = parse_ceql(text)
+    given = parse_schema(schema) if isinstance(schema, str) else schema
+    if declared and given:
+        given = Schema(given.streams + declared.streams)
+    return Query(ast, schema=given or declared, source=source)
+
+
+def _warn(query: Query) -> None:
+    for remark in query.remarks:
+        warn(CerlabWarning(str(remark)), stacklevel=3)
+
+
+def parse_formula(text: str) -> Formula:
+    """Read a formula of the CEL family; raises as `parse_query`.
+
+    >>> print(parse_formula("(A or B)+ as x filter x[v > 1]"))
+    (A OR B)+ AS x FILTER x[v > 1]
+    """
+    formula, _ = parse_cel(text)
+    return formula
+
+
+def as_query(
+    what: What,
+    language: Language | None = None,
+    schema: Schema | None = None,
+    *,
+    logic: Logic = "so",
+) -> Query:
+    """A query of anything that can be evaluated; a formula is ``SELECT *`` of it.
+
+    Remarks on labels are of the meaning "so", and are warnings only there.
+    """
+    if isinstance(what, Query):
+        return what
+    if not isinstance(what, str):
+        return Query(CeqlQuery(what), schema=schema, source=Source("", {}, ()))
+    if language == "ceql" or (language is None and _CEQL.match(what)):
+        query = _read_query(what, schema)
+    else:
+        formula, source = parse_cel(what)
+        query = Query(CeqlQuery(formula), schema=schema, source=source)
+    if not is_fo(logic):
+        _warn(query)
+    return query
+
+
+def is_fo(logic: str) -> bool:
+    """Whether a name of a logic is that of FO-CEL; raises `UsageError` for others than the two."""
+    if logic not in ("so", "fo"):
+        raise UsageError("CER0806", f"unknown logic '{logic}'", hint='use "so" or "fo"')
+    return logic == "fo"
