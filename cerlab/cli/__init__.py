@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cerlab import __version__
-from cerlab.cli import check, run, show
+from cerlab.cli import bench, check, run, show
 from cerlab.cli.options import BAD, INTERNAL, INTERRUPTED, OK, add_input, add_query
 from cerlab.decisions import contained, equivalent
 from cerlab.errors import CerlabError, CerlabWarning
@@ -107,6 +107,10 @@ def _parser() -> argparse.ArgumentParser:
         pair = commands.add_parser(name, help=f"decide: {what}")
         add_query(pair, "a", "b")
         pair.set_defaults(command=check.compare, decide=decide)
+
+    bench_command = commands.add_parser("bench", help="measure the compiled engine")
+    bench.add_options(bench_command)
+    bench_command.set_defaults(command=bench.bench)
 
     fmt_command = commands.add_parser("fmt", help="print a query in its canonical form")
     add_query(fmt_command)

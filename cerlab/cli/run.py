@@ -10,6 +10,7 @@ from typing import Any, TextIO
 from cerlab import io
 from cerlab.cli.options import OK, input_options, output, read_query, time_option
 from cerlab.errors import UsageError
+from cerlab.evaluators import SHORT
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clock import time_axis
 from cerlab.model.event import Event
@@ -53,7 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
             def shown(answer: ComplexEvent) -> dict[int, frozenset[str]]:
                 return shown_attributes(query, stream, answer)
 
-        passing = WatchedStream(stream)
+        engine = arguments.evaluator == "compiled" or (
+            arguments.evaluator == "auto" and query.has_automaton and len(stream) > SHORT
+        )
+        passing = stream if engine else WatchedStream(stream)  # it reads whole columns
         if arguments.labels:
             answers = valuations_of(query, passing, arguments.evaluator)
         else:
