@@ -1,4 +1,4 @@
-"""The operations on a tECS, case by case (CORE Sec. 4.2), and enumeration (CORE Thm. 3)."""
+"""Operations on a tECS, case by case (CORE Fig. 5; CORE Sec. 4.2), enumeration (CORE Thm. 3)."""
 
 from __future__ import annotations
 
