@@ -46,7 +46,7 @@ def test_p4_lists_agree_with_the_reference(strategy: Strategy | None, suite: Sui
         assert sorted(found, key=by_end) == expected, (str(phi), strategy, stream)
         return bool(expected)
 
-    suite.run(case, deep_count=20_000, seconds=4)
+    suite.run(case, deep_count=8_000, seconds=4)
 
 
 @pytest.mark.parametrize("evaluator", ["automaton", "tecs", "lists", "auto"])

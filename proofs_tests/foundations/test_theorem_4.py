@@ -58,7 +58,7 @@ def test_p4_the_construction_selects(strategy: Strategy, suite: Suite) -> None:
         A = random_anchored(rng)
         return agree(A, selected_automaton(A, strategy), strategy, random_word(rng))
 
-    suite.run(case, deep_count=20_000, seconds=5)
+    suite.run(case, deep_count=10_000, seconds=5)
 
 
 @pytest.mark.parametrize("strategy", [Strategy.NXT, Strategy.LAST, Strategy.MAX])

@@ -189,7 +189,7 @@ def test_p14(law: Law, suite: Suite) -> None:
         assert valuations(right, S) == expected, (formula_text(left), formula_text(right), S)
         return bool(expected)
 
-    suite.run(case, deep_count=20_000, seconds=2, needs_answers=0.4)
+    suite.run(case, deep_count=4_000, seconds=2, needs_answers=0.4)
 
 
 def test_what_is_no_law(suite: Suite) -> None:
