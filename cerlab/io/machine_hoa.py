@@ -55,8 +55,6 @@ from cerlab.io.machine_json import KINDS, LABELLED, Machine
 from cerlab.io.machine_propositions import Propositions, guard_text, proposition_of
 from cerlab.predicates import encoding
 
-__all__ = ["Propositions", "guard_text", "machine_from_hoa", "machine_to_hoa"]
-
 VERSION = "v1"
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")

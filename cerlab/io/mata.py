@@ -25,8 +25,8 @@ import json
 
 from cerlab.automata.cea import AnchoredCea, IntervalCea, Mark, Transition
 from cerlab.automata.vcea import LabelTransition
-from cerlab.io.machine_hoa import Propositions, guard_text
 from cerlab.io.machine_json import Machine, initial_states, kind_of
+from cerlab.io.machine_propositions import Propositions, guard_text
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.encoding import check_depth
 
