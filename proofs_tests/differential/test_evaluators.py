@@ -25,14 +25,20 @@ def agree(case: Case) -> bool:
     for evaluator in ("automaton", "tecs", "compiled"):
         found = list(answers_of(query, case.stream, evaluator))
         assert len(found) == len(set(found)), f"{evaluator} repeats\n{case.describe()}"
-        assert sorted(found, key=by_end) == expected, f"{evaluator}\n{case.describe()}"
+        require(sorted(found, key=by_end) == expected, evaluator, case)
         ends = [answer.end for answer in found]
         assert ends == sorted(ends)
     assert count(query, case.stream) == len(expected), case.describe()
     labelled = list(valuations_of(query, case.stream))
     assert len(labelled) == len(set(labelled)), case.describe()
-    assert set(labelled) == set(query_valuations(case.ast, case.stream)), case.describe()
+    require(set(labelled) == set(query_valuations(case.ast, case.stream)), "labels", case)
     return bool(expected)
+
+
+def require(agrees: bool, what: str, case: Case) -> None:
+    """Fail with the case, not with a diff of two long lists, which may take minutes."""
+    if not agrees:
+        raise AssertionError(f"{what} differs\n{case.describe()}")
 
 
 def test_reference_automaton_and_tecs_agree(suite: Suite) -> None:
