@@ -17,7 +17,8 @@ import numpy as np
 from cerlab.engine.run import BATCH, compiled_answers
 from cerlab.model.stream import Stream
 from cerlab.predicates.bitvector import SymbolStage
-from cerlab.predicates.syntax import attributes
+from cerlab.predicates.mentions import mentioned
+from cerlab.predicates.syntax import atoms
 from cerlab.workbench import Query, answers_of
 
 
@@ -123,7 +124,7 @@ def _stage(query: Query, stream: Stream) -> None:
 
 def _sums(query: Query, stream: Stream) -> None:
     """Read every column that the query tests, as NumPy reads it."""
-    names = {"type", *(a for P in query.machine.predicates for a in attributes(P))}
+    names = {"type", *(a for P in query.machine.predicates for a in mentioned(atoms(P)))}
     for name in names & stream.columns.keys():
         column = stream.columns[name]
         if hasattr(column, "combine_chunks"):

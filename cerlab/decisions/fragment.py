@@ -10,10 +10,10 @@ from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.model.clauses import AttributeWindow, Consume, TimeWindow
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.schema import AttributeType, Schema
+from cerlab.predicates.mentions import mentioned
 from cerlab.predicates.minterms import constants, representatives
 from cerlab.predicates.syntax import Atom as AtomicTest
 from cerlab.predicates.syntax import Attribute, Between, Comparison, Constant, Member, atoms
-from cerlab.predicates.syntax import attributes as attributes_of
 from cerlab.predicates.truth import satisfies
 from cerlab.workbench import Query
 
@@ -53,7 +53,7 @@ def _time_that_is_tested(query: Query, queries: Sequence[Query]) -> str | None:
     window, schema = query.plan.window, schema_of(queries)
     if isinstance(window, AttributeWindow):
         tested = {
-            name for q in queries for P in q.machine.predicates for name in attributes_of(P)
+            name for q in queries for P in q.machine.predicates for name in mentioned(atoms(P))
         } | {name for q in queries for name in q.plan.partition}
         if window.attribute in tested:
             return f"'{window.attribute}' is the time of the window and is tested too"
@@ -126,7 +126,7 @@ def _atoms_about(name: str, queries: Sequence[Query]) -> list[AtomicTest]:
         for q in queries
         for P in q.machine.predicates
         for atom in atoms(P)
-        if name in attributes_of(atom)
+        if name in mentioned([atom])
     ]
 
 

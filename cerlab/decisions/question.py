@@ -23,9 +23,9 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.schema import AttributeType
+from cerlab.predicates.mentions import mentioned
 from cerlab.predicates.minterms import Minterm, minterms
 from cerlab.predicates.syntax import Computed, Negated, Predicate, StreamIs, atoms
-from cerlab.predicates.syntax import attributes as attributes_of
 from cerlab.workbench import Query
 
 
@@ -101,7 +101,7 @@ class Question:
         if axis:
             return axis, False
         schema = schema_of(self.queries)
-        tested = {name for P in self.predicates for name in attributes_of(P)}
+        tested = {name for P in self.predicates for name in mentioned(atoms(P))}
         free = next(name for name in ("time", "time_", "time__") if name not in tested)
         return (schema and timestamp_of(schema)) or free, True
 

@@ -193,39 +193,3 @@ def atoms(predicate: Predicate) -> tuple[Atom, ...]:
             case atom:
                 found[atom] = None
     return tuple(found)
-
-
-def attributes(predicate: Predicate) -> tuple[str, ...]:
-    """The attributes that a predicate reads, each once; `TypeIs` and `StreamIs` read none.
-
-    >>> attributes(Comparison(Operator.LT, Attribute("v"), Attribute("w")))
-    ('v', 'w')
-    """
-    found: dict[str, None] = {}
-    for atom in atoms(predicate):
-        match atom:
-            case Comparison(_, left, right):
-                parts: tuple[Expression | None, ...] = (left, right)
-            case Between(operand, low, high):
-                parts = (operand, low, high)
-            case Member(operand, _) | Like(operand, _):
-                parts = (operand,)
-            case _:
-                parts = ()
-        for part in parts:
-            if part is not None:
-                found.update(dict.fromkeys(read_by(part)))
-    return tuple(found)
-
-
-def read_by(expression: Expression) -> tuple[str, ...]:
-    """The attributes of an expression, from left to right."""
-    match expression:
-        case Attribute(name):
-            return (name,)
-        case Computed(_, left, right):
-            return (*read_by(left), *read_by(right))
-        case Negated(operand):
-            return read_by(operand)
-        case _:
-            return ()

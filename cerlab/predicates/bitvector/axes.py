@@ -25,13 +25,11 @@ from cerlab.predicates.bitvector.columns import (
     pieces,
     same,
 )
+from cerlab.predicates.mentions import mentioned
 from cerlab.predicates.syntax import (
     Atom,
     Attribute,
     Comparison,
-    StreamIs,
-    TypeIs,
-    attributes,
 )
 from cerlab.predicates.truth import satisfies
 
@@ -44,13 +42,7 @@ MAX_KEPT = 2**20
 
 def read_by_atom(atom: Atom) -> tuple[str, ...]:
     """The attributes that decide an atom, sorted; ``type`` and ``stream`` among them."""
-    match atom:
-        case TypeIs():
-            return ("type",)
-        case StreamIs():
-            return ("stream",)
-        case _:
-            return tuple(sorted(attributes(atom)))
+    return tuple(sorted(mentioned([atom])))
 
 
 class Axis:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from cerlab.model.event import Event, Timestamp, Value
+from cerlab.predicates.mentions import leaves_of
 from cerlab.predicates.syntax import (
     Atom,
     Attribute,
@@ -21,7 +22,6 @@ from cerlab.predicates.syntax import (
     Member,
     StreamIs,
     TypeIs,
-    read_by,
 )
 from cerlab.predicates.truth import evaluate, kind_of
 
@@ -49,7 +49,7 @@ def constants(atoms: Iterable[Atom]) -> list[Value] | None:
     found: list[Value] = []
     for atom in atoms:
         for side in sides(atom):
-            if not read_by(side):
+            if not any(isinstance(leaf, Attribute) for leaf in leaves_of(side)):
                 found.append(evaluate(_NOWHERE, side))
             elif not isinstance(side, Attribute):
                 return None
