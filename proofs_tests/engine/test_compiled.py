@@ -54,7 +54,10 @@ def compilable(rng: Random) -> Case:
 def test_any_batching_gives_the_answers_of_the_reference(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         drawn = compilable(rng)
-        expected = query_answers(drawn.ast, drawn.stream)
+        try:
+            expected = query_answers(drawn.ast, drawn.stream)
+        except cerlab.ResourceLimit:  # one query in ten thousand is too large for the oracle
+            return False
         cuts = sorted(rng.randrange(len(drawn.stream) + 1) for _ in range(rng.randrange(4)))
         found = in_batches(drawn, cuts, arena=rng.choice((16, 64, 1024)))
         assert len(found) == len(set(found)), drawn.describe()
