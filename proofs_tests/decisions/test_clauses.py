@@ -81,14 +81,11 @@ def q(text: str) -> str:
         ("SELECT * FROM S WHERE A ; B", "SELECT * FROM S WHERE A ; B", True, None),
         ("SELECT * FROM S WHERE S>A", "SELECT * FROM S WHERE A", True, None),
         ("SELECT * FROM S WHERE A", "SELECT * FROM S WHERE S>A", True, None),
-        (q("A"), q("S>A"), True, None),
+        (q("A"), q("S>A"), False, 1),  # an A of another stream
     ],
 )
 def test_contained(left: str, right: str, holds: bool, length: int | None) -> None:
     verdict = contained(left, right)
-    if "S>A" in left + right:  # an event of no stream is in every stream, so only without one
-        assert verdict.holds is not None
-        return
     assert verdict.holds is holds, verdict
     if length is not None:
         assert verdict.witness is not None
@@ -192,7 +189,7 @@ def stock(n: int, *, changed: int | None = None) -> str:
     return f"SELECT * FROM S WHERE {events} FILTER {filters} WITHIN 10000 [stock_time]"
 
 
-def test_two_24_step_stock_queries(capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_24_step_stock_queries() -> None:
     verdict = equivalent(stock(24), stock(24))
     assert verdict.holds is True, verdict
     changed = equivalent(stock(24), stock(24, changed=12))
