@@ -6,10 +6,10 @@ from typing import NoReturn
 
 from cerlab.automata.cea import AnchoredCea, Mark, Transition
 from cerlab.automata.epsilon import EmptyMove, EpsilonCea, without_epsilon
-from cerlab.errors import IllFormed, Unsupported
+from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import As, Atom, Filter, Formula, Or, Plus, Select, Seq, subformulas
 from cerlab.logic.focel.rewrite import lp_normal_form, safe_form
-from cerlab.logic.focel.scope import safe, unary, unscoped, with_variables
+from cerlab.logic.focel.scope import check_scopes, safe, unary, with_variables
 from cerlab.predicates.condition import Applied, On
 from cerlab.predicates.syntax import (
     EVERYTHING,
@@ -50,13 +50,7 @@ def focel_to_epsilon_cea(phi: Formula) -> EpsilonCea:
             _refuse(f"'{psi.condition.predicate.name}', a predicate from Python")
     if not unary(named):
         _refuse("filters over several variables")
-    if (variable := unscoped(named)) is not None:
-        raise IllFormed(
-            "CER0230",
-            f"the filter on '{variable}' is outside the scope of that variable "
-            "(scoped well-formedness, FOUND Sec. 5.1)",
-            hint="a variable bound in one branch of OR, or in a +, is bound in there only",
-        )
+    check_scopes(named)
     normal = lp_normal_form(named)
     return _construct(normal if safe(normal) else safe_form(normal))
 

@@ -1,0 +1,53 @@
+"""The predicted growth of answers per event, against the most that any short stream has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+
+import pytest
+
+from cerlab.automata.growth import growth
+from cerlab.logic.cel.semantics import valuations
+from cerlab.model.answer import complex_event
+from cerlab.model.event import Event
+from cerlab.predicates.minterms import minterms
+from cerlab.workbench import as_query
+
+
+def most(text: str, length: int) -> int:
+    """The most complex events that end at the last event of a stream over A and B."""
+    phi = as_query(text).formula
+    counts = [0]
+    for word in product("AB", repeat=length):
+        found = {complex_event(V) for V in valuations(phi, tuple(map(Event, word)))}
+        counts.append(Counter(m.end for m in found)[length - 1])
+    return max(counts)
+
+
+@pytest.mark.parametrize(
+    ("text", "degree"),
+    [
+        ("A", 0),
+        ("A : B", 0),
+        ("A ; B", 1),
+        ("A:+", 1),
+        ("A ; B ; A", 2),
+        ("A:+ ; B", 2),
+        ("A+", None),
+        ("(A ; B)+", None),
+    ],
+)
+def test_growth(text: str, degree: int | None) -> None:
+    machine = as_query(text).machine
+    found = growth(machine, [m.symbol for m in minterms(machine.predicates)])
+    assert found is not None
+    assert found.degree == degree
+    row = [most(text, n) for n in range(3, 8)]
+    if degree is None:
+        assert row[-1] >= 2 * row[-3], "it doubles within two events"
+    elif degree == 0:
+        assert len(set(row)) == 1
+    else:
+        assert row[-1] > row[-3]
+        assert all(count <= n**degree for n, count in enumerate(row, 3))
