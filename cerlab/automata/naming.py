@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import Any
 
 from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.plan import Plan
-from cerlab.automata.strategy import Contender, Rivals, StrategyCea
+from cerlab.automata.machine import Machine
+from cerlab.automata.plan_json import plan_digest
+from cerlab.automata.strategy import Contender, Rivals
 from cerlab.errors import BadData
-from cerlab.predicates.encoding import predicate_to_json
 
-Machine = DeterministicCea | StrategyCea
+__all__ = [
+    "Machine",
+    "idle_of_name",
+    "name_of_idle",
+    "name_of_state",
+    "plan_digest",
+    "state_of_name",
+]
 
 
 def name_of_state(machine: Machine, state: int) -> Any:
@@ -66,22 +71,3 @@ def _states(name: Any) -> list[int]:
     if not isinstance(name, list) or not all(type(q) is int for q in name):
         raise TypeError(f"{name!r} is no list of states")
     return name
-
-
-def plan_digest(plan: Plan) -> str:
-    """A name for a plan: equal plans have equal digests, in every process (sha256, hex)."""
-    transitions = [
-        [t.source, predicate_to_json(t.predicate), t.mark.value, t.target] for t in plan.cea.Delta
-    ]
-    document = {
-        "cea": [plan.cea.states, transitions, plan.cea.q0, sorted(plan.cea.F)],
-        "clauses": [
-            list(plan.streams),
-            list(plan.partition),
-            repr(plan.window),
-            plan.consume.value,
-            plan.limit.per_end if plan.limit else None,
-            plan.strategy.value if plan.strategy else None,
-        ],
-    }
-    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()

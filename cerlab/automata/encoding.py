@@ -1,0 +1,164 @@
+"""Machines as plain JSON values and back; reading runs no code.
+
+    {"kind": "vcea", "states": 2, "initial": [0], "final": [1],
+     "transitions": [{"source": 0, "predicate": {..}, "labels": ["x"], "target": 1}]}
+
+``kind``         ``vcea``, ``cea`` (`IntervalCea`), ``anchored-cea`` (`AnchoredCea`) or ``ucea``
+``states``       how many; they are called 0, 1, ..
+``initial``      the initial states, each once, in any order; a ``cea`` has exactly one
+``final``        the final states, each once, in any order
+``transitions``  in the order of Delta, which reading keeps. ``predicate`` is as
+                 `cerlab.predicates.encoding` says. A transition of a ``vcea`` or ``ucea`` has
+                 ``labels``, each once, in any order; of a ``cea`` or ``anchored-cea`` it has
+                 ``mark``, which is ``take`` (•) or ``skip`` (∘).
+
+All keys are required and no others are allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
+
+from cerlab.automata.cea import AnchoredCea, IntervalCea, Mark, Transition
+from cerlab.automata.ucea import Ucea
+from cerlab.automata.vcea import LabelTransition, Vcea
+from cerlab.errors import DataPlace, IllFormed, ResourceLimit
+from cerlab.predicates.encoding import JsonNode, predicate_from_json, predicate_to_json, unicode
+
+Machine: TypeAlias = Vcea | IntervalCea | AnchoredCea | Ucea
+"""The machines that the formats know."""
+
+MAX_STATES = 1_000_000
+"""The largest machine that is read."""
+
+KINDS: dict[str, type[Machine]] = {
+    "vcea": Vcea,
+    "cea": IntervalCea,
+    "anchored-cea": AnchoredCea,
+    "ucea": Ucea,
+}
+"""What the formats call the machines."""
+
+LABELLED = ("vcea", "ucea")
+"""The kinds whose transitions have labels; those of the others have a mark."""
+
+MARKS = {mark.name.lower(): mark for mark in Mark}
+"""What the formats call the marks: ``take`` and ``skip``."""
+
+KEYS = ("kind", "states", "initial", "final", "transitions")
+"""The keys of a machine."""
+
+T = TypeVar("T")
+
+
+def kind_of(A: Machine) -> str:
+    """What the formats call this machine."""
+    return next(kind for kind, machine in KINDS.items() if type(A) is machine)
+
+
+def initial_states(A: Machine) -> list[int]:
+    """The initial states, sorted."""
+    return [A.q0] if isinstance(A, IntervalCea) else sorted(A.I)
+
+
+def machine_to_value(A: Machine) -> dict[str, Any]:
+    """The machine as dicts, lists, texts and numbers; `machine_from_value` reads it back.
+
+    Raises `ResourceLimit` for predicates that are too deep, `BadData` for text that is not
+    Unicode.
+    """
+    return {
+        "kind": kind_of(A),
+        "states": A.states,
+        "initial": initial_states(A),
+        "final": sorted(A.F),
+        "transitions": [_transition_value(t) for t in A.Delta],
+    }
+
+
+def _transition_value(t: Transition | LabelTransition) -> dict[str, Any]:
+    action: dict[str, Any]
+    if isinstance(t, LabelTransition):
+        action = {"labels": sorted(map(unicode, t.labels))}
+    else:
+        action = {"mark": t.mark.name.lower()}
+    predicate = predicate_to_json(t.predicate)
+    return {"source": t.source, "predicate": predicate, **action, "target": t.target}
+
+
+def machine_from_value(root: JsonNode, *more: str) -> Machine:
+    """The machine that `machine_to_value` wrote; the object may have the keys `more` besides.
+
+    Raises `BadData` at the path in the document for all that is malformed, `IllFormed` for a
+    transition into the initial state of a ``cea``, `ResourceLimit` for what is too large.
+    """
+    kind_node, states_node, initial, final, transitions, *_ = root.keys(*KEYS, *more)
+    kind_node.one_of(KINDS, "kind of machine")
+    kind = kind_node.text()
+    states = _states(states_node)
+    I = _set(initial, lambda node: _state(node, states))
+    F = _set(final, lambda node: _state(node, states))
+    if kind == "cea" and len(I) != 1:
+        raise initial.bad("CER0756", f"a cea has one initial state, not {len(I)}")
+    nodes = transitions.items()
+    if kind in LABELLED:
+        labelled = tuple([_labelled(node, states) for node in nodes])
+        return Vcea(states, labelled, I, F) if kind == "vcea" else Ucea(states, labelled, I, F)
+    marked = tuple([_marked(node, states) for node in nodes])
+    if kind == "anchored-cea":
+        return AnchoredCea(states, marked, I, F)
+    (q0,) = I
+    try:
+        return IntervalCea(states, marked, q0, F)
+    except IllFormed as error:
+        entering = next(node for node in nodes if node.key("target").value == q0)
+        error.place = DataPlace(entering.key("target").path)
+        raise
+
+
+def _states(node: JsonNode) -> int:
+    states = node.of(int)
+    if states < 0:
+        raise node.bad("CER0756", f"{states} is no number of states")
+    if states > MAX_STATES:
+        message = f"the machine has more than {MAX_STATES:,} states"
+        raise ResourceLimit("CER0662", message, place=DataPlace(node.path))
+    return states
+
+
+def _state(node: JsonNode, states: int) -> int:
+    state = node.of(int)
+    if not 0 <= state < states:
+        raise node.bad("CER0756", f"state {state} is not in Q", f"states are 0 to {states - 1}")
+    return state
+
+
+def _set(node: JsonNode, read: Callable[[JsonNode], T]) -> frozenset[T]:
+    found: set[T] = set()
+    for each in node.items():
+        member = read(each)
+        if member in found:
+            raise each.bad("CER0732", f"{member!r} stands twice")
+        found.add(member)
+    return frozenset(found)
+
+
+def _marked(node: JsonNode, states: int) -> Transition:
+    source, predicate, mark, target = node.keys("source", "predicate", "mark", "target")
+    return Transition(
+        _state(source, states),
+        predicate_from_json(predicate.value, predicate.path),
+        mark.one_of(MARKS, "mark"),
+        _state(target, states),
+    )
+
+
+def _labelled(node: JsonNode, states: int) -> LabelTransition:
+    source, predicate, labels, target = node.keys("source", "predicate", "labels", "target")
+    return LabelTransition(
+        _state(source, states),
+        predicate_from_json(predicate.value, predicate.path),
+        _set(labels, JsonNode.text),
+        _state(target, states),
+    )
