@@ -1,18 +1,19 @@
-"""Where the window begins, for each event of a batch: exact, and by columns where they are whole.
+"""Time in the engine: the instants of a batch, and where the window of each event begins.
 
-Time does not decrease, so the first position that a window in time still allows only moves forward.
+Exact, and by columns where they are whole. Time does not decrease, so the first position that a
+window in time still allows only moves forward.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from cerlab.engine.kernels.window import window_starts
+from cerlab.engine.kernels.window import goes_back, window_starts
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.clock import Instant, TimeAxis, check_order, clock_for
 from cerlab.model.event import Event, Timestamp
@@ -20,71 +21,70 @@ from cerlab.model.event import Event, Timestamp
 SAFE = 1 << 61
 """Beyond this, sums of instants and widths are left to Python's integers."""
 
+Instants: TypeAlias = Any
+"""An int64 array, or a list of `Instant`."""
 
-class WindowStarts:
-    """The position of the first event inside the window of each event, batch by batch.
 
-    Without a window, and for windows in events, it is -1 everywhere.
-    """
+class TimeColumn:
+    """The instants of events, batch by batch, for a window in time; checks that none goes back."""
 
-    def __init__(self, window: Window | None, axis: TimeAxis | None) -> None:
+    def __init__(self, window: AttributeWindow | TimeWindow, axis: TimeAxis | None) -> None:
         self._window = window
         self._axis = axis
-        self._times: list[Instant] | Any = []
-        self._positions: Any = np.zeros(0, np.int64)
-        if isinstance(window, TimeWindow):
-            clock_for(window, axis)
-
-    def read(self, columns: Mapping[str, Any], positions: Any) -> Any:
-        """For each event the first position inside its window: int64 (events,).
-
-        `positions` are those in the stream, int64 (events,). Raises `BadData` for a time that is
-        missing or goes back.
-        """
-        window = self._window
-        if window is None or isinstance(window, EventWindow):
-            return np.full(len(positions), -1, np.int64)
-        if not len(positions):
-            return np.zeros(0, np.int64)
-        width, attribute = self._width(window)
-        times = self._whole(columns.get(attribute))
-        exact = (
-            times is not None
-            and isinstance(width, int)
-            and width < SAFE
-            and isinstance(self._times, np.ndarray | list)
-            and (isinstance(self._times, np.ndarray) or not self._times)
+        self._clock = clock_for(window, axis)
+        self.last: Instant | None = None
+        """The instant of the last event."""
+        self.width: Instant = (
+            window.nanoseconds
+            if isinstance(window, TimeWindow)
+            else (window.width if isinstance(window.width, int) else Fraction(window.width))
         )
-        if exact:
-            return self._by_columns(times, width, positions)
-        return self._by_events(columns, positions, width)
 
-    def lowest(self) -> int:
-        """The lowest start that an event at the present time would still allow; -1 for any."""
-        return int(self._positions[0]) if len(self._positions) else -1
+    def read(
+        self, columns: Mapping[str, Any], length: int, place: Callable[[int], int]
+    ) -> Instants:
+        """The instants of a batch; `place` gives the position of an event of it.
 
-    def inside(self) -> tuple[Any, Any]:
-        """The instants and positions of the events inside the window, for `resume`."""
-        return self._times, self._positions
+        Raises `BadData` for a time that is missing or goes back.
+        """
+        if not length:
+            return np.zeros(0, np.int64)
+        whole = self._whole(columns.get(self._attribute))
+        if whole is None:
+            return self._one_by_one(columns, length, place)
+        if self.last is not None:
+            check_order(self.last, int(whole[0]), place(0))
+        if (back := goes_back(whole)) >= 0:
+            check_order(int(whole[back - 1]), int(whole[back]), place(back))
+        self.last = int(whole[-1])
+        return whole
 
-    def resume(self, times: list[Instant], positions: list[int]) -> None:
-        """Go on after these events."""
-        self._times = times
-        self._positions = np.array(positions, np.int64)
-        if all(isinstance(t, int) and abs(t) < SAFE for t in times):
-            self._times = np.array(times, np.int64)
-
-    def _width(self, window: TimeWindow | AttributeWindow) -> tuple[Any, str]:
-        if isinstance(window, TimeWindow):
+    @property
+    def _attribute(self) -> str:
+        if isinstance(self._window, TimeWindow):
             assert self._axis is not None
-            return window.nanoseconds, self._axis.attribute
-        return window.width, window.attribute
+            return self._axis.attribute
+        return self._window.attribute
+
+    def _one_by_one(
+        self, columns: Mapping[str, Any], length: int, place: Callable[[int], int]
+    ) -> list[Instant]:
+        attribute, times = self._attribute, []
+        for index, value in enumerate(_values(columns, attribute, length)):
+            now = self._clock(Event("?", {attribute: value}), place(index))
+            if self.last is not None:
+                check_order(self.last, now, place(index))
+            self.last = now
+            times.append(now)
+        return times
 
     def _whole(self, column: Any) -> Any | None:
         """The instants as int64, where the column is one of integers or moments without NULL."""
         import pyarrow as pa
 
         if not isinstance(column, pa.Array | pa.ChunkedArray) or column.null_count:
+            return None
+        if not isinstance(self.width, int) or self.width >= SAFE:
             return None
         moment = pa.types.is_timestamp(column.type)
         if moment != isinstance(self._window, TimeWindow) and not self._has_unit():
@@ -98,11 +98,11 @@ class WindowStarts:
             if isinstance(column, pa.Array)
             else (column.combine_chunks().to_numpy())
         )
-        values = values.astype(np.int64)
+        values = values.astype(np.int64, copy=False)
         factor = self._axis.unit.value if not moment and self._has_unit() else 1  # type: ignore[union-attr]
         if len(values) and max(abs(int(values[0])), abs(int(values[-1]))) >= SAFE // factor:
             return None
-        return values * factor
+        return values if factor == 1 else values * factor
 
     def _has_unit(self) -> bool:
         return (
@@ -111,45 +111,76 @@ class WindowStarts:
             and self._axis.unit is not None
         )
 
-    def _by_columns(self, times: Any, width: int, positions: Any) -> Any:
-        carried = np.asarray(self._times, np.int64)
-        whole = np.concatenate((carried, times))
+
+def joined(parts: Sequence[Instants]) -> Instants:
+    """Instants one after the other: an array if all parts are."""
+    some = [part for part in parts if len(part)]
+    if len(some) < 2:
+        return some[0] if some else parts[0]
+    if all(isinstance(part, np.ndarray) for part in some):
+        return np.concatenate(some)
+    listed = (part.tolist() if isinstance(part, np.ndarray) else part for part in some)
+    return [time for part in listed for time in part]
+
+
+def first_inside(times: Instants, width: Instant, skipped: int) -> Any:
+    """The index of the first event not more than `width` before each event from `skipped` on.
+
+    `times` do not decrease. Returns int32 (events - skipped,).
+    """
+    first = np.empty(len(times) - skipped, np.int32)
+    if isinstance(times, np.ndarray):
+        window_starts(times, int(width), skipped, first)
+    else:
+        first[:] = [bisect_left(times, time - width) for time in times[skipped:]]
+    return first
+
+
+class WindowStarts:
+    """The position of the first event inside the window of each event, batch by batch.
+
+    Without a window, and for windows in events, which positions cannot count in partitions, it is
+    -1 everywhere.
+    """
+
+    def __init__(self, window: Window | None, axis: TimeAxis | None) -> None:
+        self._clock = (
+            None if window is None or isinstance(window, EventWindow) else TimeColumn(window, axis)
+        )
+        self._times: Instants = np.zeros(0, np.int64)
+        self._positions: Any = np.zeros(0, np.int64)
+
+    def read(self, columns: Mapping[str, Any], positions: Any) -> Any:
+        """For each event the first position inside its window: int64 (events,).
+
+        `positions` are those in the stream, int64 (events,). Raises `BadData` for a time that is
+        missing or goes back.
+        """
+        if self._clock is None or not len(positions):
+            return np.full(len(positions), -1, np.int64)
+        fresh = self._clock.read(columns, len(positions), lambda i: int(positions[i]))
+        times = joined((self._times, fresh))
         where = np.concatenate((self._positions, positions))
-        first = np.zeros(len(times), np.int64)
-        back = window_starts(whole, width, len(carried), first)
-        if back >= 0:
-            check_order(int(whole[back - 1]), int(whole[back]), int(where[back]))
-        self._keep(whole, where, int(first[-1]))
+        first = first_inside(times, self._clock.width, len(self._positions))
+        self._times, self._positions = times[int(first[-1]) :], where[int(first[-1]) :]
         return where[first]
 
-    def _by_events(self, columns: Mapping[str, Any], positions: Any, width: Any) -> Any:
-        from fractions import Fraction
+    def lowest(self) -> int:
+        """The lowest start that an event at the present time would still allow; -1 for any."""
+        return int(self._positions[0]) if len(self._positions) else -1
 
-        assert isinstance(self._window, TimeWindow | AttributeWindow)
-        clock = clock_for(self._window, self._axis)
-        _, attribute = self._width(self._window)
-        values = _values(columns, attribute, len(positions))
-        carried = (
-            [int(t) for t in self._times]
-            if isinstance(self._times, np.ndarray)
-            else (list(self._times))
-        )
-        times = [
-            clock(Event("?", {attribute: value}), position)
-            for value, position in zip(values, positions.tolist(), strict=True)
-        ]
-        whole = [*carried, *times]
-        where = np.concatenate((self._positions, positions))
-        for n, (before, now) in enumerate(pairwise(whole)):
-            check_order(before, now, int(where[n + 1]))
-        exact = width if isinstance(width, int) else Fraction(width)
-        first = [bisect_left(whole, time - exact) for time in times]
-        self._keep(whole, where, first[-1])
-        return where[np.array(first, np.int64)]
+    def inside(self) -> tuple[Any, Any]:
+        """The instants and positions of the events inside the window, for `resume`."""
+        return self._times, self._positions
 
-    def _keep(self, times: Any, positions: Any, first: int) -> None:
-        """What later events may still have in their window."""
-        self._times, self._positions = times[first:], positions[first:]
+    def resume(self, times: list[Instant], positions: list[int]) -> None:
+        """Go on after these events."""
+        self._positions = np.array(positions, np.int64)
+        self._times = times
+        if all(isinstance(t, int) and abs(t) < SAFE for t in times):
+            self._times = np.array(times, np.int64)
+        if self._clock is not None and times:
+            self._clock.last = times[-1]
 
 
 def _values(columns: Mapping[str, Any], attribute: str, length: int) -> Sequence[Any]:

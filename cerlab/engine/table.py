@@ -42,6 +42,11 @@ class GrowingTable:
         self._vectors = vectors
         self._room(len(self.machine.final), self._idle_states, len(vectors))
 
+    def meet(self, idle: int) -> None:
+        """Make room for an idle state that did not come from a cell."""
+        self._idle_states = max(self._idle_states, idle + 1)
+        self._room(len(self.machine.final), self._idle_states, len(self._vectors))
+
     def fill(self, symbol: int, states: list[int], idle: int) -> None:
         """Determinise the cells of some states and of an idle state for a small symbol."""
         vector = self._vectors[symbol]

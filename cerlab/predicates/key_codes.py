@@ -45,6 +45,14 @@ class KeyCodes:
             tuple(column[n] for column, n in zip(values, key, strict=True)) for key in self._ids
         ]
 
+    def only(self, ids: Sequence[int]) -> KeyCodes:
+        """The substreams with these ids, which become 0, 1, .. in this order."""
+        keys = self.keys()
+        chosen = [keys[n] for n in ids]
+        made = KeyCodes(self.attributes)
+        made.codes({a: [key[n] for key in chosen] for n, a in enumerate(self.attributes)}, len(ids))
+        return made
+
     def codes(self, columns: Mapping[str, Column], length: int) -> NDArray[np.int64]:
         """The partition id of each event, shape (length,); -1 where it is in no partition.
 
@@ -77,6 +85,7 @@ class KeyCodes:
     def _by_table(self, parts: Sequence[Codes], room: tuple[int, ...]) -> NDArray[np.int64]:
         """Through a table with a cell for each combination of values, filled as they occur."""
         import numpy as np
+        import pyarrow as pa
 
         table = self._with_room(room)
         cells = parts[0].astype(np.uint32)
@@ -85,7 +94,7 @@ class KeyCodes:
         codes: NDArray[np.int64] = translated(cells, table)
         unseen = codes == _UNSEEN
         if unseen.any():
-            fresh = np.array(list(dict.fromkeys(cells[unseen].tolist())), np.int64)
+            fresh = pa.array(cells[unseen]).unique().to_numpy().astype(np.int64)  # as they come
             rows = np.stack(np.unravel_index(fresh, room), axis=1).tolist()
             table[fresh] = [self._id(tuple(row)) for row in rows]
             codes = translated(cells, table)

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
+from cerlab.engine import run as run_module
 from cerlab.engine.kernels import arrays
 from cerlab.engine.run import CompiledRun, compiled_answers
 from cerlab.logic.ceql.semantics import query_answers
@@ -254,3 +255,34 @@ def test_registers_and_statuses_are_distinct() -> None:
     )
     assert len(set(statuses)) == 7
     assert arrays.REGISTERS == 12
+
+
+@pytest.mark.parametrize("window", ["WITHIN 3 [t]", "WITHIN 3 EVENTS"])
+@pytest.mark.parametrize("consume", ["", "CONSUME BY ANY", "CONSUME BY PARTITION"])
+def test_dead_keys_are_forgotten(
+    window: str, consume: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One key per event, more or less: partitions with no run in the window leave no trace."""
+    monkeypatch.setattr(run_module, "KEYS_KEPT", 8)
+    query = as_query(f"SELECT * WHERE A ; B PARTITION BY [k] {window} {consume}")
+    events = [
+        event
+        for n in range(300)
+        for event in ({"type": "A", "k": n // 2, "t": n}, {"type": "B", "k": n, "t": n})
+    ]
+    run = CompiledRun(query.plan, query.machine)
+    found: list[ComplexEvent] = []
+    most = 0
+    for n in range(0, len(events), 2):
+        columns = {
+            name: [event[name] for event in events[n : n + 2]] for name in ("type", "k", "t")
+        }
+        for batch in run.push(columns, 2):
+            found += batch
+        assert run._keys is not None
+        most = max(most, run._keys.count)
+    expected = list(answers_of(query, cerlab.Stream.from_events(events), "tecs"))
+    assert found == expected
+    assert found
+    if "[t]" in window:  # a window of events in a partition that goes silent is never over
+        assert most < 60

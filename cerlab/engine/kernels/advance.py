@@ -24,10 +24,10 @@ from cerlab.engine.kernels.arrays import (
     Scratch,
     Table,
 )
-from cerlab.engine.kernels.compiled import kernel
+from cerlab.engine.kernels.compiled import inlined
 
 
-@kernel
+@inlined
 def advance(
     arena: Arena,
     reg: Ints,
@@ -76,7 +76,7 @@ def advance(
     return DONE
 
 
-@kernel
+@inlined
 def _is_ready(
     arena: Arena, reg: Ints, table: Table, parts: Partitions, pool: Ints, p: int, symbol: int
 ) -> int:
@@ -94,7 +94,7 @@ def _is_ready(
     return DONE if reg[HEAD] + nodes <= arena.position.shape[0] else NEED_ARENA
 
 
-@kernel
+@inlined
 def _inside(arena: Arena, pool: Ints, first: int, length: int, lowest: int) -> int:
     """How many nodes of a union-list the window still allows: they are in front."""
     if arena.max_start[pool[first]] < lowest:
@@ -105,7 +105,7 @@ def _inside(arena: Arena, pool: Ints, first: int, length: int, lowest: int) -> i
     return alive
 
 
-@kernel
+@inlined
 def _execute(
     arena: Arena,
     reg: Ints,
@@ -139,7 +139,7 @@ def _execute(
     return _hand_over(scratch, count, skip, pool, first, length)
 
 
-@kernel
+@inlined
 def _find(scratch: Scratch, count: int, state: int) -> int:
     """The entry of a state, NONE if there is none."""
     if state != NONE:
@@ -149,7 +149,7 @@ def _find(scratch: Scratch, count: int, state: int) -> int:
     return NONE
 
 
-@kernel
+@inlined
 def _put(scratch: Scratch, count: int, state: int, node: int) -> int:
     """A new entry with a list of one node; there is room for two."""
     scratch.state[count] = state
@@ -158,7 +158,7 @@ def _put(scratch: Scratch, count: int, state: int, node: int) -> int:
     return count + 1
 
 
-@kernel
+@inlined
 def _add(arena: Arena, reg: Ints, scratch: Scratch, count: int, state: int, node: int) -> int:
     """``Add``: a new entry, or an insertion; -1 without room."""
     entry = _find(scratch, count, state)
@@ -167,7 +167,7 @@ def _add(arena: Arena, reg: Ints, scratch: Scratch, count: int, state: int, node
     return _put(scratch, count, state, node) if count < scratch.state.shape[0] else -1
 
 
-@kernel
+@inlined
 def _hand_over(
     scratch: Scratch, count: int, state: int, pool: Ints, first: int, length: int
 ) -> int:
@@ -181,7 +181,7 @@ def _hand_over(
     return count + 1
 
 
-@kernel
+@inlined
 def _commit(reg: Ints, parts: Partitions, pool: Ints, scratch: Scratch, p: int, count: int) -> bool:
     """Write the entries into the pool, where they were if there is room; False if there is none."""
     length = 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from cerlab.engine.kernels.arrays import HEAD, NONE, Arena, Ints, Scratch
-from cerlab.engine.kernels.compiled import kernel
+from cerlab.engine.kernels.compiled import inlined
 
 
-@kernel
+@inlined
 def new_node(arena: Arena, reg: Ints, position: int, left: int, right: int, max_start: int) -> int:
     """A node at the head of the arena; there must be room."""
     node = reg[HEAD]
@@ -18,31 +18,31 @@ def new_node(arena: Arena, reg: Ints, position: int, left: int, right: int, max_
     return node
 
 
-@kernel
+@inlined
 def bottom(arena: Arena, reg: Ints, position: int, order: int) -> int:
     """``new-bottom(i)``; `order` is its start as the window counts it."""
     return new_node(arena, reg, position, NONE, NONE, order)
 
 
-@kernel
+@inlined
 def extend(arena: Arena, reg: Ints, node: int, position: int) -> int:
     """``extend(n, j)``."""
     return new_node(arena, reg, position, node, NONE, arena.max_start[node])
 
 
-@kernel
+@inlined
 def join(arena: Arena, reg: Ints, left: int, right: int) -> int:
     """``left | right``, where the left one has no smaller max-start."""
     return new_node(arena, reg, NONE, left, right, arena.max_start[left])
 
 
-@kernel
+@inlined
 def is_union(arena: Arena, node: int) -> bool:
     """Whether a node is a union; a bottom node has no left child, an output has a position."""
     return arena.position[node] == NONE
 
 
-@kernel
+@inlined
 def union(arena: Arena, reg: Ints, first: int, second: int) -> int:
     """``union(n1, n2)`` of two safe nodes with equal max-start: safe again (CORE Sec. 4.2)."""
     if not is_union(arena, first):
@@ -64,7 +64,7 @@ def union(arena: Arena, reg: Ints, first: int, second: int) -> int:
     return join(arena, reg, l1, l2)
 
 
-@kernel
+@inlined
 def insert(arena: Arena, reg: Ints, scratch: Scratch, entry: int, node: int) -> bool:
     """``insert(ul, n)``, corrected (erratum E11); False if the list has no room."""
     length = scratch.length[entry]
@@ -87,7 +87,7 @@ def insert(arena: Arena, reg: Ints, scratch: Scratch, entry: int, node: int) -> 
     return True
 
 
-@kernel
+@inlined
 def merge(arena: Arena, reg: Ints, pool: Ints, first: int, length: int) -> int:
     """``merge(ul)`` of the list ``pool[first : first + length]``: ``n0 | (n1 | (.. | nk))``."""
     merged = pool[first + length - 1]

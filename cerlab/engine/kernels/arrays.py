@@ -58,6 +58,20 @@ class Partitions(NamedTuple):
     active: Ints  # int64 (partitions,): bit q < 63 if state q is active, bit 63 for all others
 
 
+class Ops(NamedTuple):
+    """What the actions of a program do: action a has the ops ``first[a] .. first[a + 1]``.
+
+    The runs in state `source` go on in `target`, NONE for nowhere, taking the event if `marks`, and
+    are answers if `accepts`. `source` is NONE for the run that starts.
+    """
+
+    first: Ints  # int32 (actions + 1,)
+    source: Ints  # int32 (ops,)
+    target: Ints  # int32 (ops,)
+    accepts: Ints  # uint8 (ops,)
+    marks: Ints  # uint8 (ops,)
+
+
 class Scratch(NamedTuple):
     """The active states after the event being read: a union-list each."""
 

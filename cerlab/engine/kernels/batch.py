@@ -25,7 +25,7 @@ from cerlab.engine.kernels.arrays import (
     Stack,
     Table,
 )
-from cerlab.engine.kernels.compiled import kernel
+from cerlab.engine.kernels.compiled import inlined, kernel
 from cerlab.engine.kernels.enumeration import enumerate_event
 
 
@@ -43,6 +43,9 @@ def read_batch(
     codes: Ints,
     positions: Ints,
     lowest_starts: Ints,
+    restarts: Ints,
+    idles: Ints,
+    unlisted: int,
     width: int,
     limit: int,
     consume: int,
@@ -52,11 +55,13 @@ def read_batch(
 
     `symbols`, `codes` (the partition, NONE for no partition) and `positions` have shape (events,).
     The window allows starts from ``lowest_starts[i]`` on or, if `width` is not NONE, those that are
-    at most `width` events before in the same partition.
+    at most `width` events before in the same partition. Before an event with ``restarts[i]`` all
+    is as in the beginning, but for the idle state, which is ``idles[i]``; both may be empty. The
+    answers of the events before `unlisted` are not listed and consume nothing.
     """
     while True:
         if reg[PHASE] == READING:
-            reg[EVENT] = next_that_matters(reg, table, parts, symbols, codes, idle)
+            reg[EVENT] = next_that_matters(reg, table, parts, symbols, codes, restarts, idles, idle)
         i = reg[EVENT]
         if i == symbols.shape[0]:
             return DONE
@@ -72,6 +77,9 @@ def read_batch(
             if status != DONE:
                 return status
             parts.seen[p] = seen + 1
+            if i < unlisted:
+                reg[EVENT] = i + 1
+                continue
             reg[PHASE] = LISTING
             reg[ENTRY] = parts.start[p]
             reg[LIST_INDEX] = reg[TOP] = reg[FOUND] = 0
@@ -92,9 +100,16 @@ def read_batch(
         reg[EVENT] = i + 1
 
 
-@kernel
+@inlined
 def next_that_matters(
-    reg: Ints, table: Table, parts: Partitions, symbols: Ints, codes: Ints, idle: int
+    reg: Ints,
+    table: Table,
+    parts: Partitions,
+    symbols: Ints,
+    codes: Ints,
+    restarts: Ints,
+    idles: Ints,
+    idle: int,
 ) -> int:
     """The next event from register EVENT on that some run, or the idle state, does not just skip.
 
@@ -107,13 +122,20 @@ def next_that_matters(
     now = reg[EPOCH]
     for i in range(reg[EVENT], symbols.shape[0]):
         p = codes[i]
+        fresh = idle
+        if restarts.shape[0] and restarts[i]:
+            restarts[i] = 0
+            now += 1
+            reg[EPOCH] = now
+            if idles.shape[0]:
+                fresh = idles[i]
         if p == NONE:
             continue
         if epoch[p] != now:
             epoch[p] = now
             length[p] = 0
             active[p] = 0
-            by_partition[p] = idle
+            by_partition[p] = fresh
         s, w = symbols[i], by_partition[p]
         if (
             (active[p] & ~silent[s]) != 0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from cerlab.engine.kernels.arrays import HEAD, NONE, POOL_END, Arena, Ints, Partitions
-from cerlab.engine.kernels.compiled import kernel
+from cerlab.engine.kernels.compiled import inlined, kernel
 
 UNMARKED = np.iinfo(np.int64).min
 
@@ -59,7 +59,7 @@ def collect(
             at += 2 + pool[at + 1]
 
 
-@kernel
+@inlined
 def _mark_roots(
     arena: Arena, reg: Ints, parts: Partitions, pool: Ints, p: int, lowest: int, number: Ints
 ) -> None:

@@ -18,3 +18,9 @@ def kernel(function: Kernel) -> Kernel:
     """
     made: Kernel = njit(cache=True, nogil=True, _nrt=False)(function)  # type: ignore[call-overload]
     return made
+
+
+def inlined(function: Kernel) -> Kernel:
+    """The same for a part of a kernel: an array is eight arguments, so a call would not be free."""
+    made: Kernel = njit(cache=True, nogil=True, _nrt=False, forceinline=True)(function)  # type: ignore[call-overload]
+    return made

@@ -21,10 +21,10 @@ from cerlab.engine.kernels.arrays import (
     Stack,
     Table,
 )
-from cerlab.engine.kernels.compiled import kernel
+from cerlab.engine.kernels.compiled import inlined
 
 
-@kernel
+@inlined
 def enumerate_event(
     arena: Arena,
     reg: Ints,
@@ -67,7 +67,7 @@ def enumerate_event(
     return DONE
 
 
-@kernel
+@inlined
 def _search(
     arena: Arena,
     reg: Ints,

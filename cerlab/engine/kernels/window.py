@@ -7,18 +7,26 @@ from cerlab.engine.kernels.compiled import kernel
 
 
 @kernel
-def window_starts(times: Ints, width: int, skipped: int, first: Ints) -> int:
+def goes_back(times: Ints) -> int:
+    """The index of an event whose time, int64 (events,), is before that of the last one; or -1."""
+    back = False
+    for i in range(1, times.shape[0]):
+        back |= times[i] < times[i - 1]
+    if back:
+        for i in range(1, times.shape[0]):
+            if times[i] < times[i - 1]:
+                return i
+    return -1
+
+
+@kernel
+def window_starts(times: Ints, width: int, skipped: int, first: Ints) -> None:
     """The index of the first event inside the window of each event after the `skipped` ones.
 
-    `times` is int64 (events,) and does not decrease, `first` int64 (events - skipped,) is written.
-    Returns the index of an event whose time goes backwards, or -1; then `first` is not complete.
+    `times` is int64 (events,) and does not decrease, `first` int32 (events - skipped,) is written.
     """
     low = 0
-    for i in range(times.shape[0]):
-        if i > 0 and times[i] < times[i - 1]:
-            return i
-        if i >= skipped:
-            while times[i] - times[low] > width:
-                low += 1
-            first[i - skipped] = low
-    return -1
+    for i in range(skipped, times.shape[0]):
+        while times[i] - times[low] > width:
+            low += 1
+        first[i - skipped] = low

@@ -1,0 +1,154 @@
+"""Machines that accept on the way: states that differ only in being final become one (CORE 4.3).
+
+Engines that look ahead need all of a machine at once, over the symbols that a stream has shown,
+and as few states as there can be. Where acceptance is of the move and not of the state reached,
+the state after ``A+`` and the state inside it are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cerlab.automata.deterministic import Deterministic
+
+GONE = -1
+"""The state of a run that has no future."""
+
+
+class Move(NamedTuple):
+    """Where a run goes, GONE for nowhere, and whether it is accepted there."""
+
+    target: int
+    accepts: bool
+
+
+NOWHERE = Move(GONE, False)
+
+
+class Step(NamedTuple):
+    """What an event does with a run: by •, by ∘."""
+
+    take: Move
+    skip: Move
+
+
+class Mealy(NamedTuple):
+    """A machine over the symbols ``0 .. n-1``, whole: the merged states are numbered from 0."""
+
+    begin: tuple[tuple[Step, ...], ...]
+    """By idle state and symbol."""
+    wait: tuple[tuple[int, ...], ...]
+    """By idle state and symbol; the initial idle state is 0."""
+    step: tuple[tuple[Step, ...], ...]
+    """By state and symbol."""
+    idle_of: dict[int, int]
+    """The idle state here of each idle state of the machine it was made of."""
+
+
+def mealy(machine: Deterministic, vectors: Sequence[int], *, budget: int) -> Mealy | None:
+    """The machine over some truth vectors, or None if it has more than `budget` cells.
+
+    Two states are one if the same marks on the same events have the same answers ahead of them:
+    partition refinement from a single class (Moore). That never makes two answers of one.
+    """
+    reached = _reached(machine, vectors, budget)
+    if reached is None:
+        return None
+    idles, states = reached
+    steps = {q: [_step(machine, machine.step(q, v)) for v in vectors] for q in states}
+    class_of = _classes(steps)
+
+    def merged(move: Move) -> Move:
+        return Move(class_of[move.target], move.accepts)
+
+    def both(step: Step) -> Step:
+        return Step(merged(step.take), merged(step.skip))
+
+    count = max(class_of.values()) + 1
+    one_of = {c: q for q, c in class_of.items() if q != GONE}
+    begin = {
+        idle: tuple(both(_step(machine, machine.begin(idle, v))) for v in vectors) for idle in idles
+    }
+    wait = {idle: [machine.wait(idle, v) for v in vectors] for idle in idles}
+    idle_of = _idle_classes(begin, wait)
+    one_idle = {c: idle for idle, c in reversed(idle_of.items())}
+    return Mealy(
+        begin=tuple(begin[one_idle[c]] for c in range(len(one_idle))),
+        wait=tuple(
+            tuple(idle_of[after] for after in wait[one_idle[c]]) for c in range(len(one_idle))
+        ),
+        step=tuple(tuple(map(both, steps[one_of[c]])) for c in range(count)),
+        idle_of=idle_of,
+    )
+
+
+def _reached(
+    machine: Deterministic, vectors: Sequence[int], budget: int
+) -> tuple[list[int], list[int]] | None:
+    """The idle states and the states that the vectors reach, in the order of discovery."""
+    idles, states = {machine.idle: None}, dict[int, None]()
+    pending = [machine.idle]
+    for idle in pending:
+        if (len(idles) + len(states)) * len(vectors) > budget:
+            return None
+        for v in vectors:
+            after = machine.wait(idle, v)
+            if after not in idles:
+                idles[after] = None
+                pending.append(after)
+            states |= {q: None for q in machine.begin(idle, v) if q is not None}
+    unread = list(states)
+    for q in unread:
+        if (len(idles) + len(states)) * len(vectors) > budget:
+            return None
+        for v in vectors:
+            for target in machine.step(q, v):
+                if target is not None and target not in states:
+                    states[target] = None
+                    unread.append(target)
+    return list(idles), list(states)
+
+
+def _step(machine: Deterministic, moves: Sequence[int | None]) -> Step:
+    take, skip = (NOWHERE if q is None else Move(q, machine.final[q]) for q in moves)
+    return Step(take, skip)
+
+
+def _classes(steps: dict[int, list[Step]]) -> dict[int, int]:
+    """The class of each state, from 0; GONE for those from which nothing is accepted any more."""
+    class_of = {GONE: GONE} | dict.fromkeys(steps, GONE)
+    count = 1
+    while True:
+        signatures = {
+            q: tuple((class_of[move.target], move.accepts) for step in row for move in step)
+            for q, row in steps.items()
+        }
+        nothing = ((GONE, False),)
+        numbers: dict[object, int] = {}
+        refined = {GONE: GONE}
+        for q, signature in signatures.items():
+            if class_of[q] == GONE and set(signature) <= set(nothing):
+                refined[q] = GONE
+            else:
+                refined[q] = numbers.setdefault((class_of[q], signature), len(numbers))
+        if len(numbers) + 1 == count:
+            return refined
+        class_of, count = refined, len(numbers) + 1
+
+
+def _idle_classes(begin: dict[int, tuple[Step, ...]], wait: dict[int, list[int]]) -> dict[int, int]:
+    """The class of each idle state, from 0, that of the first one: where the same runs begin."""
+    class_of = dict.fromkeys(begin, 0)
+    while True:
+        numbers: dict[object, int] = {}
+        refined = {
+            idle: numbers.setdefault(
+                (class_of[idle], begin[idle], tuple(class_of[after] for after in wait[idle])),
+                len(numbers),
+            )
+            for idle in begin
+        }
+        if refined == class_of:
+            return class_of
+        class_of = refined

@@ -1,0 +1,84 @@
+"""How the compiled engine goes about a query, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cerlab.automata.plan import Plan
+from cerlab.engine.lookahead import why_not
+from cerlab.engine.prepared import Prepared
+from cerlab.engine.program import BUDGET, Program, Read
+from cerlab.model.clauses import Consume
+from cerlab.predicates.mentions import mentioned
+from cerlab.predicates.syntax import atoms
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Steps of the engine, one a line: what is done, and why so."""
+
+    lines: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def explain(plan: Plan, known: Prepared) -> Explanation:
+    """What the engine does with the streams it reads, as far as it has seen symbols."""
+    return Explanation((*_predicates(known), *_machine(plan, known), *_clauses(plan)))
+
+
+def _predicates(known: Prepared) -> list[str]:
+    tests = list(dict.fromkeys(a for P in known.machine.predicates for a in atoms(P)))
+    columns = ", ".join(sorted(mentioned(tests))) or "none"
+    return [
+        f"predicates: {len(tests)} tests on the columns {columns};"
+        f" {known.seen} different outcomes seen so far"
+    ]
+
+
+def _machine(plan: Plan, known: Prepared) -> list[str]:
+    reason = why_not(plan)
+    if reason is not None:
+        return [f"one phase, the general tECS: {reason}"]
+    program = known.program() if known.seen else None
+    if not known.seen:
+        return ["two phases: which ones is decided when a stream has been seen"]
+    if program is None:
+        return [
+            f"one phase, the general tECS: the machine has more than {BUDGET:,} cells"
+            " over the outcomes seen"
+        ]
+    return [
+        _reading(program),
+        f"phase one: the latest start in each of {program.states} states tells which events end"
+        " an answer",
+        "phase two: chains of records, as runs only gather"
+        if program.chained
+        else "phase two: the general tECS inside the windows of those events, as runs also leave"
+        " states, or enter one from several",
+    ]
+
+
+def _reading(program: Program) -> str:
+    def count(read: Read) -> int:
+        return int((program.read == read).sum())
+
+    text = f"events read: {count(Read.ALWAYS)} of {len(program.read)} outcomes"
+    if count(Read.ONCE):
+        text += f", and of {count(Read.ONCE)} others the first in a row"
+    return text
+
+
+def _clauses(plan: Plan) -> list[str]:
+    found = []
+    if plan.partition:
+        found.append(f"partitions: by {', '.join(plan.partition)}, side by side in one loop")
+    if plan.consume is not Consume.NONE:
+        found.append(f"consume by {plan.consume.value}: an answer empties the states it ends")
+    if plan.limit:
+        found.append(f"limit: listing stops after {plan.limit.per_end} answers of an end")
+    return found

@@ -1,0 +1,52 @@
+"""What is learnt of a query while streams are read, kept for the next stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import Lock
+from typing import Any
+
+from cerlab.automata.naming import Machine
+from cerlab.engine.program import Program, program
+from cerlab.engine.table import GrowingTable
+from cerlab.predicates.bitvector import SymbolStage
+
+
+class Prepared:
+    """The predicate stage, the table and the program of a machine, as far as streams needed them.
+
+    Runs share it, also those of several threads.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.table = GrowingTable(machine)
+        self._stage = SymbolStage(machine.predicates)
+        self._program: tuple[int, Program | None] = (0, None)
+        self._lock = Lock()
+
+    @property
+    def seen(self) -> int:
+        """How many symbols streams have had so far, the one of no predicate not counted."""
+        return len(self._stage.vectors) - 1
+
+    def symbols(self, columns: Mapping[str, Any], length: int) -> Any:
+        """The symbol of each event, as `SymbolStage.symbols`; the table then knows all of them."""
+        with self._lock:
+            symbols = self._stage.symbols(columns, length)
+            self.table.know(self._stage.vectors)
+            return symbols
+
+    def program(self) -> Program | None:
+        """The program over the symbols so far; None where the machine is too large for one."""
+        with self._lock:
+            known, made = self._program
+            if known != len(self._stage.vectors):
+                made = program(self.machine, self._stage.vectors)
+                self._program = (len(self._stage.vectors), made)
+            return made
+
+
+def prepared(machine: Machine | Prepared) -> Prepared:
+    """What is known of a machine; nothing yet, unless it is kept by who asks."""
+    return machine if isinstance(machine, Prepared) else Prepared(machine)

@@ -1,0 +1,151 @@
+"""Answers by looking ahead: most windows of most streams end none (PERFORMANCE.md, engine C).
+
+Phase one (`kernels.scan`) finds the events that end an answer, from one number per state. Phase two
+builds the tECS inside the windows of those only: as chains of records where runs only gather
+(`kernels.chains`), by the general engine (`engine.tecs`) for every other machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cerlab.automata.plan import Plan
+from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.chains import Chains
+from cerlab.engine.clock import first_inside
+from cerlab.engine.dense import Dense
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.scan import inside_windows, scan
+from cerlab.engine.lookahead import Lookahead
+from cerlab.engine.prepared import Prepared
+from cerlab.engine.program import Program
+from cerlab.engine.tecs import NO_IDLE_STATES, Tecs
+from cerlab.model.clock import TimeAxis
+
+
+class TwoPhases(Lookahead[AnswerBatch]):
+    """The answers of a plan; `arena` nodes, `answers` of a batch: starting sizes, which grow."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        known: Prepared,
+        time: TimeAxis | None = None,
+        *,
+        arena: int = 1 << 14,
+        answers: int = 1 << 15,
+    ) -> None:
+        super().__init__(plan, known, time)
+        self._sizes = (arena, answers)
+        self._alone = False
+
+    @cached_property
+    def _tecs(self) -> Tecs:
+        arena, answers = self._sizes
+        return Tecs(self._plan, self._known.table, k.NONE, arena=arena, answers=answers)
+
+    @cached_property
+    def _chains(self) -> Chains:
+        records, answers = self._sizes
+        return Chains(self._plan, records=records, answers=answers)
+
+    @property
+    def steps(self) -> int:
+        """Entries, nodes and records visited so far in phase two."""
+        return self._tecs.steps + self._chains.steps
+
+    def _found(
+        self, program: Program | None, events: Dense, again: int
+    ) -> Generator[AnswerBatch, None, Any]:
+        if program is None:
+            yield from self._by_tecs_alone(events, again)
+            return np.zeros(0, np.int32)
+        ends, idles = self._ends(program, events, again)
+        if len(ends) and program.chained:
+            yield from self._by_chains(program, events, ends)
+        elif len(ends):
+            yield from self._by_tecs(events, ends, idles, again)
+        return ends
+
+    def _ends(self, program: Program, events: Dense, again: int) -> tuple[Any, Any]:
+        """Phase one: the events that end an answer, and the idle state that each event meets."""
+        count, partitions = len(events.codes), self._partitions
+        idle = np.zeros(partitions, np.int32)
+        idle[0] = program.idle_of[self._idle]
+        idle_before = np.zeros(count if len(program.idles) > 1 else 0, np.int32)
+        ends = np.empty(count, np.int32)
+        times, width, first = events.times, 0, NO_IDLE_STATES
+        if isinstance(times, np.ndarray):
+            width = int(self._width)
+        else:
+            times, first = np.zeros(0, np.int64), first_inside(times, self._width, 0)
+        found = scan(
+            program.states,
+            program.actions,
+            program.begin,
+            program.move,
+            program.leave_first,
+            program.leave,
+            program.wait,
+            program.action,
+            events.symbols,
+            events.codes,
+            times,
+            width,
+            first,
+            again,
+            self._consume,
+            np.full(partitions * program.states, k.NONE, np.int32),
+            np.zeros(partitions, np.int64),
+            idle,
+            np.empty(len(program.move.source), np.int32),
+            idle_before,
+            ends,
+        )
+        return ends[:found], np.array(program.idles, np.int32)[idle_before]
+
+    def _by_chains(self, program: Program, events: Dense, ends: Any) -> Iterator[AnswerBatch]:
+        """Phase two where runs only gather."""
+        symbols, codes, positions, times = events
+        first = first_inside(times, self._width, 0)
+        return self._chains.read(program, symbols, codes, positions, first, ends, self._partitions)
+
+    def _by_tecs(self, events: Dense, ends: Any, idles: Any, again: int) -> Iterator[AnswerBatch]:
+        """Phase two by the general engine, from the beginning in each stretch of windows."""
+        count = len(events.codes)
+        first = first_inside(events.times, self._width, 0)
+        chosen, restarts = np.empty(count, np.int32), np.zeros(count, np.uint8)
+        chosen = chosen[: inside_windows(first, ends, chosen, restarts)]
+        self._tecs.partitions(self._partitions)
+        return self._tecs.read(
+            events.symbols[chosen],
+            events.codes[chosen],
+            events.positions[chosen],
+            events.positions[first[chosen]],
+            restarts=restarts[: len(chosen)],
+            idles=idles[chosen] if len(idles) else NO_IDLE_STATES,
+            unlisted=int(np.searchsorted(chosen, again)),
+        )
+
+    def _by_tecs_alone(self, events: Dense, again: int) -> Iterator[AnswerBatch]:
+        """The general engine, which from now on goes on where it was: there is no program."""
+        first = first_inside(events.times, self._width, 0)
+        at = again if self._alone else 0
+        restarts = np.zeros(len(events.codes) - at, np.uint8)
+        if not self._alone:
+            restarts[:1] = 1
+        self._alone = True
+        self._tecs.partitions(self._partitions)
+        return self._tecs.read(
+            events.symbols[at:],
+            events.codes[at:],
+            events.positions[at:],
+            events.positions[first[at:]],
+            restarts=restarts,
+            idles=np.full(len(restarts), self._idle, np.int32),
+            unlisted=again - at,
+        )

@@ -1,0 +1,133 @@
+"""Merged machines have the answers of those they are made of (CORE Sec. 4.3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+from cerlab.automata.deterministic import Deterministic
+from cerlab.automata.mealy import GONE, Mealy, Move, mealy
+from cerlab.workbench import as_query
+from proofs_tests.engine.ahead import SMALL
+from proofs_tests.random_cases import random_case
+from proofs_tests.suite import Suite
+
+Run = tuple[int, int, tuple[int, ...]]
+"""State, start, marks."""
+Answers = Counter[tuple[int, int, tuple[int, ...]]]
+"""Of each (end, start, marks) the number of runs that accept it."""
+
+BUDGET = 2_000
+
+
+def by_machine(
+    machine: Deterministic, word: list[int]
+) -> Counter[tuple[int, int, tuple[int, ...]]]:
+    """The accepted (end, start, marks) of a word of truth vectors, all runs kept apart."""
+    found: Answers = Counter()
+    runs: list[Run] = []
+    idle = machine.idle
+    for i, vector in enumerate(word):
+        after: list[Run] = []
+        for state, start, marks in runs:
+            take, skip = machine.step(state, vector)
+            after += [(take, start, (*marks, i))] if take is not None else []
+            after += [(skip, start, marks)] if skip is not None else []
+        take, skip = machine.begin(idle, vector)
+        after += [(take, i, (i,))] if take is not None else []
+        after += [(skip, i, ())] if skip is not None else []
+        idle = machine.wait(idle, vector)
+        found.update((i, start, marks) for state, start, marks in after if machine.final[state])
+        runs = after
+    return found
+
+
+def by_mealy(made: Mealy, word: list[int]) -> Answers:
+    """The same by the merged machine; a word of symbols."""
+    found: Answers = Counter()
+    runs: list[Run] = []
+    idle = 0
+    for i, symbol in enumerate(word):
+        after: list[Run] = []
+
+        def go(move: Move, start: int, marks: tuple[int, ...]) -> None:
+            if move.accepts:
+                found[i, start, marks] += 1  # noqa: B023  # called in this round only
+            if move.target != GONE:
+                after.append((move.target, start, marks))  # noqa: B023
+
+        for state, start, marks in runs:
+            take, skip = made.step[state][symbol]
+            go(take, start, (*marks, i))
+            go(skip, start, marks)
+        take, skip = made.begin[idle][symbol]
+        go(take, i, (i,))
+        go(skip, i, ())
+        idle = made.wait[idle][symbol]
+        runs = after
+    return found
+
+
+def test_merging_keeps_every_answer(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = random_case(rng, SMALL)
+        if not drawn.query.has_automaton:
+            return True
+        machine = drawn.query.machine
+        vectors = list(dict.fromkeys([0, *map(machine.symbol, drawn.stream)]))
+        made = mealy(machine, vectors, budget=BUDGET)
+        if made is None:
+            return True
+        symbols = [rng.randrange(len(vectors)) for _ in range(3)]
+        symbols += [vectors.index(machine.symbol(event)) for event in drawn.stream][:6]
+        expected = by_machine(machine, [vectors[s] for s in symbols])
+        if by_mealy(made, symbols) != expected:
+            raise AssertionError(drawn.describe())
+        return bool(expected)
+
+    suite.run(case, deep_count=10_000, seconds=10)
+
+
+def test_merged_states_can_be_told_apart(suite: Suite) -> None:
+    """No two states have the same moves: there are as few as there can be."""
+
+    def case(rng: Random) -> bool:
+        drawn = random_case(rng, SMALL)
+        if not drawn.query.has_automaton:
+            return True
+        machine = drawn.query.machine
+        vectors = list(dict.fromkeys([0, *map(machine.symbol, drawn.stream)]))
+        made = mealy(machine, vectors, budget=BUDGET)
+        if made is None:
+            return True
+        assert len(set(made.step)) == len(made.step)
+        assert all(set(row) != {((GONE, False), (GONE, False))} for row in made.step)
+        return len(made.step) > 0
+
+    suite.run(case, deep_count=4_000, seconds=5)
+
+
+def test_what_follows_a_plus_is_what_is_inside_it() -> None:
+    """``A+``: the state after an A is final, the one after a gap is not; ahead they are one."""
+    machine = as_query("SELECT * WHERE A+").machine
+    made = mealy(machine, [0, 1], budget=BUDGET)
+    assert made is not None
+    assert len(made.step) == 1
+    assert made.step[0][1] == (Move(0, True), Move(0, False))
+    assert made.step[0][0] == (Move(GONE, False), Move(0, False))
+
+
+def test_strategies_that_change_nothing_have_one_idle_state() -> None:
+    """MAX of a plain sequence: no answer contains another, whatever came before."""
+    machine = as_query("SELECT MAX * WHERE A ; B ; C").machine
+    made = mealy(machine, [0, 1, 2, 4], budget=BUDGET)
+    plain = mealy(as_query("SELECT * WHERE A ; B ; C").machine, [0, 1, 2, 4], budget=BUDGET)
+    assert made is not None
+    assert plain is not None
+    assert len(made.idle_of) > len(made.begin) == 1
+    assert (made.begin, made.step) == (plain.begin, plain.step)
+
+
+def test_too_large_a_machine_is_none() -> None:
+    machine = as_query("SELECT * WHERE A ; B ; C").machine
+    assert mealy(machine, [0, 1, 2, 4], budget=5) is None

@@ -1,0 +1,103 @@
+"""Wrong versions of looking ahead, each killed by the differential tests of the engine.
+
+A mutant counts only if it is right on half or more of the random cases with answers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cerlab.automata import mealy as mealy_module
+from cerlab.automata.mealy import GONE, Step
+from cerlab.engine import dense, lookahead, program
+from cerlab.engine.dense import Batch
+from cerlab.engine.lookahead import Lookahead
+from cerlab.engine.program import Program
+from cerlab.predicates.key_codes import KeyCodes
+from proofs_tests.engine.ahead import by_phases, cuts, windowed
+
+_LAST_WINDOW = dense.last_window
+
+
+def chained_anyhow(states: int, moves: Any, begins: Any) -> bool:
+    """Chains also where a later record may start earlier."""
+    return True
+
+
+def classes_by_marks(steps: dict[int, list[Step]]) -> dict[int, int]:
+    """States that accept alike at once are one, whatever comes later."""
+    signatures: dict[Any, int] = {}
+    found = {GONE: GONE}
+    for q, row in steps.items():
+        key = tuple((move.accepts, move.target == GONE) for step in row for move in step)
+        nothing = all(not accepts and gone for accepts, gone in key)
+        found[q] = GONE if nothing else signatures.setdefault(key, len(signatures))
+    return found
+
+
+def only_what_mattered(batches: Sequence[Batch], width: Any, keys: KeyCodes | None) -> Batch:
+    """The window before a batch without the events that had no symbol of their own."""
+    made = _LAST_WINDOW(batches, width, keys)
+    return made.chosen(np.flatnonzero(np.asarray(made.symbols) != 0))
+
+
+def window_without_its_first(batches: Sequence[Batch], width: Any, keys: KeyCodes | None) -> Batch:
+    """A window that does not include the event exactly `width` before."""
+    made = _LAST_WINDOW(batches, width, keys)
+    return made.chosen(np.arange(min(1, len(made.symbols) - 1), len(made.symbols)))
+
+
+def consumed_may_begin_again(self: Lookahead[Any]) -> None:
+    """The next batch begins again with what CONSUME BY has ended."""
+    if self._looked is None:
+        return
+    self._looked = self._looked._replace(ends=np.zeros(0, np.int32))
+    _REMEMBER(self)
+
+
+_REMEMBER = Lookahead._remember
+
+
+def idle_from_the_beginning(
+    self: Lookahead[Any], made: Program, batches: list[Batch], position: int, consumed: int
+) -> int:
+    """A strategy that forgets what came before the window."""
+    return int(self._known.machine.idle)
+
+
+MUTANTS: list[tuple[str, Any, str, Callable[..., Any]]] = [
+    ("chained anyhow", program, "_is_chained", chained_anyhow),
+    ("classes by marks", mealy_module, "_classes", classes_by_marks),
+    ("only what mattered", lookahead, "last_window", only_what_mattered),
+    ("window without its first", lookahead, "last_window", window_without_its_first),
+    ("consumed may begin again", Lookahead, "_remember", consumed_may_begin_again),
+    ("idle from the beginning", Lookahead, "_idle_at", idle_from_the_beginning),
+]
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "wrong"), [m[1:] for m in MUTANTS], ids=[m[0] for m in MUTANTS]
+)
+def test_the_mutant_is_killed(
+    target: Any, name: str, wrong: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(target, name, wrong)
+    answered = right = 0
+    for seed in range(1_200):
+        rng = Random(seed)
+        drawn = windowed(rng)
+        if drawn is None or not drawn[1] or drawn[0].ast.limit is not None:
+            continue
+        case, expected = drawn
+        answered += 1
+        right += Counter(by_phases(case, cuts(rng, len(case.stream)))) == Counter(expected)
+        if answered - right >= 3 and answered >= 60:
+            break
+    assert right < answered, "nothing tells the mutant apart"
+    assert right >= answered / 2, f"right on {right} of {answered} only"
