@@ -102,7 +102,7 @@ def _compiled(query: Query, stream: Stream) -> Iterator[ComplexEvent]:
     time = stream.time
     if time is None and isinstance(query.plan.window, TimeWindow):
         time = only_timestamp(stream)
-    for batch in compiled_answers(query.plan, query.machine, stream, time):
+    for batch in compiled_answers(query.plan, query.prepared, stream, time):
         yield from batch
 
 

@@ -5,21 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cached_property
-from itertools import islice
-from typing import Any, Literal, TypeAlias
+from operator import index
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from warnings import warn
 
 from cerlab import io
 from cerlab.automata.cea import IntervalCea
 from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.naming import Machine
+from cerlab.automata.machine import Machine, machine_of
 from cerlab.automata.plan import Plan
-from cerlab.automata.strategy import StrategyCea
 from cerlab.automata.vcea import Vcea
 from cerlab.compile.pipeline import compile_query
 from cerlab.display import shown
-from cerlab.engine.reference import driver
 from cerlab.errors import CerlabWarning, Unsupported, UsageError
+from cerlab.io.write import table_of_batches
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.check import Remark, check_query, remarks
 from cerlab.logic.ceql.parser import Source, parse_cel, parse_ceql, parse_schema
@@ -31,6 +30,11 @@ from cerlab.model.clock import time_axis
 from cerlab.model.schema import Schema
 from cerlab.model.stream import Stream
 from cerlab.session import Session
+
+if TYPE_CHECKING:
+    from cerlab.engine.access.by_number import Access
+    from cerlab.engine.explain import Explanation
+    from cerlab.engine.prepared import Prepared
 
 Language: TypeAlias = Literal["ceql", "cel"]
 Logic: TypeAlias = Literal["so", "fo"]
@@ -84,13 +88,39 @@ class Query:
     @cached_property
     def det(self) -> DeterministicCea:
         """The I/O-deterministic automaton, as far as streams have needed it yet."""
-        return DeterministicCea(self.cea)
+        machine = self.machine
+        return machine if isinstance(machine, DeterministicCea) else DeterministicCea(self.cea)
 
     @cached_property
     def machine(self) -> Machine:
         """What the tECS steps through: `det`, or the automaton of the strategy in SELECT."""
-        strategy = self.plan.strategy
-        return self.det if strategy is None else StrategyCea(self.cea, strategy)
+        return machine_of(self.plan)
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """What the compiled engine has learnt of the query; it grows with the streams it reads."""
+        from cerlab.engine.prepared import Prepared
+
+        return Prepared(self.machine)
+
+    def explain(self, events: Any = None) -> Explanation:
+        """How the compiled engine goes about the query, on streams such as `events`.
+
+        Raises `Unsupported` for what has no automaton.
+
+        >>> events = [{"type": kind} for kind in "ABC"]
+        >>> print(parse_query("SELECT * WHERE A ; B WITHIN 9 EVENTS").explain(events))
+        predicates: 2 tests on the columns type; 2 different outcomes seen so far
+        events read: 2 of 3 outcomes
+        phase one: the latest start in each of 1 states tells which events end an answer
+        phase two: chains of records, as runs only gather
+        """
+        from cerlab.engine.explain import explain
+
+        if events is not None:
+            stream = io.as_stream(events)
+            self.prepared.symbols(stream.columns, len(stream))
+        return explain(self.plan, self.prepared)
 
     def run(self, events: Any) -> Matches:
         """The answers on a stream, evaluated while they are iterated."""
@@ -111,7 +141,7 @@ class Query:
         >>> session.push([{"type": "B"}])
         [ComplexEvent(start=0, end=1, positions=(0, 1))]
         """
-        return Session(self.plan, self.machine, time_axis(time, unit) if time else None, state)
+        return Session(self.plan, self.prepared, time_axis(time, unit) if time else None, state)
 
     def __repr__(self) -> str:
         return self.text
@@ -129,23 +159,54 @@ class Matches:
 
         return answers_of(self.query, self.stream)
 
+    @cached_property
+    def _numbered(self) -> Access:
+        from cerlab.engine.access import by_number
+        from cerlab.evaluators import SHORT
+
+        query, stream = self.query, self.stream
+        if not query.has_automaton:
+            return by_number.ListAccess(query_answers(query.ast, stream))
+        if len(stream) <= SHORT:
+            return by_number.TecsAccess(query.plan, query.machine, stream)
+        return by_number.BatchAccess(query.plan, query.prepared, stream)
+
     def __getitem__(self, k: int) -> ComplexEvent:
-        """The k-th answer, from 0; raises IndexError."""
-        if k < 0:
-            raise IndexError("answers are counted from the first one")
-        for answer in islice(self, k, None):
-            return answer
-        raise IndexError(f"there is no answer number {k}")
+        """The k-th answer of the iteration, from 0; its cost does not depend on k.
+
+        The numbers of answers up to each end are kept, and the evaluation at the end last asked
+        for; with a window, an earlier end evaluates the stream up to there again. Streams that the
+        compiled engine iterates pass over the answers before, batch by batch. Raises IndexError,
+        and `ResourceLimit` where the numbers on the way would not fit into memory or too many
+        answers come before; `count` still works there.
+
+        >>> matches = parse_query("SELECT * WHERE A+").run([{"type": "A"}] * 100)
+        >>> matches[2**99 - 1]
+        ComplexEvent(start=99, end=99, positions=(99,))
+        """
+        return self._numbered.answer(index(k))
 
     def count(self) -> int:
-        """How many answers there are, without listing them."""
-        query = self.query
-        if not query.has_automaton:
-            return len(query_answers(query.ast, self.stream))
-        return driver.count(query.plan, query.machine, self.stream, self.stream.time)
+        """How many answers there are, without listing them: exact, of any size."""
+        return self._numbered.total
+
+    def sample(self, n: int, seed: int | None = None) -> list[ComplexEvent]:
+        """n answers, each uniform over all of them and independent of the others.
+
+        Equal seeds give equal samples; without one they differ. One pass over the stream. Raises
+        IndexError if there are no answers, `UsageError` for a negative n, `ResourceLimit` as
+        ``m[k]`` does.
+        """
+        from cerlab.engine.access.by_number import drawn
+
+        return drawn(self._numbered, n, seed)
 
     def to_arrow(self) -> Any:
         """A pyarrow Table: ``start int64, end int64, positions list<int64>``."""
+        from cerlab.engine.access.by_number import BatchAccess
+
+        if isinstance(self._numbered, BatchAccess):
+            return table_of_batches(self._numbered.batches())
         return io.arrow_table(self)
 
     def to_pandas(self) -> Any:
@@ -159,7 +220,9 @@ class Matches:
 What: TypeAlias = str | Query | Formula
 """What can be evaluated: text (CEQL or a formula), a query, a formula."""
 
-_CEQL = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:select|create|declare)\b", re.I | re.S)
+_CEQL = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*(?:select|create|declare)\b", re.I
+)
 
 
 def parse_query(text: str, schema: Schema | str | None = None) -> Query:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cerlab import io
-from cerlab.automata.naming import Machine
 from cerlab.automata.plan import Plan
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clock import TimeAxis
+
+if TYPE_CHECKING:
+    from cerlab.engine.prepared import Prepared
 
 
 class Session:
@@ -18,7 +20,7 @@ class Session:
     """
 
     def __init__(
-        self, plan: Plan, machine: Machine, time: TimeAxis | None, state: bytes | None
+        self, plan: Plan, machine: Prepared, time: TimeAxis | None, state: bytes | None
     ) -> None:
         from cerlab.engine.run import CompiledRun
 

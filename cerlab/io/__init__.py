@@ -1,16 +1,25 @@
 """Edges: events in, answers out, synthetic streams."""
 
+from cerlab.io.batches import batches, estimated_length, known_length, time_of_file
 from cerlab.io.read import as_stream, from_arrow, read, read_events
+from cerlab.io.sink import NdjsonSink, Sink, parquet_sink
 from cerlab.io.write import arrow_table, record, row_text, write_ndjson, write_parquet
 
 __all__ = [
+    "NdjsonSink",
+    "Sink",
     "arrow_table",
     "as_stream",
+    "batches",
+    "estimated_length",
     "from_arrow",
+    "known_length",
+    "parquet_sink",
     "read",
     "read_events",
     "record",
     "row_text",
+    "time_of_file",
     "write_ndjson",
     "write_parquet",
 ]

@@ -15,9 +15,14 @@ _BATCH = 65_536
 
 
 def table_events(
-    table: Any, file: str, schema: Schema | None = None, *, type_name: str | None = None
+    table: Any,
+    file: str,
+    schema: Schema | None = None,
+    *,
+    type_name: str | None = None,
+    before: int = 0,
 ) -> Iterator[Event]:
-    """The rows of a pyarrow Table as events; rows count from 1.
+    """The rows of a pyarrow Table as events; rows count from 1, after `before` others.
 
     Raises `BadData` for a missing type column, a NULL type, and columns of nested types.
     """
@@ -29,7 +34,7 @@ def table_events(
             place=DataPlace(file),
             hint="give type= (on the command line: --type NAME) if all rows are of one type",
         )
-    row = 0
+    row = before
     for batch in table.to_batches(max_chunksize=_BATCH):
         columns = {
             name: _values(batch.column(k), DataPlace(file, None, name))
@@ -93,6 +98,15 @@ def plain_columns(table: Any, type_name: str | None) -> dict[str, Any] | None:
     return columns
 
 
+def is_moment(kind: Any) -> bool:
+    """Whether a column of this type holds moments."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return is_moment(kind.value_type)
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
 def _is_text(kind: Any) -> bool:
     import pyarrow as pa
 
@@ -131,9 +145,12 @@ def read_file(path: Path, kind: str) -> Any:
     except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise
-        raise BadData(
-            "CER0742", f"this is no {kind} file: {error}", place=DataPlace(str(path))
-        ) from None
+        raise unreadable(path, kind, error) from None
+
+
+def unreadable(path: Path, kind: str, error: Exception) -> BadData:
+    """The error that a file is none of its kind."""
+    return BadData("CER0742", f"this is no {kind} file: {error}", place=DataPlace(str(path)))
 
 
 def as_table(frame: Any) -> Any | None:

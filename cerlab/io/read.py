@@ -3,39 +3,25 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from io import TextIOWrapper
 from os import PathLike
 from pathlib import Path
 from typing import Any, TextIO
 
-from cerlab.errors import BadData, DataPlace, UsageError
-from cerlab.io import arrow, core_text, delimited, ndjson
+from cerlab.errors import BadData, UsageError
+from cerlab.io import arrow
 from cerlab.io.conversion import OnBadRow
+from cerlab.io.formats import COLUMNAR, existing, format_of
+from cerlab.io.pipe import standard_input
+from cerlab.io.text import text_events
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.clock import TimeAxis, TimeUnit, clock_for, only_timestamp, time_axis
 from cerlab.model.event import Event
 from cerlab.model.schema import Schema
 from cerlab.model.stream import Stream, register_reader
-
-FORMATS = {
-    ".csv": "csv",
-    ".ndjson": "ndjson",
-    ".jsonl": "ndjson",
-    ".json": "ndjson",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".ipc": "arrow",
-    ".feather": "arrow",
-    ".core": "core",
-    ".stream": "core",
-}
-"""The format of a file by its suffix; others are told by their first line."""
 
 
 def read(
@@ -74,8 +60,8 @@ def _table_kind(path: str | PathLike[str], format: str | None) -> str | None:
     file = Path(path)
     if str(path) == "-" or not file.is_file() or not file.stat().st_size:
         return None
-    kind = format or FORMATS.get(file.suffix.lower()) or _magic(file)
-    return kind if kind in ("parquet", "arrow") else None
+    kind = format_of(file, format)
+    return kind if kind in COLUMNAR else None
 
 
 def _sorted(events: tuple[Event, ...], axis: TimeAxis | None) -> list[Event]:
@@ -94,132 +80,27 @@ def read_events(
     schema: Schema | None = None,
     format: str | None = None,
     quarantine: str | PathLike[str] | None = None,
+    before_reading: Callable[[], None] | None = None,
 ) -> Iterator[Event]:
-    """The events of a file (or ``-``) as they are read; text formats are read line by line."""
+    """The events of a file (or ``-``) as they are read; text formats are read line by line.
+
+    `before_reading` is called, on standard input, whenever the events of all that has arrived were
+    taken and the next one may have to be waited for.
+    """
     with ExitStack() as stack:
         on_bad_row = stack.enter_context(_quarantine(quarantine)) if quarantine else None
         if str(path) == "-":
-            lines = _standard_input()
-            yield from _text_events(lines, "standard input", format, schema, on_bad_row, type)
+            lines: Iterable[str] = standard_input(before_reading)
+            yield from text_events(lines, "standard input", format, schema, on_bad_row, type)
             return
-        file = Path(path)
-        if not file.is_file():
-            raise BadData(
-                "CER0743",
-                "there is no such file",
-                place=DataPlace(str(path)),
-                hint="check the path",
-            )
-        if file.stat().st_size == 0:
-            raise _empty(str(path))
-        kind = format or FORMATS.get(file.suffix.lower()) or _magic(file)
-        if kind in ("parquet", "arrow"):
+        file = existing(path)
+        kind = format_of(file, format)
+        if kind in COLUMNAR:
             table = arrow.read_file(file, kind)
             yield from arrow.table_events(table, str(path), schema, type_name=type)
             return
         lines = stack.enter_context(file.open(encoding="utf-8-sig", newline=""))
-        yield from _text_events(lines, str(path), kind, schema, on_bad_row, type)
-
-
-def _standard_input() -> Iterable[str]:
-    """Standard input as strict UTF-8, whatever the locale; line by line as it comes."""
-    raw = getattr(sys.stdin, "buffer", None)
-    return sys.stdin if raw is None else TextIOWrapper(raw, encoding="utf-8-sig", newline="")
-
-
-def _text_events(
-    lines: Iterable[str],
-    file: str,
-    kind: str | None,
-    schema: Schema | None,
-    on_bad_row: OnBadRow | None,
-    type_name: str | None,
-) -> Iterator[Event]:
-    numbered = _decoded(lines, file)
-    first: list[str] = []
-    for line in numbered:
-        first.append(line)
-        if line.strip():
-            break
-    else:
-        raise _empty(file)
-    rest = _again(first, numbered)
-    match kind or _looks_like(first[-1]):
-        case "ndjson":
-            yield from ndjson.read_lines(rest, file, schema, on_bad_row, type_name=type_name)
-        case "core":
-            yield from core_text.read_lines(rest, file, schema, on_bad_row)
-        case "csv":
-            yield from delimited.read_lines(rest, file, schema, on_bad_row, type_name=type_name)
-        case unknown:
-            known = ", ".join(sorted(set(FORMATS.values())))
-            raise UsageError("CER0811", f"unknown format '{unknown}'", hint=f"known: {known}")
-
-
-def _empty(file: str) -> BadData:
-    return BadData(
-        "CER0744",
-        "the file is empty",
-        place=DataPlace(file),
-        hint="an empty stream is a header without rows",
-    )
-
-
-def _again(first: list[str], rest: Iterator[str]) -> Iterator[str]:
-    yield from first
-    yield from rest
-
-
-def _decoded(lines: Iterable[str], file: str) -> Iterator[str]:
-    """The lines; what is no UTF-8, or holds NUL, is an error with its row."""
-    row = 0
-    iterator = iter(lines)
-    while True:
-        row += 1
-        try:
-            line = next(iterator)
-        except StopIteration:
-            return
-        except UnicodeDecodeError as error:
-            raise BadData(
-                "CER0745",
-                f"this is not UTF-8: {error.reason}",
-                place=DataPlace(file, _row_of_bad_byte(file, row)),
-                hint="convert the file, for example with iconv",
-            ) from None
-        if "\0" in line:
-            raise BadData("CER0746", "the line holds a NUL byte", place=DataPlace(file, row))
-        yield line
-
-
-def _row_of_bad_byte(file: str, after: int) -> int:
-    """The row of the first bytes that are no UTF-8 (text is decoded ahead, in blocks)."""
-    if not Path(file).is_file():
-        return after
-    with open(file, "rb") as raw:
-        for row, line in enumerate(raw, start=1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError:
-                return row
-    return after
-
-
-_CORE_LINE = re.compile(r"\s*(?:#|--|(?:\w+\s*>\s*)?\w+\s*\()")
-
-
-def _looks_like(line: str) -> str:
-    if line.lstrip("\ufeff \t").startswith("{"):
-        return "ndjson"
-    return "core" if _CORE_LINE.match(line) else "csv"
-
-
-def _magic(file: Path) -> str | None:
-    with file.open("rb") as raw:
-        head = raw.read(6)
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    return "arrow" if head == b"ARROW1" else None
+        yield from text_events(lines, str(path), kind, schema, on_bad_row, type)
 
 
 @contextmanager

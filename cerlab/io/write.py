@@ -7,10 +7,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from os import PathLike
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
 from cerlab.model.event import Event, Timestamp, Value
+
+if TYPE_CHECKING:
+    from cerlab.engine.answers import AnswerBatch
 
 _BATCH = 65_536
 
@@ -106,6 +109,24 @@ def arrow_table(answers: Iterable[ComplexEvent | Valuation], *, labels: bool = F
 
     batches = list(_batches(answers, labels=labels))
     return pa.Table.from_batches(batches, schema=arrow_schema(labels=labels))
+
+
+def table_of_batches(batches: Iterable[AnswerBatch]) -> Any:
+    """The answers of the compiled engine as a pyarrow Table, a record batch for each of theirs.
+
+    No answer becomes a Python object, and the integers are not copied but for the offsets, which
+    Arrow wants in 32 bits; raises pyarrow's error for a batch of 2^31 positions or more.
+    """
+    import pyarrow as pa
+
+    schema = arrow_schema()
+    made = []
+    for batch in batches:
+        offsets = pa.array(batch.offsets).cast(pa.int32())
+        positions = pa.ListArray.from_arrays(offsets, pa.array(batch.positions))
+        columns = [pa.array(batch.start), pa.array(batch.end), positions]
+        made.append(pa.RecordBatch.from_arrays(columns, schema=schema))
+    return pa.Table.from_batches(made, schema=schema)
 
 
 def write_parquet(

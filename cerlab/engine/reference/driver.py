@@ -6,6 +6,7 @@ position at which an answer may start, which only ever grows.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
@@ -22,6 +23,7 @@ from cerlab.model.event import Event
 from cerlab.predicates.keys import Key, partition_key
 
 R = TypeVar("R", bound=Reader)
+Found = TypeVar("Found")
 
 
 class WindowPointer:
@@ -115,7 +117,7 @@ def run(
     time: TimeAxis | None = None,
 ) -> Iterator[Answer]:
     """All answers of a plan on a stream, lazily, by end; events are read only as needed."""
-    per_end = plan.limit.per_end if plan.limit else None
+    per_end = min(plan.limit.per_end, sys.maxsize) if plan.limit else None
     events, time = _with_time(plan, events, time)
     driver = Driver(plan, recogniser, time)
     for position, event in enumerate(events):
@@ -128,6 +130,48 @@ def run(
             yield from islice(chain((first,), answers), per_end)
 
 
+def ends(
+    plan: Plan,
+    recogniser: Callable[[], R],
+    events: Iterable[Event],
+    time: TimeAxis | None,
+    found: Callable[[R, int], Found | None],
+) -> Iterator[tuple[int, Found]]:
+    """The positions where answers end, each with what `found` makes of the recogniser there.
+
+    `found` gets the lowest start that the window allows and gives something false if no answer
+    ends here. What it gives is good until the next position is asked for.
+    """
+    events, time = _with_time(plan, events, time)
+    driver = Driver(plan, recogniser, time)
+    for position, event in enumerate(events):
+        if (read := driver.read(event, position)) is None:
+            continue
+        reader, lowest = read
+        if made := found(reader, lowest):
+            driver.consume(reader)
+            yield position, made
+
+
+def counts(
+    plan: Plan,
+    automaton: Deterministic,
+    events: Iterable[Event],
+    time: TimeAxis | None = None,
+) -> Iterator[tuple[int, int]]:
+    """How many answers `run` gives at each position where there are some: (end, count), by end.
+
+    Exact, of any size, one event read at a time.
+    """
+    by_start = plan.window is not None
+    per_end = plan.limit.per_end if plan.limit else None
+    counted = ends(
+        plan, lambda: RunCounts(automaton, by_start=by_start), events, time, RunCounts.count
+    )
+    for end, ending in counted:
+        yield end, ending if per_end is None else min(ending, per_end)
+
+
 def count(
     plan: Plan,
     automaton: Deterministic,
@@ -135,16 +179,7 @@ def count(
     time: TimeAxis | None = None,
 ) -> int:
     """How many answers `run` gives, without listing them."""
-    events, time = _with_time(plan, events, time)
-    driver = Driver(plan, lambda: RunCounts(automaton), time)
-    total = 0
-    for position, event in enumerate(events):
-        if (read := driver.read(event, position)) is not None:
-            counts, lowest = read
-            if ending := counts.count(lowest):
-                driver.consume(counts)
-                total += min(ending, plan.limit.per_end) if plan.limit else ending
-    return total
+    return sum(ending for _, ending in counts(plan, automaton, events, time))
 
 
 def _with_time(

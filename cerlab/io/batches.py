@@ -1,0 +1,151 @@
+"""Files larger than memory: the events of a file as a sequence of short streams.
+
+Only one of them is in memory at a time. Their events, one after the other, are those of `read`:
+the same conversions, the same errors with the row of the whole file. Text is read by the same line
+readers, a cell at a time; pyarrow's reader of CSV gives a column one type, which is not what a CSV
+without a schema means here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from cerlab.errors import BadData
+from cerlab.io import arrow, columnar
+from cerlab.io.formats import COLUMNAR, existing, format_of
+from cerlab.io.read import read_events
+from cerlab.logic.ceql.parser import parse_schema
+from cerlab.model.clock import TimeAxis, TimeUnit, time_axis
+from cerlab.model.event import Event
+from cerlab.model.schema import AttributeType, Schema
+from cerlab.model.stream import Stream
+
+SIZE = 1 << 16
+"""How many events a batch has at most, unless told otherwise."""
+
+_BYTES_OF_A_ROW = 50
+"""How long a line of text is taken to be where lines are not counted."""
+
+
+def batches(
+    path: str | PathLike[str],
+    *,
+    type: str | None = None,
+    time: str | None = None,
+    unit: str | TimeUnit | None = None,
+    schema: Schema | str | None = None,
+    format: str | None = None,
+    quarantine: str | PathLike[str] | None = None,
+    size: int = SIZE,
+) -> Iterator[Stream]:
+    """The events of a file (or ``-``) as streams of at most `size` events, none of them empty.
+
+    The other arguments are those of `read`. Raises `BadData` with file, row and column, after the
+    events before that row.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "e.core").write_text("A(v=1)\\nB(v=2)\\nA(v=3)\\n")
+    ...     [len(batch) for batch in batches(Path(folder) / "e.core", size=2)]
+    [2, 1]
+    """
+    axis = time_axis(time, unit) if time else None
+    schema = parse_schema(schema) if isinstance(schema, str) else schema
+    kind = None if str(path) == "-" else format_of(existing(path), format)
+    if kind in COLUMNAR:
+        yield from _of_columns(Path(path), kind, schema, type, axis, size)
+        return
+    events = read_events(path, type=type, schema=schema, format=kind, quarantine=quarantine)
+    for part in _parts(events, size):
+        yield Stream(part, time=axis, schema=schema)
+
+
+def _of_columns(
+    path: Path,
+    kind: str,
+    schema: Schema | None,
+    type_name: str | None,
+    axis: TimeAxis | None,
+    size: int,
+) -> Iterator[Stream]:
+    """By columns where that is safe, else row by row, for each batch anew."""
+    name, before = str(path), 0
+    nothing = columnar.arrow_schema(path, kind).empty_table()
+    next(arrow.table_events(nothing, name, schema, type_name=type_name), None)  # is there a type?
+    for batch in columnar.record_batches(path, kind, size):
+        table = arrow.as_table(batch)
+
+        def load(table: Any = table, before: int = before) -> Iterator[Event]:
+            return arrow.table_events(table, name, schema, type_name=type_name, before=before)
+
+        before += batch.num_rows
+        columns = arrow.plain_columns(table, type_name) if schema is None else None
+        if columns is not None:
+            yield Stream.from_columns(columns, batch.num_rows, load, time=axis)
+            continue
+        for part in _parts(load(), size):
+            yield Stream(part, time=axis, schema=schema)
+
+
+def _parts(events: Iterator[Event], size: int) -> Iterator[list[Event]]:
+    """Lists of `size` events and a shorter last one; an error comes after the events before it."""
+    while True:
+        part: list[Event] = []
+        try:
+            for event in islice(events, size):
+                part.append(event)
+        except BadData:
+            if part:
+                yield part
+            raise
+        if not part:
+            return
+        yield part
+
+
+def known_length(path: str | PathLike[str], format: str | None = None) -> int | None:
+    """How many events a file says that it has; None for text, which would have to be read.
+
+    Raises `BadData` for a file that is not there or empty, or whose metadata cannot be read.
+    """
+    file = existing(path)
+    kind = format_of(file, format)
+    return columnar.row_count(file, kind) if kind in COLUMNAR else None
+
+
+def estimated_length(path: str | PathLike[str], format: str | None = None) -> int:
+    """About how many events a file has, without reading it; raises as `known_length`."""
+    known = known_length(path, format)
+    return Path(path).stat().st_size // _BYTES_OF_A_ROW if known is None else known
+
+
+def time_of_file(
+    path: str | PathLike[str], schema: Schema | None = None, format: str | None = None
+) -> TimeAxis | None:
+    """The axis of the only attribute that is declared to hold moments, None for none or several.
+
+    Declared by `schema`, else by the columns of the file; text without a schema has no moments.
+    """
+    names: set[str] = set()
+    if schema is not None:
+        names = moments_of(schema)
+    elif str(path) != "-" and (kind := format_of(existing(path), format)) in COLUMNAR:
+        fields = columnar.arrow_schema(Path(path), kind)
+        names = {field.name for field in fields if arrow.is_moment(field.type)}
+    names -= {"type", "stream"}
+    return TimeAxis(names.pop()) if len(names) == 1 else None
+
+
+def moments_of(schema: Schema) -> set[str]:
+    """The attributes that are moments by their declaration in some event type."""
+    return {
+        attribute.name
+        for stream in schema.streams
+        for event in stream.events
+        for attribute in event.attributes
+        if attribute.type is AttributeType.TIMESTAMP
+    }

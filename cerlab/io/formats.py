@@ -1,0 +1,82 @@
+"""Which format a file has: by its suffix, its first bytes, or the first line of its text."""
+
+from __future__ import annotations
+
+import re
+from os import PathLike
+from pathlib import Path
+
+from cerlab.errors import BadData, DataPlace
+
+FORMATS = {
+    ".csv": "csv",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+    ".json": "ndjson",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".ipc": "arrow",
+    ".feather": "arrow",
+    ".core": "core",
+    ".stream": "core",
+}
+"""The format of a file by its suffix; others are told by their first line."""
+
+COLUMNAR = ("parquet", "arrow")
+"""The formats that hold columns; the others are text."""
+
+_CORE_LINE = re.compile(r"\s*(?:#|--|(?:\w+\s*>\s*)?\w+\s*\()")
+
+
+def existing(path: str | PathLike[str]) -> Path:
+    """The path of a file that is there and holds something; raises `BadData` for others."""
+    file = Path(path)
+    if not file.is_file():
+        raise BadData(
+            "CER0743",
+            "there is no such file",
+            place=DataPlace(str(path)),
+            hint="check the path",
+        )
+    if file.stat().st_size == 0:
+        raise empty(str(path))
+    return file
+
+
+def empty(file: str) -> BadData:
+    """The error that a source holds nothing at all."""
+    return BadData(
+        "CER0744",
+        "the file is empty",
+        place=DataPlace(file),
+        hint="an empty stream is a header without rows",
+    )
+
+
+def format_of(file: Path, given: str | None = None) -> str | None:
+    """The format of a file; None if the first line of its text has to tell.
+
+    >>> format_of(Path("events.parquet"))
+    'parquet'
+    """
+    return given or FORMATS.get(file.suffix.lower()) or _magic(file)
+
+
+def _magic(file: Path) -> str | None:
+    with file.open("rb") as raw:
+        head = raw.read(6)
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    return "arrow" if head == b"ARROW1" else None
+
+
+def looks_like(line: str) -> str:
+    """The format of a text, by its first line that is not blank.
+
+    >>> looks_like("BUY(price=3)"), looks_like('{"type": "BUY"}'), looks_like("type,price")
+    ('core', 'ndjson', 'csv')
+    """
+    if line.lstrip("\ufeff \t").startswith("{"):
+        return "ndjson"
+    return "core" if _CORE_LINE.match(line) else "csv"

@@ -1,0 +1,65 @@
+"""Standard input as it comes: lines as soon as they are there, and a word before each wait."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from collections.abc import Callable, Iterator
+from io import StringIO
+from typing import BinaryIO
+
+CHUNK = 1 << 18
+"""The most bytes that are taken at once; a pipe holds less."""
+
+
+def standard_input(before_reading: Callable[[], None] | None = None) -> Iterator[str]:
+    """The lines of standard input, as strict UTF-8 whatever the locale, with their line ends.
+
+    `before_reading` is called whenever all lines that have arrived were taken and the next one may
+    have to be waited for: the time to give out what is due. Raises UnicodeDecodeError when the line
+    before the bad one has been taken.
+    """
+    tell = before_reading or (lambda: None)
+    raw = getattr(sys.stdin, "buffer", None)
+    if raw is None:  # not a real file, as in a notebook
+        return _told(sys.stdin, tell)
+    return _lines(raw, tell)
+
+
+def _told(lines: Iterator[str], tell: Callable[[], None]) -> Iterator[str]:
+    tell()
+    for line in lines:
+        yield line
+        tell()
+
+
+def _lines(raw: BinaryIO, tell: Callable[[], None]) -> Iterator[str]:
+    """Lines end as in text files: with ``\\n``, ``\\r\\n`` or ``\\r``."""
+    begun: list[str] = []  # a line whose end has not come yet
+    for text in _texts(raw, tell):
+        begun.append(text)
+        if not text or "\n" in text or "\r" in text or begun[0].endswith("\r"):
+            lines = list(StringIO("".join(begun), newline=""))
+            begun = [] if not text or lines[-1].endswith("\n") else [lines.pop()]
+            yield from lines
+
+
+def _texts(raw: BinaryIO, tell: Callable[[], None]) -> Iterator[str]:
+    """What has arrived, decoded, each time that some has; at the end of the input an empty text."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    mark = "\ufeff"  # of the byte order, no part of the text
+    while True:
+        tell()
+        data = raw.read1(CHUNK)  # type: ignore[attr-defined]  # BufferedReader has it
+        try:
+            text = decoder.decode(data, final=not data)
+        except UnicodeDecodeError as error:
+            if error.start:
+                yield error.object[: error.start].decode("utf-8").removeprefix(mark)
+            raise
+        if text:
+            text, mark = text.removeprefix(mark), ""
+        if text or not data:
+            yield text
+        if not data:
+            return

@@ -1,0 +1,118 @@
+"""Where answers go that nobody keeps: each is written when it is found, and forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+from cerlab.io.write import arrow_schema, arrow_table, table_of_batches
+from cerlab.model.answer import ComplexEvent
+
+if TYPE_CHECKING:
+    from cerlab.engine.answers import AnswerBatch
+
+ROWS = 1 << 16
+"""A row group of Parquet has at least so many answers, but for the last one."""
+
+POSITIONS = 1 << 22
+"""Or so many positions in all of its answers."""
+
+
+class Sink(Protocol):
+    """Takes answers by end, one by one or many at once."""
+
+    def one(self, answer: ComplexEvent) -> None:
+        """Take an answer."""
+
+    def batch(self, answers: AnswerBatch) -> None:
+        """Take some answers of the compiled engine."""
+
+    def flush(self) -> None:
+        """Let readers see what was taken so far, if the format allows it."""
+
+
+class NdjsonSink:
+    """A line for each answer, as `cerlab.io.write_ndjson` writes it."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def one(self, answer: ComplexEvent) -> None:
+        """Write a line."""
+        self._file.write(_line(answer.start, answer.end, list(answer.positions)))
+
+    def batch(self, answers: AnswerBatch) -> None:
+        """Write the lines of a batch."""
+        offsets, positions = answers.offsets.tolist(), answers.positions.tolist()
+        bounds = zip(answers.start.tolist(), answers.end.tolist(), strict=True)
+        self._file.writelines(
+            _line(start, end, positions[offsets[n] : offsets[n + 1]])
+            for n, (start, end) in enumerate(bounds)
+        )
+
+    def flush(self) -> None:
+        """Let the lines go."""
+        self._file.flush()
+
+
+def _line(start: int, end: int, positions: list[int]) -> str:
+    return f'{{"start": {start}, "end": {end}, "positions": {positions}}}\n'
+
+
+class ParquetSink:
+    """A Parquet file in row groups; what is not yet a group is in memory. `parquet_sink` opens."""
+
+    def __init__(self, writer: Any) -> None:
+        self._writer = writer
+        self._tables: list[Any] = []
+        self._single: list[ComplexEvent] = []
+        self._rows = self._positions = 0
+
+    def one(self, answer: ComplexEvent) -> None:
+        """Keep an answer for the next group."""
+        self._single.append(answer)
+        self._count(1, len(answer.positions))
+
+    def batch(self, answers: AnswerBatch) -> None:
+        """Keep a batch for the next group."""
+        self._gather()
+        self._tables.append(table_of_batches([answers]))
+        self._count(len(answers), len(answers.positions))
+
+    def flush(self) -> None:
+        """Nothing: half a file of Parquet cannot be read."""
+
+    def close(self) -> None:
+        """Write the last group."""
+        import pyarrow as pa
+
+        self._gather()
+        if self._tables:
+            self._writer.write_table(pa.concat_tables(self._tables))
+        self._tables, self._rows, self._positions = [], 0, 0
+
+    def _count(self, rows: int, positions: int) -> None:
+        self._rows += rows
+        self._positions += positions
+        if self._rows >= ROWS or self._positions >= POSITIONS:
+            self.close()
+
+    def _gather(self) -> None:
+        if self._single:
+            self._tables.append(arrow_table(self._single))
+            self._single = []
+
+
+@contextmanager
+def parquet_sink(path: str | PathLike[str]) -> Iterator[ParquetSink]:
+    """A sink into a new Parquet file, which is complete when the context ends."""
+    import pyarrow.parquet as parquet
+
+    with parquet.ParquetWriter(path, arrow_schema()) as writer:
+        sink = ParquetSink(writer)
+        try:
+            yield sink
+        finally:
+            sink.close()

@@ -1,0 +1,46 @@
+"""Streams and matches that the tests of random access share."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from cerlab.engine.access import by_number
+from cerlab.engine.access.weights import Weights
+from cerlab.model.stream import Stream
+from cerlab.testing import Shape
+from cerlab.workbench import Matches
+from proofs_tests.random_cases import Case
+
+ANY_QUERY = Shape(depth=3, events=8, family=True)
+
+
+def matches_of(case: Case) -> Matches:
+    return Matches(case.query, case.stream)
+
+
+def weights_of(matches: Matches) -> Weights[Any]:
+    access = matches._numbered
+    assert isinstance(access, by_number.TecsAccess)
+    return access._weights
+
+
+def all_of(types: str) -> Stream:
+    return Stream.from_events([{"type": each} for each in types])
+
+
+def agrees_with_iteration(case: Case, rng: Random) -> bool:
+    """Every answer by number, in order and out of order; how many there are, and no more."""
+    matches = matches_of(case)
+    listed = list(matches)
+    n = len(listed)
+    assert matches.count() == n, case.describe()
+    assert [matches[k] for k in range(n)] == listed, case.describe()
+    for k in rng.sample(range(n), min(n, 5)):
+        assert matches[k] == listed[k], (case.describe(), k)
+    with pytest.raises(IndexError):
+        matches[n]
+    assert set(matches.sample(3, seed=1) if n else ()) <= set(listed)
+    return n > 0

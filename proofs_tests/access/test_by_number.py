@@ -1,0 +1,156 @@
+"""Answers by number against the list of all, in the order of the iteration (CORE Alg. 2)."""
+
+from __future__ import annotations
+
+from itertools import islice
+from random import Random
+
+import pytest
+
+import cerlab
+from cerlab import evaluators
+from cerlab.engine.access import weights
+from cerlab.engine.access.weights import Weighed
+from cerlab.io.write import arrow_schema, arrow_table
+from cerlab.testing import Shape, with_limit
+from cerlab.workbench import as_query
+from proofs_tests.access.cases import ANY_QUERY, agrees_with_iteration, all_of, matches_of
+from proofs_tests.random_cases import Case, random_case
+from proofs_tests.suite import Suite
+
+
+def test_answers_by_number_are_those_of_the_iteration(suite: Suite) -> None:
+    """Every clause, strategy and policy, also queries that only the reference takes."""
+
+    def case(rng: Random) -> bool:
+        drawn = random_case(rng, ANY_QUERY)
+        try:
+            return agrees_with_iteration(drawn, rng)
+        except cerlab.ResourceLimit:  # one query in ten thousand is too large for the oracle
+            return False
+
+    suite.run(case, deep_count=10_000, seconds=10)
+
+
+def test_a_limit_leaves_the_first_answers_of_each_end(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = random_case(rng, ANY_QUERY)
+        limited = Case(with_limit(drawn.ast, rng.choice((1, 2, 5))), drawn.stream)
+        return agrees_with_iteration(limited, rng)
+
+    suite.run(case, deep_count=4_000, seconds=3)
+
+
+def test_longer_streams(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = random_case(rng, Shape(depth=2, events=40))
+        matches = matches_of(drawn)
+        n = matches.count()
+        if n <= 2_000:
+            return agrees_with_iteration(drawn, rng)
+        first = list(islice(matches, 500))
+        assert [matches[k] for k in range(500)] == first, drawn.describe()
+        return True
+
+    suite.run(case, deep_count=4_000, seconds=8)
+
+
+def test_streams_that_the_compiled_engine_iterates(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluators, "SHORT", -1)
+
+    def case(rng: Random) -> bool:
+        return agrees_with_iteration(random_case(rng, ANY_QUERY), rng)
+
+    suite.run(case, deep_count=1_000, seconds=6)
+
+
+def test_a_long_stream_of_the_compiled_engine() -> None:
+    rng = Random(4)
+    types = "".join(rng.choices("AABC", k=evaluators.SHORT + 10_000))
+    matches = as_query("SELECT * WHERE A ; B+ ; C WITHIN 8 EVENTS").run(all_of(types))
+    listed = list(matches)
+    assert matches.count() == len(listed) > 1 << 15, "more than one batch"
+    for k in (0, 32_700, 3, len(listed) - 1, *rng.sample(range(len(listed)), 3)):
+        assert matches[k] == listed[k]
+    numbers = Random(5)
+    assert matches.sample(50, seed=5) == [listed[numbers.randrange(len(listed))] for _ in range(50)]
+    table = matches.to_arrow()
+    assert table.num_rows == len(listed)
+    assert table.slice(32_000, 9).to_pylist() == arrow_table(listed[32_000:32_009]).to_pylist()
+
+
+def test_arrow_from_batches_is_arrow_from_answers(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluators, "SHORT", -1)
+
+    def case(rng: Random) -> bool:
+        matches = matches_of(random_case(rng, ANY_QUERY))
+        made, listed = matches.to_arrow(), arrow_table(matches)
+        assert made.schema.equals(arrow_schema())
+        assert made.equals(listed)
+        made.validate(full=True)
+        return bool(made.num_rows)
+
+    suite.run(case, deep_count=400, seconds=2)
+
+
+def test_what_is_no_number_of_an_answer() -> None:
+    matches = as_query("SELECT * WHERE A").run(all_of("ABA"))
+    none = as_query("SELECT * WHERE C").run(all_of("ABA"))
+    listed = as_query("A AS x ; A AS y FILTER x.v = y.v").run([{"type": "A", "v": 1}] * 3)
+    assert not listed.query.has_automaton
+    assert [listed[k] for k in range(listed.count())] == list(listed)
+    assert set(listed.sample(20, seed=0)) == set(listed)
+    for each, last in ((matches, 1), (listed, 2)):
+        with pytest.raises(IndexError, match=f"no answer number 7: the last one is {last}"):
+            each[7]
+        with pytest.raises(IndexError, match="no answer number -1: they count from 0"):
+            each[-1]
+    with pytest.raises(IndexError, match="there are no answers"):
+        none[0]
+    with pytest.raises(IndexError, match="no answers to draw from"):
+        none.sample(1, seed=0)
+    with pytest.raises(cerlab.UsageError, match="-1 answers"):
+        matches.sample(-1, seed=0)
+    assert none.sample(0, seed=0) == matches.sample(0) == []
+    with pytest.raises(TypeError):
+        matches["0"]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("short", [evaluators.SHORT, -1])
+def test_an_interrupted_pass_starts_again(short: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream whose time goes back at its end: known answers stay, the error does too."""
+    monkeypatch.setattr(evaluators, "SHORT", short)
+    events = [{"type": "A", "t": t} for t in (1, 2, 3, 0)]
+    matches = as_query("SELECT * WHERE A WITHIN 0 [t]").run(events)
+    for _ in range(2):
+        with pytest.raises(cerlab.BadData):
+            matches[9]
+    for _ in range(2):
+        with pytest.raises(cerlab.BadData):
+            matches.count()
+
+
+def test_a_wrong_turn_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The suite's comparison fails if the search stops one right edge early."""
+    right = weights._last_with
+
+    def one_early(node: Weighed, answers: int) -> Weighed:
+        found = right(node, answers)
+        while node is not found and node.right is not found:
+            assert node.right is not None
+            node = node.right
+        return node
+
+    monkeypatch.setattr(weights, "_last_with", one_early)
+    wrong = 0
+    for seed in range(300):
+        rng = Random(seed)
+        try:
+            agrees_with_iteration(random_case(rng, ANY_QUERY), rng)
+        except AssertionError:
+            wrong += 1
+    assert wrong > 30

@@ -1,0 +1,50 @@
+"""Counting by end, and its cost in numbers written."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from cerlab.engine.reference import driver
+from cerlab.engine.reference.counting import RunCounts
+from cerlab.model.event import Event
+from cerlab.workbench import as_query
+from proofs_tests.access.cases import all_of
+
+
+@pytest.mark.parametrize("text", ["A+", "(A OR B)+ ; C", "A ; B+ ; C", "A:+ ; (B : C)+"])
+def test_counting_an_event_costs_a_constant(text: str) -> None:
+    """Numbers written: without a window as many at the end of the stream as at its beginning."""
+
+    def costs(*, by_start: bool, width: int | None = None) -> list[int]:
+        rng = Random(0)
+        running = RunCounts(as_query(text).machine, by_start=by_start)
+        found = []
+        for j in range(2_000):
+            before = running.written
+            if width is not None:
+                running.forget(j - width)
+            running.advance(Event(rng.choice("AABC")), j)
+            found.append(running.written - before)
+        return found
+
+    constant = costs(by_start=False)
+    states = len(as_query(text).machine.final) + 10
+    assert max(constant[1_000:]) <= max(constant[:1_000]) <= 2 * states
+    windowed = costs(by_start=True, width=50)
+    assert max(windowed[1_000:]) <= 2 * max(windowed[:200])
+    assert max(costs(by_start=True)[1_000:]) > 5 * max(windowed), "by start without a window"
+
+
+def test_counts_by_end() -> None:
+    """By hand: an answer ends at each B, one for each A before it; LIMIT and windows cut."""
+
+    def counted(clauses: str) -> list[tuple[int, int]]:
+        query = as_query(f"SELECT * WHERE A ; B {clauses}")
+        return list(driver.counts(query.plan, query.machine, all_of("ABAABCB")))
+
+    assert counted("") == [(1, 1), (4, 3), (6, 3)]
+    assert counted("LIMIT 2") == [(1, 1), (4, 2), (6, 2)]
+    assert counted("WITHIN 3 EVENTS") == [(1, 1), (4, 2), (6, 1)]
+    assert counted("CONSUME BY ANY") == [(1, 1), (4, 2)]
