@@ -30,7 +30,7 @@ class Chains:
     def read(
         self,
         program: Program,
-        symbols: Any,
+        taken: Any,
         codes: Any,
         positions: Any,
         first: Any,
@@ -46,8 +46,7 @@ class Chains:
                 program.states,
                 program.begin,
                 program.move,
-                program.action,
-                symbols,
+                taken,
                 codes,
                 positions,
                 first,

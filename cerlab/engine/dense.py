@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,70 +36,111 @@ class Batch(NamedTuple):
     def chosen(self, indices: Any) -> Batch:
         """The events at some indices, of a batch whose partitions are known."""
         assert self.codes is not None
-        return Batch(
-            self.symbols[indices],
-            _times(self.times, indices),
-            0,
-            self.at(indices),
-            {},
-            self.codes[indices],
-        )
+        times = _times(self.times, indices)
+        codes = self.codes[indices]
+        return Batch(self.symbols[indices], times, 0, self.at(indices), {}, codes)
 
 
 def _times(times: Instants, indices: Any) -> Instants:
     return times[indices] if isinstance(times, np.ndarray) else [times[n] for n in indices.tolist()]
 
 
-class Dense(NamedTuple):
-    """The events that have to be read; shape (events,) each."""
+class Part(NamedTuple):
+    """The events of one batch that have to be read."""
 
-    symbols: Any  # unsigned, of the predicate stage
-    codes: Any  # int32, the partition, NONE for none
-    positions: Any  # int64
-    times: Instants
+    batch: Batch
+    kept: Any  # int32, their indices
+    actions: Any  # unsigned (kept,), what they do in the program
+    codes: Any | None  # int32 (kept,), None where there is one partition
 
 
-def dense(program: Program | None, batches: Sequence[Batch], keys: KeyCodes | None) -> list[Dense]:
-    """The events of each batch that have to be read; without a program those are all."""
+class Dense:
+    """The events that have to be read, of all batches; what is asked for has shape (events,).
+
+    Most is asked for only where there are answers, and is put together then.
+    """
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = parts
+        self.count = sum(len(part.kept) for part in parts)
+
+    @cached_property
+    def actions(self) -> Any:
+        """What each event does in the program, unsigned."""
+        return joined([part.actions for part in self.parts])
+
+    @cached_property
+    def symbols(self) -> Any:
+        """The symbol of each event, unsigned."""
+        return joined([part.batch.symbols[part.kept] for part in self.parts])
+
+    @cached_property
+    def codes(self) -> Any:
+        """The partition of each event, int32, NONE for none."""
+        if any(part.codes is None for part in self.parts):
+            return np.zeros(self.count, np.int32)
+        return joined([part.codes for part in self.parts])
+
+    @cached_property
+    def positions(self) -> Any:
+        """The position of each event, int64."""
+        return joined([part.batch.at(part.kept) for part in self.parts])
+
+    @cached_property
+    def times(self) -> Instants:
+        """What the window is measured in."""
+        return joined([_times(part.batch.times, part.kept) for part in self.parts])
+
+    @property
+    def times_by_index(self) -> tuple[Instants, Any]:
+        """Times, and where that of each event is among them, int32: not moved for one batch."""
+        if len(self.parts) == 1:
+            return self.parts[0].batch.times, self.parts[0].kept
+        return self.times, np.arange(self.count, dtype=np.int32)
+
+
+def dense(program: Program | None, batches: Sequence[Batch], keys: KeyCodes | None) -> Dense:
+    """The events of some batches that have to be read; without a program those are all."""
     if program is None:
-        return [
-            _dense(batch, np.arange(len(batch.symbols)), batch.symbols, partitions(batch, keys))
-            for batch in batches
-        ]
+        every = [np.arange(len(batch.symbols), dtype=np.int32) for batch in batches]
+        codes = [partitions(batch, keys) for batch in batches]
+        return Dense([Part(*row) for row in zip(batches, every, every, codes, strict=True)])
     if (program.read == Read.ONCE).any():
-        return _read_once(program, batches, keys)
-    return [_read(program, batch, keys) for batch in batches]
+        return Dense(_read_once(program, batches, keys))
+    return Dense([_read(program, batch, keys) for batch in batches])
 
 
-def _read(program: Program, batch: Batch, keys: KeyCodes | None) -> Dense:
+def _room(program: Program, batch: Batch) -> tuple[Any, Any]:
     room = len(batch.symbols) + 1
-    index, symbols = np.empty(room, np.int32), np.empty(room, batch.symbols.dtype)
-    found = relevant(batch.symbols, program.read, index, symbols)
+    return np.empty(room, np.int32), np.empty(room, program.action.dtype)
+
+
+def _read(program: Program, batch: Batch, keys: KeyCodes | None) -> Part:
+    index, actions = _room(program, batch)
+    found = relevant(batch.symbols, program.read, program.action, index, actions)
     kept = index[:found]
-    if keys is None or batch.codes is not None:
-        codes = np.zeros(found, np.int32) if batch.codes is None else batch.codes[kept]
-    else:
+    codes = None
+    if batch.codes is not None:
+        codes = batch.codes[kept]
+    elif keys is not None:
         columns = {name: taken(column, kept) for name, column in batch.keys.items()}
         codes = keys.codes(columns, found).astype(np.int32)
-    return _dense(batch, kept, symbols[:found], codes)
+    return Part(batch, kept, actions[:found], codes)
 
 
-def _read_once(program: Program, batches: Sequence[Batch], keys: KeyCodes | None) -> list[Dense]:
+def _read_once(program: Program, batches: Sequence[Batch], keys: KeyCodes | None) -> list[Part]:
     codes = [partitions(batch, keys) for batch in batches]
     fresh = np.ones(keys.count if keys else 1, np.uint8)
+    always = Read.ALWAYS.value
     made = []
     for batch, its_codes in zip(batches, codes, strict=True):
-        room = len(batch.symbols) + 1
-        index, symbols = np.empty(room, np.int32), np.empty(room, batch.symbols.dtype)
-        always = Read.ALWAYS.value
-        found = relevant_once(batch.symbols, its_codes, program.read, always, fresh, index, symbols)
+        index, actions = _room(program, batch)
+        found = relevant_once(
+            batch.symbols, its_codes, program.read, program.action, always, fresh, index, actions
+        )
         kept = index[:found]
-        made.append(_dense(batch, kept, symbols[:found], its_codes[kept]))
+        made.append(Part(batch, kept, actions[:found], its_codes[kept]))
     return made
-
-
-def _dense(batch: Batch, kept: Any, symbols: Any, codes: Any) -> Dense:
-    return Dense(symbols, codes, batch.at(kept), _times(batch.times, kept))
 
 
 def partitions(batch: Batch, keys: KeyCodes | None) -> Any:

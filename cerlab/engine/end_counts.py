@@ -48,7 +48,7 @@ class EndCounts(Lookahead[tuple[Any, Any]]):
         if program is None:
             raise NotCounted("the machine is too large to be looked at as a whole")
         first = first_inside(events.times, self._width, 0)
-        count = len(events.codes)
+        count = events.count
         ends, found = np.empty(count, np.int32), np.empty(count, np.int64)
         while True:
             status, listed = self._counted_once(program, events, first, again, ends, found)
@@ -79,8 +79,7 @@ class EndCounts(Lookahead[tuple[Any, Any]]):
             program.leave_first,
             program.leave,
             program.wait,
-            program.action,
-            events.symbols,
+            events.actions,
             events.codes,
             first,
             again,

@@ -14,9 +14,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from cerlab.automata.plan import Plan
-from cerlab.engine.clock import TimeColumn, joined
+from cerlab.engine.clock import TimeColumn
 from cerlab.engine.columns import of_streams, taken
-from cerlab.engine.dense import Batch, Dense, dense, last_window
+from cerlab.engine.dense import Batch, Dense, dense, last_window, partitions
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.scan import waited
 from cerlab.engine.prepared import Prepared
@@ -79,12 +79,34 @@ class Lookahead(Generic[Found]):
         self._again: Batch | None = None
         self._idle = known.machine.idle
 
+    def begin_after(self, columns: Mapping[str, Any], length: int, position: int) -> None:
+        """Begin in the middle of a stream, `position` being that of the first event given here.
+
+        These events have been reported, and those before them are outside the window of all that
+        will be pushed. Not for strategies and CONSUME BY, which remember more than a window.
+        """
+        self._read = position
+        batch = self._batch(columns, length)
+        if batch is not None:
+            self._again = batch._replace(codes=partitions(batch, self._keys))
+
     def push(self, columns: Mapping[str, Any], length: int) -> Iterator[Found]:
         """Read `length` more events: what they complete; exhaust it before the next call.
 
         `columns` are as `SymbolStage.symbols` takes them. Raises `BadData` for a time that is
         missing or goes back, `ResourceLimit` where determinisation does.
         """
+        batch = self._batch(columns, length)
+        if batch is None:
+            return
+        self._remember()
+        self._waiting.append(batch)
+        carried = len(self._again.symbols) if self._again else 0
+        if sum(len(waiting.symbols) for waiting in self._waiting) >= carried:
+            yield from self._look()
+
+    def _batch(self, columns: Mapping[str, Any], length: int) -> Batch | None:
+        """The next events of the stream, those that FROM leaves; None if there are none."""
         start, self._read = self._read, self._read + length
         inside = of_streams(self._plan.streams, columns, length)
         positions = None
@@ -92,7 +114,7 @@ class Lookahead(Generic[Found]):
             columns = {name: taken(column, inside) for name, column in columns.items()}
             positions, length = inside + start, len(inside)
         if not length:
-            return
+            return None
         symbols = self._known.symbols(columns, length)
         keys = {name: columns[name] for name in self._plan.partition if name in columns}
         batch = Batch(symbols, None, start, positions, keys, None)
@@ -101,11 +123,7 @@ class Lookahead(Generic[Found]):
         else:  # it counts the events that FROM leaves
             times = np.arange(self._counted, self._counted + length)
         self._counted += length
-        self._remember()
-        self._waiting.append(batch._replace(times=times))
-        carried = len(self._again.symbols) if self._again else 0
-        if sum(len(waiting.symbols) for waiting in self._waiting) >= carried:
-            yield from self._look()
+        return batch._replace(times=times)
 
     def finish(self) -> Iterator[Found]:
         """What was held back."""
@@ -116,9 +134,8 @@ class Lookahead(Generic[Found]):
         """The last window of what was looked at before, and what waits."""
         batches = [*([self._again] if self._again else []), *self._waiting]
         program = self._known.program()
-        parts = dense(program, batches, self._keys)
-        again = len(parts[0].codes) if self._again else 0
-        events = Dense(*(joined(column) for column in zip(*parts, strict=True)))
+        events = dense(program, batches, self._keys)
+        again = len(events.parts[0].kept) if self._again else 0
         ends = yield from self._found(program, events, again)
         self._waiting = []
         self._looked = Looked(program, batches, events, ends)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from threading import Lock
+from threading import Lock, RLock
 from typing import Any
 
 from cerlab.automata.naming import Machine
@@ -15,15 +15,25 @@ from cerlab.predicates.bitvector import SymbolStage
 class Prepared:
     """The predicate stage, the table and the program of a machine, as far as streams needed them.
 
-    Runs share it, also those of several threads.
+    Runs share it, also those of several threads; but one thread at a time reads symbols, so that
+    threads which work side by side have `twins`.
     """
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, lock: RLock | None = None) -> None:
         self.machine = machine
-        self.table = GrowingTable(machine)
+        self._lock = lock or RLock()
+        self.table = GrowingTable(machine, self._lock)
         self._stage = SymbolStage(machine.predicates)
+        self._reading = Lock()
         self._program: tuple[int, Program | None] = (0, None)
-        self._lock = Lock()
+        self._twins: list[Prepared] = [self]
+
+    def twins(self, count: int) -> list[Prepared]:
+        """So many of them with the same machine, each with symbols of its own; kept here."""
+        with self._lock:
+            while len(self._twins) < count:
+                self._twins.append(Prepared(self.machine, self._lock))
+            return self._twins[:count]
 
     @property
     def seen(self) -> int:
@@ -32,7 +42,7 @@ class Prepared:
 
     def symbols(self, columns: Mapping[str, Any], length: int) -> Any:
         """The symbol of each event, as `SymbolStage.symbols`; the table then knows all of them."""
-        with self._lock:
+        with self._reading:
             symbols = self._stage.symbols(columns, length)
             self.table.know(self._stage.vectors)
             return symbols
@@ -41,9 +51,10 @@ class Prepared:
         """The program over the symbols so far; None where the machine is too large for one."""
         with self._lock:
             known, made = self._program
-            if known != len(self._stage.vectors):
-                made = program(self.machine, self._stage.vectors)
-                self._program = (len(self._stage.vectors), made)
+            vectors = list(self._stage.vectors)
+            if known != len(vectors):
+                made = program(self.machine, vectors)
+                self._program = (len(vectors), made)
             return made
 
 

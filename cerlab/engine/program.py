@@ -14,7 +14,8 @@ import numpy as np
 
 from cerlab.automata.deterministic import Deterministic
 from cerlab.automata.mealy import GONE, NOWHERE, Mealy, Move, Step, mealy
-from cerlab.engine.kernels.arrays import Ops
+from cerlab.engine.kernels.arrays import Lanes, Ops
+from cerlab.engine.lanes import lanes
 
 BUDGET = 20_000
 """How many cells a machine may have to be looked at as a whole."""
@@ -37,7 +38,7 @@ class Program(NamedTuple):
     """
 
     states: int
-    action: Any  # uint16 (symbols,)
+    action: Any  # uint8 or uint16 (symbols,)
     read: Any  # uint8 (symbols,), a Read
     begin: Ops
     move: Ops
@@ -53,6 +54,8 @@ class Program(NamedTuple):
     """The number after each symbol: machines over more symbols may tell more of them apart."""
     chained: bool
     """Whether `kernels.chains` can list its answers."""
+    lanes: Lanes | None
+    """For chained programs only."""
 
 
 def program(machine: Deterministic, vectors: Sequence[int]) -> Program | None:
@@ -77,12 +80,14 @@ def program(machine: Deterministic, vectors: Sequence[int]) -> Program | None:
         [q for q, step in enumerate(column.step) if step.skip != Move(q, False)]
         for column in actions
     ]
+    chained = idle_states == 1 and not any(leaves) and _is_chained(len(made.step), moves, begins)
+    begin, move = _ops(begins), _ops(moves)
     return Program(
         states=len(made.step),
-        action=np.array(action, np.uint16),
+        action=np.array(action, np.uint8 if len(actions) <= 256 else np.uint16),
         read=np.array(read, np.uint8),
-        begin=_ops(begins),
-        move=_ops(moves),
+        begin=begin,
+        move=move,
         leave_first=_firsts(leaves),
         leave=np.array([q for row in leaves for q in row], np.int32),
         wait=np.array([column.wait[i] for i in range(idle_states) for column in actions], np.int32),
@@ -90,7 +95,8 @@ def program(machine: Deterministic, vectors: Sequence[int]) -> Program | None:
         idles=tuple(one_idle[c] for c in range(idle_states)),
         idle_of=made.idle_of,
         waits=_waits(machine, vectors, list(made.idle_of)),
-        chained=idle_states == 1 and not any(leaves) and _is_chained(len(made.step), moves, begins),
+        chained=chained,
+        lanes=lanes(len(actions), begin, move) if chained else None,
     )
 
 

@@ -18,6 +18,7 @@ from cerlab.engine.columns import of_streams, sliced, taken
 from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.lookahead import KEYS_KEPT, why_not
 from cerlab.engine.prepared import Prepared, prepared
+from cerlab.engine.ranges import ranged_answers, why_not_ranges
 from cerlab.engine.state import packed, unpacked
 from cerlab.engine.tecs import Tecs
 from cerlab.engine.two_phases import TwoPhases
@@ -151,9 +152,21 @@ BATCH = 1 << 20
 
 
 def compiled_answers(
-    plan: Plan, machine: Machine | Prepared, stream: Stream, time: TimeAxis | None
+    plan: Plan,
+    machine: Machine | Prepared,
+    stream: Stream,
+    time: TimeAxis | None,
+    *,
+    workers: int = 1,
 ) -> Iterator[AnswerBatch]:
-    """The answers of a plan on a stream, in batches, by end."""
+    """The answers of a plan on a stream, in batches, by end.
+
+    With several `workers` by as many threads, for queries whose ranges do not depend on each other
+    (`engine.ranges`); others are evaluated by one.
+    """
+    if workers > 1 and len(stream) > 1 and why_not_ranges(plan) is None:
+        yield from ranged_answers(plan, prepared(machine), stream, time, workers=workers)
+        return
     run = stream_run(plan, machine, time)
     columns, length = stream.columns, len(stream)
     for start in range(0, length, BATCH):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,10 @@ class GrowingTable:
     numbers of states and idle states.
     """
 
-    def __init__(self, machine: Deterministic) -> None:
+    def __init__(self, machine: Deterministic, lock: RLock | None = None) -> None:
+        """`lock` is held while the machine is asked, which others may do too."""
         self.machine = machine
+        self._lock = lock or RLock()
         self._vectors: list[int] = []
         self._idle_states = 1
         self.arrays = self._made(16, 4, 16)
@@ -50,9 +53,10 @@ class GrowingTable:
     def fill(self, symbol: int, states: list[int], idle: int) -> None:
         """Determinise the cells of some states and of an idle state for a small symbol."""
         vector = self._vectors[symbol]
-        moves = {q: self.machine.step(q, vector) for q in states}
-        begin = self.machine.begin(idle, vector)
-        after = self.machine.wait(idle, vector)
+        with self._lock:
+            moves = {q: self.machine.step(q, vector) for q in states}
+            begin = self.machine.begin(idle, vector)
+            after = self.machine.wait(idle, vector)
         self._idle_states = max(self._idle_states, after + 1)
         self._room(len(self.machine.final), self._idle_states, len(self._vectors))
         table = self.arrays

@@ -19,7 +19,7 @@ from cerlab.engine.chains import Chains
 from cerlab.engine.clock import first_inside
 from cerlab.engine.dense import Dense
 from cerlab.engine.kernels import arrays as k
-from cerlab.engine.kernels.scan import inside_windows, scan
+from cerlab.engine.kernels.scan import inside_windows, scan, scan_lanes
 from cerlab.engine.lookahead import Lookahead
 from cerlab.engine.prepared import Prepared
 from cerlab.engine.program import Program
@@ -73,7 +73,11 @@ class TwoPhases(Lookahead[AnswerBatch]):
 
     def _ends(self, program: Program, events: Dense, again: int) -> tuple[Any, Any]:
         """Phase one: the events that end an answer, and the idle state that each event meets."""
-        count, partitions = len(events.codes), self._partitions
+        times = events.parts[0].batch.times if len(events.parts) == 1 else events.times
+        plain = self._keys is None and self._consume == k.KEEP and isinstance(times, np.ndarray)
+        if plain and program.lanes is not None:
+            return self._ends_by_lanes(program.lanes, program.states, events, again), NO_IDLE_STATES
+        count, partitions = events.count, self._partitions
         idle = np.zeros(partitions, np.int32)
         idle[0] = program.idle_of[self._idle]
         idle_before = np.zeros(count if len(program.idles) > 1 else 0, np.int32)
@@ -91,8 +95,7 @@ class TwoPhases(Lookahead[AnswerBatch]):
             program.leave_first,
             program.leave,
             program.wait,
-            program.action,
-            events.symbols,
+            events.actions,
             events.codes,
             times,
             width,
@@ -108,15 +111,29 @@ class TwoPhases(Lookahead[AnswerBatch]):
         )
         return ends[:found], np.array(program.idles, np.int32)[idle_before]
 
+    def _ends_by_lanes(self, lanes: k.Lanes, states: int, events: Dense, again: int) -> Any:
+        times, index = events.times_by_index
+        ends = np.empty(events.count, np.int32)
+        latest = np.full(3 + states, k.NONE, np.int32)
+        width = int(self._width)
+        return ends[: scan_lanes(lanes, events.actions, times, index, width, again, latest, ends)]
+
     def _by_chains(self, program: Program, events: Dense, ends: Any) -> Iterator[AnswerBatch]:
         """Phase two where runs only gather."""
-        symbols, codes, positions, times = events
-        first = first_inside(times, self._width, 0)
-        return self._chains.read(program, symbols, codes, positions, first, ends, self._partitions)
+        first = first_inside(events.times, self._width, 0)
+        return self._chains.read(
+            program,
+            events.actions,
+            events.codes,
+            events.positions,
+            first,
+            ends,
+            self._partitions,
+        )
 
     def _by_tecs(self, events: Dense, ends: Any, idles: Any, again: int) -> Iterator[AnswerBatch]:
         """Phase two by the general engine, from the beginning in each stretch of windows."""
-        count = len(events.codes)
+        count = events.count
         first = first_inside(events.times, self._width, 0)
         chosen, restarts = np.empty(count, np.int32), np.zeros(count, np.uint8)
         chosen = chosen[: inside_windows(first, ends, chosen, restarts)]
@@ -135,7 +152,7 @@ class TwoPhases(Lookahead[AnswerBatch]):
         """The general engine, which from now on goes on where it was: there is no program."""
         first = first_inside(events.times, self._width, 0)
         at = again if self._alone else 0
-        restarts = np.zeros(len(events.codes) - at, np.uint8)
+        restarts = np.zeros(events.count - at, np.uint8)
         if not self._alone:
             restarts[:1] = 1
         self._alone = True

@@ -119,7 +119,7 @@ class _Numbers:
 
     def __init__(self) -> None:
         self._number: dict[tuple[str, Value], int] = {}
-        self._lookup = Lookup(self._number_of)
+        self._lookup = Lookup(self._numbers_of)
 
     @property
     def count(self) -> int:
@@ -130,11 +130,12 @@ class _Numbers:
         """The value of each number."""
         return [None, *(value for _, value in self._number)]
 
-    def _number_of(self, value: Value) -> int:
-        kind = kind_of(value)
-        if kind is None:
-            return 0
-        return self._number.setdefault((kind, value), len(self._number) + 1)
+    def _numbers_of(self, values: Sequence[Value]) -> list[int]:
+        number, found = self._number, []
+        for value in values:
+            kind = "number" if type(value) is int else kind_of(value)
+            found.append(number.setdefault((kind, value), len(number) + 1) if kind else 0)
+        return found
 
     def of_column(self, column: Column, name: str) -> Codes:
         """The number of each event's value."""

@@ -29,7 +29,10 @@ def agree(case: Case) -> bool:
         ends = [answer.end for answer in found]
         assert ends == sorted(ends)
     assert count(query, case.stream) == len(expected), case.describe()
-    labelled = list(valuations_of(query, case.stream))
+    try:
+        labelled = list(valuations_of(query, case.stream))
+    except cerlab.ResourceLimit:  # one case in ten thousand has too many labelled runs
+        return False
     assert len(labelled) == len(set(labelled)), case.describe()
     require(set(labelled) == set(query_valuations(case.ast, case.stream)), "labels", case)
     return bool(expected)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import cerlab
-from cerlab.engine import lookahead
+from cerlab.engine import lookahead, ranges
 from cerlab.engine.end_counts import EndCounts, NotCounted, end_counts
 from cerlab.engine.prepared import prepared
 from cerlab.engine.run import CompiledRun, compiled_answers
@@ -159,6 +159,44 @@ def test_keys_that_left_the_window_are_forgotten(monkeypatch: pytest.MonkeyPatch
     every = [event for n, row in enumerate(rows) for event in (row, {"type": "B", "k": n, "t": n})]
     assert found == list(answers_of(query, cerlab.Stream.from_events(every), "tecs"))
     assert found
+
+
+def test_ranges_on_several_threads_have_all_answers_once(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def case(rng: Random) -> bool:
+        drawn = windowed(rng)
+        if drawn is None:
+            return True
+        a, expected = drawn
+        monkeypatch.setattr(ranges, "RANGE", rng.choice((1, 2, 5, 1 << 20)))
+        query = a.query
+        made = compiled_answers(
+            query.plan, query.machine, a.stream, a.stream.time, workers=rng.choice((2, 3))
+        )
+        found = [answer for batch in made for answer in batch]
+        limited = a.ast.limit is not None
+        same = (
+            ends_of(found) == ends_of(expected)
+            if limited
+            else sorted(map(str, found)) == sorted(map(str, expected))
+        )
+        if not same:
+            raise AssertionError(a.describe())
+        return bool(expected)
+
+    suite.run(case, deep_count=4_000, seconds=15)
+
+
+def test_ranges_are_refused_where_answers_depend_on_earlier_ones() -> None:
+    def reason(text: str) -> str | None:
+        return ranges.why_not_ranges(as_query(text).plan)
+
+    assert reason("SELECT * WHERE A WITHIN 1 EVENTS") is None
+    assert "WITHIN" in str(reason("SELECT * WHERE A"))
+    assert "CONSUME BY" in str(reason("SELECT * WHERE A WITHIN 1 [t] CONSUME BY ANY"))
+    assert "MAX" in str(reason("SELECT MAX * WHERE A WITHIN 1 [t]"))
+    assert "FROM" in str(reason("SELECT * FROM S WHERE A WITHIN 1 EVENTS"))
 
 
 def test_numbers_too_large_for_a_kernel_are_refused() -> None:

@@ -72,6 +72,25 @@ class Ops(NamedTuple):
     marks: Ints  # uint8 (ops,)
 
 
+class Lanes(NamedTuple):
+    """What the actions of a chained program do to the latest starts, each in as many steps.
+
+    The latest starts are in cells: `BEGINNING` has the event being read, `SPARE` is for steps that
+    do nothing, `NEVER` holds NONE, and state q has cell ``3 + q``. Action a copies cell
+    ``source[a * width + n]`` to ``target[a * width + n]``, for n from 0 on, and accepts the runs of
+    the cells ``accepted[a * accepts + n]``.
+    """
+
+    width: int
+    source: Ints  # uint32 (actions * width,)
+    target: Ints  # uint32 (actions * width,)
+    accepts: int
+    accepted: Ints  # uint32 (actions * accepts,)
+
+
+BEGINNING, SPARE, NEVER = 0, 1, 2
+
+
 class Scratch(NamedTuple):
     """The active states after the event being read: a union-list each."""
 

@@ -58,8 +58,7 @@ def list_chains(
     states: int,
     begin: Ops,
     move: Ops,
-    action: Ints,
-    symbols: Ints,
+    taken: Ints,
     codes: Ints,
     positions: Ints,
     first: Ints,
@@ -85,9 +84,7 @@ def list_chains(
                 reg[AT] = first[end]
                 reg[HEAD] = 0
                 reg[EPOCH] += 1
-            if not read_until(
-                states, begin, move, action, symbols, codes, end, records, heads, epoch, reg
-            ):
+            if not read_until(states, begin, move, taken, codes, end, records, heads, epoch, reg):
                 return NEED_ARENA
             reg[PHASE] = ACCEPTING
             reg[OP] = 0
@@ -99,7 +96,7 @@ def list_chains(
             row,
             begin,
             move,
-            action[symbols[end]],
+            taken[end],
             end,
             positions,
             first[end],
@@ -114,7 +111,7 @@ def list_chains(
             return status
         if consume == KEEP:
             if not take_event(
-                states, begin, move, action[symbols[end]], codes[end], end, records, heads, reg
+                states, begin, move, taken[end], codes[end], end, records, heads, reg
             ):
                 return NEED_ARENA
         elif consume == RESET_ALL:
@@ -140,8 +137,7 @@ def read_until(
     states: int,
     begin: Ops,
     move: Ops,
-    action: Ints,
-    symbols: Ints,
+    taken: Ints,
     codes: Ints,
     end: int,
     records: Records,
@@ -156,7 +152,7 @@ def read_until(
             continue
         if epoch[p] != reg[EPOCH]:
             renew(heads, epoch, p, states, reg[EPOCH])
-        if not take_event(states, begin, move, action[symbols[i]], p, i, records, heads, reg):
+        if not take_event(states, begin, move, taken[i], p, i, records, heads, reg):
             reg[AT] = i
             return False
     reg[AT] = end

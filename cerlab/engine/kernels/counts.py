@@ -35,8 +35,7 @@ def count_ends(
     leave_first: Ints,
     leave: Ints,
     wait: Ints,
-    action: Ints,
-    symbols: Ints,
+    taken: Ints,
     codes: Ints,
     first: Ints,
     skipped: int,
@@ -61,8 +60,8 @@ def count_ends(
     """
     size, listed, now = starts.shape[1], 0, 0
     status[0] = DONE
-    for i in range(symbols.shape[0]):
-        a, p = action[symbols[i]], codes[i]
+    for i in range(taken.shape[0]):
+        a, p = taken[i], codes[i]
         if p == NONE:
             continue
         if epoch[p] != now:

@@ -7,24 +7,31 @@ from cerlab.engine.kernels.compiled import kernel
 
 
 @kernel
-def relevant(symbols: Ints, read: Ints, index: Ints, kept: Ints) -> int:
-    """Write the indices of the events whose symbol is read, and their symbols; how many.
+def relevant(symbols: Ints, read: Ints, action: Ints, index: Ints, actions: Ints) -> int:
+    """Write the indices of the events whose symbol is read, and their actions; how many.
 
     For programs without `Read.ONCE`. Without a branch: each event is written, and the next one
-    overwrites it if it is not read; so `index` and `kept` have room for one more.
+    overwrites it if it is not read; so `index` and `actions` have room for one more.
     """
     count = 0
     for i in range(symbols.shape[0]):
         s = symbols[i]
         index[count] = i
-        kept[count] = s
+        actions[count] = action[s]
         count += read[s] != 0
     return count
 
 
 @kernel
 def relevant_once(
-    symbols: Ints, codes: Ints, read: Ints, always: int, fresh: Ints, index: Ints, kept: Ints
+    symbols: Ints,
+    codes: Ints,
+    read: Ints,
+    action: Ints,
+    always: int,
+    fresh: Ints,
+    index: Ints,
+    actions: Ints,
 ) -> int:
     """The same with `Read.ONCE`: such an event only if the one before it in its partition was not.
 
@@ -38,7 +45,7 @@ def relevant_once(
             continue
         s = symbols[i]
         index[count] = i
-        kept[count] = s
+        actions[count] = action[s]
         every = read[s] == always
         count += every | (fresh[p] != 0)
         fresh[p] = every

@@ -6,11 +6,15 @@ inside. So one number per state decides, and no tECS is needed where nothing end
 
 from __future__ import annotations
 
+import numpy as np
+
 from cerlab.engine.kernels.arrays import (
+    BEGINNING,
     KEEP,
     NONE,
     RESET_ALL,
     Ints,
+    Lanes,
     Ops,
 )
 from cerlab.engine.kernels.compiled import kernel
@@ -25,8 +29,7 @@ def scan(
     leave_first: Ints,
     leave: Ints,
     wait: Ints,
-    action: Ints,
-    symbols: Ints,
+    taken: Ints,
     codes: Ints,
     times: Ints,
     width: int,
@@ -42,15 +45,15 @@ def scan(
 ) -> int:
     """Write the indices of the events that end an answer into `ends`; how many.
 
-    `symbols`, `codes` and `times` have shape (events,), or `times` is empty and `first` has the
-    first event inside the window of each. The events before `skipped` have been reported and are
-    only read again. ``latest[p * states + q]`` is the latest start of the runs of partition p in
-    state q, `epoch` and `idle` are by partition. ``idle_before[i]`` is set to the idle state that
-    event i meets, if there is more than one. An event in no partition has the code NONE.
+    `taken` (the actions), `codes` and `times` have shape (events,), or `times` is empty and `first`
+    has the first event inside the window of each. The events before `skipped` have been reported
+    and are only read again. ``latest[p * states + q]`` is the latest start of the runs of partition
+    p in state q, `epoch` and `idle` are by partition. ``idle_before[i]`` is set to the idle state
+    that event i meets, if there is more than one. An event in no partition has the code NONE.
     """
     found, now = 0, 0
-    for i in range(symbols.shape[0]):
-        a, p = action[symbols[i]], codes[i]
+    for i in range(taken.shape[0]):
+        a, p = taken[i], codes[i]
         if p == NONE:
             continue
         row = p * states
@@ -91,6 +94,45 @@ def scan(
                     now += 1
                 else:
                     epoch[p] = NONE
+    return found
+
+
+@kernel
+def scan_lanes(
+    lanes: Lanes,
+    taken: Ints,
+    times: Ints,
+    index: Ints,
+    width: int,
+    skipped: int,
+    latest: Ints,
+    ends: Ints,
+) -> int:
+    """The same for a chained program, one partition, and nothing consumed.
+
+    The time of event i is ``times[index[i]]``. `latest` has a cell each, as `Lanes` says. Unsigned
+    numbers and first steps outside the loop: that is half the time.
+    """
+    found, steps, accepts = 0, np.uintp(lanes.width), np.uintp(lanes.accepts)
+    for i in range(taken.shape[0]):
+        a = np.uintp(taken[i])
+        latest[BEGINNING] = i
+        n = a * accepts
+        best = latest[lanes.accepted[n]]
+        for _ in range(1, accepts):
+            n += np.uintp(1)
+            best = max(best, latest[lanes.accepted[n]])
+        n = a * steps
+        latest[lanes.target[n]] = latest[lanes.source[n]]
+        if steps > 1:
+            n += np.uintp(1)
+            latest[lanes.target[n]] = latest[lanes.source[n]]
+            for _ in range(2, steps):
+                n += np.uintp(1)
+                latest[lanes.target[n]] = latest[lanes.source[n]]
+        if best != NONE and i >= skipped and times[index[i]] - times[index[best]] <= width:
+            ends[found] = i
+            found += 1
     return found
 
 

@@ -67,7 +67,7 @@ class Axis:
             for atom in bare
         )
         self._stretches: dict[tuple[str, bool], tuple[NDArray[Any], Codes]] = {}
-        self._lookup = Lookup(lambda value: self.class_of((value,)))
+        self._lookup = Lookup(lambda values: [self.class_of((value,)) for value in values])
 
     def class_of(self, values: tuple[Value, ...]) -> int:
         """The class of the events with these values of ``names``, by the scalar truth."""
@@ -178,6 +178,9 @@ class _Distinct:
         self.values: list[Value] = [None]
         self._number: dict[Any, int] = {None: 0}
 
+    def _numbers_of(self, values: Sequence[Value]) -> list[int]:
+        return [self._number_of(value) for value in values]
+
     def _number_of(self, value: Value) -> int:
         number = self._number.setdefault(same(value), len(self.values))
         if number == len(self.values):
@@ -186,7 +189,7 @@ class _Distinct:
 
     def numbers(self, column: Column, name: str) -> Codes:
         """The place in ``values`` of each event's value."""
-        lookup = Lookup(self._number_of)
+        lookup = Lookup(self._numbers_of)
         return joined(
             [
                 lookup.numbers(piece, name)

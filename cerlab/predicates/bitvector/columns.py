@@ -152,6 +152,9 @@ def values_of(array: Any, name: str) -> list[Value]:
         return [None if n is None else Timestamp(n) for n in whole]
     if types.is_nested(kind) or types.is_binary(kind) or types.is_time(kind):
         raise BadData("CER0741", f"column '{name}' of {kind} holds no values of events")
+    if types.is_integer(kind):
+        integers: list[Value] = array.to_pylist()
+        return integers
     return [to_value(value, name) for value in array.to_pylist()]
 
 
@@ -183,14 +186,14 @@ def same(value: Value) -> tuple[type, Value] | None:
 class Lookup:
     """Numbers of values >= 0, asked for once per value in the dictionary of a piece."""
 
-    def __init__(self, number_of: Callable[[Value], int]) -> None:
-        self._number_of = number_of
+    def __init__(self, numbers_of: Callable[[Sequence[Value]], list[int]]) -> None:
+        self._numbers_of = numbers_of
         self._last: tuple[Any, Codes] | None = None
 
     def numbers(self, piece: Coded | Listed, name: str) -> Codes:
         """The number of each event's value, shape (events of the piece,), narrowest dtype."""
         if isinstance(piece, Listed):
-            return narrow([self._number_of(value) for value in piece.values])
+            return narrow(self._numbers_of(piece.values))
         return translated(piece.codes, self._table(piece.dictionary, name))
 
     def _table(self, dictionary: Any, name: str) -> Codes:
@@ -198,6 +201,6 @@ class Lookup:
         if self._last is not None and self._last[0].equals(dictionary):
             return self._last[1]
         values = [*values_of(dictionary, name), None]
-        table = narrow([self._number_of(value) for value in values])
+        table = narrow(self._numbers_of(values))
         self._last = (dictionary, table)
         return table

@@ -1,0 +1,57 @@
+"""A long generated stream through the engine, in a process of its own; prints what stayed.
+
+One JSON object: events, answers, counted steps of each tenth, and the resident set in KiB after
+each tenth. The stream is generated batch by batch, so what grows is the engine's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from cerlab.bench.queries import catalogue
+from cerlab.engine.run import stream_run
+from cerlab.io.synthetic import stock_batches
+from cerlab.workbench import parse_query
+
+KEYS = "SELECT * WHERE SELL ; BUY PARTITION BY [id] WITHIN 10000 [stock_time]"
+"""One key for each event: every partition is dead as soon as its event has left the window."""
+
+
+def resident() -> int:
+    """The resident set of this process in KiB."""
+    status = Path("/proc/self/status").read_text()
+    found = re.search(r"VmRSS:\s+(\d+)", status)
+    assert found is not None
+    return int(found[1])
+
+
+def batches(count: int) -> Iterator[dict[str, Any]]:
+    for batch in stock_batches(count, batch=min(1 << 16, count // 100)):
+        yield {name: batch.column(name) for name in batch.schema.names}
+
+
+def main(name: str, count: int) -> None:
+    query = parse_query(KEYS if name == "keys" else catalogue("stocks")[name])
+    run = stream_run(query.plan, query.prepared)
+    answers, read = 0, 0
+    steps, sizes = [0], list[int]()
+    for columns in batches(count):
+        length = len(columns["type"])
+        answers += sum(map(len, run.push(columns, length)))
+        read += length
+        if read * 10 >= count * (len(sizes) + 1):
+            steps.append(run.steps)
+            sizes.append(resident())
+    answers += sum(map(len, run.finish()))
+    each = [after - before for before, after in pairwise(steps)]
+    print(json.dumps({"events": read, "answers": answers, "steps": each, "resident": sizes}))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
