@@ -1,1 +1,5 @@
-"""The benchmark: the stock market queries of CORE, measured as ratios in one run."""
+"""The benchmark: the queries of the CORE paper on three kinds of streams, as ratios in one run.
+
+Reading order: `sequences` and `queries` (what is asked), `streams` (of what), `timing` and
+`measure` (one query), `pairs` (side by side), `memory` (in a fresh process), `peer` (CORE itself).
+"""

@@ -1,19 +1,19 @@
-"""Measuring one query: CPU and wall medians, and what they are compared with in the same run.
+"""Measuring one query: its time, and what it is compared with in the same run.
 
 A figure is honest as a ratio: to the predicate stage, which any exact engine pays, to reading the
-columns it needs, and to another evaluator on the same events.
+columns it needs, and to other ways to evaluate the same query on the same events. Not in the time:
+reading the stream, parsing, planning, and the first run, which loads or compiles the kernels and
+leaves with the query what was learnt of it.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from statistics import median
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
+from cerlab.bench.streams import read_columns
+from cerlab.bench.timing import timed
 from cerlab.engine.run import BATCH, compiled_answers
 from cerlab.model.stream import Stream
 from cerlab.predicates.bitvector import SymbolStage
@@ -21,124 +21,121 @@ from cerlab.predicates.mentions import mentioned
 from cerlab.predicates.syntax import atoms
 from cerlab.workbench import Query, answers_of
 
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """Seconds: medians of CPU and wall time, and the spread of the CPU time (max / min)."""
-
-    cpu: float
-    wall: float
-    spread: float
+FEW = 3
+"""How many runs what is slower by orders of magnitude gets at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One query on one stream by the compiled engine, end to end from columns to flat answers."""
+    """One query on one stream by the compiled engine, from columns to flat answers.
+
+    Every answer is enumerated into arrays and counted. Seconds; rates are by CPU time.
+    """
 
     query: str
     events: int
     answers: int
+    runs: int
     cpu: float
     wall: float
-    spread: float
+    cpu_spread: float
+    wall_spread: float
     events_per_second: float
     answers_per_second: float
     of_predicate_stage: float
-    """How often the run's time goes into that of the predicate stage: at most 1."""
+    """The time of the predicate stage alone over that of the run: at most 1, but for noise."""
     of_columns: float
-    """The same for summing up the columns that the query reads."""
-    against_tecs: float | None = None
-    """How many times the events per second of the tECS in pure Python, on a prefix."""
-
-    def row(self) -> dict[str, Any]:
-        """As one JSON object."""
-        return asdict(self)
+    """The same for summing up the columns that the query reads. Higher is better in both."""
 
 
-def timed(run: Callable[[], object], runs: int) -> Timing:
-    """The medians of some runs after one that warms up."""
-    run()
-    cpu, wall = [], []
-    for _ in range(runs):
-        c, w = time.process_time(), time.perf_counter()
-        run()
-        cpu.append(time.process_time() - c)
-        wall.append(time.perf_counter() - w)
-    low = max(min(cpu), 1e-9)
-    return Timing(max(median(cpu), 1e-9), median(wall), max(cpu) / low)
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """`Matches.count` on the same stream: events per CPU second, and how often that is the run's.
+
+    The answers are not enumerated; the number is checked against the run's.
+    """
+
+    count_events_per_second: float
+    count_of_run: float
 
 
-def measure(name: str, query: Query, stream: Stream, *, runs: int, prefix: int = 0) -> Measurement:
-    """Measure a query; with `prefix` also the tECS on so many events of the stream."""
-    found = 0
+@dataclass(frozen=True, slots=True)
+class AgainstTecs:
+    """How many times the events per CPU second of the tECS in pure Python, on a prefix."""
 
-    def engine() -> None:
-        nonlocal found
-        found = sum(map(len, compiled_answers(query.plan, query.machine, stream, stream.time)))
+    against_tecs: float
 
-    whole = timed(engine, runs)
-    stage = timed(lambda: _stage(query, stream), runs)
+
+def answers(query: Query, stream: Stream) -> int:
+    """How many answers the compiled engine lists."""
+    return sum(map(len, compiled_answers(query.plan, query.prepared, stream, stream.time)))
+
+
+def count(query: Query, stream: Stream) -> int:
+    """How many answers there are, without listing them; nothing is kept from an earlier count."""
+    return query.run(stream).count()
+
+
+def measure(name: str, query: Query, stream: Stream, runs: int) -> Measurement:
+    """Measure the compiled engine on a query."""
+    found = answers(query, stream)
+    whole = timed(lambda: answers(query, stream), runs, warm=True)
+    known = SymbolStage(query.machine.predicates)
+    stage = timed(lambda: _stage(known, stream), runs)
     columns = timed(lambda: _sums(query, stream), runs)
-    ratio = None
-    if prefix:
-        some = _prefix(stream, prefix)
-        ours = timed(
-            lambda: sum(map(len, compiled_answers(query.plan, query.machine, some, None))), 5
-        )
-        theirs = timed(lambda: _exhaust(query, some), 1)
-        ratio = theirs.cpu / ours.cpu
     return Measurement(
         query=name,
         events=len(stream),
         answers=found,
+        runs=runs,
         cpu=whole.cpu,
         wall=whole.wall,
-        spread=whole.spread,
+        cpu_spread=whole.cpu_spread,
+        wall_spread=whole.wall_spread,
         events_per_second=len(stream) / whole.cpu,
         answers_per_second=found / whole.cpu,
         of_predicate_stage=stage.cpu / whole.cpu,
         of_columns=columns.cpu / whole.cpu,
-        against_tecs=ratio,
     )
+
+
+def measure_count(query: Query, stream: Stream, measured: Measurement) -> Counting:
+    """Measure counting without enumeration on what `measured` is of."""
+    counted = count(query, stream)
+    assert counted == measured.answers, f"count() is {counted}, listed are {measured.answers}"
+    timing = timed(lambda: count(query, stream), min(FEW, measured.runs), warm=True)
+    return Counting(len(stream) / timing.cpu, measured.cpu / timing.cpu)
+
+
+def measure_tecs(query: Query, stream: Stream, prefix: int) -> AgainstTecs:
+    """Measure the engine and the tECS in pure Python on the first `prefix` events."""
+    some = _prefix(stream, prefix)
+    ours = timed(lambda: answers(query, some), FEW)
+    theirs = timed(lambda: sum(1 for _ in answers_of(query, some, "tecs")), 1)
+    return AgainstTecs(theirs.cpu / ours.cpu)
 
 
 def _prefix(stream: Stream, length: int) -> Stream:
     """The first events, as columns and as events."""
-    columns = {name: column[:length] for name, column in stream.columns.items()}
-    events = stream[:length].events
-    some = Stream.from_columns(columns, len(events), lambda: events, time=stream.time)
-    assert some.events is events
+    import pyarrow as pa
+
+    table = pa.table({name: column[:length] for name, column in stream.columns.items()})
+    some = Stream.from_arrow(table)
+    assert len(some.events) == min(length, len(stream))
     return some
 
 
-def _exhaust(query: Query, stream: Stream) -> None:
-    for _ in answers_of(query, stream, "tecs"):
-        pass
-
-
-def _stage(query: Query, stream: Stream) -> None:
-    """The predicate stage alone, in the batches of the engine."""
-    stage = SymbolStage(query.machine.predicates)
-    columns = stream.columns
+def _stage(stage: SymbolStage, stream: Stream) -> None:
+    """The predicate stage alone, in the batches of the engine; it too keeps what it has learnt."""
     for start in range(0, len(stream), BATCH):
         size = min(BATCH, len(stream) - start)
         stage.symbols(
-            {
-                name: column.slice(start, size)
-                if hasattr(column, "slice")
-                else column[start : start + size]
-                for name, column in columns.items()
-            },
-            size,
+            {name: column[start : start + size] for name, column in stream.columns.items()}, size
         )
 
 
 def _sums(query: Query, stream: Stream) -> None:
     """Read every column that the query tests, as NumPy reads it."""
     names = {"type", *(a for P in query.machine.predicates for a in mentioned(atoms(P)))}
-    for name in names & stream.columns.keys():
-        column = stream.columns[name]
-        if hasattr(column, "combine_chunks"):
-            whole = column.combine_chunks()
-            values = getattr(whole, "indices", whole)
-            np.sum(values.to_numpy(zero_copy_only=False))
+    for column in read_columns(stream, sorted(names)):
+        np.sum(column.to_numpy(zero_copy_only=False))

@@ -1,97 +1,226 @@
-"""``cerlab bench``: the queries of CORE on a stock stream, measured as ratios."""
+"""``cerlab bench``: the queries of the CORE paper on its kinds of streams, measured as ratios."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from cerlab.cli.options import OK, output
 from cerlab.errors import UsageError, nearest
 from cerlab.model.stream import Stream
-from cerlab.workbench import parse_query
+from cerlab.workbench import Query, parse_query
+
+STREAMS = ("stocks", "homes", "taxi")
+
+DESCRIPTION = """\
+Measure the compiled engine on the queries of the CORE paper, from columns in memory to flat arrays
+of answers: medians of CPU and wall time with their spread (longest over shortest run), and ratios
+to the predicate stage and to summing up the columns that a query reads, taken in the same run.
+Reading, parsing, planning and the first run are not in the time.
+"""
+
+EPILOG = """\
+names of queries: S3 to S24 on stocks, H3 to H24 on homes, T3 to T24 on taxi trips; S3' has no
+output; S3' x2 to x4 in wider windows; S3 NEXT, LAST, MAX, STRICT; S3 ANY with CONSUME BY ANY and
+S3 ANY 1000 with LIMIT 1000 besides; Q1 to Q7, Q1 ANY, Q1 ANY 1000 on stocks; "figures" are those
+that figures/core_throughput.py draws.
+
+Memory is the resident set of a process with the interpreter, the libraries, the stream and the run;
+"loaded" is without the run. CORE's Python package copies each event and prints each answer, which
+is in its figures; its windows are strict and are asked for one unit more; its selection strategies
+do nothing, so that its number of answers differs there.
+
+  cerlab bench                                       a dozen queries on synthetic stocks
+  cerlab bench --data stocks.stream --queries all    the whole catalogue on a real stream
+  cerlab bench --queries "S3',S3' x4" --pairs 21     two queries side by side
+  cerlab bench --queries "S3',S24'" --decoy          where no output cannot be foreseen
+  cerlab bench --stream homes --memory --count       with peak memory and counting
+  cerlab bench --against pycer --pycer-python PATH   beside CORE (pip install pycer)
+"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("--data", metavar="PATH", help="a stock stream (default: synthetic)")
-    parser.add_argument("--queries", metavar="S3,Q1", help="names, or all (default: a dozen)")
-    parser.add_argument("--events", type=int, default=200_000, help="of the synthetic stream")
-    parser.add_argument("--runs", type=int, default=11, help="measured runs of each query")
-    parser.add_argument("--against", choices=("tecs",), help="another evaluator, on a prefix")
-    parser.add_argument("--prefix", type=int, default=2_000, help="events for --against")
+    parser.description, parser.epilog = DESCRIPTION, EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument(
+        "--stream",
+        choices=(*STREAMS, "all"),
+        default="stocks",
+        help="what is generated, and which queries are asked (default: stocks)",
+    )
+    parser.add_argument("--data", metavar="PATH", help="the stocks from a file, not synthetic")
+    parser.add_argument(
+        "--events", type=int, default=200_000, help="of a synthetic stream (default: 200000)"
+    )
+    parser.add_argument(
+        "--decoy",
+        action="store_true",
+        help="begin with the event that queries without output wait for, so that an engine cannot "
+        "tell that it never occurs",
+    )
+    parser.add_argument(
+        "--queries", metavar="S3,Q1", help="names, all, or figures (default: about a dozen)"
+    )
+    parser.add_argument("--runs", type=int, help="measured runs of each query (default: 11)")
+    parser.add_argument("--count", action="store_true", help="also count() without enumeration")
+    parser.add_argument(
+        "--memory", action="store_true", help="also peak memory, in a fresh process for each query"
+    )
+    parser.add_argument(
+        "--against",
+        action="append",
+        choices=("tecs", "pycer"),
+        help="the tECS in pure Python on a prefix; CORE by its Python package; may be repeated",
+    )
+    parser.add_argument("--prefix", type=int, help="events for --against tecs (default: 2000)")
+    parser.add_argument(
+        "--pycer-python", metavar="PATH", help="a Python that has pycer (default: python3.13)"
+    )
+    parser.add_argument(
+        "--pairs", type=int, metavar="N", help="interleave the queries in N rounds, give ratios"
+    )
     parser.add_argument("--format", default="table", choices=("table", "ndjson"))
     parser.add_argument("-o", "--output", metavar="OUT", help="a file instead of standard output")
 
 
 def bench(arguments: argparse.Namespace) -> int:
-    """Measure, query by query."""
-    from cerlab.bench.measure import measure
+    """Measure, stream by stream and query by query."""
+    from cerlab.bench.table import write_table
 
-    texts = _chosen(arguments.queries)
-    stream = _stream(arguments)
-    rows = []
-    for name, text in texts.items():
-        prefix = arguments.prefix if arguments.against else 0
-        made = measure(name, parse_query(text), stream, runs=arguments.runs, prefix=prefix)
-        rows.append(made.row())
+    arguments.against = arguments.against or []
+    _check(arguments)
+    chosen = _chosen(arguments)
     with output(arguments.output) as file:
-        if arguments.format == "ndjson":
-            for row in rows:
-                file.write(json.dumps(row) + "\n")
-        else:
-            _table(rows, file)
+        for name, texts in chosen.items():
+            stream, source = _stream(arguments, name)
+            queries = {each: parse_query(text) for each, text in texts.items()}
+            rows = []
+            for row in _rows(arguments, name, stream, queries):
+                head = {"stream": name, "source": source, "decoy": arguments.decoy}
+                rows.append(head | {"events": len(stream)} | row)
+                if arguments.format == "ndjson":
+                    file.write(json.dumps(rows[-1]) + "\n")
+                    file.flush()
+            if arguments.format == "table":
+                write_table(rows, file)
     return OK
 
 
-def _chosen(names: str | None) -> dict[str, str]:
-    from cerlab.bench.queries import QUICK, catalogue
-
-    known = catalogue()
-    if names == "all":
-        return known
-    listed = QUICK if names is None else tuple(name.strip() for name in names.split(","))
-    for name in listed:
-        if name not in known:
-            raise UsageError("CER0816", f"no query is called '{name}'", hint=nearest(name, known))
-    return {name: known[name] for name in listed}
-
-
-def _stream(arguments: argparse.Namespace) -> Stream:
-    """The stream as columns, texts as dictionaries, which is how columnar files have them."""
-    import pyarrow as pa
-
-    from cerlab.io.synthetic import stocks
-
-    stream = Stream.read(arguments.data) if arguments.data else Stream(stocks(arguments.events))
-    columns = {}
-    for name, column in stream.columns.items():
-        if name == "stream":
-            continue
-        array = column if hasattr(column, "type") else pa.array(column)
-        columns[name] = array.dictionary_encode() if pa.types.is_string(array.type) else array
-    return Stream.from_arrow(pa.table(columns))
+def _check(arguments: argparse.Namespace) -> None:
+    """Every option has an effect, or is an error."""
+    for option, least in (("events", 1), ("runs", 1), ("prefix", 1), ("pairs", 2)):
+        given = getattr(arguments, option)
+        if given is not None and given < least:
+            raise UsageError("CER0821", f"--{option} is {given}: {least} is the least")
+    without = {
+        "--data needs --stream stocks": arguments.data
+        and arguments.stream not in ("stocks", "all"),
+        "--prefix needs --against tecs": arguments.prefix and "tecs" not in arguments.against,
+        "--pycer-python needs --against pycer": arguments.pycer_python
+        and "pycer" not in arguments.against,
+        "--pairs does not go with --runs, --memory or --against": arguments.pairs
+        and (arguments.runs or arguments.memory or arguments.against),
+    }
+    for message, wrong in without.items():
+        if wrong:
+            raise UsageError("CER0820", message)
 
 
-def _table(rows: list[dict[str, Any]], file: Any) -> None:
-    from rich.console import Console
-    from rich.table import Table
+def _chosen(arguments: argparse.Namespace) -> dict[str, dict[str, str]]:
+    """By stream the queries by name, with their texts."""
+    from cerlab.bench.queries import QUICK, catalogue, of_figures
 
-    table = Table("query", "answers", "M events/s", "M answers/s", "CPU ms", "spread")
-    table.add_column("of predicate stage")
-    table.add_column("of columns")
-    table.add_column("times the tECS")
-    for row in rows:
-        against = row["against_tecs"]
-        table.add_row(
-            row["query"],
-            f"{row['answers']:,}",
-            f"{row['events_per_second'] / 1e6:.2f}",
-            f"{row['answers_per_second'] / 1e6:.1f}",
-            f"{row['cpu'] * 1e3:.2f}",
-            f"{row['spread']:.2f}",
-            f"{row['of_predicate_stage']:.3f}",
-            f"{row['of_columns']:.3f}",
-            "" if against is None else f"{against:.0f}",
-        )
-    Console(file=file, width=120).print(table)
+    streams = STREAMS if arguments.stream == "all" else (arguments.stream,)
+    known = {stream: catalogue(stream) for stream in streams}
+    match arguments.queries:
+        case "all":
+            return known
+        case None | "figures":
+            names = QUICK.__getitem__ if arguments.queries is None else of_figures
+            return {s: {name: known[s][name] for name in names(s)} for s in streams}
+    asked = [name.strip() for name in arguments.queries.split(",")]
+    everything = {name for texts in known.values() for name in texts}
+    for name in asked:
+        if name not in everything:
+            raise UsageError(
+                "CER0816", f"no query is called '{name}'", hint=_hint(name, everything)
+            )
+    made = {s: {name: known[s][name] for name in asked if name in known[s]} for s in streams}
+    return {stream: texts for stream, texts in made.items() if texts}
+
+
+def _hint(name: str, known: set[str]) -> str:
+    from cerlab.bench.queries import catalogue
+
+    for stream in STREAMS:
+        if name in catalogue(stream):
+            return f"it is asked of --stream {stream}"
+    return nearest(name, sorted(known))
+
+
+def _stream(arguments: argparse.Namespace, name: str) -> tuple[Stream, str]:
+    """A stream and where it is from."""
+    from cerlab.bench.streams import from_file, synthetic, with_decoy
+
+    if name == "stocks" and arguments.data:
+        stream, source = from_file(arguments.data), "file"
+    else:
+        stream, source = synthetic(name, arguments.events), "synthetic"
+    return (with_decoy(name, stream) if arguments.decoy else stream), source
+
+
+def _rows(
+    arguments: argparse.Namespace, name: str, stream: Stream, queries: dict[str, Query]
+) -> Iterator[dict[str, Any]]:
+    if arguments.pairs:
+        return _paired(arguments, stream, queries)
+    return _measured(arguments, name, stream, queries)
+
+
+def _measured(
+    arguments: argparse.Namespace, name: str, stream: Stream, queries: dict[str, Query]
+) -> Iterator[dict[str, Any]]:
+    from cerlab.bench.measure import measure, measure_count, measure_tecs
+    from cerlab.bench.memory import MemoryOf
+    from cerlab.bench.peer import Peer
+    from cerlab.bench.streams import SCHEMAS
+
+    with ExitStack() as opened:
+        peer = memory = None
+        if "pycer" in arguments.against:
+            peer = opened.enter_context(Peer(stream, SCHEMAS[name], arguments.pycer_python))
+        if arguments.memory:
+            memory = opened.enter_context(MemoryOf(stream))
+        for each, query in queries.items():
+            made = measure(each, query, stream, arguments.runs or 11)
+            row = asdict(made)
+            if arguments.count:
+                row |= asdict(measure_count(query, stream, made))
+            if memory is not None:
+                row |= asdict(memory.measure(query.text))
+            if "tecs" in arguments.against:
+                row |= asdict(measure_tecs(query, stream, arguments.prefix or 2_000))
+            if peer is not None:
+                row |= asdict(peer.measure(query, made))
+            yield row
+
+
+def _paired(
+    arguments: argparse.Namespace, stream: Stream, queries: dict[str, Query]
+) -> Iterator[dict[str, Any]]:
+    from cerlab.bench.measure import answers, count
+    from cerlab.bench.pairs import paired
+
+    runs = {name: partial(answers, query, stream) for name, query in queries.items()}
+    if arguments.count:
+        runs |= {f"count {name}": partial(count, query, stream) for name, query in queries.items()}
+    if len(runs) < 2:
+        raise UsageError("CER0820", "--pairs needs two queries or more")
+    for pair in paired(runs, arguments.pairs):
+        yield asdict(pair)

@@ -3,48 +3,140 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import cerlab
-from cerlab.bench.queries import LENGTHS, QUICK, catalogue
+from cerlab.bench.queries import FAMILIES, QUICK, catalogue, of_figures
+from cerlab.bench.streams import synthetic, with_decoy
 from cerlab.cli import main
-from cerlab.logic.cel.syntax import Atom, subformulas
+
+
+def rows_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
+    assert main(["bench", "--format", "ndjson", *arguments]) == 0
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
 def test_rows_have_ratios_and_true_counts(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--events", "4000", "--runs", "1", "--format", "ndjson", "--queries", "S3,S3' x2"]
-    assert main(["bench", *arguments, "--against", "tecs", "--prefix", "500"]) == 0
-    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    options = ["--events", "4000", "--runs", "1", "--count"]
+    against = ["--against", "tecs", "--prefix", "500"]
+    rows = rows_of(capsys, *options, *against, "--queries", "S3,S3' x2")
     assert [row["query"] for row in rows] == ["S3", "S3' x2"]
     for row in rows:
-        assert row["events"] == 4000
-        assert row["events_per_second"] > 0
-        assert row["of_predicate_stage"] > 0
-        assert row["against_tecs"] > 0
-    stream = cerlab.Stream(cerlab.io.synthetic.stocks(4000))
-    assert rows[0]["answers"] == cerlab.count(catalogue()["S3"], stream)
+        assert (row["stream"], row["source"], row["events"]) == ("stocks", "synthetic", 4000)
+        for figure in ("events_per_second", "of_predicate_stage", "of_columns", "against_tecs"):
+            assert row[figure] > 0
+        for figure in ("cpu", "wall", "count_events_per_second", "count_of_run"):
+            assert row[figure] > 0
+        assert row["cpu_spread"] >= 1
+        assert row["wall_spread"] >= 1
+    stream = synthetic("stocks", 4000)
+    assert rows[0]["answers"] == cerlab.count(catalogue("stocks")["S3"], stream) > 0
     assert rows[1]["answers"] == 0, "its last event never occurs"
 
 
-def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "--events", "500", "--runs", "1", "--queries", "Q1"]) == 0
-    assert "Q1" in capsys.readouterr().out
+def test_every_stream_runs_its_own_queries(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--stream", "all", "--events", "300", "--runs", "1"]
+    rows = rows_of(capsys, *options)
+    assert [(row["stream"], row["query"]) for row in rows] == [
+        (stream, name) for stream in FAMILIES for name in QUICK[stream]
+    ]
+    rows = rows_of(capsys, *options, "--queries", "T3, S3")
+    assert [(row["stream"], row["query"]) for row in rows] == [("stocks", "S3"), ("taxi", "T3")]
 
 
-def test_the_catalogue_is_that_of_the_paper() -> None:
-    """Appendices D and G (CORE App. D; CORE App. G)."""
-    known = catalogue()
-    assert set(QUICK) <= set(known)
-    for n in LENGTHS:
-        for name, steps in ((f"S{n}", n), (f"S{n}'", n + 1)):
-            phi = cerlab.parse_query(known[name]).formula
-            assert sum(isinstance(psi, Atom) for psi in subformulas(phi)) == steps
-    for n in range(1, 8):
-        query = cerlab.parse_query(known[f"Q{n}"])
-        assert bool(query.ast.partition) is (n in (3, 6))
+def test_the_queries_of_the_figures_run(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--stream", "taxi", "--events", "50", "--runs", "1", "--queries", "figures"]
+    assert [row["query"] for row in rows_of(capsys, *options)] == list(of_figures("taxi"))
 
 
-def test_an_unknown_query_has_a_hint(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "--queries", "S33"]) == 2
-    assert "CER0816" in capsys.readouterr().err
+def test_pairs_are_against_the_first(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--events", "300", "--pairs", "3", "--queries", "S3',S3' x4"]
+    (row,) = rows_of(capsys, *options)
+    assert (row["query"], row["against"], row["rounds"]) == ("S3' x4", "S3'", 3)
+    assert row["cpu_low"] <= row["cpu_ratio"] <= row["cpu_high"]
+    counted = rows_of(capsys, *options, "--count")
+    assert [row["query"] for row in counted] == ["S3' x4", "count S3'", "count S3' x4"]
+    assert main(["bench", *options]) == 0
+    assert "times as fast" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("stream", FAMILIES)
+def test_a_decoy_is_what_queries_without_output_wait_for(
+    stream: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    family = FAMILIES[stream]
+    plain, known = synthetic(stream, 2_000), catalogue(stream)
+    decoyed = with_decoy(stream, plain)
+    assert len(decoyed) == 2_001
+    assert list(decoyed.events[1:]) == list(plain.events)
+    waits = f"{family.never.type} AS NE FILTER NE[{family.never.condition}]"
+    assert [a.positions for a in cerlab.evaluate(waits, decoyed)] == [(0,)]
+    assert cerlab.count(known[f"{family.letter}3"], decoyed) == cerlab.count(
+        known[f"{family.letter}3"], plain
+    )
+    options = ["--stream", stream, "--events", "2000", "--runs", "1", "--decoy"]
+    (row,) = rows_of(capsys, *options, "--queries", f"{family.letter}3'")
+    assert (row["answers"], row["events"], row["decoy"]) == (0, 2_001, True)
+
+
+def test_memory_is_in_the_rows(capsys: pytest.CaptureFixture[str]) -> None:
+    if not Path("/proc/self/status").is_file():
+        pytest.skip("there is no /proc to read the resident set from")
+    options = ["--events", "300", "--runs", "1", "--queries", "S3"]
+    (row,) = rows_of(capsys, *options, "--memory")
+    assert 10_000_000 < row["memory_loaded"] <= row["memory_peak"] < 10**9
+
+
+def test_the_table(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    options = ["--events", "500", "--runs", "1", "--queries", "Q1,Q3"]
+    assert main(["bench", *options]) == 0
+    shown = capsys.readouterr().out
+    assert "Q1" in shown
+    assert "stocks, 500 events" in shown
+    assert "of predicates" in shown
+    assert "times the tECS" not in shown, "a column for what was not asked"
+    assert main(["bench", *options, "-o", str(tmp_path / "table.txt")]) == 0
+    assert "Q3" in (tmp_path / "table.txt").read_text()
+
+
+def test_a_stream_from_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "two.stream"
+    path.write_text(
+        "SELL(id=1,name=INTC,volume=100,price=27.85,stock_time=1000)\n"
+        "BUY(id=2,name=RIMM,volume=30,price=117.47,stock_time=2000)\n"
+        "BUY(id=3,name=QQQ,volume=200,price=36.234,stock_time=11000)\n"
+        "BUY(id=4,name=QQQ,volume=200,price=36.234,stock_time=11001)\n"
+    )
+    (row,) = rows_of(capsys, "--data", str(path), "--runs", "1", "--queries", "S3")
+    assert (row["source"], row["events"]) == ("file", 4)
+    assert row["answers"] == 1, "the last event is a millisecond too late"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "hint"),
+    [
+        (["--queries", "S33"], "CER0816", "S3"),
+        (["--queries", "H3"], "CER0816", "--stream homes"),
+        (["--stream", "homes", "--data", "x.stream"], "CER0820", "--stream stocks"),
+        (["--prefix", "10"], "CER0820", "--against tecs"),
+        (["--pycer-python", "x"], "CER0820", "--against pycer"),
+        (["--pairs", "3", "--memory"], "CER0820", "--pairs"),
+        (["--pairs", "3", "--runs", "3"], "CER0820", "--pairs"),
+        (["--pairs", "3", "--events", "10", "--queries", "S3"], "CER0820", "two queries"),
+        (["--pairs", "1"], "CER0821", "2 is the least"),
+        (["--runs", "0"], "CER0821", "1 is the least"),
+        (["--events", "0"], "CER0821", "1 is the least"),
+    ],
+    ids=lambda each: "" if isinstance(each, str) else " ".join(each),
+)
+def test_what_has_no_effect_is_an_error(
+    arguments: list[str], code: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert code in captured.err
+    assert hint in captured.err

@@ -1,4 +1,4 @@
-"""A synthetic stock stream with the schema and the habits of a trading day's real one."""
+"""A synthetic stock stream with the schema and the habits of a real trading day (CORE App. D)."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ STOCK_SCHEMA = Schema(
     )
 )
 
-# Share of the events and opening price of each stock.
-_STOCKS = {
+STOCKS = {
     "IPIX": (0.20, 12.7),
     "QQQ": (0.13, 36.2),
     "INTC": (0.12, 27.8),
@@ -44,10 +43,12 @@ _STOCKS = {
     "DELL": (0.07, 35.6),
     "YHOO": (0.06, 37.5),
 }
+"""Share of the events and opening price of each stock."""
+
 _LOTS = (100, 100, 100, 100, 200, 300, 500, 500, 1000, 2000)
-_OPENING_MS = 25_263_126
-_TIES = 0.47
-_LONGEST_GAP_MS = 780
+OPENING_MS = 25_263_126
+TIES = 0.47
+LONGEST_GAP_MS = 780
 
 
 def stocks(count: int = 10_000, *, seed: int = 7) -> Iterator[Event]:
@@ -57,14 +58,14 @@ def stocks(count: int = 10_000, *, seed: int = 7) -> Iterator[Event]:
     nearly half of the neighbours, so that a window of ten seconds holds some fifty events.
     """
     rng = Random(seed)
-    names = list(_STOCKS)
-    shares = list(accumulate(share for share, _ in _STOCKS.values()))
-    prices = [price for _, price in _STOCKS.values()]
-    identity, time = 0, _OPENING_MS
+    names = list(STOCKS)
+    shares = list(accumulate(share for share, _ in STOCKS.values()))
+    prices = [price for _, price in STOCKS.values()]
+    identity, time = 0, OPENING_MS
     for _ in range(count):
         identity += 1 + int(rng.random() * 4)
-        if rng.random() >= _TIES:
-            time += 1 + int(rng.random() * _LONGEST_GAP_MS)
+        if rng.random() >= TIES:
+            time += 1 + int(rng.random() * LONGEST_GAP_MS)
         stock = min(bisect(shares, rng.random()), len(names) - 1)
         prices[stock] = round(prices[stock] * (1 + (rng.random() - 0.5) * 0.002), 4)
         attributes: dict[str, Value] = {

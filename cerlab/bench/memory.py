@@ -1,0 +1,106 @@
+"""How much memory a query takes: its run alone in a fresh process, measured there.
+
+    python -m cerlab.bench.memory STREAM.arrow < QUERY
+
+writes what it found as one JSON object. It is the resident set of the whole process, as Linux
+counts it in ``/proc``: the interpreter, the libraries, the kernels, the stream as columns, and
+what the run adds. The first figure is without the last part, so that the difference is the run's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Self
+
+from cerlab.bench.streams import in_memory
+from cerlab.errors import UsageError
+from cerlab.model.stream import Stream
+from cerlab.workbench import parse_query
+
+_STATUS = Path("/proc/self/status")
+_WARM = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes of the resident set: before the run, with all that it needs loaded, and its peak."""
+
+    memory_loaded: int
+    memory_peak: int
+
+
+class MemoryOf:
+    """Measures queries on one stream, which it keeps as a file until it is closed."""
+
+    def __init__(self, stream: Stream) -> None:
+        """Raises `UsageError` on systems without ``/proc``."""
+        import pyarrow as pa
+
+        if not _STATUS.is_file():
+            raise _cannot("it is read in /proc, which this system does not have")
+        self._folder = TemporaryDirectory(prefix="cerlab-bench-")
+        self._file = Path(self._folder.name) / "stream.arrow"
+        table = pa.table(dict(stream.columns))
+        with pa.OSFile(str(self._file), "wb") as sink, pa.ipc.new_file(sink, table.schema) as out:
+            out.write_table(table)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+    def measure(self, text: str) -> Memory:
+        """Run a query in a fresh process."""
+        command = [sys.executable, "-m", "cerlab.bench.memory", str(self._file)]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise _cannot((done.stderr.strip().splitlines() or ["its process said nothing"])[-1])
+        print(done.stderr, end="", file=sys.stderr)
+        return Memory(**json.loads(done.stdout))
+
+
+def _cannot(why: str) -> UsageError:
+    return UsageError("CER0818", f"--memory cannot measure: {why}")
+
+
+def resident() -> tuple[int, int]:
+    """The resident set of this process in bytes: now, and its peak since it was last reset."""
+    found = dict(re.findall(r"(VmRSS|VmHWM):\s+(\d+) kB", _STATUS.read_text()))
+    return int(found["VmRSS"]) * 1024, int(found["VmHWM"]) * 1024
+
+
+def _forget_peak() -> None:
+    """Let the peak be that of what follows; where that is not allowed, it stays a higher one."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        print("memory_peak is also of loading: the kernel does not reset it", file=sys.stderr)
+
+
+def measure_here(path: str, text: str) -> Memory:
+    """Read the stream, run the query on a prefix and then on the whole, in this process."""
+    import pyarrow as pa
+
+    from cerlab.bench.measure import answers
+
+    with pa.OSFile(path, "rb") as source:
+        stream = in_memory(pa.ipc.open_file(source).read_all())
+    query = parse_query(text)
+    columns = {name: column[:_WARM] for name, column in stream.columns.items()}
+    answers(query, Stream.from_arrow(pa.table(columns)))  # the kernels, and their tables
+    _forget_peak()
+    before, _ = resident()
+    answers(query, stream)
+    _, peak = resident()
+    return Memory(before, max(before, peak))  # the kernel counts in batches of pages
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(measure_here(sys.argv[1], sys.stdin.read()))))

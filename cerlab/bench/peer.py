@@ -1,0 +1,189 @@
+"""CORE itself beside the engine: the PyPI package ``pycer`` (its Python binding) in a subprocess.
+
+The package wants a Python of its own (3.13), so `peer_child.py` runs there and talks in lines of
+JSON. What is timed there: the events, made before, are handed over, evaluated, and the answers come
+back as one text. So the figures include a copy of each event and the printing of each answer,
+which the program in C++ alone has not: for queries without output they are nearer to its own.
+
+Its ``WITHIN n [attribute]`` is strict where ours is inclusive: it is asked for n + 1, the same for
+integers. Its selection strategies parse and do nothing, so the counts of answers differ there.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+import subprocess
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, Any, Self
+
+from cerlab.bench import peer_child
+from cerlab.bench.measure import FEW, Measurement
+from cerlab.bench.timing import Timing
+from cerlab.errors import Unsupported, UsageError
+from cerlab.logic.ceql.declarations import schema_text
+from cerlab.logic.ceql.text import query_text
+from cerlab.model.clauses import AttributeWindow
+from cerlab.model.schema import Schema
+from cerlab.model.stream import Stream
+from cerlab.workbench import Query
+
+PYTHON = "python3.13"
+MOST_ANSWERS = 2_000_000
+"""A query with more answers is not sent: the package gives all of them as one text."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgainstPycer:
+    """CORE on the same query and events: seconds, answers, and how many times as fast we are.
+
+    `against_pycer` is by CPU time. Where it did not run, `pycer_error` says why and the other
+    fields are None.
+    """
+
+    pycer_cpu: float | None = None
+    pycer_wall: float | None = None
+    pycer_cpu_spread: float | None = None
+    pycer_wall_spread: float | None = None
+    pycer_answers: int | None = None
+    against_pycer: float | None = None
+    against_pycer_wall: float | None = None
+    pycer_error: str | None = None
+
+
+class Peer:
+    """A running child with the events of one stream."""
+
+    def __init__(self, stream: Stream, schema: Schema, python: str | None = None) -> None:
+        """Start it; raises `UsageError` where the interpreter or the package is missing."""
+        found = shutil.which(python or PYTHON)
+        if found is None:
+            raise _missing(python or PYTHON, "there is no such program")
+        self._python = found = str(Path(found).absolute())  # it runs elsewhere
+        self._folder = TemporaryDirectory(prefix="cerlab-bench-")
+        folder = Path(self._folder.name)
+        (folder / "declaration.txt").write_text(schema_text(schema))
+        _write_events(stream, schema, folder / "events.csv")
+        self._log = open(folder / "log.txt", "w+")  # noqa: SIM115 - closed by __exit__
+        try:
+            self._child = subprocess.Popen(
+                [found, str(Path(peer_child.__file__).resolve()), str(folder)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._log,
+                text=True,
+                cwd=folder,  # the package writes its log files where it runs
+            )
+        except OSError as error:
+            self._log.close()
+            self._folder.cleanup()
+            raise _missing(found, error.strerror or str(error)) from None
+        try:
+            said = self._line()
+            if "error" in said:
+                raise _missing(found, said["error"])
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._child.kill()
+        self._child.wait()
+        with suppress(BrokenPipeError):
+            self._pipe(self._child.stdin).close()
+        self._pipe(self._child.stdout).close()
+        self._log.close()
+        self._folder.cleanup()
+
+    def measure(self, query: Query, measured: Measurement) -> AgainstPycer:
+        """Measure a query on the events that `measured` is of; raises `UsageError` if it dies."""
+        if measured.answers > MOST_ANSWERS:
+            return AgainstPycer(pycer_error=f"not run: more than {MOST_ANSWERS:,} answers")
+        asked = {"query": strict_text(query), "runs": min(FEW, measured.runs)}
+        try:
+            print(json.dumps(asked), file=self._pipe(self._child.stdin), flush=True)
+        except BrokenPipeError:
+            raise self._dead() from None
+        said = self._line()
+        if "error" in said:
+            return AgainstPycer(pycer_error=said["error"])
+        timing = Timing.of(said["cpu"], said["wall"])
+        return AgainstPycer(
+            pycer_cpu=timing.cpu,
+            pycer_wall=timing.wall,
+            pycer_cpu_spread=timing.cpu_spread,
+            pycer_wall_spread=timing.wall_spread,
+            pycer_answers=said["answers"],
+            against_pycer=timing.cpu / measured.cpu,
+            against_pycer_wall=timing.wall / measured.wall,
+        )
+
+    def _line(self) -> dict[str, Any]:
+        line = self._pipe(self._child.stdout).readline()
+        if not line:
+            raise self._dead()
+        said: dict[str, Any] = json.loads(line)
+        return said
+
+    def _dead(self) -> UsageError:
+        self._child.wait()
+        self._log.seek(0)
+        lines = self._log.read().strip().splitlines() or ["it said nothing"]
+        return _missing(self._python, lines[-1])
+
+    def _pipe(self, pipe: IO[str] | None) -> IO[str]:
+        assert pipe is not None
+        return pipe
+
+
+def _missing(python: str, why: str) -> UsageError:
+    return UsageError(
+        "CER0817",
+        f"--against pycer cannot run '{python}': {why}",
+        hint=f"it needs a Python with the package pycer (pip install pycer): {PYTHON} on PATH, "
+        "or --pycer-python PATH",
+    )
+
+
+def strict_text(query: Query) -> str:
+    """A query for an engine whose WITHIN n [attribute] is strict, on integers.
+
+    Raises `Unsupported` for windows of other kinds.
+
+    >>> from cerlab.workbench import parse_query
+    >>> print(strict_text(parse_query("SELECT * WHERE A ; B WITHIN 10 [t]")))
+    SELECT *
+    WHERE A ; B
+    WITHIN 11 [t]
+    """
+    match query.ast.window:
+        case AttributeWindow(int() as width, attribute):
+            return query_text(replace(query.ast, window=AttributeWindow(width + 1, attribute)))
+        case None:
+            return query_text(query.ast)
+        case _:
+            raise Unsupported("CER0413", "only windows of whole numbers can be made strict")
+
+
+def _write_events(stream: Stream, schema: Schema, path: Path) -> None:
+    """One line for each event: its type, and the attributes in the order of its declaration."""
+    declared = {e.name: [a.name for a in e.attributes] for s in schema.streams for e in s.events}
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        for batch in _table(stream).to_batches(max_chunksize=1 << 16):
+            columns = batch.to_pydict()
+            for row, kind in enumerate(columns["type"]):
+                writer.writerow([kind, *(columns[name][row] for name in declared[kind])])
+
+
+def _table(stream: Stream) -> Any:
+    import pyarrow as pa
+
+    return pa.table(dict(stream.columns))

@@ -1,0 +1,107 @@
+"""A package ``pycer`` for tests: the classes that `cerlab.bench.peer_child` uses, by cerlab itself.
+
+As there, windows over an attribute are strict, strategies do nothing, and the answers come back
+as one text with a line for each. A query of a stream ``Refused`` is not taken, one of ``Fatal``
+ends the process.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from cerlab.logic.ceql.parser import parse_schema
+from cerlab.model.clauses import AttributeWindow
+from cerlab.model.event import Event
+from cerlab.model.schema import AttributeType
+from cerlab.model.stream import Stream
+from cerlab.workbench import Query, answers_of, parse_query
+
+
+class PyValueTypes(Enum):
+    INT64 = AttributeType.INT
+    DOUBLE = AttributeType.DOUBLE
+    STRING_VIEW = AttributeType.STRING
+
+
+@dataclass
+class PyIntValue:
+    value: int
+
+
+@dataclass
+class PyDoubleValue:
+    value: float
+
+
+@dataclass
+class PyStringValue:
+    value: str
+
+
+@dataclass
+class PyEvent:
+    id: int
+    values: list[Any]
+
+
+@dataclass
+class Attribute:
+    name: str
+    value_type: PyValueTypes
+
+
+@dataclass
+class Declared:
+    id: int
+    name: str
+    attributes_info: list[Attribute]
+
+
+@dataclass
+class StreamInfo:
+    events_info: list[Declared]
+
+
+class PyOfflineServer:
+    def __init__(self) -> None:
+        os.write(1, b"to standard output, as the package does\n")
+        self.declared: list[Declared] = []
+        self.query: Query | None = None
+        self.events: list[PyEvent] = []
+
+    def declare_stream(self, text: str) -> StreamInfo:
+        (stream,) = parse_schema(text).streams
+        for k, event in enumerate(stream.events):
+            attributes = [Attribute(a.name, PyValueTypes(a.type)) for a in event.attributes]
+            self.declared.append(Declared(k, event.name, attributes))
+        return StreamInfo(self.declared)
+
+    def add_query(self, text: str) -> int:
+        self.query = query = parse_query(text)
+        if "Refused" in (query.ast.streams or ()):
+            raise ValueError("Syntax error: Refused")
+        if "Fatal" in (query.ast.streams or ()):
+            os._exit(3)
+        return 0
+
+    def send_events(self, events: list[PyEvent]) -> None:
+        self.events += events
+
+    def get_output(self) -> str:
+        if self.query is None:
+            return ""
+        window = self.query.ast.window
+        assert isinstance(window, AttributeWindow)
+        strict = replace(window, width=window.width - 1)
+        ast = replace(self.query.ast, window=strict, strategy=None)
+        query = Query(ast, source=self.query.source)
+        stream = Stream(map(self.event, self.events))
+        return "".join(f"{answer.positions}\n" for answer in answers_of(query, stream, "tecs"))
+
+    def event(self, sent: PyEvent) -> Event:
+        declared = self.declared[sent.id]
+        names = [attribute.name for attribute in declared.attributes_info]
+        return Event(declared.name, dict(zip(names, (v.value for v in sent.values), strict=True)))
