@@ -36,16 +36,27 @@ _PAIRED: dict[str, Callable[[_Row], str]] = {
     "its quartiles": lambda row: f"{row['wall_low']:.3f} to {row['wall_high']:.3f}",
 }
 
+_ON_CORES: dict[str, Callable[[_Row], str]] = {
+    "query": lambda row: str(row["query"]),
+    "answers": lambda row: f"{row['answers']:,}",
+    "cores": lambda row: str(row["cores"]),
+    "threads, times one": lambda row: f"{row['threads']:.2f}",
+    "processes, times one": lambda row: f"{row['processes']:.2f}",
+}
 
 _WIDEST = 300
 
 
 def write_table(rows: Sequence[_Row], file: TextIO) -> None:
-    """Write rows of measurements of one stream, or rows of pairs."""
+    """Write rows of measurements of one stream: of queries, of pairs, or on several cores."""
     from rich.console import Console
     from rich.table import Table
 
-    columns = _PAIRED if rows and "against" in rows[0] else _MEASURED
+    columns = _MEASURED
+    if rows and "against" in rows[0]:
+        columns = _PAIRED
+    elif rows and "cores" in rows[0]:
+        columns = _ON_CORES
     made = {title: [_text(cell, row) for row in rows] for title, cell in columns.items()}
     shown = {title: texts for title, texts in made.items() if any(texts)}
     table = Table(title=f"{rows[0]['stream']}, {rows[0]['events']:,} events" if rows else None)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from cerlab.cli.options import OK, output
-from cerlab.errors import UsageError, nearest
+from cerlab.errors import Unsupported, UsageError, nearest
 from cerlab.model.stream import Stream
 from cerlab.workbench import Query, parse_query
 
@@ -39,6 +39,7 @@ do nothing, so that its number of answers differs there.
   cerlab bench --data stocks.stream --queries all    the whole catalogue on a real stream
   cerlab bench --queries "S3',S3' x4" --pairs 21     two queries side by side
   cerlab bench --queries "S3',S24'" --decoy          where no output cannot be foreseen
+  cerlab bench --queries S3 --events 8000000 --pairs 11 --cores 2
   cerlab bench --stream homes --memory --count       with peak memory and counting
   cerlab bench --against pycer --pycer-python PATH   beside CORE (pip install pycer)
 """
@@ -85,6 +86,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pairs", type=int, metavar="N", help="interleave the queries in N rounds, give ratios"
     )
+    parser.add_argument(
+        "--cores",
+        type=int,
+        metavar="N",
+        help="N threads against one, beside N processes against one, in --pairs rounds",
+    )
     parser.add_argument("--format", default="table", choices=("table", "ndjson"))
     parser.add_argument("-o", "--output", metavar="OUT", help="a file instead of standard output")
 
@@ -114,7 +121,8 @@ def bench(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Every option has an effect, or is an error."""
-    for option, least in (("events", 1), ("runs", 1), ("prefix", 1), ("pairs", 2)):
+    bounds = (("events", 1), ("runs", 1), ("prefix", 1), ("pairs", 2), ("cores", 2))
+    for option, least in bounds:
         given = getattr(arguments, option)
         if given is not None and given < least:
             raise UsageError("CER0821", f"--{option} is {given}: {least} is the least")
@@ -124,6 +132,8 @@ def _check(arguments: argparse.Namespace) -> None:
         "--prefix needs --against tecs": arguments.prefix and "tecs" not in arguments.against,
         "--pycer-python needs --against pycer": arguments.pycer_python
         and "pycer" not in arguments.against,
+        "--cores needs --pairs": arguments.cores and not arguments.pairs,
+        "--cores does not go with --count": arguments.cores and arguments.count,
         "--pairs does not go with --runs, --memory or --against": arguments.pairs
         and (arguments.runs or arguments.memory or arguments.against),
     }
@@ -178,6 +188,8 @@ def _stream(arguments: argparse.Namespace, name: str) -> tuple[Stream, str]:
 def _rows(
     arguments: argparse.Namespace, name: str, stream: Stream, queries: dict[str, Query]
 ) -> Iterator[dict[str, Any]]:
+    if arguments.cores:
+        return _on_cores(arguments, stream, queries)
     if arguments.pairs:
         return _paired(arguments, stream, queries)
     return _measured(arguments, name, stream, queries)
@@ -224,3 +236,15 @@ def _paired(
         raise UsageError("CER0820", "--pairs needs two queries or more")
     for pair in paired(runs, arguments.pairs):
         yield asdict(pair)
+
+
+def _on_cores(
+    arguments: argparse.Namespace, stream: Stream, queries: dict[str, Query]
+) -> Iterator[dict[str, Any]]:
+    from cerlab.bench.cores import measure_cores
+    from cerlab.engine.ranges import why_not_ranges
+
+    for name, query in queries.items():
+        if (reason := why_not_ranges(query.plan)) is not None:
+            raise Unsupported("CER0414", f"'{name}' cannot be read in ranges: {reason}")
+        yield asdict(measure_cores(name, query, stream, arguments.cores, arguments.pairs))

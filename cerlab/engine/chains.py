@@ -33,8 +33,9 @@ class Chains:
         taken: Any,
         codes: Any,
         positions: Any,
-        first: Any,
+        offset: int,
         ends: Any,
+        first: Any,
         partitions: int,
     ) -> Iterator[AnswerBatch]:
         """The answers at the events `ends`, as `kernels.chains.list_chains` lists them."""
@@ -49,8 +50,9 @@ class Chains:
                 taken,
                 codes,
                 positions,
-                first,
+                offset,
                 ends,
+                first,
                 self._limit,
                 self._consume,
                 self._records,

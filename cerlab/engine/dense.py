@@ -86,6 +86,14 @@ class Dense:
         """The position of each event, int64."""
         return joined([part.batch.at(part.kept) for part in self.parts])
 
+    @property
+    def positions_and_offset(self) -> tuple[Any, int]:
+        """The position of each event less a number that is the same for all; not moved if so."""
+        only = self.parts[0]
+        if len(self.parts) == 1 and only.batch.positions is None:
+            return only.kept, only.batch.start
+        return self.positions, 0
+
     @cached_property
     def times(self) -> Instants:
         """What the window is measured in."""

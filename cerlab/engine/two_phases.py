@@ -26,6 +26,9 @@ from cerlab.engine.program import Program
 from cerlab.engine.tecs import NO_IDLE_STATES, Tecs
 from cerlab.model.clock import TimeAxis
 
+FEW_ENDS = 16
+"""With fewer ends than one in so many events, their windows are looked up one by one."""
+
 
 class TwoPhases(Lookahead[AnswerBatch]):
     """The answers of a plan; `arena` nodes, `answers` of a batch: starting sizes, which grow."""
@@ -120,16 +123,27 @@ class TwoPhases(Lookahead[AnswerBatch]):
 
     def _by_chains(self, program: Program, events: Dense, ends: Any) -> Iterator[AnswerBatch]:
         """Phase two where runs only gather."""
-        first = first_inside(events.times, self._width, 0)
+        positions, offset = events.positions_and_offset
         return self._chains.read(
             program,
             events.actions,
             events.codes,
-            events.positions,
-            first,
+            positions,
+            offset,
             ends,
+            self._first(events, ends),
             self._partitions,
         )
+
+    def _first(self, events: Dense, ends: Any) -> Any:
+        """The first event inside the window of each end, int32."""
+        if len(ends) * FEW_ENDS > events.count or len(events.parts) > 1:
+            return first_inside(events.times, self._width, 0)[ends]
+        times, index = events.times_by_index
+        if not isinstance(times, np.ndarray):
+            return first_inside(events.times, self._width, 0)[ends]
+        lowest = times[index[ends]] - int(self._width)
+        return np.searchsorted(index, np.searchsorted(times, lowest)).astype(np.int32)
 
     def _by_tecs(self, events: Dense, ends: Any, idles: Any, again: int) -> Iterator[AnswerBatch]:
         """Phase two by the general engine, from the beginning in each stretch of windows."""

@@ -61,8 +61,9 @@ def list_chains(
     taken: Ints,
     codes: Ints,
     positions: Ints,
-    first: Ints,
+    offset: int,
     ends: Ints,
+    first: Ints,
     limit: int,
     consume: int,
     records: Records,
@@ -74,14 +75,16 @@ def list_chains(
 ) -> int:
     """List the answers that end at the events `ends` (increasing); DONE, or what is lacking.
 
-    Only the events inside the window of one of them are read. Called again with the same registers
-    it goes on. ``heads[p * states + q]`` is the newest record of a state.
+    `taken` (the actions), `codes` and `positions` (less `offset`) have shape (events,). Number n of
+    `first` is the first event inside the window of ``ends[n]``: only the events in such windows are
+    read. Called again with the same registers it goes on. ``heads[p * states + q]`` is the newest
+    record of a state.
     """
     while reg[END] < ends.shape[0]:
         end = ends[reg[END]]
         if reg[PHASE] == READING:
-            if first[end] > reg[AT]:
-                reg[AT] = first[end]
+            if first[reg[END]] > reg[AT]:
+                reg[AT] = first[reg[END]]
                 reg[HEAD] = 0
                 reg[EPOCH] += 1
             if not read_until(states, begin, move, taken, codes, end, records, heads, epoch, reg):
@@ -99,7 +102,8 @@ def list_chains(
             taken[end],
             end,
             positions,
-            first[end],
+            offset,
+            first[reg[END]],
             limit,
             records,
             heads,
@@ -210,6 +214,7 @@ def list_end(
     a: int,
     end: int,
     positions: Ints,
+    offset: int,
     lowest: int,
     limit: int,
     records: Records,
@@ -229,7 +234,7 @@ def list_end(
                 if begin.accepts[o]:
                     if is_full(answers, reg, 1):
                         return FULL
-                    list_start(begin.marks[o] != 0, positions[end], answers, reg)
+                    list_start(begin.marks[o] != 0, offset + positions[end], answers, reg)
                 reg[OP] += 1
                 continue
             o = move.first[a] + op - starts
@@ -241,9 +246,7 @@ def list_end(
             reg[DEPTH] = 1
             reg[RECORD] = top
             search.event[0] = end
-        status = search_chain(
-            positions, lowest, limit, positions[end], records, search, answers, reg
-        )
+        status = search_chain(positions, offset, lowest, limit, end, records, search, answers, reg)
         if status != DONE:
             return status
         reg[PHASE] = ACCEPTING
@@ -276,6 +279,7 @@ def list_start(marked: bool, position: int, answers: Answers, reg: Ints) -> None
 @inlined
 def search_chain(
     positions: Ints,
+    offset: int,
     lowest: int,
     limit: int,
     end: int,
@@ -312,13 +316,13 @@ def search_chain(
             if listed == room or taken + depth + 1 > cells:
                 status = FULL
                 break
-            answers.start[listed] = positions[records.start[r]]
-            answers.end[listed] = end
+            answers.start[listed] = offset + positions[records.start[r]]
+            answers.end[listed] = offset + positions[end]
             if records.event[r] != NONE:
-                answers.positions[taken] = positions[records.event[r]]
+                answers.positions[taken] = offset + positions[records.event[r]]
                 taken += 1
             for k in range(depth - 1, -1, -1):
-                answers.positions[taken] = positions[search.event[k]]
+                answers.positions[taken] = offset + positions[search.event[k]]
                 taken += 1
             listed += 1
             answers.offsets[listed] = taken
