@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import chain
 from operator import index
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from warnings import warn
@@ -122,9 +123,13 @@ class Query:
             self.prepared.symbols(stream.columns, len(stream))
         return explain(self.plan, self.prepared)
 
-    def run(self, events: Any) -> Matches:
-        """The answers on a stream, evaluated while they are iterated."""
-        return Matches(self, io.as_stream(events))
+    def run(self, events: Any, *, workers: int = 1) -> Matches:
+        """The answers on a stream, evaluated while they are iterated.
+
+        With several `workers`, streams that are long enough for the compiled engine are evaluated
+        by as many threads, where answers depend on one window only; others by one.
+        """
+        return Matches(self, io.as_stream(events), workers=workers)
 
     def open(
         self, *, time: str | None = None, unit: str | None = None, state: bytes | None = None
@@ -150,13 +155,17 @@ class Query:
 class Matches:
     """The answers of a query on a stream, lazily: by end, inside one end in a fixed order."""
 
-    def __init__(self, query: Query, stream: Stream) -> None:
+    def __init__(self, query: Query, stream: Stream, *, workers: int = 1) -> None:
         self.query = query
         self.stream = stream
+        self._workers = workers
 
     def __iter__(self) -> Iterator[ComplexEvent]:
+        from cerlab.engine.access.by_number import BatchAccess
         from cerlab.evaluators import answers_of  # which evaluators take queries is known there
 
+        if self._workers > 1 and isinstance(self._numbered, BatchAccess):
+            return chain.from_iterable(self._numbered.batches())
         return answers_of(self.query, self.stream)
 
     @cached_property
@@ -169,7 +178,7 @@ class Matches:
             return by_number.ListAccess(query_answers(query.ast, stream))
         if len(stream) <= SHORT:
             return by_number.TecsAccess(query.plan, query.machine, stream)
-        return by_number.BatchAccess(query.plan, query.prepared, stream)
+        return by_number.BatchAccess(query.plan, query.prepared, stream, workers=self._workers)
 
     def __getitem__(self, k: int) -> ComplexEvent:
         """The k-th answer of the iteration, from 0; its cost does not depend on k.
@@ -220,9 +229,7 @@ class Matches:
 What: TypeAlias = str | Query | Formula
 """What can be evaluated: text (CEQL or a formula), a query, a formula."""
 
-_CEQL = re.compile(
-    r"(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*(?:select|create|declare)\b", re.I
-)
+_CEQL = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*(?:select|create|declare)\b", re.I)
 
 
 def parse_query(text: str, schema: Schema | str | None = None) -> Query:

@@ -188,6 +188,17 @@ def test_ranges_on_several_threads_have_all_answers_once(
     suite.run(case, deep_count=4_000, seconds=15)
 
 
+def test_matches_of_several_workers_count_from_the_same_first_one() -> None:
+    rng = Random(5)
+    stream = cerlab.Stream.from_events([{"type": rng.choice("ABCDEF")} for _ in range(21_000)])
+    query = as_query("SELECT * WHERE A : B ; C WITHIN 12 EVENTS")
+    plain, shared = query.run(stream), query.run(stream, workers=2)
+    listed = list(shared)
+    assert sorted(map(str, listed)) == sorted(map(str, plain))
+    assert shared.count() == plain.count() == len(listed)
+    assert [shared[k] for k in (0, 17, len(listed) - 1)] == [listed[0], listed[17], listed[-1]]
+
+
 def test_ranges_are_refused_where_answers_depend_on_earlier_ones() -> None:
     def reason(text: str) -> str | None:
         return ranges.why_not_ranges(as_query(text).plan)

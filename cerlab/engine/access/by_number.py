@@ -99,10 +99,11 @@ class BatchAccess:
     A batch is passed over as a whole. Kept: the run, and the batch last asked for.
     """
 
-    def __init__(self, plan: Plan, known: Prepared, stream: Stream) -> None:
+    def __init__(self, plan: Plan, known: Prepared, stream: Stream, *, workers: int = 1) -> None:
         self._plan = plan
         self._known = known
         self._stream = stream
+        self._workers = workers
         self._start()
 
     def _start(self) -> None:
@@ -114,7 +115,9 @@ class BatchAccess:
         """All answers, from the first; the compiler loads here."""
         from cerlab.engine.run import compiled_answers
 
-        yield from compiled_answers(self._plan, self._known, self._stream, self._time())
+        yield from compiled_answers(
+            self._plan, self._known, self._stream, self._time(), workers=self._workers
+        )
 
     def _time(self) -> TimeAxis | None:
         time = self._stream.time
