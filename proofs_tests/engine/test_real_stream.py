@@ -1,0 +1,91 @@
+"""The real stock stream: the compiled engine has exactly the answers of the tECS (CORE App. G).
+
+By a digest that does not depend on order. The whole stream in the deep profile; else a part of it
+in which every query has answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import cerlab
+from cerlab.bench.queries import catalogue
+from cerlab.bench.streams import from_file
+from cerlab.engine.end_counts import end_counts
+from cerlab.engine.reference import driver
+from cerlab.engine.run import compiled_answers
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.stream import Stream
+from cerlab.workbench import answers_of, as_query
+from proofs_tests.suite import Suite
+
+PART = slice(100_000, 106_000)
+ANSWERS = {
+    "S3": 345_816,
+    "S6": 1_789_725,
+    "Q1": 13_009_577,
+    "Q2": 1_074_000,
+    "Q3": 7_209,
+    "Q5": 7_911_086,
+    "Q6": 81_799,
+    "Q7": 30_460_891,
+}
+"""Of the whole stream under CONSUME BY NONE (PERFORMANCE.md)."""
+
+
+def digest(answers: Iterable[ComplexEvent]) -> tuple[int, int]:
+    """How many, and the sum of their hashes: sets are equal if this is, but for a miracle."""
+    found = total = 0
+    for answer in answers:
+        found += 1
+        total += hash((answer.start, answer.end, answer.positions))
+    return found, total & (1 << 64) - 1
+
+
+@pytest.fixture(scope="module")
+def stream(stock_file: Any) -> Stream:
+    """As columns in memory."""
+    return from_file(str(stock_file))
+
+
+def part(stream: Stream) -> Stream:
+    return Stream.from_arrow(pa.table({a: column[PART] for a, column in stream.columns.items()}))
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("consume", ["", "CONSUME BY ANY", "CONSUME BY PARTITION"])
+def test_the_same_answers_as_the_tecs(
+    name: str, consume: str, stream: Stream, suite: Suite
+) -> None:
+    query = as_query(f"{catalogue('stocks')[name]} {consume}")
+    some = stream if suite.deep else part(stream)
+    made = compiled_answers(query.plan, query.prepared, some, None)
+    ours = digest(answer for batch in made for answer in batch)
+    assert ours == digest(answers_of(query, some, "tecs"))
+    if suite.deep and not consume:
+        assert ours[0] == ANSWERS[name]
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_the_published_numbers_by_listing_and_by_counting(name: str, stream: Stream) -> None:
+    query = as_query(catalogue("stocks")[name])
+    listed = sum(map(len, compiled_answers(query.plan, query.prepared, stream, None)))
+    counted = end_counts(query.plan, query.prepared, stream, None)
+    assert listed == ANSWERS[name] == sum(int(counts.sum()) for _, counts in counted)
+
+
+def test_counts_of_each_end_are_exact(stream: Stream, suite: Suite) -> None:
+    """Q4 has 87 million answers; Python's integers count the same for every end."""
+    query = as_query(catalogue("stocks")["Q4"])
+    some = stream if suite.deep else part(stream)
+    expected = [row for row in driver.counts(query.plan, query.machine, some, None) if row[1]]
+    made = end_counts(query.plan, query.prepared, some, None)
+    found = [
+        row for ends, counts in made for row in zip(ends.tolist(), counts.tolist(), strict=True)
+    ]
+    assert found == expected
+    assert cerlab.count(query, some) == sum(count for _, count in expected)
