@@ -165,6 +165,16 @@ class WindowStarts:
         self._times, self._positions = times[int(first[-1]) :], where[int(first[-1]) :]
         return where[first]
 
+    @property
+    def last(self) -> Instant | None:
+        """The instant of the last event."""
+        return None if self._clock is None else self._clock.last
+
+    @last.setter
+    def last(self, instant: Instant | None) -> None:
+        if self._clock is not None:
+            self._clock.last = instant
+
     def lowest(self) -> int:
         """The lowest start that an event at the present time would still allow; -1 for any."""
         return int(self._positions[0]) if len(self._positions) else -1

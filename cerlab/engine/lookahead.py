@@ -15,13 +15,14 @@ import numpy as np
 
 from cerlab.automata.plan import Plan
 from cerlab.engine.clock import TimeColumn
-from cerlab.engine.columns import of_streams, taken
+from cerlab.engine.columns import of_streams, sliced, taken
 from cerlab.engine.dense import Batch, Dense, dense, last_window, partitions
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.scan import waited
 from cerlab.engine.prepared import Prepared
 from cerlab.engine.program import Program
 from cerlab.engine.tecs import CONSUMES
+from cerlab.errors import BadData
 from cerlab.model.clauses import EventWindow, Strategy
 from cerlab.model.clock import Instant, TimeAxis
 from cerlab.predicates.key_codes import KeyCodes
@@ -96,7 +97,18 @@ class Lookahead(Generic[Found]):
         `columns` are as `SymbolStage.symbols` takes them. Raises `BadData` for a time that is
         missing or goes back, `ResourceLimit` where determinisation does.
         """
-        batch = self._batch(columns, length)
+        before = self._read, self._counted, self._clock.last if self._clock else None
+        try:
+            batch = self._batch(columns, length)
+        except BadData:
+            self._read, self._counted, last = before
+            if self._clock is not None:
+                self._clock.last = last
+            if length == 1:
+                raise
+            for n in range(length):  # what comes before the bad event, then the error
+                yield from self.push({name: sliced(c, n, 1) for name, c in columns.items()}, 1)
+            raise
         if batch is None:
             return
         self._remember()

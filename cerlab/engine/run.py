@@ -103,15 +103,28 @@ class CompiledRun:
         determinisation does.
         """
         self._forget_keys()
+        before = self._read, self._starts.last
+        try:
+            events = self._events(columns, length)
+        except BadData:
+            self._read, self._starts.last = before
+            if length == 1:
+                raise
+            for n in range(length):  # the answers before the bad event, then the error
+                yield from self.push({name: sliced(c, n, 1) for name, c in columns.items()}, 1)
+            raise
+        yield from self._tecs.read(*events)
+
+    def _events(self, columns: Mapping[str, Any], length: int) -> tuple[Any, Any, Any, Any]:
+        """Symbols, partitions, positions, and the first positions inside the windows."""
         positions = np.arange(self._read, self._read + length, dtype=np.int64)
         self._read += length
         if (kept := of_streams(self._plan.streams, columns, length)) is not None:
             positions = positions[kept]
             columns = {name: taken(column, kept) for name, column in columns.items()}
-        lowest = self._starts.read(columns, positions)
         symbols = self._known.symbols(columns, len(positions))
         codes = self._codes(columns, len(positions))
-        yield from self._tecs.read(symbols, codes, positions, lowest)
+        return symbols, codes, positions, self._starts.read(columns, positions)
 
     def _forget_keys(self) -> None:
         """Number the partitions anew if most of them have nothing in the window any more."""

@@ -19,7 +19,9 @@ import pytest
 import cerlab
 from cerlab.engine import run as run_module
 from cerlab.engine.kernels import arrays
+from cerlab.engine.prepared import prepared
 from cerlab.engine.run import CompiledRun, compiled_answers
+from cerlab.engine.two_phases import TwoPhases
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
@@ -138,6 +140,23 @@ def test_errors_are_those_of_the_other_evaluators(
         with pytest.raises(cerlab.CerlabError) as caught:
             cerlab.evaluate(query, events, evaluator=evaluator)
         assert caught.value.code == code
+
+
+@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("wrong", [1, None])
+def test_answers_before_a_bad_time_are_given(ahead: bool, wrong: int | None) -> None:
+    """Time that goes back, or is missing, inside a batch."""
+    query = as_query("SELECT * WHERE A ; B WITHIN 9 [t]")
+    columns = {"type": list("ABBAB"), "t": [1, 2, 3, wrong, 5]}
+    run = (TwoPhases if ahead else CompiledRun)(query.plan, prepared(query.machine), None)
+    found: list[ComplexEvent] = []
+    with pytest.raises(cerlab.BadData) as caught:
+        found.extend(answer for batch in run.push(columns, 5) for answer in batch)
+    assert caught.value.code == ("CER0712" if wrong is None else "CER0714")
+    assert "position 3" in str(caught.value)
+    for batch in run.finish():
+        found += batch
+    assert found == [ComplexEvent(0, 1, (0, 1)), ComplexEvent(0, 2, (0, 2))]
 
 
 def test_times_by_columns_and_by_events_are_one() -> None:
