@@ -44,7 +44,9 @@ def sequence(
     *,
     output: bool = True,
     factor: int = 1,
+    joint: str = ";",
     strategy: str = "",
+    chosen: str = "*",
     clauses: str = "",
 ) -> str:
     """``Pn``, or without `output` ``Pn'``, whose last event never occurs.
@@ -59,14 +61,14 @@ def sequence(
     WITHIN 20 [plug_timestamp]
     """
     steps = (*family.steps[:length], *(() if output else (family.never,)))
-    pattern = " ; ".join(f"{step.type} AS {step.label}" for step in steps)
+    pattern = f" {joint} ".join(f"{step.type} AS {step.label}" for step in steps)
     filters = [f"{step.label}[{step.condition}]" for step in steps]
     if family.whole is not None:
         label, condition = family.whole
         pattern = f"({pattern}) AS {label}"
         filters.insert(0, f"{label}[{condition}]")
     lines = [
-        f"SELECT {strategy} * FROM S" if strategy else "SELECT * FROM S",
+        f"SELECT {strategy} {chosen} FROM S" if strategy else f"SELECT {chosen} FROM S",
         f"WHERE {pattern}",
         "FILTER " + " AND ".join(filters),
         f"WITHIN {factor * family.window} [{family.time}]",
@@ -80,7 +82,7 @@ def sequences(family: Sequences) -> dict[str, str]:
 
     ``P3`` to ``P24``; ``P3 ANY`` with CONSUME BY ANY and ``P3 ANY 1000`` with LIMIT besides;
     ``P3'`` without output; ``P3' x2`` in a window twice as wide; ``P3 NEXT`` with a strategy;
-    ``P3' LAST``, ``P3' x2 LAST``.
+    ``P3' LAST``, ``P3' x2 LAST``; ``P3 contiguous`` with ``:``, ``P3 projected`` to its last label.
     """
     P = family.letter
     made = {f"{P}{n}'": sequence(family, n, output=False) for n in LENGTHS}
@@ -90,6 +92,8 @@ def sequences(family: Sequences) -> dict[str, str]:
         made[f"{wide} LAST"] = sequence(family, 3, output=False, factor=k, strategy="LAST")
     made |= {f"{P}{n}": sequence(family, n) for n in LENGTHS}
     made |= {f"{P}3 {each}": sequence(family, 3, strategy=each) for each in STRATEGIES}
+    made[f"{P}3 contiguous"] = sequence(family, 3, joint=":")
+    made[f"{P}3 projected"] = sequence(family, 3, chosen=family.steps[2].label)
     return made | consuming({name: made[name] for name in (f"{P}{n}" for n in LENGTHS)})
 
 

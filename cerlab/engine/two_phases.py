@@ -26,6 +26,9 @@ from cerlab.engine.program import Program
 from cerlab.engine.tecs import NO_IDLE_STATES, Tecs
 from cerlab.model.clock import TimeAxis
 
+RECORDS_PER_NODE = 16
+"""Room for records costs nothing until it is used, and is not kept; so there is more of it."""
+
 FEW_ENDS = 16
 """With fewer ends than one in so many events, their windows are looked up one by one."""
 
@@ -53,8 +56,8 @@ class TwoPhases(Lookahead[AnswerBatch]):
 
     @cached_property
     def _chains(self) -> Chains:
-        records, answers = self._sizes
-        return Chains(self._plan, records=records, answers=answers)
+        nodes, answers = self._sizes
+        return Chains(self._plan, records=RECORDS_PER_NODE * nodes, answers=answers)
 
     @property
     def steps(self) -> int:

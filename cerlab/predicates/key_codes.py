@@ -95,8 +95,9 @@ class KeyCodes:
         unseen = codes == _UNSEEN
         if unseen.any():
             fresh = pa.array(cells[unseen]).unique().to_numpy().astype(np.int64)  # as they come
-            rows = np.stack(np.unravel_index(fresh, room), axis=1).tolist()
-            table[fresh] = [self._id(tuple(row)) for row in rows]
+            digits = [each.tolist() for each in np.unravel_index(fresh, room)]
+            ids = self._ids
+            table[fresh] = [ids.setdefault(row, len(ids)) for row in zip(*digits, strict=True)]
             codes = translated(cells, table)
         return codes
 
