@@ -22,6 +22,7 @@ from cerlab.errors import (
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.logic.gcq.parser import parse_gcq
+from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.event import Event, Timestamp
 from cerlab.model.schema import Schema
@@ -32,8 +33,10 @@ from cerlab.workbench import (
     Query,
     count,
     evaluate,
+    matches,
     parse_formula,
     parse_query,
+    parse_sremo,
     valuations,
 )
 
@@ -52,6 +55,7 @@ __all__ = [
     "QuerySyntaxError",
     "ResourceLimit",
     "Schema",
+    "Sremo",
     "Stream",
     "Timestamp",
     "TypeMismatch",
@@ -65,10 +69,12 @@ __all__ = [
     "count",
     "equivalent",
     "evaluate",
+    "matches",
     "parse_formula",
     "parse_gcq",
     "parse_query",
     "parse_schema",
+    "parse_sremo",
     "predicate",
     "satisfiable",
     "valuations",

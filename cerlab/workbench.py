@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from cerlab import io
-from cerlab.errors import UsageError
+from cerlab.errors import Unsupported, UsageError
 from cerlab.evaluators import (
     AVAILABLE,
     Evaluator,
@@ -16,9 +16,12 @@ from cerlab.evaluators import (
     shown_attributes,
     valuations_of,
 )
+from cerlab.expressions import AnyLanguage, matches, read, sremo_answers
 from cerlab.logic.cel.semantics import valuations as cel_valuations
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.focel.semantics import fo_valuations
+from cerlab.logic.sremo.parser import parse_sremo
+from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.order import by_end
 from cerlab.query import (
@@ -35,11 +38,13 @@ from cerlab.query import (
 
 __all__ = [
     "AVAILABLE",
+    "AnyLanguage",
     "Evaluator",
     "Language",
     "Logic",
     "Matches",
     "Query",
+    "Sremo",
     "What",
     "answers_of",
     "as_query",
@@ -47,8 +52,10 @@ __all__ = [
     "evaluate",
     "fo_answers_of",
     "live_answers",
+    "matches",
     "parse_formula",
     "parse_query",
+    "parse_sremo",
     "shown_attributes",
     "valuations",
     "valuations_of",
@@ -56,31 +63,39 @@ __all__ = [
 
 
 def evaluate(
-    what: What,
+    what: What | Sremo,
     events: Any,
     *,
     evaluator: Evaluator = "auto",
     logic: Logic = "so",
     limit: int | None = None,
+    language: AnyLanguage | None = None,
 ) -> list[ComplexEvent]:
     """The complex events of `what` on a stream, each once, sorted by (end, start, positions).
 
     `limit` caps the answers; which ones are given is then not specified. Raises `Unsupported`
     where the evaluator cannot take the query, and never gives another answer instead. `logic` is
-    the meaning of its variables: sets of events ("so"), or one event each ("fo").
+    the meaning of its variables: sets of events ("so"), or one event each ("fo"). `language` says
+    what a text is that does not tell (see `cerlab.expressions.read`). Of a SREMO the answers are
+    what the stream shows of it, from the first marked position to the last (SRT Def. 32).
 
     >>> evaluate("A ; B", [{"type": "A"}, {"type": "C"}, {"type": "B"}])
     [ComplexEvent(start=0, end=2, positions=(0, 2))]
+    >>> evaluate("<type = 'A'>^ . <type = 'B'>^", [{"type": "A"}, {"type": "B"}])
+    [ComplexEvent(start=0, end=1, positions=(0, 1))]
     """
     if limit is not None and limit < 0:
         raise UsageError("CER0804", f"limit is {limit}, a negative number")
-    query, stream = as_query(what, logic=logic), io.as_stream(events)
-    by = fo_answers_of if is_fo(logic) else answers_of
-    answers = by(query, stream, evaluator)
+    query, stream = read(what, language, logic=logic), io.as_stream(events)
+    if isinstance(query, Sremo):
+        answers = sremo_answers(query, stream, evaluator, logic)
+    else:
+        by = fo_answers_of if is_fo(logic) else answers_of
+        answers = by(query, stream, evaluator)
     return sorted(islice(answers, limit), key=by_end)
 
 
-def valuations(what: What, events: Any, *, logic: Logic = "so") -> set[Valuation]:
+def valuations(what: What | Sremo, events: Any, *, logic: Logic = "so") -> set[Valuation]:
     """The valuations of `what` on a stream, from the reference semantics.
 
     Under ``"fo"`` a label that is a variable has the positions that its own atoms gave it.
@@ -88,14 +103,20 @@ def valuations(what: What, events: Any, *, logic: Logic = "so") -> set[Valuation
     >>> valuations("A AS x", [{"type": "A"}])
     {Valuation(start=0, end=0, labels={'A': (0,), 'x': (0,)})}
     """
+    query = read(what, logic=logic)
+    if isinstance(query, Sremo):
+        raise Unsupported("CER0482", "a SREMO marks positions and has no labels")
     meaning = fo_valuations if is_fo(logic) else cel_valuations
-    return set(query_valuations(as_query(what, logic=logic).ast, io.as_stream(events), meaning))
+    return set(query_valuations(query.ast, io.as_stream(events), meaning))
 
 
-def count(query: What, events: Any) -> int:
+def count(query: What | Sremo, events: Any) -> int:
     """Exactly ``len(evaluate(query, events))``, without listing.
 
     >>> count("A+", [{"type": "A"}] * 100) == 2**100 - 1
     True
     """
-    return Matches(as_query(query), io.as_stream(events)).count()
+    counted, stream = read(query), io.as_stream(events)
+    if isinstance(counted, Sremo):
+        return sum(1 for _ in sremo_answers(counted, stream))
+    return Matches(counted, stream).count()

@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from cerlab.errors import BadData, UsageError
+from cerlab.errors import BadData, Unsupported, UsageError
+from cerlab.expressions import LANGUAGES, read
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.schema import Schema
-from cerlab.workbench import Query, as_query
+from cerlab.workbench import Query, Sremo
 
 OK, NO, BAD, UNDECIDED, INTERRUPTED, INTERNAL = 0, 1, 2, 3, 130, 70
 """The exit statuses of DESIGN 2.2."""
@@ -24,7 +25,7 @@ def add_query(parser: argparse.ArgumentParser, *names: str) -> None:
     """QUERY, or several of them, and how to read them."""
     for name in names or ("query",):
         parser.add_argument(name, metavar=name.upper(), help="a file or the text itself")
-    parser.add_argument("--language", choices=("ceql", "cel"), help="if the text does not tell")
+    parser.add_argument("--language", choices=LANGUAGES, help="if the text does not tell")
     parser.add_argument(
         "--schema", metavar="FILE", help="CREATE STREAM declarations for the query and the data"
     )
@@ -43,7 +44,19 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 
 
 def read_query(arguments: argparse.Namespace, given: str | None = None) -> Query:
-    """The query of the command line: the file that is named, or the text itself."""
+    """The query of the command line, which is no SREMO; see `read_pattern`."""
+    query = read_pattern(arguments, given)
+    if isinstance(query, Sremo):
+        raise Unsupported(
+            "CER0483",
+            "this command takes CEQL and CEL formulas, and the text is a SREMO",
+            hint="cerlab.evaluate and cerlab.matches take it, from Python",
+        )
+    return query
+
+
+def read_pattern(arguments: argparse.Namespace, given: str | None = None) -> Query | Sremo:
+    """The query or SREMO of the command line: the file that is named, or the text itself."""
     schema = _schema(arguments)
     given = arguments.query if given is None else given
     assert given is not None
@@ -52,7 +65,7 @@ def read_query(arguments: argparse.Namespace, given: str | None = None) -> Query
         if not path.is_file():
             raise UsageError("CER0808", f"there is no query file '{given}'")
         given = _text_of(path)
-    return as_query(given, arguments.language, schema)
+    return read(given, arguments.language, schema)
 
 
 def _text_of(path: Path) -> str:
@@ -68,11 +81,11 @@ def _schema(arguments: argparse.Namespace) -> Schema | None:
     return parse_schema(_text_of(Path(arguments.schema)))
 
 
-def input_options(arguments: argparse.Namespace, query: Query) -> dict[str, Any]:
-    """What `cerlab.io` takes of them."""
+def input_options(arguments: argparse.Namespace, query: Query | Sremo) -> dict[str, Any]:
+    """What `cerlab.io` takes of them; a SREMO declares no schema, so ``--schema`` stands alone."""
     return {
         "type": arguments.type,
-        "schema": query.schema,
+        "schema": query.schema if isinstance(query, Query) else _schema(arguments),
         "quarantine": arguments.quarantine,
     }
 

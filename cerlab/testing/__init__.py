@@ -27,16 +27,26 @@ from cerlab.testing.fo import any_fo_formula, random_fo_formula
 from cerlab.testing.formulas import random_formula
 from cerlab.testing.queries import random_query, with_limit
 from cerlab.testing.shape import ATTRIBUTES, LABELS, SMALL, STREAMS, TYPES, Shape
+from cerlab.testing.sremo import (
+    REGISTERS,
+    SremoKind,
+    random_sremo,
+    random_sremo_events,
+    sremo_streams,
+    sremos,
+)
 from cerlab.testing.strategies import as_dict, cases, formulas, predicates, queries, streams
 from cerlab.testing.streams import random_events
 
 __all__ = [
     "ATTRIBUTES",
     "LABELS",
+    "REGISTERS",
     "SMALL",
     "STREAMS",
     "TYPES",
     "Shape",
+    "SremoKind",
     "any_fo_formula",
     "as_dict",
     "cases",
@@ -49,6 +59,10 @@ __all__ = [
     "random_formula",
     "random_predicate",
     "random_query",
+    "random_sremo",
+    "random_sremo_events",
+    "sremo_streams",
+    "sremos",
     "streams",
     "with_limit",
 ]

@@ -40,7 +40,7 @@ def vcea_dot(A: Vcea) -> str:
         (t.source, f"{predicate_text(t.predicate)} / {labels_text(t.labels)}", t.target)
         for t in A.Delta
     ]
-    return _machine("vcea", [str(q) for q in range(A.states)], A.I, A.F, edges)
+    return states_dot("vcea", [str(q) for q in range(A.states)], A.I, A.F, edges)
 
 
 def cea_dot(A: IntervalCea) -> str:
@@ -48,7 +48,7 @@ def cea_dot(A: IntervalCea) -> str:
     edges = [
         (t.source, f"{predicate_text(t.predicate)} / {t.mark.value}", t.target) for t in A.Delta
     ]
-    return _machine("cea", [str(q) for q in range(A.states)], {A.q0}, A.F, edges)
+    return states_dot("cea", [str(q) for q in range(A.states)], {A.q0}, A.F, edges)
 
 
 def det_dot(det: DeterministicCea | StrategyCea) -> str:
@@ -56,10 +56,10 @@ def det_dot(det: DeterministicCea | StrategyCea) -> str:
     A = explored(det)
     edges = [(m.source, f"{A.guard(m)} / {m.mark.value}", m.target) for m in A.moves]
     legend = "".join(f"bit {bit}: {text}\\l" for bit, text in enumerate(map(_escape, A.legend)))
-    return _machine("det", list(A.states), {0}, A.final, edges, legend)
+    return states_dot("det", list(A.states), {0}, A.final, edges, legend)
 
 
-def _machine(
+def states_dot(
     name: str,
     states: list[str],
     initial: Iterable[int],
@@ -67,6 +67,7 @@ def _machine(
     edges: Iterable[tuple[int, str, int]],
     legend: str = "",
 ) -> str:
+    """States, by what they are called, and edges, whatever they say, as a ``digraph``."""
     accepting = set(final)
     lines = [
         f"digraph {name} {{",

@@ -7,7 +7,8 @@ The same machine has the same picture, byte for byte.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
+from typing import TypeAlias
 
 from cerlab.automata.cea import Transition
 from cerlab.automata.vcea import LabelTransition
@@ -35,8 +36,14 @@ _LATEX = str.maketrans(
         "`": r"\textasciigrave{}",
         "•": r"$\bullet$",
         "∘": r"$\circ$",
+        "↓": r"$\downarrow$",
+        "ε": r"$\varepsilon$",
     }
 )
+
+
+Edge: TypeAlias = tuple[int, str, int]
+"""A source, what the edge says, a target."""
 
 
 def machine_tikz(A: Machine) -> str:
@@ -57,22 +64,29 @@ def machine_tikz(A: Machine) -> str:
     \end{tikzpicture}
     """
     Delta: tuple[Transition | LabelTransition, ...] = A.Delta
-    initial = initial_states(A)
-    columns = layers(A.states, initial, [(t.source, t.target) for t in Delta])
+    edges = [(t.source, _transition_text(t), t.target) for t in Delta]
+    return states_tikz(A.states, initial_states(A), A.F, edges)
+
+
+def states_tikz(
+    states: int, initial: list[int], final: Collection[int], edges: Sequence[Edge]
+) -> str:
+    """States and edges as a ``tikzpicture``, whatever the edges say."""
+    columns = layers(states, initial, [(source, target) for source, _, target in edges])
     place = {q: (c, r) for c, column in enumerate(columns) for r, q in enumerate(column)}
-    widest = max((len(_transition_text(t)) for t in Delta), default=0)
+    widest = max((len(text) for _, text, _ in edges), default=0)
     lines = [_HEAD % (10 + 3 * widest // 2)]  # a letter is about 1.5mm wide
     for c, column in enumerate(columns):
         for r, q in enumerate(column):
-            options = ["state", *["initial"] * (q in initial), *["accepting"] * (q in A.F)]
+            options = ["state", *["initial"] * (q in initial), *["accepting"] * (q in final)]
             if r:
                 options.append(f"below=of q{column[r - 1]}")
             elif c:
                 options.append(f"right=of q{columns[c - 1][0]}")
             lines.append(rf"  \node[{', '.join(options)}] (q{q}) {{${q}$}};")
     says: dict[tuple[int, int], list[str]] = {}
-    for t in Delta:
-        says.setdefault((t.source, t.target), []).append(latex_text(_transition_text(t)))
+    for source, text, target in edges:
+        says.setdefault((source, target), []).append(latex_text(text))
     for (source, target), texts in says.items():
         shape = _shape(source, target, place, both=(target, source) in says)
         label = r" \\ ".join(texts)

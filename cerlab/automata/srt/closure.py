@@ -1,0 +1,63 @@
+"""Union, concatenation and iteration of closed transducers (SRT Thm. 31; SRT Fig. 11).
+
+Each part, and each iteration, begins with empty registers (SRT Def. 30), so the parts of a union
+or a concatenation get registers of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from cerlab.automata.epsilon import EmptyMove
+from cerlab.automata.explore import explore
+from cerlab.automata.srt.compose import choice, sequence, shifted
+from cerlab.automata.srt.rename import apart
+from cerlab.automata.srt.transducer import (
+    NONE,
+    EpsilonSrt,
+    Label,
+    Srt,
+    Transducer,
+    from_explored,
+    outgoing,
+)
+from cerlab.predicates.guard_algebra import redirected
+
+_Iteration: TypeAlias = tuple[int, frozenset[str]]
+
+
+def union(A: Transducer, B: Transducer) -> EpsilonSrt:
+    """The matches of A and those of B (SRT Thm. 31)."""
+    return choice(A, apart(B, A.R))
+
+
+def concatenation(A: Transducer, B: Transducer) -> EpsilonSrt:
+    """A match of A on a prefix, and one of B on the rest, at its positions there (SRT Thm. 31).
+
+    As printed, the definition neither ranges over the prefixes nor shifts the second match
+    (SRT Def. 30; erratum SRT-E10).
+    """
+    return sequence(A, apart(B, A.R))
+
+
+def star(T: Srt) -> EpsilonSrt:
+    """A state is one of T, and the registers written since the present iteration began.
+
+    A guard that reads another register reads an empty one. A new state, the start and the only
+    final one, stands between iterations. The drawing of the paper lets registers keep what an
+    earlier iteration wrote (SRT Fig. 11; erratum SRT-E10), which is right for the operator ``*``
+    of expressions alone: that one is `compose.iteration`. At most ``|Q| 2^|R| + 1`` states.
+    """
+    leaving = outgoing(T)
+
+    def follow(state: _Iteration) -> Iterator[tuple[Label, _Iteration]]:
+        q, D = state
+        for t in leaving[q]:
+            guard = redirected(t.guard, {r: r for r in D}.get)
+            yield Label(guard, t.mark, t.writes), (t.target, D | t.writes)
+
+    found = explore((T.q0, NONE), follow, lambda state: state[0] in T.F)
+    body = shifted(from_explored(found, T.R), 1)
+    moves = (EmptyMove(0, body.q0), *(EmptyMove(q, 0) for q in sorted(body.F)))
+    return EpsilonSrt(body.states, T.R, body.Delta, moves, 0, frozenset({0}))

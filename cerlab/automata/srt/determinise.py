@@ -1,0 +1,124 @@
+"""Determinisation of unrolled transducers, without and with the marks (SRT Thm. 41; SRT Alg. 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from itertools import count
+from typing import NamedTuple, TypeAlias
+
+from cerlab.automata.cea import Mark
+from cerlab.automata.explore import Explored, explore
+from cerlab.automata.srt.single_use import check_single_use
+from cerlab.automata.srt.transducer import (
+    NONE,
+    Label,
+    RegisterTransition,
+    Srt,
+    from_explored,
+    outgoing,
+)
+from cerlab.errors import ResourceLimit
+from cerlab.predicates.guard_algebra import FALSE, all_of, negation
+from cerlab.predicates.guards import Guard
+from cerlab.predicates.syntax import EVERYTHING
+
+MAX_GUARDS = 14
+"""The most different guards on the transitions that leave one macro-state."""
+
+MAX_TRANSITIONS = 50_000
+"""The most transitions of a determinised transducer."""
+
+States: TypeAlias = frozenset[int]
+
+
+class Minterm(NamedTuple):
+    """One way for the guards of a macro-state to hold or fail, and those that hold."""
+
+    guard: Guard
+    holding: frozenset[Guard]
+
+
+def determinised(T: Srt) -> Srt:
+    """A state is the set of the states that T's runs over one string are in (SRT Thm. 41).
+
+    The empty set is one too, so each string has exactly one run: any two transitions of a state
+    exclude each other (SRT Def. 36). It accepts if T does, and marks nothing: the language is kept,
+    the matches are not (SRT Def. 37). Transitions are the minterms of the guards that leave a set,
+    and write all that one of their transitions writes (SRT Alg. 7).
+
+    T is unrolled, or writes no register: otherwise two runs may want different events in one
+    register, and there need be no deterministic transducer (SRT Thm. 38). Exponential. Raises
+    `Unsupported` for other T, `ResourceLimit` above `MAX_GUARDS` or `MAX_TRANSITIONS`.
+    """
+    return from_explored(_sets(T, _AGNOSTIC), T.R)
+
+
+def macro_states(T: Srt) -> tuple[States, ...]:
+    """The sets of T's states that the states of `determinised` stand for, in their order."""
+    return _sets(T, _AGNOSTIC).states
+
+
+def io_determinised(T: Srt) -> Srt:
+    """A state is the set of the states that T's runs over one string with the same marks are in.
+
+    As `determinised`, but each string and each set of marks have exactly one run, so the matches
+    are kept. Raises as `determinised`.
+    """
+    return from_explored(_sets(T, _BY_MARK), T.R)
+
+
+_AGNOSTIC = {Mark.SKIP: tuple(Mark)}
+_BY_MARK = {mark: (mark,) for mark in (Mark.SKIP, Mark.TAKE)}
+
+
+def _sets(T: Srt, followed: Mapping[Mark, tuple[Mark, ...]]) -> Explored[States, Label]:
+    """The sets of states, with a transition of each mark for each minterm.
+
+    It follows the transitions that have one of the marks given for that mark.
+    """
+    check_single_use(T)
+    leaving = outgoing(T)
+    ways = cache(minterms)
+    made = count(1)
+
+    def follow(X: States) -> Iterator[tuple[Label, States]]:
+        transitions = [t for q in sorted(X) for t in leaving[q]]
+        for minterm in ways(tuple(t.guard for t in transitions)):
+            fired = [t for t in transitions if t.guard in minterm.holding]
+            for mark, marks in followed.items():
+                these: list[RegisterTransition] = [t for t in fired if t.mark in marks]
+                writes = NONE.union(*(t.writes for t in these))
+                if next(made) > MAX_TRANSITIONS:
+                    raise ResourceLimit(
+                        "CER0686",
+                        f"determinisation needs more than {MAX_TRANSITIONS:,} transitions",
+                    )
+                yield Label(minterm.guard, mark, writes), frozenset(t.target for t in these)
+
+    return explore(frozenset({T.q0}), follow, lambda X: not T.F.isdisjoint(X))
+
+
+def minterms(guards: Sequence[Guard]) -> tuple[Minterm, ...]:
+    """All ways for guards to hold or fail; an event and registers satisfy exactly one of them.
+
+    TRUE and FALSE are not negated; without other guards TRUE is the only minterm. Ways that no
+    event satisfies are there too. Raises `ResourceLimit` above `MAX_GUARDS`.
+
+    >>> from cerlab.predicates.syntax import TypeIs
+    >>> len(minterms([EVERYTHING, TypeIs("A"), TypeIs("B")])), len(minterms([EVERYTHING]))
+    (4, 1)
+    """
+    asked = [g for g in dict.fromkeys(guards) if g not in (EVERYTHING, FALSE)]
+    if len(asked) > MAX_GUARDS:
+        raise ResourceLimit(
+            "CER0684",
+            f"a state of the determinised transducer depends on {len(asked)} guards, "
+            f"more than {MAX_GUARDS}",
+        )
+    found = []
+    for vector in range(1 << len(asked)):
+        holding = [g for bit, g in enumerate(asked) if not vector >> bit & 1]
+        literals = [g if g in holding else negation(g) for g in asked]
+        found.append(Minterm(all_of(literals), frozenset((EVERYTHING, *holding))))
+    return tuple(found)

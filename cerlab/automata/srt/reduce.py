@@ -1,0 +1,58 @@
+"""Fewer states for the same matches: those that nothing tells apart are made one."""
+
+from __future__ import annotations
+
+from cerlab.automata.srt.epsilon import merged, without_epsilon
+from cerlab.automata.srt.transducer import Label, Srt, Transducer, outgoing
+from cerlab.errors import ResourceLimit
+
+MAX_REDUCED = 500
+"""The most states that `reduced` compares; its time is cubic in them."""
+
+
+def smaller(T: Transducer) -> Srt:
+    """The transducer without empty moves: merged, if that has no more states than the other way.
+
+    Merged there are fewer runs for a match, but there may be exponentially many states. Then it is
+    reduced.
+    """
+    plain = without_epsilon(T)
+    try:
+        made = merged(T, budget=plain.states)
+    except ResourceLimit:
+        made = plain
+    return reduced(made)
+
+
+def reduced(T: Srt) -> Srt:
+    """A state is a class of states: all are final or none, and with a label lead to one class.
+
+    Labels are compared as they are written. The same outcomes from the same registers, by as many
+    runs or fewer. Classes are numbered in the order of their first states; the start is 0 if q0 is.
+    What has more than `MAX_REDUCED` states is left as it is.
+
+    >>> from cerlab.automata.cea import Mark
+    >>> from cerlab.automata.srt.transducer import NONE, RegisterTransition
+    >>> from cerlab.predicates.syntax import TypeIs
+    >>> steps = [RegisterTransition(0, TypeIs("A"), Mark.TAKE, NONE, q) for q in (1, 2)]
+    >>> reduced(Srt(3, NONE, tuple(steps), 0, frozenset({1, 2}))).states
+    2
+    """
+    if T.states > MAX_REDUCED:
+        return T
+    leaving = outgoing(T)
+    classes = [int(q in T.F) for q in range(T.states)]
+    while True:
+        ways: dict[tuple[int, frozenset[tuple[Label, int]]], int] = {}
+        refined = []
+        for q in range(T.states):
+            way = frozenset((Label(*t[1:4]), classes[t.target]) for t in leaving[q])
+            refined.append(ways.setdefault((classes[q], way), len(ways)))
+        if len(ways) == len(set(classes)):
+            break
+        classes = refined
+    Delta = dict.fromkeys(
+        t._replace(source=refined[t.source], target=refined[t.target]) for t in T.Delta
+    )
+    F = frozenset(refined[q] for q in T.F)
+    return Srt(len(ways), T.R, tuple(Delta), refined[T.q0], F)

@@ -1,0 +1,41 @@
+"""Registers renamed, so that two transducers share none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from cerlab.automata.srt.transducer import Transducer
+from cerlab.predicates.guard_algebra import redirected
+
+T = TypeVar("T", bound=Transducer)
+
+
+def renamed(A: T, name: Callable[[str], str]) -> T:
+    """The same transducer with other names for its registers; `name` is injective."""
+    Delta = tuple(
+        t._replace(guard=redirected(t.guard, name), writes=frozenset(map(name, t.writes)))
+        for t in A.Delta
+    )
+    return replace(A, R=frozenset(map(name, A.R)), Delta=Delta)
+
+
+def apart(A: T, from_these: frozenset[str]) -> T:
+    """The same transducer with registers that are none of these; those that are none keep theirs.
+
+    >>> from cerlab.automata.srt.compose import empty_word
+    >>> from dataclasses import replace
+    >>> sorted(apart(replace(empty_word(), R=frozenset("rs")), frozenset("r")).R)
+    ['r_', 's']
+    """
+    taken = A.R | from_these
+    names = {r: fresh(r, taken) if r in from_these else r for r in sorted(A.R)}
+    return renamed(A, names.__getitem__)
+
+
+def fresh(name: str, taken: frozenset[str]) -> str:
+    """The name, with as many ``_`` after it as make it none of those taken."""
+    while name in taken:
+        name += "_"
+    return name

@@ -1,0 +1,41 @@
+"""At most one register written at a time, with no more registers (SRT Lemma S1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from cerlab.automata.explore import explore
+from cerlab.automata.srt.transducer import NONE, Label, Srt, from_explored, outgoing
+from cerlab.predicates.guard_algebra import redirected
+
+Placement: TypeAlias = tuple[tuple[str, str], ...]
+"""Which place holds what each register holds, sorted; registers not in it are empty."""
+
+
+def single_register(T: Srt) -> Srt:
+    """A state is one of T, and which of the places p1 .. pk holds what each register holds.
+
+    Registers that hold the same event may share a place, so a write to several takes one free
+    place; as T has k registers there is one. The match of each string is the same, from empty
+    registers. At most ``|Q| (k + 1)^k`` states.
+    """
+    places = [f"p{i}" for i in range(1, len(T.R) + 1)]
+    leaving = outgoing(T)
+
+    def follow(state: tuple[int, Placement]) -> Iterator[tuple[Label, tuple[int, Placement]]]:
+        q, placement = state
+        where = dict(placement)
+        for t in leaving[q]:
+            guard = redirected(t.guard, where.get)
+            after = {r: p for r, p in placement if r not in t.writes}
+            write = NONE
+            if t.writes:
+                free = next(p for p in places if p not in after.values())
+                after |= dict.fromkeys(t.writes, free)
+                write = frozenset({free})
+            yield Label(guard, t.mark, write), (t.target, tuple(sorted(after.items())))
+
+    nowhere: Placement = ()
+    found = explore((T.q0, nowhere), follow, lambda state: state[0] in T.F)
+    return from_explored(found, frozenset(places))

@@ -1,0 +1,67 @@
+"""Transducers whose guards read no register are complex event automata (SRT Def. 21; FOUND Sec. 6).
+
+The last transition of an automaton's run has to take its event: its answers are what a transducer
+reports at the event read, not its matches (SRT Def. 24). Positions count from 0 on both sides here;
+in the papers those of the transducer are one more.
+"""
+
+from __future__ import annotations
+
+from cerlab.automata.cea import AnchoredCea, Transition
+from cerlab.automata.epsilon import EmptyMove
+from cerlab.automata.srt.transducer import NONE, EpsilonSrt, RegisterTransition, Srt
+from cerlab.errors import Unsupported
+from cerlab.predicates.guards import And, Guard, Not, Or, RegisterComparison
+from cerlab.predicates.syntax import Complement, Conjunction, Disjunction, Predicate
+
+
+def unary_cea(T: Srt) -> AnchoredCea:
+    """The automaton with the same states and transitions; writes are left out, as nothing reads.
+
+    Raises `Unsupported` if a guard reads a register.
+    """
+    Delta = dict.fromkeys(
+        Transition(t.source, predicate_of(t.guard), t.mark, t.target) for t in T.Delta
+    )
+    return AnchoredCea(T.states, tuple(Delta), frozenset({T.q0}), T.F)
+
+
+def unary_srt(A: AnchoredCea) -> EpsilonSrt:
+    """The transducer with the same transitions, and a start with empty moves to A's."""
+    Delta = tuple(
+        RegisterTransition(t.source, guard_of(t.predicate), t.mark, NONE, t.target) for t in A.Delta
+    )
+    moves = tuple(EmptyMove(A.states, q) for q in sorted(A.I))
+    return EpsilonSrt(A.states + 1, NONE, Delta, moves, A.states, A.F)
+
+
+def predicate_of(guard: Guard) -> Predicate:
+    """The guard as a predicate on the event being read; raises as `unary_cea`."""
+    match guard:
+        case RegisterComparison():
+            raise Unsupported(
+                "CER0485",
+                "a guard reads a register, and complex event automata have none",
+                hint='evaluator="registers" runs it',
+            )
+        case Not(operand):
+            return Complement(predicate_of(operand))
+        case And(left, right):
+            return Conjunction(predicate_of(left), predicate_of(right))
+        case Or(left, right):
+            return Disjunction(predicate_of(left), predicate_of(right))
+        case predicate:
+            return predicate
+
+
+def guard_of(predicate: Predicate) -> Guard:
+    """The predicate as a guard."""
+    match predicate:
+        case Complement(operand):
+            return Not(guard_of(operand))
+        case Conjunction(left, right):
+            return And(guard_of(left), guard_of(right))
+        case Disjunction(left, right):
+            return Or(guard_of(left), guard_of(right))
+        case atom:
+            return atom

@@ -1,0 +1,46 @@
+"""Unrolling: no cycles, and each register written at one depth (SRT Lemma 46; SRT Lemma S3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from cerlab.automata.explore import explore
+from cerlab.automata.srt.rename import fresh
+from cerlab.automata.srt.transducer import NONE, Label, Srt, from_explored, outgoing
+from cerlab.automata.srt.trim import trimmed
+from cerlab.predicates.guard_algebra import redirected
+
+Unrolled: TypeAlias = tuple[int, int, tuple[tuple[str, str], ...]]
+
+
+def unrolled(
+    T: Srt, w: int, context: frozenset[str] = NONE, *, prefix: str = "b", trim: bool = True
+) -> Srt:
+    """A state is (d, q, where): after d events in state q, the register that holds each of T's.
+
+    What is written at depth d is the d-th event, whatever writes it, so one register ``b_d`` for
+    each depth holds all of it. A read of r goes to the register of the last write of r on the way
+    here; before any, to r itself if it is in `context`, else the atom is false (erratum SRT-E17).
+    The paper makes a tree of all walks instead (SRT Alg. 3; SRT Alg. 4; SRT Alg. 5; SRT Alg. 6).
+
+    The matches of strings of up to w events are those of T, longer strings have none; acyclic, one
+    register written at a time, each at most once in a run. At most ``|Q| sum (d + 2)^|R|`` states.
+    """
+    leaving = outgoing(T)
+    names = [fresh(f"{prefix}{d}", context) for d in range(1, w + 1)]
+    given = tuple((r, r) for r in sorted(context & T.R))
+
+    def follow(state: Unrolled) -> Iterator[tuple[Label, Unrolled]]:
+        d, q, where = state
+        if d == w:
+            return
+        for t in leaving[q]:
+            guard = redirected(t.guard, dict(where).get)
+            after = {**dict(where), **dict.fromkeys(t.writes, names[d])}
+            write = frozenset({names[d]}) if t.writes else NONE
+            yield Label(guard, t.mark, write), (d + 1, t.target, tuple(sorted(after.items())))
+
+    found = explore((0, T.q0, given), follow, lambda state: state[1] in T.F)
+    whole = from_explored(found, context | frozenset(names))
+    return trimmed(whole) if trim else whole

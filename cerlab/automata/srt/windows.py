@@ -1,0 +1,61 @@
+"""Windows in positions as transducers: on the length of the string, and on the span of the marks.
+
+The two are different operators (SRT Def. 39; SRT Lemma 46; erratum SRT-E16): ``<TRUE>* . <A>^`` in
+a window of span 1 has a match on BBA, and in one of length 1 has none. They agree where every match
+marks the first and the last event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from cerlab.automata.cea import Mark
+from cerlab.automata.explore import explore
+from cerlab.automata.srt.transducer import Label, Srt, from_explored, outgoing
+from cerlab.automata.srt.trim import trimmed
+
+_Counted: TypeAlias = tuple[int, int]
+
+
+def length_window(T: Srt, w: int) -> Srt:
+    """A state is one of T, and how many events were read, at most w; ``|Q| (w + 1)`` states."""
+    leaving = outgoing(T)
+
+    def follow(state: _Counted) -> Iterator[tuple[Label, _Counted]]:
+        q, read = state
+        if read < w:
+            for t in leaving[q]:
+                yield Label(*t[1:4]), (t.target, read + 1)
+
+    found = explore((T.q0, 0), follow, lambda state: state[0] in T.F)
+    return trimmed(from_explored(found, T.R))
+
+
+def span_window(T: Srt, w: int) -> Srt:
+    """A state is one of T, and how many events were read from the first mark on (SRT Def. 39).
+
+    Marks are allowed for w events; then only runs that mark no more go on. ``|Q| (w + 1)`` states.
+    """
+    leaving = outgoing(T)
+
+    def follow(state: _Counted) -> Iterator[tuple[Label, _Counted]]:
+        q, read = state
+        for t in leaving[q]:
+            if t.mark is Mark.SKIP:
+                yield Label(*t[1:4]), (t.target, min(read + 1, w) if read else 0)
+            elif read < w:
+                yield Label(*t[1:4]), (t.target, read + 1)
+
+    found = explore((T.q0, 0), follow, lambda state: state[0] in T.F)
+    return trimmed(from_explored(found, T.R))
+
+
+def mark_bounded(T: Srt) -> bool:
+    """Whether all accepting runs mark their first and their last event, so that span is length.
+
+    A guard that no event satisfies may make this false where it is true.
+    """
+    T = trimmed(T)
+    ends = (t for t in T.Delta if t.source == T.q0 or t.target in T.F)
+    return all(t.mark is Mark.TAKE for t in ends)

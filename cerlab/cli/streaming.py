@@ -1,0 +1,201 @@
+"""The compiled engine on what does not fit into memory, or has not come yet (DESIGN 2.2).
+
+A file goes through in batches: one of them, and what the engine keeps, is all that is in memory. A
+pipe goes through as it comes: what has arrived is one batch, and its answers are out before the
+next wait; so an answer appears when its last event has, and the larger the backlog, the less each
+event costs.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from cerlab import io
+from cerlab.errors import BadData
+from cerlab.io import Sink
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.clauses import TimeWindow
+from cerlab.model.clock import TimeAxis, clock_for
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream
+from cerlab.query import Query
+from cerlab.workbench import live_answers
+
+if TYPE_CHECKING:
+    from cerlab.engine.answers import AnswerBatch
+    from cerlab.engine.run import CompiledRun
+    from cerlab.engine.two_phases import TwoPhases
+
+_PATIENCE_SECONDS = 2.0
+_LONGEST_BACKLOG = 1 << 14
+
+
+class Enough(Exception):
+    """There are as many answers as were asked for."""
+
+
+class Limited:
+    """A sink that raises `Enough` as soon as it has so many answers; None is no limit."""
+
+    def __init__(self, sink: Sink, limit: int | None) -> None:
+        self._sink = sink
+        self._left = limit
+        self._took(0)
+
+    def one(self, answer: ComplexEvent) -> None:
+        """Pass an answer on."""
+        self._sink.one(answer)
+        self._took(1)
+
+    def batch(self, answers: AnswerBatch) -> None:
+        """Pass on as many of a batch as are still wanted."""
+        if self._left is not None and len(answers) > self._left:
+            answers = _first(answers, self._left)
+        self._sink.batch(answers)
+        self._took(len(answers))
+
+    def flush(self) -> None:
+        """Flush the sink."""
+        self._sink.flush()
+
+    def _took(self, count: int) -> None:
+        if self._left is not None:
+            self._left -= count
+            if not self._left:
+                raise Enough
+
+
+def _first(answers: AnswerBatch, count: int) -> AnswerBatch:
+    taken = int(answers.offsets[count])
+    return replace(
+        answers,
+        start=answers.start[:count],
+        end=answers.end[:count],
+        offsets=answers.offsets[: count + 1],
+        positions=answers.positions[:taken],
+    )
+
+
+def answers_on_file(
+    query: Query, path: str, axis: TimeAxis | None, options: dict[str, Any]
+) -> Iterator[AnswerBatch]:
+    """The answers on a file that is read in batches; `options` are those of `io.batches`.
+
+    Raises `UsageError` for a window in hours, minutes or seconds where neither `axis` nor the
+    declarations of schema and file say which attribute is the time.
+    """
+    from cerlab.engine.run import stream_run
+
+    axis = axis or io.time_of_file(path, options["schema"])
+    run = stream_run(query.plan, query.prepared, axis)
+    batches = _watched(io.batches(path, **options), io.known_length(path))
+    return _pushed(run, batches)
+
+
+def _pushed(run: TwoPhases | CompiledRun, batches: Iterable[Stream]) -> Iterator[AnswerBatch]:
+    """The answers on some batches; where one cannot be read those on what came before it."""
+    try:
+        for batch in batches:
+            yield from run.push(batch.columns, len(batch))
+    except BadData:
+        yield from run.finish()
+        raise
+    yield from run.finish()
+
+
+class LiveRun:
+    """A query on standard input: each answer is out before the next event is waited for.
+
+    The first `by_tecs` events are evaluated by the tECS: it needs nothing that takes a second to
+    load, and a short or slow pipe never wants more. If more events come the compiled engine reads
+    those again, from memory, and goes on. That is exact: answers are given by whole ends, and what
+    is kept after an event (CONSUME BY included) depends on the events and the query alone.
+    """
+
+    def __init__(
+        self, query: Query, axis: TimeAxis | None, options: dict[str, Any], *, by_tecs: int
+    ) -> None:
+        """Raises `Unsupported` and `UsageError` for queries that cannot be run so."""
+        self._query = query
+        self._machine = query.machine
+        self._axis = axis or io.time_of_file("-", options["schema"])
+        if isinstance(query.plan.window, TimeWindow):
+            clock_for(query.plan.window, self._axis)
+        self._options = options
+        self._by_tecs = by_tecs
+        self._backlog: list[Event] = []
+        self._run: CompiledRun | None = None
+
+    def into(self, sink: Sink) -> None:
+        """Read to the end; raises `BadData` after the answers on what came before."""
+        events = io.read_events("-", before_reading=lambda: self._give_out(sink), **self._options)
+        first: list[Event] = []
+        if self._by_tecs:
+            live = _noted(islice(events, self._by_tecs), first)
+            for answer in live_answers(self._query, live, self._axis):
+                sink.one(answer)
+        if len(first) == self._by_tecs:
+            self._start(first)
+            self._take(events, sink)
+        sink.flush()
+
+    def _start(self, events: list[Event]) -> None:
+        """Start the engine after these events, whose answers have been given."""
+        from cerlab.engine.run import CompiledRun
+
+        self._run = CompiledRun(self._query.plan, self._query.prepared, self._axis)
+        for _ in self._run.push(Stream(events).columns, len(events)):
+            pass
+
+    def _take(self, events: Iterable[Event], sink: Sink) -> None:
+        try:
+            for event in events:
+                self._backlog.append(event)
+                if len(self._backlog) >= _LONGEST_BACKLOG:
+                    self._give_out(sink)
+        except BadData:
+            self._give_out(sink)
+            raise
+        self._give_out(sink)
+
+    def _give_out(self, sink: Sink) -> None:
+        """Push the events that have been read, and let their answers be seen."""
+        events, self._backlog = self._backlog, []
+        if events and self._run is not None:
+            for answers in self._run.push(Stream(events).columns, len(events)):
+                sink.batch(answers)
+        sink.flush()
+
+
+def _noted(events: Iterable[Event], seen: list[Event]) -> Iterator[Event]:
+    for event in events:
+        seen.append(event)
+        yield event
+
+
+def _watched(batches: Iterable[Stream], total: int | None) -> Iterator[Stream]:
+    """The same batches; on a terminal a bar appears if they take more than two seconds."""
+    if not sys.stderr.isatty():
+        yield from batches
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    console = Console(stderr=True)
+    progress = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
+    task = progress.add_task("evaluating", total=total)
+    started = time.monotonic()
+    try:
+        for batch in batches:
+            yield batch
+            progress.advance(task, len(batch))
+            if not progress.live.is_started and time.monotonic() - started > _PATIENCE_SECONDS:
+                progress.start()
+    finally:
+        progress.stop()

@@ -1,0 +1,100 @@
+"""How long the slice of a string can be that a subexpression consumes.
+
+A negation of what writes registers needs a bound on it. A window on the length gives one to all
+inside; a window on the span of the marks to what has a mark of the same body on either side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from cerlab.logic.sremo.rewrite import rewritten
+from cerlab.logic.sremo.syntax import (
+    Alternation,
+    Concat,
+    Intersection,
+    LengthWindow,
+    Option,
+    Plus,
+    SkipAny,
+    SkipNext,
+    SpanWindow,
+    Sremo,
+    Terminal,
+    Within,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A window on the span of marks around here, and whether some mark is always before and after.
+
+    The marks are those of the body that the window is on.
+    """
+
+    width: int
+    before: bool = False
+    after: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """What is known of the events that a subexpression consumes: bounds on how many they are."""
+
+    length: int | None = None
+    spans: tuple[Span, ...] = ()
+
+    @property
+    def longest(self) -> int | None:
+        """The most events there can be in a match of the whole; None if nothing bounds them."""
+        bounds = [span.width for span in self.spans if span.before and span.after]
+        bounds += [] if self.length is None else [self.length]
+        return min(bounds, default=None)
+
+    def in_length(self, w: int) -> Slice:
+        """The same inside a window on the length."""
+        return replace(self, length=w if self.length is None else min(w, self.length))
+
+    def in_span(self, w: int) -> Slice:
+        """The same inside a window on the span of the marks."""
+        return replace(self, spans=(*self.spans, Span(w)))
+
+
+WHOLE = Slice()
+"""Any string."""
+
+
+def after(here: Slice, e: Sremo) -> Slice:
+    """What follows e in a sequence that consumes the slice."""
+    marked = always_marks(e)
+    spans = (replace(span, before=span.before or marked) for span in here.spans)
+    return replace(here, spans=tuple(spans))
+
+
+def before(here: Slice, e: Sremo) -> Slice:
+    """What comes before e in a sequence that consumes the slice."""
+    marked = always_marks(e)
+    spans = (replace(span, after=span.after or marked) for span in here.spans)
+    return replace(here, spans=tuple(spans))
+
+
+def always_marks(e: Sremo) -> bool:
+    """Whether the grammar tells that every match of e marks some event.
+
+    >>> from cerlab.logic.sremo.parser import parse_sremo
+    >>> always_marks(parse_sremo("<TRUE>* . <v = 1>^+")), always_marks(parse_sremo("<v = 1>^?"))
+    (True, False)
+    """
+    match e:
+        case Terminal(_, marked, _):
+            return marked
+        case Concat(left, right) | Intersection(left, right):
+            return always_marks(left) or always_marks(right)
+        case Alternation(left, right):
+            return always_marks(left) and always_marks(right)
+        case SpanWindow(body) | LengthWindow(body) | Within(body):
+            return always_marks(body)
+        case Plus() | Option() | SkipAny() | SkipNext():
+            return always_marks(rewritten(e))
+        case _:
+            return False

@@ -1,0 +1,148 @@
+"""SREMO to symbolic register transducers: one construction for each operator (SRT Thm. 27)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import assert_never
+
+from cerlab.automata.cea import Mark
+from cerlab.automata.srt import EpsilonSrt, Srt, Transducer
+from cerlab.automata.srt.complement import complement
+from cerlab.automata.srt.compose import choice, empty_word, iteration, nothing, one_event, sequence
+from cerlab.automata.srt.epsilon import without_epsilon
+from cerlab.automata.srt.liveness import without_dead_writes
+from cerlab.automata.srt.product import product, written_registers
+from cerlab.automata.srt.reduce import reduced, smaller
+from cerlab.automata.srt.trim import longest
+from cerlab.automata.srt.unroll import unrolled
+from cerlab.automata.srt.windows import length_window, span_window
+from cerlab.compile.slices import WHOLE, Slice, after, before
+from cerlab.errors import Unsupported
+from cerlab.logic.sremo.check import check_sremo
+from cerlab.logic.sremo.registers import reads
+from cerlab.logic.sremo.rewrite import rewritten
+from cerlab.logic.sremo.syntax import (
+    Alternation,
+    Concat,
+    Empty,
+    Epsilon,
+    Intersection,
+    LengthWindow,
+    Negation,
+    Option,
+    Plus,
+    SkipAny,
+    SkipNext,
+    SpanWindow,
+    Sremo,
+    Star,
+    Terminal,
+    Within,
+    subexpressions,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Surroundings:
+    """What a subexpression is compiled under: reg(e) of the whole, its slice, names for copies."""
+
+    R: frozenset[str]
+    slice: Slice
+    occurrences: Iterator[int]
+
+
+def sremo_to_srt(e: Sremo, around: Slice = WHOLE) -> EpsilonSrt:
+    """A transducer with the same matches on every string (SRT Thm. 27).
+
+    Registers are those of the whole expression, shared by all parts; the complements in it write
+    some of their own. Of the operators of SRT Def. 15 the size is linear. Windows in positions
+    multiply states by their width; a negation is determinised, under the window around it if what
+    it negates writes registers that it reads. `around` says what else bounds the strings.
+
+    Raises `IllFormed` (see `check_sremo`), `Unsupported` for windows in time, which `register_plan`
+    takes on the outside, and for a negation that writes registers and has no window, and
+    `ResourceLimit` where determinisation grows too large.
+
+    >>> from cerlab.logic.sremo.parser import parse_sremo
+    >>> T = sremo_to_srt(parse_sremo("(<v < 1>^ -> r | <v > 5>^ -> r) . <v = r.v>^"))
+    >>> T.states, len(T.Delta), len(T.moves), sorted(T.R)
+    (8, 3, 5, ['r'])
+    """
+    check_sremo(e)
+    return _compiled(e, _Surroundings(registers(e), around, count(1)))
+
+
+def registers(e: Sremo) -> frozenset[str]:
+    """``reg(e)``: all that is read or written, below a negation too (SRT Thm. 27)."""
+    terminals = (each for each in subexpressions(e) if isinstance(each, Terminal))
+    return reads(e).union(*(terminal.writes for terminal in terminals))
+
+
+def _compiled(e: Sremo, here: _Surroundings) -> EpsilonSrt:
+    match e:
+        case Epsilon():
+            return empty_word()
+        case Empty():
+            return nothing()
+        case Terminal(phi, marked, W):
+            return one_event(phi, Mark.TAKE if marked else Mark.SKIP, W, here.R)
+        case Concat(left, right):
+            first = _compiled(left, replace(here, slice=before(here.slice, right)))
+            second = _compiled(right, replace(here, slice=after(here.slice, left)))
+            return sequence(first, second)
+        case Alternation(left, right):
+            return choice(_compiled(left, here), _compiled(right, here))
+        case Star(body):
+            return iteration(_compiled(body, here))
+        case SpanWindow(body, w):
+            inside = replace(here, slice=here.slice.in_span(w))
+            return _spliced(span_window(without_epsilon(_compiled(body, inside)), w))
+        case LengthWindow(body, w):
+            inside = replace(here, slice=here.slice.in_length(w))
+            return _spliced(length_window(without_epsilon(_compiled(body, inside)), w))
+        case Within():
+            raise Unsupported(
+                "CER0486",
+                "a window in time inside an expression has no transducer",
+                hint='put it around the whole expression, or use evaluator="reference"',
+            )
+        case Intersection(left, right):
+            parts = (without_epsilon(_compiled(part, here)) for part in (left, right))
+            return _spliced(product(*parts))
+        case Negation(body):
+            return _spliced(_negated(body, here))
+        case Plus() | Option() | SkipAny() | SkipNext():
+            return _compiled(rewritten(e), here)
+        case _:
+            assert_never(e)
+
+
+def _negated(body: Sremo, here: _Surroundings) -> Srt:
+    """What consumes and marks nothing that the body consumes (SRT Sec. 5.2; SRT Cor. 43).
+
+    A body that writes nothing which it reads later is determinised as it is. Another one is
+    unrolled, either because its strings are short or because the slice is; then it has registers
+    of its own, and reads of others what they held when the negation began. Marks inside it are
+    none of the match, so windows on marks bound what is in it only by its own length.
+    """
+    alone = replace(here, slice=Slice(here.slice.longest))
+    T = reduced(without_dead_writes(smaller(_compiled(body, alone))))
+    if not written_registers(T):
+        return complement(T)
+    bounds = [n for n in (longest(T), here.slice.longest) if n is not None]
+    if not bounds:
+        raise Unsupported(
+            "CER0487",
+            "a negation of what writes registers and reads them has no transducer without a window "
+            "(SRT Thm. 35)",
+            hint="put a window [len<=w] on it or around it, or [1..w] with marks before and after",
+        )
+    prefix = f"n{next(here.occurrences)}b"
+    return complement(unrolled(T, min(bounds), here.R, prefix=prefix))
+
+
+def _spliced(T: Transducer) -> EpsilonSrt:
+    """The same with one final state, as part of a larger one."""
+    return sequence(T, empty_word())

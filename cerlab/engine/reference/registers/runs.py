@@ -1,0 +1,77 @@
+"""Algorithm 1, corrected: every active run follows every transition it can (SRT Alg. 1)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cerlab.automata.cea import Mark
+from cerlab.automata.srt.plan import RegisterPlan
+from cerlab.automata.srt.transducer import outgoing
+from cerlab.engine.reference.registers.counts import OperationCounts
+from cerlab.engine.reference.registers.horizon import Horizon
+from cerlab.errors import ResourceLimit
+from cerlab.model.answer import Positions
+from cerlab.model.event import Event
+from cerlab.model.registers import Registers
+from cerlab.predicates.guard_truth import guard_holds
+
+MAX_RUNS = 500_000
+"""How many runs may be active at once."""
+
+
+class Run(NamedTuple):
+    """An active run: where it is, what its registers hold, what it marked."""
+
+    state: int
+    registers: Registers
+    marks: Positions
+
+
+class Runs:
+    """The active runs of a plan, each for itself: one for each way to each partial match.
+
+    A run that accepts is reported if its last transition marks, and it goes on: as printed it is
+    dropped, and its longer matches are lost; and each match is reported once, however many runs
+    have it (erratum SRT-E24). A run whose first mark no window allows any more is dropped.
+    """
+
+    def __init__(self, plan: RegisterPlan) -> None:
+        self._leaving = outgoing(plan.srt)
+        self._F = plan.srt.F
+        self._horizon = Horizon(plan.windows)
+        self._runs = [Run(plan.srt.q0, Registers(), ())]
+        self.counts = OperationCounts()
+
+    @property
+    def live(self) -> int:
+        """How many runs may still go on."""
+        return len(self._runs)
+
+    def advance(self, event: Event, position: int) -> frozenset[Positions]:
+        """Follow all runs over an event; the matches whose last mark is on it."""
+        self._horizon.read(event, position)
+        reached = [after for run in self._runs for after in self._followed(run, event, position)]
+        reached = [run for run in reached if not self._expired(run)]
+        self.counts.reached = len(reached)
+        if len(reached) > MAX_RUNS:
+            raise ResourceLimit("CER0685", f"more than {MAX_RUNS:,} runs are active at once")
+        self._runs = [run for run in reached if self._leaving[run.state]]
+        return frozenset(
+            run.marks for run in reached if run.state in self._F and run.marks[-1:] == (position,)
+        )
+
+    def _followed(self, run: Run, event: Event, position: int) -> list[Run]:
+        transitions = self._leaving[run.state]
+        enabled = [t for t in transitions if guard_holds(t.guard, event, run.registers)]
+        self.counts.leave(len(transitions), len(enabled))
+        return [
+            Run(
+                t.target,
+                run.registers.written(t.writes, event) if t.writes else run.registers,
+                (*run.marks, position) if t.mark is Mark.TAKE else run.marks,
+            )
+            for t in enabled
+        ]
+
+    def _expired(self, run: Run) -> bool:
+        return bool(run.marks) and run.marks[0] < self._horizon.oldest

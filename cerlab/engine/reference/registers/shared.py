@@ -1,0 +1,92 @@
+"""Runs that differ in their marks alone, followed as one: a configuration and its matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from cerlab.automata.cea import Mark
+from cerlab.automata.srt.plan import RegisterPlan
+from cerlab.automata.srt.transducer import RegisterTransition, outgoing
+from cerlab.engine.reference.registers.counts import OperationCounts
+from cerlab.engine.reference.registers.horizon import Horizon
+from cerlab.engine.reference.registers.marks import UNMARKED, Growth, MarkSet, listed
+from cerlab.errors import ResourceLimit
+from cerlab.model.answer import Positions
+from cerlab.model.event import Event
+from cerlab.model.registers import Registers
+from cerlab.predicates.guard_truth import guard_holds
+
+MAX_CONFIGURATIONS = 500_000
+"""How many configurations may be active at once."""
+
+
+class Configuration(NamedTuple):
+    """What the future of a run depends on: its state, its registers, and under windows its start.
+
+    `first` is the first position it marked; None before that, and always where there is no window.
+    """
+
+    state: int
+    registers: Registers
+    first: int | None
+
+
+class SharedRuns:
+    """The runs of a plan by configuration, with what they marked as a set that shares its parts.
+
+    An event costs one evaluation for each configuration and transition, whatever the number of
+    matches: at most ``|Q| (k + 1)^|R|`` configurations at event k, and under a window as many for
+    each first mark in it. Listing the matches of an event comes on top.
+    """
+
+    def __init__(self, plan: RegisterPlan) -> None:
+        self._leaving = outgoing(plan.srt)
+        self._F = plan.srt.F
+        self._horizon = Horizon(plan.windows)
+        start = Configuration(plan.srt.q0, Registers(), None)
+        self._active: dict[Configuration, MarkSet] = {start: UNMARKED}
+        self.counts = OperationCounts()
+
+    @property
+    def live(self) -> int:
+        """How many configurations may still go on."""
+        return len(self._active)
+
+    def advance(self, event: Event, position: int) -> frozenset[Positions]:
+        """Follow all configurations over an event; the matches whose last mark is on it."""
+        self._horizon.read(event, position)
+        growth = Growth(position)
+        arrived: dict[Configuration, list[MarkSet]] = {}
+        ended: list[MarkSet] = []
+        for c, marks in self._active.items():
+            for t, after in self._followed(c, event, position):
+                took = t.mark is Mark.TAKE
+                made = growth.marked(marks) if took else marks
+                arrived.setdefault(after, []).append(made)
+                if took and t.target in self._F:
+                    ended.append(made)
+        self.counts.reached = len(arrived)
+        if len(arrived) > MAX_CONFIGURATIONS:
+            raise ResourceLimit(
+                "CER0685", f"more than {MAX_CONFIGURATIONS:,} configurations are active at once"
+            )
+        self._active = {
+            c: growth.either(parts) for c, parts in arrived.items() if self._leaving[c.state]
+        }
+        return frozenset(listed(growth.either(ended))) if ended else frozenset()
+
+    def _followed(
+        self, c: Configuration, event: Event, position: int
+    ) -> Iterator[tuple[RegisterTransition, Configuration]]:
+        """The transitions that a configuration can take, and where to; none out of the windows."""
+        transitions = self._leaving[c.state]
+        enabled = [t for t in transitions if guard_holds(t.guard, event, c.registers)]
+        self.counts.leave(len(transitions), len(enabled))
+        for t in enabled:
+            first = c.first
+            if first is None and self._horizon.bounded and t.mark is Mark.TAKE:
+                first = position
+            if first is None or first >= self._horizon.oldest:
+                v = c.registers.written(t.writes, event) if t.writes else c.registers
+                yield t, Configuration(t.target, v, first)

@@ -1,0 +1,21 @@
+"""SREMO, regular expressions over events with registers and marks (SRT Def. 15).
+
+Syntax, text, and the semantics that everything else is tested against.
+"""
+
+from cerlab.logic.sremo.check import check_sremo
+from cerlab.logic.sremo.parser import parse_sremo
+from cerlab.logic.sremo.semantics import Derivation, derivations, detected, matches
+from cerlab.logic.sremo.syntax import Sremo
+from cerlab.logic.sremo.text import sremo_text
+
+__all__ = [
+    "Derivation",
+    "Sremo",
+    "check_sremo",
+    "derivations",
+    "detected",
+    "matches",
+    "parse_sremo",
+    "sremo_text",
+]

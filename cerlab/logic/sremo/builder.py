@@ -1,0 +1,119 @@
+"""From parse trees to expressions: sugar ends here, and every node gets its span."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lark import v_args
+from lark.tree import Meta
+
+from cerlab.errors import SourcePlace
+from cerlab.logic.ceql.builder import Builder
+from cerlab.logic.sremo import syntax as sre
+from cerlab.predicates import guards as grd
+from cerlab.predicates import syntax as pred
+
+
+@v_args(meta=True)
+class SremoBuilder(Builder):
+    """CEQL's builder, which knows names and predicates, with guards and expressions."""
+
+    def place_of(self, node: object) -> SourcePlace | None:
+        """The place of a node, by identity."""
+        span = self.spans.get(id(node))
+        return SourcePlace(self.text, span) if span else None
+
+    def everything(self, meta: Meta, children: list[Any]) -> pred.Everything:
+        """``TRUE``."""
+        return self._made(meta, pred.Everything())
+
+    def stored(self, meta: Meta, children: list[str]) -> grd.RegisterAttribute:
+        """``r.attr``."""
+        return self._made(meta, grd.RegisterAttribute(*children))
+
+    def comparison(self, meta: Meta, children: list[Any]) -> Any:
+        """``side op side``: of the event being read alone, or with a register."""
+        left, op, right = children
+        if any(isinstance(side, grd.RegisterAttribute) for side in (left, right)):
+            return self._made(meta, grd.RegisterComparison(op, left, right), left, right)
+        return super().comparison(meta, children)
+
+    def complement(self, meta: Meta, children: list[Any]) -> Any:
+        """``NOT guard``."""
+        return self._made(meta, grd.Not(children[0]), children[0])
+
+    def conjunction(self, meta: Meta, children: list[Any]) -> grd.And:
+        """``guard AND guard``."""
+        return self._made(meta, grd.And(*children), *children)
+
+    def disjunction(self, meta: Meta, children: list[Any]) -> grd.Or:
+        """``guard OR guard``."""
+        return self._made(meta, grd.Or(*children), *children)
+
+    def registers(self, meta: Meta, children: list[str]) -> frozenset[str]:
+        """``r``, ``{r, s}``."""
+        return frozenset(children)
+
+    def terminal(self, meta: Meta, children: list[Any]) -> sre.Terminal:
+        """``<guard>^ -> r``."""
+        guard, mark, written = children
+        terminal = sre.Terminal(guard, mark is not None, written or frozenset())
+        return self._made(meta, terminal, guard)
+
+    def epsilon(self, meta: Meta, children: list[Any]) -> sre.Epsilon:
+        """``EPS``."""
+        return self._made(meta, sre.Epsilon())
+
+    def empty(self, meta: Meta, children: list[Any]) -> sre.Empty:
+        """``EMPTY``."""
+        return self._made(meta, sre.Empty())
+
+    def alternation(self, meta: Meta, children: list[sre.Sremo]) -> sre.Alternation:
+        """``e | e``."""
+        return self._made(meta, sre.Alternation(*children), *children)
+
+    def intersection(self, meta: Meta, children: list[sre.Sremo]) -> sre.Intersection:
+        """``e & e``."""
+        return self._made(meta, sre.Intersection(*children), *children)
+
+    def concat(self, meta: Meta, children: list[Any]) -> Any:
+        """``e . e``."""
+        return self._made(meta, sre.Concat(*children), *children)
+
+    def negation(self, meta: Meta, children: list[sre.Sremo]) -> sre.Negation:
+        """``!e``."""
+        return self._made(meta, sre.Negation(*children), *children)
+
+    def star(self, meta: Meta, children: list[Any]) -> Any:
+        """``e*``."""
+        return self._made(meta, sre.Star(*children), *children)
+
+    def plus(self, meta: Meta, children: list[Any]) -> Any:
+        """``e+``."""
+        return self._made(meta, sre.Plus(*children), *children)
+
+    def option(self, meta: Meta, children: list[sre.Sremo]) -> sre.Option:
+        """``e?``."""
+        return self._made(meta, sre.Option(*children), *children)
+
+    def span_window(self, meta: Meta, children: list[Any]) -> sre.SpanWindow:
+        """``e[1..w]``."""
+        body, _, width = children
+        return self._made(meta, sre.SpanWindow(body, self._int(meta, int(width))), body)
+
+    def length_window(self, meta: Meta, children: list[Any]) -> sre.LengthWindow:
+        """``e[len<=w]``."""
+        body, width = children
+        return self._made(meta, sre.LengthWindow(body, self._int(meta, int(width))), body)
+
+    def within(self, meta: Meta, children: list[Any]) -> Any:
+        """``e[within n attr]``."""
+        return self._made(meta, sre.Within(*children), children[0])
+
+    def skip_any(self, meta: Meta, children: list[sre.Sremo]) -> sre.SkipAny:
+        """``#(e, .., e)``."""
+        return self._made(meta, sre.SkipAny(tuple(children)), *children)
+
+    def skip_next(self, meta: Meta, children: list[sre.Sremo]) -> sre.SkipNext:
+        """``@(e, .., e)``."""
+        return self._made(meta, sre.SkipNext(tuple(children)), *children)

@@ -1,0 +1,104 @@
+"""What an expression has to satisfy besides its grammar (SRT Def. 39; SRT Thm. 34).
+
+Reading a register that nothing has written is well-formed: the atom is false then (SRT Def. 13).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from cerlab.errors import IllFormed, ResourceLimit, SourcePlace
+from cerlab.logic.sremo.registers import reads, writes
+from cerlab.logic.sremo.syntax import (
+    Intersection,
+    LengthWindow,
+    Option,
+    Plus,
+    SkipAny,
+    SkipNext,
+    SpanWindow,
+    Sremo,
+    Within,
+    children,
+    subexpressions,
+)
+
+MAX_DEPTH = 200
+"""The deepest expression that is read or evaluated, derived operators rewritten."""
+
+PlaceOf = Callable[[object], SourcePlace | None]
+"""Where a node stands in a text."""
+
+
+def _nowhere(node: object) -> None:
+    return None
+
+
+def check_sremo(e: Sremo, place: PlaceOf = _nowhere) -> None:
+    """Raise `IllFormed` unless all windows, strategies and intersections are in order.
+
+    A span window is of one position or more (SRT Def. 39), other windows of nothing or more; a
+    strategy has operands; what one side of an intersection writes the other does not use
+    (SRT Thm. 34 has the stronger condition that they share no register at all). Raises
+    `ResourceLimit` for what is deeper than `MAX_DEPTH`.
+    """
+    _check_depth(e, place)
+    for each in subexpressions(e):
+        match each:
+            case SpanWindow(_, width) if width < 1:
+                raise _wrong("CER0280", "a window [1..w] has w >= 1 (SRT Def. 39)", place(each))
+            case LengthWindow(_, width) if width < 0:
+                raise _wrong("CER0280", "a window [len<=w] has w >= 0", place(each))
+            case Within(_, elapsed, _) if not 0 <= elapsed < math.inf:
+                raise _wrong("CER0280", "a window [within n ..] has a finite n >= 0", place(each))
+            case SkipAny(()) | SkipNext(()):
+                raise _wrong("CER0281", "a strategy has one operand or more", place(each))
+            case Intersection():
+                _check_intersection(each, place)
+            case _:
+                pass
+
+
+def _check_intersection(e: Intersection, place: PlaceOf) -> None:
+    for writer, other in ((e.left, e.right), (e.right, e.left)):
+        if shared := writes(writer) & (reads(other) | writes(other)):
+            raise IllFormed(
+                "CER0282",
+                f"one side of & writes the register '{min(shared)}', which the other side uses "
+                "(side condition of SRT Thm. 34)",
+                place=place(e),
+                hint="let each side write registers of its own; both may read what came before",
+            )
+
+
+def _check_depth(e: Sremo, place: PlaceOf) -> None:
+    pending = [(e, 1)]
+    while pending:
+        each, depth = pending.pop()
+        depth += _rewritten_depth(each)
+        if depth > MAX_DEPTH:
+            raise ResourceLimit(
+                "CER0680",
+                f"the expression nests or chains more than {MAX_DEPTH} operators, "
+                "derived operators counted as what they stand for",
+                place=place(each),
+            )
+        pending.extend((below, depth + 1) for below in children(each))
+
+
+def _rewritten_depth(e: Sremo) -> int:
+    """How much deeper the operands stand once the operator is rewritten."""
+    match e:
+        case Option():
+            return 1
+        case Plus():
+            return 2
+        case SkipAny(operands) | SkipNext(operands):
+            return 2 * len(operands) + 3
+        case _:
+            return 0
+
+
+def _wrong(code: str, message: str, place: SourcePlace | None) -> IllFormed:
+    return IllFormed(code, message, place=place)

@@ -1,0 +1,237 @@
+"""What expressions mean: the relation ``(e, S, M, v) |- v'`` (SRT Def. 17).
+
+This is the oracle. One arm per rule of the relation, in its order, then the windows, intersection
+and negation, and last the derived operators, which are rewritten. It is written to be read, never
+to be fast: no cache, no early exit, only a budget.
+
+Positions are absolute in S and count from 0, those that the paper writes count from 1; with
+positions relative to a slice the rule of concatenation is undefined (erratum SRT-E4).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias, assert_never
+
+from cerlab.errors import ResourceLimit
+from cerlab.logic.sremo.check import check_sremo
+from cerlab.logic.sremo.registers import writes
+from cerlab.logic.sremo.rewrite import rewritten, streaming
+from cerlab.logic.sremo.syntax import (
+    Alternation,
+    Concat,
+    Empty,
+    Epsilon,
+    Intersection,
+    LengthWindow,
+    Negation,
+    Option,
+    Plus,
+    SkipAny,
+    SkipNext,
+    SpanWindow,
+    Sremo,
+    Star,
+    Terminal,
+    Within,
+    subexpressions,
+)
+from cerlab.model.answer import ComplexEvent, Positions
+from cerlab.model.clauses import AttributeWindow
+from cerlab.model.clock import Instant, check_order, clock_for
+from cerlab.model.event import Event
+from cerlab.model.registers import Registers
+from cerlab.predicates.guard_truth import guard_holds
+
+MAX_EVENTS = 256
+"""The longest stream that the reference takes."""
+
+MAX_STEPS = 1_000_000
+"""How many rules the reference applies, and derivations it makes, for one question."""
+
+Marks: TypeAlias = frozenset[int]
+NONE: Marks = frozenset()
+NOTHING_STORED = Registers()
+
+
+class Derivation(NamedTuple):
+    """One ``(e, S, i, j, M, v) |- v'`` of given e, S, i, v; it consumes S[i] to S[end - 1]."""
+
+    end: int
+    marks: Marks
+    registers: Registers
+
+
+Derivations: TypeAlias = frozenset[Derivation]
+
+
+@dataclass(slots=True)
+class Reading:
+    """The events, and how many steps may still be taken on them."""
+
+    events: Sequence[Event]
+    steps: int
+
+
+def derivations(
+    e: Sremo, S: Sequence[Event], i: int = 0, v: Registers = NOTHING_STORED
+) -> Derivations:
+    """All that e can do from position i on with the registers v (SRT Def. 17).
+
+    Raises `IllFormed` (see `check_sremo`), `ResourceLimit` above `MAX_EVENTS` or `MAX_STEPS`, and
+    `BadData` where a time window meets an event without time, or time that goes backwards.
+
+    >>> from cerlab.logic.sremo.parser import parse_sremo
+    >>> S = [Event("A"), Event("A")]
+    >>> [(d.end, set(d.marks)) for d in sorted(derivations(parse_sremo("<type = 'A'>^*"), S))]
+    [(0, set()), (1, {0}), (2, {0, 1})]
+    """
+    _check(e, S)
+    return _rule(e, Reading(S, MAX_STEPS), i, v)
+
+
+def matches(e: Sremo, S: Sequence[Event]) -> frozenset[Positions]:
+    """``Match(e, S)``: the marks with which e consumes the whole of S (SRT Def. 18).
+
+    Registers are empty at the start. Raises as `derivations`.
+
+    >>> from cerlab.logic.sremo.parser import parse_sremo
+    >>> matches(parse_sremo("<TRUE>^ . <TRUE>"), [Event("A"), Event("B")])
+    frozenset({(0,)})
+    """
+    return frozenset(_positions(d.marks) for d in derivations(e, S) if d.end == len(S))
+
+
+def detected(e: Sremo, S: Sequence[Event]) -> frozenset[ComplexEvent]:
+    """What a stream shows of e: ``Match(<TRUE>* . e, S[..k])`` for all k (SRT Def. 32).
+
+    A match is reported at its last marked event, so those without any are not. `start` and `end`
+    of an answer are its first and last marked position. Raises as `derivations`.
+
+    >>> from cerlab.logic.sremo.parser import parse_sremo
+    >>> sorted(D.positions for D in detected(parse_sremo("<TRUE>^ . <TRUE>*"), [Event("A")] * 2))
+    [(0,), (1,)]
+    """
+    _check(e, S)
+    every = _rule(streaming(e), Reading(S, MAX_STEPS), 0, NOTHING_STORED)
+    return frozenset(
+        ComplexEvent(min(M), max(M), _positions(M)) for end, M, _ in every if end - 1 in M
+    )
+
+
+def _rule(e: Sremo, S: Reading, i: int, v: Registers) -> Derivations:
+    _spend(S, 1)
+    match e:
+        case Epsilon():
+            return frozenset({Derivation(i, NONE, v)})
+        case Empty():
+            return frozenset()
+        case Terminal(phi, marked, W):
+            if i == len(S.events) or not guard_holds(phi, S.events[i], v):
+                return frozenset()
+            M = frozenset({i}) if marked else NONE
+            return frozenset({Derivation(i + 1, M, v.written(W, S.events[i]))})
+        case Concat(left, right):
+            return frozenset(d for d1 in _rule(left, S, i, v) for d in _then(d1, right, S))
+        case Alternation(left, right):
+            return _rule(left, S, i, v) | _rule(right, S, i, v)
+        case Star(body):
+            return _iterate(body, S, Derivation(i, NONE, v))
+        case SpanWindow(body, w):
+            return frozenset(d for d in _rule(body, S, i, v) if _span(d.marks) <= w)
+        case LengthWindow(body, w):
+            return frozenset(d for d in _rule(body, S, i, v) if d.end - i <= w)
+        case Within(body, n, time):
+            return frozenset(d for d in _rule(body, S, i, v) if _elapsed(d.marks, S, time) <= n)
+        case Intersection(left, right):
+            after_right = defaultdict(list)
+            for d2 in _rule(right, S, i, v):
+                after_right[d2.end, d2.marks].append(d2.registers)
+            return frozenset(
+                Derivation(j, M, _merged(e, v, v1, v2))
+                for j, M, v1 in _rule(left, S, i, v)
+                for v2 in after_right[j, M]
+            )
+        case Negation(body):
+            ends = {d.end for d in _rule(body, S, i, v)}
+            everywhere = range(i, len(S.events) + 1)
+            return frozenset(Derivation(j, NONE, v) for j in everywhere if j not in ends)
+        case Plus() | Option() | SkipAny() | SkipNext():
+            return _rule(rewritten(e), S, i, v)
+        case _:
+            assert_never(e)
+
+
+def _then(d1: Derivation, e: Sremo, S: Reading) -> Iterator[Derivation]:
+    """The derivation, gone on with by e from where it ended, with what its registers held."""
+    for d2 in _rule(e, S, d1.end, d1.registers):
+        _spend(S, 1)
+        yield Derivation(d2.end, d1.marks | d2.marks, d2.registers)
+
+
+def _iterate(e: Sremo, S: Reading, start: Derivation) -> Derivations:
+    """The least set that has `start` and with a derivation all that go on from it by e.
+
+    Iterations that consume nothing can neither mark nor write, so they add nothing.
+    """
+    D: set[Derivation] = set()
+    pending = {start}
+    while pending:
+        D |= pending
+        pending = {d for d1 in pending for d in _then(d1, e, S)} - D
+    return frozenset(D)
+
+
+def _spend(S: Reading, steps: int) -> None:
+    S.steps -= steps
+    if S.steps < 0:
+        raise ResourceLimit("CER0682", f"the reference takes up to {MAX_STEPS:,} steps")
+
+
+def _span(M: Marks) -> int:
+    """``max(M) - min(M) + 1``, and 0 of no marks (SRT Def. 39)."""
+    return max(M) - min(M) + 1 if M else 0
+
+
+def _elapsed(M: Marks, S: Reading, attribute: str) -> Instant:
+    """``time(max M) - time(min M)``, and 0 of no marks (DESIGN 2.5)."""
+    if not M:
+        return 0
+    clock = clock_for(AttributeWindow(0, attribute), None)
+    first, last = min(M), max(M)
+    return clock(S.events[last], last) - clock(S.events[first], first)
+
+
+def _merged(e: Intersection, v: Registers, v1: Registers, v2: Registers) -> Registers:
+    """v1 on what the left side writes, v2 on what the right side writes, v elsewhere."""
+    W1, W2 = writes(e.left), writes(e.right)
+    kept = {r: t for r, t in v.items() if r not in W1 | W2}
+    of_left = {r: t for r, t in v1.items() if r in W1}
+    of_right = {r: t for r, t in v2.items() if r in W2}
+    return Registers({**kept, **of_left, **of_right})
+
+
+def _positions(M: Marks) -> Positions:
+    return tuple(sorted(M))
+
+
+def _check(e: Sremo, S: Sequence[Event]) -> None:
+    check_sremo(e)
+    if len(S) > MAX_EVENTS:
+        raise ResourceLimit(
+            "CER0681", f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}"
+        )
+    for each in subexpressions(e):
+        if isinstance(each, Within):
+            _check_times(each, S)
+
+
+def _check_times(e: Within, S: Sequence[Event]) -> None:
+    """Every event has a time for the window, and it never goes backwards (DESIGN 3.4)."""
+    clock = clock_for(AttributeWindow(e.width, e.attribute), None)
+    times = [clock(t, i) for i, t in enumerate(S)]
+    for position, (before, now) in enumerate(pairwise(times), 1):
+        check_order(before, now, position)

@@ -1,0 +1,57 @@
+"""Pictures of symbolic register transducers: edges say guard / mark ↓ written registers.
+
+An empty move says ε. As text, as DOT (see `cerlab.viz.dot`) and as TikZ (see `cerlab.viz.tikz`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cerlab import display
+from cerlab.automata.srt import EpsilonSrt, RegisterTransition, Srt, Transducer
+from cerlab.automata.srt.transducer import empty_moves
+from cerlab.predicates.guard_text import guard_text
+from cerlab.predicates.text import name_text
+from cerlab.viz.dot import states_dot
+from cerlab.viz.tikz import Edge, states_tikz
+
+
+def edge_text(t: RegisterTransition) -> str:
+    """What a transition asks, whether it marks, and what it writes.
+
+    >>> from cerlab.automata.cea import Mark
+    >>> from cerlab.predicates.syntax import TypeIs
+    >>> edge_text(RegisterTransition(0, TypeIs("B"), Mark.TAKE, frozenset({"s", "r"}), 1))
+    "type = 'B' / • ↓ r, s"
+    """
+    written = f" ↓ {', '.join(map(name_text, sorted(t.writes)))}" if t.writes else ""
+    return f"{guard_text(t.guard)} / {t.mark.value}{written}"
+
+
+def srt_text(T: Transducer) -> str:
+    """One transition a line, then one empty move a line."""
+    registers = ", ".join(map(name_text, sorted(T.R))) or "none"
+    states = f"{T.states} state" + ("" if T.states == 1 else "s")
+    final = ", ".join(map(str, sorted(T.F)))
+    head = f"SRT: {states}, initial {T.q0}, final {{{final}}}, registers {registers}"
+    return "\n".join([head, *(f"  {p} -> {q}  {says}" for p, says, q in _edges(T))])
+
+
+def srt_dot(T: Transducer, names: Iterable[str] | None = None) -> str:
+    """A ``digraph``; `names` are what its states are called, their numbers if it is not given."""
+    called = list(names) if names is not None else [str(q) for q in range(T.states)]
+    return states_dot("srt", called, {T.q0}, T.F, _edges(T))
+
+
+def srt_tikz(T: Transducer) -> str:
+    """A ``tikzpicture``."""
+    return states_tikz(T.states, [T.q0], T.F, _edges(T))
+
+
+def _edges(T: Transducer) -> list[Edge]:
+    guarded = [(t.source, edge_text(t), t.target) for t in T.Delta]
+    return guarded + [(move.source, "ε", move.target) for move in empty_moves(T)]
+
+
+for _kind in (Srt, EpsilonSrt):
+    display.register(_kind, "text/plain", srt_text)

@@ -1,0 +1,469 @@
+"""``cerlab run`` on files in batches and on live pipes: the same answers, as early as they can be.
+
+The answers are those of `cerlab.evaluate`; a pipe that is read piece by piece shows that those of
+all events so far are out before the next piece is asked for.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+import cerlab
+from cerlab.cli import main, run, streaming
+from cerlab.logic.ceql.text import query_text
+from cerlab.model.answer import ComplexEvent
+from cerlab.testing import Shape, with_limit
+from cerlab.testing.strategies import as_dict
+from proofs_tests.random_cases import Case, random_case
+from proofs_tests.suite import Suite
+
+SHAPE = Shape(depth=2, events=8, family=True)
+TABLE = pa.table({"type": ["A", "B", "C", "A"] * 250, "v": range(1000), "k": [1, 2] * 500})
+QUERY = "SELECT * WHERE A ; B FILTER A[v > 10] WITHIN 5 [v]"
+
+
+def answers_of_lines(text: str) -> list[ComplexEvent]:
+    rows = [json.loads(line) for line in text.splitlines()]
+    return [ComplexEvent(row["start"], row["end"], tuple(row["positions"])) for row in rows]
+
+
+def compilable(rng: Random) -> Case:
+    while not (case := random_case(rng, SHAPE)).query.has_automaton:
+        pass
+    return case
+
+
+def ndjson_lines(case: Case) -> list[str]:
+    return [json.dumps(as_dict(event)) + "\n" for event in case.stream]
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files come in batches of three events."""
+    monkeypatch.setattr(cerlab.io, "batches", partial(cerlab.io.batches, size=3))
+
+
+@pytest.fixture
+def never_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file must not be read as a whole."""
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("the whole file was read")
+
+    monkeypatch.setattr(cerlab.io, "read", refuse)
+
+
+# -- files -------------------------------------------------------------------------------------
+
+
+def test_random_queries_on_files_in_batches(
+    suite: Suite, tmp_path: Path, small_batches: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "e.ndjson"
+
+    def case(rng: Random) -> bool:
+        drawn = compilable(rng)
+        path.write_text("".join(ndjson_lines(drawn)))
+        text = query_text(drawn.ast)
+        arguments = [text, str(path), "--time", "t:s", "--evaluator", "compiled"]
+        assert main(["run", *arguments]) == (0 if len(drawn.stream) else 2)
+        found = answers_of_lines(capsys.readouterr().out)
+        expected = cerlab.evaluate(drawn.query, drawn.stream, evaluator="tecs")
+        assert len(found) == len(set(found))
+        assert set(found) == set(expected), drawn.describe()
+        return bool(expected)
+
+    suite.run(case, deep_count=4_000, seconds=8)
+
+
+@pytest.mark.usefixtures("small_batches", "never_whole")
+class TestOneTable:
+    """One stream in every format, in and out."""
+
+    @pytest.fixture
+    def file(self, tmp_path: Path) -> str:
+        parquet.write_table(TABLE, tmp_path / "e.parquet", row_group_size=7)
+        return str(tmp_path / "e.parquet")
+
+    @pytest.fixture
+    def expected(self) -> list[ComplexEvent]:
+        expected = cerlab.evaluate(QUERY, TABLE, evaluator="tecs")
+        assert len(expected) > 100
+        return expected
+
+    def test_ndjson(
+        self, file: str, expected: list[ComplexEvent], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["run", QUERY, file, "--evaluator", "compiled"]) == 0
+        out = capsys.readouterr().out
+        assert out.splitlines()[0] == json.dumps(json.loads(out.splitlines()[0]))
+        assert sorted(map(repr, answers_of_lines(out))) == sorted(map(repr, expected))
+
+    def test_parquet_in_several_row_groups(
+        self,
+        file: str,
+        expected: list[ComplexEvent],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        monkeypatch.setattr(cerlab.io.sink, "ROWS", 50)
+        out = str(tmp_path / "out.parquet")
+        arguments = ["run", QUERY, file, "--evaluator", "compiled", "--format", "parquet"]
+        assert main([*arguments, "-o", out]) == 0
+        assert parquet.read_metadata(out).num_row_groups > 2
+        rows = parquet.read_table(out).to_pylist()
+        found = [ComplexEvent(r["start"], r["end"], tuple(r["positions"])) for r in rows]
+        assert sorted(map(repr, found)) == sorted(map(repr, expected))
+        assert parquet.read_schema(out).equals(cerlab.io.arrow_table([]).schema)
+        assert main([*arguments, "-o", out, "--limit", "7"]) == 0
+        assert parquet.read_metadata(out).num_rows == 7
+
+    def test_a_table(self, file: str, capsys: pytest.CaptureFixture[str]) -> None:
+        arguments = ["run", "A : B FILTER A[v = 40]", file, "--evaluator", "compiled"]
+        assert main([*arguments, "--format", "table"]) == 0
+        assert "40, 41" in capsys.readouterr().out
+
+    @pytest.mark.parametrize("limit", [0, 1, 5, 10_000])
+    def test_limit(
+        self,
+        file: str,
+        expected: list[ComplexEvent],
+        limit: int,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        arguments = ["run", QUERY, file, "--evaluator", "compiled", "--limit", str(limit)]
+        assert main(arguments) == 0
+        found = answers_of_lines(capsys.readouterr().out)
+        assert len(found) == min(limit, len(expected))
+        assert set(found) <= set(expected)
+
+    def test_enough_answers_end_the_reading(
+        self, file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        read = 0
+        original = cerlab.io.batches
+
+        def counted(*arguments: Any, **options: Any) -> Iterator[Any]:
+            nonlocal read
+            for batch in original(*arguments, **options):
+                read += 1
+                yield batch
+
+        monkeypatch.setattr(cerlab.io, "batches", counted)
+        assert main(["run", "A", file, "--evaluator", "compiled", "--limit", "2"]) == 0
+        assert len(capsys.readouterr().out.splitlines()) == 2
+        assert read <= 3
+
+    def test_auto_is_by_batches_beyond_some_length(
+        self, file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert main(["run", "A", file]) == 70
+        assert "the whole file was read" in capsys.readouterr().err
+        monkeypatch.setattr(run, "SHORT", 999)
+        assert main(["run", "A", file]) == 0
+        assert len(capsys.readouterr().out.splitlines()) == 500
+
+
+def test_the_time_of_a_file_in_batches(
+    tmp_path: Path, small_batches: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The only timestamp by declaration; where several are, the error asks for --time."""
+    moments = pa.array([0, 1000, 9000, 9500], pa.timestamp("ms"))
+    one = pa.table({"type": ["A", "B", "A", "B"], "t": moments})
+    parquet.write_table(one, tmp_path / "one.parquet")
+    parquet.write_table(one.append_column("u", moments), tmp_path / "two.parquet")
+    query = "SELECT * WHERE A ; B WITHIN 2 SECONDS"
+    compiled = ["--evaluator", "compiled"]
+    expected = [ComplexEvent(0, 1, (0, 1)), ComplexEvent(2, 3, (2, 3))]
+    assert main(["run", query, str(tmp_path / "one.parquet"), *compiled]) == 0
+    assert answers_of_lines(capsys.readouterr().out) == expected
+    assert main(["run", query, str(tmp_path / "two.parquet"), *compiled]) == 2
+    assert "CER0802" in (shown := capsys.readouterr().err)
+    assert "--time" in shown
+    arguments = [str(tmp_path / "two.parquet"), "--time", "u", *compiled]
+    assert main(["run", query, *arguments]) == 0
+    assert answers_of_lines(capsys.readouterr().out) == expected
+
+
+@pytest.mark.parametrize("query", ["A", "MAX(A) ; B", "SELECT * WHERE A WITHIN 3 SECONDS"])
+def test_what_cannot_be_run_leaves_the_output_alone(
+    query: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    out.write_text("kept")
+    file = tmp_path / "e.core"
+    if query != "A":
+        file.write_text("A()\n")
+    arguments = [str(file), "--evaluator", "compiled", "-o", str(out)]
+    assert main(["run", query, *arguments]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+    assert out.read_text() == "kept"
+
+
+def test_answers_before_a_bad_row_are_given(
+    tmp_path: Path, small_batches: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "e.core").write_text("A()\nB()\nA()\nB()\nC(\nB()\n")
+    arguments = ["run", "A : B", str(tmp_path / "e.core"), "--evaluator", "compiled"]
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()) == 2
+    assert "row 5" in shown.err
+
+
+PEAK = """
+import re, sys
+from cerlab.cli import main
+assert main(["run", *sys.argv[1:]]) == 0
+status = open("/proc/self/status").read()
+print(re.search(r"VmHWM:\\s+(\\d+) kB", status).group(1), file=sys.stderr)
+"""
+
+
+def peak_of(path: Path, events: int) -> tuple[int, int]:
+    """The peak of the resident set in MiB of a run on a file, and how many answers it gave."""
+    rng = Random(3)
+    rows = 1 << 15
+    columns = {"type": pa.array(rng.choices("ABCD", k=rows)), "v": pa.array(range(rows))}
+    for name in ("w", "w1", "w2", "w3", "w4"):
+        columns[name] = pa.array([rng.random() for _ in range(rows)])
+    schema = pa.table(columns).schema
+    with parquet.ParquetWriter(path, schema, compression="none", use_dictionary=False) as writer:
+        for start in range(0, events, rows):
+            columns["v"] = pa.array(range(start, start + rows))
+            writer.write_table(pa.table(columns))
+    query = "SELECT * WHERE A ; B ; C FILTER A[w > 0.999] WITHIN 100 [v] LIMIT 3"
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, query, str(path)], capture_output=True, text=True, check=True
+    )
+    path.unlink()
+    return int(done.stderr.split()[-1]) >> 10, done.stdout.count("\n")
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="peaks are read from /proc")
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    short, few = peak_of(tmp_path / "short.parquet", 1 << 19)
+    long, many = peak_of(tmp_path / "long.parquet", 1 << 21)
+    assert 3 * few < many < 5 * few
+    assert few > 1000
+    report = f"{short} MiB for 0.5 million events, {long} MiB for 2 million, 75 MiB more of data"
+    assert long < short + 32, report
+
+
+# -- pipes -------------------------------------------------------------------------------------
+
+
+class Pieces:
+    """Standard input that gives one piece a read, and tells that the next one is asked for."""
+
+    def __init__(self, pieces: list[bytes], asked: Callable[[int], None]) -> None:
+        self.pieces = pieces
+        self.asked = asked
+        self.given = 0
+        self.buffer = self
+
+    def read1(self, most: int) -> bytes:
+        self.asked(self.given)
+        self.given += 1
+        return self.pieces[self.given - 1] if self.given <= len(self.pieces) else b""
+
+
+class Lines(io.StringIO):
+    """Standard output, of which only what was flushed can be seen."""
+
+    flushed = ""
+
+    def flush(self) -> None:
+        self.flushed = self.getvalue()
+
+
+@pytest.mark.parametrize("evaluator", ["compiled", "auto"])
+def test_answers_are_out_before_the_next_wait(
+    evaluator: str, suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In pieces cut anywhere; auto goes from the tECS to the engine after any number of events."""
+
+    def case(rng: Random) -> bool:
+        drawn = compilable(rng)
+        if rng.random() < 0.2:
+            drawn = Case(with_limit(drawn.ast, rng.choice((1, 3))), drawn.stream)
+        if not len(drawn.stream):
+            return False
+        expected = cerlab.evaluate(drawn.query, drawn.stream, evaluator="tecs")
+        lines = [line.encode() for line in ndjson_lines(drawn)]
+        data = b"".join(lines)
+        cuts = sorted({rng.randrange(len(data)) for _ in range(rng.randrange(5))} | {0, len(data)})
+        out = Lines()
+
+        def asked(piece: int) -> None:
+            arrived = data[: cuts[piece]].count(b"\n")
+            due = sum(answer.end < arrived for answer in expected)
+            assert out.flushed.count("\n") == due, (drawn.describe(), cuts, piece)
+
+        pieces = Pieces([data[a:b] for a, b in pairwise(cuts)], asked)
+        with monkeypatch.context() as patch:
+            patch.setattr(run, "SHORT", rng.randrange(1, len(lines) + 2))
+            patch.setattr(sys, "stdin", pieces)
+            patch.setattr(sys, "stdout", out)
+            text = query_text(drawn.ast)
+            assert main(["run", text, "-", "--time", "t:s", "--evaluator", evaluator]) == 0
+        found = answers_of_lines(out.flushed)
+        if drawn.ast.limit is None:
+            assert set(found) == set(expected), drawn.describe()
+        assert len(set(found)) == len(found) == len(expected)
+        return bool(expected)
+
+    suite.run(case, deep_count=4_000, seconds=6)
+
+
+@pytest.mark.parametrize("by_tecs", [1, 5, 9, 100])
+def test_a_pipe_into_parquet(by_tecs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One answer at a time from the tECS, batches from the engine, in the order of the ends."""
+    monkeypatch.setattr(run, "SHORT", by_tecs)
+    monkeypatch.setattr(sys, "stdin", Pieces([b"A()\n"] * 10, lambda piece: None))
+    out = tmp_path / "out.parquet"
+    assert main(["run", "A : A", "-", "--format", "parquet", "-o", str(out)]) == 0
+    assert parquet.read_table(out).column("start").to_pylist() == list(range(9))
+
+
+@contextmanager
+def open_pipe(*arguments: str) -> Iterator[tuple[Any, Callable[[], Any]]]:
+    """A process of ``cerlab run QUERY -``: what is written to it, and the next line it writes."""
+    command = [sys.executable, "-m", "cerlab", "run", *arguments]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        late = threading.Timer(120, process.kill)  # then the line is empty, and no JSON
+        late.start()
+        try:
+            output = process.stdout
+            yield process.stdin, lambda: json.loads(output.readline())
+            process.stdin.close()
+            assert output.read() == ""
+            assert process.wait() == 0
+        finally:
+            late.cancel()
+            process.kill()
+
+
+@pytest.mark.parametrize("evaluator", ["compiled", "auto", "tecs"])
+def test_an_answer_arrives_while_the_pipe_is_open(evaluator: str) -> None:
+    with open_pipe("A ; B", "-", "--evaluator", evaluator) as (stdin, answer):
+        stdin.write("A(v=1)\nC()\n")
+        stdin.write("B(v=2)\n# a comment after the event\n")
+        assert answer() == {"start": 0, "end": 2, "positions": [0, 2]}
+        stdin.write("B(v=3)\nA(v=")
+        stdin.flush()
+        assert answer() == {"start": 0, "end": 3, "positions": [0, 3]}
+        stdin.write("4)\nB(v=5)\n")
+        assert sorted(answer()["start"] for _ in range(2)) == [0, 4]
+
+
+def test_a_long_pipe_goes_over_to_the_engine() -> None:
+    """Past the events that the tECS takes, and back to one event at a time."""
+    rows = ["A(n=1)\n", "B(n=2)\n"] * 11_000
+    with open_pipe("A : B FILTER A[n = 1]", "-") as (stdin, answer):
+        writer = threading.Thread(target=lambda: (stdin.writelines(rows), stdin.flush()))
+        writer.start()
+        starts = [answer()["start"] for _ in range(11_000)]
+        writer.join()
+        assert starts == list(range(0, 22_000, 2))
+        stdin.write("A(n=1)\nB()\n")
+        assert answer() == {"start": 22_000, "end": 22_001, "positions": [22_000, 22_001]}
+
+
+def test_a_short_pipe_never_loads_the_engine() -> None:
+    script = (
+        "import sys; from cerlab.cli import main; main(['run', 'A ; B', '-']); "
+        "print([m for m in ('numba', 'numpy', 'pyarrow') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        input="A()\nB()\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[1:] == ["[]"]
+
+
+@pytest.mark.parametrize("evaluator", ["compiled", "auto", "tecs"])
+def test_a_pipe_with_a_bad_row_gives_the_answers_before_it(
+    evaluator: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Pieces([b"A()\nA(\nA()\n"], lambda piece: None))
+    assert main(["run", "A", "-", "--evaluator", evaluator]) == 2
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()) == 1
+    assert "standard input, row 2" in shown.err
+
+
+def test_enough_answers_end_a_pipe_that_stays_open() -> None:
+    for evaluator in ("compiled", "auto"):
+        arguments = ("A", "-", "--limit", "2", "--evaluator", evaluator)
+        with open_pipe(*arguments) as (stdin, answer):
+            stdin.write("A()\nA()\nA()\n")
+            assert [answer()["start"] for _ in range(2)] == [0, 1]
+
+
+@pytest.mark.parametrize("evaluator", ["compiled", "auto", "tecs"])
+def test_a_schema_with_one_timestamp_tells_the_time_of_a_pipe(
+    evaluator: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    schema = tmp_path / "schema"
+    schema.write_text("CREATE STREAM S { EVENT A { t:timestamp }, EVENT B { t:timestamp } }")
+    query = "SELECT * WHERE A ; B WITHIN 1 HOUR"
+    rows = b"A(t='2020-01-01T00:00')\nB(t='2020-01-01T01:00')\nB(t='2020-01-01T01:01')\n"
+    monkeypatch.setattr(sys, "stdin", Pieces([rows], lambda piece: None))
+    assert main(["run", query, "-", "--evaluator", evaluator, "--schema", str(schema)]) == 0
+    assert answers_of_lines(capsys.readouterr().out) == [ComplexEvent(0, 1, (0, 1))]
+
+
+# -- progress ----------------------------------------------------------------------------------
+
+
+class Terminal(io.StringIO):
+    """A stderr that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("patience", "drawn"), [(-1.0, True), (3600.0, False)])
+def test_a_terminal_gets_a_bar_once_it_lasts(
+    patience: float,
+    drawn: bool,
+    tmp_path: Path,
+    small_batches: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    parquet.write_table(TABLE, tmp_path / "e.parquet")
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(streaming, "_PATIENCE_SECONDS", patience)
+    monkeypatch.setenv("TERM", "xterm")
+    assert main(["run", "A", str(tmp_path / "e.parquet"), "--evaluator", "compiled"]) == 0
+    assert ("evaluating" in terminal.getvalue()) is drawn
+    assert ("/1000" in terminal.getvalue()) is drawn, "the file says how long it is"
+    assert len(capsys.readouterr().out.splitlines()) == 500

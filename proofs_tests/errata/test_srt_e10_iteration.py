@@ -1,0 +1,50 @@
+"""SRT-E10: iteration of transducers has to empty the registers (SRT Def. 30; SRT Fig. 11).
+
+The definition begins each iteration with empty registers; the drawing leads back to the start with
+what they hold. That is right for the operator ``*`` of expressions, and wrong for Theorem 31.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from cerlab.automata.srt import runs
+from cerlab.automata.srt.closure import concatenation, star
+from cerlab.automata.srt.compose import iteration, sequence
+from cerlab.automata.srt.epsilon import without_epsilon
+from cerlab.compile.sremo_to_srt import sremo_to_srt
+from proofs_tests.sremo.tables import sre
+from proofs_tests.srt.cases import events, random_srt, random_word
+from proofs_tests.srt.test_theorem_31 import iterated
+
+as_drawn = iteration
+FRESH = without_epsilon(sremo_to_srt(sre("<NOT type = r.type>^ -> r")))
+"""One event whose type is not that of r: any event, if r is empty."""
+
+
+def test_the_drawing_fails_on_two_equal_events() -> None:
+    S = events("AA")
+    assert iterated(FRESH, S) == {(0, 1)}
+    assert runs.matches(as_drawn(FRESH), S) == frozenset()
+    assert runs.matches(star(FRESH), S) == {(0, 1)}
+
+
+def test_concatenation_with_shared_registers_fails_too() -> None:
+    """Each part begins with empty registers (SRT Thm. 31)."""
+    S = events("AA")
+    assert runs.matches(sequence(FRESH, FRESH), S) == frozenset()
+    assert runs.matches(concatenation(FRESH, FRESH), S) == {(0, 1)}
+
+
+def test_on_random_transducers_the_drawing_fails_and_the_corrected_one_never() -> None:
+    failed = answered = 0
+    for seed in range(300):
+        rng = Random(seed)
+        T = random_srt(rng)
+        S = [t for _ in range(2) for t in random_word(rng, T, 2)]
+        expected = iterated(T, S)
+        assert runs.matches(star(T), S) == expected
+        failed += runs.matches(as_drawn(T), S) != expected
+        answered += bool(expected)
+    assert answered > 100
+    assert failed > 0

@@ -1,0 +1,58 @@
+"""SRT-E12: transitions that write different registers are not one (SRT Alg. 2).
+
+The report merges the transitions of a closure by guard and mark, and unites what they write and
+where they lead; and it may look at the same set again and again.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from cerlab.automata.srt import Srt, runs
+from cerlab.automata.srt.epsilon import merged, without_epsilon
+from cerlab.compile.sremo_to_srt import sremo_to_srt
+from proofs_tests.sremo.tables import sre
+from proofs_tests.srt.cases import events, random_epsilon_srt, read, step
+from proofs_tests.srt.printed import merged_by_guard_and_mark, sets_visited
+
+T = sremo_to_srt(sre("_^ -> r . (_^ -> r . A^ | _^ . <type = r.type>^)"))
+
+
+@pytest.mark.parametrize(("types", "expected"), [("BCB", {(0, 1, 2)}), ("BCC", set())])
+def test_the_printed_merging_fails_on_three_events(
+    types: str, expected: set[tuple[int, ...]]
+) -> None:
+    """The second event is stored by one branch; merged, the other one compares with it."""
+    S = events(types)
+    assert runs.matches(T, S) == expected
+    assert runs.matches(merged_by_guard_and_mark(T), S) == {(0, 1, 2)} - expected
+    assert runs.matches(merged(T), S) == runs.matches(without_epsilon(T), S) == expected
+
+
+def test_the_report_s_pattern_in_wayeb_s_syntax() -> None:
+    """``;(A["x"], +(;(B["y"], C), ;(B, EQ(y))))`` on A1 B2 D2."""
+    e = sre("A^ -> x . (B^ -> y . C^ | B^ . <v = y.v>^)")
+    S = events("ABD", v="122")
+    assert runs.matches(sremo_to_srt(e), S) == runs.matches(merged(sremo_to_srt(e)), S) == set()
+    assert runs.matches(merged_by_guard_and_mark(sremo_to_srt(e)), S) == {(0, 1, 2)}
+
+
+def test_the_printed_frontier_does_not_become_empty() -> None:
+    """Two states that lead to each other: the sets come back for ever."""
+    cycle = Srt(2, frozenset(), (step(0, "TRUE", 1), step(1, "TRUE", 0)), 0, frozenset({0}))
+    assert sets_visited(cycle, 10_000) == 10_000
+    assert merged(cycle).states == 2
+
+
+def test_on_random_transducers_the_printed_one_fails_and_the_corrected_one_never() -> None:
+    failed = answered = 0
+    for seed in range(600):
+        drawn, S = read(Random(seed), random_epsilon_srt)
+        expected = runs.matches(drawn, S)
+        assert runs.matches(merged(drawn), S) == expected
+        failed += runs.matches(merged_by_guard_and_mark(drawn), S) != expected
+        answered += bool(expected)
+    assert answered > 300
+    assert failed > 0

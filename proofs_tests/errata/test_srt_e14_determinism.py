@@ -1,0 +1,41 @@
+"""SRT-E14: any two transitions of a state have to exclude each other (SRT Def. 36).
+
+The report asks it of transitions to different states only; then there may be two runs.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from cerlab.automata.srt import Srt, runs
+from cerlab.automata.srt.determinise import determinised
+from cerlab.automata.srt.unroll import unrolled
+from cerlab.model.registers import Registers
+from proofs_tests.srt.cases import events, random_event, random_srt, read, step
+from proofs_tests.srt.printed import overlapping
+
+TWICE = Srt(2, frozenset("r"), (step(0, "TRUE ^ -> r", 1), step(0, "TRUE", 1)), 0, frozenset({1}))
+
+
+def test_the_printed_condition_lets_two_runs_through() -> None:
+    (t,) = events("A")
+    assert not overlapping(TWICE, t, Registers(), printed=True)
+    assert len(runs.paths(TWICE, [t])) == 2
+    assert runs.matches(TWICE, [t]) == {(), (0,)}
+
+
+def test_the_corrected_one_does_not() -> None:
+    (t,) = events("A")
+    assert overlapping(TWICE, t, Registers(), printed=False)
+    D = determinised(TWICE)
+    assert not overlapping(D, t, Registers(), printed=False)
+    assert len(runs.paths(D, [t])) == 1
+
+
+def test_what_is_determinised_satisfies_it() -> None:
+    for seed in range(200):
+        rng = Random(seed)
+        T, S = read(rng, random_srt, 3)
+        D = determinised(unrolled(T, 3))
+        v = Registers({r: random_event(rng) for r in sorted(D.R) if rng.random() < 0.7})
+        assert not any(overlapping(D, t, v, printed=False) for t in S)

@@ -1,0 +1,40 @@
+"""SRT-E16 on transducers: unrolling bounds the length, not the span (SRT Lemma 46; SRT Def. 39).
+
+The semantic side is in ``test_srt_e16_span_and_length``.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from cerlab.automata.srt import runs
+from cerlab.automata.srt.epsilon import without_epsilon
+from cerlab.automata.srt.unroll import unrolled
+from cerlab.automata.srt.windows import length_window, mark_bounded, span_window
+from cerlab.compile.sremo_to_srt import sremo_to_srt
+from proofs_tests.sremo.tables import sre
+from proofs_tests.srt.cases import events, random_srt, read
+
+ANYWHERE = without_epsilon(sremo_to_srt(sre("_* . A^")))
+
+
+def test_unrolling_loses_a_match_that_the_span_window_keeps() -> None:
+    S = events("BBA")
+    assert runs.matches(span_window(ANYWHERE, 1), S) == {(2,)}
+    assert runs.matches(unrolled(ANYWHERE, 1), S) == frozenset()
+    assert runs.matches(length_window(ANYWHERE, 1), S) == frozenset()
+
+
+def test_unrolling_is_right_where_both_ends_are_marked() -> None:
+    differ = bounded = 0
+    for seed in range(400):
+        rng = Random(seed)
+        T, S = read(rng, random_srt)
+        w = rng.choice((1, 2, 3))
+        span, length = runs.matches(span_window(T, w), S), runs.matches(unrolled(T, w), S)
+        assert length <= span
+        assert length == span or not mark_bounded(T)
+        differ += length != span
+        bounded += mark_bounded(T) and bool(span)
+    assert differ > 20
+    assert bounded > 20

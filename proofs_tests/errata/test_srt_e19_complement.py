@@ -1,0 +1,49 @@
+"""SRT-E19: the sink that completes an automaton accepts in its complement (SRT Alg. 8).
+
+As printed it does not, and a state without conditions has no transition: so strings that are longer
+than the window are neither in the language nor in its complement (SRT Cor. 43).
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from cerlab.automata.srt import Srt, runs
+from cerlab.automata.srt.complement import complement
+from cerlab.automata.srt.trim import longest
+from cerlab.automata.srt.unroll import unrolled
+from proofs_tests.srt.cases import events, random_event, random_srt, random_word, step
+from proofs_tests.srt.printed import complement_without_sink
+
+A = unrolled(Srt(2, frozenset(), (step(0, "type = 'A' ^", 1),), 0, frozenset({1})), 1)
+
+
+@pytest.mark.parametrize("types", ["BB", "AA", "B"])
+def test_the_printed_complement_forgets_strings(types: str) -> None:
+    """One A in a window of 1: BB is in neither."""
+    S = events(types)
+    assert not runs.accepts(A, S)
+    assert not runs.accepts(complement_without_sink(A), S)
+    assert runs.accepts(complement(A), S)
+
+
+def test_the_complement_of_a_window_is_none() -> None:
+    assert longest(A) == 1
+    assert longest(complement(A)) is None
+
+
+def test_on_random_transducers_the_printed_one_fails_and_the_corrected_one_never() -> None:
+    failed = rejected = 0
+    for seed in range(300):
+        rng = Random(seed)
+        T = random_srt(rng)
+        U = unrolled(T, 3)
+        S = [*random_word(rng, T, 2), random_event(rng)]
+        accepted = runs.accepts(U, S)
+        assert runs.accepts(complement(U), S) != accepted
+        failed += runs.accepts(complement_without_sink(U), S) == accepted
+        rejected += not accepted
+    assert rejected > 100
+    assert failed > 0

@@ -1,0 +1,48 @@
+"""SRT-E5: a match of a prefix is no match of the string; a match consumes all of it (SRT Def. 18).
+
+The example after the definition says that {1, 4} is also a match of the pattern on its stream of
+six events. It is one of the first four events, and of the stream when read as a stream.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from cerlab.logic.sremo import Sremo, detected, matches, parse_sremo
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.event import Event
+from cerlab.testing import Shape, random_sremo, random_sremo_events
+from proofs_tests.sremo.tables import Match
+
+PATTERN = parse_sremo("<type = 'B'>^ -> r1 . <TRUE>* . <type = 'S' AND id = r1.id>^")
+STREAM = [
+    Event(kind, {"id": identifier})
+    for kind, identifier in (("B", 1), ("B", 1), ("B", 2), ("S", 1), ("S", 1), ("B", 2))
+]
+
+
+def of_some_prefix(e: Sremo, S: list[Event]) -> Match:
+    """The matches of a string as the example takes them."""
+    found = (matches(e, S[:k]) for k in range(len(S) + 1))
+    return frozenset[tuple[int, ...]]().union(*found)
+
+
+def test_the_example_as_printed() -> None:
+    assert (0, 3) in of_some_prefix(PATTERN, STREAM)
+    assert matches(PATTERN, STREAM) == frozenset()
+
+
+def test_the_example_as_corrected() -> None:
+    assert matches(PATTERN, STREAM[:4]) == {(0, 3)}
+    assert ComplexEvent(0, 3, (0, 3)) in detected(PATTERN, STREAM)
+
+
+def test_random_expressions_meet_it() -> None:
+    differ = 0
+    for seed in range(400):
+        rng = Random(seed)
+        e = random_sremo(rng, Shape(events=5), "core")
+        S = random_sremo_events(rng, e, Shape(events=5))
+        assert matches(e, S) <= of_some_prefix(e, S)
+        differ += matches(e, S) != of_some_prefix(e, S)
+    assert differ > 20

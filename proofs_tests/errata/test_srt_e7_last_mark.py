@@ -1,0 +1,82 @@
+"""SRT-E7: acceptance cannot ask that the last event is marked (SRT Def. 24; SRT Def. 18).
+
+The definition of runs does, that of matches does not; with it a transducer and its expression
+differ (SRT Thm. 27), concatenation is not closed (SRT Thm. 31), and no transducer has a complement
+(SRT Def. 33). Here the condition is a filter on what a stream shows, and no part of acceptance.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from cerlab.logic.sremo import Sremo, detected, matches, parse_sremo
+from cerlab.model.event import Event
+from cerlab.testing import Shape, random_sremo, random_sremo_events
+from proofs_tests.sremo.tables import Match
+
+
+def as_printed(e: Sremo, S: list[Event]) -> Match:
+    """The matches of runs whose last transition marks."""
+    return frozenset(M for M in matches(e, S) if len(S) - 1 in M)
+
+
+def word(types: str) -> list[Event]:
+    return [Event(kind) for kind in types]
+
+
+@pytest.mark.parametrize(
+    ("text", "types", "expected"),
+    [
+        ("<TRUE>", "A", {()}),
+        ("<type = 'A'>^ . <TRUE>*", "AB", {(0,)}),
+        ("EPS", "", {()}),
+    ],
+)
+def test_expressions_whose_language_the_condition_empties(
+    text: str, types: str, expected: set[tuple[int, ...]]
+) -> None:
+    e, S = parse_sremo(text), word(types)
+    assert matches(e, S) == expected
+    assert as_printed(e, S) == frozenset()
+
+
+def test_concatenation_breaks_with_the_condition() -> None:
+    """``<A> . <B>^``: the first operand would have no match at all."""
+    left, right = parse_sremo("<type = 'A'>"), parse_sremo("<type = 'B'>^")
+    both, S = parse_sremo("<type = 'A'> . <type = 'B'>^"), word("AB")
+
+    def composed(of: object) -> Match:
+        assert callable(of)
+        return frozenset(
+            M + tuple(p + m for p in N)
+            for m in range(len(S) + 1)
+            for M in of(left, S[:m])
+            for N in of(right, S[m:])
+        )
+
+    assert as_printed(both, S) == {(1,)}
+    assert composed(as_printed) == frozenset()
+    assert composed(matches) == matches(both, S) == {(1,)}
+
+
+def test_no_complement_exists_with_the_condition() -> None:
+    """The empty match would have to be of the one or of the other, and can be of neither."""
+    for text in ("<TRUE>*", "!(<TRUE>*)", "(<TRUE> | <TRUE>^)*"):
+        assert () not in as_printed(parse_sremo(text), word("A"))
+
+
+def test_as_a_filter_it_is_what_a_stream_shows() -> None:
+    e = parse_sremo("<type = 'A'>^ . <TRUE>*")
+    assert [C.positions for C in detected(e, word("ABB"))] == [(0,)]
+
+
+def test_random_expressions_meet_it() -> None:
+    differ = 0
+    for seed in range(400):
+        rng = Random(seed)
+        e = random_sremo(rng, Shape(events=5), "core")
+        S = random_sremo_events(rng, e, Shape(events=5))
+        differ += matches(e, S) != as_printed(e, S)
+    assert differ > 40

@@ -1,0 +1,286 @@
+"""Wrong versions of the constructions on transducers: the random comparisons kill every one.
+
+A mutant has the same matches as the right construction on half or more of the cases with matches,
+so that only a suite that looks closely sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from cerlab.automata.cea import Mark
+from cerlab.automata.explore import explore
+from cerlab.automata.srt import Srt, runs
+from cerlab.automata.srt.closure import concatenation, star
+from cerlab.automata.srt.complement import complement, match_complement
+from cerlab.automata.srt.compose import iteration, sequence, streaming
+from cerlab.automata.srt.determinise import Minterm, determinised, minterms
+from cerlab.automata.srt.epsilon import merged, without_epsilon
+from cerlab.automata.srt.liveness import live_registers, without_dead_writes
+from cerlab.automata.srt.product import intersection
+from cerlab.automata.srt.single_register import single_register
+from cerlab.automata.srt.transducer import Label, from_explored, outgoing
+from cerlab.automata.srt.unroll import unrolled
+from cerlab.automata.srt.windows import length_window, span_window
+from cerlab.model.event import Event
+from cerlab.predicates.guard_algebra import all_of, redirected
+from cerlab.predicates.guards import Guard, registers_of
+from proofs_tests.srt.cases import random_epsilon_srt, random_event, random_srt, random_word, read
+from proofs_tests.srt.printed import (
+    complement_without_sink,
+    merged_by_guard_and_mark,
+    product_of_any_marks,
+)
+
+Case = tuple[tuple[Any, ...], Sequence[Event]]
+
+
+def one(rng: Random) -> Case:
+    T, S = read(rng, random_srt)
+    return (T,), S
+
+
+def silent(rng: Random) -> Case:
+    T, S = read(rng, random_epsilon_srt)
+    return (T,), S
+
+
+def repeated(rng: Random) -> Case:
+    T = random_srt(rng)
+    return (T,), [t for _ in range(rng.choice((1, 2, 2, 0))) for t in random_word(rng, T, 2)]
+
+
+def two(rng: Random) -> Case:
+    A, B = random_srt(rng), random_srt(rng)
+    return (A, B), random_word(rng, A, 3) + random_word(rng, B, 2)
+
+
+def alike(rng: Random) -> Case:
+    """Two transducers that differ in a mark or in a transition more."""
+    A, other = random_srt(rng), random_srt(rng)
+    extra = [t for t in other.Delta if max(t.source, t.target) < A.states][:1]
+    t = rng.choice(A.Delta)
+    flipped = t._replace(mark=Mark.SKIP if t.mark is Mark.TAKE else Mark.TAKE)
+    B = replace(A, Delta=(*A.Delta, *extra, flipped), F=rng.choice((A.F, A.F, frozenset({1}))))
+    return (A, B), random_word(rng, A)
+
+
+def short(rng: Random) -> Case:
+    w = rng.choice((2, 3))
+    T, S = read(rng, random_srt, w + (rng.random() < 0.3))
+    return (T, w), S
+
+
+def streamed(rng: Random) -> Case:
+    """What may begin anywhere, so that different runs write at the same event."""
+    T = random_srt(rng)
+    S = [random_event(rng), *random_word(rng, T, 2)]
+    return (without_epsilon(streaming(T)), 3), S
+
+
+def streamed_rejected(rng: Random) -> Case:
+    (T, w), S = streamed(rng)
+    return (T, w), [*S[:-1], *(random_event(rng) for _ in range(rng.choice((0, 1, 1, 3))))]
+
+
+def rejected(rng: Random) -> Case:
+    """Mostly a string that the transducer has no match on, now and then a longer one."""
+    T, w = random_srt(rng), rng.choice((2, 3))
+    S = random_word(rng, T, w)[:-1]
+    return (T, w), [*S, *(random_event(rng) for _ in range(rng.choice((0, 1, 1, 2))))]
+
+
+def windowed_determinised(T: Srt, w: int) -> Srt:
+    return determinised(unrolled(T, w))
+
+
+def windowed_complement(T: Srt, w: int) -> Srt:
+    return complement(unrolled(T, w))
+
+
+def untrimmed_complement(T: Srt, w: int) -> Srt:
+    return complement(unrolled(T, w, trim=False))
+
+
+def windowed_match_complement(T: Srt, w: int) -> Srt:
+    return match_complement(unrolled(T, w))
+
+
+def finals_without_closure(T: Any) -> Srt:
+    """Lemma 29 with the final states as they were."""
+    plain = without_epsilon(replace(T, F=frozenset(range(T.states))))
+    return replace(plain, F=frozenset(T.F) & set(range(plain.states)))
+
+
+def first_write_only(T: Srt) -> Srt:
+    """One register a write by leaving out the others."""
+    Delta = (t._replace(writes=frozenset(sorted(t.writes)[:1])) for t in T.Delta)
+    return replace(T, Delta=tuple(Delta))
+
+
+def concatenation_in_shared_registers(A: Srt, B: Srt) -> Any:
+    return sequence(A, B)
+
+
+def star_without_reset(T: Srt) -> Any:
+    return iteration(T)
+
+
+def star_without_the_empty_word(T: Srt) -> Any:
+    made = star(T)
+    return replace(made, F=frozenset(q for q in range(made.states) if q) & _ends(made))
+
+
+def _ends(T: Any) -> frozenset[int]:
+    return frozenset(move.source for move in T.moves if move.target == 0)
+
+
+def product_with_one_side_final(A: Srt, B: Srt) -> Srt:
+    return intersection(A, replace(B, F=frozenset(range(B.states))))
+
+
+def unrolled_with_the_old_write(T: Srt, w: int) -> Srt:
+    """A read goes to the first write on the way, not to the last."""
+    return _unrolled(T, w, lambda where, W, d: {**dict.fromkeys(W, f"b{d}"), **where})
+
+
+def unrolled_reading_empty_registers(T: Srt, w: int) -> Srt:
+    """A register that was never written reads as one that holds the first event."""
+    return _unrolled(T, w, lambda where, W, d: {**where, **dict.fromkeys(W, f"b{d}")}, "b1")
+
+
+def _unrolled(
+    T: Srt, w: int, written: Callable[..., dict[str, str]], otherwise: str | None = None
+) -> Srt:
+    leaving = outgoing(T)
+
+    def follow(state: Any) -> Iterator[tuple[Label, Any]]:
+        d, q, where = state
+        for t in leaving[q] if d < w else ():
+            guard = redirected(t.guard, lambda r: dict(where).get(r, otherwise))
+            after = written(dict(where), t.writes, d + 1)
+            write = frozenset({f"b{d + 1}"}) if t.writes or otherwise else frozenset[str]()
+            yield Label(guard, t.mark, write), (d + 1, t.target, tuple(sorted(after.items())))
+
+    found = explore((0, T.q0, ()), follow, lambda state: state[1] in T.F)
+    return from_explored(found, frozenset(f"b{d}" for d in range(1, w + 1)))
+
+
+def unrolled_one_deeper(T: Srt, w: int) -> Srt:
+    return unrolled(T, w + 1)
+
+
+def writes_of_all_that_fire(T: Srt, w: int) -> Srt:
+    """Determinisation that writes what all transitions of a minterm write, not what one does."""
+    return _determinised(unrolled(T, w), minterms, frozenset.intersection)
+
+
+def complement_by_minterms_without_negations(T: Srt, w: int) -> Srt:
+    """Minterms that do not say which guards fail, so that a string has several runs."""
+
+    def positive(guards: Sequence[Guard]) -> list[Minterm]:
+        return [Minterm(all_of(m.holding), m.holding) for m in minterms(guards)]
+
+    D = _determinised(unrolled(T, w), positive, frozenset.union)
+    return replace(D, F=frozenset(range(D.states)) - D.F)
+
+
+def _determinised(
+    T: Srt,
+    ways: Callable[[Sequence[Guard]], Iterable[Minterm]],
+    together: Callable[..., frozenset[str]],
+) -> Srt:
+    leaving = outgoing(T)
+
+    def follow(X: frozenset[int]) -> Iterator[tuple[Label, frozenset[int]]]:
+        transitions = [t for q in sorted(X) for t in leaving[q]]
+        for m in ways([t.guard for t in transitions]):
+            these = [t for t in transitions if t.guard in m.holding]
+            writes = together(*(t.writes for t in these)) if these else frozenset[str]()
+            yield Label(m.guard, Mark.SKIP, writes), frozenset(t.target for t in these)
+
+    found = explore(frozenset({T.q0}), follow, lambda X: not T.F.isdisjoint(X))
+    return from_explored(found, T.R)
+
+
+def complement_in_a_window(T: Srt, w: int) -> Srt:
+    """The complement of a window as if it were one too."""
+    return length_window(complement(unrolled(T, w)), w)
+
+
+def complement_without_the_sink(T: Srt, w: int) -> Srt:
+    return complement_without_sink(unrolled(T, w, trim=False))
+
+
+def match_complement_in_a_wider_window(T: Srt, w: int) -> Srt:
+    return match_complement(unrolled(T, w + 1))
+
+
+def length_for_span(T: Srt, w: int) -> Srt:
+    return length_window(T, w)
+
+
+def span_too_wide(T: Srt, w: int) -> Srt:
+    return span_window(T, w + 1)
+
+
+def length_too_wide(T: Srt, w: int) -> Srt:
+    return length_window(T, w + 1)
+
+
+def dead_writes_of_one_step(T: Srt) -> Srt:
+    """Only what the very next transition reads is kept."""
+    reads = [frozenset[str]().union(*(registers_of(t.guard) for t in ts)) for ts in outgoing(T)]
+    assert all(now <= live for now, live in zip(reads, live_registers(T), strict=True))
+    return replace(T, Delta=tuple(t._replace(writes=t.writes & reads[t.target]) for t in T.Delta))
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A wrong construction, the right one, and what both are given."""
+
+    right: Callable[..., Any]
+    wrong: Callable[..., Any]
+    draw: Callable[[Random], Case]
+
+
+MUTANTS = [
+    Mutant(without_epsilon, finals_without_closure, silent),
+    Mutant(merged, merged_by_guard_and_mark, silent),
+    Mutant(single_register, first_write_only, one),
+    Mutant(concatenation, concatenation_in_shared_registers, two),
+    Mutant(star, star_without_reset, repeated),
+    Mutant(star, star_without_the_empty_word, repeated),
+    Mutant(intersection, product_of_any_marks, alike),
+    Mutant(intersection, product_with_one_side_final, alike),
+    Mutant(unrolled, unrolled_with_the_old_write, short),
+    Mutant(unrolled, unrolled_reading_empty_registers, short),
+    Mutant(unrolled, unrolled_one_deeper, short),
+    Mutant(windowed_determinised, writes_of_all_that_fire, streamed),
+    Mutant(windowed_complement, complement_by_minterms_without_negations, rejected),
+    Mutant(windowed_complement, complement_in_a_window, rejected),
+    Mutant(untrimmed_complement, complement_without_the_sink, streamed_rejected),
+    Mutant(windowed_match_complement, match_complement_in_a_wider_window, rejected),
+    Mutant(span_window, length_for_span, short),
+    Mutant(span_window, span_too_wide, short),
+    Mutant(length_window, length_too_wide, short),
+    Mutant(without_dead_writes, dead_writes_of_one_step, one),
+]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.wrong.__name__)
+def test_random_comparison_kills(mutant: Mutant) -> None:
+    same = different = 0
+    for seed in range(250):
+        given, S = mutant.draw(Random(seed))
+        right = runs.matches(mutant.right(*given), S)
+        wrong = runs.matches(mutant.wrong(*given), S)
+        if right or wrong:
+            same, different = same + (right == wrong), different + (right != wrong)
+    assert different > 0
+    assert same >= different

@@ -1,0 +1,54 @@
+"""Notation for expressions and matches in hand-computed tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+import pytest
+
+from cerlab.logic.sremo import Sremo, matches, parse_sremo
+from cerlab.logic.sremo.rewrite import streaming
+from cerlab.model.answer import Positions
+from cerlab.model.stream import Stream
+from proofs_tests.clauses.tables import word
+
+Match = frozenset[Positions]
+
+
+@cache
+def sre(text: str) -> Sremo:
+    """``sre("A^ . _* . <v = r.v>^")``: a capital letter is an event of that type, ``_`` any.
+
+    Guards in ``<..>`` stay as they are (and hold no ``>`` themselves).
+    """
+    return parse_sremo(re.sub(r"<[^>]*>|\b[A-FSX]\b|_(?!\w)", _terminal, text))
+
+
+def _terminal(found: re.Match[str]) -> str:
+    if found[0].startswith("<"):
+        return found[0]
+    return "<TRUE>" if found[0] == "_" else f"<type = '{found[0]}'>"
+
+
+def match(text: str, types: str, **values: str) -> Match:
+    """``Match(e, S)``; the stream as `word` reads it."""
+    return matches(sre(text), Stream.from_events(word(types, **values)).events)
+
+
+def case(text: str, types: str, *expected: Positions, id: str, **values: str) -> Any:
+    """A row: an expression, a stream, its matches."""
+    return pytest.param(text, types, values, frozenset(expected), id=id)
+
+
+def from_one(*sets: Iterable[int]) -> Match:
+    """Matches as the papers write them, whose positions count from 1."""
+    return frozenset(tuple(i - 1 for i in sorted(M)) for M in sets)
+
+
+def shown_at(e: Sremo, S: Sequence[Any]) -> dict[int, Match]:
+    """``Match(<TRUE>* . e, S[1..k])`` for each k where it is not empty."""
+    found = {k: matches(streaming(e), S[:k]) for k in range(len(S) + 1)}
+    return {k: M for k, M in found.items() if M}

@@ -1,0 +1,146 @@
+"""What guards ask of an event and of registers, by hand (SRT Def. 10; SRT Def. 13)."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+from cerlab.logic.sremo import parse_sremo
+from cerlab.logic.sremo import syntax as sre
+from cerlab.model.event import Event
+from cerlab.model.registers import Registers
+from cerlab.predicates.guard_text import guard_text
+from cerlab.predicates.guard_truth import guard_holds
+from cerlab.predicates.guards import And, Guard, Not, Or, guard_atoms, registers_of
+from cerlab.predicates.syntax import EVERYTHING
+from cerlab.testing import REGISTERS, random_sremo, random_sremo_events
+from proofs_tests.suite import Suite
+
+
+def guard(text: str) -> Guard:
+    e = parse_sremo(f"<{text}>")
+    assert isinstance(e, sre.Terminal)
+    return e.guard
+
+
+def event(**attributes: Any) -> Event:
+    return Event(attributes.pop("type", "A"), attributes)
+
+
+T = event(v=1, name="a", flag=True)
+R = Registers({"r": event(v=1, name="b", type="B"), "s": event(v=2.0)})
+"""r and s are stored; e is empty."""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("TRUE", True),
+        ("NOT TRUE", False),
+        ("type = 'A'", True),
+        ("type = 'B'", False),
+        ("v = 1", True),
+        ("v = 1.0", True),
+        ("v = TRUE", False),
+        ("flag = TRUE", True),
+        ("flag = 1", False),
+        ("missing = 1", False),
+        ("missing != 1", False),
+        ("NOT missing = 1", True),
+        ("v * 2 + 1 > 2", True),
+        ("name LIKE '^a'", True),
+        ("v IN {1, 2}", True),
+        ("v NOT IN {1, 2}", False),
+        ("v IN {0..1}", True),
+        ("v = r.v", True),
+        ("v < s.v", True),
+        ("v + 1 = s.v", True),
+        ("r.v < s.v", True),
+        ("s.v < r.v", False),
+        ("r.v = 1", True),
+        ("r.v = r.v", True),
+        ("r.type = 'B'", True),
+        ("type = r.type", False),
+        ("type != r.type", True),
+        ("name = r.v", False),
+        ("name != r.v", False),
+        ("v = r.missing", False),
+        ("v != r.missing", False),
+        ("NOT v = r.missing", True),
+        ("v = e.v", False),
+        ("v != e.v", False),
+        ("NOT v = e.v", True),
+        ("NOT v != e.v", True),
+        ("e.v = e.v", False),
+        ("missing = e.v", False),
+        ("NOT (v = e.v OR v = 2)", True),
+        ("NOT (v = e.v AND v = 1)", True),
+        ("v = 1 AND v = r.v", True),
+        ("v = 1 AND v = s.v", False),
+        ("v = 2 OR v = r.v", True),
+        ("v = 2 OR v = s.v", False),
+    ],
+)
+def test_truth(text: str, expected: bool) -> None:
+    assert guard_holds(guard(text), T, R) is expected
+    assert guard_holds(Not(guard(text)), T, R) is not expected
+
+
+def test_not_binds_tighter_than_and_and_and_than_or() -> None:
+    a, b, c = (guard(text) for text in ("v = 1", "v = r.v", "r.v = s.v"))
+    assert guard("v = 1 OR v = r.v AND r.v = s.v") == Or(a, And(b, c))
+    assert guard("NOT v = 1 AND v = r.v") == And(Not(a), b)
+    assert guard("v = 1 OR v = r.v OR r.v = s.v") == Or(Or(a, b), c)
+    assert guard_text(Not(Or(a, And(b, c)))) == "NOT (v = 1 OR v = r.v AND r.v = s.v)"
+    assert guard_text(And(Or(a, b), c)) == "(v = 1 OR v = r.v) AND r.v = s.v"
+
+
+def test_what_a_guard_reads() -> None:
+    phi = guard("v = 1 AND (NOT v = r.v OR s.v < 3) AND TRUE")
+    assert registers_of(phi) == {"r", "s"}
+    assert len(list(guard_atoms(phi))) == 4
+    assert registers_of(EVERYTHING) == frozenset()
+
+
+def test_de_morgan_and_exactly_one_minterm_even_on_empty_registers(suite: Suite) -> None:
+    """So guards are two-valued: what determinisation by minterms needs (SRT Def. 13)."""
+
+    def case(rng: Random) -> bool:
+        a, b = (guard_of(rng) for _ in range(2))
+        stored = random_sremo_events(rng, sre.SKIP)[:1]
+        v = Registers({rng.choice(REGISTERS): t for t in stored})
+        S = random_sremo_events(rng, sre.Concat(sre.Terminal(a), sre.Terminal(b)))
+        for t in S:
+            assert guard_holds(Not(And(a, b)), t, v) == guard_holds(Or(Not(a), Not(b)), t, v)
+            minterms = [And(p, q) for p in (a, Not(a)) for q in (b, Not(b))]
+            assert sum(guard_holds(m, t, v) for m in minterms) == 1
+        return bool(S) and bool(registers_of(a) | registers_of(b))
+
+    suite.run(case, deep_count=5_000, seconds=3)
+
+
+def guard_of(rng: Random) -> Guard:
+    """A guard of a random expression, mostly one that reads a register."""
+    found: list[Guard] = []
+    while not found:
+        every = sre.subexpressions(random_sremo(rng))
+        guards = [each.guard for each in every if isinstance(each, sre.Terminal)]
+        found = [phi for phi in guards if registers_of(phi) or rng.random() < 0.1]
+    return rng.choice(found)
+
+
+def test_registers_are_values_that_confuse_nothing() -> None:
+    v = Registers({"r": event(v=1)})
+    assert v == Registers({"r": event(v=1, w=None)})
+    assert hash(v) == hash(Registers({"r": event(v=1, w=None)}))
+    different: list[object] = [1.0, True, 2, "1", None]
+    assert all(v != Registers({"r": event(v=value)}) for value in different)
+    assert v != Registers({"r": event(v=1, type="B")})
+    assert v != Registers({"s": event(v=1)})
+    assert v != Registers()
+    written = v.written({"r", "s"}, T)
+    assert dict(written) == {"r": T, "s": T}
+    assert dict(v) == {"r": event(v=1)}, "writing makes a new one"
+    assert written.written((), event()) == written

@@ -1,0 +1,237 @@
+"""Laws of the semantics: windows, strategies, streams (P1, P7, P12, P13, P14, P15 of the list)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from random import Random
+
+import cerlab
+from cerlab.logic.sremo import Sremo, detected, matches, parse_sremo
+from cerlab.logic.sremo import syntax as sre
+from cerlab.logic.sremo.rewrite import sequence, streaming
+from cerlab.logic.sremo.syntax import SKIP
+from cerlab.model.event import Event
+from cerlab.predicates.guards import Not
+from cerlab.testing import Shape, random_sremo, random_sremo_events
+from proofs_tests.sremo.tables import Match, shown_at
+from proofs_tests.suite import Suite
+
+SHAPE = Shape(depth=3, events=5)
+FLAT = Shape(depth=0, events=6)
+
+
+def drawn(rng: Random) -> tuple[Sremo, list[Event]]:
+    """An expression and a stream that shows something of it, if that is soon found."""
+    for _ in range(3):
+        e = random_sremo(rng, SHAPE)
+        S = random_sremo_events(rng, e, SHAPE)
+        if detected(e, S):
+            break
+    return e, S
+
+
+def shifted(found: Match, by: int) -> Match:
+    return frozenset(tuple(p + by for p in M) for M in found)
+
+
+def test_p1_equal_matches_give_equal_languages_and_not_the_other_way(suite: Suite) -> None:
+    """Marks decide nothing about the language of the core (SRT Thm. 20)."""
+
+    def unmarked(e: Sremo) -> Sremo:
+        match e:
+            case sre.Terminal(phi, _, W):
+                return sre.Terminal(phi, False, W)
+            case sre.Concat(left, right):
+                return sre.Concat(unmarked(left), unmarked(right))
+            case sre.Alternation(left, right):
+                return sre.Alternation(unmarked(left), unmarked(right))
+            case sre.Star(body):
+                return sre.Star(unmarked(body))
+            case _:
+                return e
+
+    def case(rng: Random) -> bool:
+        e = random_sremo(rng, SHAPE, "core")
+        S = random_sremo_events(rng, e, SHAPE)
+        marked, silent = matches(e, S), matches(unmarked(e), S)
+        assert bool(marked) == bool(silent)
+        assert silent <= {()}
+        return any(marked)
+
+    suite.run(case, deep_count=10_000, seconds=4)
+    A = [Event("A")]
+    left, right = (matches(parse_sremo(text), A) for text in ("<TRUE>^", "<TRUE>"))
+    assert left
+    assert right
+    assert left != right
+
+
+def test_p7_a_stream_shows_what_some_start_shows(suite: Suite) -> None:
+    """``Match(<TRUE>* . e, S[..k])`` is the union of Match(e, S[m..k]) over m (SRT Def. 32)."""
+
+    def case(rng: Random) -> bool:
+        e, S = drawn(rng)
+        answered = False
+        for k in range(len(S) + 1):
+            found = matches(streaming(e), S[:k])
+            starts = [shifted(matches(e, S[m:k]), m) for m in range(k + 1)]
+            assert found == frozenset[tuple[int, ...]]().union(*starts), f"{e}\non {S[:k]}"
+            answered |= bool(found)
+        return answered
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def test_p15_each_match_is_shown_once_where_it_ends(suite: Suite) -> None:
+    """Detect(e, S, k): the matches of S[..k] whose last marked event is t_k (SRT Def. 32)."""
+
+    def case(rng: Random) -> bool:
+        e, S = drawn(rng)
+        expected = [
+            cerlab.ComplexEvent(M[0], M[-1], M)
+            for k, found in shown_at(e, S).items()
+            for M in found
+            if k - 1 in M
+        ]
+        assert len(expected) == len(set(expected))
+        assert detected(e, S) == set(expected)
+        return bool(expected)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def bounded(rng: Random) -> Sremo:
+    """An expression that marks its first and its last event."""
+    first, last = (marked(random_sremo(rng, FLAT)) for _ in range(2))
+    return sequence([first, random_sremo(rng, Shape(depth=2)), last])
+
+
+def marked(e: Sremo) -> Sremo:
+    if isinstance(e, sre.Terminal):
+        return sre.Terminal(e.guard, True, e.writes)
+    return parse_sremo("<TRUE>^")
+
+
+def test_p12_span_is_length_where_both_ends_are_marked(suite: Suite) -> None:
+    """And both grow with w, to the expression itself (SRT Def. 39)."""
+
+    def case(rng: Random) -> bool:
+        e = bounded(rng)
+        S = random_sremo_events(rng, e, FLAT)
+        before: Match = frozenset()
+        for w in range(1, len(S) + 1):
+            span = matches(sre.SpanWindow(e, w), S)
+            assert span == matches(sre.LengthWindow(e, w), S), f"{e}\non {S}"
+            assert before <= span
+            before = span
+        assert before == matches(e, S)
+        return bool(before)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def test_windows_only_take_away_and_take_less_the_wider(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        e, S = drawn(rng)
+        every = matches(e, S)
+        for kind in (sre.SpanWindow, sre.LengthWindow):
+            found = [matches(kind(e, w), S) for w in range(1, len(S) + 2)]
+            assert all(narrow <= wide for narrow, wide in pairwise(found))
+            assert not found or found[-1] == every
+        return bool(every)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def test_a_span_window_may_stand_outside_the_prefix_of_a_stream(suite: Suite) -> None:
+    """The prefix marks nothing; for length windows it matters (SRT Def. 32; SRT Def. 39)."""
+
+    def case(rng: Random) -> bool:
+        e, S = drawn(rng)
+        w = rng.choice((1, 2, 3))
+        inside = matches(streaming(sre.SpanWindow(e, w)), S)
+        assert inside == matches(sre.SpanWindow(streaming(e), w), S)
+        return bool(inside)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+    e, S = parse_sremo("<type = 'A'>^"), [Event("B"), Event("A")]
+    assert matches(streaming(sre.LengthWindow(e, 1)), S) == {(1,)}
+    assert matches(sre.LengthWindow(streaming(e), 1), S) == frozenset()
+
+
+def terminals(rng: Random) -> list[sre.Terminal]:
+    """Two or three terminals, which may read and write registers."""
+    found: list[sre.Terminal] = []
+    while len(found) < rng.choice((2, 2, 3)):
+        e = random_sremo(rng, Shape(depth=0))
+        if isinstance(e, sre.Terminal):
+            found.append(e)
+    return found
+
+
+def test_p13_strategies_allow_more_the_looser_they_are(suite: Suite) -> None:
+    """Contiguous is next, next is any, for terminals (SRT Def. 44)."""
+
+    def case(rng: Random) -> bool:
+        parts = terminals(rng)
+        S = random_sremo_events(rng, sre.SkipAny(tuple(parts)), FLAT)
+        strict = matches(sequence(parts), S)
+        following = matches(sre.SkipNext(tuple(parts)), S)
+        anywhere = matches(sre.SkipAny(tuple(parts)), S)
+        assert strict <= following <= anywhere
+        return bool(anywhere)
+
+    suite.run(case, deep_count=10_000, seconds=4)
+
+
+def test_p13_any_is_a_sequence_with_gaps(suite: Suite) -> None:
+    """Of expressions, each on a slice of its own, in order, all else skipped (SRT Def. 44)."""
+
+    def case(rng: Random) -> bool:
+        parts = [random_sremo(rng, Shape(depth=2), "unary") for _ in range(rng.choice((2, 2, 3)))]
+        S = random_sremo_events(rng, sre.SkipAny(tuple(parts)), FLAT)
+        found = matches(sre.SkipAny(tuple(parts)), S)
+        assert found == in_gaps(parts, S, 0)
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def in_gaps(parts: Sequence[Sremo], S: Sequence[Event], i: int) -> Match:
+    """The first part begins at i, the last ends with S; without registers slices are strings."""
+    if len(parts) == 1:
+        return shifted(matches(parts[0], S[i:]), i)
+    return frozenset(
+        M + N
+        for j in range(i, len(S) + 1)
+        for M in shifted(matches(parts[0], S[i:j]), i)
+        for k in range(j, len(S) + 1)
+        for N in in_gaps(parts[1:], S, k)
+    )
+
+
+def test_p14_a_gap_before_a_terminal_needs_no_negation(suite: Suite) -> None:
+    """``!(skip . phi . skip)`` is ``<NOT phi>*``, whatever phi reads (SRT Sec. 5.3)."""
+
+    def case(rng: Random) -> bool:
+        first, *others = terminals(rng)
+        parts: list[Sremo] = [first]
+        for each in others:
+            parts += [sre.Star(sre.Terminal(Not(each.guard))), each]
+        S = random_sremo_events(rng, sequence(parts), FLAT)
+        found = matches(sre.SkipNext((first, *others)), S)
+        assert found == matches(sequence(parts), S)
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=4)
+
+
+def test_conjunction_without_order_is_not_intersection() -> None:
+    """Both orders, one after the other, against the same events twice (SRT Sec. 5.1)."""
+    S = [Event("B"), Event("A")]
+    a, b = (parse_sremo(f"<type = '{kind}'>^") for kind in "AB")
+    both = sre.Alternation(sre.Concat(a, b), sre.Concat(b, a))
+    assert matches(both, S) == {(0, 1)}
+    assert matches(sre.Intersection(a, b), S) == frozenset()
+    assert matches(sre.Intersection(SKIP, SKIP), S) == {()}

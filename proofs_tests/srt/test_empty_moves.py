@@ -1,0 +1,65 @@
+"""Lemma 29: transducers without empty moves, plainly, merged and reduced (SRT Lemma 29)."""
+
+from __future__ import annotations
+
+from random import Random
+
+from cerlab.automata.srt import runs
+from cerlab.automata.srt.epsilon import merged, without_epsilon
+from cerlab.automata.srt.reduce import reduced
+from cerlab.automata.srt.trim import trimmed
+from cerlab.compile.sremo_to_srt import sremo_to_srt
+from cerlab.testing import random_sremo
+from proofs_tests.sremo.tables import sre
+from proofs_tests.srt.cases import SHAPE, random_epsilon_srt, random_srt, read, shown
+from proofs_tests.suite import Suite
+
+
+def test_p3_elimination_keeps_outcomes_of_transducers(suite: Suite) -> None:
+    """Cycles of empty moves included; what registers hold at the end is kept too."""
+
+    def case(rng: Random) -> bool:
+        T, S = read(rng, random_epsilon_srt)
+        found = runs.outcomes(T, S)
+        for eliminated in (without_epsilon, merged):
+            assert runs.outcomes(eliminated(T), S) == found, (
+                f"{eliminated.__name__} of\n{T}\non {S}"
+            )
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def test_p3_elimination_keeps_matches_of_expressions(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        e, S = shown(rng, lambda rng: random_sremo(rng, SHAPE, "core"))
+        T = sremo_to_srt(e)
+        found = runs.matches(T, S)
+        assert runs.matches(without_epsilon(T), S) == found
+        assert runs.matches(merged(T), S) == found
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def test_trimming_and_reducing_keep_outcomes(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        T, S = read(rng, random_srt)
+        if rng.random() < 0.5:
+            T_e, S = read(rng, random_epsilon_srt)
+            T = without_epsilon(T_e)
+        found = runs.outcomes(T, S)
+        for made in (trimmed(T), reduced(T), reduced(merged(T))):
+            assert runs.outcomes(made, S) == found, f"{T}\non {S}"
+            assert made.states <= 2**T.states
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=4)
+
+
+def test_merging_makes_fewer_runs_and_reducing_no_more() -> None:
+    e = sre("A^ . B^ | A^ . C^")
+    plain = without_epsilon(sremo_to_srt(e))
+    assert len([t for t in plain.Delta if t.source == plain.q0]) == 2
+    assert merged(sremo_to_srt(e)).states == 4
+    assert reduced(merged(sremo_to_srt(e))).states == 3

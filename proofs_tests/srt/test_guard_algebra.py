@@ -1,0 +1,58 @@
+"""Guards built from guards hold where they should, on empty registers too (SRT Def. 13)."""
+
+from __future__ import annotations
+
+from random import Random
+
+from cerlab.model.registers import Registers
+from cerlab.predicates.guard_algebra import FALSE, all_of, both, either, negation, redirected
+from cerlab.predicates.guard_truth import guard_holds
+from cerlab.predicates.guards import registers_of
+from cerlab.predicates.syntax import EVERYTHING
+from proofs_tests.srt.cases import guard, random_event, random_guard
+from proofs_tests.suite import Suite
+
+
+def test_boolean_operations(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        phi, psi = (rng.choice((random_guard(rng), EVERYTHING, FALSE)) for _ in range(2))
+        t, v = random_event(rng), random_registers(rng)
+        p, q = guard_holds(phi, t, v), guard_holds(psi, t, v)
+        assert guard_holds(both(phi, psi), t, v) == (p and q)
+        assert guard_holds(either(phi, psi), t, v) == (p or q)
+        assert guard_holds(negation(phi), t, v) == (not p)
+        assert guard_holds(all_of([phi, psi, phi]), t, v) == (p and q)
+        return p or q
+
+    suite.run(case, deep_count=10_000, seconds=2)
+
+
+def test_redirected_registers(suite: Suite) -> None:
+    """What is read where it was moved to, or as empty, is what it was (SRT Lemma S1)."""
+
+    def case(rng: Random) -> bool:
+        phi, t, v = random_guard(rng), random_event(rng), random_registers(rng)
+        where = {r: f"p{rng.randrange(3)}" for r in v}
+        kept = {r: where[r] for r in v if list(where.values()).count(where[r]) == 1}
+        there = Registers({kept[r]: v[r] for r in kept})
+        moved = redirected(phi, kept.get)
+        meant = guard_holds(phi, t, Registers({r: v[r] for r in kept}))
+        assert guard_holds(moved, t, there) == meant
+        assert registers_of(moved) <= set(kept.values())
+        return meant or bool(registers_of(moved))
+
+    suite.run(case, deep_count=10_000, seconds=2)
+
+
+def random_registers(rng: Random) -> Registers:
+    return Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.7})
+
+
+def test_constants_are_dropped() -> None:
+    phi = guard("v = r.v")
+    assert both(EVERYTHING, phi) == both(phi, EVERYTHING) == both(phi, phi) == phi
+    assert either(FALSE, phi) == either(phi, FALSE) == either(phi, phi) == phi
+    assert both(FALSE, phi) == both(phi, FALSE) == FALSE
+    assert either(EVERYTHING, phi) == EVERYTHING
+    assert negation(negation(phi)) == phi
+    assert redirected(guard("NOT v = r.v AND v = 1"), lambda r: None) == guard("v = 1")

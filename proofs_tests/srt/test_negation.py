@@ -1,0 +1,179 @@
+"""Negation inside expressions, where it needs a window and where it does not (SRT Sec. 5.2)."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from cerlab.automata.srt import runs
+from cerlab.automata.srt.epsilon import without_epsilon
+from cerlab.automata.srt.liveness import without_dead_writes
+from cerlab.automata.srt.product import written_registers
+from cerlab.compile.slices import WHOLE, after, always_marks, before
+from cerlab.compile.sremo_to_srt import sremo_to_srt
+from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.logic.sremo import Sremo, derivations, matches
+from cerlab.logic.sremo import syntax as sre
+from cerlab.logic.sremo.rewrite import sequence
+from cerlab.model.event import Event
+from cerlab.predicates.guards import Not
+from cerlab.testing import Shape, random_sremo, random_sremo_events
+from proofs_tests.sremo.tables import sre as parsed
+from proofs_tests.srt.cases import (
+    SHAPE,
+    events,
+    random_srt,
+    random_terminal,
+    read,
+)
+from proofs_tests.suite import Suite
+
+SMALL = Shape(depth=2, events=4)
+
+
+def gapped(rng: Random, *, marks: bool) -> tuple[Sremo, list[Event]]:
+    """``e1 . !e2 . e3``, whose ends are marked or may be, and a string of it, if one is found."""
+    for _ in range(8):
+        first, last = (random_terminal(rng) for _ in range(2))
+        if marks:
+            first, last = (sre.Terminal(end.guard, True, end.writes) for end in (first, last))
+        e = sequence([first, sre.Negation(body(rng)), last])
+        S = random_sremo_events(rng, e, SMALL)
+        if matches(e, S):
+            break
+    return e, S
+
+
+def body(rng: Random) -> Sremo:
+    """What most often writes registers and reads them, also those that were written before it."""
+    t1, t2, t3 = (random_terminal(rng) for _ in range(3))
+    first: Sremo = rng.choice((t1, sre.Star(t1), sre.Concat(sre.SKIP, t1)))
+    second: Sremo = rng.choice((t2, sre.Alternation(t2, t3), sre.Concat(sre.SKIP, t2)))
+    e = rng.choice((t1, first, sre.Concat(first, second), sre.Concat(first, second)))
+    return rng.choice((e, e, sre.Star(e), sre.Concat(e, sre.SKIP)))
+
+
+@pytest.mark.parametrize("window", [sre.LengthWindow, sre.SpanWindow])
+def test_a_negation_in_a_window(window: type, suite: Suite) -> None:
+    """Whatever it writes; under a window on the span, between two marks (erratum SRT-E16)."""
+
+    def case(rng: Random) -> bool:
+        inner, S = gapped(rng, marks=window is sre.SpanWindow)
+        e = window(inner, rng.choice((3, 4, 2)))
+        if rng.random() < 0.3:
+            e = sre.Concat(sre.SKIP, e)
+        try:
+            T = sremo_to_srt(e)
+        except ResourceLimit:
+            return False
+        found = matches(e, S)
+        assert runs.matches(T, S) == found, f"{e}\non {S}"
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=8)
+
+
+def test_p14_a_gap_before_a_terminal_needs_no_window(suite: Suite) -> None:
+    """Terminals that write registers, and guards that read them, included (SRT Sec. 5.3)."""
+
+    def case(rng: Random) -> bool:
+        for _ in range(6):
+            parts = tuple(random_terminal(rng) for _ in range(rng.choice((2, 2, 3))))
+            gaps = [each for e in parts[1:] for each in (sre.Star(sre.Terminal(Not(e.guard))), e)]
+            by_guards = sequence([parts[0], *gaps])
+            S = random_sremo_events(rng, by_guards, Shape(depth=0, events=6))
+            if matches(by_guards, S):
+                break
+        found = runs.matches(sremo_to_srt(sre.SkipNext(parts)), S)
+        assert found == runs.matches(sremo_to_srt(by_guards), S) == matches(by_guards, S)
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def test_dead_writes_are_of_no_consequence(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        T, S = read(rng, random_srt)
+        found = runs.matches(T, S)
+        assert runs.matches(without_dead_writes(T), S) == found, f"{T}\non {S}"
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=4)
+
+
+def test_what_always_marks(suite: Suite) -> None:
+    """No match without a mark; so what is before and after a negation is right."""
+    telling = 0
+
+    def case(rng: Random) -> bool:
+        e = random_sremo(rng, SHAPE)
+        S = random_sremo_events(rng, e, SHAPE)
+        marked = always_marks(e)
+        found = derivations(e, S)
+        assert not marked or all(M for _, M, _ in found), f"{e}\non {S}"
+        nonlocal telling
+        telling += marked and bool(found)
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=4)
+    assert telling > 100
+
+
+WRITES_AND_READS = "(B -> r . _* . <v = r.v>)"
+
+
+@pytest.mark.parametrize(
+    ("text", "taken"),
+    [
+        (f"A^ . !{WRITES_AND_READS} . C^", False),
+        (f"(A^ . !{WRITES_AND_READS} . C^)[len<=4]", True),
+        (f"(A^ . !{WRITES_AND_READS} . C^)[1..4]", True),
+        (f"_* . (A^ . !{WRITES_AND_READS} . C^)[1..4]", True),
+        (f"(A . !{WRITES_AND_READS} . C^)[1..4]", False),
+        (f"(A^ . !{WRITES_AND_READS} . C)[1..4]", False),
+        (f"(A^ . !{WRITES_AND_READS})[1..4]", False),
+        (f"(A^ . (C | !{WRITES_AND_READS})+ . C^)[1..4]", True),
+        (f"A^ . !({WRITES_AND_READS}[len<=3]) . C^", True),
+        (f"A^ . !({WRITES_AND_READS}[1..3]) . C^", False),
+        (f"(A^ . !(B^ . !{WRITES_AND_READS} . B^) . C^)[1..4]", True),
+        (f"(A . !(B^ . !{WRITES_AND_READS} . B^) . C)[1..4]", False),
+        ("A^ . !(B -> r . _ . <v = r.v>) . C^", True),
+        ("A^ . !(_* . B -> r . _*) . C^", True),
+        ("A^ -> r . !(_* . <v = r.v> . _*) . C^", True),
+    ],
+)
+def test_which_negations_have_a_transducer(text: str, taken: bool) -> None:
+    """Refused by name where there is none (SRT Thm. 35); else the matches are the reference's."""
+    e = parsed(text)
+    if not taken:
+        with pytest.raises(Unsupported, match="CER0487"):
+            sremo_to_srt(e)
+        return
+    T = sremo_to_srt(e)
+    for kinds in ("ABC", "ABBC", "ACC", "ABCBC", "ABCC", "AC"):
+        for values in ("01010", "00000", "01100"):
+            S = events(kinds, v=values[: len(kinds)])
+            assert runs.matches(T, S) == matches(e, S)
+
+
+def test_complements_write_registers_of_their_own() -> None:
+    """Two in one expression, and a register of the user with such a name."""
+    gap = f"!{WRITES_AND_READS}"
+    e = parsed(f"(A^ -> n1b1 . {gap} . A^ . {gap} . <v = n1b1.v>^)[1..4]")
+    T = sremo_to_srt(e)
+    written = written_registers(without_epsilon(T)) - {"n1b1"}
+    assert {r[:3] for r in written} == {"n1b", "n2b"}
+    for values in ("0110", "0010", "0000"):
+        S = events("AAAA", v=values)
+        assert runs.matches(T, S) == matches(e, S)
+
+
+def test_marks_around_a_slice() -> None:
+    inside = WHOLE.in_span(5)
+    marked, unmarked = parsed("A^"), parsed("A")
+    assert inside.longest is None
+    assert before(after(inside, marked), marked).longest == 5
+    assert before(after(inside, marked), unmarked).longest is None
+    assert after(before(inside, unmarked), marked).longest is None
+    assert inside.in_length(7).longest == 7

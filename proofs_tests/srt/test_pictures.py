@@ -1,0 +1,115 @@
+"""The transducers of the report, drawn: guards, marks and writes on the edges (SRT Fig. 5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from cerlab.automata.srt import Transducer
+from cerlab.automata.srt.determinise import macro_states
+from cerlab.automata.srt.transducer import empty_moves
+from cerlab.cli import main
+from cerlab.viz.srt import srt_dot, srt_text, srt_tikz
+from proofs_tests.sremo.test_vectors import E1
+from proofs_tests.srt.figures import FIG_1, FIG_3, FIG_4, FIG_5A, FIG_5B, FIG_12, FIG_14
+
+FIGURES = {
+    "1": FIG_1,
+    "3": FIG_3,
+    "4": FIG_4,
+    "5a": FIG_5A,
+    "5b": FIG_5B,
+    "12": FIG_12,
+    "14": FIG_14,
+}
+drawn = pytest.mark.parametrize("T", FIGURES.values(), ids=FIGURES)
+
+
+def test_figure_1_as_text_and_dot() -> None:
+    assert srt_text(FIG_1).splitlines() == [
+        "SRT: 3 states, initial 0, final {2}, registers r1",
+        "  0 -> 1  type = 'B' / • ↓ r1",
+        "  1 -> 1  TRUE / ∘",
+        "  1 -> 2  type = 'S' AND id = r1.id / •",
+    ]
+    assert (
+        srt_dot(FIG_1, ["qs", "q1", "qf"])
+        == """\
+digraph srt {
+  rankdir=LR;
+  node [shape=circle, fontname="Helvetica"];
+  edge [fontname="Helvetica"];
+  q0 [label="qs"];
+  q1 [label="q1"];
+  q2 [label="qf", shape=doublecircle];
+  start0 [shape=point, label=""];
+  start0 -> q0;
+  q0 -> q1 [label="type = 'B' / • ↓ r1"];
+  q1 -> q1 [label="TRUE / ∘"];
+  q1 -> q2 [label="type = 'S' AND id = r1.id / •"];
+}
+"""
+    )
+
+
+def test_figure_4_as_tikz() -> None:
+    assert srt_tikz(FIG_4).splitlines()[3:] == [
+        r"  \node[state, initial] (q0) {$0$};",
+        r"  \node[state, right=of q0] (q1) {$1$};",
+        r"  \node[state, accepting, right=of q1] (q2) {$2$};",
+        r"  \path (q0) edge[loop above] node[says] {TRUE / $\circ$} (q0);",
+        r"  \path (q0) edge node[says] {type = 'B' / $\bullet$ $\downarrow$ r1} (q1);",
+        r"  \path (q1) edge[loop above] node[says] {TRUE / $\circ$} (q1);",
+        r"  \path (q1) edge node[says] {type = 'S' AND id = r1.id / $\bullet$} (q2);",
+        r"\end{tikzpicture}",
+    ]
+
+
+@drawn
+def test_every_transition_and_empty_move_is_an_edge(T: Transducer) -> None:
+    edges = re.findall(r"^  q(\d+) -> q(\d+) \[label=", srt_dot(T), re.M)
+    steps = [(t.source, t.target) for t in T.Delta] + list(empty_moves(T))
+    assert [(int(p), int(q)) for p, q in edges] == steps
+    assert srt_dot(T).count("ε") == len(empty_moves(T))
+    tikz = srt_tikz(T)
+    assert tikz.count(r"\node[state") == T.states
+    assert tikz.count(r"\path") == len(set(steps))
+    assert tikz.isascii()
+    assert str(T) == srt_text(T)
+
+
+def test_figure_5_b_names_its_sets() -> None:
+    names = ["{" + ",".join(map(str, sorted(X))) + "}" for X in macro_states(FIG_5A)]
+    dot = srt_dot(FIG_5B, names)
+    assert '[label="{1,2}"]' in dot
+    assert "NOT type = 'B' / ∘" in dot
+    assert "type = 'B' / ∘ ↓ b1" in dot
+
+
+@pytest.mark.parametrize(
+    ("form", "draw"), [("text", srt_text), ("dot", srt_dot), ("tikz", srt_tikz)]
+)
+def test_show(
+    form: str, draw: Callable[[Transducer], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``cerlab show --what srt`` of Example 19 is Fig. 1."""
+    assert main(["show", E1, "--what", "srt", "--format", form]) == 0
+    assert capsys.readouterr().out.strip() == draw(FIG_1).strip()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["A ; B", "--what", "srt"], "CER0488"),
+        (["<TRUE>^", "--what", "srt", "--format", "json"], "CER0410"),
+        (["<TRUE>^", "--what", "cea"], "CER0483"),
+        (["(<TRUE>^)[within 3 t]", "--what", "srt"], "CER0486"),
+    ],
+)
+def test_what_is_not_drawn_is_refused_by_name(
+    arguments: list[str], code: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", *arguments]) == 2
+    assert code in capsys.readouterr().err

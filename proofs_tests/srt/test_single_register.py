@@ -1,0 +1,35 @@
+"""One register written at a time is enough (SRT Lemma S1)."""
+
+from __future__ import annotations
+
+from random import Random
+
+from cerlab.automata.srt import Srt, runs
+from cerlab.automata.srt.single_register import single_register
+from proofs_tests.srt.cases import random_srt, read, step
+from proofs_tests.suite import Suite
+
+
+def test_p4_the_same_matches_with_as_many_registers(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        T, S = read(rng, random_srt)
+        one = single_register(T)
+        found = runs.matches(T, S)
+        assert runs.matches(one, S) == found, f"{T}\non {S}"
+        assert all(len(t.writes) <= 1 for t in one.Delta)
+        assert len(one.R) == len(T.R)
+        assert one.states <= T.states * (len(T.R) + 1) ** len(T.R)
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def test_registers_share_a_place_while_they_hold_one_event() -> None:
+    Delta = (
+        step(0, "TRUE -> r, s", 1),
+        step(1, "v != r.v -> s", 2),
+        step(2, "v = r.v AND v != s.v ^", 3),
+    )
+    one = single_register(Srt(4, frozenset("rs"), Delta, 0, frozenset({3})))
+    assert [sorted(t.writes) for t in one.Delta] == [["p1"], ["p2"], []]
+    assert one.Delta[2].guard == step(0, "v = p1.v AND v != p2.v", 0).guard

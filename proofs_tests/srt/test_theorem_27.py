@@ -1,0 +1,106 @@
+"""Theorem 27: every expression has a transducer with the same matches (SRT Thm. 27).
+
+P2 of the specification: closed, from empty registers, and open, from any registers to any.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from cerlab.automata.srt import runs
+from cerlab.automata.srt.epsilon import without_epsilon
+from cerlab.automata.srt.runs import Outcome
+from cerlab.compile.sremo_to_srt import registers, sremo_to_srt
+from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.logic.sremo import Sremo, derivations, matches
+from cerlab.logic.sremo import syntax as sre
+from cerlab.model.registers import Registers
+from cerlab.testing import random_sremo
+from proofs_tests.sremo.tables import sre as parsed
+from proofs_tests.srt.cases import SHAPE, random_event, shown, without_clocks
+from proofs_tests.suite import Suite
+
+
+def test_p2_the_transducer_has_the_matches_of_the_expression(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        e, S = shown(rng, without_clocks)
+        try:
+            T = sremo_to_srt(e)
+        except (Unsupported, ResourceLimit) as refused:
+            return may_refuse(e, refused)
+        found = matches(e, S)
+        assert runs.matches(T, S) == found, f"{e}\non {S}"
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=10)
+
+
+def may_refuse(e: Sremo, refused: Exception) -> bool:
+    """Only a negation may be refused; such a case counts as one without answers."""
+    assert any(isinstance(each, sre.Negation | sre.SkipNext) for each in sre.subexpressions(e))
+    assert isinstance(refused, Unsupported | ResourceLimit)
+    assert refused.code in ("CER0487", "CER0684", "CER0686")
+    return False
+
+
+def test_p2_from_any_registers_to_any(suite: Suite) -> None:
+    """``M(T, S, v, v') = {M | (e, S, M, v) |- v'}`` (SRT Def. 17)."""
+
+    def case(rng: Random) -> bool:
+        e, S = shown(rng, lambda rng: random_sremo(rng, SHAPE, "core"))
+        v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.5})
+        meant = {(tuple(sorted(M)), v2) for end, M, v2 in derivations(e, S, 0, v) if end == len(S)}
+        T = sremo_to_srt(e)
+        assert runs.outcomes(T, S, v) == meant, f"{e}\non {S} from {v}"
+        assert runs.outcomes(without_epsilon(T), S, v) == meant
+        return bool(meant)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def test_p2_from_any_registers_with_all_operators(suite: Suite) -> None:
+    """What complements write for themselves is no part of what the expression leaves."""
+
+    def case(rng: Random) -> bool:
+        e, S = shown(rng, without_clocks)
+        v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.5})
+        try:
+            T = sremo_to_srt(e)
+        except (Unsupported, ResourceLimit) as refused:
+            return may_refuse(e, refused)
+        meant = {(tuple(sorted(M)), v2) for end, M, v2 in derivations(e, S, 0, v) if end == len(S)}
+        private = T.R - registers(e)
+        found = {Outcome(M, without(private, v2)) for M, v2 in runs.outcomes(T, S, v)}
+        assert found == meant, f"{e}\non {S} from {v}"
+        return bool(meant)
+
+    suite.run(case, deep_count=10_000, seconds=10)
+
+
+def without(these: frozenset[str], v: Registers) -> Registers:
+    return Registers({r: t for r, t in v.items() if r not in these})
+
+
+@pytest.mark.parametrize(
+    ("text", "states", "guarded", "silent"),
+    [
+        ("EPS", 2, 0, 1),
+        ("EMPTY", 2, 0, 0),
+        ("A^ -> r", 2, 1, 0),
+        ("A . B", 4, 2, 1),
+        ("A | B", 6, 2, 4),
+        ("A*", 4, 1, 4),
+        ("(A | B) . (C*)", 10, 3, 9),
+    ],
+)
+def test_the_size_is_linear(text: str, states: int, guarded: int, silent: int) -> None:
+    T = sremo_to_srt(parsed(text))
+    assert (T.states, len(T.Delta), len(T.moves), len(T.F)) == (states, guarded, silent, 1)
+
+
+def test_registers_that_are_only_read_are_registers() -> None:
+    """Also below NOT, AND and OR, and where nothing is written (erratum SRT-E9)."""
+    e = parsed("<NOT (v = r.v AND v < s.v)> -> t")
+    assert registers(e) == sremo_to_srt(e).R == {"r", "s", "t"}

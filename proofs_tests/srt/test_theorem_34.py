@@ -1,0 +1,72 @@
+"""Theorem 34: intersection, closed, and open with registers that both read (SRT Thm. 34)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from cerlab.automata.srt import Srt, runs
+from cerlab.automata.srt.product import intersection, product, written_registers
+from cerlab.automata.srt.rename import renamed
+from cerlab.errors import IllFormed
+from cerlab.model.event import Event
+from cerlab.model.registers import Registers
+from proofs_tests.srt.cases import random_event, random_srt, read, step
+from proofs_tests.suite import Suite
+
+
+def related(rng: Random) -> tuple[Srt, Srt, list[Event]]:
+    """Two transducers, one with the transitions of the other and two more, and a string."""
+    (A, S), B = read(rng, random_srt), random_srt(rng)
+    extra = tuple(t for t in B.Delta if max(t.source, t.target) < A.states)[:2]
+    return A, replace(A, Delta=(*A.Delta, *extra)), S
+
+
+def test_p6_intersection_from_empty_registers(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        A, B, S = related(rng)
+        if rng.random() < 0.1:
+            B = random_srt(rng)
+        found = runs.matches(intersection(A, B), S)
+        assert found == runs.matches(A, S) & runs.matches(B, S), f"{A}\nand {B}\non {S}"
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def test_p6_with_registers_that_both_read(suite: Suite) -> None:
+    """Each side writes registers of its own, and what they hold at the end is united."""
+
+    def case(rng: Random) -> bool:
+        A, B, S = related(rng)
+        A = renamed(A, {"r": "a", "s": "c"}.__getitem__)
+        B = renamed(B, {"r": "b", "s": "c"}.__getitem__)
+        A, B = without_writes_of("c", A), without_writes_of("c", B)
+        v = Registers({r: random_event(rng) for r in "abc" if rng.random() < 0.6})
+        meant = {
+            (M1, Registers({**v1, **{r: t for r, t in v2.items() if r == "b"}}))
+            for M1, v1 in runs.outcomes(A, S, v)
+            for M2, v2 in runs.outcomes(B, S, v)
+            if M1 == M2
+        }
+        assert runs.outcomes(product(A, B), S, v) == meant, f"{A}\nand {B}\non {S} from {v}"
+        return bool(meant)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def without_writes_of(r: str, T: Srt) -> Srt:
+    return replace(T, Delta=tuple(t._replace(writes=t.writes - {r}) for t in T.Delta))
+
+
+def test_what_one_side_writes_the_other_may_not_use() -> None:
+    writer = Srt(2, frozenset("r"), (step(0, "TRUE -> r", 1),), 0, frozenset({1}))
+    reader = Srt(2, frozenset("r"), (step(0, "v = r.v", 1),), 0, frozenset({1}))
+    assert written_registers(writer) == {"r"}
+    assert product(reader, reader).states == 2
+    for A, B in ((writer, reader), (reader, writer), (writer, writer)):
+        with pytest.raises(IllFormed, match="CER0284"):
+            product(A, B)
+    assert {"r", "r_"} == intersection(writer, reader).R

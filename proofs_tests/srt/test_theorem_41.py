@@ -1,0 +1,181 @@
+"""Theorem 41 and Corollary 43: determinisation and complement (SRT Thm. 41; SRT Cor. 43)."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations
+from random import Random
+
+import pytest
+
+from cerlab.automata.cea import Mark
+from cerlab.automata.srt import Srt, runs
+from cerlab.automata.srt.complement import complement, match_complement
+from cerlab.automata.srt.determinise import MAX_GUARDS, determinised, io_determinised, minterms
+from cerlab.automata.srt.unroll import unrolled
+from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.model.event import Event
+from cerlab.model.registers import Registers
+from cerlab.predicates.guard_truth import guard_holds
+from cerlab.predicates.guards import And, Not
+from proofs_tests.srt.cases import (
+    Found,
+    guard,
+    random_event,
+    random_srt,
+    random_terminal,
+    read,
+    step,
+)
+from proofs_tests.suite import Suite
+
+
+def drawn(rng: Random) -> tuple[Srt, list[Event], Found]:
+    """A transducer unrolled to a window, a string that may be longer, and the matches on it."""
+    w = rng.choice((2, 3, 3))
+    T, S = read(rng, random_srt, w)
+    if rng.random() < 0.1:
+        S.append(random_event(rng))
+    return unrolled(T, w), S, runs.matches(T, S) if len(S) <= w else frozenset()
+
+
+def test_p9_the_language_of_the_determinised_one_and_one_run(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        U, S, found = drawn(rng)
+        D = determinised(U)
+        assert runs.accepts(D, S) == bool(found), f"{U}\non {S}"
+        assert len(runs.paths(D, S)) == 1
+        assert not any(t.mark is Mark.TAKE for t in D.Delta)
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def test_p9_minterms_exclude_each_other_and_leave_nothing_out(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        guards = [random_terminal(rng).guard for _ in range(rng.choice((1, 2, 3)))]
+        t = random_event(rng)
+        v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.5})
+        true = [m for m in minterms(guards) if guard_holds(m.guard, t, v)]
+        assert len(true) == 1
+        holding = {g for g in guards if guard_holds(g, t, v)}
+        assert set(guards) & true[0].holding == holding
+        return bool(holding)
+
+    suite.run(case, deep_count=10_000, seconds=3)
+
+
+def test_p10_the_complement_accepts_all_other_strings(suite: Suite) -> None:
+    """Those that are longer than the window among them."""
+
+    def case(rng: Random) -> bool:
+        U, S, found = drawn(rng)
+        N = complement(U)
+        assert runs.matches(N, S) == (frozenset() if found else {()}), f"{U}\non {S}"
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def test_p11_io_determinised_it_keeps_the_matches(suite: Suite) -> None:
+    """Each string with each set of marks has exactly one run."""
+
+    def case(rng: Random) -> bool:
+        U, S, found = drawn(rng)
+        D = io_determinised(U)
+        assert runs.matches(D, S) == found, f"{U}\non {S}"
+        marked = sorted(map(runs.marks_of, runs.paths(D, S)))
+        assert marked == sorted(subsets(len(S)))
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def test_p11_the_complement_of_matches(suite: Suite) -> None:
+    """On each string all sets of positions that are no match (SRT Def. 33)."""
+
+    def case(rng: Random) -> bool:
+        U, S, found = drawn(rng)
+        assert runs.matches(match_complement(U), S) == set(subsets(len(S))) - found
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def subsets(n: int) -> list[tuple[int, ...]]:
+    return list(chain.from_iterable(combinations(range(n), k) for k in range(n + 1)))
+
+
+def write_free(rng: Random) -> Srt:
+    T = random_srt(rng)
+    return Srt(T.states, T.R, tuple(t._replace(writes=frozenset()) for t in T.Delta), 0, T.F)
+
+
+def test_without_writes_no_window_is_needed(suite: Suite) -> None:
+    """Registers that are only read are constants, whatever they hold (SRT Sec. 5.2)."""
+
+    def case(rng: Random) -> bool:
+        v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.7})
+        for _ in range(6):
+            T, S = read(rng, write_free)
+            if runs.outcomes(T, S, v):
+                break
+        found = {M for M, _ in runs.outcomes(T, S, v)}
+        assert bool(runs.outcomes(complement(T), S, v)) == (not found)
+        assert {M for M, _ in runs.outcomes(io_determinised(T), S, v)} == found
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=4)
+
+
+WRITES = step(0, "type = 'B' ^ -> r", 1)
+READS = (step(1, "TRUE", 1), step(1, "v = r.v ^", 2))
+LATER = Srt(3, frozenset("r"), (WRITES, *READS), 0, frozenset({2}))
+ANYWHERE = Srt(3, frozenset("r"), (step(0, "TRUE", 0), WRITES, *READS), 0, frozenset({2}))
+"""Fig. 4: a B, and at the end an event with its value."""
+
+SOMETIMES = Srt(
+    3,
+    frozenset("r"),
+    (WRITES, step(0, "type = 'A'", 1), step(1, "v = r.v ^", 2)),
+    0,
+    frozenset({2}),
+)
+"""Only one of two ways to state 1 writes what it reads."""
+
+
+@pytest.mark.parametrize("T", [ANYWHERE, SOMETIMES], ids=["Fig. 4", "written on some ways"])
+@pytest.mark.parametrize("made", [determinised, io_determinised, complement, match_complement])
+def test_what_may_have_no_deterministic_transducer_is_refused(T: Srt, made: object) -> None:
+    """There is neither in general (SRT Thm. 35; SRT Thm. 38)."""
+    with pytest.raises(Unsupported, match="CER0484") as refused:
+        made(T)  # type: ignore[operator]
+    assert "[len<=w]" in refused.value.hint
+    made(unrolled(T, 3))  # type: ignore[operator]
+
+
+def test_what_a_register_holds_may_depend_on_the_string_alone() -> None:
+    """Then a transducer is determinised as it is, without a window and with a loop."""
+    D = determinised(LATER)
+    for S, accepted in (("B1 A1", True), ("B1 A2 A1", True), ("B1 A2", False), ("A1 A1", False)):
+        word = [Event(each[0], {"v": int(each[1])}) for each in S.split()]
+        assert runs.accepts(D, word) == runs.accepts(LATER, word) == accepted
+
+
+def test_too_many_guards_are_refused() -> None:
+    Delta = tuple(step(0, f"v = {n}", 0) for n in range(MAX_GUARDS + 1))
+    with pytest.raises(ResourceLimit, match="CER0684"):
+        determinised(Srt(1, frozenset(), Delta, 0, frozenset({0})))
+
+
+def test_minterms_of_true_and_false() -> None:
+    true, false, a = guard("TRUE"), Not(guard("TRUE")), guard("type = 'A'")
+    assert [m.guard for m in minterms([true, false])] == [true]
+    assert [m.guard for m in minterms([true, a])] == [a, Not(a)]
+    assert [m.holding >= {true} for m in minterms([true, a])] == [True, True]
+    b = guard("type = 'B'")
+    assert [m.guard for m in minterms([a, b])] == [
+        And(a, b),
+        And(Not(a), b),
+        And(a, Not(b)),
+        And(Not(a), Not(b)),
+    ]

@@ -1,0 +1,77 @@
+"""Transducers that read no register are complex event automata: P16 (SRT Def. 21; FOUND Sec. 6).
+
+The automaton answers at an event what the transducer reports there: its matches that mark the last
+event. In the papers positions of a transducer count from 1 and those of an automaton from 0.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from cerlab.automata.cea import AnchoredCea
+from cerlab.automata.srt import runs
+from cerlab.automata.srt.compose import streaming
+from cerlab.automata.srt.epsilon import without_epsilon
+from cerlab.automata.srt.plan import RegisterPlan
+from cerlab.automata.srt.unary import unary_cea, unary_srt
+from cerlab.compile.sremo_to_srt import sremo_to_srt
+from cerlab.engine.reference.registers import answers
+from cerlab.errors import Unsupported
+from cerlab.model.event import Event
+from cerlab.testing import random_sremo
+from proofs_tests.foundations.anchored_cases import Run, accepted, extended, random_case
+from proofs_tests.sremo.tables import sre
+from proofs_tests.srt.cases import SHAPE, Found, shown
+from proofs_tests.suite import Suite
+
+
+def answered(cea: AnchoredCea, S: list[Event]) -> list[Found]:
+    """What the automaton answers at each event: by all its runs from position 0."""
+    current: set[Run] = {(q, ()) for q in cea.I}
+    found = []
+    for n, event in enumerate(S):
+        current = extended(cea, current, event, n)
+        found.append(frozenset(accepted(cea, current, n)))
+    return found
+
+
+def test_p16_an_automaton_answers_what_the_transducer_reports(suite: Suite) -> None:
+    """For expressions without registers, with and without the prefix of a stream."""
+
+    def case(rng: Random) -> bool:
+        e, S = shown(rng, lambda rng: random_sremo(rng, SHAPE, "unary"))
+        T = without_epsilon(sremo_to_srt(e))
+        whole = answered(unary_cea(T), S)
+        assert whole == [runs.detects(T, S[: n + 1]) for n in range(len(S))], f"{e}\non {S}"
+        T_s = without_epsilon(streaming(T))
+        reported = {D.positions for D in answers(RegisterPlan(T_s), S)}
+        anywhere = answered(unary_cea(T_s), S)
+        assert reported == frozenset[tuple[int, ...]]().union(*anywhere)
+        return bool(reported)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def test_p16_and_back(suite: Suite) -> None:
+    """Any automaton, with several initial states, as a transducer."""
+
+    def case(rng: Random) -> bool:
+        drawn = random_case(rng)
+        S = list(drawn.events)
+        T = unary_srt(drawn.cea)
+        found = answered(drawn.cea, S)
+        assert found == [runs.detects(T, S[: n + 1]) for n in range(len(S))]
+        assert answered(unary_cea(without_epsilon(T)), S) == found
+        return any(found)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def test_what_reads_a_register_is_refused() -> None:
+    reads = without_epsilon(sremo_to_srt(sre("A^ -> r . <NOT (v = r.v OR v = 1)>")))
+    with pytest.raises(Unsupported, match="CER0485"):
+        unary_cea(reads)
+    writes = without_epsilon(sremo_to_srt(sre("A^ -> r . B^")))
+    assert len(unary_cea(writes).Delta) == 2

@@ -1,0 +1,84 @@
+"""Lemma 46: unrolling to a window, one register for each depth (SRT Lemma 46; SRT Lemma S3)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+from cerlab.automata.srt import runs
+from cerlab.automata.srt.single_use import depths
+from cerlab.automata.srt.trim import longest
+from cerlab.automata.srt.unroll import unrolled
+from cerlab.automata.srt.windows import length_window, mark_bounded, span_window
+from cerlab.model.registers import Registers
+from proofs_tests.srt.cases import Found, random_event, random_srt, read
+from proofs_tests.suite import Suite
+
+
+def test_p8_unrolled_it_matches_strings_up_to_the_window(suite: Suite) -> None:
+    """No state is passed twice, and each register is written at most once in a run."""
+
+    def case(rng: Random) -> bool:
+        T, S = read(rng, random_srt, 4)
+        w = rng.choice((len(S), len(S), len(S) + 1, len(S) - 1)) if S else 1
+        U = unrolled(T, w)
+        found = runs.matches(T, S) if len(S) <= w else frozenset()
+        assert runs.matches(U, S) == found, f"{T}\nin {w} on {S}"
+        assert all(len(t.writes) <= 1 for t in U.Delta)
+        assert None not in depths(U).values()
+        for path in runs.paths(U, S):
+            assert len({U.q0, *(t.target for t in path)}) == len(path) + 1
+            assert max(Counter(r for t in path for r in t.writes).values(), default=0) <= 1
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def test_p8_with_registers_from_before(suite: Suite) -> None:
+    """Registers of the context keep their names and are read until they are written anew."""
+
+    def case(rng: Random) -> bool:
+        T, S = read(rng, random_srt, 4)
+        v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.7})
+        U = unrolled(T, len(S), T.R)
+        found = {M for M, _ in runs.outcomes(T, S, v)}
+        assert {M for M, _ in runs.outcomes(U, S, v)} == found, f"{T}\non {S} from {v}"
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def test_windows_keep_the_matches_that_are_short_enough(suite: Suite) -> None:
+    """Length of the string, span of the marks (SRT Def. 39): P12 of the specification."""
+
+    def case(rng: Random) -> bool:
+        T, S = read(rng, random_srt)
+        whole = runs.matches(T, S)
+        for w in range(len(S) + 2):
+            long_enough = len(S) <= w
+            assert runs.matches(length_window(T, w), S) == (whole if long_enough else frozenset())
+            if w:
+                assert runs.matches(span_window(T, w), S) == short(whole, w), f"{T}\non {S}"
+            if mark_bounded(T) and S:
+                assert short(whole, w) == (whole if long_enough else frozenset())
+        return bool(whole)
+
+    suite.run(case, deep_count=10_000, seconds=6)
+
+
+def short(found: Found, w: int) -> Found:
+    return frozenset(M for M in found if not M or M[-1] - M[0] + 1 <= w)
+
+
+def test_the_longest_string_of_an_acyclic_transducer(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        T = random_srt(rng)
+        w = rng.choice((1, 2, 3))
+        U = unrolled(T, w)
+        bound = longest(U)
+        assert bound is not None
+        assert bound <= w
+        assert bound == max((d for q, d in depths(U).items() if q in U.F and d), default=0)
+        return bound > 0
+
+    suite.run(case, deep_count=1_000, seconds=2)
