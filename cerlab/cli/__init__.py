@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cerlab import __version__
-from cerlab.cli import bench, check, run, show
+from cerlab.cli import bench, check, run, show, spark
 from cerlab.cli.options import BAD, INTERNAL, INTERRUPTED, OK, add_input, add_query
 from cerlab.decisions import contained, equivalent
 from cerlab.errors import CerlabError, CerlabWarning
@@ -111,6 +111,10 @@ def _parser() -> argparse.ArgumentParser:
     bench_command = commands.add_parser("bench", help="measure the compiled engine")
     bench.add_options(bench_command)
     bench_command.set_defaults(command=bench.bench)
+
+    spark_command = commands.add_parser("spark", help="evaluate a query on files by Spark")
+    spark.add_options(spark_command)
+    spark_command.set_defaults(command=spark.run)
 
     fmt_command = commands.add_parser("fmt", help="print a query in its canonical form")
     add_query(fmt_command)

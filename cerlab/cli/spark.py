@@ -1,0 +1,159 @@
+"""``cerlab spark``: a query on files of any size, by Spark."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from cerlab.cli.options import BAD, OK, read_query, time_option
+from cerlab.errors import BadData, CerlabError, UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DESCRIPTION = """\
+Evaluate a query on Parquet, CSV or NDJSON by Spark, and write its answers as Parquet: start, end
+and positions, exactly those of `cerlab run`, in no order. The rows of a file have no order in
+Spark: --order-by says by which columns they are sorted, or --position names a column of integers
+that are their positions.
+"""
+
+EPILOG = """\
+  cerlab spark query.ceql --input events.parquet --output answers --order-by ts,id
+  cerlab spark query.ceql --input events.csv --position n --explain
+  cerlab spark --doctor                             what Spark needs, and what of it is here
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.description, parser.epilog = DESCRIPTION, EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("query", metavar="QUERY", nargs="?", help="a file or the text itself")
+    parser.add_argument("--language", choices=("ceql", "cel"), help="if the text does not tell")
+    parser.add_argument("--schema", metavar="FILE", help="CREATE STREAM declarations")
+    parser.add_argument("--input", metavar="PATH", help="a file, or a folder of files")
+    parser.add_argument("--input-format", choices=("parquet", "csv", "ndjson"), metavar="FORMAT")
+    parser.add_argument("--output", metavar="PATH", help="a folder of Parquet, which is not there")
+    parser.add_argument("--overwrite", action="store_true", help="replace the output")
+    parser.add_argument("--order-by", metavar="C1,C2", default="", help="what orders the events")
+    parser.add_argument("--position", metavar="C", help="a column of positions")
+    parser.add_argument("--type", metavar="NAME", help="the event type, if no column has it")
+    parser.add_argument("--time", metavar="C[:UNIT]", help="the time, its unit ns, us, ms or s")
+    parser.add_argument("--mode", choices=("keys", "ranges", "one"), help="not the first exact one")
+    parser.add_argument("--parts", type=int, metavar="N", help="how many parts to cut into")
+    parser.add_argument("--partition", action="store_true", help="with the key of each answer")
+    parser.add_argument("--master", metavar="URL", help="of Spark (default: local[*])")
+    parser.add_argument("--explain", action="store_true", help="show the plan, do not run it")
+    parser.add_argument("--doctor", action="store_true", help="show what Spark needs and finds")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """``cerlab spark``."""
+    from cerlab.spark import doctor, inputs, session
+    from cerlab.spark.batch import answers, asked_of
+    from cerlab.spark.explain import explained
+    from cerlab.spark.first_pass import first_pass
+
+    if arguments.doctor:
+        able, lines = doctor()
+        print("\n".join(lines))
+        return OK if able else BAD
+    _check(arguments)
+    query = read_query(arguments)
+    column, unit = time_option(arguments)
+    spark = session(arguments.master)
+    with _errors_of_spark(), _progress(spark):
+        frame = inputs.read(
+            spark, arguments.input, format=arguments.input_format, schema=query.schema
+        )
+        asked = asked_of(
+            frame,
+            query,
+            [name.strip() for name in arguments.order_by.split(",") if name.strip()],
+            arguments.position,
+            type=arguments.type,
+            time=column,
+            unit=unit,
+            mode=arguments.mode,
+            parts=arguments.parts,
+            partition=arguments.partition,
+        )
+        found = first_pass(asked)
+        if arguments.explain:
+            print(explained(asked, found, query.text))
+            return OK
+        writer = answers(asked, found).write
+        writer.mode("overwrite" if arguments.overwrite else "error").parquet(arguments.output)
+    return OK
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    needed = ("query", "input") if arguments.explain else ("query", "input", "output")
+    missing = [
+        name if name == "query" else f"--{name}" for name in needed if not getattr(arguments, name)
+    ]
+    if missing:
+        raise UsageError("CER0820", f"missing: {', '.join(missing)}")
+
+
+_CODE = re.compile(r"(CER\d{4}): (.*)")
+
+
+@contextmanager
+def _errors_of_spark() -> Iterator[None]:
+    """What Spark raises as errors of ours: those of a task in its own words, others in one line."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except CerlabError:
+        raise
+    except PySparkException as error:
+        if (ours := _CODE.search(str(error))) is not None:
+            raise BadData(ours[1], ours[2]) from None
+        first = str(error).strip().splitlines()[0]
+        raise BadData("CER0785", f"Spark says: {first}") from None
+
+
+@contextmanager
+def _progress(spark: SparkSession) -> Iterator[None]:
+    """On a terminal, a bar of the tasks of each stage that lasts over two seconds."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    import threading
+
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    shown = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+    over = threading.Event()
+    thread = threading.Thread(target=_watch, args=(spark, shown, over), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        shown.stop()
+
+
+def _watch(spark: SparkSession, shown: Any, over: Any) -> None:
+    tracker = spark.sparkContext.statusTracker()
+    task = shown.add_task("starting", total=None)
+    over.wait(2.0)
+    while not over.wait(0.5):
+        if not shown.live.is_started:
+            shown.start()
+        for number in tracker.getActiveStageIds():
+            if (stage := tracker.getStageInfo(number)) is not None:
+                done = stage.numCompletedTasks
+                shown.update(
+                    task, description=stage.name[:40], completed=done, total=stage.numTasks
+                )

@@ -1,0 +1,45 @@
+"""The pipeline on Spark: the answers of the local engine, whatever the partitioning (DESIGN 7).
+
+    answers = cerlab.spark.match(df, "SELECT * WHERE A ; B WITHIN 10 [t]", order_by=["t", "id"])
+    answers = df.transform(cerlab.spark.matching(query, position="id"))
+
+A query runs in the first of three modes that is exact for it; `mode` asks for one, and a mode that
+is not exact is refused with its reason.
+
+================================  ===================  =======================  =====
+what the query has                by key               by overlapping ranges    one task
+================================  ===================  =======================  =====
+PARTITION BY                      needed               exact                    exact
+WITHIN n [attribute], n SECONDS   exact                needed, or n EVENTS      exact
+WITHIN n EVENTS                   exact                exact, but refused       exact
+                                                       under PARTITION BY: it
+                                                       counts a key's events
+no WITHIN                         exact                refused: an answer may   exact
+                                                       begin anywhere
+no strategy, STRICT               exact                exact                    exact
+NEXT, LAST, MAX                   exact                refused: they compare    exact
+                                                       with answers older than
+                                                       the window
+CONSUME BY PARTITION              exact                refused: it depends on   exact
+CONSUME BY ANY                    refused: one key     all answers before       exact
+                                  ends what others
+                                  have begun
+FROM, LIMIT n                     exact                exact                    exact
+================================  ===================  =======================  =====
+
+*By key*: all events of a key meet in one task, in order; small keys are evaluated together, a large
+one goes through in pieces. *By ranges*: the stream is cut at quantiles of its order; an answer
+belongs to the range in which it ends, and each range reads one window before its own events. It is
+also the mode for a key that is most of the stream. *One task*: a `CerlabWarning` says why.
+
+What is sent to tasks is the plan as JSON (`cerlab.automata.plan_json`); ``cerlab`` has to be
+installed where they run. Only the DataFrame API is used. Reading order: `modes`, `cuts`, `order`
+and `survey` (the first pass), `tasks` and `evaluation` (what runs in tasks); these know nothing of
+Spark. Then `frame`, `request`, `first_pass`, `batch`. `jvm` and `session` start Spark.
+"""
+
+from cerlab.spark.batch import match, matching
+from cerlab.spark.explain import explain
+from cerlab.spark.session import doctor, session
+
+__all__ = ["doctor", "explain", "match", "matching", "session"]

@@ -1,0 +1,129 @@
+"""An engine over rows of Arrow: columns in, record batches of answers with true positions out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from cerlab.automata.machine import machine_of
+from cerlab.automata.plan import Plan
+from cerlab.automata.plan_json import plan_from_bytes
+from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.prepared import Prepared
+from cerlab.engine.run import CompiledRun, stream_run
+from cerlab.io.write import arrow_schema
+from cerlab.model.clock import TimeAxis
+from cerlab.spark.positions import Positions
+from cerlab.spark.reads import engine_column
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a task has to know of a query: all of it plain values.
+
+    Input tables have a column for each of `attributes` (``a0``, ``a1``, ..) and, where the stream
+    has positions, ``position`` (int64).
+    """
+
+    plan: bytes
+    """As `cerlab.automata.plan_json` writes it."""
+    time: TimeAxis | None
+    attributes: tuple[str, ...]
+    with_partition: bool = False
+    """Whether answers carry their key, as a struct ``partition``."""
+
+
+@lru_cache(maxsize=16)
+def known(plan: bytes) -> tuple[Plan, Prepared]:
+    """A plan, and what a worker has learnt of it; kept from task to task."""
+    made = plan_from_bytes(plan)
+    return made, Prepared(machine_of(made))
+
+
+class Evaluation:
+    """One run of a plan. Answers that end before the row `own` are not given.
+
+    Where rows have no column ``position`` they are consecutive, and the first has `first`.
+    """
+
+    def __init__(self, job: Job, *, at_once: bool = False) -> None:
+        """`at_once` for a run that gives the answers of rows as soon as they are read."""
+        plan, prepared = known(job.plan)
+        self._job = job
+        self._plan = plan
+        self._at_once = at_once or job.with_partition
+        make = CompiledRun if self._at_once else stream_run
+        self._run = make(plan, prepared, job.time)
+        self._positions: Positions | None = None
+        self.first = 0
+        self.own: int | None = 0
+        self.read = 0
+
+    def push(self, rows: Any) -> Iterator[Any]:
+        """Read a table; yields answers, as record batches."""
+        if "position" in rows.column_names:
+            self._positions = self._positions or Positions()
+            column = rows.column("position").combine_chunks()
+            self._positions.append(column.to_numpy())
+        begins, self.read = self.read, self.read + rows.num_rows
+        columns = {
+            name: engine_column(rows.column(f"a{n}"), name)
+            for n, name in enumerate(self._job.attributes)
+        }
+        for answers in self._run.push(columns, rows.num_rows):
+            yield from self._given(answers, rows, begins)
+
+    def finish(self) -> Iterator[Any]:
+        """The answers that were held back."""
+        for answers in self._run.finish():
+            yield from self._given(answers, None, self.read)
+
+    def forget(self, before: int) -> None:
+        """No answer to come begins before this row."""
+        if self._positions is not None:
+            self._positions.forget(before)
+
+    def _given(self, answers: AnswerBatch, rows: Any, begins: int) -> Iterator[Any]:
+        own = self.read if self.own is None else self.own
+        skipped = int(np.searchsorted(answers.end, own))
+        if skipped < len(answers):
+            yield self._record_batch(answers, skipped, rows, begins)
+
+    def _record_batch(self, answers: AnswerBatch, skipped: int, rows: Any, begins: int) -> Any:
+        import pyarrow as pa
+
+        offsets = answers.offsets[skipped:]
+        taken = answers.positions[offsets[0] : offsets[-1]]
+        flat = pa.array(self._places(taken))
+        positions = pa.ListArray.from_arrays(
+            pa.array((offsets - offsets[0]).astype(np.int32)), flat
+        )
+        columns = [
+            pa.array(self._places(answers.start[skipped:])),
+            pa.array(self._places(answers.end[skipped:])),
+            positions,
+        ]
+        schema = arrow_schema()
+        if self._job.with_partition:
+            keys = self._keys(answers.end[skipped:] - begins, rows)
+            schema = schema.append(pa.field("partition", keys.type))
+            columns.append(keys)
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    def _places(self, indices: Any) -> Any:
+        return indices + self.first if self._positions is None else self._positions.of(indices)
+
+    def _keys(self, ends: Any, rows: Any) -> Any:
+        """The values of PARTITION BY at some rows of a table, as Spark sent them."""
+        import pyarrow as pa
+
+        names = list(dict.fromkeys(self._plan.partition))
+        columns = [
+            rows.column(f"a{self._job.attributes.index(name)}").take(ends).combine_chunks()
+            for name in names
+        ]
+        return pa.StructArray.from_arrays(columns, names)

@@ -1,0 +1,125 @@
+"""The first pass on Spark: cuts from a sample, then one summary for each stretch between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from cerlab.model.clauses import EventWindow
+from cerlab.spark import cuts
+from cerlab.spark.cuts import Halo
+from cerlab.spark.frame import MICROSECOND, at_or_after, how_many
+from cerlab.spark.modes import Mode
+from cerlab.spark.reads import window_width
+from cerlab.spark.request import Request
+from cerlab.spark.survey import SUMMARY, Summary, summaries
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+SAMPLE = 256
+"""How many rows of the sample there are for each part."""
+
+
+@dataclass(frozen=True)
+class FirstPass:
+    """What was learnt of a stream: where it is cut, and what is between the cuts."""
+
+    cuts: tuple[tuple[Any, ...], ...]
+    """The keys of the first row of each part but the first."""
+    summaries: tuple[Summary, ...]
+
+    @property
+    def parts(self) -> int:
+        """How many parts there are."""
+        return len(self.summaries)
+
+    @property
+    def rows(self) -> int:
+        """How many events the stream has."""
+        return sum(each.rows for each in self.summaries)
+
+
+def first_pass(asked: Request) -> FirstPass:
+    """Read the columns that order the stream, twice.
+
+    Raises `BadData` for events without a place, two in one, and times that are missing or go back.
+    """
+    made = _cuts(asked)
+    parts = len(made) + 1
+    survey = partial(
+        summaries, labels=asked.labels, whole_times=asked.whole_times, width=asked.width
+    )
+    rows = (
+        spread(asked.source.frame.select(*_columns(asked, made)), "part", parts, _order(asked))
+        .mapInArrow(survey, _schema(asked))
+        .collect()
+    )
+    found = cuts.complete([Summary(**row.asDict()) for row in rows], parts)
+    cuts.check(found, positions=asked.position is not None)
+    return FirstPass(tuple(made), tuple(found))
+
+
+def _cuts(asked: Request) -> list[tuple[Any, ...]]:
+    """Quantiles of a sample: the rows with the smallest hashes, so the same each time."""
+    from pyspark.sql import functions as fn
+
+    if asked.parts == 1:
+        return []
+    names = _order(asked)
+    keys = asked.source.frame.select(
+        *(key.alias(name) for key, name in zip(asked.keys, names, strict=True))
+    ).dropna()
+    least = (
+        keys.select("*", fn.xxhash64(*names).alias("h")).orderBy("h").limit(SAMPLE * asked.parts)
+    )
+    return cuts.quantiles([tuple(row)[:-1] for row in least.orderBy(*names).collect()], asked.parts)
+
+
+def part_of(asked: Request, made: Iterable[tuple[Any, ...]]) -> Column:
+    """The number of the part that a row is in."""
+    at = list(made)
+    return how_many(lambda n: at_or_after(asked.keys, at[n]), len(at)).alias("part")
+
+
+def spread(rows: DataFrame, part: str, parts: int, order: list[str]) -> DataFrame:
+    """Each part in a task of its own, in order.
+
+    It is not sorted by the part, which is the same in a task: one integer is sorted by its digits.
+    """
+    return rows.repartitionById(parts, part).sortWithinPartitions(*order)
+
+
+def _columns(asked: Request, made: list[tuple[Any, ...]]) -> Iterator[Column]:
+    """The columns of `cerlab.spark.order`."""
+    yield part_of(asked, made)
+    for n, key in enumerate(asked.keys):
+        yield key.alias(f"k{n}")
+    yield asked.source.column("type").alias("type")
+    if asked.position is not None:
+        yield asked.position.alias("position")
+    if asked.kept is not None:
+        yield asked.kept.alias("kept")
+    if asked.clock is not None:
+        yield asked.clock.alias("time")
+
+
+def _order(asked: Request) -> list[str]:
+    return [f"k{n}" for n in range(len(asked.keys))]
+
+
+def _schema(asked: Request) -> str:
+    kinds = {"time": "bigint" if asked.whole_times else "double", "long": "bigint"}
+    return ", ".join(f"`{name}` {kinds.get(kind, kind)}" for name, kind in SUMMARY)
+
+
+def halo_of(asked: Request, found: FirstPass) -> Halo:
+    """What each part reads before its own rows; nothing where the stream is not cut into ranges."""
+    if asked.choice.mode is not Mode.RANGES:
+        return Halo(True, (), 0)
+    if isinstance(asked.plan.window, EventWindow):
+        positions = asked.position is not None
+        return cuts.halo_in_events(found.summaries, asked.width, positions=positions)
+    return cuts.halo_in_time(found.summaries, window_width(asked.plan, asked.time, MICROSECOND))

@@ -1,0 +1,222 @@
+"""A DataFrame as a stream: columns under names of our own, and expressions over them.
+
+Columns get the names ``c0``, ``c1``, ..: whatever their own names are, they can be referred to, and
+upper and lower case stay apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cerlab.errors import BadData, UsageError, nearest
+from cerlab.model.clauses import AttributeWindow, TimeWindow
+from cerlab.model.clock import TimeAxis, clock_for
+from cerlab.model.event import Event, Timestamp, Value
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+MICROSECOND = 1_000
+"""Moments are integers of so many nanoseconds in expressions."""
+
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+_FLOATS = ("float", "double")
+_MOMENTS = ("timestamp", "timestamp_ntz", "date")
+_EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A DataFrame whose columns are ``c0``, ``c1``, ..; their names are those of attributes."""
+
+    frame: DataFrame
+    names: tuple[str, ...]
+    type: str | None
+    """The type of all events, where no column has it."""
+
+    def kind(self, name: str) -> str | None:
+        """The type of a column as Spark writes it, without parameters; None if there is none."""
+        if name not in self.names:
+            return "string" if name == "type" and self.type is not None else None
+        written: str = self.frame.schema[self.names.index(name)].dataType.simpleString()
+        return written.partition("(")[0].partition("<")[0].partition(" ")[0]
+
+    def column(self, name: str) -> Column:
+        """The values of an attribute, NULL where no column has it."""
+        from pyspark.sql import functions as fn
+
+        if name in self.names and self.kind(name) != "void":
+            return fn.col(f"c{self.names.index(name)}")
+        constant = self.type if name == "type" and name not in self.names else None
+        return fn.lit(constant).cast("string")
+
+
+def source_of(frame: DataFrame, type_name: str | None) -> Source:
+    """The stream that a DataFrame holds; raises `BadData` and `UsageError` where it holds none."""
+    names = tuple(frame.columns)
+    if (double := next((n for n in names if names.count(n) > 1), None)) is not None:
+        raise UsageError("CER0872", f"two columns are called '{double}'")
+    if frame.isStreaming:
+        raise UsageError("CER0873", "this DataFrame is a stream", hint="match takes a batch")
+    if "type" not in names and type_name is None:
+        raise BadData(
+            "CER0736",
+            "there is no column 'type'",
+            hint="give type= (on the command line: --type NAME) if all rows are of one type",
+        )
+    made = Source(frame.toDF(*(f"c{n}" for n in range(len(names)))), names, type_name)
+    for name in ("type", "stream"):
+        if made.kind(name) not in (None, "string", "char", "varchar", "void"):
+            raise BadData("CER0701", f"column '{name}' is {made.kind(name)}, not text")
+    return made
+
+
+def check_values(source: Source, attributes: Sequence[str]) -> None:
+    """Raise `BadData` for columns of types that hold no values of events."""
+    known = (
+        *_WHOLE,
+        *_FLOATS,
+        *_MOMENTS,
+        "decimal",
+        "boolean",
+        "string",
+        "char",
+        "varchar",
+        "void",
+    )
+    for name in attributes:
+        if (kind := source.kind(name)) is not None and kind not in known:
+            raise BadData("CER0741", f"a column of {kind} holds no values of events: '{name}'")
+
+
+def order_key(source: Source, name: str) -> Column:
+    """A column that orders the stream, as values that can be compared and sent to and fro."""
+    kind = source.kind(name)
+    if kind is None:
+        hint = nearest(name, source.names)
+        raise UsageError("CER0874", f"there is no column '{name}' to order by", hint=hint)
+    check_values(source, [name])
+    if kind in _MOMENTS:
+        return _micros(source, name)
+    if kind in _WHOLE:
+        return source.column(name).cast("bigint")
+    return source.column(name).cast("double") if kind in _FLOATS else source.column(name)
+
+
+def position_column(source: Source, name: str) -> Column:
+    """The column of positions, as int64."""
+    if source.kind(name) not in _WHOLE:
+        kind = source.kind(name)
+        what = "there is no such column" if kind is None else f"it is {kind}, not an integer"
+        hint = nearest(name, source.names) if kind is None else "positions are integers"
+        raise UsageError("CER0875", f"position='{name}': {what}", hint=hint)
+    return source.column(name).cast("bigint")
+
+
+def only_moment(source: Source) -> TimeAxis | None:
+    """The axis of the only column that holds moments, None if there are none or several."""
+    names = [name for name in source.names if source.kind(name) in _MOMENTS]
+    return TimeAxis(names[0]) if len(names) == 1 else None
+
+
+def time_column(
+    source: Source, window: AttributeWindow | TimeWindow, axis: TimeAxis | None
+) -> tuple[Column, bool]:
+    """What a window in time is measured on, and whether it is int64 (else float64).
+
+    Moments are in microseconds. Raises as `clock_for` and its clocks do.
+    """
+    clock = clock_for(window, axis)
+    name = (
+        window.attribute if isinstance(window, AttributeWindow) else getattr(axis, "attribute", "")
+    )
+    kind = source.kind(name)
+    clock(Event("?", {name: _example(kind)}), 0)
+    if kind in _MOMENTS:
+        return _micros(source, name), True
+    if kind in _WHOLE:
+        return source.column(name).cast("bigint"), True
+    return source.column(name).cast("double"), False
+
+
+def _example(kind: str | None) -> Value:
+    """A value of a type of Spark, to ask what a clock says of it."""
+    if kind in _MOMENTS:
+        return Timestamp(0)
+    if kind in (*_WHOLE, *_FLOATS, "decimal"):
+        return 0 if kind in _WHOLE else 0.0
+    if kind == "boolean":
+        return False
+    return None if kind in (None, "void") else "text"
+
+
+def _micros(source: Source, name: str) -> Column:
+    """Moments as microseconds since 1970, whatever the time zone of the session."""
+    from pyspark.sql import functions as fn
+
+    place = f"c{source.names.index(name)}"
+    match source.kind(name):
+        case "timestamp":
+            return fn.unix_micros(fn.col(place))
+        case "date":
+            return fn.unix_date(fn.col(place)).cast("bigint") * 86_400_000_000
+        case _:
+            return fn.expr(f"timestampdiff(MICROSECOND, {_EPOCH}, {place})")
+
+
+def is_kept(source: Source, streams: Sequence[str]) -> Column | None:
+    """Whether an event is of one of the streams in FROM; None if all are."""
+    if not streams or "stream" not in source.names:
+        return None
+    stream = source.column("stream")
+    return stream.isNull() | stream.isin(*streams)
+
+
+def group_of(source: Source, attributes: Sequence[str]) -> tuple[Column, Column]:
+    """A number that is equal for equal keys, and whether an event has a key at all.
+
+    Spark deals out rows by this number, so it may be coarser than the equality of keys
+    (`cerlab.predicates.keys`) and never finer: the two zeros are one, and decimals are taken as the
+    nearest float, as some of them are equal to floats.
+    """
+    from pyspark.sql import functions as fn
+
+    parts, present = [], fn.lit(True)
+    for name in dict.fromkeys(attributes):
+        column, kind = source.column(name), source.kind(name)
+        present = present & column.isNotNull()
+        if kind in (*_FLOATS, "decimal"):
+            column = column.cast("double")
+            present = present & ~fn.isnan(column)
+            column = fn.when(column == 0, fn.lit(0.0)).otherwise(column)
+        parts.append(column)
+    return fn.xxhash64(*parts), present
+
+
+def at_or_after(keys: Sequence[Column], cut: Sequence[Any]) -> Column:
+    """Whether a row is not before a cut, by the first key that differs."""
+    from pyspark.sql import functions as fn
+
+    *head, last = [(key, fn.lit(value)) for key, value in zip(keys, cut, strict=True)]
+    made = last[0] >= last[1]
+    for key, value in reversed(head):
+        made = (key > value) | ((key == value) & made)
+    return made
+
+
+def how_many(holds: Callable[[int], Column], count: int) -> Column:
+    """How many of ``holds(0), .., holds(count - 1)`` are true, where none is after a false one.
+
+    A binary search, as one expression.
+    """
+    from pyspark.sql import functions as fn
+
+    def between(low: int, high: int) -> Column:
+        if low == high:
+            return fn.lit(low)
+        middle = (low + high) // 2
+        return fn.when(holds(middle), between(middle + 1, high)).otherwise(between(low, middle))
+
+    return between(0, count).cast("int")

@@ -1,0 +1,158 @@
+"""Files as DataFrames of events: Parquet, CSV and NDJSON, with the values that `cerlab.io` reads.
+
+A column of Spark has one type, while text without a schema has a type in each cell. A column of
+text is read as booleans, integers or decimals where all of its cells look like that (an integer
+among decimals is a decimal), and as text where none does. Where some do and some do not the answers
+could differ from those of the local engine, so that is an error, with the way out: a schema.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from cerlab.errors import BadData, DataPlace, UsageError, nearest
+from cerlab.model.schema import Schema
+from cerlab.spark.declared import conformed
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+FORMATS = ("parquet", "csv", "ndjson")
+
+_SUFFIXES = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".ndjson": "ndjson",
+    ".jsonl": "ndjson",
+    ".json": "ndjson",
+}
+
+
+def read(
+    spark: SparkSession, path: str, *, format: str | None = None, schema: Schema | None = None
+) -> DataFrame:
+    """The events of a file, or of all files in a folder.
+
+    The format is that of the suffix, and Parquet for a path without one. Columns of text are read
+    once for their types. Raises `BadData` for what cannot be read as events of one type a column.
+    """
+    kind = format or _SUFFIXES.get(PurePosixPath(path).suffix.lower(), "parquet")
+    match kind:
+        case "parquet":
+            frame = spark.read.parquet(path)
+        case "csv":
+            frame = _csv(spark, path, schema)
+        case "ndjson":
+            frame = _ndjson(spark, path)
+        case unknown:
+            hint = nearest(unknown, FORMATS)
+            raise UsageError("CER0811", f"unknown format '{unknown}'", hint=hint)
+    return frame if schema is None else conformed(frame, schema, path)
+
+
+def _csv(spark: SparkSession, path: str, schema: Schema | None) -> DataFrame:
+    """Cells as `cerlab.io.delimited` has them; as text where a schema says what they are."""
+    from pyspark.sql import functions as fn
+
+    cells = spark.read.csv(
+        path, header=True, quote='"', escape='"', mode="FAILFAST", encoding="UTF-8"
+    )
+    named = cells.toDF(*(name.strip() for name in cells.columns))
+    plain = named.select(*(fn.nullif(_named(named, n), fn.lit("")).alias(n) for n in named.columns))
+    if schema is not None:
+        return plain
+    known = [name for name in plain.columns if name not in ("type", "stream")]
+    kinds = plain.agg(
+        *(fn.collect_set(_look(_named(plain, name))).alias(name) for name in known)
+    ).first()
+    looks = {} if kinds is None else kinds.asDict()
+    return plain.select(
+        *(
+            _of_kind(_named(plain, name), _kind(set(looks[name]), path, name)).alias(name)
+            if name in looks
+            else _named(plain, name)
+            for name in plain.columns
+        )
+    )
+
+
+def _named(frame: DataFrame, name: str) -> Column:
+    return frame["`" + name.replace("`", "``") + "`"]
+
+
+_LOOKS = {
+    "integer": r"^[+-]?\d+$",
+    "decimal": r"^[+-]?(\d+\.\d*|\.\d+|\d+(?=[eE]))([eE][+-]?\d+)?$",
+    "boolean": r"^(?i)(true|false)$",
+}
+
+
+def _look(cell: Column) -> Column:
+    """What a cell looks like, NULL if it is none, as `cerlab.io.conversion.infer` reads it."""
+    from pyspark.sql import functions as fn
+
+    made = fn.when(cell.isNull() | (fn.upper(cell) == "NULL"), fn.lit(None))
+    for name, pattern in _LOOKS.items():
+        made = made.when(cell.rlike(pattern), fn.lit(name))
+    return made.otherwise(fn.lit("text"))
+
+
+def _kind(looks: set[str], path: str, name: str) -> str:
+    """The one type of a column whose cells look like that."""
+    if looks == {"integer", "decimal"}:
+        return "decimal"
+    if len(looks) > 1:
+        raise BadData(
+            "CER0784",
+            f"some cells are {', others '.join(sorted(looks))}",
+            place=DataPlace(path, None, name),
+            hint="declare its type in a schema (on the command line: --schema)",
+        )
+    return looks.pop() if looks else "text"
+
+
+def _of_kind(cell: Column, kind: str) -> Column:
+    from pyspark.sql import functions as fn
+
+    plain = fn.when(fn.upper(cell) != "NULL", cell)
+    types = {"integer": "bigint", "decimal": "double", "boolean": "boolean", "text": "string"}
+    return plain.cast(types[kind])
+
+
+def _ndjson(spark: SparkSession, path: str) -> DataFrame:
+    """One column for each key of the objects."""
+    from pyspark.sql import functions as fn
+
+    lines = spark.read.text(path).where(fn.trim("value") != "")
+    objects = lines.select(fn.parse_json("value").alias("v"))
+    found = objects.agg(fn.schema_of_variant_agg("v")).first()
+    written = "" if found is None or found[0] is None else str(found[0])
+    if not written.startswith("OBJECT"):
+        raise BadData("CER0734", "an event is a JSON object", place=DataPlace(path))
+    kinds = spark.createDataFrame([], f"v {written.replace('OBJECT<', 'STRUCT<')}").schema
+    columns = []
+    for field in kinds["v"].dataType.fields:
+        quoted = field.name.replace("\\", "\\\\").replace("'", "\\'")
+        kind = _of_json(field.dataType.simpleString(), path, field.name)
+        columns.append(fn.variant_get("v", f"$['{quoted}']", kind).alias(field.name))
+    return objects.select(*columns)
+
+
+def _of_json(kind: str, path: str, name: str) -> str:
+    """The type of a column, of that which all values of a key have."""
+    plain = kind.partition("(")[0]
+    if plain in ("bigint", "boolean", "string", "double"):
+        return kind
+    if plain == "void":
+        return "string"
+    if plain == "decimal" and not kind.endswith(",0)"):
+        return "double"
+    what = "values of several types, or nested" if plain != "decimal" else "more than 64 bits"
+    raise BadData(
+        "CER0784" if plain != "decimal" else "CER0720",
+        f"the key holds {what}",
+        place=DataPlace(path, None, name),
+        hint="an attribute has one type in Spark",
+    )

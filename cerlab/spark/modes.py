@@ -1,0 +1,96 @@
+"""In which ways a query can be spread over tasks and still give the answers of the whole stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never
+
+from cerlab.automata.plan import Plan
+from cerlab.errors import Unsupported, UsageError, nearest
+from cerlab.model.clauses import Consume, EventWindow, Strategy
+
+
+class Mode(Enum):
+    """How events are dealt out to tasks; the value is its name for users."""
+
+    KEYS = "keys"
+    """All events of a key in one task."""
+    RANGES = "ranges"
+    """Consecutive stretches of the stream, each with one window before it."""
+    ONE = "one"
+    """The whole stream, in order, in one task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A mode, and why each mode that would spread more was not taken."""
+
+    mode: Mode
+    passed_over: Mapping[Mode, str]
+
+
+def why_not(plan: Plan, mode: Mode) -> str | None:
+    """Why a plan is not exact in a mode; None if it is.
+
+    `Mode.KEYS` cuts the stream where no answer is: an interval never has events of two keys, so
+    only what an answer does to others (CONSUME BY ANY) can cross. In `Mode.RANGES` an answer
+    belongs to the range in which it ends and is decided by its own interval, which begins at most
+    one window earlier; so nothing may count that lies before the window.
+    """
+    match mode:
+        case Mode.KEYS:
+            return _not_by_keys(plan)
+        case Mode.RANGES:
+            return _not_by_ranges(plan)
+        case Mode.ONE:
+            return None
+        case _:
+            assert_never(mode)
+
+
+def _not_by_keys(plan: Plan) -> str | None:
+    if not plan.partition:
+        return "there is no PARTITION BY"
+    if plan.consume is Consume.ANY:
+        return "with CONSUME BY ANY an answer of one key ends what other keys have begun"
+    return None
+
+
+def _not_by_ranges(plan: Plan) -> str | None:
+    if plan.window is None:
+        return "without WITHIN an answer may begin anywhere before its end"
+    if plan.consume is not Consume.NONE:
+        return "CONSUME BY depends on all answers before, not on those of one window"
+    if plan.strategy not in (None, Strategy.STRICT):
+        return f"{plan.strategy.value} compares also with answers that began before the window"
+    if plan.partition and isinstance(plan.window, EventWindow):
+        return "WITHIN n EVENTS counts the events of a key, however far apart they are"
+    return None
+
+
+def chosen(plan: Plan, asked: str | None = None) -> Choice:
+    """The mode that a user asks for, else the first of keys, ranges and one that is exact.
+
+    Raises `Unsupported` if the one asked for is not exact, `UsageError` if there is none of that
+    name.
+    """
+    if asked is None:
+        passed_over: dict[Mode, str] = {}
+        for mode in Mode:
+            reason = why_not(plan, mode)
+            if reason is None:
+                return Choice(mode, passed_over)
+            passed_over[mode] = reason
+    known = {mode.value: mode for mode in Mode}
+    if asked not in known:
+        raise UsageError("CER0870", f"there is no mode '{asked}'", hint=nearest(str(asked), known))
+    if (reason := why_not(plan, known[asked])) is not None:
+        exact = [mode.value for mode in Mode if why_not(plan, mode) is None]
+        raise Unsupported(
+            "CER0490",
+            f"mode '{asked}' does not give the answers of this query: {reason}",
+            hint=f"exact for it: {', '.join(exact)}",
+        )
+    return Choice(known[asked], {})

@@ -1,0 +1,152 @@
+"""Whether rows are a stream in the order they are in; what is not is named with its row.
+
+The tables of the survey have these columns, by these names:
+
+``part``      int32, the stretch that a row is in
+``k0 k1 ..``  what orders the stream, as `Labels.keys` says
+``position``  int64, where the stream has a column of positions; it is the last key too
+``kept``      boolean, whether a row is of a stream in FROM; without the column all are
+``time``      int64 or float64, where the query has a window in time
+``type``      text
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What users call the columns of the survey."""
+
+    keys: tuple[str, ...]
+    time: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a row of a table: a code of `cerlab.errors`, and its text."""
+
+    row: int
+    code: str
+    what: str
+
+
+def first_problem(before: Any | None, rows: Any, labels: Labels) -> Problem | None:
+    """The first row that is no next event after `before`, the row before the table."""
+    found = [
+        Problem(int(wrong.argmax()), code, shown(int(wrong.argmax())))
+        for wrong, code, shown in _checks(before, rows, labels)
+        if wrong.any()
+    ]
+    return min(found, key=lambda problem: problem.row, default=None)
+
+
+def kept_rows(rows: Any) -> Any:
+    """The indices of the rows of a stream in FROM, int64."""
+    if "kept" not in rows.column_names:
+        return np.arange(rows.num_rows)
+    return np.flatnonzero(_mask(rows.column("kept")))
+
+
+class _Check(NamedTuple):
+    """The rows for which something is wrong, its code, and what is said of one of them."""
+
+    wrong: Any
+    code: str
+    shown: Callable[[int], str]
+
+
+def _checks(before: Any | None, rows: Any, labels: Labels) -> Iterator[_Check]:
+    for number, label in enumerate(labels.keys):
+        yield _missing_key(rows, f"k{number}", label)
+    yield _out_of_place(before, rows, labels)
+    yield _nameless(rows)
+    if labels.time is not None:
+        times = rows.column("time").take(kept_rows(rows)).combine_chunks()
+        yield _missing_time(rows, times, labels.time)
+        yield _goes_back(rows, times)
+
+
+def _missing_key(rows: Any, key: str, label: str) -> _Check:
+    import pyarrow.compute as pc
+
+    missing = _mask(pc.is_null(rows.column(key), nan_is_null=True))
+    return _Check(missing, "CER0780", lambda _: f"'{label}' is NULL or NaN")
+
+
+def _nameless(rows: Any) -> _Check:
+    import pyarrow.compute as pc
+
+    types = rows.column("type")
+    nameless = _mask(pc.or_(pc.is_null(types), pc.fill_null(pc.equal(types, ""), True)))
+    what = "an event type is a text, not"
+    return _Check(nameless, "CER0701", lambda row: f"{what} {_shown(rows, 'type', row)}")
+
+
+def _out_of_place(before: Any | None, rows: Any, labels: Labels) -> _Check:
+    """Rows with the place of the one before: its position or less, else all of its keys."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    both = rows if before is None else pa.concat_tables([before, rows])
+    count = both.num_rows - 1
+
+    def beside(name: str, compare: Callable[..., Any]) -> Any:
+        column = both.column(name).combine_chunks()
+        found = _mask(compare(column.slice(1), column.slice(0, count)))
+        return found if before is not None else np.concatenate(([False], found))
+
+    def place(row: int) -> str:
+        values = (_shown(rows, f"k{n}", row) for n in range(len(labels.keys)))
+        return ", ".join(f"{label} = {v}" for label, v in zip(labels.keys, values, strict=True))
+
+    if "position" in rows.column_names:
+        not_more = beside("position", pc.less_equal)
+        what = f"'{labels.keys[-1]}' does not increase along the stream"
+        return _Check(not_more, "CER0782", lambda row: f"{what}: {place(row)}")
+    same = np.logical_and.reduce([beside(f"k{n}", pc.equal) for n in range(len(labels.keys))])
+    return _Check(same, "CER0781", lambda row: f"two events have one place: {place(row)}")
+
+
+def _missing_time(rows: Any, times: Any, label: str) -> _Check:
+    import pyarrow.compute as pc
+
+    missing = np.zeros(rows.num_rows, bool)
+    missing[kept_rows(rows)] = _mask(pc.invert(pc.fill_null(pc.is_finite(times), False)))
+    what = f"the event has no time: '{label}' is"
+    return _Check(missing, "CER0712", lambda row: f"{what} {_shown(rows, 'time', row)}")
+
+
+def _goes_back(rows: Any, times: Any) -> _Check:
+    """Kept rows whose time is before that of the kept row before, in this table."""
+    import pyarrow.compute as pc
+
+    kept = kept_rows(rows)
+    later = times.slice(1)
+    back = np.zeros(rows.num_rows, bool)
+    back[kept[1:]] = _mask(pc.less(later, times.slice(0, len(later))))
+
+    def steps(row: int) -> str:
+        at = int(np.searchsorted(kept, row))
+        return backwards(times[at - 1].as_py(), times[at].as_py())
+
+    return _Check(back, "CER0714", steps)
+
+
+def backwards(before: object, now: object) -> str:
+    """What is said of a time after a later one."""
+    return f"time goes backwards: {before}, then {now}"
+
+
+def _mask(column: Any) -> Any:
+    whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
+    return whole.fill_null(False).to_numpy(zero_copy_only=False).astype(bool)
+
+
+def _shown(rows: Any, name: str, row: int) -> str:
+    return repr(rows.column(name)[row].as_py())

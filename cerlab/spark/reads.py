@@ -1,0 +1,74 @@
+"""What a plan reads of an event, and how columns of Spark become columns of an engine."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from cerlab.automata.machine import machine_of
+from cerlab.automata.plan import Plan
+from cerlab.errors import BadData
+from cerlab.model.clauses import AttributeWindow, TimeWindow
+from cerlab.model.clock import TimeAxis
+from cerlab.predicates.mentions import mentioned
+from cerlab.predicates.syntax import atoms
+
+
+def attributes_read(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
+    """The attributes that decide the answers of a plan, ``type`` first; ``stream`` may be one."""
+    tested = (mentioned(atoms(P)) for P in machine_of(plan).predicates)
+    names = ["type", *(name for group in tested for name in group), *plan.partition]
+    if plan.streams:
+        names.append("stream")
+    if (clock := time_attribute(plan, time)) is not None:
+        names.append(clock)
+    return tuple(dict.fromkeys(names))
+
+
+def time_attribute(plan: Plan, time: TimeAxis | None) -> str | None:
+    """The attribute that the window of a plan is measured on, None for none."""
+    match plan.window:
+        case AttributeWindow(_, attribute):
+            return attribute
+        case TimeWindow() if time is not None:
+            return time.attribute
+        case _:
+            return None
+
+
+def window_width(plan: Plan, time: TimeAxis | None, moment: int) -> Fraction:
+    """How far the window of a plan in time reaches back, exactly, in units of its column.
+
+    Moments are taken as integers of `moment` nanoseconds.
+    """
+    if isinstance(plan.window, AttributeWindow):
+        return Fraction(plan.window.width)
+    assert isinstance(plan.window, TimeWindow)
+    unit = time.unit.value if time is not None and time.unit is not None else moment
+    return Fraction(plan.window.nanoseconds, unit)
+
+
+def engine_column(column: Any, name: str) -> Any:
+    """A column as engines take it: moments in nanoseconds, without a time zone.
+
+    Raises `BadData` for moments that 64 bits of nanoseconds do not hold.
+    """
+    import pyarrow as pa
+
+    kind = column.type
+    if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+        return column
+    try:
+        return column.cast(pa.timestamp("ns", getattr(kind, "tz", None))).cast(pa.timestamp("ns"))
+    except pa.ArrowInvalid as error:
+        raise BadData("CER0740", f"a moment out of range in column '{name}': {error}") from None
+
+
+def last_instant(column: Any, name: str) -> Fraction:
+    """The last value of a column of times, exactly; moments in nanoseconds."""
+    import pyarrow as pa
+
+    last = engine_column(column.slice(len(column) - 1), name)
+    if pa.types.is_timestamp(last.type):
+        last = last.cast(pa.int64())
+    return Fraction(last[0].as_py())

@@ -1,0 +1,137 @@
+"""What is asked of a DataFrame: a query, the order of its events, and what follows from both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from cerlab.automata.plan import Plan
+from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.errors import UsageError
+from cerlab.model.clauses import EventWindow, TimeWindow
+from cerlab.model.clock import TimeAxis
+from cerlab.spark import frame
+from cerlab.spark.evaluation import Job
+from cerlab.spark.frame import Source
+from cerlab.spark.modes import Choice, Mode
+from cerlab.spark.order import Labels
+from cerlab.spark.reads import attributes_read, time_attribute
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+@dataclass(frozen=True)
+class Request:
+    """A plan on the stream of a DataFrame; the expressions are over the columns of `source`."""
+
+    source: Source
+    plan: Plan
+    choice: Choice
+    time: TimeAxis | None
+    keys: tuple[Column, ...]
+    """What orders the stream; the positions are the last of them, if there is a column of those."""
+    labels: Labels
+    position: Column | None
+    kept: Column | None
+    """Whether an event is of a stream in FROM; None if all are."""
+    clock: Column | None
+    """What a window in time is measured on."""
+    whole_times: bool
+    """Whether that is int64, else float64."""
+    attributes: tuple[str, ...]
+    """What the engine reads of an event."""
+    parts: int
+    with_partition: bool
+
+    @property
+    def job(self) -> Job:
+        """What is sent to tasks; the other streams are left out before them."""
+        plan = replace(self.plan, streams=())
+        return Job(plan_to_bytes(plan), self.time, self.attributes, self.with_partition)
+
+    @property
+    def width(self) -> int:
+        """The width of a window that counts events, else 0."""
+        return self.plan.window.width if isinstance(self.plan.window, EventWindow) else 0
+
+    @property
+    def is_numbered(self) -> bool:
+        """Whether positions have to be made before rows are dealt out.
+
+        Otherwise there is a column of them, or the rows of a range are consecutive.
+        """
+        if self.position is not None:
+            return False
+        in_events = self.choice.mode is Mode.RANGES and isinstance(self.plan.window, EventWindow)
+        return self.choice.mode is Mode.KEYS or self.kept is not None or in_events
+
+
+def request(
+    source: Source,
+    plan: Plan,
+    choice: Choice,
+    *,
+    order_by: Sequence[str],
+    position: str | None,
+    time: TimeAxis | None,
+    parts: int | None,
+    with_partition: bool,
+) -> Request:
+    """A request on a DataFrame, checked against its schema; nothing is read for it.
+
+    Raises `UsageError` and `BadData` for columns that are not there or of no use.
+    """
+    if not order_by and position is None:
+        raise UsageError(
+            "CER0871",
+            "the rows of a DataFrame have no order",
+            hint="give order_by= or position= (on the command line: --order-by, --position)",
+        )
+    if with_partition and not plan.partition:
+        raise UsageError("CER0876", "the query has no PARTITION BY, so no answer has a key")
+    if parts is not None and parts < 1:
+        raise UsageError("CER0877", f"parts is {parts}: 1 is the least")
+    if isinstance(plan.window, TimeWindow):
+        time = time or frame.only_moment(source)
+    attributes = attributes_read(replace(plan, streams=()), time)
+    frame.check_values(source, attributes)
+    clock, whole_times = None, True
+    if plan.window is not None and not isinstance(plan.window, EventWindow):
+        clock, whole_times = frame.time_column(source, plan.window, time)
+    keys = [frame.order_key(source, name) for name in order_by]
+    places = None if position is None else frame.position_column(source, position)
+    if places is not None:
+        keys.append(places)
+    label_of_time = None if clock is None else time_attribute(plan, time)
+    names = (*order_by, *(() if position is None else (position,)))
+    return Request(
+        source=source,
+        plan=plan,
+        choice=choice,
+        time=time,
+        keys=tuple(keys),
+        labels=Labels(names, label_of_time),
+        position=places,
+        kept=frame.is_kept(source, plan.streams),
+        clock=clock,
+        whole_times=whole_times,
+        attributes=attributes,
+        parts=parts or PARTS_PER_CORE * parallelism(source.frame),
+        with_partition=with_partition,
+    )
+
+
+PARTS_PER_CORE = 2
+"""Into how many parts the stream is cut for each task that runs at a time."""
+
+
+def parallelism(df: DataFrame) -> int:
+    """How many tasks Spark runs at a time; where a server does not say, its shuffle partitions."""
+    from pyspark.errors import PySparkException
+
+    try:
+        return int(df.sparkSession.sparkContext.defaultParallelism)
+    except (PySparkException, AttributeError):  # Spark Connect has no context
+        return int(df.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)

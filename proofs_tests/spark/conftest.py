@@ -1,0 +1,42 @@
+"""One Spark session for all tests of a process."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cerlab.errors import UsageError
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All that need a session run in one process, so that there is one."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A session on two cores; tests are skipped where there is no PySpark or no Java."""
+    pytest.importorskip("pyspark", reason="PySpark is in the extra 'spark'")
+    from cerlab.spark import session
+
+    place: Path = tmp_path_factory.mktemp("spark")
+    config = {
+        "spark.sql.warehouse.dir": str(place / "warehouse"),
+        "spark.local.dir": str(place),
+        "spark.sql.shuffle.partitions": "3",
+        "spark.log.level": "ERROR",
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what PySpark itself warns of is not ours
+        try:
+            made = session("local[2]", config)
+        except UsageError as error:
+            pytest.skip(str(error))
+        yield made
+        made.stop()

@@ -1,0 +1,105 @@
+"""Any split is no split: tasks of `cerlab.spark` on random cuts against the local engine.
+
+Random queries over every clause, streams with ties, several streams and keys, positions given or
+counted, parts without rows, batches of any length. A mode that is not exact for a query is left to
+`test_modes`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab.spark import cuts, evaluation, tasks
+from cerlab.spark.cuts import Halo
+from cerlab.spark.modes import Mode, why_not
+from cerlab.testing import with_limit
+from proofs_tests.spark.dealt import Typed, dealt, random_cut, typed_case
+from proofs_tests.suite import Suite
+
+MANY = 3_000
+"""Cases with more answers are passed over: they are about the engine."""
+
+
+def case_for(rng: Random, mode: Mode) -> Typed:
+    """A case that the mode takes, with an answer as often as not."""
+    while True:
+        case = typed_case(rng)
+        if why_not(case.query.plan, mode) is None and cerlab.count(case.query, case.stream) < MANY:
+            return case
+
+
+def check(rng: Random, mode: Mode) -> bool:
+    case = case_for(rng, mode)
+    expected = case.expected()
+    cut = random_cut(rng, case.table.num_rows)
+    found = dealt(case, mode, cut)
+    if found != expected:  # an assert would compare long lists piece by piece
+        lost, more = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
+        pytest.fail(f"{mode}: lost {lost}, more {more}\n{cut}\n{case.describe()}")
+    return bool(expected)
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_stream_in_parts_has_the_answers_of_the_whole(suite: Suite, mode: Mode) -> None:
+    suite.run(lambda rng: check(rng, mode), deep_count=3_000, seconds=16)
+
+
+def test_limit_is_per_end_in_every_mode(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        mode = rng.choice(list(Mode))
+        drawn = case_for(rng, mode)
+        every = drawn.expected()
+        limited = Typed(with_limit(drawn.ast, 2), drawn.table, drawn.positions)
+        found = dealt(limited, mode, random_cut(rng, drawn.table.num_rows))
+        assert set(found) <= set(every)
+        at_end = Counter(answer.end for answer in every)
+        assert Counter(a.end for a in found) == {end: min(n, 2) for end, n in at_end.items()}
+        return bool(every)
+
+    suite.run(case, deep_count=1_000, seconds=10)
+
+
+def narrow_halo(made: Halo) -> Halo:
+    return Halo(made.by_time, tuple(bound + 1 for bound in made.bounds), made.rows)
+
+
+def seen(mode: Mode, cases: int = 150) -> int:
+    wrong = 0
+    for seed in range(cases):
+        try:
+            check(Random(seed), mode)
+        except (pytest.fail.Exception, cerlab.CerlabError, AssertionError):
+            wrong += 1
+    return wrong
+
+
+@pytest.mark.parametrize("halo", ["halo_in_time", "halo_in_events"])
+def test_a_window_that_is_too_short_is_seen(monkeypatch: pytest.MonkeyPatch, halo: str) -> None:
+    right = getattr(cuts, halo)
+    monkeypatch.setattr(cuts, halo, lambda *a, **k: narrow_halo(right(*a, **k)))
+    assert seen(Mode.RANGES) > 0
+
+
+def test_answers_that_end_before_the_range_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def given(self: Any, answers: Any, rows: Any, begins: int) -> Any:
+        yield self._record_batch(answers, 0, rows, begins)
+
+    monkeypatch.setattr(evaluation.Evaluation, "_given", given)
+    assert seen(Mode.RANGES) > 0
+
+
+def test_groups_that_split_a_key_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = tasks._together
+
+    def split(rows: Any, job: Any) -> Any:
+        half = rows.num_rows // 2
+        yield from right(rows.slice(0, half), job)
+        yield from right(rows.slice(half), job)
+
+    monkeypatch.setattr(tasks, "_together", split)
+    assert seen(Mode.KEYS) > 0

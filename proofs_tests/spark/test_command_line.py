@@ -1,0 +1,143 @@
+"""`cerlab spark`: files in, Parquet out, the answers of `cerlab run` on the same file."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+from cerlab.cli import main
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+QUERY = "SELECT * WHERE A ; B ; C FILTER A[v >= 1] AND C[name = 'x'] WITHIN 6 [t]"
+
+
+def events(count: int = 120) -> list[dict[str, Any]]:
+    rng = Random(7)
+    return [
+        {
+            "type": rng.choice("ABC"),
+            "v": rng.choice((0, 1, 2.5, None)),
+            "name": rng.choice(("x", "y, 'z'", None)),
+            "flag": rng.choice((True, False)),
+            "t": n // 2,
+            "n": n,
+        }
+        for n in range(count)
+    ]
+
+
+def written(folder: Path, kind: str) -> Path:
+    rows, path = events(), folder / f"events.{kind}"
+    if kind == "parquet":
+        parquet.write_table(pa.Table.from_pylist(rows), path)
+    elif kind == "ndjson":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        cells = [[_cell(value) for value in row.values()] for row in rows]
+        path.write_text("".join(",".join(row) + "\n" for row in [list(rows[0]), *cells]))
+    return path
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, str) and "," in value:
+        return f'"{value}"'
+    return "" if value is None else str(value)
+
+
+def run_locally(path: Path, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    assert main(["run", QUERY, str(path)]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return sorted(lines, key=lambda row: (row["end"], row["positions"]))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "ndjson"])
+def test_a_file_has_the_answers_of_run(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    path = written(tmp_path, kind)
+    expected = run_locally(path, capsys)
+    assert expected
+    output = tmp_path / "answers"
+    options = ["--order-by", "t, n", "--parts", "2"]
+    command = ["spark", QUERY, "--input", str(path), "--output", str(output), *options]
+    assert main(command) == 0, capsys.readouterr().err
+    rows = parquet.read_table(output).to_pylist()
+    assert sorted(rows, key=lambda row: (row["end"], row["positions"])) == expected
+    assert main(command) == 2, "the output is there already"
+    assert "already exists" in capsys.readouterr().err
+    assert main([*command, "--overwrite"]) == 0
+
+
+SCHEMA = """
+CREATE STREAM S {
+    EVENT A { v:double?, name:string?, flag:boolean, t:int, n:int },
+    EVENT B { v:double?, name:string?, flag:boolean, t:int, n:int },
+    EVENT C { v:double?, name:string?, flag:boolean, t:int, n:int }
+}
+"""
+
+
+def test_a_schema_says_what_text_is(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, output = written(tmp_path, "csv"), tmp_path / "answers"
+    schema = tmp_path / "schema"
+    schema.write_text(SCHEMA)
+    expected = run_locally(path, capsys)
+    command = ["spark", QUERY, "--input", str(path), "--output", str(output), "--position", "n"]
+    assert main([*command, "--schema", str(schema)]) == 0, capsys.readouterr().err
+    assert len(parquet.read_table(output)) == len(expected)
+    schema.write_text(SCHEMA.replace("v:double?", "v:int?"))
+    assert main([*command, "--schema", str(schema)]) == 2
+    assert "CER0721" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("e.csv", "type,v,t,n\nA,1,1,1\nB,one,2,2\n", "CER0784.*column 'v'"),
+        ("e.ndjson", '{"type":"A","v":1,"n":1}\n{"type":"B","v":"one","n":2}\n', "CER0784"),
+        ("e.ndjson", '{"type":"A","v":{"w":1},"n":1}\n', "CER0784"),
+        ("e.ndjson", "[1]\n", "CER0734"),
+        ("e.csv", "kind,n\nA,1\n", "CER0736"),
+        ("e.csv", "type,t,n\nA,2,1\nB,1,2\n", "CER0714.*position 2"),
+    ],
+)
+def test_what_could_be_read_in_two_ways_is_refused(
+    spark: Any,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    text: str,
+    said: str,
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    query = "SELECT * WHERE A ; B WITHIN 5 [t]" if ",t," in text else "SELECT * WHERE A ; B"
+    options = ["--output", str(tmp_path / "answers"), "--position", "n"]
+    assert main(["spark", query, "--input", str(path), *options]) == 2
+    assert re.search(said, capsys.readouterr().err)
+
+
+def test_explain_runs_nothing(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, "parquet")
+    command = ["spark", QUERY, "--input", str(path), "--position", "n", "--explain"]
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    assert "mode     ranges" in out
+    assert "overlap" in out
+
+
+def test_what_is_missing_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["spark", "SELECT * WHERE A"]) == 2
+    assert "missing: --input, --output" in capsys.readouterr().err

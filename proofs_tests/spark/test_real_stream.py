@@ -1,0 +1,81 @@
+"""The real stock stream at 1, 4 and 37 parts: S3, Q1, Q3 and Q6 of the CORE paper (CORE App. G)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import cerlab
+import cerlab.spark
+from cerlab.bench.queries import catalogue
+from cerlab.io.write import table_of_batches
+from cerlab.model.stream import Stream
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+COUNTS = {"S3": 345_816, "Q3": 7_209, "Q6": 81_799}
+PARTS = (1, 4, 37)
+
+
+@pytest.fixture(scope="module")
+def stocks(spark: Any, stock_file: Path) -> tuple[Stream, Any]:
+    """The stream, and its DataFrame with a column of positions."""
+    stream = Stream.read(stock_file)
+    columns = {name: list(column) for name, column in stream.columns.items() if name != "stream"}
+    table = pa.table({**columns, "position": range(len(stream))})
+    return stream, spark.createDataFrame(table).repartition(4).cache()
+
+
+def digest(answers: Any) -> tuple[int, int]:
+    """How many answers there are, and a sum over all that does not depend on their order."""
+    from pyspark.sql import functions as fn
+
+    each = fn.xxhash64("start", "end", "positions").cast("decimal(38,0)")
+    row = answers.agg(fn.count("*"), fn.sum(each)).first()
+    return row[0], int(row[1])
+
+
+def parts_of(name: str, request: pytest.FixtureRequest) -> tuple[int, ...]:
+    """S3 at all of them, the others at one in the quick profile."""
+    deep = request.config.getoption("--profile") == "deep"
+    return PARTS if deep or name == "S3" else {"Q3": (37,), "Q6": (4,), "Q1": (4,)}[name]
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts_and_digests_are_those_of_the_local_engine(
+    spark: Any, stocks: tuple[Stream, Any], name: str, request: pytest.FixtureRequest
+) -> None:
+    from cerlab.engine.run import compiled_answers
+
+    stream, frame = stocks
+    query = cerlab.parse_query(catalogue("stocks")[name])
+    batches = compiled_answers(query.plan, query.machine, stream, None)
+    expected = digest(spark.createDataFrame(table_of_batches(batches)))
+    assert expected[0] == COUNTS[name]
+    for parts in parts_of(name, request):
+        found = cerlab.spark.match(frame, query, position="position", parts=parts)
+        assert digest(found) == expected, parts
+
+
+def test_q1_has_as_many_answers_for_each_end(
+    stocks: tuple[Stream, Any], request: pytest.FixtureRequest
+) -> None:
+    """13 million of them: up to twenty for each end, counted."""
+    stream, frame = stocks
+    query = cerlab.parse_query(f"{catalogue('stocks')['Q1']}\nLIMIT 20")
+    ends: dict[int, int] = {}
+    for answer in query.run(stream):
+        ends[answer.end] = ends.get(answer.end, 0) + 1
+    for parts in parts_of("Q1", request):
+        found = cerlab.spark.match(frame, query, position="position", parts=parts)
+        assert {row["end"]: row["count"] for row in found.groupBy("end").count().collect()} == ends
+
+
+def test_q3_by_ranges_is_q3_by_keys(stocks: tuple[Stream, Any]) -> None:
+    _, frame = stocks
+    query = catalogue("stocks")["Q3"]
+    found = cerlab.spark.match(frame, query, position="position", parts=2, mode="ranges")
+    assert digest(found)[0] == COUNTS["Q3"]
