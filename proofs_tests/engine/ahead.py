@@ -17,6 +17,7 @@ from cerlab.testing import Shape, with_limit
 from cerlab.workbench import answers_of
 from proofs_tests.random_cases import Case, random_case
 
+FOR_THE_ORACLE = Shape(depth=3, events=8, family=True)
 SMALL = Shape(depth=3, events=12, family=True)
 LONG = Shape(depth=2, events=60)
 MANY = 20_000

@@ -25,7 +25,7 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
 from cerlab.workbench import answers_of, as_query
 from proofs_tests.engine.ahead import (
-    SMALL,
+    FOR_THE_ORACLE,
     by_counting,
     by_phases,
     cuts,
@@ -42,7 +42,7 @@ def events(text: str) -> list[dict[str, Any]]:
 
 def test_any_batching_gives_the_answers_of_the_reference(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        drawn = lookable(rng, SMALL)
+        drawn = lookable(rng, FOR_THE_ORACLE)
         try:
             expected = query_answers(drawn.ast, drawn.stream)
         except cerlab.ResourceLimit:  # too large for the oracle: as one without answers
@@ -256,7 +256,7 @@ def test_a_machine_that_outgrows_its_program_goes_on_alone(
 
     wrong = answered = 0
     for seed in range(400):
-        drawn = lookable(Random(seed), SMALL)
+        drawn = lookable(Random(seed), FOR_THE_ORACLE)
         expected = query_answers(drawn.ast, drawn.stream)
         half = len(drawn.stream) // 2
         query = drawn.query
