@@ -32,6 +32,9 @@ from cerlab.workbench import as_query
 
 SMALL = Shape(depth=2, events=4)
 
+PATIENT = settings(deadline=None)
+"""A case may take long where other work goes on."""
+
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
 @settings(max_examples=100, deadline=None)
@@ -61,16 +64,18 @@ def test_failures_can_be_searched_for_and_shrink() -> None:
         answers = cerlab.evaluate(as_query(text), Stream.from_events(rows, time="t", unit="s"))
         return answers[::2] != answers
 
-    text, rows = find(cases(SMALL), wrong)
+    text, rows = find(cases(SMALL), wrong, settings=PATIENT)
     assert wrong((text, rows))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_formulas_shrink_towards_a_single_a(language: Any) -> None:
-    smallest = find(formulas(language), lambda phi: True)
+    smallest = find(formulas(language), lambda phi: True, settings=PATIENT)
     assert smallest in (cel.Atom("A"), cel.As(cel.Atom("A"), "x"))
-    larger = find(formulas(language), lambda phi: any(map(is_plus, cel.subformulas(phi))))
-    assert cel.size(larger) <= 7
+    iterated = find(
+        formulas(language), lambda phi: any(map(is_plus, cel.subformulas(phi))), settings=PATIENT
+    )
+    assert cel.size(iterated) <= 7
 
 
 def is_plus(phi: cel.Formula) -> bool:
@@ -78,9 +83,10 @@ def is_plus(phi: cel.Formula) -> bool:
 
 
 def test_streams_shrink_towards_the_empty_one_and_queries_to_a() -> None:
-    assert find(streams(), lambda S: True) == []
-    assert len(find(streams(cel.Seq(cel.Atom("A"), cel.Atom("B"))), lambda S: len(S) > 1)) == 2
-    smallest = find(queries(), lambda query: True)
+    assert find(streams(), lambda S: True, settings=PATIENT) == []
+    words = streams(cel.Seq(cel.Atom("A"), cel.Atom("B")))
+    assert len(find(words, lambda S: len(S) > 1, settings=PATIENT)) == 2
+    smallest = find(queries(), lambda query: True, settings=PATIENT)
     assert smallest.formula == cel.Atom("A")
     assert (smallest.window, smallest.strategy, smallest.items) == (None, None, None)
 
