@@ -120,7 +120,7 @@ class _Numbers:
 
     def __init__(self) -> None:
         self._number: dict[tuple[str, Value], int] = {}
-        self._lookup = Lookup(self._numbers_of)
+        self._lookup = Lookup()
 
     @property
     def count(self) -> int:
@@ -142,7 +142,7 @@ class _Numbers:
         """The number of each event's value."""
         return joined(
             [
-                self._lookup.numbers(piece, name)
+                self._lookup.numbers(piece, name, self._numbers_of)
                 for piece in pieces(column, name, numeric=False)
                 if not isinstance(piece, Numbers)
             ]

@@ -67,7 +67,7 @@ class Axis:
             for atom in bare
         )
         self._stretches: dict[tuple[str, bool], tuple[NDArray[Any], Codes]] = {}
-        self._lookup = Lookup(lambda values: [self.class_of((value,)) for value in values])
+        self._lookup = Lookup()
 
     def class_of(self, values: tuple[Value, ...]) -> int:
         """The class of the events with these values of ``names``, by the scalar truth."""
@@ -83,6 +83,9 @@ class Axis:
                 self._class_of.clear()
             self._class_of[key] = found
         return found
+
+    def _classes_of(self, values: Sequence[Value]) -> list[int]:
+        return [self.class_of((value,)) for value in values]
 
     def classes(self, columns: Mapping[str, Column], length: int) -> Codes | int:
         """The class of each event, shape (length,), or the one class of all of them."""
@@ -105,7 +108,7 @@ class Axis:
                 case Numbers():
                     found.append(self._by_stretches(piece))
                 case Coded() | Listed():
-                    found.append(self._lookup.numbers(piece, self.names[0]))
+                    found.append(self._lookup.numbers(piece, self.names[0], self._classes_of))
                 case _:
                     assert_never(piece)
         return joined(found)
@@ -189,10 +192,10 @@ class _Distinct:
 
     def numbers(self, column: Column, name: str) -> Codes:
         """The place in ``values`` of each event's value."""
-        lookup = Lookup(self._numbers_of)
+        lookup = Lookup()
         return joined(
             [
-                lookup.numbers(piece, name)
+                lookup.numbers(piece, name, self._numbers_of)
                 for piece in pieces(column, name, numeric=False)
                 if not isinstance(piece, Numbers)
             ]

@@ -183,24 +183,29 @@ def same(value: Value) -> tuple[type, Value] | None:
     return type(value), value
 
 
-class Lookup:
-    """Numbers of values >= 0, asked for once per value in the dictionary of a piece."""
+NumbersOf: TypeAlias = Callable[[Sequence[Value]], list[int]]
 
-    def __init__(self, numbers_of: Callable[[Sequence[Value]], list[int]]) -> None:
-        self._numbers_of = numbers_of
+
+class Lookup:
+    """Numbers of values >= 0, asked for once per value in the dictionary of a piece.
+
+    It does not keep who is asked, or the two would keep each other.
+    """
+
+    def __init__(self) -> None:
         self._last: tuple[Any, Codes] | None = None
 
-    def numbers(self, piece: Coded | Listed, name: str) -> Codes:
+    def numbers(self, piece: Coded | Listed, name: str, numbers_of: NumbersOf) -> Codes:
         """The number of each event's value, shape (events of the piece,), narrowest dtype."""
         if isinstance(piece, Listed):
-            return narrow(self._numbers_of(piece.values))
-        return translated(piece.codes, self._table(piece.dictionary, name))
+            return narrow(numbers_of(piece.values))
+        return translated(piece.codes, self._table(piece.dictionary, name, numbers_of))
 
-    def _table(self, dictionary: Any, name: str) -> Codes:
+    def _table(self, dictionary: Any, name: str, numbers_of: NumbersOf) -> Codes:
         """The numbers of a dictionary's values and of NULL; batches often share a dictionary."""
         if self._last is not None and self._last[0].equals(dictionary):
             return self._last[1]
         values = [*values_of(dictionary, name), None]
-        table = narrow(self._numbers_of(values))
+        table = narrow(numbers_of(values))
         self._last = (dictionary, table)
         return table
