@@ -620,10 +620,10 @@ def stale_dictionary(patch: pytest.MonkeyPatch) -> None:
     """The table of the last dictionary serves for the next one of its length."""
     exact = columns.Lookup._table
 
-    def stale(self: Any, dictionary: Any, name: str) -> Any:
+    def stale(self: Any, dictionary: Any, name: str, numbers_of: Any) -> Any:
         if self._last is not None and len(self._last[0]) == len(dictionary):
             return self._last[1]
-        return exact(self, dictionary, name)
+        return exact(self, dictionary, name, numbers_of)
 
     patch.setattr(columns.Lookup, "_table", stale)
 
