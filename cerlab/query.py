@@ -26,6 +26,7 @@ from cerlab.logic.ceql.parser import Source, parse_cel, parse_ceql, parse_schema
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text
+from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clock import time_axis
 from cerlab.model.schema import Schema
@@ -284,6 +285,12 @@ def as_query(
     """
     if isinstance(what, Query):
         return what
+    if isinstance(what, Sremo):
+        raise Unsupported(
+            "CER0483",
+            "this takes CEQL and CEL formulas, not a SREMO",
+            hint="cerlab.evaluate and cerlab.matches take it",
+        )
     if not isinstance(what, str):
         return Query(CeqlQuery(what), schema=schema, source=Source("", {}, ()))
     if language == "ceql" or (language is None and _CEQL.match(what)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -129,3 +130,10 @@ def test_a_sremo_shows_itself() -> None:
     assert str(e) == "<a = 1>^ . <b = 2>"
     assert e._repr_mimebundle_()["text/plain"] == "<a = 1>^ . <b = 2>"
     assert isinstance(e, cerlab.Sremo)
+
+
+@pytest.mark.parametrize("ask", [cerlab.satisfiable, lambda e: cerlab.equivalent("A", e)])
+def test_the_deciders_refuse_it_by_name(ask: Callable[[Any], Any]) -> None:
+    with pytest.raises(cerlab.Unsupported) as caught:
+        ask(cerlab.parse_sremo("<type = 'A'>^"))
+    assert caught.value.code == "CER0483"
