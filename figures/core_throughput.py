@@ -16,6 +16,7 @@ ceiling is the predicate stage, which any exact engine pays, measured in the sam
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,7 @@ def main() -> None:
     mpl.rcParams["svg.hashsalt"] = "cerlab"
     mpl.rcParams["svg.fonttype"] = "none"
     draw().savefig(OUT, metadata={"Date": None})
+    OUT.write_text(re.sub(r"(?<=[ \"])-0(?=[ \"])", "0", OUT.read_text()))  # one zero, not two
 
 
 if __name__ == "__main__":
