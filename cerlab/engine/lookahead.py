@@ -8,6 +8,7 @@ no event had yet can make them matter.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -53,7 +54,7 @@ class Looked(NamedTuple):
     ends: Any  # int32, indices of the events that ended answers
 
 
-class Lookahead(Generic[Found]):
+class Lookahead(ABC, Generic[Found]):
     """A plan on one stream, batch by batch, where `why_not` has no objection.
 
     What is found may be held back until as much has been read as one window has; `finish` gives the
@@ -152,11 +153,11 @@ class Lookahead(Generic[Found]):
         self._waiting = []
         self._looked = Looked(program, batches, events, ends)
 
+    @abstractmethod
     def _found(
         self, program: Program | None, events: Dense, again: int
     ) -> Generator[Found, None, Any]:
         """What the events from number `again` on complete; returns those that end an answer."""
-        raise NotImplementedError
 
     @property
     def _partitions(self) -> int:
@@ -182,7 +183,8 @@ class Lookahead(Generic[Found]):
             self._idle = self._idle_at(program, batches, stop, int(over[0]))
         self._again = again.chosen(live)
         self._looked = None
-        self._forget_keys()
+        if program is not None:  # else partitions are kept from batch to batch, by number
+            self._forget_keys()
 
     def _forget_keys(self) -> None:
         """Number the partitions anew if most of them have no event in the window any more."""

@@ -287,7 +287,7 @@ def test_dead_keys_are_forgotten(
     events = [
         event
         for n in range(300)
-        for event in ({"type": "A", "k": n // 2, "t": n}, {"type": "B", "k": n, "t": n})
+        for event in ({"type": "A", "k": n // 2, "t": n}, {"type": "B", "k": (n - 1) // 2, "t": n})
     ]
     run = CompiledRun(query.plan, query.machine)
     found: list[ComplexEvent] = []

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import cerlab
-from cerlab.engine import lookahead, ranges
+from cerlab.engine import lookahead, program, ranges
 from cerlab.engine.end_counts import EndCounts, NotCounted, end_counts
 from cerlab.engine.prepared import prepared
 from cerlab.engine.run import CompiledRun, compiled_answers
@@ -140,23 +140,33 @@ def test_answers_wait_until_a_window_has_been_read() -> None:
     assert times_looked < 20, "the window is read again after as many new events, not after each"
 
 
-def test_keys_that_left_the_window_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("budget", [20_000, 0])
+def test_keys_that_left_the_window_are_forgotten(
+    budget: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the tECS goes on from batch to batch (no budget for a program) they keep their row."""
     monkeypatch.setattr(lookahead, "KEYS_KEPT", 8)
+    monkeypatch.setattr(program, "BUDGET", budget)
     query = as_query("SELECT * WHERE A ; B PARTITION BY [k] WITHIN 3 [t]")
     run = TwoPhases(query.plan, prepared(query.machine))
     found: list[ComplexEvent] = []
     most = 0
     for n in range(300):
-        columns = {"type": ["A", "B"], "k": [n // 2, n], "t": [n, n]}
+        columns = {"type": ["A", "B"], "k": [n // 2, (n - 1) // 2], "t": [n, n]}
         for batch in run.push(columns, 2):
             found += batch
         assert run._keys is not None
         most = max(most, run._keys.count)
     for batch in run.finish():
         found += batch
-    assert most < 40, "300 keys came by, a dozen are in a window"
+    if budget:
+        assert most < 40, "300 keys came by, a dozen are in a window"
     rows = [{"type": "A", "k": n // 2, "t": n} for n in range(300)]
-    every = [event for n, row in enumerate(rows) for event in (row, {"type": "B", "k": n, "t": n})]
+    every = [
+        event
+        for n, row in enumerate(rows)
+        for event in (row, {"type": "B", "k": (n - 1) // 2, "t": n})
+    ]
     assert found == list(answers_of(query, cerlab.Stream.from_events(every), "tecs"))
     assert found
 
@@ -252,8 +262,6 @@ def test_a_machine_that_outgrows_its_program_goes_on_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The first batch has a program, the second one too many symbols for it."""
-    from cerlab.engine import program
-
     wrong = answered = 0
     for seed in range(400):
         drawn = lookable(Random(seed), FOR_THE_ORACLE)
