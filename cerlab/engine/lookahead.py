@@ -106,6 +106,7 @@ class Lookahead(ABC, Generic[Found]):
             if self._clock is not None:
                 self._clock.last = last
             if length == 1:
+                yield from self.finish()
                 raise
             for n in range(length):  # what comes before the bad event, then the error
                 yield from self.push({name: sliced(c, n, 1) for name, c in columns.items()}, 1)

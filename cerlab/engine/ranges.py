@@ -10,21 +10,28 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.clock import TimeColumn
-from cerlab.engine.columns import sliced
+from cerlab.engine.columns import of_streams, sliced, taken
 from cerlab.engine.lookahead import why_not
 from cerlab.engine.prepared import Prepared
 from cerlab.engine.two_phases import TwoPhases
+from cerlab.errors import BadData
 from cerlab.model.clauses import Consume, EventWindow, Strategy
 from cerlab.model.clock import TimeAxis
 from cerlab.model.stream import Stream
 
 RANGE = 1 << 20
 """How many events a range has at most."""
+
+FIRST_LOOK = 1 << 10
+"""Where a window begins is looked for in so many events, then in four times as many, and so on."""
 
 
 def why_not_ranges(plan: Plan) -> str | None:
@@ -49,60 +56,86 @@ def ranged_answers(
     are in memory with their answers.
     """
     columns, length = stream.columns, len(stream)
-    times = _times(plan, columns, length, time)
     size = min(RANGE, max(1, -(-length // workers)))
     cuts = iter(range(0, length, size))
-    helpers = known.twins(workers)
-    running: deque[Future[list[AnswerBatch]]] = deque()
+    free: SimpleQueue[Prepared] = SimpleQueue()
+    for helper in known.twins(workers):
+        free.put(helper)
+    running: deque[Future[_Found]] = deque()
     with ThreadPoolExecutor(workers) as pool:
 
         def start_next() -> None:
             cut = next(cuts, None)
             if cut is not None:
-                helper = helpers[(cut // size) % workers]
                 until = min(cut + size, length)
-                work = (plan, helper, columns, time, _first(plan, times, cut), cut, until)
-                running.append(pool.submit(_range, *work))
+                running.append(pool.submit(_range, plan, free, columns, time, cut, until))
 
         for _ in range(2 * workers):
             start_next()
         while running:
-            made = running.popleft().result()
+            found = running.popleft().result()
             start_next()
-            yield from made
+            yield from found.answers
+            if found.error is not None:
+                raise found.error
 
 
-def _times(plan: Plan, columns: Mapping[str, Any], length: int, time: TimeAxis | None) -> Any:
-    """The instants of all events; None where the window counts them."""
-    assert plan.window is not None
-    if isinstance(plan.window, EventWindow):
-        return None
-    clock = TimeColumn(plan.window, time)
-    return clock.read(columns, length, lambda i: i), clock.width
+class _Found(NamedTuple):
+    """The answers of a range, up to its first bad event if there is one."""
 
-
-def _first(plan: Plan, times: Any, cut: int) -> int:
-    """The first event that may be in one window with event `cut`."""
-    if isinstance(plan.window, EventWindow):
-        return max(0, cut - plan.window.width)
-    instants, width = times
-    return bisect_left(instants, instants[cut] - width)
+    answers: list[AnswerBatch]
+    error: BadData | None
 
 
 def _range(
     plan: Plan,
-    known: Prepared,
+    free: SimpleQueue[Prepared],
     columns: Mapping[str, Any],
     time: TimeAxis | None,
-    first: int,
     start: int,
     end: int,
-) -> list[AnswerBatch]:
-    """The answers that end at the events from `start` to before `end`."""
-    run = TwoPhases(plan, known, time)
+) -> _Found:
+    """The answers that end at the events from `start` to before `end`, by a helper that is free."""
+    helper = free.get()
+    answers: list[AnswerBatch] = []
+    try:
+        run = TwoPhases(plan, helper, time)
+        first = _first(plan, columns, time, start)
+        run.begin_after(_part(columns, first, start), start - first, first)
+        answers += run.push(_part(columns, start, end), end - start)
+        answers += run.finish()
+    except BadData as error:
+        return _Found(answers, error)
+    finally:
+        free.put(helper)
+    return _Found(answers, None)
 
-    def part(begin: int, length: int) -> dict[str, Any]:
-        return {name: sliced(column, begin, length) for name, column in columns.items()}
 
-    run.begin_after(part(first, start - first), start - first, first)
-    return [*run.push(part(start, end - start), end - start), *run.finish()]
+def _first(plan: Plan, columns: Mapping[str, Any], time: TimeAxis | None, cut: int) -> int:
+    """An event from which on all are that may be in one window with event `cut` or a later one.
+
+    The last event before the cut is among them, so that no time goes back unseen. Raises `BadData`
+    as reading those events does.
+    """
+    assert plan.window is not None
+    if isinstance(plan.window, EventWindow):
+        return max(0, cut - plan.window.width)
+    reach = FIRST_LOOK
+    while True:
+        begin = max(0, cut - reach)
+        part, length = _part(columns, begin, cut), cut - begin
+        inside = of_streams(plan.streams, part, length)
+        if inside is not None:
+            part, length = {name: taken(c, inside) for name, c in part.items()}, len(inside)
+        where = begin + (np.arange(length) if inside is None else inside)
+        clock = TimeColumn(plan.window, time)
+        instants = clock.read(part, length, where.item)
+        if length and (begin == 0 or instants[-1] - instants[0] > clock.width):
+            return int(where[bisect_left(instants, instants[-1] - clock.width)])
+        if begin == 0:
+            return 0
+        reach *= 4
+
+
+def _part(columns: Mapping[str, Any], begin: int, end: int) -> dict[str, Any]:
+    return {name: sliced(column, begin, end - begin) for name, column in columns.items()}

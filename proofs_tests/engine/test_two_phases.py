@@ -198,6 +198,51 @@ def test_ranges_on_several_threads_have_all_answers_once(
     suite.run(case, deep_count=4_000, seconds=15)
 
 
+def given(
+    text: str, rows: list[dict[str, Any]], workers: int
+) -> tuple[list[ComplexEvent], str | None]:
+    """The answers by so many threads, and the code of the error after them."""
+    query, stream = as_query(text), cerlab.Stream.from_events(rows)
+    found: list[ComplexEvent] = []
+    try:
+        for batch in compiled_answers(query.plan, query.machine, stream, None, workers=workers):
+            found += batch
+    except cerlab.BadData as error:
+        return found, error.code
+    return found, None
+
+
+@pytest.mark.parametrize("bad", [3, 4, 5, 6, 11])
+@pytest.mark.parametrize("time", [None, -1])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_answers_before_a_bad_time_are_given_and_then_its_error(
+    bad: int, time: int | None, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranges, "RANGE", 3)
+    monkeypatch.setattr(ranges, "FIRST_LOOK", 1)
+    rows: list[dict[str, Any]] = [{"type": "AB"[n % 2], "t": 10 * n} for n in range(12)]
+    rows[bad]["t"] = time
+    found, code = given("SELECT * WHERE A : B WITHIN 10 [t]", rows, workers)
+    assert [a.end for a in found] == list(range(1, bad, 2))
+    assert code == ("CER0712" if time is None else "CER0714")
+
+
+def test_ranges_do_not_ask_for_the_times_of_events_that_from_removes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ranges, "RANGE", 3)
+    monkeypatch.setattr(ranges, "FIRST_LOOK", 1)
+    rows: list[dict[str, Any]] = []
+    for n in range(12):
+        rows.append({"type": "AB"[n % 2], "stream": "S", "t": n})
+        rows.append({"type": "B", "stream": "T", "t": None if n % 2 else -n})
+    text = "SELECT * FROM S WHERE A ; B WITHIN 3 [t]"
+    expected = list(answers_of(as_query(text), cerlab.Stream.from_events(rows), "tecs"))
+    found, code = given(text, rows, 2)
+    assert (sorted(map(str, found)), code) == (sorted(map(str, expected)), None)
+    assert expected
+
+
 def test_matches_of_several_workers_count_from_the_same_first_one() -> None:
     rng = Random(5)
     stream = cerlab.Stream.from_events([{"type": rng.choice("ABCDEF")} for _ in range(21_000)])
