@@ -51,7 +51,7 @@ class TimeColumn:
             return np.zeros(0, np.int64)
         whole = self._whole(columns.get(self._attribute))
         if whole is None:
-            return self._one_by_one(columns, length, place)
+            return self._flat(self._one_by_one(columns, length, place))
         if self.last is not None:
             check_order(self.last, int(whole[0]), place(0))
         if (back := goes_back(whole)) >= 0:
@@ -77,6 +77,11 @@ class TimeColumn:
             self.last = now
             times.append(now)
         return times
+
+    def _flat(self, times: list[Instant]) -> Instants:
+        """As an array, where 64 bits hold instants and width."""
+        whole = all(isinstance(time, int) and abs(time) < SAFE for time in (*times, self.width))
+        return np.array(times, np.int64) if whole else times
 
     def _whole(self, column: Any) -> Any | None:
         """The instants as int64, where the column is one of integers or moments without NULL."""
@@ -147,8 +152,7 @@ class WindowStarts:
         self._clock = (
             None if window is None or isinstance(window, EventWindow) else TimeColumn(window, axis)
         )
-        self._times: Instants = np.zeros(0, np.int64)
-        self._positions: Any = np.zeros(0, np.int64)
+        self._inside = _Inside()
 
     def read(self, columns: Mapping[str, Any], positions: Any) -> Any:
         """For each event the first position inside its window: int64 (events,).
@@ -159,11 +163,12 @@ class WindowStarts:
         if self._clock is None or not len(positions):
             return np.full(len(positions), -1, np.int64)
         fresh = self._clock.read(columns, len(positions), lambda i: int(positions[i]))
-        times = joined((self._times, fresh))
-        where = np.concatenate((self._positions, positions))
-        first = first_inside(times, self._clock.width, len(self._positions))
-        self._times, self._positions = times[int(first[-1]) :], where[int(first[-1]) :]
-        return where[first]
+        before = len(self._inside)
+        self._inside.append(fresh, positions)
+        first = first_inside(self._inside.times, self._clock.width, before)
+        starts = self._inside.positions[first]
+        self._inside.drop(int(first[-1]))
+        return starts
 
     @property
     def last(self) -> Instant | None:
@@ -175,22 +180,84 @@ class WindowStarts:
         if self._clock is not None:
             self._clock.last = instant
 
+    @property
+    def moved(self) -> int:
+        """How often an event was moved so far: the work of keeping the window."""
+        return self._inside.moved
+
     def lowest(self) -> int:
         """The lowest start that an event at the present time would still allow; -1 for any."""
-        return int(self._positions[0]) if len(self._positions) else -1
+        return int(self._inside.positions[0]) if len(self._inside) else -1
 
     def inside(self) -> tuple[Any, Any]:
         """The instants and positions of the events inside the window, for `resume`."""
-        return self._times, self._positions
+        return self._inside.times, self._inside.positions
 
     def resume(self, times: list[Instant], positions: list[int]) -> None:
         """Go on after these events."""
-        self._positions = np.array(positions, np.int64)
-        self._times = times
-        if all(isinstance(t, int) and abs(t) < SAFE for t in times):
-            self._times = np.array(times, np.int64)
+        whole = all(isinstance(t, int) and abs(t) < SAFE for t in times)
+        self._inside = _Inside()
+        self._inside.append(np.array(times, np.int64) if whole else times, np.array(positions))
         if self._clock is not None and times:
             self._clock.last = times[-1]
+
+
+class _Inside:
+    """Events with their instants, as a queue: one is moved a constant number of times on average.
+
+    So a push costs what it brings, however much the window holds. Instants are int64 until one
+    comes that is not, and a list from then on, which is copied when it is looked at.
+    """
+
+    def __init__(self) -> None:
+        self._times: Instants = np.empty(0, np.int64)
+        self._positions: Any = np.empty(0, np.int64)
+        self._begin = self._end = 0
+        self.moved = 0
+        """Events moved so far."""
+
+    def __len__(self) -> int:
+        return self._end - self._begin
+
+    @property
+    def times(self) -> Instants:
+        """The instants, in order: a view of an array, or a list."""
+        return self._times[self._begin : self._end]
+
+    @property
+    def positions(self) -> Any:
+        """The positions, in order: a view, int64 (events,)."""
+        return self._positions[self._begin : self._end]
+
+    def append(self, times: Instants, positions: Any) -> None:
+        """Add events after those that are in it."""
+        if self._end + len(positions) > len(self._positions):
+            self._move(2 * (len(self) + len(positions)))
+        until = self._end + len(positions)
+        self._positions[self._end : until] = positions
+        if isinstance(self._times, np.ndarray) and not isinstance(times, np.ndarray):
+            self._times = self._times[: self._end].tolist()
+        if isinstance(self._times, list):
+            self._times[self._end :] = list(times)
+        else:
+            self._times[self._end : until] = times
+        self._end = until
+
+    def drop(self, count: int) -> None:
+        """Take out the first `count` events."""
+        self._begin += count
+
+    def _move(self, room: int) -> None:
+        """What is left to the front of arrays with more room."""
+        count, times, positions = len(self), self.times, self.positions
+        self._positions = np.empty(room, np.int64)
+        self._positions[:count] = positions
+        self._times = times
+        if isinstance(times, np.ndarray):
+            self._times = np.empty(room, np.int64)
+            self._times[:count] = times
+        self._begin, self._end = 0, count
+        self.moved += count
 
 
 def _values(columns: Mapping[str, Any], attribute: str, length: int) -> Sequence[Any]:

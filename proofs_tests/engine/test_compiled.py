@@ -10,20 +10,24 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import cerlab
 from cerlab.engine import run as run_module
+from cerlab.engine.clock import WindowStarts
 from cerlab.engine.kernels import arrays
 from cerlab.engine.prepared import prepared
 from cerlab.engine.run import CompiledRun, compiled_answers
 from cerlab.engine.two_phases import TwoPhases
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.answer import ComplexEvent
+from cerlab.model.clauses import AttributeWindow
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape, with_limit
 from cerlab.workbench import answers_of, as_query
@@ -176,6 +180,21 @@ def test_times_by_columns_and_by_events_are_one() -> None:
         for batch in run.push({"type": ["A"] * len(part), "t": part}, len(part)):
             found += batch
     assert set(found) == set(expected)
+
+
+@pytest.mark.parametrize("column", [list, pa.array], ids=["values", "array"])
+def test_a_push_costs_what_it_brings_however_wide_the_window(
+    column: Callable[[list[int]], Any],
+) -> None:
+    """Events moved for the sake of the window: at most a few for each, pushed one by one."""
+    moved = []
+    for width in (10, 1_000, 100_000):
+        starts = WindowStarts(AttributeWindow(width, "t"), None)
+        for n in range(5_000):
+            (first,) = starts.read({"t": column([n])}, np.array([n]))
+            assert first == max(0, n - width)
+        moved.append(starts.moved)
+    assert max(moved) <= 2 * 5_000
 
 
 def test_the_arena_is_bounded_by_the_window_and_grows_without_one() -> None:
