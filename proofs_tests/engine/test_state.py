@@ -47,9 +47,12 @@ def with_stops(case: Case, cuts: list[int]) -> list[ComplexEvent]:
 def test_stopping_and_going_on_changes_nothing(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         drawn = compilable(rng)
+        try:
+            expected = query_answers(drawn.ast, drawn.stream)
+        except cerlab.ResourceLimit:  # one query in ten thousand is too large for the oracle
+            return False
         cuts = sorted(rng.randrange(len(drawn.stream) + 1) for _ in range(rng.randrange(1, 4)))
         found = with_stops(drawn, cuts)
-        expected = query_answers(drawn.ast, drawn.stream)
         assert len(found) == len(set(found)), drawn.describe()
         assert set(found) == set(expected), (drawn.describe(), cuts)
         return bool(expected)
