@@ -6,16 +6,21 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
+from cerlab.automata.srt.plan import CorrelatedPlan
 from cerlab.compile.foundations import anchored_query
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.engine.reference.lists import lists_recogniser
+from cerlab.engine.reference.registers.intervals import IntervalRuns
 from cerlab.engine.reference.relabel import labels_of_answer
 from cerlab.engine.reference.runs import CeaRuns, VceaRuns
-from cerlab.errors import Unsupported, UsageError, nearest
+from cerlab.errors import ResourceLimit, Unsupported, UsageError, nearest
+from cerlab.logic.cel.syntax import Formula, Select
 from cerlab.logic.ceql.semantics import query_answers, query_valuations
+from cerlab.logic.ceql.syntax import selected_formula
+from cerlab.logic.focel.scope import check_scopes, with_variables
 from cerlab.logic.focel.semantics import fo_valuations
-from cerlab.logic.focel.translate import unary_fo_to_so
+from cerlab.logic.focel.translate import fo_to_so, unary_fo_to_so
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.clock import TimeAxis, clock_for, only_timestamp
@@ -26,13 +31,11 @@ from cerlab.query import Query
 Evaluator: TypeAlias = Literal[
     "auto", "reference", "automaton", "tecs", "lists", "compiled", "registers"
 ]
-AVAILABLE = ("reference", "automaton", "tecs", "lists", "compiled")
-"""The evaluators of this version, by name; ``"auto"`` is the best that takes the query."""
-
-_ANNOUNCED = ("registers",)
+AVAILABLE = ("reference", "automaton", "tecs", "lists", "compiled", "registers")
+"""The evaluators by name; ``"auto"`` is the best that takes the query."""
 
 SHORT = 20_000
-"""Up to so many events ``"auto"`` is the tECS, which needs nothing compiled; beyond, the engine."""
+"""Up to so many events ``"auto"`` and ``"registers"`` compile no kernels; beyond, they do."""
 
 
 def answers_of(
@@ -41,13 +44,13 @@ def answers_of(
     """The answers by one evaluator, by end, as they are found.
 
     ``"auto"`` is the tECS on short streams and the compiled engine on others where there is an
-    automaton, else the reference.
+    automaton; where filters compare labels, the transducer's runs; else the reference.
     """
     match evaluator:
         case "auto":
-            if not query.has_automaton:
-                return answers_of(query, stream, "reference")
-            return answers_of(query, stream, "tecs" if len(stream) <= SHORT else "compiled")
+            if query.has_automaton:
+                return answers_of(query, stream, "tecs" if len(stream) <= SHORT else "compiled")
+            return answers_of(query, stream, "registers" if query.has_registers else "reference")
         case "tecs":
             machine = query.machine
             return driver.run(query.plan, lambda: TecsEvaluation(machine), stream, stream.time)
@@ -60,12 +63,8 @@ def answers_of(
             return _by_lists(query, stream, first_order=False)
         case "reference":
             return iter(query_answers(query.ast, stream))
-        case _ if evaluator in _ANNOUNCED:
-            raise Unsupported(
-                "CER0404",
-                f'evaluator="{evaluator}" is not in this version',
-                hint=f"use one of {', '.join(AVAILABLE)}",
-            )
+        case "registers":
+            return _by_registers(query.registers, stream)
         case _:
             known = (*AVAILABLE, "auto")
             raise UsageError(
@@ -76,23 +75,50 @@ def answers_of(
 def fo_answers_of(
     query: Query, stream: Stream, evaluator: Evaluator = "auto"
 ) -> Iterator[ComplexEvent]:
-    """The answers of a query as FO-CEL, by one evaluator; the machines take unary formulas.
+    """The answers of a query as FO-CEL, by one evaluator; most machines take unary formulas.
 
     ``"lists"`` runs the automaton of Foundations' Theorem 3, the others that of the SO-CEL formula
-    with the same complex events. ``"auto"`` is the tECS where there is one, else the reference.
+    with the same complex events, which ``"registers"`` takes with filters over two variables as
+    well. ``"auto"`` is the best of these that there is, else the reference.
     """
     if evaluator == "reference":
         return iter(query_answers(query.ast, stream, fo_valuations))
     if evaluator == "lists":
         return _by_lists(query, stream, first_order=True)
+    if evaluator == "registers":
+        return answers_of(_without_variables(query), stream, evaluator)
     try:
         ast = replace(query.ast, formula=unary_fo_to_so(query.formula))
     except Unsupported:
         if evaluator == "auto":
-            return fo_answers_of(query, stream, "reference")
+            return _binary_fo_answers(query, stream)
         raise
     translated = Query(ast, schema=query.schema, source=query.source)
     return answers_of(translated, stream, evaluator)
+
+
+def _binary_fo_answers(query: Query, stream: Stream) -> Iterator[ComplexEvent]:
+    """By registers if the translation of the formula has a transducer, else by the reference."""
+    try:
+        translated = _without_variables(query)
+    except (Unsupported, ResourceLimit):
+        return fo_answers_of(query, stream, "reference")
+    if translated.has_registers:
+        return answers_of(translated, stream, "registers")
+    return fo_answers_of(query, stream, "reference")
+
+
+def _without_variables(query: Query) -> Query:
+    """The query in SO-CEL with the same complex events; raises as `fo_to_so` (SOCEL Thm. 3)."""
+    formula = _translated(selected_formula(query.ast))
+    return Query(replace(query.ast, formula=formula, items=None), source=query.source)
+
+
+def _translated(phi: Formula) -> Formula:
+    if isinstance(phi, Select):
+        return Select(phi.strategy, _translated(phi.body))
+    check_scopes(with_variables(phi))
+    return fo_to_so(phi)
 
 
 def _compiled(query: Query, stream: Stream) -> Iterator[ComplexEvent]:
@@ -106,6 +132,22 @@ def _compiled(query: Query, stream: Stream) -> Iterator[ComplexEvent]:
         yield from batch
 
 
+def _by_registers(plan: CorrelatedPlan, stream: Stream) -> Iterator[ComplexEvent]:
+    """The runs of a transducer, as written; beyond `SHORT` events in the compiled engine."""
+
+    def as_written() -> Iterator[ComplexEvent]:
+        return driver.run(plan, lambda: IntervalRuns(plan), stream, stream.time)
+
+    if len(stream) <= SHORT:
+        return as_written()
+    from cerlab.engine.registers.run import register_answers
+
+    time = stream.time
+    if time is None and isinstance(plan.window, TimeWindow):
+        time = only_timestamp(stream)
+    return register_answers(plan, stream, as_written, time)
+
+
 def _by_lists(query: Query, stream: Stream, *, first_order: bool) -> Iterator[ComplexEvent]:
     cea, strategy = anchored_query(query.ast, first_order=first_order)
     return driver.run(query.plan, lambda: lists_recogniser(cea, strategy), stream, stream.time)
@@ -117,11 +159,14 @@ def live_answers(
     """The answers on events that are still arriving, each as soon as its last event is there.
 
     A window in hours, minutes or seconds needs `time` here: it cannot be looked for in what has
-    not come yet.
+    not come yet. By the tECS where there is an automaton, else by the runs of the transducer.
     """
+    if isinstance(query.ast.window, TimeWindow):
+        clock_for(query.ast.window, time)
+    if not query.has_automaton and query.has_registers:
+        plan = query.registers
+        return driver.run(plan, lambda: IntervalRuns(plan), events, time)
     machine = query.machine
-    if isinstance(query.plan.window, TimeWindow):
-        clock_for(query.plan.window, time)
     return driver.run(query.plan, lambda: TecsEvaluation(machine), events, time)
 
 

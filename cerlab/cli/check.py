@@ -32,7 +32,7 @@ def check(arguments: argparse.Namespace) -> int:
             ("growth", _growth(query)),
         ]
     except Unsupported as error:
-        lines += [("automaton", error.message), ("evaluators", "reference")]
+        lines += [("automaton", error.message), *_on_registers(query)]
     lines.append(("fo-cel", describe_fo(query.formula)))
     try:
         verdict = satisfiable(query)
@@ -46,6 +46,16 @@ def check(arguments: argparse.Namespace) -> int:
     if verdict.witness is not None:
         _print_events(verdict)
     return NO if verdict.holds is False else OK
+
+
+def _on_registers(query: Query) -> list[tuple[str, str]]:
+    """The transducer of a query that has no automaton, or why there is none."""
+    try:
+        T = query.registers.srt
+    except (Unsupported, ResourceLimit) as error:
+        return [("transducer", error.message), ("evaluators", "reference")]
+    size = f"{T.states} states, {len(T.Delta)} transitions, {len(T.R)} registers"
+    return [("transducer", size), ("evaluators", "registers, reference")]
 
 
 def _growth(query: Query) -> str:

@@ -216,12 +216,13 @@ def _once(transitions: list[LabelTransition]) -> tuple[LabelTransition, ...]:
 
 
 def _refuse(what: Formula | Correlation | Applied) -> NoReturn:
+    hint = REFERENCE
     if isinstance(what, Correlation):
-        name = "comparisons between labels"
+        name, hint = "comparisons between labels", f'evaluator="registers" may take it; {REFERENCE}'
     elif isinstance(what, Applied):
         name = f"'{what.predicate.name}', a predicate over sets of events"
     elif isinstance(what, Select):
         name = f"{what.strategy.value}(..) inside a formula"
     else:
         name = type(what).__name__.upper()
-    raise Unsupported("CER0403", f"there is no automaton for {name} yet", hint=REFERENCE)
+    raise Unsupported("CER0403", f"there is no automaton for {name} yet", hint=hint)

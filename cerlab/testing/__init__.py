@@ -23,6 +23,7 @@ shrink towards a single ``A`` and the empty stream.
 """
 
 from cerlab.testing.conditions import random_condition, random_predicate
+from cerlab.testing.correlated import random_correlated_events, random_correlated_formula
 from cerlab.testing.fo import any_fo_formula, random_fo_formula
 from cerlab.testing.formulas import random_formula
 from cerlab.testing.queries import random_query, with_limit
@@ -54,6 +55,8 @@ __all__ = [
     "predicates",
     "queries",
     "random_condition",
+    "random_correlated_events",
+    "random_correlated_formula",
     "random_events",
     "random_fo_formula",
     "random_formula",

@@ -175,12 +175,6 @@ def test_what_has_no_automaton_is_refused_by_name(text: str, evaluator: str) -> 
     assert "reference" in caught.value.hint
 
 
-@pytest.mark.parametrize("evaluator", ["registers"])
-def test_evaluators_that_are_not_there_are_refused_by_name(evaluator: str) -> None:
-    with pytest.raises(cerlab.Unsupported, match=evaluator):
-        cerlab.evaluate("A", [], evaluator=evaluator)  # type: ignore[arg-type]  # a literal
-
-
 def test_the_reference_refuses_a_stream_too_long_for_it_at_once() -> None:
     with pytest.raises(ResourceLimit, match="streams of up to"):
         cerlab.evaluate("A", [{"type": "A"}] * 1000, evaluator="reference")

@@ -1,4 +1,4 @@
-"""What an engine needs to know of an expression that it runs on registers."""
+"""What an engine needs to know of an expression or a query that it runs on registers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cerlab.automata.srt.transducer import Srt
-from cerlab.model.clauses import AttributeWindow, EventWindow
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, Strategy, Window
 
 MarkWindow: TypeAlias = EventWindow | AttributeWindow
 """A bound on last minus first marked position, or on the time between the two."""
@@ -18,3 +18,21 @@ class RegisterPlan:
 
     srt: Srt
     windows: tuple[MarkWindow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelatedPlan:
+    """A query whose filters compare labels, compiled: its transducer and its clauses.
+
+    A run begins at any position i of a substream, in q0 and with empty registers. If it is in F
+    after the event at j, it answers ``([i, j], the positions it marked)``. The clauses are those of
+    `cerlab.automata.plan.Plan`; `strategy` selects among all answers of one end, before the window.
+    """
+
+    srt: Srt
+    streams: tuple[str, ...] = ()
+    partition: tuple[str, ...] = ()
+    window: Window | None = None
+    consume: Consume = Consume.NONE
+    limit: Limit | None = None
+    strategy: Strategy | None = None

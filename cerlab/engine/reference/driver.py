@@ -14,9 +14,8 @@ from itertools import chain, islice
 from typing import Generic, TypeVar, assert_never
 
 from cerlab.automata.deterministic import Deterministic
-from cerlab.automata.plan import Plan
 from cerlab.engine.reference.counting import RunCounts
-from cerlab.engine.reference.recogniser import Answer, Reader, Recogniser
+from cerlab.engine.reference.recogniser import Answer, Clauses, Reader, Recogniser
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow, Window
 from cerlab.model.clock import Instant, TimeAxis, check_order, clock_for, only_timestamp
 from cerlab.model.event import Event
@@ -59,7 +58,7 @@ class Substream(Generic[R]):
 class Driver(Generic[R]):
     """A query being evaluated, event by event, by one recogniser for each partition."""
 
-    def __init__(self, plan: Plan, recogniser: Callable[[], R], time: TimeAxis | None) -> None:
+    def __init__(self, plan: Clauses, recogniser: Callable[[], R], time: TimeAxis | None) -> None:
         self._plan = plan
         self._recogniser = recogniser
         self._substreams: dict[Key, Substream[R]] = {}
@@ -111,7 +110,7 @@ class Driver(Generic[R]):
 
 
 def run(
-    plan: Plan,
+    plan: Clauses,
     recogniser: Callable[[], Recogniser[Answer]],
     events: Iterable[Event],
     time: TimeAxis | None = None,
@@ -131,7 +130,7 @@ def run(
 
 
 def ends(
-    plan: Plan,
+    plan: Clauses,
     recogniser: Callable[[], R],
     events: Iterable[Event],
     time: TimeAxis | None,
@@ -154,7 +153,7 @@ def ends(
 
 
 def counts(
-    plan: Plan,
+    plan: Clauses,
     automaton: Deterministic,
     events: Iterable[Event],
     time: TimeAxis | None = None,
@@ -173,7 +172,7 @@ def counts(
 
 
 def count(
-    plan: Plan,
+    plan: Clauses,
     automaton: Deterministic,
     events: Iterable[Event],
     time: TimeAxis | None = None,
@@ -183,7 +182,7 @@ def count(
 
 
 def _with_time(
-    plan: Plan, events: Iterable[Event], time: TimeAxis | None
+    plan: Clauses, events: Iterable[Event], time: TimeAxis | None
 ) -> tuple[Iterable[Event], TimeAxis | None]:
     """The time axis, looked for in the events if a window needs one and none is given."""
     if time is None and isinstance(plan.window, TimeWindow):

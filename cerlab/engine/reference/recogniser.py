@@ -1,4 +1,4 @@
-"""What the driver asks of an algorithm that reads one substream."""
+"""What the driver asks of a plan, and of an algorithm that reads one substream."""
 
 from __future__ import annotations
 
@@ -6,10 +6,35 @@ from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
 from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.model.clauses import Consume, Limit, Window
 from cerlab.model.event import Event
 
 Answer = TypeVar("Answer", ComplexEvent, Valuation)
 AnswerOut = TypeVar("AnswerOut", ComplexEvent, Valuation, covariant=True)
+
+
+class Clauses(Protocol):
+    """What the driver does itself; `Plan` says what each of them holds."""
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """Those that FROM names; empty for all."""
+
+    @property
+    def partition(self) -> tuple[str, ...]:
+        """The key attributes of PARTITION BY."""
+
+    @property
+    def window(self) -> Window | None:
+        """WITHIN; None for no window."""
+
+    @property
+    def consume(self) -> Consume:
+        """CONSUME BY."""
+
+    @property
+    def limit(self) -> Limit | None:
+        """LIMIT; None for none."""
 
 
 class Reader(Protocol):

@@ -1,0 +1,64 @@
+"""Registers that never hold different events while both are needed, made one."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TypeAlias
+
+from cerlab.automata.srt.liveness import live_registers, without_dead_writes
+from cerlab.automata.srt.transducer import Srt
+from cerlab.predicates.guard_algebra import redirected
+
+Pair: TypeAlias = tuple[str, str]
+
+
+def coalesced(T: Srt) -> Srt:
+    """The same matches from empty registers, with fewer registers and the states of T.
+
+    Two registers are made one if in no state of T both may be read again and hold different events;
+    a state then finds in the one what any of them would hold. So what two guards ask of one stored
+    event is asked of one register, and one that is not needed any more is used again.
+
+    >>> from cerlab.automata.cea import Mark
+    >>> from cerlab.automata.srt.transducer import NONE, RegisterTransition
+    >>> from cerlab.predicates.guards import RegisterAttribute, RegisterComparison
+    >>> from cerlab.predicates.syntax import EVERYTHING, Attribute, Operator
+    >>> steps = [RegisterTransition(0, EVERYTHING, Mark.TAKE, frozenset("rs"), 1)]
+    >>> for q, stored in enumerate("rs", start=1):
+    ...     kept = RegisterAttribute(stored, "v")
+    ...     same = RegisterComparison(Operator.EQ, Attribute("v"), kept)
+    ...     steps.append(RegisterTransition(q, same, Mark.TAKE, NONE, q + 1))
+    >>> sorted(coalesced(Srt(4, frozenset("rs"), tuple(steps), 0, frozenset({3}))).R)
+    ['r']
+    """
+    T = without_dead_writes(T)
+    apart = _apart(T)
+    place: dict[str, str] = {}
+    for r in sorted(T.R):
+        taken = {place[s] for s in place if (s, r) in apart}
+        place[r] = next((p for p in place.values() if p not in taken), r)
+    Delta = dict.fromkeys(
+        t._replace(
+            guard=redirected(t.guard, place.__getitem__),
+            writes=frozenset(place[r] for r in t.writes),
+        )
+        for t in T.Delta
+    )
+    return Srt(T.states, frozenset(place.values()), tuple(Delta), T.q0, T.F)
+
+
+def _apart(T: Srt) -> frozenset[Pair]:
+    """The pairs that may hold different events in a state from which both may be read."""
+    live = live_registers(T)
+    differ: list[set[Pair]] = [set() for _ in range(T.states)]
+    changed = True
+    while changed:
+        changed = False
+        for t in T.Delta:
+            for pair in combinations(sorted(live[t.target]), 2):
+                written = t.writes.intersection(pair)
+                apart = len(written) == 1 or (not written and pair in differ[t.source])
+                if apart and pair not in differ[t.target]:
+                    differ[t.target].add(pair)
+                    changed = True
+    return frozenset[Pair]().union(*differ)

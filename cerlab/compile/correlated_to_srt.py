@@ -1,0 +1,190 @@
+"""Queries whose filters compare labels, to symbolic register transducers (DESIGN 3.5; SRT Def. 21).
+
+By induction on the formula, as for VCEA, on automata whose transitions have labels, guards and
+writes; a comparison is put to the automaton of the formula that it filters, so it sees the labels
+as they are there and begins anew in each iteration around it.
+
+The fragment: comparisons ``x.a op y.b`` under R, FILTER (predicates, AND, OR), OR, ``;``, ``:``,
+``+``, ``:+``, AS, PROJECT and RENAME, over any formulas that have automata (NOT, AND, ALL, UNLESS
+and STRICT(..) among them, as long as the comparison is not inside). Every comparison but ``!=``
+needs at most two registers; ``!=`` is refused where a label is repeated without bound before an
+event that it is compared with (see `cerlab.compile.extremes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial, reduce
+from typing import assert_never
+
+from cerlab.automata.srt.coalesce import coalesced
+from cerlab.automata.srt.labelled import (
+    LabelledSrt,
+    iteration,
+    marked,
+    of_vcea,
+    relabelled,
+    sequence,
+    union,
+)
+from cerlab.automata.srt.plan import CorrelatedPlan
+from cerlab.automata.srt.reduce import reduced
+from cerlab.automata.srt.transducer import Srt
+from cerlab.automata.srt.unary import guard_of
+from cerlab.compile.cel_to_vcea import MAX_COPIES, REFERENCE, cel_to_vcea
+from cerlab.compile.extremes import compared
+from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.logic.cel.syntax import (
+    As,
+    Concat,
+    Filter,
+    Formula,
+    Or,
+    Plus,
+    Project,
+    Rename,
+    Select,
+    Seq,
+    Star,
+    subformulas,
+)
+from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
+from cerlab.logic.focel.binary import Names
+from cerlab.predicates.condition import (
+    Applied,
+    Atomic,
+    Both,
+    Condition,
+    Correlation,
+    Either,
+    On,
+    alternatives,
+)
+from cerlab.predicates.guard_algebra import both
+
+Fresh = Callable[[str], str]
+
+
+def correlated_plan(query: CeqlQuery) -> CorrelatedPlan:
+    """The plan of a query on registers; raises as `correlated_to_srt`."""
+    formula: Formula = selected_formula(query)
+    strategy = query.strategy
+    if strategy is None and isinstance(formula, Select):  # nothing between it and the answers
+        strategy, formula = formula.strategy, formula.body
+    return CorrelatedPlan(
+        srt=correlated_to_srt(formula),
+        streams=query.streams,
+        partition=partition_attributes(query),
+        window=query.window,
+        consume=query.consume,
+        limit=query.limit,
+        strategy=strategy,
+    )
+
+
+def correlated_to_srt(phi: Formula) -> Srt:
+    """A transducer with the complex events of a formula: its runs on [i, j] give those of [i, j].
+
+    Raises `Unsupported` for what is outside the fragment, `ResourceLimit` for filters with too many
+    alternatives and for comparisons that together have too many states.
+
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> T = correlated_to_srt(parse_cel("A AS a ; B AS b FILTER a.v < b.v")[0])
+    >>> T.states, len(T.Delta), sorted(T.R)
+    (3, 3, ['a'])
+    """
+    A = marked(_construct(phi, Names(()).fresh))
+    return reduced(coalesced(reduced(A)))
+
+
+def why_not(query: CeqlQuery) -> str | None:
+    """Why a query has no transducer, None if it has one."""
+    try:
+        correlated_plan(query)
+    except Unsupported as error:
+        return error.message
+    return None
+
+
+def _construct(phi: Formula, fresh: Fresh) -> LabelledSrt:
+    if not correlates(phi):
+        return of_vcea(cel_to_vcea(phi))
+    match phi:
+        case As(body, X):
+            return relabelled(_construct(body, fresh), lambda L: L | {X} if L else L)
+        case Filter(body, condition):
+            return _filtered(_construct(body, fresh), condition, fresh)
+        case Or(left, right):
+            return union(_construct(left, fresh), _construct(right, fresh))
+        case Seq(left, right):
+            return sequence(_construct(left, fresh), _construct(right, fresh), gaps=True)
+        case Concat(left, right):
+            return sequence(_construct(left, fresh), _construct(right, fresh), gaps=False)
+        case Plus(body):
+            return iteration(_construct(body, fresh), gaps=True)
+        case Star(body):
+            return iteration(_construct(body, fresh), gaps=False)
+        case Project(labels, body):
+            return relabelled(_construct(body, fresh), lambda L: L & labels)
+        case Rename(old, new, body):
+            return relabelled(
+                _construct(body, fresh), lambda L: L - {old} | {new} if old in L else L
+            )
+        case _:
+            name = phi.strategy.value if isinstance(phi, Select) else type(phi).__name__.upper()
+            raise Unsupported(
+                "CER0492", f"there is no transducer for comparisons inside {name}", hint=REFERENCE
+            )
+
+
+def _filtered(A: LabelledSrt, condition: Condition, fresh: Fresh) -> LabelledSrt:
+    """One copy of the automaton for each way to satisfy the filter."""
+    copies = alternatives(condition)
+    if len(copies) > MAX_COPIES:
+        raise ResourceLimit(
+            "CER0606",
+            f"a filter needs {len(copies):,} copies of its formula, more than {MAX_COPIES:,}",
+            hint="move OR into the brackets of one label where that is what you mean",
+        )
+    return reduce(union, [reduce(partial(_demand, fresh), copy, A) for copy in copies])
+
+
+def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:
+    """``X[P]`` is put to every transition that gives its event to X; a comparison to the runs."""
+    match condition:
+        case On(X, P):
+            asked = guard_of(P)
+            Delta = tuple(
+                t._replace(guard=both(t.guard, asked)) if X in t.labels else t for t in A.Delta
+            )
+            return replace(A, Delta=Delta)
+        case Correlation():
+            return compared(A, condition, fresh)
+        case Applied(P, _):
+            raise Unsupported(
+                "CER0492",
+                f"there is no transducer for '{P.name}', a predicate over sets of events",
+                hint=REFERENCE,
+            )
+        case _:
+            assert_never(condition)
+
+
+def correlates(phi: Formula) -> bool:
+    """Whether some filter of a formula compares labels.
+
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> correlates(parse_cel("(A AS a ; B AS b FILTER b[v = 1] OR a.v = b.v)+")[0])
+    True
+    """
+    filters = (psi.condition for psi in subformulas(phi) if isinstance(psi, Filter))
+    return any(map(_compares, filters))
+
+
+def _compares(condition: Condition) -> bool:
+    match condition:
+        case Both(left, right) | Either(left, right):
+            return _compares(left) or _compares(right)
+        case atomic:
+            return isinstance(atomic, Correlation)

@@ -1,0 +1,212 @@
+"""What a comparison for all pairs has to remember of each label, in registers (DESIGN 3.5).
+
+``x.a op y.b`` holds of a valuation if ``e.a op f.b`` for all events e of x and f of y. Event by
+event: a new event of x is compared with what is remembered of y, and is itself remembered if an
+event of y may still come.
+
+* ``<`` and ``<=`` need the greatest value seen of x and the least of y, ``>`` and ``>=`` the other
+  way round, ``=`` any value, as all of them must be equal. Where the values of a label do not all
+  compare with each other (missing, NULL, NaN, of different kinds), that is what is remembered: no
+  event of the other label may come any more.
+* ``!=`` needs every event seen. That is refused where a label is repeated without bound before the
+  other: it would need as many registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from typing import NamedTuple, TypeAlias
+
+from cerlab.automata.srt.labelled import LabelledSrt, Step, followed, labels_later, reached, trimmed
+from cerlab.automata.srt.transducer import NONE
+from cerlab.errors import Unsupported
+from cerlab.predicates.condition import Correlation, LabelAttribute
+from cerlab.predicates.guard_algebra import FALSE, all_of, either, negation
+from cerlab.predicates.guards import Guard, RegisterAttribute, RegisterComparison
+from cerlab.predicates.syntax import EVERYTHING, Attribute, Comparison, Operator
+
+Seen: TypeAlias = int
+"""What is known of a label: how many registers hold events of it, or `INCOMPARABLE`."""
+
+NOTHING: Seen = 0
+INCOMPARABLE: Seen = -1
+"""Events of the label were seen that are not all comparable; for ``=``, that are not all equal."""
+
+CONVERSE = {
+    Operator.LT: Operator.GT,
+    Operator.LE: Operator.GE,
+    Operator.GT: Operator.LT,
+    Operator.GE: Operator.LE,
+    Operator.EQ: Operator.EQ,
+    Operator.NE: Operator.NE,
+}
+
+EXTREME: dict[Operator, tuple[Operator | None, Operator]] = {
+    Operator.LT: (Operator.GT, Operator.LE),
+    Operator.LE: (Operator.GT, Operator.LE),
+    Operator.GT: (Operator.LT, Operator.GE),
+    Operator.GE: (Operator.LT, Operator.GE),
+    Operator.EQ: (None, Operator.EQ),
+}
+"""For an operator: how a new value has to compare with the one kept to take its place, and how for
+that one to be enough for both."""
+
+
+class Knowledge(NamedTuple):
+    """What is known of the two labels of a comparison."""
+
+    left: Seen
+    right: Seen
+
+
+class Way(NamedTuple):
+    """A way to remember an event: when, which registers are written, what is known then."""
+
+    when: Guard
+    writes: frozenset[str]
+    seen: Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One label of a comparison: each of its events e asks ``e.attribute op f`` of the other's.
+
+    `register` gives the n-th register for its events.
+    """
+
+    label: str
+    attribute: str
+    op: Operator
+    register: Callable[[int], str]
+
+
+def compared(A: LabelledSrt, condition: Correlation, name: Callable[[str], str]) -> LabelledSrt:
+    """The runs of A whose labels satisfy a comparison: a state is one of A, and what is known.
+
+    What is known of a label is forgotten where no event of the other may come any more. `name`
+    gives a fresh register for a label. Raises `Unsupported` (see `unbounded`).
+    """
+    A = trimmed(A)
+    if (reason := unbounded(A, condition)) is not None:
+        raise Unsupported(
+            "CER0491", reason, hint='evaluator="reference" takes it, on small streams'
+        )
+    sides = (
+        _side(condition.left, condition.operator, name),
+        _side(condition.right, CONVERSE[condition.operator], name),
+    )
+    later = labels_later(A)
+
+    def follow(known: Knowledge, t: Step) -> Iterator[tuple[Step, Knowledge]]:
+        for when, writes, then in _read(*sides, known, t.labels, later[t.target]):
+            if when != FALSE:
+                yield t._replace(guard=all_of((t.guard, when)), writes=t.writes | writes), then
+
+    return followed(A, Knowledge(NOTHING, NOTHING), follow)
+
+
+def _side(of: LabelAttribute, op: Operator, name: Callable[[str], str]) -> Side:
+    return Side(of.label, of.attribute, op, cache(lambda _: name(of.label)))
+
+
+def _read(
+    left: Side, right: Side, known: Knowledge, labels: frozenset[str], later: frozenset[str]
+) -> Iterator[tuple[Guard, frozenset[str], Knowledge]]:
+    """The ways to read an event with some labels, where those of `later` may still come."""
+    is_left, is_right = left.label in labels, right.label in labels
+    asked = []
+    if is_left:
+        asked.append(_asked(left, right, known.right))
+    if is_right:
+        asked.append(_asked(right, left, known.left))
+    if is_left and is_right:
+        asked.append(Comparison(left.op, Attribute(left.attribute), Attribute(right.attribute)))
+    lefts = _known_after(
+        left,
+        known.left,
+        here=is_left,
+        needed=right.label in later,
+        alone=known.right == NOTHING and not is_right,
+    )
+    rights = _known_after(
+        right,
+        known.right,
+        here=is_right,
+        needed=left.label in later,
+        alone=known.left == NOTHING and not is_left,
+    )
+    for first, second in product(lefts, rights):
+        when = all_of((*asked, first.when, second.when))
+        yield when, first.writes | second.writes, Knowledge(first.seen, second.seen)
+
+
+def _asked(side: Side, other: Side, seen: Seen) -> Guard:
+    """Whether the event being read, as one of a side, goes with what is known of the other."""
+    if seen == INCOMPARABLE:
+        return FALSE
+    return all_of(_against(side, side.op, other, n) for n in range(seen))
+
+
+def _known_after(side: Side, seen: Seen, *, here: bool, needed: bool, alone: bool) -> Iterator[Way]:
+    """The ways to go on with what is known of a side, after an event that is of it or not."""
+    if not needed:
+        yield Way(EVERYTHING, NONE, NOTHING)
+    elif here:
+        yield from _remembered(side, seen, alone=alone)
+    else:
+        yield Way(EVERYTHING, NONE, seen)
+
+
+def _remembered(side: Side, seen: Seen, *, alone: bool) -> Iterator[Way]:
+    """The ways to remember the event being read as one of a side.
+
+    `alone` says that there is no event of the other side. If there is one, this event compares with
+    it, and therefore with all events of its own side.
+    """
+    if side.op is Operator.NE or seen == NOTHING:
+        yield Way(EVERYTHING, frozenset({side.register(seen)}), seen + 1)
+        return
+    if seen == INCOMPARABLE:
+        yield Way(EVERYTHING, NONE, INCOMPARABLE)
+        return
+    instead, enough = EXTREME[side.op]
+    further = FALSE if instead is None else _against(side, instead, side, 0)
+    within = _against(side, enough, side, 0)
+    if further != FALSE:
+        yield Way(further, frozenset({side.register(0)}), seen)
+    yield Way(within, NONE, seen)
+    if alone:
+        yield Way(negation(either(further, within)), NONE, INCOMPARABLE)
+
+
+def _against(side: Side, op: Operator, kept: Side, n: int) -> Guard:
+    """The event being read, as one of a side, compared with the n-th that is kept of a side."""
+    stored = RegisterAttribute(kept.register(n), kept.attribute)
+    return RegisterComparison(op, Attribute(side.attribute), stored)
+
+
+def unbounded(A: LabelledSrt, condition: Correlation) -> str | None:
+    """Why no number of registers is enough for a comparison in the runs of A; None if one is.
+
+    That is so for ``!=`` if events of a label on a cycle of A are compared with a later one. A is
+    trimmed.
+    """
+    if condition.operator is not Operator.NE:
+        return None
+    later = labels_later(A)
+    x, y = condition.left.label, condition.right.label
+    for here, there in ((x, y), (y, x)):
+        for t in A.Delta:
+            if here in t.labels and there in later[t.target] and _repeats(A, t):
+                return (
+                    f"a later '{there}' is compared by != with '{here}', which repeats: it needs "
+                    "as many registers"
+                )
+    return None
+
+
+def _repeats(A: LabelledSrt, t: Step) -> bool:
+    return t.source in reached({t.target}, ((s.source, s.target) for s in A.Delta))

@@ -1,0 +1,144 @@
+"""Running the transducer of a query: runs begin anywhere and answer intervals (CORE Sec. 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from cerlab.automata.cea import Mark
+from cerlab.automata.srt.liveness import live_registers
+from cerlab.automata.srt.plan import CorrelatedPlan
+from cerlab.automata.srt.transducer import Srt, outgoing
+from cerlab.engine.reference.registers.counts import OperationCounts
+from cerlab.engine.reference.registers.marks import UNMARKED, Growth, MarkSet, listed
+from cerlab.engine.reference.registers.shared import MAX_CONFIGURATIONS
+from cerlab.engine.reference.selection import selected
+from cerlab.errors import ResourceLimit
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.event import Event
+from cerlab.model.registers import Registers
+from cerlab.predicates.guard_truth import guard_holds
+from cerlab.predicates.guards import RegisterAttribute, RegisterComparison, guard_atoms
+
+NO_REGISTERS = Registers()
+
+
+class Configuration(NamedTuple):
+    """What the future of a run depends on, and where its interval begins.
+
+    Of the registers only those that a later guard may read, and of their events what guards read.
+    """
+
+    state: int
+    registers: Registers
+    start: int
+
+
+class IntervalRuns:
+    """The runs of a correlated plan by configuration, with what they marked as shared sets.
+
+    A strategy selects among all answers of an end, so then no run is forgotten.
+    """
+
+    def __init__(self, plan: CorrelatedPlan) -> None:
+        self._plan = plan
+        self._leaving = outgoing(plan.srt)
+        self._live = live_registers(plan.srt)
+        self._read = _attributes_read(plan.srt)
+        self._places: dict[int, int] = {}
+        self._active: dict[Configuration, MarkSet] = {}
+        self._ended: dict[int, list[MarkSet]] = {}
+        self._position = -1
+        self.counts = OperationCounts()
+
+    @property
+    def live(self) -> int:
+        """How many configurations may still go on."""
+        return len(self._active)
+
+    def advance(self, event: Event, position: int) -> None:
+        """Follow all configurations over an event, and that of the run that starts here."""
+        if self._plan.strategy is not None:
+            self._places[position] = len(self._places)
+        begun = Configuration(self._plan.srt.q0, NO_REGISTERS, position)
+        growth = Growth(position)
+        arrived: dict[Configuration, list[MarkSet]] = {}
+        for c, marks in (*self._active.items(), (begun, UNMARKED)):
+            for mark, after in self._followed(c, event):
+                made = growth.marked(marks) if mark is Mark.TAKE else marks
+                arrived.setdefault(after, []).append(made)
+        self.counts.reached = len(arrived)
+        if len(arrived) > MAX_CONFIGURATIONS:
+            raise ResourceLimit(
+                "CER0685", f"more than {MAX_CONFIGURATIONS:,} configurations are active at once"
+            )
+        reached = {c: growth.either(parts) for c, parts in arrived.items()}
+        self._active = {c: marks for c, marks in reached.items() if self._leaving[c.state]}
+        self._ended = {}
+        for c, marks in reached.items():
+            if c.state in self._plan.srt.F:
+                self._ended.setdefault(c.start, []).append(marks)
+        self._position = position
+
+    def _followed(self, c: Configuration, event: Event) -> Iterator[tuple[Mark, Configuration]]:
+        transitions = self._leaving[c.state]
+        enabled = [t for t in transitions if guard_holds(t.guard, event, c.registers)]
+        self.counts.leave(len(transitions), len(enabled))
+        for t in enabled:
+            live = self._live[t.target]
+            kept = {r: stored for r, stored in c.registers.items() if r in live - t.writes}
+            new = {r: _projected(event, self._read[r]) for r in t.writes & live}
+            yield t.mark, Configuration(t.target, Registers({**kept, **new}), c.start)
+
+    def answers(self, lowest_start: int) -> Iterator[ComplexEvent]:
+        """What the accepting runs marked, each answer once, by start; lazily."""
+        ended, end, strategy = self._ended, self._position, self._plan.strategy
+        if strategy is None:
+            inside = sorted(start for start in ended if start >= lowest_start)
+            return (
+                ComplexEvent(start, end, M) for start in inside for M in _each_once(ended[start])
+            )
+        found = {ComplexEvent(start, end, M) for start in ended for M in _each_once(ended[start])}
+        kept = selected(strategy, found, lambda m: tuple(self._places[p] for p in m.positions))
+        chosen = (answer for answer in kept if answer.start >= lowest_start)
+        return iter(sorted(chosen, key=lambda answer: (answer.start, answer.positions)))
+
+    def forget(self, before: int) -> None:
+        """Drop the runs that started earlier, unless they compete."""
+        if self._plan.strategy is None:
+            self._active = {c: marks for c, marks in self._active.items() if c.start >= before}
+
+    def reset(self) -> None:
+        """Drop all runs."""
+        self._active = {}
+
+
+def _each_once(sets: list[MarkSet]) -> Iterator[tuple[int, ...]]:
+    """The matches of some sets, which may overlap."""
+    seen: set[tuple[int, ...]] = set()
+    for marks in sets:
+        for M in listed(marks):
+            if M not in seen:
+                seen.add(M)
+                yield M
+
+
+def _attributes_read(T: Srt) -> dict[str, frozenset[str]]:
+    """For each register the attributes that some guard reads of it."""
+    read: dict[str, set[str]] = {r: set() for r in T.R}
+    for t in T.Delta:
+        for atom in guard_atoms(t.guard):
+            if isinstance(atom, RegisterComparison):
+                for side in (atom.left, atom.right):
+                    if isinstance(side, RegisterAttribute):
+                        read[side.register].add(side.attribute)
+    return {r: frozenset(names) for r, names in read.items()}
+
+
+def _projected(event: Event, attributes: frozenset[str]) -> Event:
+    """The event with nothing but what is read of it, so that more of them are equal."""
+    return Event(
+        event.type if "type" in attributes else "",
+        {name: value for name, value in event.attributes.items() if name in attributes},
+        event.stream if "stream" in attributes else None,
+    )

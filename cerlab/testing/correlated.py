@@ -1,0 +1,218 @@
+"""Random formulas whose filters compare labels, and streams that are biased towards their answers.
+
+Values are of every kind; most streams order them so that comparisons hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from random import Random
+
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.syntax import Formula
+from cerlab.model.event import Event, Timestamp, Value
+from cerlab.predicates import condition as cond
+from cerlab.predicates import syntax as pred
+from cerlab.testing.conditions import random_condition
+from cerlab.testing.formulas import random_formula
+from cerlab.testing.shape import ATTRIBUTES, LABELS, TYPES, Shape, likely
+from cerlab.testing.streams import random_events
+
+_KINDS = (
+    *("seq", "seq", "seq", "concat", "or", "plus", "plus", "star"),
+    *("as", "filter", "filter", "filter", "project", "rename", "other"),
+    "each",
+)
+
+_OFTEN = (pred.Operator.LE, pred.Operator.GE, pred.Operator.LE, pred.Operator.GE, pred.Operator.NE)
+
+_ODD: tuple[Value, ...] = (
+    *(None, float("nan"), 1.0, 2**53 + 1, float(2**53)),
+    *(True, False, "a", "b", Timestamp(1)),
+)
+
+
+def random_correlated_formula(rng: Random, shape: Shape = ATTRIBUTES) -> Formula:
+    """A formula of the fragment that `cerlab.compile.correlated_to_srt` states, filters on top.
+
+    Comparisons are between labels of the subformula that they filter, mostly. Some of them, by
+    ``!=``, need unboundedly many registers.
+    """
+    if likely(rng, 0.6):
+        return _around(rng, _compared(rng, _parts(rng), shape, LABELS))
+    body = _formula(rng, replace(shape, depth=shape.depth - 1))
+    if len(cel.defined_labels(body)) < 2:
+        body = _parts(rng)
+    return _compared(rng, body, shape)
+
+
+def _parts(rng: Random) -> Formula:
+    """A part with label x and one with label y, single or iterated, in sequence or mixed."""
+    parts = [_part(rng, X) for X in LABELS]
+    if likely(rng, 0.3):
+        rng.shuffle(parts)
+    if likely(rng, 0.2):
+        return cel.Plus(cel.Or(*parts))
+    if likely(rng, 0.4):
+        parts.insert(rng.randrange(3), _part(rng, rng.choice(LABELS)))
+    return reduce(rng.choice((cel.Seq, cel.Seq, cel.Concat)), parts)
+
+
+def _part(rng: Random, X: str) -> Formula:
+    atom: Formula = cel.Atom(rng.choice(TYPES))
+    match rng.choice(("one", "one", "one", "each", "all", "contiguous", "either")):
+        case "one":
+            return cel.As(atom, X)
+        case "each":
+            return cel.Plus(cel.As(atom, X))
+        case "all":
+            return cel.As(cel.Plus(atom), X)
+        case "contiguous":
+            return cel.Star(cel.As(atom, X))
+        case _:
+            return cel.Or(cel.As(atom, X), cel.Atom(rng.choice(TYPES)))
+
+
+def _around(rng: Random, phi: Formula) -> Formula:
+    """The formula, alone or in a larger one, where its filter is to see its own labels only."""
+    match rng.choice(("alone", "alone", "plus", "seq", "as", "rename", "project", "or")):
+        case "plus":
+            return rng.choice((cel.Plus, cel.Star))(phi)
+        case "seq":
+            return cel.Seq(*rng.sample([phi, _part(rng, rng.choice(LABELS))], 2))
+        case "as":
+            return cel.As(phi, rng.choice(LABELS))
+        case "rename":
+            old, new = rng.sample(LABELS, 2)
+            return cel.Rename(old, new, phi)
+        case "project":
+            return cel.Project(frozenset({rng.choice(LABELS)}), phi)
+        case "or":
+            return cel.Or(*rng.sample([phi, _part(rng, rng.choice(LABELS))], 2))
+        case _:
+            return phi
+
+
+def _formula(rng: Random, shape: Shape) -> Formula:
+    if shape.depth == 0 or not likely(rng, 0.9):
+        return _leaf(rng)
+    smaller = replace(shape, depth=shape.depth - 1)
+    match rng.choice(_KINDS):
+        case "seq":
+            return cel.Seq(_formula(rng, smaller), _formula(rng, smaller))
+        case "concat":
+            return cel.Concat(_formula(rng, smaller), _formula(rng, smaller))
+        case "or":
+            return cel.Or(_formula(rng, smaller), _formula(rng, smaller))
+        case "plus":
+            return cel.Plus(_formula(rng, smaller))
+        case "star":
+            return cel.Star(_formula(rng, smaller))
+        case "each":
+            pair = cel.Seq(*(cel.As(_leaf(rng), X) for X in LABELS))
+            return rng.choice((cel.Plus, cel.Star))(_compared(rng, pair, shape))
+        case "as":
+            return cel.As(_formula(rng, smaller), rng.choice(LABELS))
+        case "filter":
+            return _compared(rng, _formula(rng, smaller), shape)
+        case "project":
+            body = _formula(rng, smaller)
+            kept = frozenset(X for X in sorted(cel.defined_labels(body)) if likely(rng, 0.6))
+            return cel.Project(kept, body)
+        case "rename":
+            body = _formula(rng, smaller)
+            old = rng.choice(sorted(cel.defined_labels(body)) or ["A"])
+            return cel.Rename(old, rng.choice((*LABELS, "A")), body)
+        case _:
+            return random_formula(rng, replace(shape, depth=min(shape.depth, 2)))
+
+
+def _leaf(rng: Random) -> Formula:
+    atom = cel.Atom(rng.choice(TYPES))
+    return cel.As(atom, rng.choice(LABELS)) if likely(rng, 0.6) else atom
+
+
+def _compared(
+    rng: Random, body: Formula, shape: Shape, labels: Sequence[str] | None = None
+) -> Formula:
+    """The formula under a filter, most of which compare two of its labels."""
+    known = sorted(cel.defined_labels(body)) or ["A"]
+    if likely(rng, 0.05):
+        known.append(rng.choice(LABELS))
+    return cel.Filter(body, _condition(rng, list(labels or known), shape))
+
+
+def _condition(rng: Random, labels: list[str], shape: Shape) -> cond.Condition:
+    if likely(rng, 0.3):
+        first, second = (_condition(rng, labels, shape) for _ in range(2))
+        return cond.Both(first, second) if likely(rng, 0.6) else cond.Either(first, second)
+    if len(labels) < 2 or likely(rng, 0.1):
+        return random_condition(rng, labels, shape)
+    x, y = sorted(rng.sample(labels, 2))
+    if likely(rng, 0.2):
+        x, y = y, x
+    v, w = (rng.choice("vvvw") for _ in range(2))
+    op = rng.choice((*pred.Operator, *_OFTEN))
+    return cond.Correlation(op, cond.LabelAttribute(x, v), cond.LabelAttribute(y, w))
+
+
+def random_correlated_events(rng: Random, phi: Formula, shape: Shape = ATTRIBUTES) -> list[Event]:
+    """A stream as `random_events` makes it, with other values of v and w.
+
+    They are level, or rise or fall along the stream or from type to type, mostly as a comparison of
+    the formula asks of labels in the order of their names; with exceptions of every kind.
+    """
+    events = random_events(rng, phi, shape)
+    fitting = [way for each in comparisons(phi) for way in _COURSES[each.operator]]
+    if not fitting or not likely(rng, 0.85):
+        fitting = ["rising", "falling", "level", "low first", "high first", "any"]
+    course = rng.choice(fitting)
+    oddness = rng.choice((0.0, 0.0, 0.1, 0.3))
+    made = []
+    for i, t in enumerate(events):
+        values = {name: _value(rng, course, t, i) for name in "vw"}
+        if likely(rng, 0.7):
+            values["w"] = values["v"]
+        for name in "vw":
+            if likely(rng, oddness):
+                values[name] = rng.choice(_ODD)
+        if likely(rng, oddness / 2):
+            del values["w"]
+        made.append(Event(t.type, {**t.attributes, **values}, t.stream))
+    return made
+
+
+def comparisons(phi: Formula) -> list[cond.Correlation]:
+    """The comparisons between labels in the filters of a formula."""
+    conditions = [psi.condition for psi in cel.subformulas(phi) if isinstance(psi, cel.Filter)]
+    ways = (way for condition in conditions for way in cond.alternatives(condition))
+    return [each for way in ways for each in way if isinstance(each, cond.Correlation)]
+
+
+_COURSES = {
+    pred.Operator.LT: ("rising", "low first"),
+    pred.Operator.LE: ("rising", "low first", "level"),
+    pred.Operator.GT: ("falling", "high first"),
+    pred.Operator.GE: ("falling", "high first", "level"),
+    pred.Operator.EQ: ("level",),
+    pred.Operator.NE: ("rising", "low first", "any"),
+}
+
+
+def _value(rng: Random, course: str, t: Event, i: int) -> Value:
+    band = 3 * TYPES.index(t.type) + rng.randrange(4)
+    match course:
+        case "rising":
+            return i + rng.choice((0, 0, 0.5, 1, -1))
+        case "falling":
+            return -i + rng.choice((0, 0, 0.5, 1, -1))
+        case "low first":
+            return band
+        case "high first":
+            return -band
+        case "level":
+            return rng.choice((1, 1, 1, 1, 1, 1, 1.0, 2))
+        case _:
+            return rng.randrange(4)

@@ -1,0 +1,238 @@
+"""Wrong versions of what compiles and runs comparisons between labels: random queries kill each.
+
+A mutant agrees with the reference on half or more of the cases with answers, so that only a suite
+that looks closely sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from random import Random
+from typing import Any
+
+import pytest
+
+from cerlab.automata.srt import coalesce
+from cerlab.automata.srt.labelled import LabelledSrt
+from cerlab.compile import correlated_to_srt, extremes
+from cerlab.compile.extremes import INCOMPARABLE, NOTHING, Side, Way
+from cerlab.engine.reference.registers.intervals import Configuration, IntervalRuns
+from cerlab.errors import Unsupported
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.ceql.semantics import query_answers
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.registers import Registers
+from cerlab.predicates import condition as cond
+from cerlab.predicates.guard_truth import guard_holds
+from cerlab.predicates.guards import Guard
+from cerlab.predicates.syntax import EVERYTHING, Operator
+from proofs_tests.random_cases import Case
+from proofs_tests.srt.correlated_cases import by_registers, correlated_case, directed_case
+
+CASES = 200
+
+_REMEMBERED = extremes._remembered
+_ASKED = extremes._asked
+_CONSTRUCT = correlated_to_srt._construct
+_FILTERED = correlated_to_srt._filtered
+_FOLLOWED = IntervalRuns._followed
+
+
+# -- what is remembered ------------------------------------------------------------------------
+
+
+def incomparable_is_forgotten(side: Side, seen: int, *, alone: bool) -> Iterator[Way]:
+    """A value that does not compare with the extreme is passed over."""
+    for way in _REMEMBERED(side, seen, alone=alone):
+        yield way if way.seen != INCOMPARABLE else way._replace(seen=seen)
+
+
+def incomparable_is_refused(side: Side, seen: int, *, alone: bool) -> Iterator[Way]:
+    """A value that does not compare ends the run, though the other label may stay empty."""
+    return (way for way in _REMEMBERED(side, seen, alone=alone) if way.seen != INCOMPARABLE)
+
+
+def first_is_kept(side: Side, seen: int, *, alone: bool) -> Iterator[Way]:
+    """No later event takes the place of the first."""
+    if seen == NOTHING:
+        yield from _REMEMBERED(side, seen, alone=alone)
+    else:
+        yield Way(EVERYTHING, frozenset(), seen)
+
+
+def last_is_kept(side: Side, seen: int, *, alone: bool) -> Iterator[Way]:
+    """Each later event takes the place of the one before."""
+    yield Way(EVERYTHING, frozenset({side.register(0)}), 1)
+
+
+def one_event_for_unequal(side: Side, seen: int, *, alone: bool) -> Iterator[Way]:
+    """``!=`` remembers the first event only."""
+    if side.op is Operator.NE and seen > NOTHING:
+        yield Way(EVERYTHING, frozenset(), seen)
+    else:
+        yield from _REMEMBERED(side, seen, alone=alone)
+
+
+SWAPPED = {
+    **extremes.EXTREME,
+    Operator.LE: extremes.EXTREME[Operator.GE],
+    Operator.LT: extremes.EXTREME[Operator.GT],
+}
+"""The least is kept where the greatest should be."""
+
+TIES_ARE_INCOMPARABLE = {
+    **extremes.EXTREME,
+    Operator.LT: (Operator.GT, Operator.LT),
+    Operator.LE: (Operator.GT, Operator.LT),
+}
+
+ONE_SIDED = {**extremes.CONVERSE, Operator.LT: Operator.LT, Operator.GT: Operator.GT}
+"""The converse of ``<`` is ``<``."""
+
+STRICT_CONVERSE = {**extremes.CONVERSE, Operator.LE: Operator.GT, Operator.GE: Operator.LT}
+
+
+def extremes_of_what_is_unknown(side: Side, other: Side, seen: int) -> Guard:
+    """Comparisons that cannot be made hold."""
+    return EVERYTHING if seen == INCOMPARABLE else _ASKED(side, other, seen)
+
+
+def only_the_next_step(A: LabelledSrt) -> list[frozenset[str]]:
+    """What comes later is what the very next event may be."""
+    later = [frozenset[str]() for _ in range(A.states)]
+    for t in A.Delta:
+        later[t.source] |= t.labels
+    return later
+
+
+# -- the induction on the formula ----------------------------------------------------------------
+
+
+def filters_leave_iterations(phi: cel.Formula, fresh: Any) -> LabelledSrt:
+    """Registers go through all iterations: the filter of the body is put to the whole."""
+    match phi:
+        case cel.Plus(cel.Filter(body, condition)):
+            return _CONSTRUCT(cel.Filter(cel.Plus(body), condition), fresh)
+        case cel.Star(cel.Filter(body, condition)):
+            return _CONSTRUCT(cel.Filter(cel.Star(body), condition), fresh)
+        case _:
+            return _CONSTRUCT(phi, fresh)
+
+
+def filters_see_the_labels_outside(phi: cel.Formula, fresh: Any) -> LabelledSrt:
+    """A filter below AS, PROJECT or RENAME is put to what they make."""
+    match phi:
+        case cel.As() | cel.Project() | cel.Rename() if isinstance(phi.body, cel.Filter):
+            inner = replace(phi, body=phi.body.body)
+            return _CONSTRUCT(cel.Filter(inner, phi.body.condition), fresh)
+        case _:
+            return _CONSTRUCT(phi, fresh)
+
+
+def either_is_both(A: LabelledSrt, condition: cond.Condition, fresh: Any) -> LabelledSrt:
+    """An OR of filters asks for all of them."""
+    if isinstance(condition, cond.Either):
+        condition = cond.Both(condition.left, condition.right)
+    return _FILTERED(A, condition, fresh)
+
+
+def either_is_its_left(A: LabelledSrt, condition: cond.Condition, fresh: Any) -> LabelledSrt:
+    """An OR of filters asks for its first."""
+    if isinstance(condition, cond.Either):
+        condition = condition.left
+    return _FILTERED(A, condition, fresh)
+
+
+# -- registers and runs --------------------------------------------------------------------------
+
+
+def all_in_one_register(T: Any) -> frozenset[tuple[str, str]]:
+    return frozenset()
+
+
+def together_once_is_together(T: Any) -> frozenset[tuple[str, str]]:
+    """Registers that some transition writes at once are made one."""
+    at_once = [t.writes for t in T.Delta]
+    return frozenset(
+        (r, s) for r in T.R for s in T.R if not any({r, s} <= writes for writes in at_once)
+    )
+
+
+def write_before_read(self: IntervalRuns, c: Configuration, event: Any) -> Iterator[Any]:
+    """The guard reads registers that the transition has written already."""
+    for t in self._leaving[c.state]:
+        written = c.registers.written(t.writes, event)
+        if guard_holds(t.guard, event, written):
+            live = self._live[t.target]
+            kept = {r: stored for r, stored in written.items() if r in live}
+            yield t.mark, Configuration(t.target, Registers(kept), c.start)
+
+
+def nothing_is_written_over(self: IntervalRuns, c: Configuration, event: Any) -> Iterator[Any]:
+    for mark, after in _FOLLOWED(self, c, event):
+        yield (
+            mark,
+            after._replace(registers=Registers({**after.registers, **c.registers})),
+        )
+
+
+def starts_are_one(self: IntervalRuns, c: Configuration, event: Any) -> Iterator[Any]:
+    """Runs that agree in state and registers are one, wherever they began; the first event here."""
+    for mark, after in _FOLLOWED(self, c, event):
+        yield mark, after._replace(start=0 if len(after.registers) > 1 else after.start)
+
+
+MUTANTS: dict[str, tuple[Any, str, Any]] = {
+    "incomparable-forgotten": (extremes, "_remembered", incomparable_is_forgotten),
+    "incomparable-refused": (extremes, "_remembered", incomparable_is_refused),
+    "first-kept": (extremes, "_remembered", first_is_kept),
+    "last-kept": (extremes, "_remembered", last_is_kept),
+    "one-event-for-unequal": (extremes, "_remembered", one_event_for_unequal),
+    "extremes-swapped": (extremes, "EXTREME", SWAPPED),
+    "ties-incomparable": (extremes, "EXTREME", TIES_ARE_INCOMPARABLE),
+    "converse-of-less": (extremes, "CONVERSE", ONE_SIDED),
+    "strict-converse": (extremes, "CONVERSE", STRICT_CONVERSE),
+    "incomparable-holds": (extremes, "_asked", extremes_of_what_is_unknown),
+    "only-the-next-step": (extremes, "labels_later", only_the_next_step),
+    "filters-leave-iterations": (correlated_to_srt, "_construct", filters_leave_iterations),
+    "labels-outside": (correlated_to_srt, "_construct", filters_see_the_labels_outside),
+    "either-is-both": (correlated_to_srt, "_filtered", either_is_both),
+    "either-is-left": (correlated_to_srt, "_filtered", either_is_its_left),
+    "one-register": (coalesce, "_apart", all_in_one_register),
+    "together-once": (coalesce, "_apart", together_once_is_together),
+    "write-before-read": (IntervalRuns, "_followed", write_before_read),
+    "not-written-over": (IntervalRuns, "_followed", nothing_is_written_over),
+    "starts-are-one": (IntervalRuns, "_followed", starts_are_one),
+}
+"""Each with the place that it is put to."""
+
+
+@cache
+def drawn() -> list[tuple[Case, list[ComplexEvent]]]:
+    """Cases, by what is right, and their answers."""
+    cases = [correlated_case(Random(seed)) for seed in range(CASES)]
+    cases += [directed_case(Random(seed)) for seed in range(CASES)]
+    return [(case, query_answers(case.ast, case.stream)) for case in cases]
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_random_queries_kill(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, attribute, wrong = MUTANTS[name]
+    cases = drawn()
+    monkeypatch.setattr(owner, attribute, wrong)
+    same = different = 0
+    for case, expected in cases:
+        found = answers_or_refusal(case)
+        if expected or found:
+            same, different = same + (found == expected), different + (found != expected)
+    assert different > 0, "the mutant survived"
+    assert same >= different, "the mutant is too wrong to count"
+
+
+def answers_or_refusal(case: Case) -> list[ComplexEvent] | str:
+    try:
+        return by_registers(case)
+    except Unsupported as error:
+        return error.code

@@ -1,0 +1,253 @@
+"""Filters that compare labels, on transducers: the answers are those of the reference (DESIGN 3.5).
+
+Comparisons mean all pairs of events of the two labels; the transducer keeps extremes in registers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+import cerlab
+from cerlab import evaluators
+from cerlab.automata.cea import Mark
+from cerlab.automata.srt import RegisterTransition, Srt, runs
+from cerlab.automata.srt.coalesce import coalesced
+from cerlab.automata.srt.plan import CorrelatedPlan
+from cerlab.automata.srt.transducer import NONE
+from cerlab.cli import main
+from cerlab.compile.correlated_to_srt import correlated_to_srt
+from cerlab.engine.reference.registers.intervals import IntervalRuns
+from cerlab.logic.cel.syntax import Plus, Star, subformulas
+from cerlab.logic.ceql.semantics import query_answers
+from cerlab.logic.focel.semantics import fo_valuations
+from cerlab.model.event import Event
+from cerlab.predicates.syntax import EVERYTHING, Operator
+from cerlab.predicates.truth import kind_of
+from cerlab.testing import Shape, random_correlated_formula, with_limit
+from cerlab.testing.correlated import comparisons
+from cerlab.workbench import Logic, as_query, live_answers, parse_formula
+from proofs_tests.random_cases import Case, random_case
+from proofs_tests.srt.cases import guard, random_srt, read
+from proofs_tests.srt.correlated_cases import (
+    SHAPE,
+    by_registers,
+    correlated_case,
+    directed_case,
+    fo_case,
+    under_clauses,
+)
+from proofs_tests.suite import Suite
+
+
+def agree(case: Case, logic: Logic = "so") -> bool:
+    """The transducer against the reference; ``"auto"`` is one of the two."""
+    meaning = (fo_valuations,) if logic == "fo" else ()
+    expected = query_answers(case.ast, case.stream, *meaning)
+    if by_registers(case, logic) != expected:
+        raise AssertionError(f"registers differ\n{case.describe()}")
+    assert cerlab.evaluate(case.query, case.stream, logic=logic) == expected
+    return bool(expected)
+
+
+def test_formulas_that_compare_labels(suite: Suite) -> None:
+    suite.run(lambda rng: agree(correlated_case(rng)), deep_count=10_000)
+
+
+def test_formulas_where_what_is_remembered_matters(suite: Suite) -> None:
+    suite.run(lambda rng: agree(directed_case(rng)), deep_count=10_000, needs_answers=0.4)
+
+
+def test_longer_formulas_and_streams(suite: Suite) -> None:
+    shape = Shape(depth=4, events=7)
+
+    def case(rng: Random) -> bool:
+        try:
+            return agree(correlated_case(rng, shape))
+        except cerlab.ResourceLimit:
+            return False
+
+    suite.run(case, deep_count=4_000)
+
+
+def test_queries_with_all_clauses(suite: Suite) -> None:
+    """FROM, PARTITION BY, SELECT, strategies, WITHIN, CONSUME BY; numbers and counts of answers."""
+
+    def case(rng: Random) -> bool:
+        drawn = under_clauses(rng)
+        found = agree(drawn)
+        matches = drawn.query.run(drawn.stream)
+        listed = list(matches)
+        assert matches.count() == len(listed)
+        assert all(matches[k] == answer for k, answer in enumerate(listed))
+        return found
+
+    suite.run(case, deep_count=10_000, needs_answers=0.4)
+
+
+def test_long_streams_are_read_by_the_compiled_engine(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or as before, under clauses that it does not take."""
+    monkeypatch.setattr(evaluators, "SHORT", 0)
+    suite.run(lambda rng: agree(under_clauses(rng)), deep_count=4_000, needs_answers=0.4)
+
+
+def test_limit_gives_that_many_true_answers_for_each_end(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = correlated_case(rng)
+        every = query_answers(drawn.ast, drawn.stream)
+        some = by_registers(Case(with_limit(drawn.ast, 2), drawn.stream))
+        assert set(some) <= set(every)
+        at_end = Counter(answer.end for answer in every)
+        assert Counter(a.end for a in some) == {end: min(n, 2) for end, n in at_end.items()}
+        return bool(every)
+
+    suite.run(case, deep_count=2_000, seconds=5)
+
+
+def test_queries_that_compare_no_labels_have_transducers_too(suite: Suite) -> None:
+    suite.run(lambda rng: agree(random_case(rng)), deep_count=4_000, seconds=8)
+
+
+def test_fo_formulas_with_filters_over_two_variables(suite: Suite) -> None:
+    """One event a variable, also where a variable is compared with each iteration's."""
+    suite.run(lambda rng: agree(fo_case(rng), "fo"), deep_count=10_000)
+
+
+def test_registers_made_one_keep_the_matches(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        T, S = read(rng, random_srt)
+        made = coalesced(T)
+        assert made.R <= T.R
+        expected = runs.matches(T, S)
+        assert runs.matches(made, S) == expected
+        return bool(expected)
+
+    suite.run(case, deep_count=10_000, seconds=8)
+
+
+def test_registers_are_made_one_exactly_where_no_state_needs_both() -> None:
+    """Written together they are one; written one after the other and both read later they are two;
+    one that was read for the last time is used again."""
+
+    def chain(*steps: tuple[str, str]) -> list[str]:
+        Delta = [
+            RegisterTransition(q, guard(asked), Mark.TAKE, frozenset(writes), q + 1)
+            for q, (asked, writes) in enumerate(steps)
+        ]
+        T = Srt(len(Delta) + 1, frozenset("rs"), tuple(Delta), 0, frozenset({len(Delta)}))
+        return sorted(coalesced(T).R)
+
+    assert chain(("TRUE", "rs"), ("v = r.v", ""), ("v = s.v", "")) == ["r"]
+    assert chain(("TRUE", "r"), ("TRUE", "s"), ("v = r.v", ""), ("v = s.v", "")) == ["r", "s"]
+    assert chain(("TRUE", "r"), ("v = r.v", "s"), ("v = s.v", "")) == ["r"]
+    assert chain(("TRUE", "rs"), ("TRUE", "s"), ("v = r.v AND v = s.v", "")) == ["r", "s"]
+
+
+def test_filters_on_one_label_share_its_register() -> None:
+    phi = parse_formula("A AS a ; B AS b ; C AS c FILTER b.v > a.v AND c.v > a.v AND c.w = a.w")
+    T = correlated_to_srt(phi)
+    assert sorted(T.R) == ["a"]
+    assert T.states == 4
+
+
+SHOWN = """\
+SRT: 4 states, initial 0, final {3}, registers a
+  0 -> 1  type = 'A' / • ↓ a
+  0 -> 2  type = 'A' / • ↓ a
+  1 -> 1  TRUE / ∘
+  1 -> 1  type = 'A' AND v > a.v / • ↓ a
+  1 -> 1  type = 'A' AND v <= a.v / •
+  1 -> 2  type = 'A' AND v > a.v / • ↓ a
+  1 -> 2  type = 'A' AND v <= a.v / •
+  2 -> 3  type = 'B' AND v >= a.v / •
+  2 -> 2  TRUE / ∘
+"""
+
+
+def test_the_register_holds_the_greatest_so_far(capsys: pytest.CaptureFixture[str]) -> None:
+    """``cerlab show`` and ``check`` of a query that has no complex event automaton."""
+    text = "A+ AS a ; B AS b FILTER a.v <= b.v"
+    assert main(["show", text, "--what", "srt", "--format", "text"]) == 0
+    assert capsys.readouterr().out == SHOWN
+    assert main(["check", text]) == 0
+    said = capsys.readouterr().out
+    assert "4 states, 9 transitions, 1 registers" in said
+    assert "registers, reference" in said
+    assert main(["check", "A+ AS a ; B AS b FILTER a.v != b.v"]) == 0
+    assert "'a', which repeats" in capsys.readouterr().out
+
+
+def test_answers_come_while_events_arrive() -> None:
+    events = iter([Event("A", {"v": 1}), Event("B", {"v": 2}), Event("B", {"v": 3})])
+    answers = live_answers(as_query("A AS a ; B AS b FILTER a.v < b.v"), events)
+    assert next(answers).end == 1
+    assert next(events).attributes == {"v": 3}, "not read before the first answer was given"
+
+
+def test_configurations_are_shared_by_answers() -> None:
+    """Twice as many answers with each event between, but one configuration more for each start."""
+    phi = parse_formula("A AS a ; B+ ; C AS c FILTER a.v < c.v")
+    events = [Event("A", {"v": 0}), *[Event("B")] * 12, Event("C", {"v": 1})]
+    active = IntervalRuns(CorrelatedPlan(correlated_to_srt(phi)))
+    for position, t in enumerate(events):
+        active.advance(t, position)
+        assert active.live <= 3
+    assert active.counts.evaluations < 20 * len(events)
+    assert len(list(active.answers(0))) == 2**12 - 1
+
+
+def test_equal_values_share_a_configuration() -> None:
+    """Of a stored event only what guards read is kept, and only while they may read it."""
+    phi = parse_formula("A AS a ; B AS b ; C FILTER a.v < b.v")
+    active = IntervalRuns(CorrelatedPlan(correlated_to_srt(phi)))
+    for position, (kind, v) in enumerate((("A", 0), ("B", 1), ("B", 2), ("B", 3))):
+        active.advance(Event(kind, {"v": v, "n": position}), position)
+    assert active.live == 2, "waiting for b and for C"
+
+
+def test_words_of_random_transducers_are_read(suite: Suite) -> None:
+    """`IntervalRuns` on [0, j] against the run semantics of the transducer (SRT Def. 24)."""
+
+    def case(rng: Random) -> bool:
+        T, S = read(rng, random_srt)
+        active = IntervalRuns(CorrelatedPlan(T))
+        for position, t in enumerate(S):
+            active.advance(t, position)
+        for start in range(len(S)):
+            expected = {tuple(start + i for i in M) for M in runs.matches(T, S[start:])}
+            found = {a.positions for a in active.answers(start) if a.start == start}
+            assert found == expected
+        return bool(S) and bool(runs.matches(T, S))
+
+    suite.run(case, deep_count=4_000, seconds=5)
+
+
+def test_without_registers_nothing_is_written() -> None:
+    phi = parse_formula("A AS a ; B FILTER a.v = z.v")
+    T = correlated_to_srt(phi)
+    assert all(t.writes == NONE for t in T.Delta)
+    assert T.Delta[1].guard == EVERYTHING or T.Delta[2].guard == EVERYTHING
+
+
+def test_the_generator_covers_the_fragment() -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(600):
+        rng = Random(seed)
+        phi = random_correlated_formula(rng, SHAPE)
+        seen.update(type(psi).__name__ for psi in subformulas(phi))
+        seen.update(each.operator.name for each in comparisons(phi))
+        seen["inside an iteration"] += any(
+            isinstance(psi, Plus | Star) and bool(comparisons(psi)) for psi in subformulas(phi)
+        )
+        case = correlated_case(rng)
+        kinds = {kind_of(t.attributes.get("v")) for t in case.stream}
+        seen["mixed kinds"] += len(kinds - {None}) > 1
+        seen["no kind"] += None in kinds
+    operators = ("Atom", "As", "Filter", "Or", "Seq", "Concat", "Plus", "Star", "Project", "Rename")
+    others = ("inside an iteration", "mixed kinds", "no kind")
+    for name in (*operators, *(op.name for op in Operator), *others):
+        assert seen[name] >= 30, (name, seen[name])
