@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias, get_args
 
 from cerlab import io
+from cerlab.automata.srt.plan import RegisterPlan
 from cerlab.compile.register_plan import register_plan
 from cerlab.engine.reference import registers
 from cerlab.errors import ResourceLimit, Unsupported, UsageError, nearest
-from cerlab.evaluators import Evaluator
+from cerlab.evaluators import SHORT, Evaluator
 from cerlab.logic.sremo import semantics
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.logic.sremo.syntax import Sremo
@@ -22,7 +23,7 @@ from cerlab.query import Language, Logic, Query, What, as_query, is_fo
 AnyLanguage: TypeAlias = Language | Literal["sremo"]
 LANGUAGES = (*get_args(Language), "sremo")
 
-SREMO_EVALUATORS = ("reference", "registers")
+SREMO_EVALUATORS = ("reference", "registers", "compiled")
 """The evaluators that take a SREMO."""
 
 _SREMO = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*[<!#@]")
@@ -67,7 +68,9 @@ def sremo_answers(
 ) -> Iterator[ComplexEvent]:
     """What a stream shows of a SREMO, each answer once, by one evaluator (SRT Def. 32).
 
-    ``"registers"`` runs its transducer; ``"auto"`` is that where there is one, else the reference.
+    ``"registers"`` runs its transducer: on streams of up to `SHORT` events as written, on longer
+    ones in the compiled engine, which ``"compiled"`` is on any. ``"auto"`` is ``"registers"`` where
+    there is a transducer, else the reference. What the engine does not take runs as written.
     Raises `Unsupported` for evaluators that take none, and for FO-CEL's meaning.
     """
     if evaluator not in get_args(Evaluator):
@@ -92,4 +95,13 @@ def sremo_answers(
         if evaluator == "auto":
             return sremo_answers(e, stream, "reference", logic)
         raise
-    return registers.answers(plan, stream.events)
+    if evaluator != "compiled" and len(stream) <= SHORT:
+        return registers.answers(plan, stream.events)
+    return _compiled(plan, stream)
+
+
+def _compiled(plan: RegisterPlan, stream: Stream) -> Iterator[ComplexEvent]:
+    """By the compiled engine; Numba and NumPy load here."""
+    from cerlab.engine.registers.run import register_answers
+
+    return register_answers(plan, stream, lambda: registers.answers(plan, stream.events))

@@ -102,7 +102,7 @@ def test_show(
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (["A ; B", "--what", "srt"], "CER0488"),
+        (["A+ AS a ; B AS b FILTER a.v != b.v", "--what", "srt"], "CER0491"),
         (["<TRUE>^", "--what", "srt", "--format", "json"], "CER0410"),
         (["<TRUE>^", "--what", "cea"], "CER0483"),
         (["(<TRUE>^)[within 3 t]", "--what", "srt"], "CER0486"),

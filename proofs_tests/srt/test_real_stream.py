@@ -11,13 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from cerlab.bench.register_patterns import PATTERNS, ceql, sremo
+from cerlab.bench.registers import digest
+from cerlab.bench.streams import from_file
 from cerlab.compile.register_plan import register_plan
+from cerlab.engine.reference.registers.runs import Runs
 from cerlab.engine.reference.registers.shared import SharedRuns
+from cerlab.engine.registers.run import RegisterRun
 from cerlab.logic.sremo import parse_sremo
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
+from cerlab.workbench import parse_query
 
 WIDTH = 499
+PREFIX = 2_000
 FIRST = "type = 'SELL' AND name = 'INTC'"
 SECOND = "type = 'BUY' AND name = 'RIMM'"
 LAST = "type = 'BUY' AND name = 'QQQ' AND price > x.price"
@@ -54,13 +61,50 @@ def named(event: Event, kind: str, name: str) -> bool:
 
 
 def test_the_shortest_sequence_and_the_shortest_iteration(stock_file: Path) -> None:
-    events = Stream.read(stock_file).events
+    stream = from_file(str(stock_file))
+    events = stream.events
     pairs = between(events)
     expected = (sum(pairs), sum(2**m - 1 for m in pairs))
     found = []
     for pattern in (REG_1, K_1):
-        active = SharedRuns(register_plan(parse_sremo(f"({pattern})[within {WIDTH} stock_time]")))
-        found.append(sum(len(active.advance(t, k)) for k, t in enumerate(events)))
+        plan = register_plan(parse_sremo(f"({pattern})[within {WIDTH} stock_time]"))
+        active = SharedRuns(plan)
+        shown = [M for k, t in enumerate(events) for M in active.advance(t, k)]
+        found.append(len(shown))
+        compiled = [answer for batch in RegisterRun(plan, stream).answers() for answer in batch]
+        assert len(compiled) == len(shown)
+        assert {answer.positions for answer in compiled} == set(shown)
     assert tuple(found) == expected
     percent = [100 * n / len(events) for n in found]
     assert percent == pytest.approx([0.36, 0.61], abs=0.01)
+
+
+def test_patterns_and_queries_have_the_same_complex_events(stock_file: Path) -> None:
+    """All patterns of the paper in a window of 1,000 ms, with the frequencies that it states."""
+    stream = from_file(str(stock_file))
+    percent = {}
+    for name, pattern in PATTERNS.items():
+        count, mixed = digest(
+            RegisterRun(register_plan(parse_sremo(sremo(pattern, 1_000))), stream)
+        )
+        query = parse_query(ceql(pattern, 1_000)).registers
+        assert digest(RegisterRun(query, stream)) == (count, mixed), name
+        percent[name] = 100 * count / len(stream)
+    assert percent["q2"] == 0
+    assert percent["q3"] == pytest.approx(13, abs=0.1)
+    assert percent["reg_1"] > percent["q1"] > percent["q4"] > 0
+
+
+def test_patterns_by_runs_on_a_prefix(stock_file: Path) -> None:
+    """By Algorithm 1, with a run for each match, in a window of 1,000 ms (SRT Alg. 1)."""
+    events = Stream.read(stock_file).events[:PREFIX]
+    answered = 0
+    for pattern in PATTERNS.values():
+        plan = register_plan(parse_sremo(sremo(pattern, 1_000)))
+        apart = Runs(plan)
+        expected = {M for k, t in enumerate(events) for M in apart.advance(t, k)}
+        found = [a for batch in RegisterRun(plan, Stream(events)).answers() for a in batch]
+        assert len(found) == len(expected)
+        assert {answer.positions for answer in found} == expected
+        answered += bool(expected)
+    assert answered >= 3

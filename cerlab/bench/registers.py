@@ -1,0 +1,199 @@
+"""Register patterns measured: beside the figures of the paper, and beside Algorithm 1 (SRT Alg. 1).
+
+From columns in memory to flat arrays of answers, with the predicate stage, the coding of values
+and the tables of the rules; without parsing and the construction of the transducer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from time import process_time
+from typing import TextIO
+
+import numpy as np
+import pyarrow as pa
+
+from cerlab.automata.srt.plan import RegisterPlan
+from cerlab.bench.register_patterns import PAPER, PATTERNS, WINDOWS, ceql, sremo
+from cerlab.bench.timing import SHORTEST, once
+from cerlab.compile.register_plan import register_plan
+from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.reference.registers.runs import Runs
+from cerlab.engine.registers.run import RegisterRun
+from cerlab.errors import ResourceLimit
+from cerlab.logic.sremo.parser import parse_sremo
+from cerlab.model.stream import Stream
+from cerlab.workbench import parse_query
+
+MOST_LISTED = 5_000_000
+"""Up to so many answers are listed; of more only the number is found, without listing."""
+
+SECONDS = 1.0
+"""CPU time that Algorithm 1 gets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A pattern in one window; seconds are CPU time, medians over rounds of all windows.
+
+    Algorithm 1 reads as many of the first events as it can before its time or its limit is over;
+    that it finds as many answers there is checked, and that the query has the same complex events.
+    """
+
+    query: str
+    window: int
+    answers: float
+    """Exact below 2^53."""
+    listed: bool
+    percent: float
+    """Answers for a hundred events."""
+    paper_percent: float | None
+    events_per_second: float
+    of_first_window: float
+    """The time in the smallest window over that in this one; 1 where the window costs nothing."""
+    visits: float
+    """Configurations visited for each event."""
+    algorithm_1_events: int
+    algorithm_1_events_per_second: float
+    against_algorithm_1: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A pattern in a window, and what is known of its answers."""
+
+    window: int
+    plan: RegisterPlan
+    answers: float
+    visits: int
+
+    @property
+    def listed(self) -> bool:
+        return self.answers <= MOST_LISTED
+
+
+def measure_patterns(
+    stream: Stream, runs: int, prefix: int, names: Iterable[str] = PATTERNS
+) -> Iterator[Measured]:
+    """Measure patterns in all windows; Algorithm 1 reads `prefix` events at most."""
+    first_events = Stream(stream.events[:prefix])
+    for name in names:
+        asked = [_asked(name, window, stream) for window in WINDOWS]
+        rounds = [[_seconds(each, stream) for each in asked] for _ in range(runs)]
+        for n, each in enumerate(asked):
+            seconds = median(times[n] for times in rounds)
+            read, slow = _algorithm_1(each.plan, stream, first_events)
+            yield Measured(
+                query=name,
+                window=each.window,
+                answers=each.answers,
+                listed=each.listed,
+                percent=100 * each.answers / len(stream),
+                paper_percent=PAPER.get((name, each.window)),
+                events_per_second=len(stream) / seconds,
+                of_first_window=median(times[0] / times[n] for times in rounds),
+                visits=each.visits / len(stream),
+                algorithm_1_events=read,
+                algorithm_1_events_per_second=read / slow,
+                against_algorithm_1=len(stream) / seconds * slow / max(read, 1),
+            )
+
+
+def _asked(name: str, window: int, stream: Stream) -> _Asked:
+    """A pattern in a window; checks that the query has the same complex events."""
+    plan = register_plan(parse_sremo(sremo(PATTERNS[name], window)))
+    query = parse_query(ceql(PATTERNS[name], window)).registers
+    counted = RegisterRun(plan, stream)
+    made = _Asked(window, plan, counted.estimate(), counted.configurations.visits)
+    if made.listed:
+        same = digest(RegisterRun(plan, stream)) == digest(RegisterRun(query, stream))
+    else:
+        same = RegisterRun(query, stream).estimate() == made.answers
+    assert same, f"{name} in {window} ms: the query has other answers"
+    return made
+
+
+def digest(run: RegisterRun) -> tuple[int, int]:
+    """How many answers there are, and a number that is the same for the same set of them."""
+    count = total = 0
+    for batch in run.answers():
+        count += len(batch)
+        total += int(_mixed(batch).sum(dtype=np.uint64))
+    return count, total % 2**64
+
+
+def _mixed(batch: AnswerBatch) -> np.ndarray:
+    """A number for each answer: uint64 (answers,)."""
+    odd, shift = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
+    positions = (batch.positions.astype(np.uint64) + np.uint64(1)) * odd
+    positions = (positions ^ (positions >> shift)) * odd
+    sums = np.concatenate(([np.uint64(0)], np.cumsum(positions, dtype=np.uint64)))
+    mixed = sums[batch.offsets[1:]] - sums[batch.offsets[:-1]]
+    mixed = (mixed ^ batch.start.astype(np.uint64)) * odd + batch.end.astype(np.uint64)
+    mixed *= odd
+    made: np.ndarray = mixed ^ (mixed >> shift)
+    return made
+
+
+def _seconds(asked: _Asked, stream: Stream) -> float:
+    """CPU seconds of one run; checks the number of answers."""
+
+    def run() -> None:
+        made = RegisterRun(asked.plan, stream)
+        found = sum(map(len, made.answers())) if asked.listed else made.estimate()
+        assert found == asked.answers, f"{found} answers, and {asked.answers} before"
+
+    return max(once(run)[0], SHORTEST)
+
+
+def _algorithm_1(plan: RegisterPlan, stream: Stream, events: Stream) -> tuple[int, float]:
+    """How many of the first events Algorithm 1 reads, and its CPU seconds."""
+    runs, read, found = Runs(plan), 0, 0
+    begin = process_time()
+    for position, event in enumerate(events):
+        try:
+            found += len(runs.advance(event, position))
+        except ResourceLimit:
+            break
+        read = position + 1
+        if process_time() - begin > SECONDS:
+            break
+    seconds = max(process_time() - begin, SHORTEST)
+    same = Stream.from_arrow(pa.table(dict(stream.columns)).slice(0, read))
+    assert RegisterRun(plan, same).estimate() == found, "Algorithm 1 finds other answers"
+    return read, seconds
+
+
+def _large(number: float, text: str, most: float = 1e12) -> str:
+    return f"{number:{text}}" if number < most else f"{number:.1e}"
+
+
+_COLUMNS: Mapping[str, Callable[[Measured], str]] = {
+    "pattern": lambda m: m.query,
+    "window ms": lambda m: f"{m.window:,}",
+    "matches": lambda m: _large(m.answers, ",.0f"),
+    "by": lambda m: "listing" if m.listed else "counting",
+    "% of events": lambda m: _large(m.percent, ".3f", 1e6),
+    "paper %": lambda m: "" if m.paper_percent is None else f"{m.paper_percent:g}",
+    "M events/s": lambda m: f"{m.events_per_second / 1e6:.2f}",
+    "of first window": lambda m: f"{m.of_first_window:.2f}",
+    "visits/event": lambda m: f"{m.visits:.3f}",
+    "Algorithm 1, events/s": lambda m: f"{m.algorithm_1_events_per_second:,.0f}",
+    "on the first": lambda m: f"{m.algorithm_1_events:,}",
+    "times Algorithm 1": lambda m: f"{m.against_algorithm_1:,.0f}",
+}
+
+
+def write_measured(rows: Sequence[Measured], events: int, file: TextIO) -> None:
+    """The rows as a table for people."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"stocks, {events:,} events")
+    for title in _COLUMNS:
+        table.add_column(title, justify="left" if title == "pattern" else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(cell(row) for cell in _COLUMNS.values()))
+    Console(file=file, width=300).print(table)

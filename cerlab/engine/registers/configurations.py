@@ -1,0 +1,255 @@
+"""Live configurations with their matches: where arrays grow, and the window drops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from cerlab.engine.answers import AnswerBatch, Buffer
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels import registers_arrays as r
+from cerlab.engine.kernels.collect import collect
+from cerlab.engine.kernels.registers import ENTRY_HEADER, read_events
+from cerlab.engine.kernels.registers_live import move_over, restart, sweep
+from cerlab.errors import ResourceLimit
+
+MAX_CONFIGURATIONS = 1 << 24
+"""How many configurations may be active at once."""
+
+LISTED = np.zeros(0, np.float64)
+"""No total: answers are listed."""
+
+
+class Configurations:
+    """What the runs of a program on one stream have in common, and the answers that events end.
+
+    `asked` int32 (lists, states), and how many `slots` there are. `room` for configurations,
+    `arena` nodes, `answers` of a handed-over batch: starting sizes, which grow as needed.
+    """
+
+    def __init__(
+        self,
+        asked: Any,
+        slots: int,
+        *,
+        limit: int,
+        consume: int,
+        room: int = 1 << 8,
+        arena: int = 1 << 12,
+        answers: int = 1 << 15,
+    ) -> None:
+        self._limit, self._consume = limit, consume
+        self._reg = np.zeros(r.ALL, np.int64)
+        self._live = _live(asked, slots, room)
+        self._reg[r.FREE] = room
+        self._nothing = np.full((1, slots), k.NONE, np.int64)
+        restart(self._live, self._reg, self._nothing)
+        self._pending = _pending(16, slots, room)
+        self._pool = np.zeros(ENTRY_HEADER + 16, np.int32)
+        self._arena, self._made = _arena(arena), _made(arena)
+        self._table, self._ended = _final(), _entry()
+        self._stack = _stack(64)
+        self._answers = Buffer(answers)
+        self._lacked_at = (-1, k.DONE)
+
+    @property
+    def visits(self) -> int:
+        """Configurations visited so far: the operations that the cost of an event is counted in."""
+        return int(self._reg[r.VISITS])
+
+    @property
+    def steps(self) -> int:
+        """Nodes visited by listing answers so far."""
+        return int(self._reg[k.STEPS])
+
+    @property
+    def live(self) -> int:
+        """How many configurations are kept, those that the window has passed among them."""
+        return len(self._live.state) - int(self._reg[r.FREE])
+
+    @property
+    def room(self) -> tuple[int, int]:
+        """Room for configurations, and for nodes in the arena."""
+        return len(self._live.state), len(self._arena.left)
+
+    def count(self, rules: r.Rules, events: r.Events) -> float:
+        """How many answers events end; exact up to 2^53."""
+        total = np.zeros(1, np.float64)
+        for _ in self.read(rules, events, total):
+            raise AssertionError("what is counted is not listed")
+        return float(total[0])
+
+    def read(self, rules: r.Rules, events: r.Events, total: Any = LISTED) -> Iterator[AnswerBatch]:
+        """The answers that events end, as soon as a buffer is full; to be exhausted.
+
+        Raises `ResourceLimit` above `MAX_CONFIGURATIONS`.
+        """
+        self._reg[k.EVENT] = 0
+        while True:
+            status = read_events(
+                rules,
+                events,
+                self._live,
+                self._pending,
+                self._arena,
+                self._made,
+                self._reg,
+                self._table,
+                self._ended,
+                self._pool,
+                self._stack,
+                self._answers.arrays,
+                self._nothing,
+                self._limit,
+                self._consume,
+                total,
+            )
+            if status == k.DONE:
+                break
+            if status != k.FULL:
+                self._provide(status, int(events.lowest[self._reg[k.EVENT]]))
+            elif self._reg[k.LISTED]:
+                yield self._handed_over()
+            else:  # one answer is longer than the buffer
+                self._answers.longer()
+        if self._reg[k.LISTED]:
+            yield self._handed_over()
+
+    def _handed_over(self) -> AnswerBatch:
+        made = self._answers.taken(int(self._reg[k.LISTED]), int(self._reg[k.TAKEN]))
+        self._reg[k.LISTED] = self._reg[k.TAKEN] = 0
+        return made
+
+    def _provide(self, status: int, lowest: int) -> None:
+        """What a kernel lacked; more of it where making room did not help the same event."""
+        now = (int(self._reg[k.EVENT]), status)
+        again, self._lacked_at = self._lacked_at == now, now
+        match status:
+            case k.NEED_ARENA:
+                self._collect(lowest)
+                if again or 2 * self._reg[k.HEAD] > len(self._arena.left):
+                    self._arena = k.Arena(*map(_doubled, self._arena))
+                    self._made = _made(len(self._arena.left))
+            case k.NEED_POOL:
+                sweep(self._live, self._reg, self._arena, lowest)
+                if again or 2 * self._reg[r.FREE] < len(self._live.state):
+                    self._more_configurations()
+            case k.NEED_SCRATCH:
+                arrivals = 2 * len(self._pending.move)
+                room, slots = self._live.slots.shape
+                self._pending = _pending(arrivals, slots, room)
+                self._pool = np.zeros(ENTRY_HEADER + arrivals, np.int32)
+            case k.NEED_STACK:
+                self._stack = k.Stack(*map(_doubled, self._stack))
+            case _:
+                raise AssertionError(f"unknown status {status}")
+
+    def _more_configurations(self) -> None:
+        room = 2 * len(self._live.state)
+        if room > MAX_CONFIGURATIONS:
+            raise ResourceLimit(
+                "CER0685",
+                f"more than {MAX_CONFIGURATIONS:,} configurations are active at once",
+                hint="a window bounds them, and registers that need not be told apart",
+            )
+        slots = self._live.slots.shape[1]
+        grown, reg = _live(self._live.asked, slots, room), np.zeros(r.ALL, np.int64)
+        reg[r.FREE] = room
+        move_over(self._live, self._reg, grown, reg)
+        self._live = grown
+        self._pending = _pending(len(self._pending.move), slots, room)
+
+    def _collect(self, lowest: int) -> None:
+        """Drop the configurations that no window allows any more, and the nodes none reaches."""
+        live, reg = self._live, self._reg
+        sweep(live, reg, self._arena, lowest)
+        free = np.zeros(len(live.state), np.bool_)
+        free[live.free[: reg[r.FREE]]] = True
+        (kept,) = np.nonzero(~free & (live.node != k.NONE))
+        roots = np.concatenate(([0, len(kept)], live.node[kept])).astype(np.int32)
+        self._ended.length[0] = len(roots)
+        number = np.zeros(len(self._arena.left), np.int64)
+        collect(self._arena, reg, self._ended, roots, np.array([lowest]), number)
+        live.node[kept] = roots[ENTRY_HEADER:]
+        live.latest[:] = k.NONE
+
+
+def _live(asked: Any, slots: int, room: int) -> r.Live:
+    chains, states = asked.shape
+    buckets = 1 << (max(2 * room, states) - 1).bit_length()
+
+    def numbers(*shape: int) -> Any:
+        return np.full(shape, k.NONE, np.int32)
+
+    return r.Live(
+        state=numbers(room),
+        node=numbers(room),
+        latest=numbers(room),
+        slots=np.full((room, slots), k.NONE, np.int64),
+        next=numbers(chains, room),
+        previous=numbers(chains, room),
+        head=numbers(chains, buckets),
+        tail=numbers(chains, buckets),
+        free=np.arange(room, dtype=np.int32)[::-1].copy(),
+        asked=asked,
+    )
+
+
+def _pending(arrivals: int, slots: int, room: int) -> r.Pending:
+    return r.Pending(
+        np.zeros(arrivals, np.int32),
+        np.zeros(arrivals, np.int32),
+        np.zeros((arrivals, slots), np.int64),
+        np.zeros(room, np.int32),
+    )
+
+
+def _arena(nodes: int) -> k.Arena:
+    return k.Arena(
+        np.zeros(nodes, np.int64),
+        np.zeros(nodes, np.int32),
+        np.zeros(nodes, np.int32),
+        np.zeros(nodes, np.int64),
+    )
+
+
+def _made(nodes: int) -> r.Made:
+    return r.Made(
+        np.zeros(nodes, np.int64),
+        np.zeros(nodes, np.int32),
+        np.zeros(nodes, np.int64),
+        np.zeros(nodes, np.int32),
+        np.zeros(nodes, np.int32),
+        np.zeros(nodes, np.int64),
+        np.zeros(nodes, np.float64),
+    )
+
+
+def _stack(depth: int) -> k.Stack:
+    return k.Stack(np.zeros(depth, np.int32), np.zeros(depth, np.int32), np.zeros(depth, np.int64))
+
+
+def _final() -> k.Table:
+    """A table of which only this is read: that state 0, of what has ended, is final."""
+    cell = np.zeros((1, 1), np.int32)
+    return k.Table(cell, cell, cell, cell, cell, np.ones(1, np.uint8), np.zeros(1, np.int64))
+
+
+def _entry() -> k.Partitions:
+    """One partition, whose list in the pool begins at its front."""
+    zero = np.zeros(1, np.int64)
+    return k.Partitions(
+        start=zero,
+        room=zero,
+        length=np.zeros(1, np.int64),
+        idle=np.zeros(1, np.int32),
+        epoch=zero,
+        seen=zero,
+        active=np.zeros(1, np.int64),
+    )
+
+
+def _doubled(array: Any) -> Any:
+    return np.concatenate((array, np.zeros_like(array)))

@@ -1,0 +1,182 @@
+"""A transducer as the engine runs it: where runs begin, what they keep, and what ends an answer.
+
+Expressions and correlated queries differ in this alone. A match of an expression begins at its
+first mark, and is reported at its last. A run of a query begins at any event, and each time it is
+in F it answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+from cerlab.automata.cea import Mark
+from cerlab.automata.explore import explore
+from cerlab.automata.srt.plan import CorrelatedPlan, RegisterPlan
+from cerlab.automata.srt.reduce import smaller
+from cerlab.automata.srt.transducer import RegisterTransition, Srt, outgoing
+from cerlab.predicates.guards import Guard, RegisterAttribute, RegisterComparison, guard_atoms
+from cerlab.predicates.syntax import EVERYTHING
+
+AnyPlan: TypeAlias = RegisterPlan | CorrelatedPlan
+
+GONE = -1
+"""No state: a run that goes there can answer nothing any more."""
+
+
+class Slot(NamedTuple):
+    """An attribute of the event that a register holds: all that guards read of it."""
+
+    register: str
+    attribute: str
+
+
+PARTITION = Slot("", "")
+"""The substream of a configuration, where there is PARTITION BY; events bring the number of theirs
+as an attribute of the same name."""
+
+
+class Move(NamedTuple):
+    """What a configuration may do at an event.
+
+    One that `begins` starts a partial match at the event; one that `accepts` ends a match there.
+    """
+
+    source: int
+    guard: Guard
+    marks: bool
+    begins: bool
+    accepts: bool
+    writes: frozenset[str]
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterProgram:
+    """Moves between states ``0 .. states-1``; the one configuration at first is in state 0, empty.
+
+    `live` has for each state the slots that some way from there reads before it writes them. A
+    configuration is a state with the values of its live slots, so that runs whose registers hold
+    different events are one where nothing will tell them apart. Where it is `partitioned`, those in
+    other states than the first read the events of their substream only.
+    """
+
+    states: int
+    moves: tuple[Move, ...]
+    slots: tuple[Slot, ...]
+    live: tuple[frozenset[Slot], ...]
+    partitioned: bool
+
+
+class _Does(NamedTuple):
+    guard: Guard
+    marks: bool
+    begins: bool
+    accepts: bool
+    writes: frozenset[str]
+
+
+_Key: TypeAlias = tuple[int, bool]
+_Follow: TypeAlias = Callable[[_Key], Iterator[tuple[_Does, _Key]]]
+
+
+def register_program(plan: AnyPlan) -> RegisterProgram:
+    """The program of a plan; moves from which no match can come are left out.
+
+    Of a query, transitions that ask and do the same are made one first, so that fewer matches have
+    several runs.
+
+    >>> from cerlab.automata.srt.transducer import NONE
+    >>> steps = [RegisterTransition(0, EVERYTHING, mark, NONE, 0) for mark in Mark]
+    >>> made = register_program(RegisterPlan(Srt(1, NONE, tuple(steps), 0, frozenset({0}))))
+    >>> [(move.source, move.begins, move.target) for move in made.moves if move.accepts]
+    [(0, True, 1), (1, False, 1)]
+    """
+    if isinstance(plan, CorrelatedPlan):
+        T, partitioned = smaller(plan.srt), bool(plan.partition)
+        follow = _of_intervals(T, frozenset({PARTITION.register} if partitioned else ()))
+    else:
+        T, partitioned = plan.srt, False
+        follow = _of_marks(T)
+    found = explore((T.q0, False), follow, lambda _: False)
+    number = {key: n for n, key in enumerate(found.states)}
+    moves = [Move(number[p], *does, number[q]) for p, does, q in found.moves]
+    useful = _useful(moves)
+    moves = [m if m.target in useful else m._replace(target=GONE) for m in moves]
+    kept = tuple(dict.fromkeys(m for m in moves if m.accepts or m.target != GONE))
+    always = (PARTITION,) if partitioned else ()
+    slots = dict.fromkeys((*always, *(slot for move in kept for slot in _read(move.guard))))
+    live = _live(len(number), kept, frozenset(always))
+    return RegisterProgram(len(number), kept, tuple(slots), live, partitioned)
+
+
+def _of_marks(T: Srt) -> _Follow:
+    """A state is one of the transducer, and whether the run has marked something."""
+    leaving, F = outgoing(T), T.F
+
+    def follow(key: _Key) -> Iterator[tuple[_Does, _Key]]:
+        q, begun = key
+        for t in leaving[q]:
+            took = t.mark is Mark.TAKE
+            does = _Does(t.guard, took, took and not begun, took and t.target in F, t.writes)
+            yield does, (t.target, begun or took)
+
+    return follow
+
+
+def _of_intervals(T: Srt, written: frozenset[str]) -> _Follow:
+    """A state is one of the transducer in a run, or the one before any run, which stays.
+
+    A run that begins writes `written` as well.
+    """
+    leaving, F = outgoing(T), T.F
+
+    def does(t: RegisterTransition, begins: bool) -> _Does:
+        writes = t.writes | written if begins else t.writes
+        return _Does(t.guard, t.mark is Mark.TAKE, begins, t.target in F, writes)
+
+    def follow(key: _Key) -> Iterator[tuple[_Does, _Key]]:
+        q, begun = key
+        if not begun:
+            yield _Does(EVERYTHING, False, False, False, frozenset()), key
+        for t in leaving[q]:
+            yield does(t, not begun), (t.target, True)
+
+    return follow
+
+
+def _useful(moves: Sequence[Move]) -> set[int]:
+    """The states from which some way accepts."""
+    found: set[int] = set()
+    while True:
+        more = {m.source for m in moves if m.accepts or m.target in found}
+        if more <= found:
+            return found
+        found |= more
+
+
+def _read(guard: Guard) -> Iterator[Slot]:
+    """The slots that a guard reads, from left to right."""
+    for atom in guard_atoms(guard):
+        if isinstance(atom, RegisterComparison):
+            for side in (atom.left, atom.right):
+                if isinstance(side, RegisterAttribute):
+                    yield Slot(side.register, side.attribute)
+
+
+def _live(
+    states: int, moves: Sequence[Move], always: frozenset[Slot]
+) -> tuple[frozenset[Slot], ...]:
+    """The live slots of each state; in all but the first also those that are `always` live."""
+    live = [frozenset[Slot](), *[always] * (states - 1)]
+    changed = True
+    while changed:
+        changed = False
+        for m in reversed(moves):
+            after = live[m.target] if m.target != GONE else frozenset[Slot]()
+            needed = {*_read(m.guard), *(slot for slot in after if slot.register not in m.writes)}
+            if not needed <= live[m.source]:
+                live[m.source] |= needed
+                changed = True
+    return tuple(live)

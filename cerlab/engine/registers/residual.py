@@ -1,0 +1,87 @@
+"""What is left of a guard when the event's symbol is known: comparisons of registers, in clauses.
+
+A clause is a conjunction of literals, a guard a disjunction of clauses: no clause is FALSE, one
+without literals TRUE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
+
+from cerlab.predicates.guard_algebra import FALSE, both, either, negation
+from cerlab.predicates.guards import And, Guard, Not, Or, RegisterComparison
+from cerlab.predicates.syntax import EVERYTHING, Atom, Everything
+
+MAX_CLAUSES = 64
+"""The most clauses of a guard; more are left to the reference."""
+
+
+class Literal(NamedTuple):
+    """A comparison, or that it does not hold."""
+
+    comparison: RegisterComparison
+    negated: bool
+
+
+Clause: TypeAlias = frozenset[Literal]
+
+
+class TooManyClauses(Exception):
+    """A guard has more than `MAX_CLAUSES`."""
+
+
+def residual(guard: Guard, holds: Callable[[Atom], bool]) -> Guard:
+    """The guard where exactly those atoms on the event alone hold.
+
+    >>> from cerlab.predicates.syntax import TypeIs
+    >>> residual(Or(TypeIs("A"), TypeIs("B")), lambda atom: atom == TypeIs("B"))
+    Everything()
+    """
+    match guard:
+        case RegisterComparison() | Everything():
+            return guard
+        case Not(operand):
+            return negation(residual(operand, holds))
+        case And(left, right):
+            return both(residual(left, holds), residual(right, holds))
+        case Or(left, right):
+            return either(residual(left, holds), residual(right, holds))
+        case atom:
+            return EVERYTHING if holds(atom) else FALSE
+
+
+def clauses(guard: Guard) -> tuple[Clause, ...]:
+    """A residual guard as clauses, none of which another one implies.
+
+    Raises `TooManyClauses`.
+    """
+    found = tuple(dict.fromkeys(_clauses(guard, negated=False)))
+    return tuple(clause for clause in found if not any(other < clause for other in found))
+
+
+def _clauses(guard: Guard, *, negated: bool) -> list[Clause]:
+    match guard:
+        case Everything():
+            return [] if negated else [frozenset()]
+        case RegisterComparison():
+            return [frozenset({Literal(guard, negated)})]
+        case Not(operand):
+            return _clauses(operand, negated=not negated)
+        case And(left, right) | Or(left, right):
+            first, second = _clauses(left, negated=negated), _clauses(right, negated=negated)
+            if isinstance(guard, Or) != negated:
+                return first + second
+            return list(_pairs(first, second))
+        case _:
+            raise AssertionError(f"{guard} is not residual")
+
+
+def _pairs(first: list[Clause], second: list[Clause]) -> Iterator[Clause]:
+    if len(first) * len(second) > MAX_CLAUSES:
+        raise TooManyClauses
+    for left in first:
+        for right in second:
+            clause = left | right
+            if not any(Literal(each.comparison, not each.negated) in clause for each in clause):
+                yield clause

@@ -1,0 +1,242 @@
+"""What configurations may do at each symbol, as tables for the kernels.
+
+A state in which every configuration stays as it is, by a transition that is TRUE and does nothing,
+costs nothing. Of the others only the transitions are tried that the symbol may enable; and one that
+asks for a slot to have the event's value is tried on the configurations with that value alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cerlab.engine.kernels.arrays import NONE
+from cerlab.engine.kernels.registers_arrays import BY_KEY, BY_STATE, Rules
+from cerlab.engine.registers.operands import OPERATORS, Names
+from cerlab.engine.registers.program import GONE, PARTITION, Move, RegisterProgram, Slot
+from cerlab.engine.registers.residual import Clause, Literal, clauses, residual
+from cerlab.predicates.guards import (
+    RegisterAttribute,
+    RegisterComparison,
+)
+from cerlab.predicates.syntax import Atom, Attribute, Operator
+
+SAME_PARTITION = Literal(
+    RegisterComparison(Operator.EQ, Attribute(PARTITION.attribute), RegisterAttribute(*PARTITION)),
+    negated=False,
+)
+
+
+class Rule(NamedTuple):
+    """A move where its residual guard holds."""
+
+    move: int
+    clauses: tuple[Clause, ...]
+
+
+class Job(NamedTuple):
+    """Rules for the configurations of a state: all of them, or those asked for by a value."""
+
+    state: int
+    slot: int
+    value: int
+    leaves: bool
+    rules: tuple[Rule, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The rules of all symbols, the slots that states are asked by, and what is known of symbols.
+
+    `keep` bool (symbols,): whether the symbol may do anything. `unambiguous`: each match has one
+    run, as from each state at each symbol one transition at most marks, and one does not.
+    """
+
+    rules: Rules
+    asked: Any
+    keep: Any
+    unambiguous: bool
+
+
+def tables(
+    program: RegisterProgram, names: Names, atoms: Sequence[Atom], vectors: Sequence[int]
+) -> Tables:
+    """The tables over the truth vectors of symbols: bit k of one says that ``atoms[k]`` holds.
+
+    Raises `TooManyClauses`.
+    """
+    fill = [_fill(program, names, move) for move in program.moves]
+    bit = {atom: k for k, atom in enumerate(atoms)}
+    leaving: list[list[int]] = [[] for _ in range(program.states)]
+    for n, move in enumerate(program.moves):
+        leaving[move.source].append(n)
+    inhabited = sorted({0, *(move.target for move in program.moves)} - {GONE})
+    jobs, unambiguous = [], True
+    for vector in vectors:
+        found = _found(program.moves, vector, bit)
+        of_symbol: list[Job] = []
+        for q in inhabited:
+            rules = [Rule(n, found[n]) for n in leaving[q] if found[n]]
+            unambiguous = unambiguous and _one_each(program.moves, rules)
+            of_symbol += _jobs(program, names, fill, q, rules)
+        jobs.append(of_symbol)
+    asked = _asked(program, jobs)
+    keep = np.array([bool(of_symbol) for of_symbol in jobs], np.bool_)
+    return Tables(_arrays(program, names, fill, jobs, asked), asked, keep, unambiguous)
+
+
+def _found(moves: Sequence[Move], vector: int, bit: Mapping[Atom, int]) -> list[tuple[Clause, ...]]:
+    def holds(atom: Atom) -> bool:
+        return bool(vector >> bit[atom] & 1)
+
+    return [clauses(residual(move.guard, holds)) for move in moves]
+
+
+def _fill(program: RegisterProgram, names: Names, move: Move) -> list[int]:
+    """For each slot the operand that it gets: its own, a value of the event, or nothing."""
+    live = program.live[move.target] if move.target != GONE else frozenset[Slot]()
+    first = len(names.slots)
+    return [
+        NONE
+        if slot not in live
+        else first + names.values.index(slot.attribute)
+        if slot.register in move.writes
+        else n
+        for n, slot in enumerate(names.slots)
+    ]
+
+
+def _one_each(moves: Sequence[Move], rules: Sequence[Rule]) -> bool:
+    """Whether of the rules of a state one at most marks, and one does not, but for waiting.
+
+    A run of an interval that begins without a mark is another one than none: its start is its own.
+    """
+    ways = [(moves[r.move].marks, moves[r.move].begins) for r in rules]
+    marking = sum(marks for marks, _ in ways)
+    beginning = sum(begins and not marks for marks, begins in ways)
+    return marking <= 1 and beginning <= 1 and len(ways) - marking - beginning <= 1
+
+
+def _jobs(
+    program: RegisterProgram, names: Names, fill: Sequence[Sequence[int]], q: int, rules: list[Rule]
+) -> list[Job]:
+    """What the configurations of a state do at a symbol.
+
+    Where there are substreams, those of others than the event's stay, so that none is visited.
+    """
+    own = [n if slot in program.live[q] else NONE for n, slot in enumerate(names.slots)]
+    waiting = [
+        r
+        for r in rules
+        if frozenset() in r.clauses and _waits(program.moves[r.move], fill[r.move], own)
+    ]
+    rest = tuple(r for r in rules if r not in waiting)
+    inside = program.partitioned and q != 0
+    if inside:
+        rest = tuple(
+            Rule(r.move, tuple(clause | {SAME_PARTITION} for clause in r.clauses)) for r in rest
+        )
+    if not waiting and inside:
+        slot, value = _sides(names, SAME_PARTITION)
+        return [Job(q, slot, value - len(names.slots), True, rest)]
+    if not waiting:
+        return [Job(q, NONE, NONE, True, rest)]
+    grouped: dict[tuple[int, int], list[Rule]] = {}
+    for rule in rest:
+        grouped.setdefault(_key(names, rule), []).append(rule)
+    return [Job(q, slot, value, False, tuple(of)) for (slot, value), of in grouped.items()]
+
+
+def _waits(move: Move, fill: Sequence[int], own: Sequence[int]) -> bool:
+    """Whether a move leaves everything as it is."""
+    same = move.source == move.target and list(fill) == list(own)
+    return same and not (move.marks or move.begins or move.accepts)
+
+
+def _key(names: Names, rule: Rule) -> tuple[int, int]:
+    """A slot and a value of the event that the rule wants to be equal; nothing if there is none."""
+    if len(rule.clauses) == 1:
+        (clause,) = rule.clauses
+        for literal in sorted(clause, key=repr):
+            if literal.comparison.operator is Operator.EQ and not literal.negated:
+                a, b = _sides(names, literal)
+                if a < len(names.slots) <= b < len(names.slots) + len(names.values):
+                    return a, b - len(names.slots)
+    return NONE, NONE
+
+
+def _sides(names: Names, literal: Literal) -> tuple[int, int]:
+    """The operands of a literal, the lower number first."""
+    left = names.number(literal.comparison.left)
+    right = names.number(literal.comparison.right)
+    return min(left, right), max(left, right)
+
+
+def _asked(program: RegisterProgram, jobs: Sequence[Sequence[Job]]) -> Any:
+    """For each list and state the slot that it is by: int32 (lists, states)."""
+    slots: list[dict[int, None]] = [{} for _ in range(program.states)]
+    for of_symbol in jobs:
+        for job in of_symbol:
+            if job.slot != NONE:
+                slots[job.state][job.slot] = None
+    asked = np.full((BY_KEY + max(map(len, slots)), program.states), NONE, np.int32)
+    for q, of_state in enumerate(slots):
+        asked[BY_KEY : BY_KEY + len(of_state), q] = list(of_state)
+    return asked
+
+
+def _arrays(
+    program: RegisterProgram,
+    names: Names,
+    fill: Sequence[Sequence[int]],
+    by_symbol: Sequence[Sequence[Job]],
+    asked: Any,
+) -> Rules:
+    jobs = [job for of_symbol in by_symbol for job in of_symbol]
+    rules = [rule for job in jobs for rule in job.rules]
+    conjunctions = [clause for rule in rules for clause in rule.clauses]
+    literals = [each for clause in conjunctions for each in sorted(clause, key=repr)]
+    moves = program.moves
+    return Rules(
+        jobs=_firsts(by_symbol),
+        state=_ints([job.state for job in jobs]),
+        chain=_ints([_chain(asked, job) for job in jobs]),
+        value=_ints([job.value for job in jobs]),
+        leaves=_bytes([job.leaves for job in jobs]),
+        rules=_firsts([job.rules for job in jobs]),
+        move=_ints([rule.move for rule in rules]),
+        clauses=_firsts([rule.clauses for rule in rules]),
+        literals=_firsts([tuple(clause) for clause in conjunctions]),
+        negated=_bytes([each.negated for each in literals]),
+        operator=_bytes([OPERATORS[each.comparison.operator] for each in literals]),
+        left=_ints([names.number(each.comparison.left) for each in literals]),
+        right=_ints([names.number(each.comparison.right) for each in literals]),
+        marks=_bytes([move.marks for move in moves]),
+        begins=_bytes([move.begins for move in moves]),
+        accepts=_bytes([move.accepts for move in moves]),
+        target=_ints([move.target for move in moves]),
+        fill=np.array(fill, np.int32).reshape(len(moves), len(names.slots)),
+    )
+
+
+def _chain(asked: Any, job: Job) -> int:
+    if job.slot == NONE:
+        return BY_STATE
+    slots: list[int] = asked[BY_KEY:, job.state].tolist()
+    return BY_KEY + slots.index(job.slot)
+
+
+def _firsts(rows: Sequence[Sequence[object]]) -> Any:
+    return _ints([0, *accumulate(map(len, rows))])
+
+
+def _ints(values: Sequence[int]) -> Any:
+    return np.array(values, np.int32)
+
+
+def _bytes(values: Sequence[int]) -> Any:
+    return np.array(values, np.uint8)

@@ -1,0 +1,142 @@
+"""Wrong versions of the compiled register engine, each killed by the random comparisons.
+
+A mutant counts only if it is right on half or more of the cases with answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cerlab.automata.cea import Mark
+from cerlab.automata.srt.transducer import Srt, outgoing
+from cerlab.engine.kernels.registers_arrays import KIND
+from cerlab.engine.registers import codes, program, rules, run
+from cerlab.engine.registers.operands import Names
+from cerlab.engine.registers.program import GONE, Move, RegisterProgram, Slot
+from cerlab.engine.registers.rules import Rule
+from cerlab.model.clauses import Window
+from cerlab.model.clock import TimeAxis
+from cerlab.model.event import Value
+from proofs_tests.srt.register_cases import (
+    compiled,
+    expected,
+    of_expression,
+    of_intervals,
+    of_transducer,
+)
+
+_LOWEST = run._lowest
+
+
+def live_for_one_step(
+    states: int, moves: Sequence[Move], always: frozenset[Slot]
+) -> tuple[frozenset[Slot], ...]:
+    """A configuration keeps what the next event may ask of it, and no more."""
+    live = [frozenset[Slot](), *[always] * (states - 1)]
+    for m in moves:
+        live[m.source] |= set(program._read(m.guard))
+    return tuple(live)
+
+
+def accepts_without_a_mark(T: Srt) -> program._Follow:
+    """Matches are reported again at later events, which they do not mark."""
+    leaving, F = outgoing(T), T.F
+
+    def follow(key: program._Key) -> Iterator[tuple[program._Does, program._Key]]:
+        q, begun = key
+        for t in leaving[q]:
+            took = t.mark is Mark.TAKE
+            accepts = (took or begun) and t.target in F
+            does = program._Does(t.guard, took, took and not begun, accepts, t.writes)
+            yield does, (t.target, begun or took)
+
+    return follow
+
+
+def waits_and_writes(move: Move, fill: Sequence[int], own: Sequence[int]) -> bool:
+    """What stays in its state stays as it is, whatever it writes."""
+    nothing = move.marks or move.begins or move.accepts
+    return move.source == move.target and not nothing
+
+
+def filled_with_the_old(made: RegisterProgram, names: Names, move: Move) -> list[int]:
+    """A write that leaves in a register what it held, if it is live before and after."""
+    before = made.live[move.source]
+    after = made.live[move.target] if move.target != GONE else frozenset[Slot]()
+    filled = _FILL(made, names, move)
+    return [
+        n if slot in before and slot in after and slot.register else filled[n]
+        for n, slot in enumerate(names.slots)
+    ]
+
+
+_FILL = rules._fill
+
+
+def one_kind(value: Value, rank: Mapping[Any, int]) -> int:
+    """NULL and NaN are the lowest number of all, and equal."""
+    code = _CODE(value, rank)
+    return code if code != codes.NOTHING else 1 << KIND
+
+
+_CODE = codes._code
+
+
+def asked_for_what_differs(names: Names, rule: Rule) -> tuple[int, int]:
+    """Configurations are looked up by a value also where the guard wants another one."""
+    plain = (frozenset(each._replace(negated=False) for each in c) for c in rule.clauses)
+    return _KEY(names, Rule(rule.move, tuple(plain)))
+
+
+_KEY = rules._key
+
+
+def one_event_less(
+    windows: Sequence[Window], columns: Mapping[str, Any], positions: Any, time: TimeAxis | None
+) -> Any:
+    """A window without the first event in it."""
+    lowest = _LOWEST(windows, columns, positions, time)
+    return np.where(lowest > 0, lowest + 1, 0)
+
+
+MUTANTS: list[tuple[str, Any, str, Callable[..., Any]]] = [
+    ("live for one step", program, "_live", live_for_one_step),
+    ("accepts without a mark", program, "_of_marks", accepts_without_a_mark),
+    ("waits and writes", rules, "_waits", waits_and_writes),
+    ("filled with the old", rules, "_fill", filled_with_the_old),
+    ("one kind", codes, "_code", one_kind),
+    ("asked for what differs", rules, "_key", asked_for_what_differs),
+    ("one event less", run, "_lowest", one_event_less),
+]
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "wrong"), [m[1:] for m in MUTANTS], ids=[m[0] for m in MUTANTS]
+)
+def test_the_mutant_is_killed(
+    target: Any, name: str, wrong: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(target, name, wrong)
+    answered = right = 0
+    for seed in range(3_000):
+        draw = (of_expression, of_transducer, of_intervals)[seed % 3]
+        case = draw(Random(seed))
+        if case is None or not (answers := expected(*case)):
+            continue
+        answered += 1
+        right += compiled(*case) == answers
+        if right < answered and answered >= 60:
+            break
+    assert right < answered, "nothing tells the mutant apart"
+    assert right >= answered / 2, f"right on {right} of {answered} only"
+
+
+def test_the_engine_is_right_on_the_same_cases() -> None:
+    for seed in range(60):
+        case = (of_expression, of_transducer, of_intervals)[seed % 3](Random(seed))
+        assert case is None or compiled(*case) == expected(*case)

@@ -1,0 +1,122 @@
+"""Random plans for registers, their streams, and their answers by the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import TypeVar
+
+from cerlab.automata.cea import Mark
+from cerlab.automata.srt import Srt
+from cerlab.automata.srt.plan import CorrelatedPlan, MarkWindow, RegisterPlan
+from cerlab.automata.srt.transducer import NONE, RegisterTransition
+from cerlab.compile.register_plan import register_plan
+from cerlab.engine.reference import driver
+from cerlab.engine.reference.registers import answers
+from cerlab.engine.reference.registers.intervals import IntervalRuns
+from cerlab.engine.registers.program import AnyPlan
+from cerlab.engine.registers.run import RegisterRun
+from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow
+from cerlab.model.event import Event, Timestamp, Value
+from cerlab.model.stream import Stream
+from cerlab.predicates.syntax import EVERYTHING
+from proofs_tests.srt.cases import random_srt, random_word
+from proofs_tests.srt.test_algorithm_1 import shown_events, windowed
+
+Case = tuple[AnyPlan, Stream]
+Draw = Callable[[Random], Case | None]
+
+Drawn = TypeVar("Drawn", bound=AnyPlan)
+
+KINDS: tuple[Value, ...] = (0, 1, 2, 1.0, 0.5, float("nan"), None, True, False, "a", "b")
+KINDS += (Timestamp(0), Timestamp(1), 2**53, 2**53 + 1, float(2**53), -1, "")
+WINDOWS: tuple[MarkWindow | None, ...] = (
+    None,
+    EventWindow(3),
+    EventWindow(1),
+    AttributeWindow(3, "t"),
+    AttributeWindow(1.5, "t"),
+)
+
+
+def expected(plan: AnyPlan, stream: Stream) -> list[ComplexEvent]:
+    """The answers by the reference, each once, in order."""
+    if isinstance(plan, CorrelatedPlan):
+        found = driver.run(plan, lambda: IntervalRuns(plan), stream, stream.time)
+    else:
+        found = answers(plan, stream.events)
+    return in_order(found)
+
+
+def compiled(plan: AnyPlan, stream: Stream, *, room: int = 1, arena: int = 4) -> list[ComplexEvent]:
+    """The answers of the engine, in order, from sizes so small that everything has to grow."""
+    run = RegisterRun(plan, stream, stream.time, room=room, arena=arena, answers=1)
+    found = [answer for batch in run.answers() for answer in batch]
+    ends = [answer.end for answer in found]
+    assert ends == sorted(ends)
+    return in_order(found)
+
+
+def in_order(found: Iterable[ComplexEvent]) -> list[ComplexEvent]:
+    """By end, start and positions."""
+    return sorted(found, key=lambda a: (a.end, a.start, a.positions))
+
+
+def of_expression(rng: Random) -> Case | None:
+    """A random expression in windows; None if it has no transducer."""
+    e, S = shown_events(rng, windowed)
+    try:
+        return register_plan(e), Stream(S)
+    except (Unsupported, ResourceLimit):
+        return None
+
+
+def with_answers(
+    rng: Random, draw: Callable[[Random], tuple[Drawn, Stream]]
+) -> tuple[Drawn, Stream]:
+    """A case with answers, if one is soon found."""
+    for _ in range(3):
+        case = draw(rng)
+        if expected(*case):
+            break
+    return case
+
+
+def of_transducer(rng: Random) -> Case:
+    """A random transducer anywhere in a stream, in random windows."""
+    T = random_srt(rng)
+    q = T.states
+    before = (
+        RegisterTransition(q, EVERYTHING, Mark.SKIP, NONE, q),
+        *(t._replace(source=q) for t in T.Delta if t.source == T.q0),
+    )
+    T = Srt(q + 1, T.R, (*T.Delta, *before), q, T.F)
+    drawn = (rng.choice(WINDOWS) for _ in range(2))
+    return RegisterPlan(T, tuple(w for w in drawn if w is not None)), words(rng, T)
+
+
+def of_intervals(rng: Random) -> Case:
+    """A random transducer, with random clauses."""
+    T = random_srt(rng)
+    partition = rng.choice(((), (), (), ("w",), ("v",), ("w", "v")))
+    window = rng.choice(WINDOWS)
+    consume = rng.choice((Consume.NONE, Consume.NONE, Consume.ANY, Consume.PARTITION))
+    if partition:
+        window = window if isinstance(window, AttributeWindow) else None
+        consume = Consume.NONE if consume is Consume.PARTITION else consume
+    streams = rng.choice(((), (), ("S",)))
+    return CorrelatedPlan(T, streams, partition, window, consume), words(rng, T)
+
+
+def words(rng: Random, T: Srt, most: int = 9) -> Stream:
+    """Some words that the transducer may accept, one after the other, of all kinds of values."""
+    events = [t for _ in range(rng.choice((1, 2, 3))) for t in random_word(rng, T, 4)][:most]
+    time, found = 0, []
+    for t in events:
+        time += rng.choice((1, 0, 1, 2))
+        v = rng.choice(KINDS) if rng.random() < 0.15 else t.attributes["v"]
+        stream = rng.choice((None, "S", "S", "U"))
+        found.append(Event(t.type, {**t.attributes, "v": v, "t": time}, stream))
+    return Stream(found)

@@ -1,0 +1,370 @@
+"""The compiled register engine against configurations by hand and against the oracle (SRT Alg. 1).
+
+Random expressions and transducers, values of all kinds, and arrays so small at first that every
+event makes them grow, be swept or be collected.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import cerlab
+from cerlab import expressions
+from cerlab.automata.srt.plan import CorrelatedPlan
+from cerlab.compile.register_plan import register_plan
+from cerlab.engine.end_counts import NotCounted
+from cerlab.engine.kernels.registers_guards import compare
+from cerlab.engine.reference.registers import answers
+from cerlab.engine.registers import configurations
+from cerlab.engine.registers.codes import codes_of
+from cerlab.engine.registers.operands import OPERATORS
+from cerlab.engine.registers.residual import clauses, residual
+from cerlab.engine.registers.run import NotTaken, RegisterRun, register_answers, why_not
+from cerlab.logic.sremo import detected
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, Strategy
+from cerlab.model.event import Event, Timestamp, Value
+from cerlab.model.registers import Registers
+from cerlab.model.stream import Stream
+from cerlab.predicates import truth
+from cerlab.predicates.guard_algebra import FALSE
+from cerlab.predicates.guard_truth import guard_holds
+from cerlab.predicates.guards import And, Guard, Not, Or, RegisterComparison, guard_atoms
+from cerlab.predicates.syntax import EVERYTHING
+from proofs_tests.sremo.tables import sre as parsed
+from proofs_tests.srt.cases import events, random_event, random_guard, random_srt
+from proofs_tests.srt.correlated_cases import correlated_case, under_clauses
+from proofs_tests.srt.register_cases import (
+    KINDS,
+    Case,
+    compiled,
+    expected,
+    in_order,
+    of_expression,
+    of_intervals,
+    of_transducer,
+    with_answers,
+    words,
+)
+from proofs_tests.srt.test_algorithm_1 import shown_events, windowed
+from proofs_tests.suite import Suite
+
+
+def test_expressions_on_streams(suite: Suite) -> None:
+    """The same answers as shared runs, and as the relation itself (SRT Def. 17; SRT Def. 32)."""
+
+    def case(rng: Random) -> bool:
+        e, S = shown_events(rng, windowed)
+        try:
+            plan = register_plan(e)
+        except (cerlab.Unsupported, cerlab.ResourceLimit):
+            return False
+        found = compiled(plan, Stream(S))
+        assert found == expected(plan, Stream(S))
+        shown = {(D.end, D.positions) for D in detected(e, S)}
+        assert {(D.end, D.positions) for D in found} == shown
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=20)
+
+
+@pytest.mark.parametrize("draw", [of_transducer, of_intervals])
+def test_transducers_with_values_of_all_kinds(draw: Callable[[Random], Case], suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        plan, stream = with_answers(rng, draw)
+        found = compiled(plan, stream, room=rng.choice((1, 64)), arena=rng.choice((4, 16, 256)))
+        assert found == expected(plan, stream), (plan, stream.events)
+        return bool(found)
+
+    suite.run(case, deep_count=10_000, seconds=15)
+
+
+def test_longer_streams_and_counts(suite: Suite) -> None:
+    """Forty events; what is counted without listing is what is listed."""
+
+    def case(rng: Random) -> bool:
+        T = random_srt(rng)
+        parts = [words(rng, T).events for _ in range(8)]
+        timed = (
+            Event(t.type, {**t.attributes, "t": n}, t.stream)
+            for n, t in enumerate(t for part in parts for t in part)
+        )
+        stream = Stream(list(timed)[:40])
+        window = rng.choice((EventWindow(5), EventWindow(8), AttributeWindow(6, "t")))
+        plan = CorrelatedPlan(T, window=window)
+        count = RegisterRun(plan, stream, room=1, arena=4).count()
+        if count > 3_000:
+            return True
+        found = compiled(plan, stream, arena=32)
+        assert Counter(found) == Counter(expected(plan, stream))
+        assert count == len(found)
+        return bool(found)
+
+    suite.run(case, deep_count=4_000, seconds=10)
+
+
+def test_limits_give_that_many_true_answers_of_each_end(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        plan, stream = with_answers(rng, of_intervals)
+        every, per_end = expected(plan, stream), rng.choice((1, 2, 3))
+        assert isinstance(plan, CorrelatedPlan)
+        found = compiled(replace(plan, limit=Limit(per_end)), stream)
+        assert len(found) == len(set(found))
+        assert set(found) <= set(every)
+        counts = Counter(answer.end for answer in every)
+        limited = {end: min(n, per_end) for end, n in counts.items()}
+        assert Counter(answer.end for answer in found) == limited
+        return bool(found)
+
+    suite.run(case, deep_count=4_000, seconds=5)
+
+
+def test_queries_that_compare_labels(suite: Suite) -> None:
+    """Queries of the fragment under clauses, as by runs that are written out (SRT Alg. 1)."""
+
+    def drawn(rng: Random) -> tuple[CorrelatedPlan, Stream]:
+        while True:
+            each = rng.choice((correlated_case, under_clauses))(rng)
+            plan = each.query.registers
+            if plan.limit is None and why_not(plan) is None:
+                return plan, each.stream
+
+    def case(rng: Random) -> bool:
+        plan, stream = with_answers(rng, drawn)
+        found = compiled(plan, stream)
+        assert found == expected(plan, stream), plan
+        return bool(found)
+
+    suite.run(case, deep_count=4_000, seconds=15)
+
+
+def test_codes_compare_as_values_do(suite: Suite) -> None:
+    """All operators on values of all kinds, in columns of one type and of several (DESIGN 3.3)."""
+    families: tuple[tuple[Value, ...], ...] = (
+        KINDS,
+        (0, 1, 2, -1, 2**53 + 1, None),
+        (0.5, float("nan"), -0.0, 0.0, float("inf"), None),
+        ("a", "b", "", "é", "\U0001f600", "\uffff", None),
+        (Timestamp(0), Timestamp(-1), Timestamp(5), None),
+    )
+
+    def case(rng: Random) -> bool:
+        a, b = ([rng.choice(rng.choice(families)) for _ in range(4)] for _ in range(2))
+        if rng.random() < 0.7:
+            family = rng.choice(families)
+            a, b = ([rng.choice(family) for _ in range(4)] for _ in range(2))
+        constant = rng.choice(KINDS)
+        constants = [constant] if rng.random() < 0.5 else []
+        columns, codes = codes_of({"a": a, "b": b}, ["a", "b", "none"], constants, 4)
+        values = [*zip(a, columns[0], strict=True), *zip(b, columns[1], strict=True)]
+        values += zip(constants, codes, strict=True)
+        assert set(columns[2].tolist()) == {-1}
+        holds = False
+        for op, number in OPERATORS.items():
+            for x, left in values:
+                for y, right in values:
+                    found = compare(number, int(left), int(right))
+                    assert found == truth.compare(op, x, y), (op, x, y)
+                    holds |= found
+        return holds
+
+    suite.run(case, deep_count=10_000, seconds=4)
+
+
+def test_clauses_hold_when_the_guard_does(suite: Suite) -> None:
+    """What is left of a guard, as clauses, has its truth for all events and registers."""
+
+    def case(rng: Random) -> bool:
+        guard = nested(rng, 3)
+        t, v = random_event(rng), Registers()
+        v = v.written(frozenset(r for r in "rs" if rng.random() < 0.6), random_event(rng))
+        left = residual(guard, lambda atom: guard_holds(atom, t, v))
+        asks = all(isinstance(atom, RegisterComparison) for atom in guard_atoms(left))
+        assert asks or left in (EVERYTHING, FALSE)
+        holds = any(
+            all(guard_holds(each.comparison, t, v) != each.negated for each in clause)
+            for clause in clauses(left)
+        )
+        assert holds == guard_holds(guard, t, v)
+        return holds
+
+    suite.run(case, deep_count=10_000, seconds=3, needs_answers=0.4)
+
+
+def nested(rng: Random, depth: int) -> Guard:
+    if depth == 0:
+        return random_guard(rng)
+    match rng.choice(["not", "and", "or"]):
+        case "not":
+            return Not(nested(rng, depth - 1))
+        case "and":
+            return And(nested(rng, depth - 1), nested(rng, depth - 1))
+        case _:
+            return Or(nested(rng, depth - 1), nested(rng, depth - 1))
+
+
+def test_too_many_clauses_are_left_to_the_reference() -> None:
+    asked = " AND ".join(f"(v = r.v OR w = r.a{n})" for n in range(7))
+    e = parsed(f"A^ -> r . <{asked}>^")
+    S = Stream(events("AA", v="11"))
+    with pytest.raises(NotTaken):
+        RegisterRun(register_plan(e), S)
+    assert cerlab.evaluate(e, S, evaluator="compiled") == [ComplexEvent(0, 1, (0, 1))]
+
+
+def test_the_table_of_values() -> None:
+    """Register against event, by hand: 1 = 1.0, nothing equals NULL, NaN or another kind."""
+    values: list[Value] = [1, 1.0, 2, None, float("nan"), True, "1", Timestamp(1), 0]
+    S = Stream([Event("A", {"v": v}) for v in values])
+    for text, pairs in {
+        "v = r.v": {(0, 1)},
+        "v != r.v": {(0, 2), (1, 2), (0, 8), (1, 8), (2, 8)},
+        "v > r.v": {(0, 2), (1, 2)},
+        "r.v <= v": {(0, 1), (0, 2), (1, 2)},
+        "v < r.v": {(0, 8), (1, 8), (2, 8)},
+        "v = 1 AND r.v >= 1": {(0, 1)},
+    }.items():
+        found = compiled(register_plan(parsed(f"<TRUE>^ -> r . _* . <{text}>^")), S)
+        assert {answer.positions for answer in found} == pairs, text
+
+
+def test_arrow_columns_with_dictionaries_nulls_and_moments() -> None:
+    table = pa.table(
+        {
+            "type": pa.array(["A", "B", "A", "B", "B", "A"]).dictionary_encode(),
+            "name": pa.chunked_array([["x", "y", None], ["x", "z", "x"]]).dictionary_encode(),
+            "u": pa.array([1, 2, 3, 2, 1, 2], pa.uint64()),
+            "f": pa.array([1.0, 2.0, None, float("nan"), 1.0, 2.0]),
+            "m": pa.array([5, 5, None, 7, 5, 8], pa.timestamp("ms")),
+        }
+    )
+    stream = Stream.from_arrow(table)
+    for text in ("name = r.name", "u = r.f", "f < r.u", "m = r.m", "m > r.m", "u != r.u"):
+        plan = register_plan(parsed(f"<TRUE>^ -> r . _* . <{text}>^"))
+        found = compiled(plan, stream)
+        assert found == in_order(expected(plan, stream))
+        assert found, text
+
+
+@pytest.mark.parametrize("short", [0, 100])
+def test_the_evaluators_by_name(short: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond `SHORT` events "registers" is the engine; the answers are those of the reference."""
+    monkeypatch.setattr(expressions, "SHORT", short)
+    e = "(<TRUE>^ -> r . <TRUE>* . <v > r.v>^)[1..4]"
+    S = [{"type": "A", "v": v} for v in (3, 1, 2, 2.5, 0, 7)]
+    reference = cerlab.evaluate(e, S, evaluator="reference")
+    assert reference
+    for evaluator in ("auto", "registers", "compiled"):
+        assert cerlab.evaluate(e, S, evaluator=evaluator) == reference
+
+
+@pytest.mark.parametrize("wrong", [1, None])
+def test_answers_before_a_bad_time_are_given(wrong: int | None) -> None:
+    plan = register_plan(parsed("(A^ . _* . B^)[within 9 t]"))
+    S = Stream([Event(k, {"t": t}) for k, t in zip("ABBAB", (1, 2, 3, wrong, 5), strict=True)])
+    found = register_answers(plan, S, lambda: answers(plan, S.events))
+    assert [next(found), next(found)] == [ComplexEvent(0, 1, (0, 1)), ComplexEvent(0, 2, (0, 2))]
+    with pytest.raises(cerlab.BadData, match="position 3"):
+        next(found)
+
+
+def test_what_the_engine_leaves_to_the_reference() -> None:
+    T = register_plan(parsed("A^ . B^")).srt
+    for plan in (
+        CorrelatedPlan(T, partition=("k",), window=EventWindow(2)),
+        CorrelatedPlan(T, partition=("k",), consume=Consume.PARTITION),
+        CorrelatedPlan(T, strategy=Strategy.MAX),
+    ):
+        assert why_not(plan)
+        with pytest.raises(NotTaken):
+            RegisterRun(plan, Stream([]))
+    assert why_not(CorrelatedPlan(T, partition=("k",), consume=Consume.ANY)) is None
+
+
+def test_ambiguity_does_not_pile_up() -> None:
+    """Two runs for each mark and 2^20 ways to the same match: it is listed once, and soon."""
+    plan = register_plan(parsed("(_^ | <v = 1>^)+ . C^"))
+    run = RegisterRun(plan, Stream(events(20 * "A" + "C", v=20 * "1" + "0")))
+    assert sorted(a.start for batch in run.answers() for a in batch) == list(range(20))
+    assert run.configurations.steps < 5_000
+
+
+def test_counts_are_exact_or_refused() -> None:
+    plan = register_plan(parsed("#(A^ -> r, #(A^*), <type = 'B' AND v > r.v>^)"))
+
+    def run(length: int) -> RegisterRun:
+        return RegisterRun(plan, Stream(events("A" * length + "B", v="0" * length + "1")))
+
+    assert run(40).tables.unambiguous
+    assert run(40).count() == 2**40 - 1
+    with pytest.raises(NotCounted):
+        run(60).count()
+    assert run(60).estimate() == 2.0**60
+
+
+def test_too_many_configurations_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(configurations, "MAX_CONFIGURATIONS", 1_000)
+    plan = register_plan(parsed("A^ -> r . _* . <v > r.v>^"))
+    S = Stream([Event("A", {"v": -n}) for n in range(2_000)])
+    with pytest.raises(cerlab.ResourceLimit, match="CER0685"):
+        RegisterRun(plan, S).count()
+
+
+def test_a_slice_without_jit_agrees() -> None:
+    for draw in (of_expression, of_transducer, of_intervals):
+        for seed in range(60):
+            drawn = draw(Random(seed))
+            if drawn is not None:
+                assert compiled(*drawn) == expected(*drawn)
+
+
+def test_kernels_without_the_compiler(request: pytest.FixtureRequest) -> None:
+    """The same tests once more as plain Python, a slice of them."""
+    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
+        pytest.skip("this is that run")
+    here = "proofs_tests/srt/test_compiled_registers.py"
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", here),
+            *("-k", "without_jit or table or arrow or exact or ambiguity"),
+        ],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        cwd=request.config.rootpath,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2_000:]
+
+
+def unordered(arena: Any, made: Any, reg: Any, first: int, second: int, lowest: int) -> int:
+    """``either`` that puts what came last on the left, whenever it started."""
+    from cerlab.engine.kernels.arena import join
+
+    return join(arena, reg, first, second)
+
+
+@pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT") != "1", reason="compiled kernels call each other directly"
+)
+def test_without_jit_a_broken_kernel_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cerlab.engine.kernels import registers
+
+    monkeypatch.setattr(registers, "either", unordered)
+    wrong = answered = 0
+    for seed in range(600):
+        plan, stream = of_intervals(Random(seed))
+        right = expected(plan, stream)
+        answered += bool(right)
+        wrong += compiled(plan, stream) != right
+    assert 0 < wrong < answered / 2
