@@ -15,16 +15,26 @@ from cerlab.errors import BadData, CerlabError, UsageError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from cerlab.workbench import Query
+
 DESCRIPTION = """\
 Evaluate a query on Parquet, CSV or NDJSON by Spark, and write its answers as Parquet: start, end
 and positions, exactly those of `cerlab run`, in no order. The rows of a file have no order in
 Spark: --order-by says by which columns they are sorted, or --position names a column of integers
 that are their positions.
+
+With --stream the input is a folder that files arrive in. What is there is read, the state of each
+key is kept in a checkpoint, and the next run goes on with the files that are new; a run that was
+killed is gone on with too, and nothing is lost or doubled. Each key is read in the order of its
+times, however its rows arrive, up to --lateness; later rows are written with their position in the
+column `late`. Read the output with Spark: it knows which of the files count.
 """
 
 EPILOG = """\
   cerlab spark query.ceql --input events.parquet --output answers --order-by ts,id
   cerlab spark query.ceql --input events.csv --position n --explain
+  cerlab spark query.ceql --input arriving/ --output answers --stream --time ts:ms --position id \\
+      --lateness "10 seconds" --lag "1 hour"        again for the files that are new
   cerlab spark --doctor                             what Spark needs, and what of it is here
 """
 
@@ -49,15 +59,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--partition", action="store_true", help="with the key of each answer")
     parser.add_argument("--master", metavar="URL", help="of Spark (default: local[*])")
     parser.add_argument("--explain", action="store_true", help="show the plan, do not run it")
+    stream = parser.add_argument_group("streams")
+    stream.add_argument("--stream", action="store_true", help="the input is files that arrive")
+    stream.add_argument("--lateness", metavar="T", help="how late rows may be: '10 seconds', 500")
+    stream.add_argument("--lag", metavar="T", help="how far a key may be behind all others")
+    stream.add_argument("--checkpoint", metavar="PATH", help="default: OUTPUT/_checkpoint")
+    stream.add_argument("--files", type=int, default=16, metavar="N", help="of a micro-batch")
+    stream.add_argument("--follow", action="store_true", help="wait for files until interrupted")
     parser.add_argument("--doctor", action="store_true", help="show what Spark needs and finds")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """``cerlab spark``."""
-    from cerlab.spark import doctor, inputs, session
-    from cerlab.spark.batch import answers, asked_of
-    from cerlab.spark.explain import explained
-    from cerlab.spark.first_pass import first_pass
+    from cerlab.spark import doctor, session
 
     if arguments.doctor:
         able, lines = doctor()
@@ -65,40 +79,102 @@ def run(arguments: argparse.Namespace) -> int:
         return OK if able else BAD
     _check(arguments)
     query = read_query(arguments)
-    column, unit = time_option(arguments)
     spark = session(arguments.master)
     with _errors_of_spark(), _progress(spark):
-        frame = inputs.read(
-            spark, arguments.input, format=arguments.input_format, schema=query.schema
-        )
-        asked = asked_of(
-            frame,
-            query,
-            [name.strip() for name in arguments.order_by.split(",") if name.strip()],
-            arguments.position,
-            type=arguments.type,
-            time=column,
-            unit=unit,
-            mode=arguments.mode,
-            parts=arguments.parts,
-            partition=arguments.partition,
-        )
-        found = first_pass(asked)
-        if arguments.explain:
-            print(explained(asked, found, query.text))
-            return OK
-        writer = answers(asked, found).write
-        writer.mode("overwrite" if arguments.overwrite else "error").parquet(arguments.output)
+        if arguments.stream:
+            return _run_stream(spark, query, arguments)
+        return _run_batch(spark, query, arguments)
+
+
+def _run_batch(spark: SparkSession, query: Query, arguments: argparse.Namespace) -> int:
+    from cerlab.spark import inputs
+    from cerlab.spark.batch import answers, asked_of
+    from cerlab.spark.explain import explained
+    from cerlab.spark.first_pass import first_pass
+
+    column, unit = time_option(arguments)
+    frame = inputs.read(spark, arguments.input, format=arguments.input_format, schema=query.schema)
+    asked = asked_of(
+        frame,
+        query,
+        [name.strip() for name in arguments.order_by.split(",") if name.strip()],
+        arguments.position,
+        type=arguments.type,
+        time=column,
+        unit=unit,
+        mode=arguments.mode,
+        parts=arguments.parts,
+        partition=arguments.partition,
+    )
+    found = first_pass(asked)
+    if arguments.explain:
+        print(explained(asked, found, query.text))
+        return OK
+    writer = answers(asked, found).write
+    writer.mode("overwrite" if arguments.overwrite else "error").parquet(arguments.output)
+    return OK
+
+
+def _run_stream(spark: SparkSession, query: Query, arguments: argparse.Namespace) -> int:
+    from cerlab.spark.request import parallelism
+    from cerlab.spark.stream_explain import explained_stream
+    from cerlab.spark.stream_files import claim, read_stream, write_stream
+    from cerlab.spark.stream_step import digest
+    from cerlab.spark.streaming import asked_of_stream, stream_answers, use_rocksdb
+
+    column, unit = time_option(arguments)
+    frame = read_stream(
+        spark,
+        arguments.input,
+        format=arguments.input_format,
+        schema=query.schema,
+        files=arguments.files,
+    )
+    asked = asked_of_stream(
+        frame,
+        query,
+        position=arguments.position,
+        lateness=arguments.lateness,
+        time=column,
+        unit=unit,
+        lag=arguments.lag,
+        type=arguments.type,
+        mode=arguments.mode,
+        partition=arguments.partition,
+    )
+    if arguments.explain:
+        print(explained_stream(asked, query.text))
+        return OK
+    checkpoint = arguments.checkpoint or f"{arguments.output.rstrip('/')}/_checkpoint"
+    use_rocksdb(spark)
+    spark.conf.set("spark.sql.shuffle.partitions", arguments.parts or 2 * parallelism(frame))
+    claim(spark, checkpoint, digest(asked.job))
+    done = write_stream(
+        stream_answers(asked), arguments.output, checkpoint, follow=arguments.follow
+    )
+    counts = f"{done.events:,} events, {done.answers:,} answers, {done.late:,} late rows"
+    print(f"{counts} in {done.batches:,} micro-batches", file=sys.stderr)
     return OK
 
 
 def _check(arguments: argparse.Namespace) -> None:
     needed = ("query", "input") if arguments.explain else ("query", "input", "output")
+    if arguments.stream:
+        needed = (*needed, "position", "lateness")
+        _refuse(arguments, "order_by", "overwrite", why="a batch")
+    else:
+        _refuse(arguments, "lateness", "lag", "checkpoint", "follow", why="--stream")
     missing = [
         name if name == "query" else f"--{name}" for name in needed if not getattr(arguments, name)
     ]
     if missing:
         raise UsageError("CER0820", f"missing: {', '.join(missing)}")
+
+
+def _refuse(arguments: argparse.Namespace, *names: str, why: str) -> None:
+    given = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name)]
+    if given:
+        raise UsageError("CER0886", f"{', '.join(given)} has a meaning for {why} only")
 
 
 _CODE = re.compile(r"(CER\d{4}): (.*)")

@@ -2,6 +2,7 @@
 
     answers = cerlab.spark.match(df, "SELECT * WHERE A ; B WITHIN 10 [t]", order_by=["t", "id"])
     answers = df.transform(cerlab.spark.matching(query, position="id"))
+    arriving = cerlab.spark.match_stream(sdf, query, time="t", position="id", lateness="10 seconds")
 
 A query runs in the first of three modes that is exact for it; `mode` asks for one, and a mode that
 is not exact is refused with its reason.
@@ -27,6 +28,21 @@ CONSUME BY ANY                    refused: one key     all answers before       
 FROM, LIMIT n                     exact                exact                    exact
 ================================  ===================  =======================  =====
 
+On a stream (`match_stream`) rows are read as they come, so there are no ranges. What is exact by
+key runs by key, all else in one task:
+
+================================  ======================================================
+what the query has                on a stream
+================================  ======================================================
+PARTITION BY                      by key
+no PARTITION BY, CONSUME BY ANY   one task
+WITHIN n [attribute], n SECONDS   exact; the stream is ordered by the time that it measures
+everything else                   exact
+================================  ======================================================
+
+The state of a key goes when its window has passed for all keys (`lag`); never without a window in
+time, nor with NEXT, LAST and MAX, which compare with answers older than the window.
+
 *By key*: all events of a key meet in one task, in order; small keys are evaluated together, a large
 one goes through in pieces. *By ranges*: the stream is cut at quantiles of its order; an answer
 belongs to the range in which it ends, and each range reads one window before its own events. It is
@@ -35,11 +51,24 @@ also the mode for a key that is most of the stream. *One task*: a `CerlabWarning
 What is sent to tasks is the plan as JSON (`cerlab.automata.plan_json`); ``cerlab`` has to be
 installed where they run. Only the DataFrame API is used. Reading order: `modes`, `cuts`, `order`
 and `survey` (the first pass), `tasks` and `evaluation` (what runs in tasks); these know nothing of
-Spark. Then `frame`, `request`, `first_pass`, `batch`. `jvm` and `session` start Spark.
+Spark. Then `frame`, `request`, `first_pass`, `batch`. For streams `reorder`, `stream_state` and
+`stream_step` (a key in a micro-batch, without Spark), then `stream_columns`, `stream_processor`,
+`stream_request`, `streaming`. `jvm` and `session` start Spark.
 """
 
 from cerlab.spark.batch import match, matching
 from cerlab.spark.explain import explain
 from cerlab.spark.session import doctor, session
+from cerlab.spark.stream_explain import explain_stream
+from cerlab.spark.streaming import match_stream, matching_stream
 
-__all__ = ["doctor", "explain", "match", "matching", "session"]
+__all__ = [
+    "doctor",
+    "explain",
+    "explain_stream",
+    "match",
+    "match_stream",
+    "matching",
+    "matching_stream",
+    "session",
+]

@@ -1,0 +1,113 @@
+"""Rows on their way through pandas, which has no NULL among integers and moments of its own.
+
+Spark hands rows to stateful functions as pandas frames. Integers travel as they are with a mask
+beside them, moments as integers of microseconds; a task makes Arrow columns of both again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from cerlab.spark.frame import Source, order_key
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+_MOMENTS = ("timestamp", "timestamp_ntz", "date")
+_KINDS = {
+    "tinyint": "int64",
+    "smallint": "int64",
+    "int": "int64",
+    "bigint": "int64",
+    "float": "double",
+    "double": "double",
+    "boolean": "bool",
+} | dict.fromkeys(_MOMENTS, "timestamp[us]")
+
+
+def kind_of(source: Source, name: str) -> str:
+    """The Arrow type of an attribute in tasks, as text; ``string`` where no column has it."""
+    spark_kind = source.kind(name) or "string"
+    if spark_kind == "decimal":
+        kind = source.frame.schema[source.names.index(name)].dataType
+        return f"decimal128({kind.precision}, {kind.scale})"
+    return _KINDS.get(spark_kind, "string")
+
+
+def sent(source: Source, attributes: Sequence[str]) -> Iterator[Column]:
+    """The columns ``a0``, ``a1``, .. of attributes, with masks ``m0``, .. where they need one."""
+    for n, name in enumerate(attributes):
+        kind = kind_of(source, name)
+        column = source.column(name)
+        if kind == "timestamp[us]":
+            column = order_key(source, name)
+        yield from masked(column, kind, f"a{n}", f"m{n}")
+
+
+def masked(column: Column, kind: str, name: str, mask: str) -> Iterator[Column]:
+    """A column of a kind, and where pandas would lose its type to NULL a mask of those cells."""
+    from pyspark.sql import functions as fn
+
+    if kind in ("int64", "timestamp[us]"):
+        yield fn.coalesce(column.cast("bigint"), fn.lit(0)).alias(name)
+        yield column.isNull().alias(mask)
+    elif kind.startswith("decimal"):
+        yield column.alias(name)
+    else:
+        spark_kinds = {"double": "double", "bool": "boolean", "string": "string"}
+        yield column.cast(spark_kinds[kind]).alias(name)
+
+
+def received(frames: Iterable[Any], kinds: Mapping[str, tuple[str, str]]) -> Any:
+    """All rows of some pandas frames as one Arrow table; `kinds` are types and masks by column."""
+    import pyarrow as pa
+
+    made = []
+    for frame in frames:
+        arrays = [_array(frame, name, kind, mask) for name, (kind, mask) in kinds.items()]
+        made.append(pa.table(arrays, schema=schema_of(kinds)))
+    return pa.concat_tables(made) if made else schema_of(kinds).empty_table()
+
+
+def _array(frame: Any, name: str, kind: str, mask: str) -> Any:
+    import pyarrow as pa
+
+    values = frame[name]
+    if mask in frame:
+        numbers = pa.array(values.to_numpy(), pa.int64(), mask=frame[mask].to_numpy(dtype=bool))
+        return numbers.cast(_type(kind))
+    return pa.array(values, _type(kind), from_pandas=True)
+
+
+def schema_of(kinds: Mapping[str, tuple[str, str]]) -> Any:
+    """The Arrow schema of the rows."""
+    import pyarrow as pa
+
+    return pa.schema([(name, _type(kind)) for name, (kind, _) in kinds.items()])
+
+
+def _type(kind: str) -> Any:
+    import pyarrow as pa
+
+    if kind.startswith("decimal128("):
+        precision, scale = kind.removeprefix("decimal128(").rstrip(")").split(",")
+        return pa.decimal128(int(precision), int(scale))
+    return pa.type_for_alias(kind)
+
+
+def restored(column: Column, source: Source, name: str) -> Column:
+    """A value that has been `sent`, in the type that it had."""
+    from pyspark.sql import functions as fn
+
+    match source.kind(name):
+        case "timestamp":
+            return fn.timestamp_micros(column)
+        case "timestamp_ntz":
+            return fn.timestamp_micros(column).cast("timestamp_ntz")
+        case "date":
+            return fn.date_from_unix_date((column / fn.lit(86_400_000_000)).cast("int"))
+        case None:
+            return column
+        case _:
+            return column.cast(source.frame.schema[source.names.index(name)].dataType)

@@ -1,0 +1,146 @@
+"""A folder that files arrive in as a stream, and answers as Parquet, each once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cerlab.errors import BadData, DataPlace
+from cerlab.model.schema import Schema
+from cerlab.spark import inputs
+from cerlab.spark.stream_state import ANOTHER, GO_ON
+from cerlab.spark.streaming import counted
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+CLAIM = "cerlab-query"
+"""A folder in a checkpoint that says whose it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What a streaming query has read and written."""
+
+    batches: int
+    events: int
+    answers: int
+    late: int
+
+
+def read_stream(
+    spark: SparkSession,
+    path: str,
+    *,
+    format: str | None = None,
+    schema: Schema | None = None,
+    files: int = 16,
+) -> DataFrame:
+    """The events of the files of a folder as they arrive, at most `files` in a micro-batch.
+
+    The columns and their types are those of the files that are there, as `cerlab.spark.inputs.read`
+    reads and checks them; a file with others fails the query. Raises `BadData` as it does, and for
+    Parquet of other types than the schema declares.
+    """
+    kind = format or _format(path)
+    found = inputs.read(spark, path, format=kind, schema=schema).schema
+    reader = spark.readStream.option("maxFilesPerTrigger", files)
+    match kind:
+        case "csv":
+            options = {"header": True, "quote": '"', "escape": '"', "mode": "FAILFAST"}
+            made = reader.schema(found).csv(path, enforceSchema=False, encoding="UTF-8", **options)
+            return made.select(*(_plain(made, field) for field in found.fields))
+        case "ndjson":
+            return reader.schema(found).json(path, mode="FAILFAST")
+        case _:
+            stored = spark.read.parquet(path).schema
+            for field in stored.fields:
+                if field.dataType != found[field.name].dataType:
+                    place = DataPlace(path, None, field.name)
+                    raise BadData("CER0786", "the schema declares another type", place=place)
+            return reader.schema(stored).parquet(path)
+
+
+def _format(path: str) -> str:
+    """That of the suffix, and Parquet for a folder without one."""
+    suffixes = {"csv": "csv", "ndjson": "ndjson", "jsonl": "ndjson", "json": "ndjson"}
+    return suffixes.get(path.rstrip("/").rpartition(".")[2].lower(), "parquet")
+
+
+def _plain(frame: DataFrame, field: Any) -> Column:
+    """A column of text as `cerlab.spark.inputs` reads it: empty cells and NULL are NULL."""
+    from pyspark.sql import functions as fn
+
+    cell = frame["`" + field.name.replace("`", "``") + "`"]
+    if field.dataType.simpleString() != "string":
+        return cell
+    empty = (cell == "") | (fn.upper(cell) == "NULL")
+    return fn.when(~empty, cell).alias(field.name)
+
+
+def claim(spark: SparkSession, checkpoint: str, job: str) -> None:
+    """Write into a checkpoint whose it is, unless it says so already.
+
+    `job` is `cerlab.spark.stream_step.digest`. Raises `BadData` for a checkpoint of another query
+    or other settings, before anything of it is used.
+    """
+    from pyspark.errors import AnalysisException
+
+    place = f"{checkpoint.rstrip('/')}/{CLAIM}"
+    try:
+        owners = [row[0] for row in spark.read.text(place).collect()]
+    except AnalysisException:
+        owners = []
+    if not owners:
+        spark.createDataFrame([(job,)], "job string").coalesce(1).write.mode("overwrite").text(
+            place
+        )
+    elif owners != [job]:
+        raise BadData(
+            "CER0776",
+            ANOTHER,
+            place=DataPlace(checkpoint),
+            hint=GO_ON,
+        )
+
+
+def write_stream(
+    answers: DataFrame,
+    output: str,
+    checkpoint: str,
+    *,
+    follow: bool = False,
+) -> Done:
+    """Write answers and late rows as Parquet until what is there has been read.
+
+    With `follow` it goes on until it is interrupted. Run again with the same checkpoint it goes on
+    where it was, also after a kill: the output is to be read by Spark, which knows which of its
+    files count.
+    """
+    writer = answers.writeStream.format("parquet").outputMode("append").option("path", output)
+    writer = writer.option("checkpointLocation", checkpoint)
+    query = (writer if follow else writer.trigger(availableNow=True)).start()
+    seen: dict[int, Done] = {}
+    try:
+        over = False
+        while not over:
+            over = bool(query.awaitTermination(0.5))
+            for progress in query.recentProgress:
+                seen[progress["batchId"]] = _done(progress)
+    finally:
+        query.stop()
+    return _total(seen)
+
+
+def _done(progress: Any) -> Done:
+    counts = counted(progress)
+    return Done(1, int(progress["numInputRows"]), counts["answers"], counts["late"])
+
+
+def _total(seen: dict[int, Done]) -> Done:
+    return Done(
+        len(seen),
+        sum(each.events for each in seen.values()),
+        sum(each.answers for each in seen.values()),
+        sum(each.late for each in seen.values()),
+    )

@@ -1,0 +1,114 @@
+"""What Spark calls for each key of each micro-batch: `KeyStep` between its state and its frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+from pyspark.sql.streaming import StatefulProcessor
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from cerlab.engine.answers import AnswerBatch
+from cerlab.spark.stream_columns import received
+from cerlab.spark.stream_step import KeyStep, StreamJob
+
+STATE = "cerlab"
+"""The name of the only state variable."""
+
+
+class KeyProcessor(StatefulProcessor):  # type: ignore[misc]
+    """The engine of each key; Spark keeps what it knows as bytes, in one value.
+
+    Frames of answers have the columns ``start``, ``end``, ``positions``, ``late`` (NULL), and with
+    a job that asks for it the key of each as ``p0``, ``p1``, ..; frames of late rows have the
+    position in ``late``, NULL in the others.
+    """
+
+    def __init__(self, job: StreamJob, keys: tuple[int, ...]) -> None:
+        """`keys` are the numbers of the attributes of the key among those of the job."""
+        self._job = job
+        self._keys = keys
+
+    def init(self, handle: Any) -> None:
+        """Called by Spark in each task, and once on the driver."""
+        self._handle = handle
+        self._state = handle.getValueState(STATE, StructType([StructField("bytes", BinaryType())]))
+
+    def handleInputRows(
+        self,
+        key: Any,
+        rows: Iterable[Any],
+        timerValues: Any,
+    ) -> Iterator[Any]:
+        """The rows of a key in a micro-batch: its answers and late rows, as frames."""
+        yield from self._step(received(rows, self._job.columns), timerValues, None)
+
+    def handleExpiredTimer(
+        self,
+        key: Any,
+        timerValues: Any,
+        expiredTimerInfo: Any,
+    ) -> Iterator[Any]:
+        """A time that all keys have passed: what it releases, and the end of a state."""
+        due = expiredTimerInfo.getExpiryTimeInMs()
+        yield from self._step(received((), self._job.columns), timerValues, due)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _step(self, rows: Any, timers: Any, due: int | None) -> Iterator[Any]:
+        """One step of a key; `due` is the timer that called, which Spark deletes by itself."""
+        before = self._state.get()[0] if self._state.exists() else None
+        watermark = timers.getCurrentWatermarkInMs()  # 0 until there is one
+        step = KeyStep(
+            self._job, None if before is None else bytes(before), rows, max(0, watermark) or None
+        )
+        for answers, ends in step.answers():
+            yield self._frame(answers, step.released, ends)
+        if step.late.num_rows:
+            yield self._late(step.late)
+        after, timer = step.state()
+        if after is not None:
+            self._state.update((after,))
+        elif before is not None:
+            self._state.clear()
+        if timer != step.timer_before:
+            if step.timer_before not in (None, due):
+                self._handle.deleteTimer(step.timer_before)
+            if timer is not None:
+                self._handle.registerTimer(timer)
+
+    def _frame(self, answers: AnswerBatch, rows: Any, ends: Any) -> Any:
+        import pandas as pd
+
+        count = len(answers)
+        positions = np.empty(count, object)
+        for n, each in enumerate(np.split(answers.positions, answers.offsets[1:-1])):
+            positions[n] = each
+        columns = {"start": answers.start, "end": answers.end, "positions": positions}
+        return pd.DataFrame({**columns, **self._partition(rows, ends), "late": [None] * count})
+
+    def _late(self, rows: Any) -> Any:
+        import pandas as pd
+
+        none = [None] * rows.num_rows
+        columns = {"start": none, "end": none, "positions": none}
+        late = rows.column("position").to_numpy()
+        return pd.DataFrame(
+            {**columns, **self._partition(rows, np.arange(rows.num_rows)), "late": late}
+        )
+
+    def _partition(self, rows: Any, which: Any) -> dict[str, Any]:
+        """The keys of some rows as they were sent: integers with NULL, moments as integers."""
+        if not self._job.with_partition:
+            return {}
+        import pyarrow as pa
+
+        found = {}
+        for n, attribute in enumerate(self._keys):
+            column = rows.column(f"a{attribute}").take(which)
+            if pa.types.is_timestamp(column.type):
+                column = column.cast(pa.int64())
+            found[f"p{n}"] = column.to_pandas(integer_object_nulls=True)
+        return found

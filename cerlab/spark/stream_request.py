@@ -1,0 +1,189 @@
+"""What is asked of a stream that is still arriving: a query, an order, and how late rows may be."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from cerlab.automata.plan import Plan
+from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.errors import Unsupported, UsageError, nearest
+from cerlab.model.clauses import AttributeWindow, TimeWindow
+from cerlab.model.clock import TimeAxis, clock_for, time_axis
+from cerlab.spark import frame
+from cerlab.spark.durations import Length, length_in
+from cerlab.spark.frame import Source
+from cerlab.spark.modes import Choice, Mode, chosen, why_not
+from cerlab.spark.order import Labels
+from cerlab.spark.reads import attributes_read, time_attribute
+from cerlab.spark.reorder import Instant
+from cerlab.spark.stream_columns import kind_of
+from cerlab.spark.stream_step import MICROSECOND, StreamJob
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+_MOMENTS = ("timestamp", "timestamp_ntz", "date")
+_FLOATS = ("float", "double", "decimal")
+
+_GRAIN = 1_000
+"""The watermark tells so many instants apart in one `lag`, if its unit allows it."""
+
+_NO_RANGES = "the range in which an answer ends is not over while rows still arrive"
+
+
+@dataclass(frozen=True)
+class StreamRequest:
+    """A plan on a stream that is still arriving; the expressions are over columns of `source`."""
+
+    source: Source
+    plan: Plan
+    choice: Choice
+    position: Column
+    clock: Column
+    """The times that order a key."""
+    kept: Column | None
+    """Whether an event is of a stream in FROM; None if all are."""
+    job: StreamJob
+
+    @property
+    def is_ordered_by_time(self) -> bool:
+        """Whether a column of times orders the stream, not the positions alone."""
+        time, position = self.job.labels.keys
+        return time != position
+
+
+def stream_request(
+    df: DataFrame,
+    plan: Plan,
+    *,
+    position: str,
+    lateness: Length,
+    time: str | None,
+    unit: str | None,
+    lag: Length | None,
+    type_name: str | None,
+    mode: str | None,
+    with_partition: bool,
+) -> StreamRequest:
+    """A request on a streaming DataFrame, checked against its schema.
+
+    Raises `UsageError` and `BadData` for columns that are not there or of no use, `Unsupported` for
+    a mode that is not exact.
+    """
+    source = _source(df, type_name)
+    if with_partition and not plan.partition:
+        raise UsageError("CER0876", "the query has no PARTITION BY, so no answer has a key")
+    place = frame.position_column(source, position)
+    axis = _axis(source, plan, time, unit)
+    whole = replace(plan, streams=())
+    attributes = attributes_read(whole, axis)
+    frame.check_values(source, attributes)
+    clock, kind, unit_of_time = place, "int64", None
+    if axis is not None:
+        clock, kind = _clock(source, plan, axis)
+        unit_of_time = MICROSECOND if source.kind(axis.attribute) in _MOMENTS else None
+        if axis.unit is not None and unit_of_time is None:
+            unit_of_time = axis.unit.value
+    allowed = length_in(unit_of_time, lateness, "lateness")
+    tick, behind = _ticks(None if lag is None else length_in(unit_of_time, lag, "lag"), allowed)
+    job = StreamJob(
+        plan=plan_to_bytes(whole),
+        time=axis,
+        attributes=attributes,
+        kinds=tuple(kind_of(source, name) for name in attributes),
+        time_kind=kind,
+        labels=_labels(axis, position),
+        lateness=_in_kind(allowed, kind),
+        with_partition=with_partition,
+        tick=tick,
+        lag=None if behind is None else _in_kind(behind, kind),
+    )
+    kept = frame.is_kept(source, plan.streams)
+    return StreamRequest(source, plan, _chosen(plan, mode), place, clock, kept, job)
+
+
+def _source(df: DataFrame, type_name: str | None) -> Source:
+    """The stream that a streaming DataFrame holds, under the checks of one that is not."""
+    if not df.isStreaming:
+        raise UsageError(
+            "CER0881", "this DataFrame is no stream", hint="cerlab.spark.match takes a batch"
+        )
+    checked = frame.source_of(df.sparkSession.createDataFrame([], df.schema), type_name)
+    return replace(checked, frame=df.toDF(*(f"c{n}" for n in range(len(checked.names)))))
+
+
+def _chosen(plan: Plan, mode: str | None) -> Choice:
+    """By key where that is exact, else one task for all keys."""
+    if mode == Mode.RANGES.value:
+        exact = [each.value for each in (Mode.KEYS, Mode.ONE) if why_not(plan, each) is None]
+        raise Unsupported(
+            "CER0491", f"no stream is cut into ranges: {_NO_RANGES}", hint=f"use {exact[0]}"
+        )
+    if mode is not None or (reason := why_not(plan, Mode.KEYS)) is None:
+        return chosen(plan, mode or Mode.KEYS.value)
+    return Choice(Mode.ONE, {Mode.KEYS: reason, Mode.RANGES: _NO_RANGES})
+
+
+def _axis(source: Source, plan: Plan, time: str | None, unit: str | None) -> TimeAxis | None:
+    """What orders the stream in time: as asked, else what the window is measured on.
+
+    None where neither says, and the positions order it. Raises `UsageError` for two different ones.
+    """
+    window = plan.window
+    axis = None if time is None else time_axis(time, unit)
+    if axis is None and isinstance(window, AttributeWindow):
+        axis = time_axis(window.attribute, unit)
+    if axis is None and isinstance(window, TimeWindow):
+        axis = frame.only_moment(source)
+    if axis is None and isinstance(window, TimeWindow):
+        clock_for(window, axis)  # raises: nothing says what the time is
+    measured = time_attribute(plan, axis)
+    if axis is not None and measured not in (None, axis.attribute):
+        raise UsageError(
+            "CER0884",
+            f"the stream is ordered by '{axis.attribute}', the window is measured on '{measured}'",
+            hint=f"time='{measured}'",
+        )
+    return axis
+
+
+def _clock(source: Source, plan: Plan, axis: TimeAxis) -> tuple[Column, str]:
+    """The column of times, moments in microseconds, and its Arrow type."""
+    if isinstance(plan.window, AttributeWindow | TimeWindow):
+        column, whole = frame.time_column(source, plan.window, axis)
+        return column, "int64" if whole else "double"
+    column, kind = frame.order_key(source, axis.attribute), source.kind(axis.attribute)
+    if kind in _FLOATS:
+        return column.cast("double"), "double"
+    if kind not in (*_NUMBERS, *_MOMENTS):
+        hint = nearest("time", source.names)
+        raise UsageError("CER0885", f"time='{axis.attribute}': a column of {kind}", hint=hint)
+    return column, "int64"
+
+
+def _labels(axis: TimeAxis | None, position: str) -> Labels:
+    time = position if axis is None else axis.attribute
+    return Labels((time, position), time)
+
+
+def _in_kind(length: Fraction, kind: str) -> Instant:
+    """A length as it is compared with differences of times of a type."""
+    return float(length) if kind == "double" else math.floor(length)
+
+
+def _ticks(lag: Fraction | None, lateness: Fraction) -> tuple[int | None, Fraction | None]:
+    """The units of a millisecond of Spark's watermark, and the lag in units of time."""
+    if lag is None:
+        return None, None
+    if lag < lateness:
+        raise UsageError(
+            "CER0883",
+            f"lag is {lag}, less than the lateness {lateness}",
+            hint="a key may be behind other keys by the lateness at least",
+        )
+    tick = max(1, math.floor(lag / _GRAIN))
+    return tick, Fraction(math.ceil(lag / tick) * tick)

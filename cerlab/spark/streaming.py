@@ -1,0 +1,218 @@
+"""The streaming pipeline: a stream of events to a stream of answers, with state for each key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from warnings import warn
+
+from cerlab.errors import CerlabWarning, UsageError
+from cerlab.query import What, as_query
+from cerlab.spark.durations import Length
+from cerlab.spark.frame import group_of
+from cerlab.spark.modes import Mode
+from cerlab.spark.stream_columns import masked, restored, sent
+from cerlab.spark.stream_request import StreamRequest, stream_request
+from cerlab.spark.stream_step import digest
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+METRICS = "cerlab"
+"""Names of observed metrics begin with it; `counted` reads them."""
+
+
+class StreamOptions(TypedDict, total=False):
+    """What `match_stream` takes besides; `match_stream` says what it means."""
+
+    time: str | None
+    unit: str | None
+    lag: Length | None
+    type: str | None
+    mode: str | None
+    partition: bool
+
+
+def match_stream(
+    sdf: DataFrame,
+    query: What,
+    *,
+    position: str,
+    lateness: Length,
+    **options: Unpack[StreamOptions],
+) -> DataFrame:
+    """The answers of a query on a streaming DataFrame, for an append sink with a checkpoint.
+
+    The rows of each key are read in the order of their times: a row waits until one of its key has
+    come that is more than `lateness` after it. So rows may come in any order in which none is that
+    much older than one of its key that came in an earlier micro-batch; the answers are then those
+    of `match` on the same rows. With lateness 0 they have to come in order; rows of the same time
+    may come in any.
+
+    ``position``    a column of different integers, increasing with the time; answers give them
+    ``lateness``    ``"10 seconds"``, a `timedelta`, or a number in the unit of the time
+    ``time, unit``  the column of times, and what its numbers mean; by default what the window is
+                    measured on; without such a window the positions are the times
+    ``lag``         how far a key may be behind the newest row of all keys. Then rows also stop to
+                    wait when all keys have passed them, and a key whose window has passed leaves
+                    no state. Without it a key is judged by its own rows alone, and kept for ever
+    ``type``        the event type of all rows, where no column has it
+    ``mode``        ``"keys"`` or ``"one"``; by default the first that is exact
+    ``partition``   with True each row has its key besides, as a struct ``partition``
+
+    Columns ``start``, ``end``, ``positions``, ``partition`` if asked for, and ``late``: NULL for an
+    answer. A late row, one that belongs before rows already read or is more than `lag` behind,
+    leaves as a row that has its position in ``late`` and NULL in the others; it is in no answer.
+    What still waits when a query stops is in its checkpoint, and is read when it goes on; a row
+    that is later by more than the lateness, of each key or with `lag` of any, releases it.
+
+    Sets the state store of the session to RocksDB. Raises `UsageError` where another one is set,
+    or for columns that are not there, `Unsupported` for a mode that is not exact. The streaming
+    query fails with `BadData` for rows without position, time or type, and positions that do not
+    increase with the time, and for a checkpoint of another query or other settings.
+    """
+    asked = asked_of_stream(sdf, query, position=position, lateness=lateness, **options)
+    use_rocksdb(sdf.sparkSession)
+    return stream_answers(asked)
+
+
+def matching_stream(
+    query: What, *, position: str, lateness: Length, **options: Unpack[StreamOptions]
+) -> Callable[[DataFrame], DataFrame]:
+    """`match_stream` for ``sdf.transform(matching_stream(query, ..))``; the same arguments."""
+    return lambda sdf: match_stream(sdf, query, position=position, lateness=lateness, **options)
+
+
+def asked_of_stream(
+    sdf: DataFrame,
+    query: What,
+    *,
+    position: str,
+    lateness: Length,
+    **options: Unpack[StreamOptions],
+) -> StreamRequest:
+    """What `match_stream` is asked, checked. Raises as it does."""
+    return stream_request(
+        sdf,
+        as_query(query).plan,
+        position=position,
+        lateness=lateness,
+        time=options.get("time"),
+        unit=options.get("unit"),
+        lag=options.get("lag"),
+        type_name=options.get("type"),
+        mode=options.get("mode"),
+        with_partition=options.get("partition", False),
+    )
+
+
+def use_rocksdb(spark: SparkSession) -> None:
+    """Set the state store of a session; raises `UsageError` where another one is set."""
+    configured = spark.conf.get(PROVIDER, "")
+    if configured and configured != ROCKSDB:
+        raise UsageError(
+            "CER0880",
+            f"state as bytes per key needs RocksDB, and {PROVIDER} is {configured}",
+            hint=f"set it to {ROCKSDB}",
+        )
+    spark.conf.set(PROVIDER, ROCKSDB)
+
+
+def stream_answers(asked: StreamRequest) -> DataFrame:
+    """The DataFrame of answers and late rows."""
+    from pyspark.sql import functions as fn
+
+    from cerlab.spark.stream_processor import KeyProcessor
+
+    if asked.choice.mode is Mode.ONE:
+        reasons = "; ".join(f"{k.value}: {why}" for k, why in asked.choice.passed_over.items())
+        message = f"CER0950: all events go through one task, in order ({reasons})"
+        warn(CerlabWarning(message), stacklevel=3)
+    found = (
+        _rows(asked)
+        .groupBy("group")
+        .transformWithStateInPandas(
+            statefulProcessor=KeyProcessor(asked.job, _keys(asked)),
+            outputStructType=_schema(asked),
+            outputMode="Append",
+            timeMode="None" if asked.job.tick is None else "EventTime",
+        )
+    )
+    columns: list[Column] = [fn.col(name) for name in ("start", "end", "positions")]
+    if asked.job.with_partition:
+        columns.append(fn.struct(*_partition(asked)).alias("partition"))
+    late = fn.count_if(fn.col("late").isNotNull())
+    return found.select(*columns, "late").observe(
+        f"{METRICS}-{digest(asked.job)[:12]}",
+        (fn.count(fn.lit(1)) - late).alias("answers"),
+        late.alias("late"),
+    )
+
+
+def counted(progress: Mapping[str, Any]) -> dict[str, int]:
+    """The ``answers`` and ``late`` rows of a micro-batch, of the progress that Spark reports."""
+    counts = {"answers": 0, "late": 0}
+    for name, row in (progress.get("observedMetrics") or {}).items():
+        if name.startswith(f"{METRICS}-"):
+            for each in counts:
+                counts[each] += int(row[each] or 0)
+    return counts
+
+
+def _rows(asked: StreamRequest) -> DataFrame:
+    """The rows of the streams in FROM that have a key, with all that tasks read.
+
+    The watermark, if there is one, is on a column that is dropped again: Spark would leave out the
+    rows that it has passed, and what is late is to be told here. It is never below 0, which stands
+    for none: until there are times above 0 nothing is let go.
+    """
+    from pyspark.sql import functions as fn
+
+    job, source = asked.job, asked.source
+    columns: list[Column] = [*masked(asked.position, "int64", "position", "no_position")]
+    columns += masked(asked.clock, job.time_kind, "time", "no_time")
+    columns += sent(source, job.attributes)
+    if asked.choice.mode is Mode.KEYS:
+        group, present = group_of(source, asked.plan.partition)
+        kept = present if asked.kept is None else present & asked.kept
+    else:
+        group, kept = fn.lit(0).cast("bigint"), asked.kept
+    if job.tick is not None and job.lag is not None:
+        ticks = fn.floor(asked.clock / fn.lit(job.tick)).cast("bigint")
+        columns.append(fn.timestamp_millis(ticks).alias("watermark"))
+    rows = source.frame if kept is None else source.frame.where(kept)
+    made = rows.select(group.alias("group"), *columns)
+    if job.tick is not None and job.lag is not None:
+        delay = f"{round(job.lag / job.tick)} milliseconds"
+        made = made.withWatermark("watermark", delay).drop("watermark")
+    return made
+
+
+def _keys(asked: StreamRequest) -> tuple[int, ...]:
+    return tuple(asked.job.attributes.index(name) for name in dict.fromkeys(asked.plan.partition))
+
+
+def _partition(asked: StreamRequest) -> list[Column]:
+    from pyspark.sql import functions as fn
+
+    return [
+        restored(fn.col(f"p{n}"), asked.source, name).alias(name)
+        for n, name in enumerate(dict.fromkeys(asked.plan.partition))
+    ]
+
+
+def _schema(asked: StreamRequest) -> StructType:
+    """The columns of the frames of `KeyProcessor`."""
+    from pyspark.sql.types import ArrayType, LongType, StructField, StructType
+
+    schema = StructType([StructField("start", LongType()), StructField("end", LongType())])
+    schema.add("positions", ArrayType(LongType()))
+    if asked.job.with_partition:
+        sent_types = {field.name: field.dataType for field in _rows(asked).schema}
+        for n, attribute in enumerate(_keys(asked)):
+            schema.add(f"p{n}", sent_types[f"a{attribute}"])
+    return schema.add("late", LongType())
