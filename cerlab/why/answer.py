@@ -1,0 +1,41 @@
+"""The answer to "why": a derivation of a match, or what is nearest to one and fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cerlab.display import shown
+from cerlab.model.answer import Positions
+from cerlab.model.event import Event
+from cerlab.why.derivation import Derivation
+from cerlab.why.failure import Failure, Repair, single_repairs
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Whether some positions are an answer of a query, and why or why not.
+
+    `derivation` proves a match by the semantics; of what is no match it is the attempt that needs
+    the least to be mended, with its `failures` in the order of the clauses and of the formula, and
+    None where the positions are not in the stream. `searched` is the stretch of the stream that was
+    looked at, and `events` are the ones at the positions that the derivation names.
+    """
+
+    holds: bool
+    positions: Positions
+    derivation: Derivation | None
+    failures: tuple[Failure, ...]
+    searched: tuple[int, int] | None
+    events: Mapping[int, Event]
+
+    @property
+    def failure(self) -> Failure | None:
+        """The first obligation that is not met; None of a match."""
+        return self.failures[0] if self.failures else None
+
+    @property
+    def repairs(self) -> tuple[Repair, ...]:
+        """What, alone, meets every obligation; none where one repair is not enough."""
+        return single_repairs(self.failures)

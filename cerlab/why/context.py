@@ -1,0 +1,133 @@
+"""What a subformula has to know of the formula around it: which of its labels matter for what.
+
+The labels that a projection drops mark nothing, so their events may be anywhere in the interval.
+Of valuations that differ only in labels that no filter above reads, one is enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import assert_never
+
+from cerlab.logic.cel.syntax import (
+    All,
+    And,
+    As,
+    Atom,
+    Concat,
+    Filter,
+    Formula,
+    Not,
+    Or,
+    Plus,
+    Project,
+    Rename,
+    Select,
+    Seq,
+    Star,
+    Unless,
+    subformulas,
+)
+from cerlab.predicates.condition import labels_of
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What is above a subformula.
+
+    `every` are all labels of the formula, `visible` those whose events are in the answer, `read`
+    those that something above looks at. `leading` and `trailing`: it begins or ends the whole.
+    `loose`: what it leaves out may be marked by the other side of an ALL.
+    """
+
+    every: frozenset[str]
+    visible: frozenset[str]
+    read: frozenset[str] = frozenset()
+    leading: bool = True
+    trailing: bool = True
+    loose: bool = False
+
+
+def labels_in(phi: Formula) -> frozenset[str]:
+    """All labels that a formula names."""
+    found: set[str] = set()
+    for psi in subformulas(phi):
+        match psi:
+            case Atom(R, _):
+                found.add(R)
+            case As(_, X):
+                found.add(X)
+            case Rename(old, new, _):
+                found |= {old, new}
+            case Project(labels, _):
+                found |= labels
+            case Filter(_, condition):
+                found |= labels_of(condition)
+            case _:
+                pass
+    return frozenset(found)
+
+
+def contexts(phi: Formula, above: Context) -> tuple[Context, ...]:
+    """The contexts of the children of a formula, from left to right."""
+    match phi:
+        case Atom():
+            return ()
+        case As(_, X):
+            visible = above.every if X in above.visible else above.visible
+            read = above.every if X in above.read else above.read
+            return (replace(above, visible=visible, read=read),)
+        case Filter(_, condition):
+            return (replace(above, read=above.read | labels_of(condition)),)
+        case Project(labels, _):
+            return (replace(above, visible=above.visible & labels, read=above.read & labels),)
+        case Rename(old, new, _):
+            visible, read = (_before_renaming(L, old, new) for L in (above.visible, above.read))
+            return (replace(above, visible=visible, read=read),)
+        case Select():
+            return (replace(above, read=above.every),)
+        case And():
+            side = replace(above, read=above.every)
+            return (side, side)
+        case All():
+            side = replace(above, leading=False, trailing=False, loose=True)
+            return (side, side)
+        case Or() | Unless():
+            return (above, above)
+        case Seq() | Concat():
+            return (replace(above, trailing=False), replace(above, leading=False))
+        case Plus() | Star():
+            return (replace(above, leading=False, trailing=False),)
+        case Not():
+            return (above,)
+        case _:
+            assert_never(phi)
+
+
+def _before_renaming(labels: frozenset[str], old: str, new: str) -> frozenset[str]:
+    """The labels below a renaming that end up in some labels above it."""
+    return (labels - {old}) | ({old, new} if new in labels else frozenset())
+
+
+def unmarked_ends(phi: Formula, context: Context) -> tuple[bool, bool]:
+    """Whether a valuation may begin, and may end, with an event that is not in the answer."""
+    match phi:
+        case Atom(R, _):
+            hidden = R not in context.visible
+            return hidden, hidden
+        case Not():
+            return True, True
+        case Seq(left, right) | Concat(left, right):
+            before, after = contexts(phi, context)
+            return unmarked_ends(left, before)[0], unmarked_ends(right, after)[1]
+        case Unless(left, _):
+            return unmarked_ends(left, context)
+        case Or(left, right) | And(left, right) | All(left, right):
+            first, second = (
+                unmarked_ends(side, below)
+                for side, below in zip((left, right), contexts(phi, context), strict=True)
+            )
+            return first[0] or second[0], first[1] or second[1]
+        case _:
+            (below,) = contexts(phi, context)
+            return unmarked_ends(phi.body, below)

@@ -1,0 +1,79 @@
+"""What "why" says, as plain JSON values.
+
+    {"holds": false, "positions": [0, 2], "searched": [0, 2],
+     "failures": [{"kind": "filter", "words": "B at 2 fails v > 0: v is 0", "part": "B FILTER ..",
+                   "path": [1], "positions": [2], "rival": null,
+                   "repairs": [{"do": "relax", "path": [1], "into": "B"}, {"do": "alter", ..}]}],
+     "repairs": [..], "derivation": {"part": "A ; B", "path": [], "start": 0, "end": 2,
+                   "labels": {"A": [0], "B": [2]}, "children": [..]}}
+
+``repairs`` are those that alone meet every obligation. A part without an event has ``start`` and
+``end`` null; ``derivation`` is null where the positions are not in the stream.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from cerlab.logic.cel.text import formula_text
+from cerlab.logic.ceql.text import window_text
+from cerlab.model.answer import ComplexEvent
+from cerlab.why.answer import Why
+from cerlab.why.derivation import Derivation
+from cerlab.why.failure import Failure, Relax, Repair, Widen
+
+
+def why_to_json(why: Why) -> dict[str, Any]:
+    """All of it."""
+    return {
+        "holds": why.holds,
+        "positions": list(why.positions),
+        "searched": None if why.searched is None else list(why.searched),
+        "failures": [failure_to_json(failure) for failure in why.failures],
+        "repairs": [repair_to_json(repair) for repair in why.repairs],
+        "derivation": None if why.derivation is None else derivation_to_json(why.derivation),
+    }
+
+
+def failure_to_json(failure: Failure) -> dict[str, Any]:
+    """An obligation that is not met."""
+    return {
+        "kind": failure.kind.value,
+        "words": failure.words,
+        "part": failure.part,
+        "path": list(failure.path),
+        "positions": list(failure.positions),
+        "repairs": [repair_to_json(repair) for repair in failure.repairs],
+        "rival": None if failure.rival is None else _answer(failure.rival),
+    }
+
+
+def repair_to_json(repair: Repair) -> dict[str, Any]:
+    """``do``, and what the repair is made of; formulas and windows are texts."""
+    match repair:
+        case Relax(path, into):
+            made: dict[str, Any] = {"path": list(path), "into": formula_text(into)}
+        case Widen(window):
+            made = {"window": window_text(window)}
+        case _:
+            made = {field.name: getattr(repair, field.name) for field in fields(repair)}
+            made = {name: list(v) if isinstance(v, tuple) else v for name, v in made.items()}
+    return {"do": type(repair).__name__.lower(), **made}
+
+
+def derivation_to_json(node: Derivation) -> dict[str, Any]:
+    """A node and those below."""
+    V = node.valuation
+    return {
+        "part": formula_text(node.part),
+        "path": list(node.path),
+        "start": None if V is None else V.start,
+        "end": None if V is None else V.end,
+        "labels": {} if V is None else {X: list(D) for X, D in V.labels.items()},
+        "children": [derivation_to_json(child) for child in node.children],
+    }
+
+
+def _answer(answer: ComplexEvent) -> dict[str, Any]:
+    return {"start": answer.start, "end": answer.end, "positions": list(answer.positions)}

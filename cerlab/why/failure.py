@@ -1,0 +1,219 @@
+"""What can stand between positions and a match, and what would mend it.
+
+A failure is one obligation of a query that the positions do not meet. It carries its words, with
+the values that decide, and as data the repairs each of which meets it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TypeAlias
+
+from cerlab.display import register, shown
+from cerlab.logic.cel.syntax import Formula
+from cerlab.model.answer import ComplexEvent, Positions
+from cerlab.model.clauses import Window
+
+Path: TypeAlias = tuple[int, ...]
+"""Where a part of a formula is: the number of the child at each step down from the root."""
+
+
+class Kind(Enum):
+    """Which obligation is not met; the value is its name in JSON."""
+
+    POSITION = "position"
+    FROM = "from"
+    PARTITION = "partition"
+    TYPE = "type"
+    STREAM = "stream"
+    NOT = "not"
+    FILTER = "filter"
+    GAP = "gap"
+    MISSING = "missing"
+    UNMARKED = "unmarked"
+    LEFTOVER = "leftover"
+    AND = "and"
+    UNLESS = "unless"
+    INTERVAL = "interval"
+    WINDOW = "window"
+    CONSUME = "consume"
+    STRATEGY = "strategy"
+    LIMIT = "limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Retype:
+    """Let the event at a position have another type."""
+
+    position: int
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alter:
+    """Let the event at a position be another one, with values that do.
+
+    It says which event is in the way of all that fails; whether values exist that meet this and
+    what the event meets now is not decided.
+    """
+
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """Put an event for a part of the formula between two positions; None is an end of the match."""
+
+    path: Path
+    after: int | None = None
+    before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Take the events at these positions out of the stream."""
+
+    positions: Positions
+
+
+@dataclass(frozen=True, slots=True)
+class Give:
+    """Ask for one position more."""
+
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Ask without this position."""
+
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Ask for another interval."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Relax:
+    """Write a weaker formula in the place of the part at a path."""
+
+    path: Path
+    into: Formula = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Widen:
+    """The smallest window that holds."""
+
+    window: Window
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """Leave a clause out: from, partition, strategy, consume, limit."""
+
+    clause: str
+
+
+Repair: TypeAlias = Retype | Alter | Insert | Remove | Give | Drop | Reach | Relax | Widen | Without
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An obligation that is not met.
+
+    `part` is the text of the subformula or clause that asks for it, and `path` says where the
+    subformula is; `positions` are those of the events that it is about; `rival` is the answer that
+    another clause prefers. Each of `repairs` alone meets this obligation.
+    """
+
+    kind: Kind
+    words: str
+    part: str = ""
+    path: Path = ()
+    positions: Positions = ()
+    repairs: tuple[Repair, ...] = ()
+    rival: ComplexEvent | None = None
+
+
+CHANGES_THE_QUESTION = (Kind.MISSING, Kind.UNMARKED, Kind.LEFTOVER, Kind.INTERVAL)
+"""Failures that are mended by asking for other positions; they are blamed last."""
+
+LIGHT, HEAVY = 2, 3
+"""What a repair costs: of an event or the query, and of the positions that are asked for."""
+
+
+def weight(failure: Failure) -> int:
+    """What it costs to mend one failure."""
+    return HEAVY if failure.kind in CHANGES_THE_QUESTION else LIGHT
+
+
+def cost(failures: Sequence[Failure]) -> int:
+    """What it costs to mend all: repairs are taken greedily, the one that mends most first.
+
+    >>> both = [Failure(Kind.TYPE, "", repairs=(Retype(4, "A"), Alter(4))),
+    ...         Failure(Kind.FILTER, "", repairs=(Alter(4),))]
+    >>> cost(both)
+    2
+    """
+    total = 0
+    left = list(failures)
+    while left:
+        counts = Counter(repair for failure in left for repair in failure.repairs)
+        best = counts.most_common(1)[0][0] if counts else None
+        mended = [f for f in left if not f.repairs or best in f.repairs]
+        total += max(map(weight, mended))
+        left = [f for f in left if f.repairs and best not in f.repairs]
+    return total
+
+
+def blamed(failures: Sequence[Failure]) -> int:
+    """How many events the failures are about; of two that cost the same, the fewer is nearer."""
+    return sum(len(failure.positions) for failure in failures)
+
+
+def single_repairs(failures: Sequence[Failure]) -> tuple[Repair, ...]:
+    """The repairs each of which mends all failures; none if one is not enough."""
+    if not failures:
+        return ()
+    return tuple(r for r in failures[0].repairs if all(r in f.repairs for f in failures))
+
+
+def missing(path: Path, part: str, after: int | None = None, before: int | None = None) -> Failure:
+    """No event is there for a part of the formula, between two positions as far as known."""
+    where = [f" after {after}" if after is not None else ""]
+    where.append(f" before {before}" if before is not None else "")
+    placed = " and".join(filter(None, where))
+    words = f"no event is there for {part}{placed}"
+    return Failure(Kind.MISSING, words, part, path, repairs=(Insert(path, after, before),))
+
+
+def placed(
+    failures: Sequence[Failure], after: int | None = None, before: int | None = None
+) -> tuple[Failure, ...]:
+    """The failures, where missing events that have no neighbour on a side yet get this one."""
+    found = []
+    for failure in failures:
+        for repair in failure.repairs:
+            if isinstance(repair, Insert):
+                moved = replace(
+                    repair,
+                    after=after if repair.after is None else repair.after,
+                    before=before if repair.before is None else repair.before,
+                )
+                if moved != repair:
+                    failure = missing(failure.path, failure.part, moved.after, moved.before)
+        found.append(failure)
+    return tuple(found)
+
+
+register(Failure, "text/plain", lambda failure: failure.words)

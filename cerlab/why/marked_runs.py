@@ -1,0 +1,86 @@
+"""Runs of an automaton whose marks are known, fully or in part (CORE Sec. 3).
+
+They list nothing: of the runs in one state one is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+from cerlab.automata.cea import IntervalCea, Mark
+from cerlab.model.answer import ComplexEvent, Positions
+from cerlab.model.event import Event
+from cerlab.predicates.truth import satisfies
+
+Taken: TypeAlias = "tuple[int, Taken] | None"
+"""The positions that a run has taken, the last first, as a linked list: runs share their tails."""
+
+
+def accepts(cea: IntervalCea, events: Sequence[Event], marked: Positions) -> bool:
+    """Whether some run over all the events takes exactly the marked ones."""
+    states = {cea.q0}
+    for i, t in enumerate(events):
+        mark = Mark.TAKE if i in marked else Mark.SKIP
+        states = {
+            move.target
+            for move in cea.Delta
+            if move.source in states and move.mark is mark and satisfies(t, move.predicate)
+        }
+    return bool(states & cea.F)
+
+
+class Larger(NamedTuple):
+    """A run: where it began, what it has taken, and whether that is more than the marked ones."""
+
+    start: int
+    taken: Taken
+    more: bool
+
+
+def larger_answer(
+    cea: IntervalCea, events: Sequence[Event], marked: Positions
+) -> ComplexEvent | None:
+    """An answer that ends with the last event and takes the marked ones and others, if any does.
+
+    Of the runs in one state, one that has taken more and one that has not are kept: the first may
+    go on as the second does. Linear in the events.
+    """
+    asked = frozenset(marked)
+    first = min(marked, default=len(events) - 1)
+    runs: dict[tuple[int, bool], Larger] = {}
+    for i, t in enumerate(events):
+        step: dict[tuple[int, bool], Larger] = {}
+        for q, run in _to_continue(cea, runs, i, first):
+            for move in cea.Delta:
+                takes = move.mark is Mark.TAKE
+                if move.source != q or (i in asked and not takes):
+                    continue
+                if (move.target, run.more) in step and not takes:
+                    continue
+                if satisfies(t, move.predicate):
+                    taken = (i, run.taken) if takes else run.taken
+                    more = run.more or (takes and i not in asked)
+                    step.setdefault((move.target, more), Larger(run.start, taken, more))
+        runs = step
+    for (q, more), run in runs.items():
+        if q in cea.F and more:
+            return ComplexEvent(run.start, len(events) - 1, _listed(run.taken))
+    return None
+
+
+def _to_continue(
+    cea: IntervalCea, runs: dict[tuple[int, bool], Larger], i: int, first: int
+) -> Iterator[tuple[int, Larger]]:
+    """The runs so far, by their state, and one that begins here if none of the marked is behind."""
+    yield from ((q, run) for (q, _), run in runs.items())
+    if i <= first:
+        yield cea.q0, Larger(i, None, False)
+
+
+def _listed(taken: Taken) -> Positions:
+    found = []
+    while taken is not None:
+        position, taken = taken
+        found.append(position)
+    return tuple(reversed(found))

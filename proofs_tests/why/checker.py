@@ -1,0 +1,119 @@
+"""Derivations checked node by node: each follows from its children by its row of the table.
+
+Nothing of the search is used: a node's valuation is computed from its children's, and what looks
+further than them (UNLESS, strategies) asks the reference.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from itertools import pairwise
+from typing import assert_never
+
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.semantics import holds, valuations
+from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
+from cerlab.logic.selection.strategies import select
+from cerlab.model.answer import Valuation, complex_event
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream
+from cerlab.predicates.keys import partition_key
+from cerlab.why import Derivation
+
+
+class Substream:
+    """The events of one partition, and where they are in the whole stream."""
+
+    def __init__(self, query: CeqlQuery, stream: Stream, member: int) -> None:
+        attributes = partition_attributes(query)
+        key = partition_key(stream[member], attributes)
+        self.at = [
+            i
+            for i, t in enumerate(stream)
+            if (not query.streams or t.stream is None or t.stream in query.streams)
+            and partition_key(t, attributes) == key
+        ]
+        self.events: list[Event] = [stream[i] for i in self.at]
+
+    def local(self, V: Valuation) -> Valuation:
+        """A valuation in the substream's own positions."""
+        place = {p: i for i, p in enumerate(self.at)}
+        labels = {X: tuple(place[p] for p in D) for X, D in V.labels.items()}
+        return Valuation(place[V.start], place[V.end], labels)
+
+
+def check(node: Derivation, S: Substream) -> Valuation:
+    """The node's valuation, in the substream's positions, after all of it has been checked."""
+    assert node.valuation is not None
+    V = S.local(node.valuation)
+    below = [check(child, S) for child in node.children]
+    assert not node.failures
+    assert [child.path for child in node.children] == _paths(node)
+    assert _follows(node.part, V, below, S), (node.part, V, below)
+    return V
+
+
+def _paths(node: Derivation) -> list[tuple[int, ...]]:
+    match node.part:
+        case cel.Atom() | cel.Not():
+            return []
+        case cel.Or():
+            assert node.children[0].path in ((*node.path, 0), (*node.path, 1))
+            return [node.children[0].path]
+        case cel.Plus() | cel.Star():
+            return [(*node.path, 0)] * len(node.children)
+        case cel.Unless():
+            return [(*node.path, 0)]
+        case part:
+            return [(*node.path, n) for n, _ in enumerate(cel.children(part))]
+
+
+def _follows(phi: cel.Formula, V: Valuation, below: list[Valuation], S: Substream) -> bool:
+    match phi:
+        case cel.Atom(R, stream):
+            t = S.events[V.start]
+            ours = stream is None or t.stream is None or t.stream == stream
+            return t.type == R and ours and Valuation(V.start, V.start, {R: (V.start,)}) == V
+        case cel.Not(body):
+            unmarked = Valuation(V.start, V.start, {}) == V
+            return unmarked and not valuations(body, (S.events[V.start],))
+        case cel.As(_, X):
+            (W,) = below
+            return Valuation(W.start, W.end, {**W.labels, X: complex_event(W).positions}) == V
+        case cel.Filter(_, condition):
+            return below == [V] and holds(condition, V, S.events)
+        case cel.Project(kept, _):
+            (W,) = below
+            labels = {X: D for X, D in W.labels.items() if X in kept}
+            return Valuation(W.start, W.end, labels) == V
+        case cel.Rename(old, new, _):
+            (W,) = below
+            renamed = {X: D for X, D in W.labels.items() if old != X}
+            renamed[new] = (*renamed.get(new, ()), *W.labels.get(old, ()))
+            return Valuation(W.start, W.end, renamed) == V
+        case cel.Or():
+            return below == [V]
+        case cel.And():
+            return below == [V, V]
+        case cel.Seq() | cel.Plus():
+            ordered = all(a.end < b.start for a, b in pairwise(below))
+            return ordered and reduce(_together, below) == V
+        case cel.Concat() | cel.Star():
+            ordered = all(a.end + 1 == b.start for a, b in pairwise(below))
+            return ordered and reduce(_together, below) == V
+        case cel.All():
+            return reduce(_together, below) == V
+        case cel.Unless(_, right):
+            rivals = valuations(right, S.events)
+            return below == [V] and not any(V.start <= W.start and W.end <= V.end for W in rivals)
+        case cel.Select(strategy, body):
+            return below == [V] and V in select(strategy, valuations(body, S.events))
+        case _:
+            assert_never(phi)
+
+
+def _together(V: Valuation, W: Valuation) -> Valuation:
+    labels = {
+        X: tuple({*V.labels.get(X, ()), *W.labels.get(X, ())}) for X in {*V.labels, *W.labels}
+    }
+    return Valuation(min(V.start, W.start), max(V.end, W.end), labels)

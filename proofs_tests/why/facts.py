@@ -1,0 +1,178 @@
+"""What a failure states, checked against the events and the reference: nothing said is false."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.semantics import holds, valuations
+from cerlab.logic.cel.syntax import Formula, children
+from cerlab.logic.ceql.semantics import query_answers
+from cerlab.logic.ceql.syntax import partition_attributes
+from cerlab.model.answer import complex_event
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy, TimeWindow
+from cerlab.model.event import value_of
+from cerlab.predicates.keys import partition_key
+from cerlab.why import Derivation, Failure, Kind, Why
+from cerlab.why.failure import Path
+from proofs_tests.why.checker import Substream
+from proofs_tests.why.mutations import Question
+
+
+def check_facts(q: Question, found: Why) -> None:
+    for failure in found.failures:
+        assert is_true(q, found, failure), (failure, str(found))
+        for p in failure.positions:
+            assert str(p) in failure.words, failure
+
+
+def part_at(phi: Formula, path: Path) -> Formula:
+    return part_at(children(phi)[path[0]], path[1:]) if path else phi
+
+
+def nodes(found: Why, path: Path) -> list[Derivation]:
+    assert found.derivation is not None
+    return [node for node in found.derivation if node.path == path]
+
+
+def is_true(q: Question, found: Why, failure: Failure) -> bool:
+    """Whether the stream, the query and the derivation are as the failure says."""
+    part, events = part_at(q.ast.formula, failure.path), q.stream.events
+    match failure.kind:
+        case Kind.POSITION:
+            (p,) = failure.positions
+            return not 0 <= p < len(events)
+        case Kind.FROM:
+            (p,) = failure.positions
+            return events[p].stream is not None and events[p].stream not in q.ast.streams
+        case Kind.PARTITION:
+            (p,) = failure.positions
+            attributes = partition_attributes(q.ast)
+            others = {partition_key(events[i], attributes) for i in asked(q)}
+            return partition_key(events[p], attributes) is None or len(others) > 1
+        case Kind.TYPE:
+            (p,) = failure.positions
+            assert isinstance(part, cel.Atom)
+            return events[p].type != part.type and f"is {events[p].type}," in failure.words
+        case Kind.STREAM:
+            (p,) = failure.positions
+            assert isinstance(part, cel.Atom)
+            return events[p].stream not in (None, part.stream)
+        case Kind.NOT:
+            (p,) = failure.positions
+            assert isinstance(part, cel.Not)
+            return bool(valuations(part.body, (events[p],)))
+        case Kind.FILTER:
+            return _filter_fails(q, found, failure, part)
+        case Kind.GAP:
+            first, last = failure.positions
+            at = Substream(q.ast, q.stream, first).at
+            n = sum(1 for p in at if first < p < last)
+            return n > 0 and f"gap of {n} event" in failure.words
+        case Kind.MISSING:
+            return any(node.valuation is None for node in nodes(found, failure.path))
+        case Kind.UNMARKED:
+            (p,) = failure.positions
+            return p not in q.positions and isinstance(part, cel.Atom)
+        case Kind.LEFTOVER:
+            (p,) = failure.positions
+            return p in q.positions
+        case Kind.AND:
+            assert isinstance(part, cel.And)
+            return any(len(node.children) == 1 for node in nodes(found, failure.path))
+        case Kind.UNLESS:
+            return _counter_example(q, found, failure, part)
+        case Kind.INTERVAL:
+            V = found.derivation.valuation if found.derivation else None
+            return V is not None and not (q.start in (None, V.start) and q.end in (None, V.end))
+        case Kind.WINDOW:
+            return _too_wide(q, failure)
+        case Kind.CONSUME:
+            rival = failure.rival
+            assert rival is not None
+            V = found.derivation.valuation if found.derivation else None
+            assert V is not None
+            return V.start <= rival.end < V.end and rival in query_answers(q.ast, q.stream)
+        case Kind.STRATEGY:
+            return _preferred(q, failure, part)
+        case Kind.LIMIT:
+            return q.ast.limit is not None
+        case _:
+            assert_never(failure.kind)
+
+
+def asked(q: Question) -> tuple[int, ...]:
+    ends = {p for p in (q.start, q.end) if p is not None}
+    return tuple(sorted({*q.positions, *ends}))
+
+
+def _filter_fails(q: Question, found: Why, failure: Failure, part: Formula) -> bool:
+    assert isinstance(part, cel.Filter)
+    fails = False
+    for node in nodes(found, failure.path):
+        V = node.valuation
+        if V is not None and not holds(part.condition, V, q.stream.events):
+            marked = {p for D in V.labels.values() for p in D}
+            fails = fails or set(failure.positions) <= marked
+    return fails
+
+
+def _counter_example(q: Question, found: Why, failure: Failure, part: Formula) -> bool:
+    assert isinstance(part, cel.Unless)
+    rival = failure.rival
+    assert rival is not None
+    S = Substream(q.ast, q.stream, rival.start)
+    events = q.stream.events
+    there = {i: n for n, i in enumerate(S.at)}
+    answers = {complex_event(W) for W in valuations(part.right, S.events)}
+    local = replace(
+        rival,
+        start=there[rival.start],
+        end=there[rival.end],
+        positions=tuple(there[p] for p in rival.positions),
+    )
+    inside = any(
+        V is not None and V.start <= rival.start and rival.end <= V.end
+        for V in (node.valuation for node in nodes(found, failure.path))
+    )
+    return local in answers and inside and rival.end < len(events)
+
+
+def _too_wide(q: Question, failure: Failure) -> bool:
+    first, last = failure.positions
+    events = q.stream.events
+    match q.ast.window:
+        case EventWindow(width):
+            at = Substream(q.ast, q.stream, first).at
+            return len([p for p in at if first < p <= last]) > width
+        case AttributeWindow(width, name):
+            here, there = value_of(events[first], name), value_of(events[last], name)
+            assert isinstance(here, (int, float))
+            assert isinstance(there, (int, float))
+            return there - here > width
+        case TimeWindow(nanoseconds):
+            here, there = events[first].attributes["t"], events[last].attributes["t"]
+            assert isinstance(here, int)
+            assert isinstance(there, int)
+            return (there - here) * 10**9 > nanoseconds
+        case None:
+            return False
+        case _:
+            assert_never(q.ast.window)
+
+
+def _preferred(q: Question, failure: Failure, part: Formula) -> bool:
+    """The rival ends at the same event of the same partition, and the strategy takes it."""
+    strategy = q.ast.strategy
+    if isinstance(part, cel.Select) and (failure.path or strategy is None):
+        strategy = part.strategy
+    if strategy is Strategy.STRICT:
+        first, last = failure.positions
+        at = Substream(q.ast, q.stream, first).at
+        return any(first < p < last for p in at)
+    rival = failure.rival
+    if rival is None or failure.path:
+        return rival is not None
+    bare = replace(q.ast, strategy=None, window=None, consume=Consume.NONE, limit=None)
+    return rival in query_answers(bare, q.stream) and rival.positions != q.positions

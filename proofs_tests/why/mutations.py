@@ -1,0 +1,180 @@
+"""One change to a query or a stream after which an answer is none any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.syntax import Formula, children, subformulas
+from cerlab.logic.ceql.semantics import query_answers
+from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.model.answer import ComplexEvent, Positions
+from cerlab.model.clauses import Consume, EventWindow, Strategy
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream
+from cerlab.predicates.condition import On
+from cerlab.testing import STREAMS, TYPES, Shape, random_predicate
+from cerlab.why.failure import Path
+
+
+@dataclass(frozen=True)
+class Question:
+    """Positions, and an interval if one is given, asked of a query on a stream."""
+
+    ast: CeqlQuery
+    stream: Stream
+    positions: Positions
+    start: int | None
+    end: int | None
+
+    def holds(self) -> bool:
+        """By the reference."""
+        return any(
+            m.positions == self.positions
+            and self.start in (None, m.start)
+            and self.end in (None, m.end)
+            for m in query_answers(self.ast, self.stream)
+        )
+
+    def with_events(self, events: list[Event]) -> Question:
+        return replace(self, stream=Stream(events, time=self.stream.time))
+
+
+def question(ast: CeqlQuery, stream: Stream, m: ComplexEvent, *, interval: bool) -> Question:
+    start, end = (m.start, m.end) if interval else (None, None)
+    return Question(ast, stream, m.positions, start, end)
+
+
+def altered(rng: Random, q: Question, m: ComplexEvent) -> Question:
+    """One event with another type, value, key or stream."""
+    p = rng.choice(m.positions) if m.positions else rng.randrange(m.start, m.end + 1)
+    t = q.stream[p]
+    match rng.randrange(5):
+        case 0 | 1:
+            made = replace(t, type=rng.choice(TYPES))
+        case 2 | 3:
+            made = replace(t, attributes={**t.attributes, "v": rng.choice((0, 1, None, "a"))})
+        case _:
+            made = replace(t, stream=rng.choice(STREAMS))
+    if q.ast.partition and rng.random() < 0.3:
+        made = replace(t, attributes={**t.attributes, "k": rng.choice((0, 1, 2, None))})
+    return q.with_events([*q.stream.events[:p], made, *q.stream.events[p + 1 :]])
+
+
+def deleted(rng: Random, q: Question, m: ComplexEvent) -> Question:
+    """Without one marked event; the other positions, wherever the answer may then be."""
+    if len(m.positions) < 2:
+        return q
+    p = rng.choice(m.positions)
+    kept = tuple(i - (i > p) for i in m.positions if i != p)
+    events = [*q.stream.events[:p], *q.stream.events[p + 1 :]]
+    return replace(q.with_events(events), positions=kept, start=None, end=None)
+
+
+def inserted(rng: Random, q: Question, m: ComplexEvent) -> Question:
+    """One event more, inside the answer."""
+    p = rng.randrange(m.start, m.end + 1)
+    t = q.stream[p]
+    made = replace(t, type=rng.choice(TYPES))
+    moved = tuple(i + (i > p) for i in m.positions)
+    ends = (None, None) if q.start is None else (m.start + (m.start > p), m.end + (m.end > p))
+    events = [*q.stream.events[: p + 1], made, *q.stream.events[p + 1 :]]
+    return replace(q.with_events(events), positions=moved, start=ends[0], end=ends[1])
+
+
+def tightened(rng: Random, q: Question, m: ComplexEvent) -> Question:
+    """`;` to `:`, or + to :+, at one place."""
+
+    def tighter(phi: Formula) -> Formula:
+        match phi:
+            case cel.Seq(left, right):
+                return cel.Concat(left, right)
+            case cel.Plus(body):
+                return cel.Star(body)
+            case _:
+                return phi
+
+    return _at_some_place(rng, q, tighter)
+
+
+def filtered(rng: Random, q: Question, m: ComplexEvent) -> Question:
+    """A filter more, at one place."""
+
+    def narrower(phi: Formula) -> Formula:
+        labels = sorted(cel.defined_labels(phi))
+        if not labels:
+            return phi
+        return cel.Filter(phi, On(rng.choice(labels), random_predicate(rng, Shape())))
+
+    return _at_some_place(rng, q, narrower)
+
+
+def unless(rng: Random, q: Question, m: ComplexEvent) -> Question:
+    """An UNLESS around one place."""
+    return _at_some_place(rng, q, lambda phi: cel.Unless(phi, cel.Atom(rng.choice(TYPES))))
+
+
+def both(rng: Random, q: Question, m: ComplexEvent) -> Question:
+    """An AND with an atom around one place."""
+    return _at_some_place(rng, q, lambda phi: cel.And(phi, cel.Atom(rng.choice(TYPES))))
+
+
+def shrunk(rng: Random, q: Question, m: ComplexEvent) -> Question:
+    """A window that may be too small."""
+    window = EventWindow(rng.randrange(max(1, m.end - m.start)))
+    return replace(q, ast=replace(q.ast, window=window))
+
+
+def chosen(rng: Random, q: Question, m: ComplexEvent) -> Question:
+    """Another strategy."""
+    return replace(q, ast=replace(q.ast, strategy=rng.choice(list(Strategy))))
+
+
+def consumed(rng: Random, q: Question, m: ComplexEvent) -> Question:
+    """Consumption."""
+    return replace(q, ast=replace(q.ast, consume=rng.choice((Consume.ANY, Consume.PARTITION))))
+
+
+def divided(rng: Random, q: Question, m: ComplexEvent) -> Question:
+    """A partition by k or v, or FROM one stream."""
+    if rng.random() < 0.3:
+        return replace(q, ast=replace(q.ast, streams=(rng.choice(STREAMS),)))
+    return replace(q, ast=replace(q.ast, partition=((rng.choice("kv"),),)))
+
+
+MUTATIONS: tuple[Callable[[Random, Question, ComplexEvent], Question], ...] = (
+    *(altered, altered, altered, deleted, deleted, inserted, tightened, tightened, filtered),
+    *(filtered, unless, both, shrunk, chosen, consumed, divided),
+)
+
+
+def _at_some_place(rng: Random, q: Question, change: Callable[[Formula], Formula]) -> Question:
+    formula = q.ast.formula
+    path = rng.choice(_paths(formula))
+    return replace(q, ast=replace(q.ast, formula=replaced(formula, path, change)))
+
+
+def _paths(phi: Formula) -> list[Path]:
+    """The places of a formula that are not inside NOT, which takes atoms only."""
+    if isinstance(phi, cel.Not):
+        return [()]
+    return [(), *((n, *rest) for n, psi in enumerate(children(phi)) for rest in _paths(psi))]
+
+
+def replaced(phi: Formula, path: Path, change: Callable[[Formula], Formula]) -> Formula:
+    """The formula with something else at a place."""
+    if not path:
+        return change(phi)
+    below = [
+        replaced(psi, path[1:], change) if n == path[0] else psi
+        for n, psi in enumerate(children(phi))
+    ]
+    sides = ("left", "right") if len(below) == 2 else ("body",)
+    made: Formula = replace(phi, **dict(zip(sides, below, strict=True)))  # type: ignore[arg-type]  # by name
+    return made
+
+
+def has_strategy(phi: Formula) -> bool:
+    return any(isinstance(psi, cel.Select) for psi in subformulas(phi))

@@ -1,0 +1,211 @@
+"""Hand-made tables: a query, a stream, positions, and what stands in the way, with its words."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab.model.clauses import EventWindow
+from cerlab.why import Kind, goal, why
+from cerlab.why.failure import (
+    Alter,
+    Drop,
+    Give,
+    Insert,
+    Reach,
+    Relax,
+    Remove,
+    Retype,
+    Widen,
+    Without,
+)
+from proofs_tests.clauses.tables import word
+from proofs_tests.why.rows import ROWS, TRADES
+
+
+@pytest.mark.parametrize(("query", "events", "positions", "kind", "at", "words"), ROWS)
+def test_the_failure(
+    query: str, events: Any, positions: tuple[int, ...], kind: Kind, at: tuple[int, ...], words: str
+) -> None:
+    found = why(query, events, positions)
+    assert not found.holds
+    assert found.failure is not None
+    assert (found.failure.kind, found.failure.words) == (kind, words)
+    assert found.failure.positions == at
+    if kind is not Kind.POSITION:
+        answers = cerlab.evaluate(query, events)
+        assert all(m.positions != positions for m in answers)
+
+
+def test_time_windows_are_measured_in_seconds_and_parts_of_them() -> None:
+    stream = cerlab.Stream.from_events(TRADES, time="ts", unit="ms")
+    found = why("SELECT * WHERE BUY ; SELL WITHIN 1 SECONDS", stream, (0, 3))
+    assert str(found.failure) == "outside WITHIN 1 SECONDS by 1,200 ms: from 0 to 3"
+
+
+def test_an_interval_that_is_not_the_answers_own() -> None:
+    found = why("A ; B", word("ABC"), (0, 1), end=2)
+    assert str(found.failure) == "it starts at 0 and ends at 1, not [0, 2]"
+    assert found.repairs == (Reach(0, 1),)
+    assert why("A ; B", word("ABC"), (0, 1), start=0, end=1).holds
+
+
+def test_unmarked_ends_are_looked_for() -> None:
+    found = why("SELECT B WHERE A ; B", word("AACB"), (3,))
+    assert found.holds
+    assert found.derivation is not None
+    assert found.derivation.valuation == cerlab.Valuation(1, 3, {"A": (1,), "B": (3,)})
+    assert why("SELECT B WHERE A ; B", word("AACB"), (3,), start=0).holds
+    assert not why("SELECT B WHERE A ; B", word("AACB"), (3,), start=2).holds
+
+
+def test_the_first_unmarked_event_may_be_far() -> None:
+    far = word("A" + "C" * 1_000 + "B")
+    assert why("SELECT B WHERE A ; B", far, (1_001,)).holds
+    assert not why("SELECT B WHERE A ; B", far[1:], (1_000,)).holds
+
+
+def test_no_positions_need_an_interval() -> None:
+    with pytest.raises(cerlab.UsageError) as error:
+        why("SELECT NONE WHERE A", word("A"), ())
+    assert error.value.code == "CER0835"
+    assert why("SELECT NONE WHERE A", word("A"), (), 0, 0).holds
+    assert not why("SELECT NONE WHERE A", word("B"), (), 0, 0).holds
+
+
+def test_what_is_wrong_in_two_places_has_two_failures_and_no_single_repair() -> None:
+    found = why("A ; B", word("BA"), (0, 1))
+    assert [str(f) for f in found.failures] == [
+        "event 0 is B, A was asked",
+        "event 1 is A, B was asked",
+    ]
+    assert found.repairs == ()
+
+
+def test_what_is_wrong_with_one_event_is_mended_by_another_event() -> None:
+    found = why("A ; B FILTER B[v = 1]", word("AC", v="00"), (0, 1))
+    assert [f.kind for f in found.failures] == [Kind.TYPE, Kind.FILTER]
+    assert found.repairs == (Alter(1),)
+
+
+def test_repairs_are_data() -> None:
+    def first(query: str, types: str, positions: tuple[int, ...]) -> tuple[object, ...]:
+        return why(query, word(types), positions).repairs
+
+    assert first("A ; B", "AC", (0, 1)) == (Retype(1, "B"), Alter(1))
+    assert first("A : B", "ACB", (0, 2)) == (
+        Relax((), cerlab.parse_formula("A ; B")),
+        Remove((1,)),
+    )
+    assert first("A ; B ; C", "AC", (0, 1)) == (Insert((0, 1), 0, 1),)
+    assert first("A ; B", "ABC", (0, 1, 2)) == (Drop(2),)
+    assert first("A ; B : C", "ABC", (0, 2)) == (Give(1),)
+    assert first("SELECT * WHERE A ; B WITHIN 1 EVENTS", "ACB", (0, 2)) == (Widen(EventWindow(2)),)
+    assert first("SELECT MAX * WHERE A+", "AA", (1,)) == (Without("strategy"),)
+
+
+def test_the_relaxed_part_is_written_out() -> None:
+    failure = why("A : (B : C)", word("ABDC"), (0, 1, 3)).failure
+    assert failure is not None
+    (relax, _) = failure.repairs
+    assert isinstance(relax, Relax)
+    assert relax.path == (1,)
+    assert relax.into == cerlab.parse_formula("B ; C")
+
+
+def test_the_text_of_a_match() -> None:
+    found = why("(A ; B+) AS x FILTER B[v > 0]", word("ABCB", v="0112"), (0, 1, 3))
+    assert str(found).splitlines() == [
+        "a match: {0, 1, 3} in [0, 3]",
+        "FILTER B[v > 0] [0, 3]  A {0}  B {1, 3}  x {0, 1, 3}",
+        "└─ AS x [0, 3]  A {0}  B {1, 3}  x {0, 1, 3}",
+        "   └─ ; [0, 3]  A {0}  B {1, 3}",
+        "      ├─ A 0: A(v=0)",
+        "      └─ + [1, 3]  B {1, 3}",
+        "         ├─ B 1: B(v=1)",
+        "         └─ B 3: B(v=2)",
+    ]
+
+
+def test_the_text_of_a_failure_marks_where() -> None:
+    assert str(why("A ; B", word("AC"), (0, 1))).splitlines() == [
+        "no match: {0, 1}",
+        "  event 1 is C, B was asked",
+        "searched from 0 to 1; the nearest that there is:",
+        "; [0, 1]  A {0}  B {1}",
+        "├─ A 0: A()",
+        "└─ B 1: C() ✗",
+    ]
+
+
+def test_matches_and_queries_know_why() -> None:
+    query = cerlab.parse_query("SELECT * WHERE A ; B")
+    matches = query.run(word("AAB"))
+    assert matches.why(0).holds
+    assert matches.why(matches[1]).holds
+    assert not matches.why(cerlab.ComplexEvent(0, 2, (0, 1, 2))).holds
+    assert str(query.why_not(word("AAB"), (0, 1)).failure) == "event 1 is A, B was asked"
+    assert cerlab.why(query, word("AAB"), (0, 2)).holds
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "code"),
+    [
+        ("<type = 'A'>^", {}, "CER0495"),
+        ("A AS x", {"logic": "fo"}, "CER0496"),
+        ("SELECT * WHERE MAX(A+) ; B CONSUME BY ANY", {}, "CER0497"),
+    ],
+)
+def test_refused_by_name(query: str, options: Any, code: str) -> None:
+    with pytest.raises(cerlab.Unsupported) as error:
+        why(query, word("AB"), (0,), **options)
+    assert error.value.code == code
+
+
+def test_a_search_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(goal, "MAX_STEPS", 5_000)
+    events = word("A" * 700 + "B" + "C")
+    with pytest.raises(cerlab.ResourceLimit) as error:
+        why("SELECT C WHERE (A ; A) ; D ; (A ; A)+ ; C", events, (701,))
+    assert error.value.code == "CER0695"
+
+
+def test_a_strategy_inside_a_formula_is_compared_on_short_streams_only() -> None:
+    with pytest.raises(cerlab.ResourceLimit) as error:
+        why("PROJECT[A](MAX(A ; B)) ; C", word("C" * 300 + "ABC"), (300, 302))
+    assert error.value.code == "CER0696"
+
+
+def test_a_strategy_around_the_formula_is_compared_on_long_ones_too() -> None:
+    long = word("C" * 300 + "AAB")
+    assert why("MAX(A+ ; B)", long, (300, 301, 302)).holds
+    failure = why("MAX(A+ ; B)", long, (300, 302)).failure
+    assert str(failure) == "a larger answer contains it (MAX): {300, 301, 302}"
+
+
+def test_a_predicate_of_the_user() -> None:
+    @cerlab.predicate(name="rising")
+    def rising(values: list[int]) -> bool:
+        return all(a < b for a, b in pairwise(values))
+
+    query = "A+ AS x FILTER rising(x.v)"
+    assert why(query, word("AA", v="12"), (0, 1)).holds
+    failure = why(query, word("AA", v="21"), (0, 1)).failure
+    assert str(failure) == "rising(x.v) is false of the events at 0, 1"
+
+
+@pytest.mark.parametrize("asked", [{"positions": "01"}, {"positions": (0,), "start": "0"}])
+def test_positions_are_whole_numbers(asked: Any) -> None:
+    with pytest.raises(cerlab.UsageError) as error:
+        why("A", word("A"), **asked)
+    assert error.value.code == "CER0836"
+
+
+def test_filters_between_labels_under_a_strategy() -> None:
+    query = "SELECT MAX * WHERE A+ AS x ; B AS y FILTER x.v <= y.v"
+    assert why(query, word("AAB", v="121"), (0, 2)).holds
+    failure = why(query, word("AAB", v="112"), (0, 2)).failure
+    assert str(failure) == "a larger answer contains it (MAX): {0, 1, 2}"

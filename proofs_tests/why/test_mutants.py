@@ -1,0 +1,183 @@
+"""Deliberate wrong versions of `why`: each contradicts the reference or blames the wrong place.
+
+A mutant counts only if it is right on half or more of the cases; otherwise any test would find it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from cerlab.errors import CerlabError
+from cerlab.logic.cel import syntax as cel
+from cerlab.model.answer import Valuation
+from cerlab.model.clauses import EventWindow, Window
+from cerlab.testing import Shape
+from cerlab.why import goal, join, leaves, rest, search, why, window
+from cerlab.why.context import Context, contexts
+from cerlab.why.derivation import Derivation
+from cerlab.why.failure import Failure, Kind, Retype
+from proofs_tests.clauses.tables import word
+from proofs_tests.why.facts import check_facts
+from proofs_tests.why.test_agreement import agree
+from proofs_tests.why.test_mutations import changed, explained, is_right
+
+CASES = 80
+BLAMED = 160
+SHAPE = Shape(depth=2, events=6, family=True)
+
+
+def showing_projections(phi: cel.Formula, above: Context) -> tuple[Context, ...]:
+    """PROJECT does not hide what it drops."""
+    if isinstance(phi, cel.Project):
+        return (above,)
+    return contexts(phi, above)
+
+
+def as_without_its_label(phi: Any, V: Valuation | None) -> Valuation | None:
+    """AS sets nothing, so filters on its label hold."""
+    return V if isinstance(phi, cel.As) else _RELABELLED(phi, V)
+
+
+_RELABELLED = search.relabelled
+
+
+def intervals_only(self: goal.Table, found: Derivation) -> goal.Key:
+    """Derivations that differ in labels a filter reads are taken as equal."""
+    return None if found.valuation is None else (found.valuation.start, found.valuation.end)
+
+
+def no_rival(*_: Any) -> None:
+    """Strategies keep everything; consumption takes nothing."""
+
+
+def strict_fits(self: window.Meter, start: int, end: int) -> bool:
+    """WITHIN that is strict."""
+    if isinstance(self.window, EventWindow) and end > start:
+        return self.span(start, end) < self.window.width
+    return _FITS(self, start, end)
+
+
+_FITS = window.Meter.fits
+
+
+def nothing_inside(rivals: Sequence[Valuation], V: Valuation) -> Valuation | None:
+    """UNLESS looks strictly inside only."""
+    return next((W for W in rivals if V.start < W.start and W.end < V.end), None)
+
+
+def everything_loose(phi: cel.Formula, above: Context) -> tuple[Context, ...]:
+    """Positions may be left out anywhere, as under ALL."""
+    return tuple(replace(below, loose=True) for below in contexts(phi, above))
+
+
+def same_type(phi: cel.Atom, path: Any, event: Any, position: int) -> tuple[Failure, ...]:
+    """The repair is the type that the event has."""
+    return tuple(
+        replace(f, repairs=(Retype(position, event.type),)) if f.kind is Kind.TYPE else f
+        for f in _WRONG(phi, path, event, position)
+    )
+
+
+_WRONG = leaves._wrong
+
+
+def unwidened(given: Window, spanned: Any) -> Window:
+    """The window that is said to hold is the one that does not."""
+    return given
+
+
+def next_position(goal_: goal.Goal, phi: Any, path: Any, end: int, start: int) -> Failure:
+    """A gap is counted with the event after it."""
+    found = _GAP(goal_, phi, path, end, start)
+    n = start - end
+    return replace(found, words=f"gap of {n} events between {goal_.at[end]} and {goal_.at[start]}")
+
+
+_GAP = join._gap
+
+
+def first_is_blamed(failures: Sequence[Failure]) -> int:
+    """The nearest is the one with most failures."""
+    return 2 if failures else 0
+
+
+AGAINST_THE_REFERENCE: list[tuple[Any, str, Callable[..., Any]]] = [
+    (search, "contexts", showing_projections),
+    (search, "relabelled", as_without_its_label),
+    (rest.Checks, "_preferred", no_rival),
+    (rest.Checks, "_consumer", no_rival),
+    (window.Meter, "fits", strict_fits),
+    (search, "inside", nothing_inside),
+    (search, "contexts", everything_loose),
+]
+
+IN_THE_BLAME: list[tuple[Any, str, Callable[..., Any]]] = [
+    (leaves, "_wrong", same_type),
+    (window, "_wide", unwidened),
+    (join, "_gap", next_position),
+    (goal, "cost", first_is_blamed),
+]
+
+
+def agrees(seed: int) -> bool:
+    try:
+        agree(Random(seed), SHAPE)
+    except (AssertionError, CerlabError):
+        return False
+    return True
+
+
+def blames(seed: int) -> bool:
+    q = changed(Random(seed), SHAPE)
+    if q is None:
+        return True
+    try:
+        found = explained(q)
+        check_facts(q, found)
+    except AssertionError:
+        return False
+    return is_right(q, found)
+
+
+@pytest.mark.parametrize(("owner", "name", "wrong"), AGAINST_THE_REFERENCE)
+def test_it_contradicts_the_reference(
+    owner: Any, name: str, wrong: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner, name, wrong)
+    contradictions = sum(not agrees(seed) for seed in range(CASES))
+    assert 0 < contradictions <= CASES // 2
+
+
+@pytest.fixture(scope="module")
+def without_a_mutant() -> int:
+    return sum(not blames(seed) for seed in range(BLAMED))
+
+
+@pytest.mark.parametrize(("owner", "name", "wrong"), IN_THE_BLAME)
+def test_it_blames_the_wrong_place(
+    owner: Any,
+    name: str,
+    wrong: Callable[..., Any],
+    without_a_mutant: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(owner, name, wrong)
+    wrongly = sum(not blames(seed) for seed in range(BLAMED))
+    assert without_a_mutant < wrongly <= BLAMED // 2
+
+
+def test_a_labelling_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two labellings one is kept, which is not the one that holds; the automaton objects.
+
+    It is too rare among random cases.
+    """
+    query = "(A AS x OR A AS y) FILTER x[v = 1]"
+    assert why(query, word("A", v="0"), (0,)).holds
+    monkeypatch.setattr(goal.Table, "_key", intervals_only)
+    with pytest.raises(AssertionError, match="the automaton accepts"):
+        why(query, word("A", v="0"), (0,))

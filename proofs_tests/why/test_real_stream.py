@@ -1,0 +1,72 @@
+"""`why` deep in the real stock stream: query S3 and what breaks it (CORE App. D).
+
+Work is counted in the derivations that the search looks at, not in seconds.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.stream import Stream
+from cerlab.why import Kind, Why, goal, why
+from proofs_tests.core.test_real_stream import S3
+
+ANSWER = ComplexEvent(199_914, 200_021, (199_914, 200_020, 200_021))
+STEPS = 20_000
+"""How many partial derivations are enough, of 224,473 events."""
+
+
+@pytest.fixture(scope="module")
+def stream(stock_file: Path) -> Stream:
+    return Stream.read(stock_file)
+
+
+@pytest.fixture(autouse=True)
+def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(goal, "MAX_STEPS", STEPS)
+
+
+def kinds(found: Why) -> list[Kind]:
+    return [failure.kind for failure in found.failures]
+
+
+def test_an_answer(stream: Stream) -> None:
+    found = why(S3, stream, ANSWER.positions)
+    assert found.holds
+    assert found.derivation is not None
+    V = found.derivation.valuation
+    assert V is not None
+    assert (V.start, V.end) == (ANSWER.start, ANSWER.end)
+    assert V.labels["T1"] == ANSWER.positions[:1]
+
+
+def test_what_is_in_the_way(stream: Stream) -> None:
+    first, second, third = ANSWER.positions
+    narrow = S3.replace("10000", "100")
+    tight = S3.replace("SELL as T1;", "SELL as T1:")
+    assert kinds(why(S3, stream, (first, second))) == [Kind.MISSING]
+    assert kinds(why(narrow, stream, ANSWER.positions)) == [Kind.WINDOW]
+    assert kinds(why(tight, stream, ANSWER.positions)) == [Kind.GAP]
+    other = why(S3, stream, (first + 1, second, third))
+    assert [str(failure) for failure in other.failures] == [
+        f"event {first + 1} is BUY, SELL was asked",
+        f"T1 at {first + 1} fails name = 'INTC': name is 'RIMM'",
+    ]
+
+
+def test_events_that_select_leaves_out_are_found(stream: Stream) -> None:
+    hidden = S3.replace("SELECT *", "SELECT T2, T3")
+    assert why(hidden, stream, ANSWER.positions[1:]).holds
+    wrong = hidden.replace("'QQQ'", "'QQX'")
+    (failure,) = why(wrong, stream, ANSWER.positions[1:]).failures
+    assert str(failure) == f"T3 at {ANSWER.end} fails name = 'QQX': name is 'QQQ'"
+
+
+def test_what_was_consumed(stream: Stream) -> None:
+    (failure,) = why(f"{S3} CONSUME BY ANY", stream, ANSWER.positions).failures
+    assert failure.kind is Kind.CONSUME
+    assert failure.rival is not None
+    assert ANSWER.start <= failure.rival.end < ANSWER.end
