@@ -6,6 +6,9 @@
 [ComplexEvent(start=0, end=2, positions=(0, 2))]
 """
 
+from importlib import import_module
+from typing import Any
+
 from cerlab.decisions import Verdict, Witness, contained, equivalent, satisfiable
 from cerlab.errors import (
     BadData,
@@ -28,6 +31,9 @@ from cerlab.model.event import Event, Timestamp
 from cerlab.model.schema import Schema
 from cerlab.model.stream import Stream
 from cerlab.predicates.second_order import predicate
+from cerlab.stepping import step
+from cerlab.timelines import show, timeline
+from cerlab.why import Why, why
 from cerlab.workbench import (
     Matches,
     Query,
@@ -64,6 +70,7 @@ __all__ = [
     "UsageError",
     "Valuation",
     "Verdict",
+    "Why",
     "Witness",
     "contained",
     "count",
@@ -77,5 +84,23 @@ __all__ = [
     "parse_sremo",
     "predicate",
     "satisfiable",
+    "show",
+    "step",
+    "timeline",
     "valuations",
+    "why",
 ]
+
+
+def load_ipython_extension(shell: object) -> None:
+    """``%load_ext cerlab``: the magics ``%%ceql`` and ``%ceql`` (`cerlab.magic`)."""
+    from cerlab.magic import register
+
+    register(shell)
+
+
+def __getattr__(name: str) -> Any:
+    """``cerlab.spark`` is imported when it is first used."""
+    if name == "spark":
+        return import_module("cerlab.spark")
+    raise AttributeError(f"module 'cerlab' has no attribute '{name}'")

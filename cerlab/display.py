@@ -1,55 +1,133 @@
 """How values show themselves, without layer 0 knowing any picture.
 
 Higher layers register a renderer for a type and a mimetype; `shown` classes look their renderers
-up when they are displayed. A missing or failing renderer is never an error: the next poorer
+up when they are displayed. The pictures register when they are imported, and they are imported
+when a value is first shown in a way that nothing has been registered for: until then a program
+that draws nothing loads nothing. A missing or failing renderer is never an error: the next poorer
 mimetype is shown, and ``text/plain`` always exists (`repr` in the worst case).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeVar
 
-Renderer = Callable[[Any], str]
+Renderer = Callable[[Any], str | None]
 
-_renderers: dict[tuple[type, str], Renderer] = {}
+PICTURES = "cerlab.viz.displays"
+"""The module whose import registers all pictures; by name, so that layer 0 imports none."""
+
+MIMETYPES = ("text/html", "image/svg+xml", "text/latex")
+"""What a notebook is given besides plain text, where there is a renderer."""
+
+GRAPH_TEXT = "text/vnd.graphviz"
+"""What it is given in place of a picture that cannot be drawn here: DOT."""
+
+_renderers: dict[tuple[type | str, str], Renderer] = {}
+_conversions: dict[str, Callable[[Any], Any]] = {}
 
 T = TypeVar("T", bound=type)
 
 
-def register(kind: type, mimetype: str, renderer: Renderer) -> None:
-    """Let values of `kind` (and its subclasses) be shown in `mimetype` by `renderer`."""
+def register(kind: type | str, mimetype: str, renderer: Renderer) -> None:
+    """Let values of `kind` (and its subclasses) be shown in `mimetype` by `renderer`.
+
+    A class of a layer above the renderer's is given by its full name.
+    """
     _renderers[kind, mimetype] = renderer
+
+
+def register_conversion(name: str, convert: Callable[[Any], Any]) -> None:
+    """Let `convert` be the method `name` of all shown values: ``to_networkx``, ``to_graphviz``."""
+    _conversions[name] = convert
 
 
 def render(value: object, mimetype: str = "text/plain") -> str | None:
     """The value in `mimetype`, or None if no renderer is registered for any class of it."""
+    renderer = _renderer(value, mimetype)
+    if renderer is None:
+        import_module(PICTURES)
+        renderer = _renderer(value, mimetype)
+    return None if renderer is None else renderer(value)
+
+
+def _renderer(value: object, mimetype: str) -> Renderer | None:
     for kind in type(value).__mro__:
-        if renderer := _renderers.get((kind, mimetype)):
-            return renderer(value)
+        for key in (kind, f"{kind.__module__}.{kind.__qualname__}"):
+            if (key, mimetype) in _renderers:
+                return _renderers[key, mimetype]
     return None
 
 
 def text(value: object) -> str:
-    """The value as plain text; `repr` where nothing better is registered."""
-    rendered = render(value)
-    return repr(value) if rendered is None else rendered
-
-
-def _mimebundle(self: object, include: Any = None, exclude: Any = None) -> dict[str, str]:
-    bundle = {"text/plain": text(self)}
-    for mimetype in ("text/html", "image/svg+xml", "text/latex"):
+    """The value as plain text; `repr` where nothing better is registered, or it fails."""
+    for says in (render, repr):
         try:
-            rendered = render(self, mimetype)
-        except Exception:  # a picture that cannot be drawn here must not hide the value
+            said = says(value)
+        except Exception:  # too large, too deep: a value can always be printed
             continue
-        if rendered is not None:
-            bundle[mimetype] = rendered
+        if said is not None:
+            return said
+    return object.__repr__(value)
+
+
+def mimebundle(value: object) -> dict[str, str]:
+    """The value in every mimetype that can be made of it here, as Jupyter asks for."""
+    bundle = {"text/plain": text(value)}
+    for mimetype in MIMETYPES:
+        _add(bundle, value, mimetype)
+    if bundle.keys() == {"text/plain"}:
+        _add(bundle, value, GRAPH_TEXT)
     return bundle
 
 
+def _add(bundle: dict[str, str], value: object, mimetype: str) -> None:
+    try:
+        rendered = render(value, mimetype)
+    except Exception:  # a picture that cannot be drawn here must not hide the value
+        return
+    if rendered is not None:
+        bundle[mimetype] = rendered
+
+
+def convert(value: object, name: str) -> Any:
+    """The value by the conversion that is registered under `name`."""
+    if name not in _conversions:
+        import_module(PICTURES)
+    return _conversions[name](value)
+
+
+def _mimebundle(self: object, include: Any = None, exclude: Any = None) -> dict[str, str]:
+    return mimebundle(self)
+
+
+def _to_networkx(self: object) -> Any:
+    """The value as a networkx graph, its parts as attributes (`cerlab.viz.to_networkx`).
+
+    Raises `Unsupported` for what is no graph, and without networkx.
+    """
+    return convert(self, "to_networkx")
+
+
+def _to_graphviz(self: object) -> Any:
+    """The value as a ``graphviz.Source`` (`cerlab.viz.to_graphviz`).
+
+    Raises `Unsupported` for what is no graph, and without the package graphviz.
+    """
+    return convert(self, "to_graphviz")
+
+
+def displayed(cls: T) -> T:
+    """Class decorator: Jupyter's display goes through the registry, `str` stays as it is."""
+    cls._repr_mimebundle_ = _mimebundle  # type: ignore[attr-defined]
+    return cls
+
+
 def shown(cls: T) -> T:
-    """Class decorator: ``str(value)`` and Jupyter's display go through the registry."""
+    """Class decorator: `str`, Jupyter's display and graph conversions go through the registry."""
     cls.__str__ = text  # type: ignore[method-assign, assignment]
     cls._repr_mimebundle_ = _mimebundle  # type: ignore[attr-defined]
+    cls.to_networkx = _to_networkx  # type: ignore[attr-defined]
+    cls.to_graphviz = _to_graphviz  # type: ignore[attr-defined]
     return cls

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from html import escape
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,13 @@ class CerlabError(Exception):
         if self.hint:
             lines.append(f"hint: {self.hint}")
         return "\n".join(lines)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows of an error in a cell: the place in the query, not in our code."""
+        return [f"{type(self).__name__}: {self}"]
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(f'{type(self).__name__}: {self}')}</pre>"
 
 
 class QuerySyntaxError(CerlabError):

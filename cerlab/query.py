@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import chain
 from operator import index
@@ -15,15 +15,16 @@ from cerlab.automata.cea import IntervalCea
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.machine import Machine, machine_of
 from cerlab.automata.plan import Plan
+from cerlab.automata.srt.plan import CorrelatedPlan
 from cerlab.automata.vcea import Vcea
+from cerlab.compile.correlated_to_srt import correlated_plan
 from cerlab.compile.pipeline import compile_query
 from cerlab.display import shown
-from cerlab.errors import CerlabWarning, Unsupported, UsageError
+from cerlab.errors import CerlabWarning, ResourceLimit, Unsupported, UsageError
 from cerlab.io.write import table_of_batches
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.check import Remark, check_query, remarks
 from cerlab.logic.ceql.parser import Source, parse_cel, parse_ceql, parse_schema
-from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text
 from cerlab.logic.sremo.syntax import Sremo
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from cerlab.engine.access.by_number import Access
     from cerlab.engine.explain import Explanation
     from cerlab.engine.prepared import Prepared
+    from cerlab.viz.deterministic import MintermTable
+    from cerlab.why.answer import Why
 
 Language: TypeAlias = Literal["ceql", "cel"]
 Logic: TypeAlias = Literal["so", "fo"]
@@ -71,10 +74,26 @@ class Query:
 
     @cached_property
     def has_automaton(self) -> bool:
-        """Whether the query compiles; if not, only the reference takes it."""
+        """Whether the query compiles to an automaton; what does not may have `registers`."""
         try:
             return self.plan is not None
         except Unsupported:
+            return False
+
+    @cached_property
+    def registers(self) -> CorrelatedPlan:
+        """What runs on registers, filters that compare labels included.
+
+        Raises `Unsupported` for what has no transducer, `ResourceLimit` for one too large.
+        """
+        return correlated_plan(self.ast)
+
+    @cached_property
+    def has_registers(self) -> bool:
+        """Whether the query compiles to a transducer."""
+        try:
+            return self.registers is not None
+        except (Unsupported, ResourceLimit):
             return False
 
     @property
@@ -97,6 +116,13 @@ class Query:
     def machine(self) -> Machine:
         """What the tECS steps through: `det`, or the automaton of the strategy in SELECT."""
         return machine_of(self.plan)
+
+    @property
+    def table(self) -> MintermTable:
+        """What `machine` does on each kind of event, explored; raises `ResourceLimit`."""
+        from cerlab.viz.deterministic import minterm_table
+
+        return minterm_table(self.machine)
 
     @cached_property
     def prepared(self) -> Prepared:
@@ -132,6 +158,23 @@ class Query:
         """
         return Matches(self, io.as_stream(events), workers=workers)
 
+    def why_not(
+        self,
+        events: Any,
+        positions: Iterable[int],
+        start: int | None = None,
+        end: int | None = None,
+    ) -> Why:
+        """Which obligation the positions fail to be an answer on a stream (`cerlab.why`).
+
+        >>> query = parse_query("SELECT * WHERE A : B")
+        >>> print(query.why_not([{"type": kind} for kind in "ACB"], [0, 2]).failure)
+        gap of 1 event at ':', between 0 and 2
+        """
+        from cerlab.why import why
+
+        return why(self, events, positions, start, end)
+
     def open(
         self, *, time: str | None = None, unit: str | None = None, state: bytes | None = None
     ) -> Session:
@@ -153,6 +196,7 @@ class Query:
         return self.text
 
 
+@shown
 class Matches:
     """The answers of a query on a stream, lazily: by end, inside one end in a fixed order."""
 
@@ -172,11 +216,11 @@ class Matches:
     @cached_property
     def _numbered(self) -> Access:
         from cerlab.engine.access import by_number
-        from cerlab.evaluators import SHORT
+        from cerlab.evaluators import SHORT, answers_of
 
         query, stream = self.query, self.stream
         if not query.has_automaton:
-            return by_number.ListAccess(query_answers(query.ast, stream))
+            return by_number.ListAccess(list(answers_of(query, stream)))
         if len(stream) <= SHORT:
             return by_number.TecsAccess(query.plan, query.machine, stream)
         return by_number.BatchAccess(query.plan, query.prepared, stream, workers=self._workers)
@@ -210,6 +254,21 @@ class Matches:
         from cerlab.engine.access.by_number import drawn
 
         return drawn(self._numbered, n, seed)
+
+    def why(self, answer: ComplexEvent | int) -> Why:
+        """The derivation of an answer, or of the k-th one (`cerlab.why`); of others why not.
+
+        >>> found = parse_query("SELECT * WHERE A ; B").run([{"type": "A"}, {"type": "B"}])
+        >>> print(found.why(0))
+        a match: {0, 1} in [0, 1]
+        ; [0, 1]  A {0}  B {1}
+        ├─ A 0: A()
+        └─ B 1: B()
+        """
+        from cerlab.why import why
+
+        given = answer if isinstance(answer, ComplexEvent) else self[answer]
+        return why(self.query, self.stream, given.positions, given.start, given.end)
 
     def to_arrow(self) -> Any:
         """A pyarrow Table: ``start int64, end int64, positions list<int64>``."""

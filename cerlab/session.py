@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cerlab import io
 from cerlab.automata.plan import Plan
+from cerlab.display import displayed
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clock import TimeAxis
 
@@ -13,10 +14,12 @@ if TYPE_CHECKING:
     from cerlab.engine.prepared import Prepared
 
 
+@displayed
 class Session:
     """The compiled engine on a stream that is still arriving; made by ``Query.open``.
 
     Positions count all events pushed so far, also before a `state` that it was resumed from.
+    `pushed` counts the events pushed here, `answered` what they completed.
     """
 
     def __init__(
@@ -25,6 +28,9 @@ class Session:
         from cerlab.engine.run import CompiledRun
 
         self._run = CompiledRun(plan, machine, time, state=state)
+        self.plan = plan
+        self.pushed = 0
+        self.answered = 0
 
     def push(self, batch: Any) -> list[ComplexEvent]:
         """Read more events (anything that `cerlab.evaluate` takes): the answers they complete.
@@ -35,7 +41,10 @@ class Session:
         time attribute.
         """
         stream = io.as_stream(batch)
-        return [answer for made in self._run.push(stream.columns, len(stream)) for answer in made]
+        found = [answer for made in self._run.push(stream.columns, len(stream)) for answer in made]
+        self.pushed += len(stream)
+        self.answered += len(found)
+        return found
 
     def state(self) -> bytes:
         """All that has to be known to go on later, elsewhere: ``query.open(state=..)``.
@@ -43,3 +52,6 @@ class Session:
         A documented, versioned format that runs no code when it is read (`cerlab.engine.state`).
         """
         return self._run.state()
+
+    def __repr__(self) -> str:
+        return f"<Session: {self.pushed:,} events pushed, {self.answered:,} answers>"

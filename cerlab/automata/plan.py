@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from cerlab.automata.cea import IntervalCea
 from cerlab.automata.vcea import Vcea
+from cerlab.display import displayed
 from cerlab.model.clauses import Consume, Limit, Strategy, Window
 
 
+@displayed
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A query, compiled: its automaton (with and without labels) and its clauses.

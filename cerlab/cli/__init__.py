@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cerlab import __version__
-from cerlab.cli import bench, check, run, show, spark
+from cerlab.cli import bench, check, run, show, spark, why
 from cerlab.cli.options import BAD, INTERNAL, INTERRUPTED, OK, add_input, add_query
 from cerlab.decisions import contained, equivalent
 from cerlab.errors import CerlabError, CerlabWarning
@@ -92,12 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     check_command.set_defaults(command=check.check)
 
     show_command = commands.add_parser("show", help="draw a query and its automata")
-    add_query(show_command)
-    show_command.add_argument("--what", default="ast", choices=show.WHAT)
-    show_command.add_argument("--format", default="text", choices=show.FORMATS)
-    show_command.add_argument(
-        "-o", "--output", metavar="OUT", help="a file instead of standard output"
-    )
+    show.add_options(show_command)
     show_command.set_defaults(command=show.show)
 
     for name, decide, what in (
@@ -107,6 +102,10 @@ def _parser() -> argparse.ArgumentParser:
         pair = commands.add_parser(name, help=f"decide: {what}")
         add_query(pair, "a", "b")
         pair.set_defaults(command=check.compare, decide=decide)
+
+    why_command = commands.add_parser("why", help="why positions are an answer, or why not")
+    why.add_options(why_command)
+    why_command.set_defaults(command=why.run)
 
     bench_command = commands.add_parser("bench", help="measure the compiled engine")
     bench.add_options(bench_command)

@@ -6,79 +6,184 @@ import argparse
 import re
 import sys
 from collections.abc import Callable
+from typing import Any
 
+from cerlab import io
 from cerlab.automata.cea import AnchoredCea, IntervalCea
+from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.srt.reduce import smaller
+from cerlab.automata.srt.transducer import EpsilonSrt, Srt, Transducer
 from cerlab.automata.strategy import StrategyCea
+from cerlab.automata.ucea import Ucea
 from cerlab.automata.vcea import Vcea
-from cerlab.cli.options import OK, output, read_pattern, read_query
+from cerlab.cli.options import (
+    OK,
+    add_input,
+    add_query,
+    input_options,
+    output,
+    read_pattern,
+    read_query,
+    time_option,
+)
 from cerlab.compile.sremo_to_srt import sremo_to_srt
-from cerlab.errors import Unsupported
+from cerlab.engine.reference.snapshot import TecsSnapshot
+from cerlab.errors import Unsupported, UsageError
 from cerlab.io.machine_hoa import machine_to_hoa
 from cerlab.io.machine_json import machine_to_json
 from cerlab.io.mata import machine_to_mata
 from cerlab.model.clauses import Strategy
-from cerlab.viz import dot, text
+from cerlab.model.stream import Stream
+from cerlab.viz.deterministic import MintermTable, table_text
+from cerlab.viz.dot import dot_text
+from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS, sremo_tree_text
 from cerlab.viz.macro import written
-from cerlab.viz.srt import srt_dot, srt_text, srt_tikz
+from cerlab.viz.minterms import MintermList, listed_minterms, minterms_text
+from cerlab.viz.render import FORMS, drawing
+from cerlab.viz.srt import srt_text, srt_tikz
+from cerlab.viz.tecs import snapshot_json, snapshot_text, tecs_snapshot
+from cerlab.viz.text import cea_text, det_text, tree_text, vcea_text
+from cerlab.viz.theme import THEMES
 from cerlab.viz.tikz import machine_tikz
 from cerlab.workbench import Query, Sremo
 
-WHAT = ("ast", "vcea", "cea", "det", "nxt", "last", "max", "strict", "srt")
-FORMATS = ("text", "dot", "tikz", "json", "hoa", "mata")
-
 _STRATEGIES = {s.name.lower(): s for s in Strategy}
-_WRITERS: dict[str, Callable[[Vcea | IntervalCea | AnchoredCea], str]] = {
+WHAT = (
+    *("ast", "vcea", "cea", "det", *_STRATEGIES, "srt"),
+    *("table", "minterms", "tecs"),
+)
+FORMATS = ("text", "dot", *FORMS, "tikz", "json", "hoa", "mata")
+
+_WRITERS: dict[str, Callable[[Vcea | IntervalCea | AnchoredCea | Ucea], str]] = {
     "tikz": machine_tikz,
     "json": machine_to_json,
     "hoa": machine_to_hoa,
     "mata": machine_to_mata,
 }
 
-_SRT_WRITERS = {"text": srt_text, "dot": srt_dot, "tikz": srt_tikz}
+
+def _of_written(write: Callable[[Any], str]) -> Callable[[Any], str]:
+    """The same of a deterministic machine, which is explored and written out for it."""
+    return lambda machine: write(written(machine))
+
+
+_SAID: list[tuple[tuple[type, ...], str, dict[str, Callable[[Any], str]]]] = [
+    (CEL_KINDS, "a formula", {"text": tree_text}),
+    (SREMO_KINDS, "a SREMO", {"text": sremo_tree_text}),
+    ((Vcea,), "a machine", {"text": vcea_text, **_WRITERS}),
+    ((IntervalCea,), "a machine", {"text": cea_text, **_WRITERS}),
+    (
+        (DeterministicCea, StrategyCea),
+        "a deterministic machine",
+        {"text": det_text, **{form: _of_written(write) for form, write in _WRITERS.items()}},
+    ),
+    ((Srt, EpsilonSrt), "a transducer", {"text": srt_text, "tikz": srt_tikz}),
+    ((MintermTable,), "a table", {"text": table_text}),
+    ((MintermList,), "a list of minterms", {"text": minterms_text}),
+    ((TecsSnapshot,), "a tECS", {"text": snapshot_text, "json": snapshot_json}),
+]
+"""What is shown, what it is called, and how it is written; everything is drawn as well."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """QUERY, EVENTS, and how to show what."""
+    add_query(parser)
+    parser.add_argument(
+        "events", nargs="?", metavar="EVENTS", help="a file, or - for standard input; for a tECS"
+    )
+    parser.add_argument("--what", default="ast", choices=WHAT)
+    parser.add_argument("--format", default="text", choices=FORMATS)
+    parser.add_argument(
+        "--theme", choices=tuple(THEMES), help="colours of a drawing, and of DOT if given"
+    )
+    parser.add_argument("-o", "--output", metavar="OUT", help="a file instead of standard output")
+    add_input(parser)
 
 
 def show(arguments: argparse.Namespace) -> int:
     """``cerlab show``."""
-    if arguments.what == "srt":
-        drawn = _transducer(read_pattern(arguments), arguments.format)
-    else:
-        drawn = _drawn(read_query(arguments), arguments.what, arguments.format)
+    if arguments.events is not None and arguments.what != "tecs":
+        raise UsageError("CER0823", f"--what {arguments.what} takes no EVENTS", hint="--what tecs")
+    value = _value(arguments)
+    if arguments.format in ("png", "pdf"):
+        _write_bytes(drawing(value, arguments.format, arguments.theme or "light"), arguments)
+        return OK
+    written = _text(value, arguments.format, arguments.theme)
     with output(arguments.output) as file:
-        file.write(drawn if drawn.endswith("\n") else drawn + "\n")
+        file.write(written if written.endswith("\n") else written + "\n")
     return OK
 
 
-def _drawn(query: Query, what: str, form: str) -> str:
+def _value(arguments: argparse.Namespace) -> Any:
+    """What is to be shown."""
+    what = arguments.what
+    if what == "srt":
+        return _transducer(read_pattern(arguments))
     if what == "ast":
-        if form not in ("text", "dot"):
-            raise Unsupported("CER0410", f"a formula is not written as {form}", hint="text, dot")
-        return text.tree_text(query.formula) if form == "text" else dot.formula_dot(query.formula)
-    if what in ("vcea", "cea"):
-        machine = query.vcea if what == "vcea" else query.cea
-        if form in _WRITERS:
-            return _WRITERS[form](machine)
-        if isinstance(machine, Vcea):
-            return text.vcea_text(machine) if form == "text" else dot.vcea_dot(machine)
-        return text.cea_text(machine) if form == "text" else dot.cea_dot(machine)
-    det = query.det if what == "det" else StrategyCea(query.cea, _STRATEGIES[what])
-    if form in _WRITERS:
-        return _WRITERS[form](written(det))
-    return text.det_text(det) if form == "text" else dot.det_dot(det)
+        pattern = read_pattern(arguments)
+        return pattern.formula if isinstance(pattern, Query) else pattern
+    query = read_query(arguments)
+    match what:
+        case "vcea":
+            return query.vcea
+        case "cea":
+            return query.cea
+        case "det":
+            return query.det
+        case "table":
+            return query.table
+        case "minterms":
+            return listed_minterms(query.machine.predicates, query.schema)
+        case "tecs":
+            return tecs_snapshot(query.plan, query.machine, _stream(query, arguments))
+        case _:
+            return StrategyCea(query.cea, _STRATEGIES[what])
 
 
-def _transducer(e: Query | Sremo, form: str) -> str:
-    """The transducer of a SREMO, without empty moves."""
-    if not isinstance(e, Sremo):
-        raise Unsupported(
-            "CER0488",
-            "a transducer is made of a SREMO",
-            hint="--what cea draws the query's machine",
+def _stream(query: Query, arguments: argparse.Namespace) -> Stream:
+    if arguments.events is None:
+        raise UsageError("CER0823", "--what tecs needs EVENTS", hint="a file, or -")
+    time, unit = time_option(arguments)
+    return io.read(
+        arguments.events,
+        time=time,
+        unit=unit,
+        sort=arguments.sort,
+        **input_options(arguments, query),
+    )
+
+
+def _transducer(e: Query | Sremo) -> Transducer:
+    """The transducer of a SREMO or of a query, without empty moves."""
+    return smaller(sremo_to_srt(e)) if isinstance(e, Sremo) else e.registers.srt
+
+
+def _text(value: Any, form: str, theme: Any) -> str:
+    if form == "dot":
+        return dot_text(value, theme)
+    if form == "svg":
+        return drawing(value, "svg", theme or "light").decode()
+    name, writers = next((n, w) for kinds, n, w in _SAID if isinstance(value, kinds))
+    if form not in writers:
+        hint = ", ".join([*writers, "dot", *FORMS])
+        raise Unsupported("CER0410", f"{name} is not written as {form}", hint=hint)
+    return writers[form](value)
+
+
+def _write_bytes(drawn: bytes, arguments: argparse.Namespace) -> None:
+    """To the file of ``-o``, else to standard output where that is no terminal."""
+    if arguments.output is not None:
+        with open(arguments.output, "wb") as file:
+            file.write(drawn)
+        return
+    if sys.stdout.isatty():
+        raise UsageError(
+            "CER0809",
+            f"{arguments.format} is not written to a terminal",
+            hint="name a file: -o OUT",
         )
-    if form not in _SRT_WRITERS:
-        hint = ", ".join(_SRT_WRITERS)
-        raise Unsupported("CER0410", f"a transducer is not written as {form}", hint=hint)
-    return _SRT_WRITERS[form](smaller(sremo_to_srt(e)))
+    sys.stdout.flush()
+    sys.stdout.buffer.write(drawn)
 
 
 def fmt(arguments: argparse.Namespace) -> int:

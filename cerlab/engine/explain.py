@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cerlab.automata.plan import Plan
+from cerlab.display import displayed
 from cerlab.engine.lookahead import why_not
 from cerlab.engine.prepared import Prepared
 from cerlab.engine.program import BUDGET, Program, Read
@@ -13,6 +14,7 @@ from cerlab.predicates.mentions import mentioned
 from cerlab.predicates.syntax import atoms
 
 
+@displayed
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Steps of the engine, one a line: what is done, and why so."""

@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from cerlab.display import displayed
+
 Positions: TypeAlias = tuple[int, ...]
 """Positions of a stream, increasing, 0-based."""
 
 
+@displayed
 @dataclass(frozen=True, slots=True)
 class ComplexEvent:
     """``([start, end], D)``: an interval of the stream and the positions in it that matter.
@@ -57,6 +60,7 @@ class Labels(Mapping[str, Positions]):
         return repr(self._items)
 
 
+@displayed
 @dataclass(frozen=True, slots=True)
 class Valuation:
     """``([start, end], mu)``: an interval and the positions of each label (CORE Sec. 2.2).

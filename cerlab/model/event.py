@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeAlias
 
+from cerlab.display import displayed
 from cerlab.errors import BadData
 
 
@@ -30,6 +31,7 @@ Value: TypeAlias = bool | int | float | str | Timestamp | None
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+@displayed
 @dataclass(frozen=True, slots=True)
 class Event:
     """A data-tuple: its type, its attributes, and the stream it came from if that is known.

@@ -7,6 +7,7 @@ that ``Stream.read`` is where users look for it and the model imports nothing ab
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from os import PathLike
 from typing import Any, overload
 
@@ -68,6 +69,13 @@ class Stream:
             assert self._load is not None
             self._events = tuple(self._load())
         return self._events
+
+    def head(self, n: int) -> tuple[Event, ...]:
+        """The first n events, or all if there are fewer; of columns no more are made."""
+        if self._events is None:
+            assert self._load is not None
+            return tuple(islice(self._load(), n))
+        return self._events[:n]
 
     @property
     def columns(self) -> Mapping[str, Any]:

@@ -1,1 +1,34 @@
-"""How values are shown: plain text and DOT. Importing `text` registers the text renderers."""
+"""Pictures of formulas, machines, tables and the tECS: as text, DOT, graphs and drawings.
+
+`graph_of` makes the picture of a value as data; `dot_text`, `svg`, `drawing`, `to_networkx` and
+`to_graphviz` take a value or such a picture.
+
+>>> from cerlab import parse_formula
+>>> graph_of(parse_formula("A ; B")).title
+'CEL formula of 3 nodes: A ; B'
+"""
+
+from cerlab.viz import derivations, deterministic, formulas, machines, minterms, srt, tecs
+from cerlab.viz.dot import dot_text
+from cerlab.viz.graph import Graph, alt_text, graph_of
+from cerlab.viz.networks import from_networkx, to_networkx
+from cerlab.viz.render import drawing, svg, to_graphviz
+
+__all__ = [
+    "Graph",
+    "alt_text",
+    "derivations",
+    "deterministic",
+    "dot_text",
+    "drawing",
+    "formulas",
+    "from_networkx",
+    "graph_of",
+    "machines",
+    "minterms",
+    "srt",
+    "svg",
+    "tecs",
+    "to_graphviz",
+    "to_networkx",
+]

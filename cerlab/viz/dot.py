@@ -1,95 +1,289 @@
-"""DOT text of formulas and machines: left to right, deterministic to the byte.
+"""DOT text of pictures, deterministic to the byte, for any Graphviz.
 
-The text is for any Graphviz, or for ``pygraphviz.AGraph(string=..)``.
+Without a theme the text is plain: shapes, words and edges, to be read and edited. With one it has
+colours, wrapped labels and columns too, and is what `render` draws.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+import textwrap
+from collections.abc import Iterable, Iterator
 
-from cerlab.automata.cea import IntervalCea
-from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.strategy import StrategyCea
-from cerlab.automata.vcea import Vcea
-from cerlab.logic.cel.syntax import Formula, children
-from cerlab.predicates.text import predicate_text
-from cerlab.viz.macro import explored
-from cerlab.viz.text import labels_text, node_text
+from cerlab.viz.graph import Cell, Edge, EdgeKind, Graph, Node, NodeKind, graph_of
+from cerlab.viz.theme import FONT, SHAPES, STYLES, THEMES, Theme, ThemeName, edge_colour
 
+WIDEST = 28
+"""The longest line of a drawn label, in characters, where it has spaces."""
 
-def formula_dot(phi: Formula) -> str:
-    """A formula as a tree, from the top down."""
-    nodes: list[str] = []
-    edges: list[str] = []
+LONGEST = 240
+"""The longest drawn label, in characters."""
 
-    def visit(psi: Formula) -> int:
-        number = len(nodes)
-        nodes.append(f'  n{number} [label="{_escape(node_text(psi))}"];')
-        for child in children(psi):
-            edges.append(f"  n{number} -> n{visit(child)};")
-        return number
+ROUND = 8
+"""The longest name of a state that a circle is drawn around; others stand in rounded boxes."""
 
-    visit(phi)
-    head = ["digraph formula {", '  node [shape=box, style=rounded, fontname="Helvetica"];']
-    return "\n".join([*head, *nodes, *edges, "}", ""])
+LARGE = 100
+"""With more edges than that a picture is laid out in a hurry, with straight edges."""
 
+MOST_LINES = 12
+"""How many lines are drawn at an edge."""
 
-def vcea_dot(A: Vcea) -> str:
-    """A VCEA; edges say predicate / labels."""
-    edges = [
-        (t.source, f"{predicate_text(t.predicate)} / {labels_text(t.labels)}", t.target)
-        for t in A.Delta
-    ]
-    return states_dot("vcea", [str(q) for q in range(A.states)], A.I, A.F, edges)
+_BREAKS = re.compile(r" (?=(?:AND|OR) )")
+_BARE = re.compile(r"[A-Za-z][A-Za-z_0-9]*|-?[0-9]+(\.[0-9]+)?")
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+
+Attributes = dict[str, str]
 
 
-def cea_dot(A: IntervalCea) -> str:
-    """A CEA; edges say predicate / mark."""
-    edges = [
-        (t.source, f"{predicate_text(t.predicate)} / {t.mark.value}", t.target) for t in A.Delta
-    ]
-    return states_dot("cea", [str(q) for q in range(A.states)], {A.q0}, A.F, edges)
+def dot_text(value: object, theme: ThemeName | None = None) -> str:
+    r"""The picture of a value (see `graph_of`) as a ``digraph``.
 
+    Raises as `graph_of`.
 
-def det_dot(det: DeterministicCea | StrategyCea) -> str:
-    """An I/O-deterministic CEA, explored; the guards' legend is the graph's label."""
-    A = explored(det)
-    edges = [(m.source, f"{A.guard(m)} / {m.mark.value}", m.target) for m in A.moves]
-    legend = "".join(f"bit {bit}: {text}\\l" for bit, text in enumerate(map(_escape, A.legend)))
-    return states_dot("det", list(A.states), {0}, A.final, edges, legend)
-
-
-def states_dot(
-    name: str,
-    states: list[str],
-    initial: Iterable[int],
-    final: Iterable[int],
-    edges: Iterable[tuple[int, str, int]],
-    legend: str = "",
-) -> str:
-    """States, by what they are called, and edges, whatever they say, as a ``digraph``."""
-    accepting = set(final)
-    lines = [
-        f"digraph {name} {{",
-        "  rankdir=LR;",
-        '  node [shape=circle, fontname="Helvetica"];',
-        '  edge [fontname="Helvetica"];',
-    ]
-    if legend:
-        lines.append(f'  label="{legend}"; labeljust=l;')
-    for q, label in enumerate(states):
-        shape = ", shape=doublecircle" if q in accepting else ""
-        lines.append(f'  q{q} [label="{_escape(label)}"{shape}];')
-    for q in sorted(initial):
-        lines.append(f'  start{q} [shape=point, label=""];')
-        lines.append(f"  start{q} -> q{q};")
-    lines += [
-        f'  q{source} -> q{target} [label="{_escape(label)}"];' for source, label, target in edges
-    ]
+    >>> from cerlab.workbench import parse_formula
+    >>> print(dot_text(parse_formula("A+")), end="")
+    digraph formula {
+      node [shape=box, style=rounded, fontname="Helvetica"];
+      edge [fontname="Helvetica"];
+      n0 [label="+"];
+      n1 [label="A"];
+      n0 -> n1;
+    }
+    """
+    graph = graph_of(value)
+    look = THEMES[theme] if theme else None
+    lines = [f"digraph {graph.name} {{", *_head(graph, look)]
+    lines += [f"  {node.id} {_listed(_node(node, graph, look))};" for node in graph.nodes]
+    for node in graph.nodes:
+        if node.is_initial:
+            lines += _start(node, look)
+    lines += _columns(graph, look)
+    lines += [f"  {_edge_line(edges, look)}" for edges in _bundled(graph.edges, look)]
     return "\n".join([*lines, "}", ""])
 
 
+def _head(graph: Graph, theme: Theme | None) -> Iterator[str]:
+    if graph.direction != "TB":
+        yield f"  rankdir={graph.direction};"
+    shape, style = _default_shape(graph)
+    node = {"shape": shape} | style | {"fontname": FONT}
+    edge = {"fontname": FONT}
+    if theme:
+        graph_looks = {"bgcolor": "transparent", "fontname": FONT, "fontcolor": theme.faint}
+        graph_looks |= {"fontsize": "11", "pad": "0.15", "nodesep": "0.35", "ranksep": "0.6"}
+        if _is_large(graph):
+            graph_looks |= {"splines": "line", "nslimit": "0.2", "mclimit": "0.2"}
+        yield f"  graph {_listed(graph_looks)};"
+        style_word = ", ".join([*style.values(), "filled"])
+        node |= {"style": style_word, "fillcolor": theme.surface, "color": theme.ink}
+        node |= {"fontcolor": theme.ink, "fontsize": "13", "margin": "0.09,0.05"}
+        edge |= {"fontsize": "11", "arrowsize": "0.7"}
+    yield f"  node {_listed(node)};"
+    yield f"  edge {_listed(edge)};"
+    words = [*graph.legend, *[graph.note] * bool(graph.note)]
+    if words:
+        label = "".join(f"{_escape(_short(line) if theme else line)}\\l" for line in words)
+        yield f'  label="{label}"; labeljust=l;'
+
+
+def _is_large(graph: Graph) -> bool:
+    """Whether the layout would take long: columns leave little to be laid out."""
+    return len(graph.edges) > LARGE and not graph.columns
+
+
+def _default_shape(graph: Graph) -> tuple[str, Attributes]:
+    if graph.nodes and SHAPES[graph.nodes[0].kind] == "box":
+        return "box", {"style": "rounded"}
+    return "circle", {}
+
+
+def _node(node: Node, graph: Graph, theme: Theme | None) -> Attributes:
+    if node.rows:
+        return {"shape": "plain", "label": _table(node.rows, theme)}
+    looks: Attributes = {"label": _quoted(_drawn(node.label, theme))}
+    if node.aside or node.under:
+        looks["label"] = _with_small_words(node, theme)
+    shape = SHAPES[node.kind]
+    if shape != _default_shape(graph)[0]:
+        looks["shape"] = shape
+    if theme is None:
+        return looks
+    if "circle" in shape and len(node.label) > ROUND:
+        looks |= {"shape": "box", "style": '"rounded, filled"', "margin": '"0.12,0.09"'}
+        looks |= {"peripheries": "2"} if node.kind is NodeKind.FINAL else {}
+    if node.kind is NodeKind.FINAL:
+        looks |= {"fillcolor": theme.accepting, "color": theme.accept_line}
+    if node.kind is NodeKind.UNION:
+        looks["color"] = theme.skip
+    if node.kind is NodeKind.FAILED:
+        looks |= {"color": theme.right, "penwidth": "2"}
+    if node.is_new:
+        looks["fillcolor"] = theme.highlight
+    if node.is_faded:
+        looks |= {"color": theme.ghost, "fontcolor": theme.ghost}
+    return looks
+
+
+def _with_small_words(node: Node, theme: Theme | None) -> str:
+    """The label with what is small beside it and under it."""
+    colour = ""
+    if theme:
+        colour = f' COLOR="{theme.ghost if node.is_faded else theme.faint}"'
+    label = "<BR/>".join(map(_html, _drawn(node.label, theme).split("\n")))
+    if node.aside:
+        label += f'<SUP><FONT POINT-SIZE="9"{colour}>{_html(node.aside)}</FONT></SUP>'
+    for line in node.under.split("\n") if node.under else ():
+        for part in _drawn(line, theme).split("\n"):
+            label += f'<BR/><FONT POINT-SIZE="10"{colour}>{_html(part)}</FONT>'
+    return f"<{label}>"
+
+
+def _start(node: Node, theme: Theme | None) -> Iterator[str]:
+    name = f"start_{node.id}" if not node.id.startswith("q") else f"start{node.id[1:]}"
+    point = {"shape": "point", "label": '""'}
+    arrow: Attributes = {}
+    if theme:
+        point |= {"color": theme.ink, "fillcolor": theme.ink, "width": "0.06"}
+        arrow = {"color": theme.ink}
+    yield f"  {name} {_listed(point)};"
+    yield f"  {name} -> {node.id}{' ' * bool(arrow)}{_listed(arrow)};"
+
+
+def _columns(graph: Graph, theme: Theme | None) -> Iterator[str]:
+    """One rank for each layer, under its head, in the order of the layers."""
+    heads = dict(graph.columns)
+    for layer, words in heads.items():
+        looks = {"shape": "plaintext", "label": _quoted(_drawn(words, theme))}
+        if theme:
+            looks |= {"fontcolor": theme.faint, "style": '""', "fontsize": "11"}
+        yield f"  at{layer} {_listed(looks)};"
+    layers: dict[int, list[str]] = {layer: [f"at{layer}"] for layer in heads}
+    for node in graph.nodes:
+        if node.layer is not None:
+            layers.setdefault(node.layer, []).append(node.id)
+    for ids in layers.values():
+        yield f"  {{ rank=same; {'; '.join(ids)}; }}"
+    ordered = sorted(heads, reverse=graph.direction == "RL")
+    if len(ordered) > 1:
+        yield f"  {' -> '.join(f'at{layer}' for layer in ordered)} [style=invis];"
+
+
+def _bundled(edges: Iterable[Edge], theme: Theme | None) -> Iterator[list[Edge]]:
+    """The edges that are drawn as one: of one kind between the same nodes, and all loops of one."""
+    if theme is None:
+        yield from ([edge] for edge in edges)
+        return
+    together: dict[tuple[str, str, EdgeKind | None, str], list[Edge]] = {}
+    for edge in edges:
+        kind = None if edge.source == edge.target else edge.kind
+        together.setdefault((edge.source, edge.target, kind, edge.port), []).append(edge)
+    yield from together.values()
+
+
+def _edge_line(bundle: list[Edge], theme: Theme | None) -> str:
+    edge = bundle[0]
+    source = f"{edge.source}:{edge.port}:w" if edge.port else edge.source
+    looks: Attributes = {}
+    if any(each.label for each in bundle):
+        looks["label"] = _words(bundle, theme)
+    if edge.kind in (EdgeKind.LEFT, EdgeKind.RIGHT, EdgeKind.LISTED) or theme:
+        looks |= STYLES.get(edge.kind, {})
+    if theme:
+        colour = edge_colour(theme, edge.kind)
+        looks |= {"color": colour} | ({"fontcolor": colour} if "label" in looks else {})
+    listed = _listed(looks)
+    return f"{source} -> {edge.target}{' ' * bool(listed)}{listed};"
+
+
+def _words(bundle: list[Edge], theme: Theme | None) -> str:
+    """A line for each edge, in its own colour where they are of several kinds."""
+    words = [_drawn(edge.label, theme) for edge in bundle]
+    if theme is None or len({edge.kind for edge in bundle}) == 1:
+        return _quoted(_few_lines("\n".join(filter(None, words))))
+    lines = [
+        f'<FONT COLOR="{edge_colour(theme, edge.kind)}">{_html(line)}</FONT>'
+        for edge, text in zip(bundle, words, strict=True)
+        for line in text.split("\n")
+    ]
+    return f"<{'<BR/>'.join(lines[:MOST_LINES])}{'<BR/>…' * (len(lines) > MOST_LINES)}>"
+
+
+def _few_lines(text: str) -> str:
+    lines = text.split("\n")
+    return "\n".join(lines[:MOST_LINES] + ["…"] * (len(lines) > MOST_LINES))
+
+
+def _table(rows: Iterable[tuple[Cell, ...]], theme: Theme | None) -> str:
+    colour = f' COLOR="{theme.table}"' if theme else ""
+    fill = f' BGCOLOR="{theme.surface}"' if theme else ""
+    lines = [
+        f'<TABLE BORDER="0" CELLBORDER="1" CELLSPACING="0" CELLPADDING="4"{colour}{fill}>',
+        *(f"<TR>{''.join(_cell(cell, theme) for cell in row)}</TR>" for row in rows),
+        "</TABLE>",
+    ]
+    return f"<{''.join(lines)}>"
+
+
+def _cell(cell: Cell, theme: Theme | None) -> str:
+    given = f' PORT="{cell.port}"' if cell.port else ""
+    given += f' ROWSPAN="{cell.height}"' if cell.height > 1 else ""
+    text = "<BR/>".join(map(_html, _drawn(cell.text, theme).split("\n"))) or " "
+    if cell.is_head:
+        text = f"<B>{text}</B>"
+    if theme:
+        text = f'<FONT COLOR="{theme.ink}" POINT-SIZE="11">{text}</FONT>'
+    return f"<TD{given}>{text}</TD>"
+
+
+def _drawn(label: str, theme: Theme | None) -> str:
+    """What is written at a node or an edge: as it is, or for a picture wrapped and cut."""
+    if theme is None or len(label) <= WIDEST:
+        return label
+    return "\n".join("\n".join(_lines(line)) for line in _short(label).split("\n"))
+
+
+def _lines(text: str) -> list[str]:
+    """Lines that break before AND and OR, and elsewhere only where they must."""
+    lines: list[str] = []
+    for part in _BREAKS.split(text):
+        if lines and len(lines[-1]) + 1 + len(part) <= WIDEST:
+            lines[-1] += f" {part}"
+        else:
+            lines += textwrap.wrap(part, WIDEST + 8, break_long_words=False, break_on_hyphens=False)
+    return lines
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
+
+
+def _listed(looks: Attributes) -> str:
+    if not looks:
+        return ""
+    return f"[{', '.join(f'{name}={_value(value)}' for name, value in looks.items())}]"
+
+
+def _value(text: str) -> str:
+    """An attribute as DOT has it: quoted and HTML ones as they are, others quoted if need be."""
+    return text if text[:1] in ('"', "<") or _BARE.fullmatch(text) else f'"{text}"'
+
+
+def _quoted(text: str) -> str:
+    return f'"{_escape(text)}"'
+
+
 def _escape(text: str) -> str:
-    return (
-        text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\0", "\\\\0")
-    )
+    """For a quoted string of DOT: Graphviz reads backslashes and HTML entities in it."""
+    plain = _ENTITY.sub("&amp;", _printable(text))
+    return plain.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _html(text: str) -> str:
+    """For an HTML-like label of DOT."""
+    plain = _printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return plain.replace('"', "&quot;")
+
+
+def _printable(text: str) -> str:
+    """Characters that XML lacks, or that do not print, as Python writes them."""
+    return "".join(c if c.isprintable() or c == "\n" else repr(c)[1:-1] for c in text)

@@ -38,6 +38,7 @@ class ExploredCea:
     """All of a deterministic machine: what its states are, moves, and the predicates of the guards.
 
     `exact` says that every listed vector is had by some event; `every` are all listed vectors.
+    `whole` is false if the moves of the last states were not looked at.
     """
 
     kind: str
@@ -47,6 +48,7 @@ class ExploredCea:
     predicates: tuple[Predicate, ...]
     every: tuple[int, ...]
     exact: bool
+    whole: bool = True
 
     @property
     def legend(self) -> tuple[str, ...]:
@@ -65,14 +67,19 @@ Node = tuple[Literal["idle", "run"], int]
 Step = tuple[tuple[int, Mark], Node]
 
 
-def explored(machine: DeterministicCea | StrategyCea) -> ExploredCea:
+def explored(machine: DeterministicCea | StrategyCea, *, limit: int | None = None) -> ExploredCea:
     """Explore every state on every minterm; raises `ResourceLimit` where that is too much.
 
     A strategy's machine begins with its idle states, which read the events before a run starts.
+    With a `limit`, only the moves of so many states are looked at, in the order of discovery.
     """
     every = minterms(machine.predicates)
+    followed: list[Node] = []
 
     def follow(node: Node) -> Iterator[Step]:
+        if limit is not None and len(followed) >= limit:
+            return
+        followed.append(node)
         kind, q = node
         for symbol in (m.symbol for m in every):
             moves = machine.begin(q, symbol) if kind == "idle" else machine.step(q, symbol)
@@ -96,6 +103,7 @@ def explored(machine: DeterministicCea | StrategyCea) -> ExploredCea:
         predicates=tuple(machine.predicates),
         every=tuple(m.symbol for m in every),
         exact=all(m.example is not None for m in every),
+        whole=len(followed) == len(found.states),
     )
 
 
@@ -113,6 +121,11 @@ def _state(machine: DeterministicCea | StrategyCea, node: Node) -> str:
         rivals = machine.idle_states[q]
         return "idle" + _rivals(machine, Rivals(frozenset(), rivals.better, rivals.worse))
     return _contender(machine, machine.macro_states[q])
+
+
+def run_state_text(machine: DeterministicCea | StrategyCea, q: int) -> str:
+    """What a macro-state of runs is called."""
+    return _state(machine, ("run", q))
 
 
 def _contender(machine: StrategyCea, state: Contender) -> str:

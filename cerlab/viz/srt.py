@@ -1,19 +1,22 @@
 """Pictures of symbolic register transducers: edges say guard / mark ↓ written registers.
 
-An empty move says ε. As text, as DOT (see `cerlab.viz.dot`) and as TikZ (see `cerlab.viz.tikz`).
+An empty move says ε. As a graph, as text, as DOT (see `cerlab.viz.dot`) and as TikZ (see
+`cerlab.viz.tikz`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cerlab import display
 from cerlab.automata.srt import EpsilonSrt, RegisterTransition, Srt, Transducer
 from cerlab.automata.srt.transducer import empty_moves
 from cerlab.predicates.guard_text import guard_text
 from cerlab.predicates.text import name_text
-from cerlab.viz.dot import states_dot
-from cerlab.viz.tikz import Edge, states_tikz
+from cerlab.viz.dot import dot_text
+from cerlab.viz.graph import Edge, Graph, registered
+from cerlab.viz.machines import empty_edge, mark_kind, state_graph, state_nodes
+from cerlab.viz.tikz import Edge as Drawn
+from cerlab.viz.tikz import states_tikz
 
 
 def edge_text(t: RegisterTransition) -> str:
@@ -37,10 +40,34 @@ def srt_text(T: Transducer) -> str:
     return "\n".join([head, *(f"  {p} -> {q}  {says}" for p, says, q in _edges(T))])
 
 
+@registered(Srt)
+@registered(EpsilonSrt)
+def srt_graph(
+    T: Transducer, limit: int | None = None, *, names: Iterable[str] | None = None
+) -> Graph:
+    """A transducer; `names` are what its states are called, their numbers if it is not given."""
+    called = list(names) if names is not None else [str(q) for q in range(T.states)]
+    nodes = state_nodes(called, {T.q0}, T.F)
+    edges = tuple(map(_edge, T.Delta)) + tuple(map(empty_edge, empty_moves(T)))
+    registers = ", ".join(map(name_text, sorted(T.R))) or "none"
+    return state_graph(
+        "srt",
+        f"SRT with registers {registers}",
+        nodes,
+        edges,
+        R=T.R,
+        has_moves=isinstance(T, EpsilonSrt),
+    )
+
+
+def _edge(t: RegisterTransition) -> Edge:
+    parts = {"guard": t.guard, "mark": t.mark, "writes": t.writes}
+    return Edge(f"q{t.source}", f"q{t.target}", edge_text(t), mark_kind(t.mark), parts)
+
+
 def srt_dot(T: Transducer, names: Iterable[str] | None = None) -> str:
     """A ``digraph``; `names` are what its states are called, their numbers if it is not given."""
-    called = list(names) if names is not None else [str(q) for q in range(T.states)]
-    return states_dot("srt", called, {T.q0}, T.F, _edges(T))
+    return dot_text(srt_graph(T, names=names))
 
 
 def srt_tikz(T: Transducer) -> str:
@@ -48,10 +75,6 @@ def srt_tikz(T: Transducer) -> str:
     return states_tikz(T.states, [T.q0], T.F, _edges(T))
 
 
-def _edges(T: Transducer) -> list[Edge]:
+def _edges(T: Transducer) -> list[Drawn]:
     guarded = [(t.source, edge_text(t), t.target) for t in T.Delta]
     return guarded + [(move.source, "ε", move.target) for move in empty_moves(T)]
-
-
-for _kind in (Srt, EpsilonSrt):
-    display.register(_kind, "text/plain", srt_text)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import assert_never
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar, assert_never
 
 from cerlab import display
 from cerlab.automata.cea import IntervalCea, Transition
@@ -14,6 +14,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, children
 from cerlab.model.stream import Stream
 from cerlab.predicates.text import condition_text, name_text, predicate_text
+from cerlab.viz.graph import Graph, NodeKind
 from cerlab.viz.macro import ExploredCea, explored
 
 
@@ -61,17 +62,28 @@ def tree_text(phi: Formula) -> str:
     └─ +
        └─ B
     """
-    return "\n".join(_tree_lines(phi))
+    return tree_lines(phi, node_text, children)
 
 
-def _tree_lines(phi: Formula) -> Iterable[str]:
-    yield node_text(phi)
-    below = children(phi)
-    for n, child in enumerate(below):
-        last = n == len(below) - 1
-        first, rest = ("└─ ", "   ") if last else ("├─ ", "│  ")
-        for k, line in enumerate(_tree_lines(child)):
-            yield (rest if k else first) + line
+Tree = TypeVar("Tree")
+
+
+def tree_lines(
+    root: Tree, says: Callable[[Tree], str], below: Callable[[Tree], Sequence[Tree]]
+) -> str:
+    """Any tree, one node a line: what each `says`, and what is `below` it."""
+    lines = []
+    pending = [(root, "", "")]
+    while pending:
+        value, first, rest = pending.pop()
+        lines.append(first + says(value))
+        inner = below(value)
+        last = len(inner) - 1
+        pending += [
+            (child, rest + ("├─ " if n < last else "└─ "), rest + ("│  " if n < last else "   "))
+            for n, child in reversed(list(enumerate(inner)))
+        ]
+    return "\n".join(lines)
 
 
 def labels_text(labels: frozenset[str]) -> str:
@@ -99,9 +111,12 @@ def _cea_line(t: Transition) -> str:
     return f"{t.source} -> {t.target}  {predicate_text(t.predicate)} / {t.mark.value}"
 
 
-def det_text(det: DeterministicCea | StrategyCea) -> str:
-    """An I/O-deterministic CEA, explored over its minterms, with the legend of its guards."""
-    return explored_text(explored(det))
+def det_text(det: DeterministicCea | StrategyCea, *, limit: int | None = None) -> str:
+    """An I/O-deterministic CEA, explored over its minterms, with the legend of its guards.
+
+    With a `limit`, only the moves of so many states are looked at.
+    """
+    return explored_text(explored(det, limit=limit))
 
 
 def explored_text(A: ExploredCea) -> str:
@@ -112,16 +127,42 @@ def explored_text(A: ExploredCea) -> str:
     lines += [f"  {m.source} -> {m.target}  {A.guard(m)} / {m.mark.value}" for m in A.moves]
     lines += ["  guards, bit by bit:"] if A.legend else []
     lines += [f"    bit {bit}: {predicate}" for bit, predicate in enumerate(A.legend)]
+    if not A.whole:
+        lines.append("  .. there is more: the moves of the last states were not looked at")
     if not A.exact:
         lines.append("  (LIKE, arithmetic and two-attribute comparisons are taken as independent)")
     return "\n".join(lines)
+
+
+def graph_text(graph: Graph) -> str:
+    """A machine that is a graph, one transition a line."""
+    called = {node.id: node.label for node in graph.nodes}
+    initial = ", ".join(node.label for node in graph.nodes if node.is_initial)
+    final = ", ".join(node.label for node in graph.nodes if node.kind is NodeKind.FINAL)
+    head = f"{graph.title}, initial {{{initial}}}, final {{{final}}}"
+    edges = (f"  {called[e.source]} -> {called[e.target]}  {e.label}" for e in graph.edges)
+    return "\n".join([head, *edges])
+
+
+def first_lines(text: str, shown: int = 50) -> str:
+    """A text of many lines, cut for a display, which says so.
+
+    >>> print(first_lines("a\\nb\\nc\\nd", 2))
+    a
+    b
+    .. showing 2 of 4 lines
+    """
+    lines = text.split("\n")
+    if len(lines) <= shown + 1:
+        return text
+    return "\n".join([*lines[:shown], f".. showing {shown} of {len(lines):,} lines"])
 
 
 def stream_text(stream: Stream) -> str:
     """The first events of a stream, one a line."""
     shown = 20
     lines = [f"{_count(len(stream), 'event')}"]
-    for position, event in enumerate(stream.events[:shown]):
+    for position, event in enumerate(stream.head(shown)):
         values = ", ".join(f"{name}={value}" for name, value in event.attributes.items())
         prefix = f"{event.stream}>" if event.stream else ""
         lines.append(f"  {position}: {prefix}{event.type}({values})")
@@ -138,8 +179,4 @@ def _count(n: int, what: str) -> str:
     return f"{n:,} {what}" + ("" if n == 1 else "s")
 
 
-display.register(Vcea, "text/plain", vcea_text)
-display.register(IntervalCea, "text/plain", cea_text)
-display.register(DeterministicCea, "text/plain", det_text)
-display.register(StrategyCea, "text/plain", det_text)
 display.register(Stream, "text/plain", stream_text)

@@ -63,6 +63,20 @@ def test_pairs_are_against_the_first(capsys: pytest.CaptureFixture[str]) -> None
     assert "times as fast" in capsys.readouterr().out
 
 
+def test_the_halves_of_a_stream_are_read_by_one_run(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["--queries", "S3,Q3", "--events", "20000", "--pairs", "2", "--halves"]
+    stream = synthetic("stocks", 20_000)
+    for row in rows_of(capsys, *asked):
+        answers = cerlab.count(catalogue("stocks")[row["query"]], stream)
+        assert row["first_answers"] + row["second_answers"] == answers > 0
+        assert 0 < row["cpu_low"] <= row["cpu_ratio"] <= row["cpu_high"]
+    assert main(["bench", *asked]) == 0
+    assert "the second, times as fast" in capsys.readouterr().out
+    for wrong in ([*asked[:4], *asked[6:]], [*asked, "--count"], [*asked, "--cores", "2"]):
+        assert main(["bench", *wrong]) == 2
+        assert "--halves" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("stream", FAMILIES)
 def test_a_decoy_is_what_queries_without_output_wait_for(
     stream: str, capsys: pytest.CaptureFixture[str]

@@ -1,0 +1,253 @@
+"""What Algorithm 1 holds after each event, as values for pictures and tests (CORE Fig. 6).
+
+A snapshot has the nodes that some active state has reached since the run began and that are still
+kept, in the order of their first appearance, children first. A node keeps its number from snapshot
+to snapshot, so what an event adds can be told from what was there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Literal
+
+from cerlab.automata.machine import Machine
+from cerlab.automata.plan import Plan
+from cerlab.automata.successors import Moves
+from cerlab.display import shown
+from cerlab.engine.reference.driver import Driver
+from cerlab.engine.reference.evaluation import TecsEvaluation
+from cerlab.engine.reference.tecs import Bottom, Node, Output, Union
+from cerlab.errors import ResourceLimit
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.clauses import TimeWindow
+from cerlab.model.clock import TimeAxis, only_timestamp
+from cerlab.model.event import Event
+from cerlab.predicates.keys import partition_key
+
+MOST_ANSWERS = 20
+"""How many answers of its end a snapshot lists."""
+
+MAX_EVENTS = 5_000
+"""The longest stream that is followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TecsNode:
+    """A node by its number, with the numbers of its children.
+
+    `position` is the label of a bottom or output node, and where a union was made. A node is
+    expired if no start below it is in the window any more; its children are then not told.
+    """
+
+    number: int
+    kind: Literal["bottom", "output", "union"]
+    position: int
+    max_start: int
+    next: int | None = None
+    left: int | None = None
+    right: int | None = None
+    is_expired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveState:
+    """An entry of T: a macro-state, what it is called, and its union-list as numbers of nodes."""
+
+    state: int
+    name: str
+    union_list: tuple[int, ...]
+    is_final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What the event did with the runs of a macro-state: which way they went on, if any.
+
+    The one that `source` None begins is the run that starts at the event.
+    """
+
+    source: str | None
+    take: str | None
+    skip: str | None
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class TecsSnapshot:
+    """The state of Algorithm 1 after the event at `position` (CORE Alg. 1; CORE Fig. 6).
+
+    `active` is T in the order of its keys; `new` are the nodes that this event added. `answers` are
+    those that end here, in the order of enumeration, `MOST_ANSWERS` at most; `has_more` if there
+    are others. Under PARTITION BY it is the substream of `key`. An event that no substream reads
+    leaves all as it was, and `is_read` is false. `events` are those at the positions of the nodes,
+    and the one just read. `steps` say where the runs went, `symbol` is the truth vector of the
+    event.
+    """
+
+    position: int
+    event: Event
+    nodes: tuple[TecsNode, ...] = ()
+    active: tuple[ActiveState, ...] = ()
+    new: frozenset[int] = frozenset()
+    answers: tuple[ComplexEvent, ...] = ()
+    has_more: bool = False
+    key: tuple[object, ...] = ()
+    is_read: bool = True
+    events: tuple[tuple[int, Event], ...] = ()
+    steps: tuple[Step, ...] = ()
+    symbol: int = 0
+
+
+class _Followed(TecsEvaluation):
+    """An evaluation whose nodes are numbered when an active state first reaches them."""
+
+    def __init__(self, machine: Machine, called: Callable[[int], str]) -> None:
+        super().__init__(machine)
+        self._called = called
+        self._numbers: dict[int, int] = {}
+        self._seen: list[tuple[Node, int]] = []
+        self._read: dict[int, Event] = {}
+        self._next = 0
+        self._steps: tuple[Step, ...] = ()
+        self._symbol = 0
+
+    def advance(self, event: Event, position: int) -> None:
+        symbol = self.automaton.symbol(event)
+        moves: list[tuple[str | None, Moves]] = [(None, self.automaton.begin(self._idle, symbol))]
+        moves += [(self._called(q), self.automaton.step(q, symbol)) for q in self.T]
+        super().advance(event, position)
+        self._symbol = symbol
+        self._steps = tuple(
+            Step(source, *(None if q is None else self._called(q) for q in goes))
+            for source, goes in moves
+        )
+
+    def reset(self) -> None:
+        super().reset()
+        self._seen, self._numbers = [], {}
+
+    def snapshot(self, event: Event, position: int, lowest: int) -> TecsSnapshot:
+        """The state now; `lowest` is the first start that the window allows."""
+        self._read[position] = event
+        before = self._next
+        for ul in self.T.values():
+            for node in ul:
+                self._number_all(node, position)
+        answers = tuple(islice(self.answers(lowest), MOST_ANSWERS + 1))
+        nodes = self._kept(lowest)
+        columns = {node.position for node in nodes} | {position}
+        return TecsSnapshot(
+            position,
+            event,
+            nodes,
+            tuple(
+                ActiveState(
+                    q,
+                    self._called(q),
+                    tuple(self._numbers[id(node)] for node in ul),
+                    self.automaton.final[q],
+                )
+                for q, ul in self.T.items()
+            ),
+            frozenset(node.number for node in nodes if node.number >= before),
+            answers[:MOST_ANSWERS],
+            len(answers) > MOST_ANSWERS,
+            events=tuple((p, self._read[p]) for p in sorted(columns)),
+            steps=self._steps,
+            symbol=self._symbol,
+        )
+
+    def _number_all(self, root: Node, position: int) -> None:
+        """Number what is below a node and has no number yet, children before their parents."""
+        pending = [root]
+        while pending:
+            node = pending[-1]
+            new = [child for child in _children(node) if id(child) not in self._numbers]
+            if id(node) in self._numbers or not new:
+                pending.pop()
+                if id(node) not in self._numbers:
+                    self._numbers[id(node)] = self._next
+                    self._seen.append((node, position))
+                    self._next += 1
+            else:
+                pending += reversed(new)
+
+    def _kept(self, lowest: int) -> tuple[TecsNode, ...]:
+        """The nodes that may still lead to answers, and those that they are linked to."""
+        kept = [(node, made) for node, made in self._seen if node.max_start >= lowest]
+        linked = {id(child) for node, _ in kept for child in _children(node)}
+        linked |= {id(node) for node, _ in kept}
+        self._seen = [(node, made) for node, made in self._seen if id(node) in linked]
+        self._numbers = {id(node): self._numbers[id(node)] for node, _ in self._seen}
+        return tuple(self._told(node, made, lowest) for node, made in self._seen)
+
+    def _told(self, node: Node, made: int, lowest: int) -> TecsNode:
+        expired = node.max_start < lowest
+        number, start = self._numbers[id(node)], node.max_start
+        below = [None if expired else self._numbers[id(child)] for child in _children(node)]
+        match node:
+            case Bottom():
+                return TecsNode(number, "bottom", node.position, start, is_expired=expired)
+            case Output():
+                after = below[0] if below else None
+                return TecsNode(number, "output", node.position, start, after, is_expired=expired)
+            case _:
+                left, right = below or (None, None)
+                return TecsNode(number, "union", made, start, None, left, right, expired)
+
+
+def _children(node: Node) -> tuple[Node, ...]:
+    """The children, of a union the left one first; none of what was forgotten."""
+    if isinstance(node, Output):
+        return () if node.next is None else (node.next,)
+    if isinstance(node, Union):
+        return () if node.left is None or node.right is None else (node.left, node.right)
+    return ()
+
+
+def snapshots(
+    plan: Plan,
+    machine: Machine,
+    events: Iterable[Event],
+    time: TimeAxis | None = None,
+    *,
+    called: Callable[[int], str] = str,
+) -> Iterator[TecsSnapshot]:
+    """The snapshot after each event; `called` gives the names of macro-states.
+
+    Raises `BadData` as evaluation does, `ResourceLimit` for streams longer than `MAX_EVENTS`.
+    """
+    events = tuple(events)
+    if len(events) > MAX_EVENTS:
+        raise ResourceLimit(
+            "CER0691",
+            f"the stream has {len(events):,} events; up to {MAX_EVENTS:,} are followed one by one",
+            hint="take a part of it, as in stream[:100]",
+        )
+    if time is None and isinstance(plan.window, TimeWindow):
+        time = only_timestamp(events)
+    driver = Driver(plan, lambda: _Followed(machine, called), time)
+    last: TecsSnapshot | None = None
+    for position, event in enumerate(events):
+        read = driver.read(event, position)
+        if read is None:
+            left = last or TecsSnapshot(position, event)
+            yield replace(
+                left,
+                position=position,
+                event=event,
+                new=frozenset(),
+                answers=(),
+                has_more=False,
+                is_read=False,
+                steps=(),
+            )
+            continue
+        evaluation, lowest = read
+        key = tuple(value for _, value in partition_key(event, plan.partition) or ())
+        last = replace(evaluation.snapshot(event, position, lowest), key=key)
+        if last.answers:
+            driver.consume(evaluation)
+        yield last

@@ -1,0 +1,180 @@
+"""Queries as cells of a notebook: ``%load_ext cerlab`` gives ``%%ceql`` and ``%ceql``.
+
+    %%ceql stocks --limit 100 --as found
+    SELECT * WHERE SELL AS a ; BUY AS b
+    FILTER a[price > 30] WITHIN 10 SECONDS
+
+    %ceql --on stocks SELL ; BUY
+
+A cell without a stream gives the `Query` (or SREMO) itself, with one its answers. Errors show the
+place in the text, warnings are printed below the cell, each time it runs.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast, get_args
+
+from cerlab import io
+from cerlab.display import displayed
+from cerlab.errors import CerlabWarning, UsageError, nearest
+from cerlab.evaluators import Evaluator
+from cerlab.expressions import LANGUAGES, AnyLanguage, read
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.stream import Stream
+from cerlab.query import Matches, Query
+from cerlab.workbench import Sremo, evaluate
+
+OPTIONS = ("on", "evaluator", "limit", "as", "language")
+
+_OPTION = re.compile(r"--(\w[\w-]*)(?:\s*=\s*|\s+)?(\S+)?\s*")
+
+
+@displayed
+@dataclass(frozen=True, repr=False)
+class Answers:
+    """What one evaluator answered on a stream, listed: by end, then start, then positions."""
+
+    stream: Stream
+    answers: tuple[ComplexEvent, ...]
+
+    def __iter__(self) -> Iterator[ComplexEvent]:
+        return iter(self.answers)
+
+    def __getitem__(self, k: int) -> ComplexEvent:
+        return self.answers[k]
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    def __repr__(self) -> str:
+        return f"<{len(self.answers):,} answers on {len(self.stream):,} events>"
+
+    def count(self) -> int:
+        """How many were listed."""
+        return len(self.answers)
+
+
+Result = Query | Sremo | Matches | Answers
+"""What a cell gives."""
+
+
+def register(shell: Any) -> None:
+    """Give an IPython shell the magic, for lines and for cells."""
+
+    def ceql(line: str, cell: str | None = None) -> Result:
+        """Read a query, and run it on a stream.
+
+        %%ceql [EVENTS] [--evaluator E] [--limit N] [--as NAME] [--language ceql|cel|sremo]
+        %ceql [--on EVENTS] [the same options] QUERY
+        """
+        return ceql_magic(shell.user_ns, line, cell)
+
+    shell.register_magic_function(ceql, magic_kind="line_cell", magic_name="ceql")
+
+
+def ceql_magic(names: MutableMapping[str, Any], line: str, cell: str | None) -> Result:
+    """What ``%%ceql line`` over `cell` gives among the variables `names`.
+
+    Raises `UsageError` for options and variables that are not there, and what reading and
+    evaluating the query raise.
+    """
+    options, rest = _options(line, in_cell=cell is not None)
+    if cell is not None:
+        words = rest.split()
+        if len(words) > 1 or (words and "on" in options):
+            raise UsageError(
+                "CER0842",
+                f"a cell is run on one variable, not on '{rest}'",
+                hint="%%ceql EVENTS, and the query in the lines below",
+            )
+        options |= {"on": words[0]} if words else {}
+    with _warnings_shown():
+        found = _result(names, options, rest if cell is None else cell)
+    if "as" in options:
+        names[options["as"]] = found
+    return found
+
+
+def _options(line: str, *, in_cell: bool) -> tuple[dict[str, str], str]:
+    """The options before a query, or before and after the variable of a cell; and what is left."""
+    options: dict[str, str] = {}
+    rest = line.strip()
+    variable = re.match(r"[^\W\d]\w*\s+(?=--)", rest) if in_cell else None
+    words, rest = (variable[0], rest[variable.end() :]) if variable else ("", rest)
+    while option := _OPTION.match(rest):
+        name, value = option.groups()
+        if name not in OPTIONS:
+            hint = nearest(name, OPTIONS)
+            raise UsageError("CER0843", f"unknown option '--{name}'", hint=hint)
+        if value is None:
+            raise UsageError("CER0844", f"the option --{name} needs a value")
+        options[name] = value
+        rest = rest[option.end() :]
+    return options, words + rest
+
+
+def _result(names: MutableMapping[str, Any], options: dict[str, str], text: str) -> Result:
+    evaluator, limit = _evaluator(options.get("evaluator")), _limit(options.get("limit"))
+    query = read(text, _language(options.get("language")))
+    if "on" not in options:
+        if evaluator or limit is not None:
+            raise UsageError(
+                "CER0845",
+                "--evaluator and --limit are for answers on a stream",
+                hint="name the variable that holds it: %%ceql EVENTS",
+            )
+        return query
+    stream = io.as_stream(_variable(names, options["on"]))
+    if isinstance(query, Query) and not evaluator and limit is None:
+        return query.run(stream)
+    answers = evaluate(query, stream, evaluator=evaluator or "auto", limit=limit)
+    return Answers(stream, tuple(answers))
+
+
+def _variable(names: MutableMapping[str, Any], name: str) -> Any:
+    if name not in names:
+        known = [each for each in names if not each.startswith("_")]
+        raise UsageError("CER0846", f"there is no variable '{name}'", hint=nearest(name, known))
+    return names[name]
+
+
+def _evaluator(name: str | None) -> Evaluator | None:
+    if name is not None and name not in get_args(Evaluator):
+        hint = nearest(name, get_args(Evaluator))
+        raise UsageError("CER0805", f"unknown evaluator '{name}'", hint=hint)
+    return cast("Evaluator | None", name)
+
+
+def _language(name: str | None) -> AnyLanguage | None:
+    if name is not None and name not in LANGUAGES:
+        raise UsageError("CER0806", f"unknown language '{name}'", hint=nearest(name, LANGUAGES))
+    return cast("AnyLanguage | None", name)
+
+
+def _limit(text: str | None) -> int | None:
+    if text is not None and not text.isdecimal():
+        raise UsageError("CER0804", f"limit is {text}, not a number of answers")
+    return None if text is None else int(text)
+
+
+@contextmanager
+def _warnings_shown() -> Iterator[None]:
+    """Print our warnings on standard error in one line each, also those already given once."""
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(message: Any, category: Any, *place: Any, **more: Any) -> None:
+            if issubclass(category, CerlabWarning):
+                print(f"warning: {message}", file=sys.stderr)
+            else:
+                others(message, category, *place, **more)
+
+        warnings.showwarning = show
+        warnings.simplefilter("always", CerlabWarning)
+        yield

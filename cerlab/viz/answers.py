@@ -1,0 +1,171 @@
+"""Answers in a notebook: complex events, valuations, and the lazy answers of a query.
+
+Of many answers the first are shown, and how many there are is said where counting is cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Protocol
+from weakref import WeakKeyDictionary
+
+from cerlab import display
+from cerlab.errors import CerlabError
+from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream
+from cerlab.viz.html import block, note, pre, table
+from cerlab.viz.timeline import Row, Timeline, timeline
+from cerlab.viz.timeline_svg import timeline_svg
+from cerlab.viz.words import counted, cut, event_text, positions_text
+
+SHOWN = 50
+"""How many answers a notebook shows; a terminal shows fewer."""
+
+IN_TEXT = 10
+
+COUNTED = 20_000
+"""Up to so many events answers are counted to say how many there are."""
+
+
+class Answered(Protocol):
+    """A query on a stream, as ``Query.run`` gives it."""
+
+    stream: Stream
+
+    def __iter__(self) -> Iterator[ComplexEvent]: ...
+
+    def count(self) -> int:
+        """How many answers there are."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The first answers, and how many there are: None if that was not counted."""
+
+    first: tuple[ComplexEvent, ...]
+    total: int | None
+
+
+_listed: WeakKeyDictionary[Answered, Listing] = WeakKeyDictionary()
+"""What was looked at: a notebook asks for text, HTML and a picture, each time for the same."""
+
+
+def listing(answers: Answered) -> Listing:
+    """Look at no more answers than are shown, and one."""
+    if answers not in _listed:
+        first = tuple(islice(answers, SHOWN + 1))
+        total: int | None = len(first)
+        if len(first) > SHOWN:
+            total = answers.count() if len(answers.stream) <= COUNTED else None
+        _listed[answers] = Listing(first[:SHOWN], total)
+    return _listed[answers]
+
+
+def showing(listed: Listing) -> str:
+    """``1,024 answers, showing 50``.
+
+    >>> showing(Listing((ComplexEvent(0, 0, (0,)),) * 50, 10**12))
+    'showing 50 of 1,000,000,000,000 answers'
+    """
+    shown = len(listed.first)
+    if listed.total is None:
+        return f"showing the first {shown} answers; count() says how many there are"
+    if shown == listed.total:
+        return counted(shown, "answer")
+    return f"showing {shown} of {counted(listed.total, 'answer')}"
+
+
+def answers_text(answers: Answered) -> str:
+    """The first answers, one a line."""
+    head = f"Answers on {counted(len(answers.stream), 'event')}"
+    try:
+        listed = listing(answers)
+    except CerlabError as error:
+        return f"{head}: {error}"
+    listed = replace(listed, first=listed.first[:IN_TEXT])
+    lines = [f"{head}: {showing(listed)}"]
+    lines += [f"  [{a.start}, {a.end}] {positions_text(a.positions)}" for a in listed.first]
+    return "\n".join(lines)
+
+
+def answers_html(answers: Answered) -> str:
+    """The first answers as a table with their events, under their timeline."""
+    head = f"Answers on {counted(len(answers.stream), 'event')}"
+    try:
+        listed = listing(answers)
+    except CerlabError as error:
+        return block(pre(f"{head}: {error}"))
+    picture = timeline_svg(_timeline(answers, listed)) if listed.first else ""
+    last = max((answer.end for answer in listed.first), default=-1)
+    rows = _rows(listed.first, answers.stream.head(last + 1))
+    columns = ("start", "end", "positions", "events")
+    return block(
+        picture, table(f"{head}: {showing(listed)}", columns, rows) if rows else note(head)
+    )
+
+
+def answers_svg(answers: Answered) -> str:
+    """Their timeline."""
+    return timeline_svg(_timeline(answers, listing(answers)))
+
+
+def _timeline(answers: Answered, listed: Listing) -> Timeline:
+    return timeline([Row("answers", listed.first, listed.total)], answers.stream)
+
+
+def _rows(answers: Sequence[ComplexEvent], events: Sequence[Event]) -> list[list[object]]:
+    return [
+        [a.start, a.end, positions_text(a.positions), _events(a.positions, events)] for a in answers
+    ]
+
+
+def _events(positions: Sequence[int], events: Sequence[Event]) -> str:
+    return cut(" · ".join(event_text(events[p], 40) for p in positions[:4]), 160)
+
+
+def complex_event_text(answer: ComplexEvent) -> str:
+    """As `repr`, unless it has very many positions."""
+    if len(answer.positions) <= SHOWN:
+        return repr(answer)
+    positions = positions_text(answer.positions, SHOWN)
+    return f"ComplexEvent(start={answer.start}, end={answer.end}, positions={positions})"
+
+
+def complex_event_html(answer: ComplexEvent) -> str:
+    """One answer as a table of one row."""
+    row = [answer.start, answer.end, positions_text(answer.positions)]
+    return block(table("Complex event", ("start", "end", "positions"), [row]))
+
+
+def valuation_text(valuation: Valuation) -> str:
+    """As `repr`, unless it is very long."""
+    if sum(map(len, valuation.labels.values())) <= SHOWN:
+        return repr(valuation)
+    items = list(valuation.labels.items())
+    labels = [f"{label!r}: {positions_text(positions)}" for label, positions in items[:SHOWN]]
+    more = f", .. {len(items) - SHOWN:,} more" if len(items) > SHOWN else ""
+    interval = f"start={valuation.start}, end={valuation.end}"
+    return f"Valuation({interval}, labels={{{', '.join(labels)}{more}}})"
+
+
+def valuation_html(valuation: Valuation) -> str:
+    """A row for each label."""
+    caption = f"Valuation on [{valuation.start}, {valuation.end}]"
+    items = list(valuation.labels.items())
+    rows = [[cut(label, 60), positions_text(positions)] for label, positions in items[:SHOWN]]
+    more = f"showing {SHOWN} of {counted(len(items), 'label')}" if len(items) > SHOWN else ""
+    return block(table(caption, ("label", "positions"), rows), note(more))
+
+
+display.register(ComplexEvent, "text/plain", complex_event_text)
+display.register(ComplexEvent, "text/html", complex_event_html)
+display.register(Valuation, "text/plain", valuation_text)
+display.register(Valuation, "text/html", valuation_html)
+for _kind in ("cerlab.query.Matches", "cerlab.magic.Answers"):
+    display.register(_kind, "text/plain", answers_text)
+    display.register(_kind, "text/html", answers_html)
+    display.register(_kind, "image/svg+xml", answers_svg)

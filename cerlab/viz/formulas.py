@@ -1,0 +1,135 @@
+"""Formulas and expressions as trees: CEL and SREMO, from the top down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, assert_never, get_args
+
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.sremo import syntax as sremo
+from cerlab.predicates.text import name_text
+from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, registered
+from cerlab.viz.text import node_text, tree_lines
+
+CEL_KINDS: tuple[type, ...] = (cel.Atom, *get_args(cel.Unary), *get_args(cel.Binary))
+SREMO_KINDS: tuple[type, ...] = (
+    *get_args(sremo.Core),
+    *get_args(sremo.Window),
+    sremo.Intersection,
+    sremo.Negation,
+    sremo.Plus,
+    sremo.Option,
+    *get_args(sremo.Strategy),
+)
+
+
+def expression_node_text(e: sremo.Sremo) -> str:
+    """What one node of a SREMO says, without its subexpressions.
+
+    >>> expression_node_text(sremo.SpanWindow(sremo.EPSILON, 3))
+    '[1..3]'
+    """
+    match e:
+        case sremo.Epsilon() | sremo.Empty() | sremo.Terminal():
+            return str(e)
+        case sremo.Concat():
+            return "."
+        case sremo.Alternation():
+            return "|"
+        case sremo.Intersection():
+            return "&"
+        case sremo.Star():
+            return "*"
+        case sremo.Plus():
+            return "+"
+        case sremo.Option():
+            return "?"
+        case sremo.Negation():
+            return "!"
+        case sremo.SpanWindow(_, width):
+            return f"[1..{width}]"
+        case sremo.LengthWindow(_, width):
+            return f"[len<={width}]"
+        case sremo.Within(_, width, attribute):
+            return f"[within {width} {name_text(attribute)}]"
+        case sremo.SkipAny():
+            return "#"
+        case sremo.SkipNext():
+            return "@"
+        case _:
+            assert_never(e)
+
+
+def sremo_tree_text(e: sremo.Sremo) -> str:
+    """A SREMO as a tree, one node a line.
+
+    >>> print(sremo_tree_text(sremo.Star(sremo.EPSILON)))
+    *
+    └─ EPS
+    """
+    return tree_lines(e, expression_node_text, sremo.children)
+
+
+def tree(
+    root: Any,
+    says: Callable[[Any], str],
+    children: Callable[[Any], tuple[Any, ...]],
+    parts: Callable[[Any], dict[str, Any]],
+) -> tuple[tuple[Node, ...], tuple[Edge, ...]]:
+    """Any tree as nodes, numbered from the top down and from left to right, and edges to children.
+
+    An edge has the child's number among its siblings as the part `index`.
+    """
+    nodes: list[Node] = []
+    edges: list[Edge] = []
+    pending = [(root, "", 0)]
+    while pending:
+        value, parent, index = pending.pop()
+        name = f"n{len(nodes)}"
+        nodes.append(Node(name, says(value), NodeKind.PART, parts(value)))
+        if parent:
+            edges.append(Edge(parent, name, "", EdgeKind.CHILD, {"index": index}))
+        below = [(child, name, k) for k, child in enumerate(children(value))]
+        pending += reversed(below)
+    return tuple(nodes), tuple(edges)
+
+
+def own_parts(value: Any) -> dict[str, Any]:
+    """The production of a node, and its fields that are no subformulas."""
+    below = CEL_KINDS + SREMO_KINDS
+    given = {f.name: getattr(value, f.name) for f in fields(value)}
+    kept = {
+        name: part
+        for name, part in given.items()
+        if not isinstance(part, below) and name != "operands"
+    }
+    return {"production": type(value).__name__, **kept}
+
+
+def formula_graph(phi: cel.Formula, limit: int | None = None) -> Graph:
+    """A CEL formula as a tree."""
+    nodes, edges = tree(phi, node_text, cel.children, own_parts)
+    title = f"CEL formula of {_count(nodes)}: {_start(str(phi))}"
+    return Graph("formula", title, nodes, edges, "TB", parts={"language": "cel"})
+
+
+def sremo_graph(e: sremo.Sremo, limit: int | None = None) -> Graph:
+    """A SREMO as a tree."""
+    nodes, edges = tree(e, expression_node_text, sremo.children, own_parts)
+    title = f"SREMO of {_count(nodes)}: {_start(str(e))}"
+    return Graph("sremo", title, nodes, edges, "TB", parts={"language": "sremo"})
+
+
+def _count(nodes: tuple[Node, ...]) -> str:
+    return f"{len(nodes):,} node" + ("" if len(nodes) == 1 else "s")
+
+
+def _start(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:80]} .."
+
+
+for _kind in CEL_KINDS:
+    registered(_kind)(formula_graph)
+for _kind in SREMO_KINDS:
+    registered(_kind)(sremo_graph)

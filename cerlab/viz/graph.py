@@ -1,0 +1,190 @@
+"""Pictures as data: nodes and edges with words and parts, before any layout.
+
+`graph_of` makes one of every value that is a graph. What draws, exports or describes it (`dot`,
+`render`, `networks`, `alt_text`) asks only for this data, so a new kind of value needs one function
+here and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import singledispatch
+from typing import Any, TypeVar
+
+from cerlab.errors import Unsupported
+
+
+class NodeKind(Enum):
+    """What a node is; a theme gives each kind its look."""
+
+    STATE = "state"
+    FINAL = "final"
+    PART = "part"
+    FAILED = "failed"
+    BOTTOM = "bottom"
+    OUTPUT = "output"
+    UNION = "union"
+    TABLE = "table"
+
+
+class EdgeKind(Enum):
+    """What an edge is; a theme gives each kind its look."""
+
+    TAKE = "take"
+    SKIP = "skip"
+    EMPTY = "empty"
+    CHILD = "child"
+    NEXT = "next"
+    LEFT = "left"
+    RIGHT = "right"
+    LISTED = "listed"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a table, `height` rows high; edges leave it at the left, by its `port`."""
+
+    text: str
+    port: str = ""
+    is_head: bool = False
+    height: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node: `parts` are those of the value, by name; a table has `rows` in place of a label.
+
+    Nodes with a `layer` stand in the column of that number. `aside` is a small word at its top
+    right, `under` small lines below its label. `is_new` and `is_faded` bring it forward and push
+    it back.
+    """
+
+    id: str
+    label: str
+    kind: NodeKind
+    parts: Mapping[str, Any] = field(default_factory=dict)
+    is_initial: bool = False
+    layer: int | None = None
+    aside: str = ""
+    under: str = ""
+    rows: tuple[tuple[Cell, ...], ...] = ()
+    is_new: bool = False
+    is_faded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An edge between the nodes of two ids; from a table it leaves at the cell of a `port`."""
+
+    source: str
+    target: str
+    label: str
+    kind: EdgeKind
+    parts: Mapping[str, Any] = field(default_factory=dict)
+    port: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A picture: `name` is that of its kind, `title` says it in words, `legend` explains labels.
+
+    `parts` are those of the value that are no node's and no edge's. `columns` are the heads of the
+    layers, from left to right. `note` says what is left out.
+    """
+
+    name: str
+    title: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    direction: str = "LR"
+    legend: tuple[str, ...] = ()
+    note: str = ""
+    parts: Mapping[str, Any] = field(default_factory=dict)
+    columns: tuple[tuple[int, str], ...] = ()
+
+
+@singledispatch
+def _graph(value: object, limit: int | None) -> Graph:
+    kind = type(value)
+    make = _by_name.get(f"{kind.__module__}.{kind.__qualname__}")
+    if make is not None:
+        return make(value, limit)
+    raise Unsupported(
+        "CER0415",
+        f"a {type(value).__name__} is no graph",
+        hint="formulas, machines, tables, tECS snapshots and derivations are",
+    )
+
+
+Maker = TypeVar("Maker", bound=Callable[..., Graph])
+_by_name: dict[str, Callable[..., Graph]] = {}
+
+
+def registered(kind: type | str) -> Callable[[Maker], Maker]:
+    """Decorator: the function makes the graph of a `kind`; one of a layer above by its full name.
+
+    It gets the value and how many nodes will be shown at most, None for all; it may make more.
+    """
+
+    def note(make: Maker) -> Maker:
+        if isinstance(kind, str):
+            _by_name[kind] = make
+        else:
+            _graph.register(kind, make)
+        return make
+
+    return note
+
+
+def graph_of(value: object, *, limit: int | None = None) -> Graph:
+    """The picture of a value; with a `limit`, of so many nodes at most, and its note says so.
+
+    Raises `Unsupported` for what is no graph, `ResourceLimit` for machines too large to explore.
+
+    >>> from cerlab.automata.vcea import Vcea
+    >>> graph_of(Vcea(2, (), frozenset({0}), frozenset({1}))).title
+    'VCEA: 2 states, 0 transitions'
+    """
+    graph = value if isinstance(value, Graph) else _graph(value, limit)
+    return graph if limit is None else cut(graph, limit)
+
+
+def cut(graph: Graph, limit: int) -> Graph:
+    """The first `limit` nodes and at most four times as many edges; the note tells of the rest."""
+    nodes = graph.nodes[:limit]
+    kept = {node.id for node in nodes}
+    among = [e for e in graph.edges if e.source in kept and e.target in kept]
+    edges = tuple(among[: 4 * limit])
+    if len(nodes) == len(graph.nodes) and len(edges) == len(among):
+        return graph
+    shown = f"showing {len(nodes):,} of {len(graph.nodes):,} nodes"
+    shown += f" and {len(edges):,} of {len(graph.edges):,} edges"
+    note = f"{shown}; {graph.note}" if graph.note else shown
+    return replace(graph, nodes=nodes, edges=edges, note=note)
+
+
+def alt_text(graph: Graph, longest: int = 20) -> str:
+    """The picture in words: what it is, where it begins and ends, and its first edges."""
+    called = {node.id: _name(node) for node in graph.nodes}
+    parts = [graph.title]
+    initial = [called[node.id] for node in graph.nodes if node.is_initial]
+    final = [called[node.id] for node in graph.nodes if node.kind is NodeKind.FINAL]
+    if initial:
+        parts.append(f"Initial: {', '.join(initial[:longest])}")
+    if final:
+        parts.append(f"Final: {', '.join(final[:longest])}")
+    for edge in graph.edges[:longest]:
+        says = f": {edge.label}" if edge.label else ""
+        parts.append(f"{edge.kind.value} from {called[edge.source]} to {called[edge.target]}{says}")
+    if len(graph.edges) > longest:
+        parts.append(f"and {len(graph.edges) - longest:,} more edges")
+    parts += [graph.note] if graph.note else []
+    return ". ".join(part.replace("\n", " ") for part in parts) + "."
+
+
+def _name(node: Node) -> str:
+    if node.kind is NodeKind.TABLE:
+        return "the table"
+    return node.label or node.id

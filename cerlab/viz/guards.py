@@ -1,0 +1,60 @@
+"""Sets of truth vectors as short conditions: what a guard of a deterministic machine asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from cerlab.predicates.syntax import EVERYTHING, Complement, Predicate, conjunction
+from cerlab.predicates.text import predicate_text
+
+
+class Cube(NamedTuple):
+    """The vectors whose bits in `mask` are those of `value`."""
+
+    mask: int
+    value: int
+
+
+def cubes(symbols: Sequence[int], every: Sequence[int], width: int) -> list[Cube]:
+    """Cubes that hold all `symbols` and none of `every` else; other vectors do not happen.
+
+    Each is prime: no bit of it can be left out. Negative tests go first, so what is left says what
+    an event is rather than what it is not.
+
+    >>> cubes([0b01], [0b00, 0b01, 0b10], 2)
+    [Cube(mask=1, value=1)]
+    """
+    wanted = set(symbols)
+    others = [v for v in every if v not in wanted]
+    found: list[Cube] = []
+    for symbol in symbols:
+        if any(symbol & mask == value for mask, value in found):
+            continue
+        mask = (1 << width) - 1
+        bits = sorted(range(width), key=lambda bit: (symbol >> bit & 1, -bit))
+        for bit in bits:
+            wider = mask & ~(1 << bit)
+            if all(v & wider != symbol & wider for v in others):
+                mask = wider
+        found.append(Cube(mask, symbol & mask))
+    return found
+
+
+def guard_words(
+    symbols: Sequence[int], every: Sequence[int], predicates: Sequence[Predicate], most: int = 3
+) -> str | None:
+    """The condition in words, or None if it takes more than `most` cubes."""
+    found = cubes(symbols, every, len(predicates))
+    if len(found) > most:
+        return None
+    return " OR ".join(_cube_text(cube, predicates, alone=len(found) == 1) for cube in found)
+
+
+def _cube_text(cube: Cube, predicates: Sequence[Predicate], *, alone: bool) -> str:
+    way: Predicate = EVERYTHING
+    for bit, P in enumerate(predicates):
+        if cube.mask >> bit & 1:
+            way = conjunction(way, P if cube.value >> bit & 1 else Complement(P))
+    text = predicate_text(way)
+    return text if alone or way == EVERYTHING else f"({text})"

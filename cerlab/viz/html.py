@@ -1,0 +1,118 @@
+"""HTML of our own for notebooks: escaped text, and tables that say what they are.
+
+Colours are those of the page: text inherits, lines and shades are half transparent, and where
+Jupyter sets its own variables they are taken, so that both themes are served.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape as _escape
+
+_UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML does not allow, not even escaped."""
+
+_RIGHT = ' class="n"'
+
+STYLE = """<style>
+.cerlab{color:var(--jp-content-font-color1,inherit);font-size:13px;line-height:1.45}
+.cerlab{overflow-x:auto;--cerlab-line:var(--jp-border-color2,rgba(128,128,128,.35))}
+.cerlab table{border-collapse:collapse;margin:.3em 0;font-variant-numeric:tabular-nums}
+.cerlab caption{caption-side:top;text-align:left;font-weight:600;padding:.2em 0}
+.cerlab caption{color:inherit;white-space:nowrap}
+.cerlab table th,.cerlab table td{text-align:left;vertical-align:top;padding:.15em .9em .15em 0}
+.cerlab table th,.cerlab table td{background:none;border-bottom:1px solid var(--cerlab-line)}
+.cerlab table thead th{font-weight:600}.cerlab table tbody th{font-weight:400}
+.cerlab table th.n,.cerlab table td.n{text-align:right}
+.cerlab pre{margin:.3em 0;white-space:pre-wrap;color:inherit;background:none}
+.cerlab .note{color:var(--jp-content-font-color2,inherit);opacity:.85;margin:.2em 0}
+.cerlab .bar{display:inline-block;height:.7em;background:#0072b2;min-width:1px}
+@media (prefers-color-scheme:dark){.cerlab .bar{background:#56b4e9}}
+</style>"""
+
+
+def escape(text: object) -> str:
+    """Text for HTML and XML, attributes included; what XML forbids becomes U+FFFD.
+
+    >>> escape('<a href="x">\\0')
+    '&lt;a href=&quot;x&quot;&gt;\ufffd'
+    """
+    return _escape(_UNPRINTABLE.sub("\ufffd", str(text)))
+
+
+def block(*parts: str) -> str:
+    """Parts under our style, in one scope that no other HTML of the page is touched by."""
+    return "\n".join([f'{STYLE}<div class="cerlab">', *filter(None, parts), "</div>"])
+
+
+def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table with a caption; each row is named by its first cell. Integers stand to the right.
+
+    >>> print(table("Answers", ["end"], [[3]]))
+    <table><caption>Answers</caption>
+    <thead><tr><th scope="col" class="n">end</th></tr></thead>
+    <tbody>
+    <tr><th scope="row" class="n">3</th></tr>
+    </tbody></table>
+    """
+    rows = [list(row) for row in rows]
+    numbers = [all(_is_number(row[k]) for row in rows) for k in range(len(columns))]
+    head = "".join(
+        f'<th scope="col"{_RIGHT if number else ""}>{escape(name)}</th>'
+        for name, number in zip(columns, numbers, strict=True)
+    )
+    body = [f"<tr>{''.join(_cell(n, cell) for n, cell in enumerate(row))}</tr>" for row in rows]
+    return "\n".join(
+        [
+            f"<table><caption>{escape(caption)}</caption>",
+            f"<thead><tr>{head}</tr></thead>",
+            "<tbody>",
+            *body,
+            "</tbody></table>",
+        ]
+    )
+
+
+def _cell(column: int, cell: object) -> str:
+    tag, scope = ("td", "") if column else ("th", ' scope="row"')
+    right = _RIGHT if _is_number(cell) else ""
+    return f"<{tag}{scope}{right}>{escape(cell)}</{tag}>"
+
+
+def _is_number(cell: object) -> bool:
+    return isinstance(cell, int) and not isinstance(cell, bool)
+
+
+def note(text: str) -> str:
+    """A line of small text; nothing for no text."""
+    return f'<p class="note">{escape(text)}</p>' if text else ""
+
+
+def pre(text: str) -> str:
+    """Text as it stands."""
+    return f"<pre>{escape(text)}</pre>"
+
+
+def strong(text: str) -> str:
+    """A line of bold text."""
+    return f"<p><strong>{escape(text)}</strong></p>"
+
+
+def items(caption: str, texts: Iterable[str]) -> str:
+    """A list under a line that says what it lists."""
+    listed = "".join(f"<li>{escape(text)}</li>" for text in texts)
+    return f"{strong(caption)}<ul>{listed}</ul>"
+
+
+def bars(caption: str, counts: Sequence[tuple[str, int]]) -> str:
+    """A table of counts, each with a bar as long as its share of the largest."""
+    most = max((n for _, n in counts), default=1)
+    rows = [
+        f'<tr><th scope="row">{escape(name)}</th><td class="n">{n:,}</td>'
+        f'<td><span class="bar" style="width:{12 * n / most:.2f}em"></span></td></tr>'
+        for name, n in counts
+    ]
+    head = '<thead><tr><th scope="col">type</th><th scope="col">events</th><td></td></tr></thead>'
+    body = f"<tbody>{''.join(rows)}</tbody>"
+    return f"<table><caption>{escape(caption)}</caption>\n{head}\n{body}</table>"

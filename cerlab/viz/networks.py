@@ -1,0 +1,129 @@
+"""Values as networkx graphs, with all their parts as attributes, and back.
+
+The graph is that of the value, not of its picture: states, transitions and nodes as they are, in
+order, without what is only drawn. Nodes have the names of `cerlab.viz.graph` (``q0``, ``n0``); the
+order of edges is their attribute ``index``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from cerlab.automata.cea import AnchoredCea, IntervalCea, Transition
+from cerlab.automata.epsilon import EmptyMove, EpsilonCea
+from cerlab.automata.srt.transducer import EpsilonSrt, RegisterTransition, Srt
+from cerlab.automata.ucea import Ucea
+from cerlab.automata.vcea import LabelTransition, Vcea
+from cerlab.errors import BadData, Unsupported
+from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS
+from cerlab.viz.graph import EdgeKind, NodeKind, graph_of
+
+_LANGUAGES = {
+    "cel": {kind.__name__: kind for kind in CEL_KINDS},
+    "sremo": {kind.__name__: kind for kind in SREMO_KINDS},
+}
+
+
+def to_networkx(value: object) -> Any:
+    """The value as a ``networkx.MultiDiGraph`` (see `graph_of`); `from_networkx` reads it back.
+
+    Attributes of a node: ``text`` (what it says), ``kind`` and its parts: of a state ``state``,
+    ``initial``, ``final``; of a formula's node ``production`` and its fields. Of an edge: ``text``,
+    ``kind``, ``index`` and its parts: ``predicate``, ``mark``, ``labels``, ``guard``, ``writes``.
+    Predicates and guards are values of cerlab. Raises `Unsupported` for what is no graph, and
+    without networkx.
+    """
+    graph = graph_of(value)
+    try:
+        from networkx import MultiDiGraph
+    except ImportError:
+        hint = "pip install 'cerlab[viz]'"
+        raise Unsupported("CER0416", "networkx is not installed", hint=hint) from None
+    made = MultiDiGraph(name=graph.name, title=graph.title, **graph.parts)
+    for node in graph.nodes:
+        made.add_node(node.id, **{"text": node.label, "kind": node.kind.value, **node.parts})
+    for index, edge in enumerate(graph.edges):
+        if edge.kind is not EdgeKind.LISTED:
+            parts = {"text": edge.label, "kind": edge.kind.value, "index": index, **edge.parts}
+            made.add_edge(edge.source, edge.target, **parts)
+    made.remove_nodes_from([n.id for n in graph.nodes if n.kind is NodeKind.TABLE])
+    return made
+
+
+def from_networkx(made: Any) -> Any:
+    """The machine, formula or SREMO that `to_networkx` made this of, or one that was edited.
+
+    It reads the parts, not the labels. Raises `BadData` for graphs of other kinds or without their
+    parts, `IllFormed` for machines that are none.
+
+    >>> from cerlab.workbench import parse_formula
+    >>> print(from_networkx(to_networkx(parse_formula("A ; B+"))))
+    A ; B+
+    """
+    try:
+        if "language" in made.graph:
+            return _formula(made, _LANGUAGES[made.graph["language"]], _root(made))
+        return _machine(made)
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadData(
+            "CER0759",
+            f"this graph lacks a part of a machine or formula: {error}",
+            hint="to_networkx says which attributes there are",
+        ) from None
+
+
+def _edges(made: Any) -> list[tuple[int, int, dict[str, Any]]]:
+    """The edges between states, in their order."""
+    number = dict(made.nodes(data="state"))
+    found = sorted(made.edges(data=True), key=lambda edge: edge[2]["index"])
+    return [(number[source], number[target], parts) for source, target, parts in found]
+
+
+def _machine(made: Any) -> Any:
+    states = made.number_of_nodes()
+    parts_of = [parts for _, parts in made.nodes(data=True)]
+    I = frozenset(parts["state"] for parts in parts_of if parts["initial"])
+    F = frozenset(parts["state"] for parts in parts_of if parts["final"])
+    edges = _edges(made)
+    moves = tuple(EmptyMove(p, q) for p, q, e in edges if e["kind"] == EdgeKind.EMPTY.value)
+    read = [edge for edge in edges if edge[2]["kind"] != EdgeKind.EMPTY.value]
+    match made.graph["kind"]:
+        case "vcea" | "ucea" as kind:
+            labelled = tuple(LabelTransition(p, e["predicate"], e["labels"], q) for p, q, e in read)
+            return (Vcea if kind == "vcea" else Ucea)(states, labelled, I, F)
+        case "srt":
+            (q0,), R = I, made.graph["R"]
+            stored = tuple(
+                RegisterTransition(p, e["guard"], e["mark"], e["writes"], q) for p, q, e in read
+            )
+            if made.graph["has_moves"]:
+                return EpsilonSrt(states, R, stored, moves, q0, F)
+            return Srt(states, R, stored, q0, F)
+        case "cea" | "anchored_cea" | "epsilon_cea" as kind:
+            marked = tuple(Transition(p, e["predicate"], e["mark"], q) for p, q, e in read)
+            if kind == "epsilon_cea":
+                return EpsilonCea(states, marked, moves, I, F)
+            if kind == "anchored_cea":
+                return AnchoredCea(states, marked, I, F)
+            (q0,) = I
+            return IntervalCea(states, marked, q0, F)
+        case kind:
+            raise ValueError(f"graphs of the kind '{kind}' are not read back")
+
+
+def _root(made: Any) -> Any:
+    (root,) = (node for node, entering in made.in_degree() if entering == 0)
+    return root
+
+
+def _formula(made: Any, productions: dict[str, Any], node: Any) -> Any:
+    parts = made.nodes[node]
+    production = productions[parts["production"]]
+    edges = sorted(made.out_edges(node, data="index"), key=lambda edge: edge[2])
+    below = [_formula(made, productions, child) for _, child, _ in edges]
+    names = [f.name for f in fields(production)]
+    if "operands" in names:
+        return production(tuple(below))
+    children = iter(below)
+    return production(*(parts[name] if name in parts else next(children) for name in names))

@@ -1,0 +1,148 @@
+"""Pictures drawn: SVG, PNG and PDF by the Graphviz that comes with pygraphviz, in this process.
+
+An SVG has a title and a description for those who do not see it, no ids, dates or versions, and a
+transparent background; with the theme ``"auto"`` it is light, and dark where its viewer is. The
+same value gives the same bytes, as long as Graphviz and the fonts it measures with are the same.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from threading import Lock
+from typing import Any, Literal, TypeAlias
+
+from cerlab.errors import ResourceLimit, Unsupported, UsageError
+from cerlab.viz.dot import dot_text
+from cerlab.viz.fontconfig import without_font_warnings
+from cerlab.viz.graph import Graph, alt_text, graph_of
+from cerlab.viz.theme import DARK, LIGHT, THEMES, ThemeName
+
+Look: TypeAlias = Literal["auto", "light", "dark"]
+Form: TypeAlias = Literal["svg", "png", "pdf"]
+
+FORMS = ("svg", "png", "pdf")
+"""What Graphviz draws here."""
+
+MAX_NODES, MAX_EDGES = 1_000, 1_500
+"""The largest picture that is laid out."""
+
+DPI = 144
+"""Dots per inch of a PNG."""
+
+_MISSING = "pip install 'cerlab[viz]'"
+_one_at_a_time = Lock()  # Graphviz keeps its state in globals
+
+
+def svg(value: object, theme: Look = "auto") -> str:
+    """The picture of a value (see `graph_of`) as an ``<svg>`` element.
+
+    Raises `Unsupported` for what is no graph, and without pygraphviz; `ResourceLimit` for pictures
+    too large to lay out.
+    """
+    graph = graph_of(value)
+    drawn = _laid_out(graph, "svg", "light" if theme == "auto" else theme).decode()
+    return _accessible(drawn, graph, both=theme == "auto")
+
+
+def drawing(value: object, form: Form, theme: ThemeName = "light") -> bytes:
+    """The picture of a value as the bytes of a file; raises as `svg`.
+
+    Raises `UsageError` for other forms than `FORMS` and other themes than ``light`` and ``dark``.
+    """
+    if form not in FORMS:
+        raise UsageError("CER0822", f"pictures are drawn as {', '.join(FORMS)}, not as '{form}'")
+    if theme not in THEMES:
+        raise UsageError("CER0822", f"themes are {', '.join(THEMES)}, not '{theme}'")
+    if form == "svg":
+        return f"{svg(value, theme)}\n".encode()
+    return _laid_out(graph_of(value), form, theme)
+
+
+def to_graphviz(value: object, theme: ThemeName = "light") -> Any:
+    """The picture of a value as a ``graphviz.Source``, whose ``source`` is the themed DOT text.
+
+    Its own rendering needs a ``dot`` program; `drawing` does not. Raises `Unsupported` for what is
+    no graph, and without the package graphviz.
+    """
+    source = dot_text(value, theme)
+    try:
+        from graphviz import Source
+    except ImportError:
+        raise Unsupported("CER0416", "graphviz is not installed", hint=_MISSING) from None
+    return Source(source)
+
+
+def _laid_out(graph: Graph, form: str, theme: ThemeName) -> bytes:
+    if len(graph.nodes) > MAX_NODES or len(graph.edges) > MAX_EDGES:
+        raise ResourceLimit(
+            "CER0690",
+            f"{graph.title}: more than {MAX_NODES:,} nodes or {MAX_EDGES:,} edges are not laid out",
+            hint="graph_of(value, limit=..) makes a smaller picture; DOT text has no limit",
+        )
+    try:
+        from pygraphviz import AGraph
+    except ImportError:
+        raise Unsupported("CER0416", "pygraphviz is not installed", hint=_MISSING) from None
+    size = f"-Gdpi={DPI}" if form == "png" else ""
+    with _one_at_a_time, without_font_warnings():
+        drawn: bytes = AGraph(string=dot_text(graph, theme)).draw(
+            prog="dot", format=form, args=size
+        )
+    return drawn
+
+
+def _accessible(drawn: str, graph: Graph, *, both: bool) -> str:
+    """Graphviz's SVG as an element that says what it shows, the same bytes on every day."""
+    body = drawn[drawn.index("<svg") :]
+    body = re.sub(r"<!--.*?-->\s*", "", body, flags=re.S)
+    body = re.sub(r' (?:id|xmlns:xlink|xml:space)="[^"]*"', "", body)
+    opening, rest = body.split(">", 1)
+    size = " ".join(re.findall(r'(?:width|height|viewBox)="[^"]*"', opening))
+    says = f"<title>{escape(_plain(graph.title))}</title>\n"
+    says += f"<desc>{escape(_plain(alt_text(graph)))}</desc>"
+    style = _dark_where_dark(rest) if both else ""
+    root = f'<svg class="cerlab-graph" role="img" {size} xmlns="http://www.w3.org/2000/svg">'
+    return f"{root}\n{says}\n{style}{rest.strip()}"
+
+
+def _dark_where_dark(body: str) -> str:
+    """A style that exchanges the colours of the light theme where the viewer prefers dark."""
+    return (
+        f"<style>@media (prefers-color-scheme:dark){{{colour_rules(body, LIGHT, DARK)}}}</style>\n"
+    )
+
+
+def colour_rules(body: str, given: Any, wanted: Any, inside: str = "") -> str:
+    """CSS that turns the colours of one theme, as far as they are used, into those of another."""
+    rules = []
+    for one, other in zip(given.colours, wanted.colours, strict=True):
+        for paint in ("fill", "stroke"):
+            if f'{paint}="{one}"' in body:
+                rules.append(f'{inside}.cerlab-graph [{paint}="{one}"]{{{paint}:{other}}}')
+    return "".join(rules)
+
+
+def html(value: object) -> str:
+    """The picture for a notebook: the SVG, in the theme of the page, and what it leaves out."""
+    graph = graph_of(value)
+    inside = svg(graph)
+    style = page_colours(inside)
+    return f'<div class="cerlab-picture" style="overflow-x:auto">{style}{inside}</div>'
+
+
+def page_colours(drawn: str) -> str:
+    """A style that gives a drawing with ``"auto"`` theme the one that a Jupyter page says it has.
+
+    A page may differ from what the browser prefers, which the drawing goes by on its own.
+    """
+    rules = "".join(
+        colour_rules(drawn, LIGHT, theme, f'[data-jp-theme-light="{word}"] ')
+        for theme, word in ((DARK, "false"), (LIGHT, "true"))
+    )
+    return f"<style>{rules}</style>"
+
+
+def _plain(text: str) -> str:
+    """Without the characters that XML lacks."""
+    return "".join(c if c.isprintable() else " " for c in text)

@@ -1,0 +1,91 @@
+"""Walking through steps with a slider: as a widget in a notebook, and as a page of its own.
+
+Both run the same few lines of JavaScript, `stepper.js`. Without JavaScript the page shows every
+frame, one below the other.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cerlab.errors import Unsupported
+from cerlab.viz.filmstrip import Frames
+from cerlab.viz.html import escape
+from cerlab.viz.render import Look
+from cerlab.viz.steps import Steps
+
+SCRIPT = Path(__file__).with_name("stepper.js")
+
+
+def widget(steps: Steps, theme: Look = "auto") -> Any:
+    """An anywidget with the frames; its trait ``k`` is the number of the one that shows.
+
+    Raises `Unsupported` without anywidget (the extra ``notebooks``), and as
+    `cerlab.viz.render.svg`.
+    """
+    return _widget_class()(frames=list(Frames(steps, theme).all()))
+
+
+@cache
+def _widget_class() -> Any:
+    try:
+        import anywidget
+        import traitlets
+    except ImportError:
+        raise Unsupported(
+            "CER0419", "anywidget is not installed", hint="pip install 'cerlab[notebooks]'"
+        ) from None
+
+    class Stepper(anywidget.AnyWidget):
+        """The frames of some steps, and which one shows."""
+
+        _esm = SCRIPT.read_text()
+        frames = traitlets.List(traitlets.Unicode()).tag(sync=True)
+        k = traitlets.Int(0).tag(sync=True)
+
+    return Stepper
+
+
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{title}</title>
+<style>
+:root{{color-scheme:light dark}}
+body{{font-family:Helvetica,Arial,sans-serif;margin:1.5em auto;max-width:900px}}
+pre{{white-space:pre-wrap}}
+</style>
+</head>
+<body>
+<pre>{title}</pre>
+<div id="steps">
+{frames}
+</div>
+<script type="module">
+{script}
+const el = document.getElementById("steps");
+const held = {{ frames: [...el.children].map((frame) => frame.outerHTML), k: 0 }};
+render({{
+  el,
+  model: {{
+    get: (name) => held[name],
+    set: (name, value) => {{ held[name] = value; }},
+    save_changes: () => {{}},
+    on: () => {{}},
+  }},
+}});
+</script>
+</body>
+</html>
+"""
+
+
+def page(steps: Steps, theme: Look = "auto") -> str:
+    """A page that needs nothing else; raises as `cerlab.viz.render.svg`."""
+    script = SCRIPT.read_text().replace("export default { render };\n", "")
+    frames = "\n".join(Frames(steps, theme).all())
+    return _PAGE.format(title=escape(steps.query), frames=frames, script=script)

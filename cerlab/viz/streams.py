@@ -1,0 +1,132 @@
+"""Events, streams and schemas in a notebook: tables of their first parts, and how many of what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from cerlab import display
+from cerlab.model.event import Event, Value
+from cerlab.model.schema import EventDeclaration, Schema
+from cerlab.model.stream import Stream
+from cerlab.viz.html import bars, block, note, table
+from cerlab.viz.timeline import timeline
+from cerlab.viz.timeline_svg import timeline_svg
+from cerlab.viz.words import counted, cut, event_text, value_text
+
+SHOWN = 50
+"""How many events are shown."""
+
+ATTRIBUTES = 12
+"""How many attributes have a column."""
+
+LONGEST = 2000
+"""How many characters of an event a terminal shows."""
+
+TYPES = 12
+"""How many types the histogram shows."""
+
+
+def event_text_of(event: Event) -> str:
+    """As `repr`, unless that is very long or cannot be."""
+    try:
+        written = repr(event)
+    except ValueError:  # an integer of very many digits
+        written = ""
+    return written if 0 < len(written) <= LONGEST else event_text(event, LONGEST)
+
+
+def event_html(event: Event) -> str:
+    """A row for each attribute."""
+    caption = f"{event.stream}>{event.type}" if event.stream else event.type
+    items = list(event.attributes.items())
+    rows = [[cut(name, 60), _value(value)] for name, value in items[:SHOWN]]
+    more = f"showing {SHOWN} of {len(items):,} attributes" if len(items) > SHOWN else ""
+    return block(table(cut(caption, 80), ("attribute", "value"), rows), note(more))
+
+
+def stream_html(stream: Stream) -> str:
+    """The first events in columns, and how many there are of each type."""
+    first = stream.head(SHOWN)
+    names = list(dict.fromkeys(name for event in first for name in event.attributes))
+    said = (
+        [f"showing {len(first)} of {counted(len(stream), 'event')}"]
+        if len(first) < len(stream)
+        else []
+    )
+    if len(names) > ATTRIBUTES:
+        said.append(f"{ATTRIBUTES} of {counted(len(names), 'attribute')}")
+    caption = f"Stream of {counted(len(stream), 'event')}{_time(stream)}"
+    shown = [_row(n, event, names[:ATTRIBUTES]) for n, event in enumerate(first)]
+    columns = ["position", "type", *(cut(name, 30) for name in names[:ATTRIBUTES])]
+    if any(event.stream for event in first):
+        columns.append("stream")
+        shown = [[*row, cut(e.stream or "", 40)] for row, e in zip(shown, first, strict=True)]
+    return block(table(caption, columns, shown), note("; ".join(said)), _histogram(stream))
+
+
+def type_counts(stream: Stream) -> Counter[str]:
+    """How many events there are of each type, most frequent first, then by name.
+
+    >>> type_counts(Stream.from_events([{"type": "B"}, {"type": "A"}, {"type": "B"}]))
+    Counter({'B': 2, 'A': 1})
+    """
+    column = stream.columns["type"]
+    if hasattr(column, "value_counts"):
+        found = {row["values"]: row["counts"] for row in column.value_counts().to_pylist()}
+    else:
+        found = dict(Counter(column))
+    return Counter(dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))))
+
+
+def _histogram(stream: Stream) -> str:
+    if not len(stream):
+        return ""
+    counts = list(type_counts(stream).items())
+    more = f"showing {TYPES} of {counted(len(counts), 'type')}" if len(counts) > TYPES else ""
+    return bars("Events by type", [(cut(name, 40), n) for name, n in counts[:TYPES]]) + note(more)
+
+
+def _row(position: int, event: Event, names: Sequence[str]) -> list[object]:
+    values = [_value(event.attributes.get(name)) for name in names]
+    return [position, cut(event.type, 40), *values]
+
+
+def _value(value: Value) -> object:
+    """Integers as they are, so that they stand to the right; nothing for NULL."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value if abs(value) < 10**18 else value_text(value)
+    return "" if value is None else cut(value_text(value), 60)
+
+
+def _time(stream: Stream) -> str:
+    if stream.time is None:
+        return ""
+    unit = f" in {stream.time.unit.name.lower()}" if stream.time.unit else ""
+    return f", time: {cut(stream.time.attribute, 30)}{unit}"
+
+
+def stream_svg(stream: Stream) -> str:
+    """The first events on their axis."""
+    return timeline_svg(timeline([], stream))
+
+
+def schema_html(schema: Schema) -> str:
+    """A row for each event type."""
+    declared = [(stream.name, event) for stream in schema.streams for event in stream.events]
+    rows = [[cut(s, 40), cut(event.name, 40), _attributes(event)] for s, event in declared[:SHOWN]]
+    more = f"showing {SHOWN} of {counted(len(declared), 'type')}" if len(declared) > SHOWN else ""
+    columns = ("stream", "event type", "attributes")
+    return block(table("Schema", columns, rows), note(more))
+
+
+def _attributes(event: EventDeclaration) -> str:
+    listed = (f"{a.name}: {a.type.value}{'?' if a.nullable else ''}" for a in event.attributes)
+    return cut(", ".join(listed), 200)
+
+
+display.register(Event, "text/plain", event_text_of)
+display.register(Event, "text/html", event_html)
+display.register(Stream, "text/html", stream_html)
+display.register(Stream, "image/svg+xml", stream_svg)
+display.register(Schema, "text/html", schema_html)

@@ -1,0 +1,283 @@
+"""Timelines: rows of answers under the events of a stream, and where the rows differ.
+
+A timeline is a value. It is decided here what of a long stream and of many answers is shown; it is
+drawn by `cerlab.viz.timeline_svg`, `timeline_plot` and `timeline_text`. Each row is what one query,
+strategy or evaluator answered. Every answer has the same lane in all rows, so that what one row has
+and another lacks lies one below the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from cerlab import io
+from cerlab.display import shown
+from cerlab.model.answer import ComplexEvent, Valuation, complex_event
+from cerlab.model.clauses import TimeWindow
+from cerlab.model.clock import Instant, TimeAxis, TimeUnit, clock_for
+from cerlab.model.event import Event, Value, value_of
+from cerlab.model.order import by_end
+from cerlab.model.stream import Stream
+from cerlab.viz.words import value_text
+
+EVENTS = 80
+"""How many events of a stream are shown, unless told otherwise."""
+
+ANSWERS = 24
+"""How many distinct answers are shown, unless told otherwise."""
+
+NEIGHBOURS = 2
+"""How many events are shown on each side of what shown answers need, where others are not shown."""
+
+BREAK = 1.5
+"""How much wider than a step the axis is where events between two are left out."""
+
+Answer: TypeAlias = ComplexEvent | Valuation
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one query, strategy or evaluator answered.
+
+    `answers` are by end. `total` says how many there are, None if nobody counted. If `answers` are
+    not all, they are all that end before `complete_before`.
+    """
+
+    name: str
+    answers: tuple[ComplexEvent, ...]
+    total: int | None
+    complete_before: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A shown event: its position, its place on the axis in steps, its kind, what it is called."""
+
+    position: int
+    event: Event
+    place: float
+    kind: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A shown answer: its lane, from 0, and the rows that have it, by number."""
+
+    answer: ComplexEvent
+    lane: int
+    rows: frozenset[int]
+
+
+@shown
+@dataclass(frozen=True, slots=True, repr=False)
+class Timeline:
+    """Rows of answers under events; `bars` and `ticks` are what is shown of them.
+
+    `length` counts the events of the stream, `distinct` the answers that were compared, `held`
+    those of them that each row has, `common` those that all have. `axis` is the attribute that
+    places the events, None where their positions do, `label` the one that is written beside them.
+    """
+
+    ticks: tuple[Tick, ...]
+    rows: tuple[Row, ...]
+    bars: tuple[Bar, ...]
+    length: int
+    distinct: int
+    held: tuple[int, ...]
+    common: int
+    axis: str | None = None
+    label: str | None = None
+
+    def __repr__(self) -> str:
+        return f"<Timeline of {len(self.bars)} answers on {self.length} events>"
+
+    def svg(self, theme: str = "auto") -> str:
+        """A standalone SVG document; `theme` is ``"auto"`` (as the reader's), light or dark."""
+        from cerlab.viz.timeline_svg import timeline_svg
+
+        return timeline_svg(self, theme)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The same with Matplotlib, on the given axes or new ones; the axes are returned."""
+        from cerlab.viz.timeline_plot import timeline_plot
+
+        return timeline_plot(self, ax)
+
+
+def timeline(
+    rows: Mapping[str, Iterable[Answer]] | Iterable[Row],
+    events: Any,
+    *,
+    axis: str | None = None,
+    by: str = "type",
+    label: str | None = None,
+    shown_events: int = EVENTS,
+    shown_answers: int = ANSWERS,
+) -> Timeline:
+    """Named lists of answers under the events that they are answers on.
+
+    `events` is anything that `cerlab.evaluate` takes; `axis` names an attribute of numbers or
+    moments that places the events, which stand one step apart without it; `by` one that tells
+    kinds of events apart, in place of the type; `label` one that is written beside them in place
+    of the kind. Of more events than `shown_events` those are shown that the shown answers need, and
+    their neighbours. Answers that are not in every row are shown before others. Raises `BadData`
+    for events without a time.
+
+    >>> both = [ComplexEvent(0, 2, (0, 2)), ComplexEvent(1, 2, (1, 2))]
+    >>> print(timeline({"ALL": both, "LAST": both[1:]}, [{"type": k} for k in "AAB"]))
+          0 1 2
+          A A B
+    ALL   ●━━━●
+            ●─●
+    LAST  ○╌╌╌○
+            ●─●
+    Not in every row: 1 of 2 answers.
+    """
+    stream = io.as_stream(events)
+    made = tuple(_rows(rows))
+    compared = _compared(made)
+    room = (max(2, shown_events), shown_answers)
+    chosen, positions = _chosen(compared, len(made), len(stream), room)
+    ticks = _ticks(stream, positions, axis, (by, label or by))
+    bars = tuple(_bars(chosen, {tick.position: tick.place for tick in ticks}))
+    held = tuple(sum(n in having for having in compared.values()) for n in range(len(made)))
+    common = sum(len(having) == len(made) for having in compared.values())
+    return Timeline(ticks, made, bars, len(stream), len(compared), held, common, axis, label)
+
+
+def differs(T: Timeline, bar: Bar) -> bool:
+    """Whether some row lacks an answer."""
+    return len(bar.rows) < len(T.rows)
+
+
+def lanes(T: Timeline) -> int:
+    """How many lanes a row has, at least one."""
+    return 1 + max((bar.lane for bar in T.bars), default=0)
+
+
+def kinds(T: Timeline) -> tuple[str, ...]:
+    """The kinds of the shown events, in the order in which they first occur."""
+    return tuple(dict.fromkeys(tick.kind for tick in T.ticks))
+
+
+def _rows(rows: Mapping[str, Iterable[Answer]] | Iterable[Row]) -> Iterable[Row]:
+    if not isinstance(rows, Mapping):
+        yield from rows
+        return
+    for name, answers in rows.items():
+        listed = {complex_event(a) if isinstance(a, Valuation) else a for a in answers}
+        yield Row(name, tuple(sorted(listed, key=by_end)), len(listed))
+
+
+def _compared(rows: Sequence[Row]) -> dict[ComplexEvent, frozenset[int]]:
+    """The answers that can be compared, by end, with the rows that have them.
+
+    Where a row is not listed to its end, answers that end later may be in it or not.
+    """
+    horizons = [row.complete_before for row in rows if row.complete_before is not None]
+    held: dict[ComplexEvent, set[int]] = {}
+    for number, row in enumerate(rows):
+        for answer in row.answers:
+            if len(rows) == 1 or not horizons or answer.end < min(horizons):
+                held.setdefault(answer, set()).add(number)
+    return {answer: frozenset(held[answer]) for answer in sorted(held, key=by_end)}
+
+
+def _chosen(
+    compared: Mapping[ComplexEvent, frozenset[int]],
+    rows: int,
+    length: int,
+    room: tuple[int, int],
+) -> tuple[dict[ComplexEvent, frozenset[int]], list[int]]:
+    """The answers and the positions that are shown: those that tell rows apart come first.
+
+    There is `room` for so many events and so many answers. One answer that needs more events than
+    that is shown with its interval and its first positions.
+    """
+    events, answers = room
+    needed: set[int] = set()
+    chosen: set[ComplexEvent] = set()
+    room_for = length if length <= events else events
+    for answer in _by_interest(compared, rows, answers):
+        if len(chosen) == answers:
+            break
+        own = {answer.start, answer.end, *answer.positions}
+        if not chosen or len(needed | own) <= room_for:
+            chosen.add(answer)
+            needed |= own
+    if length > events and len(needed) > events:
+        (only,) = chosen
+        needed = {only.start, only.end, *only.positions[: events - 2]}
+    held = {answer: having for answer, having in compared.items() if answer in chosen}
+    if not needed or (length <= events and len(held) == len(compared)):
+        return held, list(range(min(length, events)))
+    reach = events if len(held) == len(compared) else NEIGHBOURS
+    return held, _with_neighbours(needed, length, events, reach)
+
+
+def _by_interest(
+    compared: Mapping[ComplexEvent, frozenset[int]], rows: int, answers: int
+) -> list[ComplexEvent]:
+    """Those that tell rows apart, but a quarter of the room for what rows agree on."""
+    apart = [answer for answer, having in compared.items() if len(having) < rows]
+    agreed = [answer for answer, having in compared.items() if len(having) == rows]
+    most = answers - answers // 4
+    return apart[:most] + agreed + apart[most:]
+
+
+def _with_neighbours(needed: set[int], length: int, room: int, reach: int) -> list[int]:
+    """The needed positions and those nearest to them, as far as `reach`, while there is room."""
+    found = set(needed)
+    edge = sorted(found)
+    for _ in range(reach):
+        beside = [q for p in edge for q in (p + 1, p - 1) if 0 <= q < length and q not in found]
+        edge = list(dict.fromkeys(beside))[: max(0, room - len(found))]
+        found.update(edge)
+    return sorted(found)
+
+
+def _ticks(
+    stream: Stream, positions: Sequence[int], axis: str | None, written: tuple[str, str]
+) -> tuple[Tick, ...]:
+    first = stream.head(positions[-1] + 1) if positions else ()
+    events = [first[position] for position in positions]
+    places = _steps(positions) if axis is None else _times(events, positions, axis)
+    kinds, labels = ([_word(value_of(event, name)) for event in events] for name in written)
+    return tuple(map(Tick, positions, events, places, kinds, labels))
+
+
+def _word(value: Value) -> str:
+    return "none" if value is None else value_text(value)
+
+
+def _steps(positions: Sequence[int]) -> list[float]:
+    """One step from event to event, more where events are left out."""
+    places: list[float] = []
+    for before, position in zip((None, *positions), positions, strict=False):
+        gap = 1.0 if before is None or position == before + 1 else 1.0 + BREAK
+        places.append(places[-1] + gap if places else 0.0)
+    return places
+
+
+def _times(events: Sequence[Event], positions: Sequence[int], axis: str) -> list[float]:
+    """Proportional to the attribute, as long as that many steps."""
+    clock = clock_for(TimeWindow(0), TimeAxis(axis, TimeUnit.NS))
+    instants: list[Instant] = [clock(e, p) for e, p in zip(events, positions, strict=True)]
+    first, last = min(instants, default=0), max(instants, default=0)
+    scale = (len(events) - 1) / (last - first) if last > first else 0
+    return [float((instant - first) * scale) for instant in instants]
+
+
+def _bars(
+    chosen: Mapping[ComplexEvent, frozenset[int]], places: Mapping[int, float]
+) -> Iterable[Bar]:
+    """Each answer in the first lane that is free from half a step before it."""
+    free: list[float] = []
+    for answer in sorted(chosen, key=lambda a: (places[a.start], a.end, a.positions)):
+        start, end = places[answer.start], places[answer.end]
+        lane = next((n for n, until in enumerate(free) if until <= start), len(free))
+        free[lane : lane + 1] = [max(start, end) + 0.5]
+        yield Bar(answer, lane, chosen[answer])

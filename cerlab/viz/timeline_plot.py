@@ -1,0 +1,104 @@
+"""Timelines with Matplotlib, to stand beside curves or to be changed by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cerlab.errors import Unsupported
+from cerlab.viz.timeline import Bar, Timeline, differs, kinds, lanes
+from cerlab.viz.timeline_style import COLOURS, LIGHT
+from cerlab.viz.timeline_words import comparison, extent, row_text
+from cerlab.viz.words import cut
+
+MARKERS = ("o", "s", "^", "D")
+"""As the shapes of the SVG."""
+
+
+def timeline_plot(T: Timeline, ax: Any = None) -> Any:
+    """Draw on `ax`, or on the axes of a new figure, and return the axes.
+
+    Rows go down from 0; events stand above them, at 1. Raises `Unsupported` without Matplotlib.
+    """
+    height = lanes(T) + 0.8
+    ax = _axes(T, height) if ax is None else ax
+    numbers = {name: n for n, name in enumerate(kinds(T))}
+    for tick in T.ticks:
+        _mark(ax, tick.place, 1, numbers[tick.kind], hollow=False)
+    for row in range(len(T.rows)):
+        ax.axhline(0.3 - row * height, color=LIGHT["rule"], linewidth=0.8, zorder=0)
+        for bar in T.bars:
+            _bar(ax, T, bar, row, -row * height - bar.lane - 0.2, numbers)
+    _labels(ax, T, height)
+    for name, n in numbers.items():
+        ax.plot([], [], MARKERS[n % 4], color=COLOURS[n % 7], label=_plain(cut(name, 28)))
+    if numbers:
+        ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
+    return ax
+
+
+def _axes(T: Timeline, height: float) -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise Unsupported(
+            "CER0499",
+            "this drawing needs Matplotlib, which is not installed",
+            hint="pip install 'cerlab[viz]', or take the SVG",
+        ) from error
+    width = 3 + 0.35 * min(24, max((tick.place for tick in T.ticks), default=0))
+    figure = Figure(figsize=(width, 1.4 + 0.28 * height * len(T.rows)), layout="constrained")
+    return figure.subplots()
+
+
+def _bar(ax: Any, T: Timeline, bar: Bar, row: int, y: float, numbers: dict[str, int]) -> None:
+    ticks = {tick.position: tick for tick in T.ticks}
+    answer, has = bar.answer, row in bar.rows
+    start, end = (ticks[p].place for p in (answer.start, answer.end))
+    if has and differs(T, bar):
+        ax.plot(
+            [start, end],
+            [y, y],
+            color=LIGHT["pill"],
+            linewidth=11,
+            solid_capstyle="round",
+            zorder=1,
+        )
+    line = {"color": LIGHT["line"], "linewidth": 1, "linestyle": "-" if has else ":"}
+    ax.plot([start, end], [y, y], zorder=2, **line)
+    for position in answer.positions:
+        if position in ticks:
+            tick = ticks[position]
+            _mark(ax, tick.place, y, numbers[tick.kind], hollow=not has)
+
+
+def _mark(ax: Any, x: float, y: float, kind: int, *, hollow: bool) -> None:
+    face = "none" if hollow else COLOURS[kind % len(COLOURS)]
+    edge = LIGHT["line"] if hollow else LIGHT["ink"]
+    ax.plot(
+        [x], [y], MARKERS[kind % len(MARKERS)],
+        markersize=6, markerfacecolor=face, markeredgecolor=edge, markeredgewidth=0.7, zorder=3,
+    )  # fmt: skip
+
+
+def _labels(ax: Any, T: Timeline, height: float) -> None:
+    """Rows by name on the left, positions below, what is left out as the title."""
+    middles = [-row * height - (lanes(T) - 1) / 2 - 0.2 for row in range(len(T.rows))]
+    names = [f"{_plain(cut(row.name, 28))}\n{row_text(T, n)}" for n, row in enumerate(T.rows)]
+    ax.set_yticks([1, *middles], ["events", *names])
+    step = max(1, -(-len(T.ticks) // 24))
+    some = T.ticks[::step]
+    ax.set_xticks([tick.place for tick in some], [str(tick.position) for tick in some])
+    ax.set_xlabel(
+        "position" if T.axis is None else f"position, placed by {_plain(cut(T.axis, 20))}"
+    )
+    ax.set_ylim(-height * max(1, len(T.rows)) + 0.2, 1.7)
+    ax.tick_params(length=0)
+    for side in ("left", "right", "top"):
+        ax.spines[side].set_visible(False)
+    if said := "\n".join(filter(None, [comparison(T), extent(T)])):
+        ax.set_title(said, fontsize="small", loc="left")
+
+
+def _plain(text: str) -> str:
+    """Text that Matplotlib does not read as mathematics."""
+    return text.replace("$", r"\$")

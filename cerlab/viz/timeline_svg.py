@@ -1,0 +1,252 @@
+"""Timelines as standalone SVG, the same bytes for the same timeline.
+
+An answer is a thin line over its interval with a mark at each of its positions, in the shape and
+colour of its kind of event; an arc joins each mark to the next. Where rows are compared, an answer
+that not every row has is highlighted, and a dashed line with hollow marks stands for it in the rows
+that lack it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from cerlab import display
+from cerlab.model.event import value_of
+from cerlab.viz.html import block, escape
+from cerlab.viz.timeline import Bar, Tick, Timeline, differs, kinds, lanes
+from cerlab.viz.timeline_style import glyph, style
+from cerlab.viz.timeline_words import comparison, description, extent, row_text
+from cerlab.viz.words import answer_text, counted, cut, event_text
+
+PLOT = 680
+"""The width that the axis may take, in pixels."""
+
+STEP = 46
+"""How far apart events are at most."""
+
+LANE = 24
+HEAD = 66
+AXIS = 34
+MARGIN = 14
+CHARACTER = 6.6
+"""The width that a character of 12 pixels is taken to have."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sheet:
+    """Where things are: pixels left of the axis, pixels a step; and the number of each kind."""
+
+    T: Timeline
+    left: float
+    step: float
+    kinds: dict[str, int]
+    ticks: dict[int, Tick]
+
+    def x(self, tick: Tick) -> float:
+        return self.left + self.step * tick.place
+
+    def top(self, row: int) -> float:
+        return HEAD + row * (LANE * lanes(self.T) + 24)
+
+    def middle(self, row: int, lane: int) -> float:
+        return self.top(row) + 12 + LANE * (lane + 0.5)
+
+    @property
+    def right(self) -> float:
+        half = [CHARACTER * len(cut(tick.label, 12)) / 2 for tick in self.T.ticks[-1:]]
+        return max(map(self.x, self.T.ticks), default=self.left) + max(MARGIN, *half, 0) + 4
+
+    def mark(self, tick: Tick, y: float, state: str = "on") -> str:
+        scale = "" if self.step >= 11 else _n(max(0.5, self.step / 11))
+        return glyph(self.kinds[tick.kind], _n(self.x(tick)), _n(y), state, scale)
+
+
+def timeline_svg(T: Timeline, theme: str = "auto") -> str:
+    """A timeline as an SVG document; raises `UsageError` for an unknown theme."""
+    sheet = _sheet(T)
+    foot = list(filter(None, [comparison(T), extent(T)]))
+    key, lines, used = _legend(sheet)
+    below = sheet.top(len(T.rows)) + 22 + 20 * lines
+    height = _n(below + 16 * len(foot))
+    width = _n(max(sheet.right, used, 320, *(CHARACTER * len(line) + 2 * MARGIN for line in foot)))
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" class="cerlab-timeline"'
+        f' width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
+        f"<title>{escape(_title(T))}</title>",
+        f"<desc>{escape(description(T))}</desc>",
+        f"<style>{style(theme)}</style>",
+        *_axis(sheet),
+        *(line for row in range(len(T.rows)) for line in _row(sheet, row)),
+        *key,
+        *(_text(MARGIN, below + 16 * n, line, "small") for n, line in enumerate(foot)),
+    ]
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _sheet(T: Timeline) -> _Sheet:
+    names = [max(1.12 * len(row.name), 0.95 * len(row_text(T, n))) for n, row in enumerate(T.rows)]
+    left = MARGIN + min(200.0, CHARACTER * max(names, default=4)) + 32
+    span = max((tick.place for tick in T.ticks), default=0)
+    ticks = {tick.position: tick for tick in T.ticks}
+    numbers = {name: n for n, name in enumerate(kinds(T))}
+    return _Sheet(T, left, min(STEP, PLOT / max(span, 1)), numbers, ticks)
+
+
+def _title(T: Timeline) -> str:
+    return f"Timeline: {', '.join(cut(row.name, 40) for row in T.rows) or 'events'}"
+
+
+def _axis(sheet: _Sheet) -> Iterable[str]:
+    """The events on their line: label above, position below, as far as there is room."""
+    T = sheet.T
+    if not T.ticks:
+        yield _text(MARGIN, AXIS, "no events", "small")
+        return
+    above = [cut(tick.label, 12) for tick in T.ticks]
+    if len(_fitting(sheet, above)) < len(above):
+        above = [""] * len(above)
+    elif T.label:
+        yield _text(MARGIN, AXIS - 12, cut(T.label, 20), "small")
+    yield _text(MARGIN, AXIS + 21, f"by {cut(T.axis, 20)}" if T.axis else "position", "small")
+    yield f'<path d="M{_n(sheet.left)} {AXIS}H{_n(max(map(sheet.x, T.ticks)))}"/>'
+    yield from _breaks(sheet)
+    below = [_place_text(T, tick) for tick in T.ticks]
+    fitting = _fitting(sheet, below)
+    marked = {p for bar in T.bars for p in bar.answer.positions}
+    for n, tick in enumerate(T.ticks):
+        under = below[n] if n in fitting else ""
+        yield from _event(sheet, tick, above[n], under, guide=tick.position in marked)
+
+
+def _event(sheet: _Sheet, tick: Tick, above: str, below: str, *, guide: bool) -> Iterable[str]:
+    x = sheet.x(tick)
+    said = escape(f"{tick.position}: {event_text(tick.event)}")
+    yield f'<g class="event" data-position="{tick.position}"><title>{said}</title>'
+    if guide:
+        bottom = sheet.top(len(sheet.T.rows)) - 6
+        yield f'<path class="guide" d="M{_n(x)} {AXIS + 26}V{_n(bottom)}"/>'
+    yield sheet.mark(tick, AXIS)
+    if above:
+        yield _text(x, AXIS - 12, above, "mid")
+    if below:
+        yield _text(x, AXIS + 21, below, "mid small")
+    yield "</g>"
+
+
+def _place_text(T: Timeline, tick: Tick) -> str:
+    return str(tick.position) if T.axis is None else cut(str(value_of(tick.event, T.axis)), 24)
+
+
+def _breaks(sheet: _Sheet) -> Iterable[str]:
+    """Two strokes where the axis leaves events out, and how many."""
+    ticks = sheet.T.ticks
+    for before, after in pairwise(ticks):
+        left_out = after.position - before.position - 1
+        if left_out and sheet.T.axis is None:
+            x = (sheet.x(before) + sheet.x(after)) / 2
+            said = f"{counted(left_out, 'event')} not shown"
+            d = f"M{_n(x - 5)} {AXIS + 5}l5 -10m5 0l-5 10"
+            yield f'<path class="break" d="{d}"><title>{said}</title></path>'
+
+
+def _fitting(sheet: _Sheet, texts: list[str]) -> frozenset[int]:
+    """Which of the texts over the ticks have room beside each other, from the left."""
+    free = float("-inf")
+    found = set()
+    for n, (tick, text) in enumerate(zip(sheet.T.ticks, texts, strict=True)):
+        half = CHARACTER * len(text) / 2 + 2
+        if sheet.x(tick) - half >= free:
+            found.add(n)
+            free = sheet.x(tick) + half
+    return frozenset(found)
+
+
+def _row(sheet: _Sheet, row: int) -> Iterable[str]:
+    T, top = sheet.T, sheet.top(row)
+    yield f'<g class="row" data-row="{row}">'
+    yield f'<path class="rule" d="M{MARGIN} {_n(top)}H{_n(sheet.right)}"/>'
+    yield _text(MARGIN, top + 26, cut(T.rows[row].name, 28), "name")
+    yield _text(MARGIN, top + 41, row_text(T, row), "small")
+    for bar in T.bars:
+        yield from _bar(sheet, bar, row)
+    yield "</g>"
+
+
+def _bar(sheet: _Sheet, bar: Bar, row: int) -> Iterable[str]:
+    """An answer in a row, or the ghost of one that the row lacks."""
+    answer, has, different = bar.answer, row in bar.rows, differs(sheet.T, bar)
+    start, end = (sheet.x(sheet.ticks[p]) for p in (answer.start, answer.end))
+    y = sheet.middle(row, bar.lane)
+    kind = "ghost" if not has else "answer differs" if different else "answer"
+    words = answer_text(answer) + ("" if has else ": lacking here")
+    yield (
+        f'<g class="{kind}" data-start="{answer.start}" data-end="{answer.end}"'
+        f' data-positions="{" ".join(map(str, answer.positions))}"><title>{words}</title>'
+    )
+    if has and different:
+        yield _pill(start - 9, y - 10, end - start + 18, 20)
+    bare = {answer.start: start, answer.end: end}.items()
+    ends = "".join(f"M{_n(x)} {_n(y - 4)}v8" for p, x in bare if p not in answer.positions)
+    yield f'<path class="interval" d="M{_n(start)} {_n(y)}H{_n(end)}{ends}"/>'
+    marks = [sheet.ticks[p] for p in answer.positions if p in sheet.ticks]
+    if has and len(marks) > 1:
+        xs = map(sheet.x, marks)
+        arcs = "".join(_arc(left, right, y) for left, right in pairwise(xs))
+        yield f'<path class="arc" d="{arcs}"/>'
+    yield from (sheet.mark(tick, y, "on" if has else "off") for tick in marks)
+    yield "</g>"
+
+
+def _arc(left: float, right: float, y: float) -> str:
+    rise = min(17.0, 4 + (right - left) / 6)
+    return f"M{_n(left)} {_n(y)}Q{_n((left + right) / 2)} {_n(y - rise)} {_n(right)} {_n(y)}"
+
+
+def _pill(x: float, y: float, width: float, height: float) -> str:
+    return (
+        f'<rect class="pill" x="{_n(x)}" y="{_n(y)}" width="{_n(width)}" height="{_n(height)}"'
+        f' rx="{_n(height / 2)}"/>'
+    )
+
+
+def _legend(sheet: _Sheet) -> tuple[list[str], int, float]:
+    """What stands for kinds and for differences; with its number of lines, and its width."""
+    T, top = sheet.T, sheet.top(len(sheet.T.rows))
+    entries = [(cut(name, 28), glyph(n, "0", "0", "on")) for name, n in sheet.kinds.items()]
+    if any(differs(T, bar) for bar in T.bars):
+        entries.append(("not in every row", _pill(-8, -7, 18, 14)))
+        lacking = '<g class="ghost"><path class="interval" d="M-8 0h18"/></g>'
+        entries.append(("lacking in this row", lacking))
+    drawn = [f'<path class="rule" d="M{MARGIN} {_n(top)}H{_n(sheet.right)}"/>'] if T.rows else []
+    x, line, used = MARGIN + 6.0, 0, 0.0
+    for text, sample in entries:
+        width = 40 + (CHARACTER + 0.8) * len(text)
+        if x > MARGIN + 6 and x + width > max(sheet.right, 480):
+            x, line = MARGIN + 6.0, line + 1
+        place = f"translate({_n(x)} {_n(top + 18 + 20 * line)})"
+        drawn.append(f'<g class="key" transform="{place}">{sample}{_text(15, 4, text)}</g>')
+        x += width
+        used = max(used, x)
+    return drawn, line + 1 if entries else 0, used
+
+
+def _text(x: float, y: float, text: str, kind: str = "") -> str:
+    styled = f' class="{kind}"' if kind else ""
+    return f'<text{styled} x="{_n(x)}" y="{_n(y)}">{escape(text)}</text>'
+
+
+def _n(value: float) -> str:
+    """A length to the hundredth, as short as can be."""
+    text = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def _html(T: Timeline) -> str:
+    """The picture inside the page, where it knows the page's theme."""
+    return block(timeline_svg(T))
+
+
+display.register(Timeline, "image/svg+xml", timeline_svg)
+display.register(Timeline, "text/html", _html)

@@ -1,0 +1,72 @@
+"""Timelines as text: a column for each event, a line for each lane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from string import ascii_letters
+
+from cerlab import display
+from cerlab.viz.timeline import Bar, Timeline, differs, kinds, lanes
+from cerlab.viz.timeline_words import comparison, extent
+from cerlab.viz.words import cut
+
+_LONG = 4
+"""Kinds with longer names are shown as letters."""
+
+_NAME = 20
+
+
+def timeline_text(T: Timeline) -> str:
+    """Filled marks are answers, ``┅`` those that not every row has, hollow marks those it lacks."""
+    called, key = _called(T)
+    shown = [called[tick.kind] for tick in T.ticks]
+    positions = [str(tick.position) for tick in T.ticks]
+    width = max(map(len, shown + positions), default=1) + 1
+    names = [cut(row.name, _NAME) for row in T.rows]
+    gutter = max(map(len, names), default=0) + 2
+    lines = [
+        " " * gutter + "".join(text.ljust(width) for text in made).rstrip()
+        for made in (positions, shown)
+    ]
+    columns = _columns(T, width)
+    for number, name in enumerate(names):
+        for k, line in enumerate(_lanes(T, number, columns)):
+            lines.append(((name if k == 0 else "").ljust(gutter) + line).rstrip())
+    lines += filter(None, [key, comparison(T), extent(T)])
+    return "\n".join(lines)
+
+
+def _called(T: Timeline) -> tuple[dict[str, str], str]:
+    """What each kind is called in a column, and the key to that if it is needed."""
+    found = kinds(T)
+    if max(map(len, found), default=0) <= _LONG:
+        return {name: name for name in found}, ""
+    called = {
+        name: ascii_letters[n] if n < len(ascii_letters) else "?" for n, name in enumerate(found)
+    }
+    return called, ", ".join(f"{letter} = {cut(name, _NAME)}" for name, letter in called.items())
+
+
+def _columns(T: Timeline, width: int) -> dict[int, int]:
+    return {tick.position: n * width for n, tick in enumerate(T.ticks)}
+
+
+def _lanes(T: Timeline, row: int, columns: dict[int, int]) -> Iterable[str]:
+    length = max(columns.values(), default=0) + 1
+    drawn = [[" "] * length for _ in range(lanes(T))]
+    for bar in T.bars:
+        _draw(drawn[bar.lane], bar, row in bar.rows, differs(T, bar), columns)
+    return ("".join(line) for line in drawn)
+
+
+def _draw(line: list[str], bar: Bar, has: bool, different: bool, columns: dict[int, int]) -> None:
+    first, last = columns[bar.answer.start], columns[bar.answer.end]
+    stroke, mark = ("╌", "○") if not has else ("━", "●") if different else ("─", "●")
+    line[first : last + 1] = stroke * (last - first + 1)
+    line[first], line[last] = ("├", "┤") if first < last else ("│", "│")
+    for position in bar.answer.positions:
+        if position in columns:
+            line[columns[position]] = mark
+
+
+display.register(Timeline, "text/plain", timeline_text)

@@ -1,0 +1,77 @@
+"""What a timeline says in words: how much of what is shown, and which row lacks what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cerlab.model.answer import ComplexEvent
+from cerlab.viz.timeline import Row, Timeline, differs
+from cerlab.viz.words import answer_text, counted, number_text
+
+
+def row_text(T: Timeline, number: int) -> str:
+    """``5 answers, lacks 1``: what it lacks is counted among the answers that were compared."""
+    row = T.rows[number]
+    said = [_total(row)]
+    if len(T.rows) > 1:
+        lacks = T.distinct - T.held[number]
+        said += [f"lacks {number_text(lacks)}"] if lacks else []
+    return ", ".join(said)
+
+
+def _total(row: Row) -> str:
+    if row.total is not None:
+        return counted(row.total, "answer")
+    return f"over {counted(len(row.answers), 'answer')}"
+
+
+def comparison(T: Timeline) -> str:
+    """Whether the rows agree, in a sentence; empty for one row."""
+    if len(T.rows) < 2:
+        return ""
+    ends = [row.complete_before for row in T.rows if row.complete_before is not None]
+    until = f" that end before position {min(ends):,}" if ends else ""
+    if T.distinct == T.common:
+        return f"All rows have the same {counted(T.distinct, 'answer')}{until}."
+    differing = number_text(T.distinct - T.common)
+    return f"Not in every row: {differing} of {counted(T.distinct, 'answer')}{until}."
+
+
+def extent(T: Timeline) -> str:
+    """What is shown of the stream and of the answers, if it is not all.
+
+    ``events 0-79 of 224,473; 12 of 345,816 answers``.
+    """
+    said = []
+    if len(T.ticks) < T.length:
+        said.append(_events(T))
+    known = T.distinct if len(T.rows) > 1 else T.rows[0].total if T.rows else 0
+    if known is None:
+        said.append(f"{len(T.bars)} of over {counted(T.distinct, 'answer')}")
+    elif len(T.bars) < known:
+        said.append(f"{len(T.bars)} of {counted(known, 'answer')}")
+    drawn = {tick.position for tick in T.ticks}
+    if any(p not in drawn for bar in T.bars for p in bar.answer.positions):
+        said.append("positions in the gaps are not drawn")
+    return "; ".join(said)
+
+
+def _events(T: Timeline) -> str:
+    first, last = T.ticks[0].position, T.ticks[-1].position
+    if last - first + 1 == len(T.ticks):
+        return f"events {first:,}-{last:,} of {T.length:,}"
+    return f"{len(T.ticks)} of {T.length:,} events"
+
+
+def description(T: Timeline) -> str:
+    """All of it for who does not see the picture: rows, their answers, and the differences."""
+    lines = [f"{counted(T.length, 'event')}, {counted(len(T.rows), 'row')} of answers."]
+    lines += [f"{row.name}: {row_text(T, n)}." for n, row in enumerate(T.rows)]
+    lines += [_bar(T, bar.answer, bar.rows) for bar in T.bars if differs(T, bar)]
+    lines += filter(None, [comparison(T), extent(T)])
+    return " ".join(lines)
+
+
+def _bar(T: Timeline, answer: ComplexEvent, rows: Iterable[int]) -> str:
+    names = ", ".join(T.rows[n].name for n in sorted(rows))
+    return f"{answer_text(answer)} only in {names}."

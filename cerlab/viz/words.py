@@ -1,0 +1,85 @@
+"""Values in a few words: counts, events, answers, cut to fit a line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from math import log10
+
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.event import Event, Value
+
+_EXACT = 10**15
+
+
+def number_text(n: int) -> str:
+    """A count: exact with separators up to 10^15, beyond its first digits.
+
+    >>> number_text(345816), number_text(2**100)
+    ('345,816', 'about 1.27·10^30')
+    """
+    if n < 0:
+        return f"-{number_text(-n)}" if -n < _EXACT else number_text(-n).replace(" ", " -")
+    if n < _EXACT:
+        return f"{n:,}"
+    exponent, rest = divmod(log10(n), 1)
+    return f"about {10**rest:.2f}·10^{exponent:.0f}"
+
+
+def counted(n: int, what: str) -> str:
+    """A count with its noun.
+
+    >>> counted(1, "answer"), counted(2000, "event")
+    ('1 answer', '2,000 events')
+    """
+    return f"{number_text(n)} {what}" + ("" if n == 1 else "s")
+
+
+def event_text(event: Event, longest: int = 60) -> str:
+    """An event in a line, in CORE's text form, cut to so many characters.
+
+    >>> event_text(Event("BUY", {"price": 3, "name": "INTC"}, "S"))
+    'S>BUY(price=3, name=INTC)'
+    """
+    items = islice(event.attributes.items(), longest)
+    values = ", ".join(f"{name}={value_text(value)}" for name, value in items)
+    prefix = f"{event.stream}>" if event.stream else ""
+    return cut(f"{prefix}{event.type}({values})", longest)
+
+
+def value_text(value: Value) -> str:
+    """A value; an integer that would fill the line by its first digits.
+
+    >>> value_text(10**400), value_text(-5)
+    ('about 1.00·10^400', '-5')
+    """
+    if isinstance(value, int) and abs(value) >= _EXACT**2:
+        return number_text(value)
+    return str(value)
+
+
+def cut(text: str, longest: int) -> str:
+    """The text in one line, with ``…`` in place of what is too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+
+
+def answer_text(answer: ComplexEvent) -> str:
+    """``[0, 4] {0, 2, 4}``, with at most twenty positions.
+
+    >>> answer_text(ComplexEvent(0, 4, (0, 2, 4)))
+    '[0, 4] {0, 2, 4}'
+    """
+    return f"[{answer.start}, {answer.end}] {positions_text(answer.positions)}"
+
+
+def positions_text(positions: Sequence[int], most: int = 20) -> str:
+    """``{0, 2, 4}``, with at most so many positions.
+
+    >>> positions_text(range(9), 3)
+    '{0, 1, 2, .. 6 more}'
+    """
+    listed = [str(p) for p in positions[:most]]
+    more = len(positions) - len(listed)
+    listed += [f".. {more:,} more"] if more else []
+    return f"{{{', '.join(listed)}}}"

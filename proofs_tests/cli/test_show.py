@@ -1,0 +1,143 @@
+"""``cerlab show``: every stage in every format that can say it, and the others refused by name."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from cerlab.cli import main
+from cerlab.viz.theme import DARK, LIGHT
+
+FOLDER = Path(__file__).parents[2] / "examples" / "core_figure3"
+QUERY, EVENTS = str(FOLDER / "query.ceql"), str(FOLDER / "events.core")
+SREMO = "<type = 'B'>^ -> r1 . <TRUE>* . <type = 'S' AND id = r1.id>^"
+
+STAGES = ["ast", "vcea", "cea", "det", "strict", "nxt", "last", "max", "table", "minterms", "tecs"]
+
+
+def arguments(what: str) -> list[str]:
+    events = [EVENTS] if what == "tecs" else []
+    return ["show", QUERY, *events, "--what", what]
+
+
+@pytest.mark.parametrize("what", STAGES)
+@pytest.mark.parametrize("form", ["text", "dot", "svg"])
+def test_every_stage_as_text_dot_and_svg(
+    what: str, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments(what), "--format", form]) == 0
+    out = capsys.readouterr().out
+    assert ("AMZN" if what == "tecs" else "MSFT") in out
+    if form == "dot":
+        assert out.startswith("digraph ")
+    if form == "svg":
+        assert ElementTree.fromstring(out).get("role") == "img"
+
+
+@pytest.mark.parametrize("what", ["ast", "srt"])
+@pytest.mark.parametrize("form", ["text", "dot", "svg"])
+def test_an_expression_and_its_transducer(
+    what: str, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", SREMO, "--what", what, "--format", form]) == 0
+    assert "id = r1.id" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("what", STAGES)
+@pytest.mark.parametrize(("form", "begins"), [("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_pictures_go_to_files(what: str, form: str, begins: bytes, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert main([*arguments(what), "--format", form, "-o", str(out)]) == 0
+    assert out.read_bytes().startswith(begins)
+
+
+def test_pictures_go_through_a_pipe() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cerlab", "show", "A ; B", "--what", "cea", "--format", "png"],
+        capture_output=True,
+        check=True,
+        env={**os.environ, "PYTHONUTF8": "0", "LC_ALL": "C"},
+    )
+    assert done.stdout.startswith(b"\x89PNG")
+
+
+def test_a_terminal_is_sent_no_bytes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert main(["show", "A", "--format", "png"]) == 2
+    assert "CER0809" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", ["svg", "dot"])
+def test_themes(form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, theme in (("light", LIGHT), ("dark", DARK)):
+        options = ["--what", "cea", "--format", form, "--theme", name]
+        assert main(["show", "A ; B", *options]) == 0
+        assert theme.take in capsys.readouterr().out
+    assert main(["show", "A ; B", "--what", "cea", "--format", "dot"]) == 0
+    assert "#" not in capsys.readouterr().out
+
+
+def test_the_table_of_a_query_is_that_of_its_strategy(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "SELECT MAX * WHERE A+", "--what", "table"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].startswith("I/O-deterministic CEA of MAX: ")
+    assert out[1].split() == ["state", "0", "1"]
+    assert out[2].split() == [">0", "idle", "∘0", "•2", "∘1"]
+
+
+def test_the_minterms_of_a_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    schema = tmp_path / "schema.txt"
+    schema.write_text("CREATE STREAM S { EVENT A { v:int }, EVENT B { } }")
+    options = ["--what", "minterms", "--schema", str(schema)]
+    assert main(["show", "A FILTER A[v > 3] OR A", *options]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[0] == "3 minterms of 2 predicates"
+    assert all("A(" in line or "B(" in line for line in out[2:])
+
+
+def test_the_tecs_as_text_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*arguments("tecs")]) == 0
+    assert "+ t10 output 6 -> t9" in capsys.readouterr().out
+    assert main([*arguments("tecs"), "--format", "json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["nodes"]) == 11
+
+
+def test_the_tecs_of_events_on_standard_input() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cerlab", "show", "A ; B", "-", "--what", "tecs"],
+        input='{"type": "A"}\n{"type": "B"}\n',
+        text=True,
+        capture_output=True,
+        check=True,
+    )
+    assert done.stdout.startswith("tECS after event 1")
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        (["A", "--what", "tecs"], "CER0823"),
+        (["A", EVENTS, "--what", "cea"], "CER0823"),
+        (["A", os.devnull, "--what", "tecs", "--type", "A"], "CER"),
+        (["A", "--what", "ast", "--format", "tikz"], "CER0410"),
+        (["A", "--what", "table", "--format", "json"], "CER0410"),
+        (["A", EVENTS, "--what", "tecs", "--format", "tikz"], "CER0410"),
+        ([SREMO, "--what", "ast", "--format", "json"], "CER0410"),
+        ([SREMO, "--what", "table"], "CER0483"),
+        (["MAX(A) ; B", "--what", "table"], "CER04"),
+        (["A", "--theme", "sepia"], "theme"),
+    ],
+)
+def test_what_is_not_drawn_is_refused_by_name(
+    given: list[str], code: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", *given]) == 2
+    assert code in capsys.readouterr().err

@@ -1,0 +1,66 @@
+"""Derivations as trees: each part with what it contributes, failures brought forward."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from xml.etree import ElementTree
+
+import cerlab
+from cerlab import display
+from cerlab.logic.cel.syntax import subformulas
+from cerlab.model.stream import Stream
+from cerlab.viz import graph_of, svg
+from cerlab.viz.graph import EdgeKind, NodeKind
+from cerlab.why import why
+from proofs_tests.random_cases import random_case
+from proofs_tests.suite import Suite
+
+FOLDER = Path(__file__).parents[2] / "examples" / "core_figure3"
+QUERY = cerlab.parse_query("SELECT * WHERE A ; B AS x")
+EVENTS = Stream.from_events([{"type": kind} for kind in "ACB"])
+
+
+def test_a_match_by_hand() -> None:
+    graph = graph_of(why(QUERY, EVENTS, (0, 2)).derivation)
+    assert [(n.label, n.under, n.kind) for n in graph.nodes] == [
+        (";", "[0, 2]\nA {0}\nB {2}\nx {2}", NodeKind.PART),
+        ("A", "[0, 0]\nA {0}", NodeKind.PART),
+        ("AS x", "[2, 2]\nB {2}\nx {2}", NodeKind.PART),
+        ("B", "[2, 2]\nB {2}", NodeKind.PART),
+    ]
+    assert [(e.source, e.target) for e in graph.edges] == [("n0", "n1"), ("n0", "n2"), ("n2", "n3")]
+    assert graph.title == "Derivation of 4 nodes: a match"
+    assert not graph.legend
+
+
+def test_what_fails_is_brought_forward_and_told() -> None:
+    graph = graph_of(why(QUERY, EVENTS, (0, 1)).derivation)
+    assert [n.label for n in graph.nodes if n.kind is NodeKind.FAILED] == ["B"]
+    assert graph.title.endswith("not a match")
+    assert any("event 1 is C" in line for line in graph.legend)
+
+
+def test_derivations_of_answers_are_drawn_whole(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        given = random_case(rng)
+        answers = cerlab.evaluate(given.query, given.stream)
+        if not answers:
+            return False
+        answer = rng.choice(answers)
+        found = why(given.query, given.stream, answer.positions, answer.start, answer.end)
+        root = found.derivation
+        assert root is not None
+        graph = graph_of(root)
+        assert len(graph.nodes) == sum(1 for _ in root)
+        assert len(graph.edges) == len(graph.nodes) - 1
+        assert {edge.kind for edge in graph.edges} <= {EdgeKind.CHILD}
+        assert all(node.kind is NodeKind.PART for node in graph.nodes)
+        parts = set(subformulas(given.query.formula))
+        assert {here.part for here in root} <= parts
+        ElementTree.fromstring(svg(graph))
+        bundle = display.mimebundle(found)
+        assert set(bundle) == {"text/plain", "text/html", "image/svg+xml"}
+        return True
+
+    suite.run(case, deep_count=1_000, seconds=8)

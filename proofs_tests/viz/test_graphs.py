@@ -1,0 +1,172 @@
+"""Values as graphs: all of the value is in them, and networkx gives it back."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import networkx as nx
+import pytest
+
+import cerlab
+from cerlab.automata.cea import Mark, Transition
+from cerlab.automata.epsilon import EpsilonCea
+from cerlab.automata.srt.transducer import EpsilonSrt, Srt
+from cerlab.compile.focel_to_cea import focel_to_epsilon_cea
+from cerlab.errors import BadData, Unsupported
+from cerlab.predicates.syntax import EVERYTHING, TypeIs
+from cerlab.testing import random_formula, random_sremo
+from cerlab.viz import alt_text, from_networkx, graph_of, to_networkx
+from cerlab.viz.guards import cubes, guard_words
+from proofs_tests.io.test_machine_formats import exact
+from proofs_tests.srt.cases import random_epsilon_srt, random_srt
+from proofs_tests.suite import Suite
+from proofs_tests.viz.values import compiled, machine_of_nasty_texts, random_value, unary_fo
+
+A_THEN_B = cerlab.parse_query("SELECT * WHERE A ; B")
+
+
+def test_machines_come_back_from_networkx(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        A = machine_of_nasty_texts(rng)
+        made = to_networkx(A)
+        assert made.number_of_nodes() == A.states
+        assert made.number_of_edges() == len(A.Delta)
+        assert exact(from_networkx(made)) == exact(A)
+        return bool(A.Delta)
+
+    suite.run(case, deep_count=2_000, seconds=4)
+
+
+def test_transducers_and_machines_with_empty_moves_come_back(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        T: Srt | EpsilonSrt | EpsilonCea
+        T = rng.choice((random_srt, random_epsilon_srt, _epsilon_cea))(rng)
+        again = from_networkx(to_networkx(T))
+        assert type(again) is type(T)
+        assert again == T
+        return bool(T.Delta)
+
+    suite.run(case, deep_count=2_000, seconds=6)
+
+
+def _epsilon_cea(rng: Random) -> EpsilonCea:
+    return focel_to_epsilon_cea(unary_fo(rng))
+
+
+def test_formulas_and_expressions_come_back(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        phi: Any = rng.choice((random_formula, random_sremo))(rng)
+        made = to_networkx(phi)
+        assert nx.is_arborescence(made)
+        assert from_networkx(made) == phi
+        return len(made) > 1
+
+    suite.run(case, deep_count=2_000, seconds=4)
+
+
+def test_the_attributes_are_the_parts() -> None:
+    made: Any = A_THEN_B.cea.to_networkx()  # type: ignore[attr-defined]
+    assert made.graph["kind"] == "cea"
+    assert made.nodes["q0"] == {
+        "text": "0",
+        "kind": "state",
+        "state": 0,
+        "initial": True,
+        "final": False,
+    }
+    assert made.get_edge_data("q0", "q1")[0] == {
+        "text": "type = 'A' / •",
+        "kind": "take",
+        "index": 0,
+        "predicate": TypeIs("A"),
+        "mark": Mark.TAKE,
+    }
+
+
+def test_a_machine_that_was_edited_in_networkx_is_read_back() -> None:
+    """B is made optional: its source accepts too."""
+    made: Any = A_THEN_B.cea.to_networkx()  # type: ignore[attr-defined]
+    made.nodes["q1"]["final"] = True
+    made.remove_edge("q1", "q1")
+    A = from_networkx(made)
+    assert {1, 2} == A.F
+    assert Transition(1, EVERYTHING, Mark.SKIP, 1) not in A.Delta
+
+
+def test_what_is_no_machine_is_bad_data() -> None:
+    made: Any = to_networkx(A_THEN_B.cea)
+    del made.nodes["q1"]["final"]
+    with pytest.raises(BadData, match=r"CER0759.*final"):
+        from_networkx(made)
+    with pytest.raises(BadData, match="CER0759"):
+        from_networkx(to_networkx(A_THEN_B.det))
+
+
+@pytest.mark.parametrize("value", [3, "A ; B", None, cerlab.Stream([])])
+def test_what_is_no_graph_is_refused_by_name(value: Any) -> None:
+    with pytest.raises(Unsupported, match="CER0415"):
+        graph_of(value)
+
+
+def test_a_stream_says_that_it_is_no_graph() -> None:
+    stream: Any = cerlab.Stream([])
+    with pytest.raises(Unsupported, match="a Stream is no graph"):
+        stream.to_networkx()
+
+
+def test_a_limit_is_stated(suite: Suite) -> None:
+    """A picture that is cut says of how many; one that is not says nothing."""
+
+    def case(rng: Random) -> bool:
+        value = random_value(rng)
+        whole = graph_of(value)
+        few = graph_of(value, limit=3)
+        assert len(few.nodes) <= 3
+        kept = {node.id for node in few.nodes}
+        assert all({e.source, e.target} <= kept for e in few.edges)
+        if len(whole.nodes) > 3:
+            assert "showing" in few.note
+            assert "showing" in alt_text(few)
+        assert graph_of(value, limit=10_000) == whole
+        return bool(few.note)
+
+    suite.run(case, deep_count=2_000, seconds=8, needs_answers=0.3)
+
+
+def test_guards_in_words_hold_for_exactly_their_vectors(suite: Suite) -> None:
+    """Of the vectors that happen, the cubes hold those of the guard; none can be widened."""
+
+    def case(rng: Random) -> bool:
+        width = rng.randrange(1, 6)
+        every = rng.sample(range(1 << width), rng.randrange(1, (1 << width) + 1))
+        symbols = rng.sample(every, rng.randrange(1, len(every) + 1))
+        found = cubes(symbols, every, width)
+        held = {v for v in every if any(v & mask == value for mask, value in found)}
+        assert held == set(symbols)
+        for mask, value in found:
+            for bit in range(width):
+                if mask >> bit & 1:
+                    wider = mask & ~(1 << bit)
+                    assert any(v & wider == value & wider for v in every if v not in held)
+        return len(symbols) < len(every)
+
+    suite.run(case, deep_count=5_000, seconds=3)
+
+
+def test_a_guard_says_what_an_event_is_where_that_is_enough() -> None:
+    predicates = [TypeIs("A"), TypeIs("B")]
+    every = (0b00, 0b01, 0b10)
+    assert guard_words([0b01], every, predicates) == "type = 'A'"
+    assert guard_words([0b00], every, predicates) == "NOT type = 'A' AND NOT type = 'B'"
+    assert guard_words([0b00, 0b01], every, predicates) == "NOT type = 'B'"
+    assert guard_words([0b00, 0b01, 0b10], every, predicates) == "TRUE"
+    assert guard_words([0b01, 0b10], every, predicates) == "(type = 'A') OR (type = 'B')"
+    many = [TypeIs(name) for name in "ABCD"]
+    assert guard_words([1, 2, 4, 8], (0, 1, 2, 4, 8), many) is None
+
+
+def test_a_strategy_machine_explored_in_part_says_so() -> None:
+    A = compiled(Random(5))
+    assert graph_of(A_THEN_B.det, limit=1).note.endswith("were not looked at")
+    assert not graph_of(A).note

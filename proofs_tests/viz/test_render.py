@@ -1,0 +1,209 @@
+"""Drawings: whole SVG with words for who does not see it, both themes, files, large pictures."""
+
+from __future__ import annotations
+
+import builtins
+import re
+import sys
+from collections.abc import Callable
+from random import Random
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import cerlab
+from cerlab.automata.cea import IntervalCea, Mark, Transition
+from cerlab.errors import ResourceLimit, Unsupported, UsageError
+from cerlab.model.stream import Stream
+from cerlab.predicates.syntax import EVERYTHING, TypeIs
+from cerlab.viz import alt_text, drawing, graph_of, svg, to_graphviz
+from cerlab.viz.graph import NodeKind
+from cerlab.viz.render import MAX_NODES, html
+from cerlab.viz.tecs import tecs_snapshot, tecs_snapshots
+from cerlab.viz.theme import DARK, LIGHT
+from proofs_tests.suite import Suite
+from proofs_tests.viz.values import random_value
+
+_SVG = "{http://www.w3.org/2000/svg}"
+A_THEN_B = cerlab.parse_query("SELECT * WHERE A ; B")
+
+
+def nodes_of(root: ElementTree.Element) -> list[str]:
+    """The ids of the nodes that an SVG shows."""
+    groups = [g for g in root.iter(f"{_SVG}g") if g.get("class") == "node"]
+    return [g.findtext(f"{_SVG}title") or "" for g in groups]
+
+
+def test_svg_shows_every_node_and_says_what_it_is(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        graph = graph_of(random_value(rng), limit=50)
+        drawn = svg(graph)
+        assert drawn == svg(graph)
+        root = ElementTree.fromstring(drawn)
+        assert root.get("role") == "img"
+        assert (root[0].tag, root[1].tag) == (f"{_SVG}title", f"{_SVG}desc")
+        assert root[0].text
+        assert root[1].text
+        assert {node.id for node in graph.nodes} <= set(nodes_of(root))
+        assert not re.search(r"<!--|\bid=|<!DOCTYPE|Graphviz|[Gg]enerated", drawn)
+        return bool(graph.edges)
+
+    suite.run(case, deep_count=1_000, seconds=12)
+
+
+def test_the_words_of_a_small_machine() -> None:
+    assert alt_text(graph_of(A_THEN_B.cea)) == (
+        "CEA: 3 states, 3 transitions. Initial: 0. Final: 2. take from 0 to 1: type = 'A' / •. "
+        "take from 1 to 2: type = 'B' / •. skip from 1 to 1: TRUE / ∘."
+    )
+
+
+def colours(drawn: str) -> set[str]:
+    return set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]{6})"', drawn))
+
+
+def test_themes_have_their_own_colours_and_auto_has_both() -> None:
+    light, dark, both = (svg(A_THEN_B.cea, theme) for theme in ("light", "dark", "auto"))
+    assert colours(light) <= set(LIGHT.colours)
+    assert colours(dark) <= set(DARK.colours)
+    assert colours(both) == colours(light)
+    assert "prefers-color-scheme" not in light + dark
+    (rule,) = re.findall(r"<style>@media \(prefers-color-scheme:dark\)\{(.*)\}</style>", both)
+    exchanged = re.findall(r'\[(?:fill|stroke)="(#\w+)"\]\{(?:fill|stroke):(#\w+)\}', rule)
+    pairs = dict(zip(LIGHT.colours, DARK.colours, strict=True))
+    assert {one for one, _ in exchanged} == colours(light)
+    assert all(pairs[one] == other for one, other in exchanged)
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours, from 1 to 21 (WCAG 2)."""
+
+    def luminance(colour: str) -> float:
+        channels = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+        linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize(("theme", "page"), [(LIGHT, "#ffffff"), (DARK, "#111111")])
+def test_words_are_legible_on_the_page_and_in_nodes(theme: Any, page: str) -> None:
+    for name in ("ink", "faint", "accept_line", "take", "skip", "empty"):
+        assert contrast(getattr(theme, name), page) >= 4.5, name
+    assert contrast(theme.right, page) >= 3.5
+    for inside in (theme.surface, theme.accepting, theme.highlight):
+        assert contrast(theme.ink, inside) >= 7
+
+
+def test_colours_of_a_theme_are_exchanged_one_for_one() -> None:
+    pairs = set(zip(LIGHT.colours, DARK.colours, strict=True))
+    assert len({one for one, _ in pairs}) == len(pairs)
+
+
+@pytest.mark.parametrize(
+    ("form", "begins"), [("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<svg")]
+)
+def test_files(form: Any, begins: bytes) -> None:
+    assert drawing(A_THEN_B.formula, form, "dark").startswith(begins)
+
+
+def test_forms_and_themes_that_there_are_not() -> None:
+    for form, theme in (("gif", "light"), ("svg", "sepia"), ("png", "auto")):
+        with pytest.raises(UsageError, match="CER0822"):
+            drawing(A_THEN_B.formula, form, theme)  # type: ignore[arg-type]
+
+
+def test_a_graphviz_source_has_the_themed_text() -> None:
+    source: Any = A_THEN_B.cea.to_graphviz()  # type: ignore[attr-defined]
+    assert source.source.startswith("digraph cea {")
+    assert LIGHT.take in source.source
+    assert DARK.take in to_graphviz(A_THEN_B.cea, "dark").source
+
+
+def ladder(states: int) -> IntervalCea:
+    """Two transitions from each state to the next, and one back to itself."""
+    Delta = [
+        Transition(q, TypeIs(name), Mark.TAKE, q + 1) for q in range(states - 1) for name in "AB"
+    ]
+    Delta += [Transition(q, EVERYTHING, Mark.SKIP, q) for q in range(1, states - 1)]
+    return IntervalCea(states, tuple(Delta), 0, frozenset({states - 1}))
+
+
+def test_an_automaton_of_200_states_is_drawn() -> None:
+    root = ElementTree.fromstring(svg(ladder(200)))
+    assert sum(name.startswith("q") for name in nodes_of(root)) == 200
+
+
+def test_a_tecs_of_500_nodes_is_drawn() -> None:
+    query = cerlab.parse_query("SELECT * WHERE A ; B+ ; C")
+    events = Stream.from_events([{"type": kind} for kind in "ABBCAB" * 40])
+    for snapshot in tecs_snapshots(query.plan, query.machine, events):
+        if len(snapshot.nodes) >= 500:
+            break
+    graph = graph_of(snapshot)
+    assert len(snapshot.nodes) >= 500
+    shown = nodes_of(ElementTree.fromstring(svg(graph)))
+    assert sum(name.startswith("t") for name in shown) == len(snapshot.nodes)
+
+
+def test_what_is_too_large_is_refused_and_its_display_is_cut() -> None:
+    huge = ladder(MAX_NODES + 1)
+    with pytest.raises(ResourceLimit, match="CER0690"):
+        svg(huge)
+    root = ElementTree.fromstring(html(graph_of(huge, limit=50)).partition("</style>")[2][:-6])
+    assert sum(name.startswith("q") for name in nodes_of(root)) == 50
+    assert "showing 50 of 1,001 nodes" in ElementTree.tostring(root, "unicode")
+
+
+@pytest.fixture
+def without(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Makes a package as if it were not installed."""
+    real = builtins.__import__
+
+    def hide(name: str) -> None:
+        def missing(wanted: str, *args: Any, **kwargs: Any) -> Any:
+            if wanted.partition(".")[0] == name:
+                raise ImportError(name)
+            return real(wanted, *args, **kwargs)
+
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        monkeypatch.setattr(builtins, "__import__", missing)
+
+    return hide
+
+
+@pytest.mark.parametrize(
+    ("package", "use"),
+    [
+        ("pygraphviz", lambda: svg(A_THEN_B.cea)),
+        ("pygraphviz", lambda: drawing(A_THEN_B.cea, "png")),
+        ("graphviz", lambda: to_graphviz(A_THEN_B.cea)),
+        ("networkx", lambda: A_THEN_B.cea.to_networkx()),  # type: ignore[attr-defined]
+    ],
+)
+def test_a_missing_package_is_named_with_what_to_install(
+    package: str, use: Callable[[], Any], without: Callable[[str], None]
+) -> None:
+    without(package)
+    with pytest.raises(Unsupported, match=f"CER0416.*{package}") as raised:
+        use()
+    assert raised.value.hint == "pip install 'cerlab[viz]'"
+
+
+def test_without_graphviz_a_display_has_text_and_dot(without: Callable[[str], None]) -> None:
+    without("pygraphviz")
+    value: Any = A_THEN_B.cea
+    bundle = value._repr_mimebundle_()
+    assert set(bundle) == {"text/plain", "text/vnd.graphviz"}
+    assert bundle["text/vnd.graphviz"].startswith("digraph cea {")
+
+
+def test_the_last_snapshot_of_a_stream_is_what_is_drawn() -> None:
+    events = Stream.from_events([{"type": "A"}, {"type": "B"}])
+    graph = graph_of(tecs_snapshot(A_THEN_B.plan, A_THEN_B.machine, events))
+    root = ElementTree.fromstring(svg(graph))
+    heads = [name for name in nodes_of(root) if name.startswith("at")]
+    assert heads == ["at0", "at1"]
+    assert [n.kind for n in graph.nodes].count(NodeKind.TABLE) == 1

@@ -1,0 +1,157 @@
+"""The stepper: what it tells is what Algorithm 1 does, and what it draws can be read."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from random import Random
+from xml.etree import ElementTree
+
+import pytest
+
+import cerlab
+from cerlab.model.answer import ComplexEvent
+from cerlab.stepping import step
+from cerlab.viz.filmstrip import SHOWN, Frames
+from cerlab.viz.stepper import page
+from cerlab.viz.steps import Steps
+from cerlab.workbench import answers_of
+from proofs_tests.engine.test_compiled import compilable
+from proofs_tests.suite import Suite
+
+SVG = "{http://www.w3.org/2000/svg}"
+EVENTS = [{"type": kind, "v": n} for n, kind in enumerate("ABACBC")]
+QUERY = "SELECT * WHERE A ; B+ ; C WITHIN 5 EVENTS"
+
+
+@pytest.fixture(scope="module")
+def steps() -> Steps:
+    return step(QUERY, EVENTS)
+
+
+def test_words_of_the_example(steps: Steps) -> None:
+    assert [s.heading for s in steps][:2] == ["event 0: A(v=0)", "event 1: B(v=1)"]
+    assert steps[4].words == (
+        "It passes: type = 'B'.",
+        "Runs in {1} go by • to {2, 3}.",
+        "Runs in {1} go by ∘ to {1}.",
+        "Runs in {2, 3} go by • to {2, 3}.",
+        "Runs in {2, 3} go by ∘ to {2, 3}.",
+        "tECS: 4 new nodes, unions among them: 2; active macro-states: 2.",
+    )
+    assert steps[3].words[-1] == "Answer [0, 3] {0, 1, 3}."
+
+
+def test_an_event_in_no_substream_changes_nothing() -> None:
+    steps = step("SELECT * WHERE A ; B PARTITION BY [k]", [{"type": "A", "k": 1}, {"type": "B"}])
+    assert steps[0].heading == "event 0: A(k=1), partition 1"
+    assert steps[1].words == ("The event is in no substream, and changes nothing.",)
+    assert steps[1].snapshot.active == steps[0].snapshot.active
+
+
+def test_a_part_of_the_stream_is_told_as_in_the_whole(steps: Steps) -> None:
+    part = step(QUERY, EVENTS, first=2, last=4)
+    assert part.steps == steps.steps[2:4]
+    for first, last in ((4, 2), (6, None), (-1, None), (0, 0)):
+        with pytest.raises(cerlab.UsageError, match="CER0848"):
+            step(QUERY, EVENTS, first=first, last=last)
+
+
+def test_steps_lead_from_the_states_before_to_the_states_after(suite: Suite) -> None:
+    """And their answers are those of the evaluator, as far as a snapshot lists them."""
+
+    def case(rng: Random) -> bool:
+        drawn = compilable(rng)
+        if not len(drawn.stream):
+            return False
+        query = drawn.query
+        steps = step(query, drawn.stream)
+        found: list[ComplexEvent] = []
+        before: dict[tuple[object, ...], set[str | None]] = {}
+        for s in steps:
+            snapshot = s.snapshot
+            if not snapshot.is_read:
+                continue
+            key = tuple((isinstance(value, bool), value) for value in snapshot.key)
+            sources = [each.source for each in snapshot.steps]
+            assert sources[0] is None
+            assert set(sources[1:]) <= before.get(key, set()), drawn.describe()
+            targets = {q for each in snapshot.steps for q in (each.take, each.skip)} - {None}
+            active: set[str | None] = {state.name for state in snapshot.active}
+            assert active == targets, drawn.describe()
+            before[key] = active
+            found += snapshot.answers
+        if any(s.snapshot.has_more for s in steps) or query.ast.limit is not None:
+            return True
+        expected = set(answers_of(query, drawn.stream, "tecs"))
+        assert set(found) == expected, drawn.describe()
+        return bool(expected)
+
+    suite.run(case, deep_count=4_000, seconds=6)
+
+
+def test_frames_are_pictures_that_say_what_they_show(steps: Steps) -> None:
+    for k, drawn in enumerate(Frames(steps).all()):
+        root = ElementTree.fromstring(drawn)
+        assert root.get("role") == "img"
+        title = root.find(f"{SVG}title")
+        assert title is not None
+        assert title.text == f"{steps[k].heading}, step {k + 1} of 6"
+        texts = "".join(root.itertext())
+        assert all(line in texts for line in steps[k].words)
+    assert "#e8ebef" in steps.frame(0, "dark")
+    assert "prefers-color-scheme" not in steps.frame(0, "dark")
+
+
+def test_a_strip_has_the_frames_below_each_other(steps: Steps) -> None:
+    root = ElementTree.fromstring(Frames(steps).strip(1, 4))
+    frames = root.findall(f"{SVG}g")
+    tops = [float(str(g.get("transform")).split()[1].rstrip(")")) for g in frames]
+    assert len(tops) == 3
+    assert tops == sorted(set(tops))
+    assert float(str(root.get("height"))) > tops[-1]
+
+
+def test_displays_say_how_many_steps_they_leave_out() -> None:
+    many = step("A ; B", [{"type": "AB"[n % 2]} for n in range(SHOWN + 3)])
+    bundle = many._repr_mimebundle_()  # type: ignore[attr-defined]
+    assert f"showing {SHOWN} of {SHOWN + 3} steps" in bundle["text/html"]
+    assert bundle["text/plain"].count("\nevent ") == SHOWN + 3
+    assert ElementTree.fromstring(bundle["image/svg+xml"]).tag == f"{SVG}svg"
+
+
+def test_without_a_renderer_there_are_still_words(
+    steps: Steps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pygraphviz", None)
+    bundle = steps._repr_mimebundle_()  # type: ignore[attr-defined]
+    assert set(bundle) <= {"text/plain", "text/vnd.graphviz"}
+    with pytest.raises(cerlab.Unsupported, match="CER0416"):
+        steps.frame(0)
+
+
+def test_a_page_has_all_frames_and_a_slider(steps: Steps, tmp_path: Path) -> None:
+    made = page(steps)
+    assert made.count("<svg class") >= 6
+    assert 'type: "range"' in made
+    assert "export default" not in made
+    for name in ("s.svg", "s.html", "s.txt"):
+        steps.save(tmp_path / name)
+        assert (tmp_path / name).stat().st_size > 500
+    with pytest.raises(cerlab.UsageError, match="CER0849"):
+        steps.save(tmp_path / "s.gif")
+
+
+def test_the_widget_has_the_frames_and_shares_the_script(steps: Steps) -> None:
+    widget = steps.widget()
+    assert len(widget.frames) == 6
+    assert widget.k == 0
+    widget.k = 5
+    assert "export default { render }" in str(widget._esm)
+
+
+def test_a_machine_too_large_is_left_out() -> None:
+    wide = " ; ".join(f"A FILTER A[v = {n}]" for n in range(1))
+    strategy = step(f"SELECT MAX * WHERE {wide} ; B+ ; C+ ; A+ ; B+", EVENTS[:2])
+    assert strategy.machine is None
+    assert Frames(strategy).one(1)

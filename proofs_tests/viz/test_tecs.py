@@ -1,0 +1,242 @@
+"""The tECS after each event, as a value and as a picture (CORE Fig. 4; CORE Fig. 6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab.engine.reference import driver
+from cerlab.engine.reference.evaluation import TecsEvaluation
+from cerlab.engine.reference.snapshot import MAX_EVENTS, MOST_ANSWERS, TecsSnapshot, snapshots
+from cerlab.errors import ResourceLimit, UsageError
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.stream import Stream
+from cerlab.viz import graph_of
+from cerlab.viz.graph import EdgeKind, Graph, NodeKind
+from cerlab.viz.tecs import snapshot_json, snapshot_text, tecs_snapshot, tecs_snapshots
+from proofs_tests.random_cases import random_case
+from proofs_tests.suite import Suite
+
+FOLDER = Path(__file__).parents[2] / "examples" / "core_figure3"
+
+# Figure 6, by hand: what each event adds to the drawing, and the table after it, top down. Nodes
+# are called by their position: bottoms b, outputs o, unions u with the output above them.
+ADDED: list[dict[str, tuple[str, ...]]] = [
+    {"b0": (), "o0": ("b0",)},
+    {"b1": (), "o1": ("b1",)},
+    {"u2": ("o1", "o0"), "o2": ("u2",)},
+    {},
+    {"o4": ("o2",)},
+    {"u5": ("o1", "o0"), "o5": ("u5",)},
+    {"u6": ("o2", "o5"), "o6": ("u6",)},
+]
+TABLES: list[dict[str, list[str]]] = [
+    {"{1}": ["o0"]},
+    {"{1}": ["o1", "o0"]},
+    {"{2}": ["o2"], "{1}": ["o1", "o0"]},
+    {"{2}": ["o2"], "{1}": ["o1", "o0"]},
+    {"{3}": ["o4"], "{2}": ["o2"], "{1}": ["o1", "o0"]},
+    {"{2}": ["o2", "o5"], "{1}": ["o1", "o0"]},
+    {"{3}": ["o6"], "{2}": ["o2", "o5"], "{1}": ["o1", "o0"]},
+]
+MAX_START = {"b0": 0, "o0": 0}
+"""All other nodes of the figure have max-start 1."""
+
+
+def figure_6() -> Iterator[TecsSnapshot]:
+    query = cerlab.parse_query((FOLDER / "query.ceql").read_text())
+    return tecs_snapshots(query.plan, query.machine, Stream.read(FOLDER / "events.core"))
+
+
+def names(graph: Graph) -> dict[str, str]:
+    """The names of the figure for the ids of a picture."""
+    letter = {NodeKind.BOTTOM: "b", NodeKind.OUTPUT: "o", NodeKind.UNION: "u"}
+    return {
+        node.id: f"{letter[node.kind]}{node.layer}"
+        for node in graph.nodes
+        if node.kind is not NodeKind.TABLE
+    }
+
+
+def test_the_picture_has_exactly_the_nodes_and_edges_of_figure_6() -> None:
+    drawn: dict[str, tuple[str, ...]] = {}
+    for snapshot, added, table in zip(figure_6(), ADDED, TABLES, strict=True):
+        drawn |= added
+        graph = graph_of(snapshot)
+        called = names(graph)
+        below: dict[str, tuple[str, ...]] = dict.fromkeys(called.values(), ())
+        assert len(below) == len(called)
+        kinds = (EdgeKind.NEXT, EdgeKind.LEFT, EdgeKind.RIGHT)
+        for kind in kinds:  # left before right
+            for edge in graph.edges:
+                if edge.kind is kind:
+                    below[called[edge.source]] += (called[edge.target],)
+        assert below == drawn
+        assert {called[node.id] for node in graph.nodes if node.is_new} == set(added)
+        starts = {called[node.id]: node.aside for node in graph.nodes if node.id in called}
+        assert starts == {name: str(MAX_START.get(name, 1)) for name in drawn}
+        listed = [called[edge.target] for edge in graph.edges if edge.kind is EdgeKind.LISTED]
+        assert listed == [name for ul in table.values() for name in ul]
+        (T,) = (node for node in graph.nodes if node.kind is NodeKind.TABLE)
+        states = [row[1].text.removesuffix(" accepts") for row in T.rows[1:] if len(row) == 2]
+        assert states == list(table)
+
+
+def test_figure_4_is_figure_6_with_its_two_equal_unions_as_one() -> None:
+    """Figure 4 shares the union below 2 and 5; Algorithm 1 merges anew, as Figure 6 shows."""
+    *_, last = figure_6()
+    shapes = {(n.kind, n.position if n.kind != "union" else (n.left, n.right)) for n in last.nodes}
+    assert len(last.nodes) == 11
+    assert len(shapes) == 10
+
+
+def open_events(snapshot: TecsSnapshot, number: int) -> set[tuple[int, frozenset[int]]]:
+    """What a node denotes, from the numbers alone; nothing of what is expired."""
+    by_number = {node.number: node for node in snapshot.nodes}
+
+    def denoted(number: int) -> set[tuple[int, frozenset[int]]]:
+        node = by_number[number]
+        if node.is_expired:
+            return set()
+        if node.kind == "bottom":
+            return {(node.position, frozenset())}
+        if node.kind == "output":
+            assert node.next is not None
+            return {(start, D | {node.position}) for start, D in denoted(node.next)}
+        assert node.left is not None
+        assert node.right is not None
+        return denoted(node.left) | denoted(node.right)
+
+    return denoted(number)
+
+
+def test_a_snapshot_holds_the_answers_that_end_there(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        given = random_case(rng)
+        query = given.query
+        if not query.has_automaton:
+            return False
+        plan = replace(query.plan, limit=None)
+        machine = query.machine
+        stream = given.stream
+        found = list(driver.run(plan, lambda: TecsEvaluation(machine), stream, stream.time))
+        taken = list(snapshots(plan, machine, stream, stream.time))
+        assert [s.position for s in taken] == list(range(len(stream)))
+        for snapshot in taken:
+            ended = [x for x in found if x.end == snapshot.position]
+            assert snapshot.has_more == (len(ended) > MOST_ANSWERS)
+            listed = set(snapshot.answers)
+            assert listed <= set(ended)
+            assert len(listed) == min(len(ended), MOST_ANSWERS)
+            held = {
+                ComplexEvent(start, snapshot.position, tuple(sorted(D)))
+                for active in snapshot.active
+                if active.is_final and snapshot.is_read
+                for number in active.union_list
+                for start, D in open_events(snapshot, number)
+            }
+            assert held >= set(ended)
+            if plan.window is None:
+                assert held == set(ended)
+        return bool(found)
+
+    suite.run(case, deep_count=2_000, seconds=10)
+
+
+def test_numbers_stay_and_nodes_are_whole(suite: Suite) -> None:
+    """A kept node is what it was; children are there, and older; new nodes are those not seen."""
+
+    def case(rng: Random) -> bool:
+        given = random_case(rng)
+        query = given.query
+        if not query.has_automaton or query.plan.partition:
+            return False
+        before: dict[int, Any] = {}
+        seen: set[int] = set()
+        for s in tecs_snapshots(query.plan, query.machine, given.stream):
+            here = {node.number: node for node in s.nodes}
+            for number in here.keys() & before.keys():
+                was, now = before[number], here[number]
+                assert (was.kind, was.position, was.max_start) == (
+                    now.kind,
+                    now.position,
+                    now.max_start,
+                )
+            for node in s.nodes:
+                children = {node.next, node.left, node.right} - {None}
+                assert children <= here.keys()
+                assert all(child < node.number for child in children if child is not None)
+            assert s.new == here.keys() - seen
+            listed = {n for active in s.active for n in active.union_list}
+            assert listed <= here.keys()
+            seen |= here.keys()
+            before = here
+        return bool(seen)
+
+    suite.run(case, deep_count=2_000, seconds=8)
+
+
+def test_an_event_that_no_substream_reads_changes_nothing() -> None:
+    query = cerlab.parse_query("SELECT * FROM S WHERE A ; B")
+    events = [{"type": "A", "stream": "S"}, {"type": "A", "stream": "T"}]
+    first, second = tecs_snapshots(query.plan, query.machine, Stream.from_events(events))
+    assert (first.is_read, second.is_read) == (True, False)
+    assert (second.nodes, second.active, second.new) == (first.nodes, first.active, frozenset())
+    assert "event 1 is in no substream" in snapshot_text(second)
+
+
+def test_a_window_fades_what_it_has_passed() -> None:
+    query = cerlab.parse_query("SELECT * WHERE A ; B+ WITHIN 3 EVENTS")
+    events = Stream.from_events([{"type": kind} for kind in "ABABB"])
+    last = tecs_snapshot(query.plan, query.machine, events)
+    assert all(x.start == 2 for x in last.answers)
+    assert {node.max_start for node in last.nodes if not node.is_expired} <= {1, 2, 3, 4}
+    faded = [node for node in graph_of(last).nodes if node.is_faded]
+    assert [node.id for node in faded] == [f"t{n.number}" for n in last.nodes if n.is_expired]
+
+
+def test_consumption_empties_the_tecs() -> None:
+    query = cerlab.parse_query("SELECT * WHERE A ; B CONSUME BY ANY")
+    events = Stream.from_events([{"type": kind} for kind in "ABA"])
+    _, consumed, after = tecs_snapshots(query.plan, query.machine, events)
+    assert consumed.answers == (ComplexEvent(0, 1, (0, 1)),)
+    assert {node.position for node in after.nodes} == {2}
+
+
+def test_a_partition_is_followed_by_its_key() -> None:
+    query = cerlab.parse_query("SELECT * WHERE A ; B PARTITION BY [k]")
+    events = [{"type": "A", "k": 1}, {"type": "A", "k": 2}, {"type": "B", "k": 1}]
+    taken = list(tecs_snapshots(query.plan, query.machine, Stream.from_events(events)))
+    assert [s.key for s in taken] == [(1,), (2,), (1,)]
+    assert [x.positions for x in taken[2].answers] == [(0, 2)]
+
+
+def test_a_snapshot_as_json() -> None:
+    *_, last = figure_6()
+    read = json.loads(snapshot_json(last))
+    assert len(read["nodes"]) == 11
+    assert read["active"][1]["union_list"] == [5, 8]
+    assert read["nodes"][9] == {
+        "number": 9,
+        "kind": "union",
+        "position": 6,
+        "max_start": 1,
+        "left": 5,
+        "right": 8,
+    }
+
+
+def test_what_is_too_long_or_empty_is_refused_by_name() -> None:
+    query = cerlab.parse_query("SELECT * WHERE A")
+    with pytest.raises(UsageError, match="CER0824"):
+        tecs_snapshot(query.plan, query.machine, Stream([]))
+    long = Stream.from_events([{"type": "B"}] * (MAX_EVENTS + 1))
+    with pytest.raises(ResourceLimit, match="CER0691"):
+        tecs_snapshot(query.plan, query.machine, long)

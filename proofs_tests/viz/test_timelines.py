@@ -1,0 +1,352 @@
+"""Timelines say what the answers are: read back from the SVG, mark by mark."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import cerlab
+from cerlab import ComplexEvent, UsageError, evaluate
+from cerlab.errors import BadData, CerlabError
+from cerlab.model.order import by_end
+from cerlab.query import Query
+from cerlab.timelines import LISTED, show
+from cerlab.timelines import timeline as asked
+from cerlab.viz.timeline import ANSWERS, EVENTS, Row, Timeline, timeline
+from cerlab.viz.timeline_text import timeline_text
+from proofs_tests.random_cases import random_case
+from proofs_tests.suite import Suite
+
+HTTT = [{"type": kind} for kind in "AACAB"]
+LONG = [{"type": "A" if n % 7 else "B", "t": n * n} for n in range(5000)]
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """An answer as it stands in the picture: its ends and marks as positions of pixels."""
+
+    answer: ComplexEvent
+    kind: str
+    start: float
+    end: float
+    marks: tuple[float, ...]
+    y: float
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What an SVG shows: events by position, and for each row what is drawn in it."""
+
+    events: dict[int, float]
+    rows: list[list[Drawn]]
+    words: str
+
+
+def read_back(svg: str) -> Picture:
+    root = ElementTree.fromstring(svg)
+    assert root.get("role") == "img"
+    assert root[0].tag == f"{_SVG}title"
+    assert root[1].tag == f"{_SVG}desc"
+    groups = list(root.iter(f"{_SVG}g"))
+    events = {
+        int(g.attrib["data-position"]): _places(g)[0][0]
+        for g in groups
+        if g.get("class") == "event"
+    }
+    rows = [
+        [_drawn(g) for g in row if _is_answer(g)] for row in groups if row.get("class") == "row"
+    ]
+    words = " ".join(node.text or "" for node in root.iter(f"{_SVG}text"))
+    return Picture(events, rows, words)
+
+
+def _is_answer(g: Any) -> bool:
+    return g.get("class") in ("answer", "answer differs", "ghost")
+
+
+def _places(g: Any) -> list[tuple[float, float]]:
+    found = [re.match(r"translate\((\S+) (\S+)\)", p.get("transform", "")) for p in g]
+    return [(float(at[1]), float(at[2])) for at in found if at]
+
+
+def _drawn(g: Any) -> Drawn:
+    positions = tuple(map(int, g.attrib["data-positions"].split()))
+    answer = ComplexEvent(int(g.attrib["data-start"]), int(g.attrib["data-end"]), positions)
+    line = next(p.attrib["d"] for p in g if p.get("class") == "interval")
+    x, y, end = map(float, re.match(r"M(\S+) (\S+)H([\d.]+)", line).groups())  # type: ignore[union-attr]
+    marks = _places(g)
+    assert all(height == y for _, height in marks)
+    return Drawn(answer, g.attrib["class"], x, end, tuple(at for at, _ in marks), y)
+
+
+def check_picture(T: Timeline, given: dict[str, list[ComplexEvent]]) -> Picture:
+    """Every statement of the picture, against the answers themselves."""
+    picture = read_back(T.svg())
+    xs = picture.events
+    assert list(xs.values()) == sorted(set(xs.values()))
+    assert len(picture.rows) == len(given)
+    for (name, answers), drawn in zip(given.items(), picture.rows, strict=True):
+        for one in drawn:
+            having = sum(one.answer in others for others in given.values())
+            expected = "answer" if having == len(given) else "answer differs"
+            assert one.kind == (expected if one.answer in answers else "ghost"), name
+            assert (one.start, one.end) == (xs[one.answer.start], xs[one.answer.end])
+            assert one.marks == tuple(xs[p] for p in one.answer.positions if p in xs)
+        assert [d.answer for d in drawn] == [d.answer for d in picture.rows[0]]
+        assert all(
+            one.end < other.start or other.end < one.start
+            for k, one in enumerate(drawn)
+            for other in drawn[:k]
+            if one.y == other.y
+        )
+    return picture
+
+
+def test_two_rows_by_hand() -> None:
+    long, short = ComplexEvent(0, 4, (0, 4)), ComplexEvent(1, 4, (4,))
+    picture = check_picture(
+        timeline({"ALL": [long, short], "LAST": [short]}, HTTT),
+        {"ALL": [long, short], "LAST": [short]},
+    )
+    x = list(picture.events.values())
+    assert x[1] - x[0] == x[4] - x[3] == 46
+    assert [(d.answer, d.kind, d.marks) for d in picture.rows[0]] == [
+        (long, "answer differs", (x[0], x[4])),
+        (short, "answer", (x[4],)),
+    ]
+    assert [(d.answer, d.kind) for d in picture.rows[1]] == [(long, "ghost"), (short, "answer")]
+    for said in ("2 answers", "1 answer, lacks 1", "Not in every row: 1 of 2 answers."):
+        assert said in picture.words
+
+
+def test_what_each_of_three_rows_lacks() -> None:
+    a, b, c = (ComplexEvent(k, k, (k,)) for k in range(3))
+    given = {"one": [a, b, c], "two": [a, b], "three": [a]}
+    said = check_picture(timeline(given, HTTT), given).words
+    for row in ("one 3 answers two", "two 2 answers, lacks 1 three", "three 1 answer, lacks 2"):
+        assert row in said
+    assert "Not in every row: 2 of 3 answers." in said
+
+
+def test_text_by_hand() -> None:
+    answers = [ComplexEvent(0, 4, (0, 2, 4)), ComplexEvent(1, 1, ())]
+    assert timeline_text(timeline({"one": answers}, HTTT)).splitlines() == [
+        "     0 1 2 3 4",
+        "     A A C A B",
+        "one  ●───●───●",
+        "       │",
+    ]
+
+
+@pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
+def test_random_strategies(suite: Suite) -> None:
+    names = ["ALL", "STRICT", "NEXT", "LAST", "MAX"]
+
+    def case(rng: Random) -> bool:
+        made = random_case(rng)
+        some = rng.sample(names, rng.randrange(1, 4))
+        given = {}
+        try:
+            for name in some:
+                ast = asked_of(made.query, name)
+                given[name] = evaluate(ast, made.stream)
+        except CerlabError:
+            return False
+        T = asked(made.query, made.stream, strategies=some)
+        assert [list(row.answers) for row in T.rows] == [given[name] for name in some]
+        picture = check_picture(T, given)
+        union = sorted({a for answers in given.values() for a in answers}, key=by_end)
+        shown = {drawn.answer for row in picture.rows for drawn in row}
+        assert shown <= set(union)
+        assert len(shown) == min(len(union), ANSWERS)
+        if len(union) > ANSWERS:
+            assert f"{ANSWERS} of {len(union)} answers" in picture.words
+        differing = sum(any(a not in answers for answers in given.values()) for a in union)
+        if len(some) > 1 and differing:
+            assert f"Not in every row: {differing} of {len(union)} answer" in picture.words
+        return bool(union)
+
+    suite.run(case, deep_count=2_000, seconds=10)
+
+
+def asked_of(query: Query, name: str) -> Query:
+    """The query under another strategy, by its text."""
+    text = re.sub(r"^SELECT (?:(?:STRICT|NEXT|LAST|MAX) )?", f"SELECT {name} ", query.text)
+    return cerlab.parse_query(text)
+
+
+def test_a_long_stream_is_cut_around_what_is_shown() -> None:
+    answers = [ComplexEvent(k, k + 900, (k, k + 450, k + 900)) for k in range(1000, 1200, 4)]
+    T = timeline({"x": answers}, LONG)
+    picture = check_picture(T, {"x": answers})
+    assert len(picture.events) <= EVENTS
+    shown = [drawn.answer for drawn in picture.rows[0]]
+    assert shown == answers[: len(shown)]
+    assert len(shown) == ANSWERS
+    needed = {p for answer in shown for p in answer.positions}
+    assert needed <= picture.events.keys()
+    assert f"{len(T.ticks)} of 5,000 events; 24 of 50 answers" in picture.words
+    assert "not shown" in T.svg()
+
+
+def test_what_no_answer_needs_is_shown_only_beside_it() -> None:
+    T = timeline({"x": [ComplexEvent(k, k, (k,)) for k in range(100)]}, LONG)
+    assert [tick.position for tick in T.ticks] == list(range(ANSWERS + 2))
+    assert "events 0-25 of 5,000; 24 of 100 answers" in read_back(T.svg()).words
+
+
+def test_an_answer_larger_than_the_picture() -> None:
+    answer = ComplexEvent(3, 4000, tuple(range(3, 4001)))
+    T = timeline({"x": [answer]}, LONG)
+    picture = check_picture(T, {"x": [answer]})
+    assert picture.events.keys() == {*range(2, 2 + EVENTS - 1), 4000}
+    assert "positions in the gaps are not drawn" in picture.words
+
+
+def test_without_answers_the_stream_begins_the_picture() -> None:
+    T = timeline({"x": []}, LONG)
+    assert [tick.position for tick in T.ticks] == list(range(EVENTS))
+    assert "events 0-79 of 5,000" in read_back(T.svg()).words
+    assert "no events" in read_back(timeline({}, []).svg()).words
+
+
+def test_differences_are_shown_before_what_rows_share() -> None:
+    shared = [ComplexEvent(k, k, (k,)) for k in range(40)]
+    alone = ComplexEvent(60, 61, (60,))
+    T = timeline({"one": shared, "other": [*shared, alone]}, LONG[:70])
+    picture = check_picture(T, {"one": shared, "other": [*shared, alone]})
+    assert picture.rows[1][-1].answer == alone
+    assert len(picture.rows[0]) == ANSWERS
+
+
+def test_rows_that_are_not_listed_to_the_end_are_compared_as_far_as_they_go() -> None:
+    some = [ComplexEvent(k, k, (k,)) for k in range(6)]
+    cut = Row("cut", tuple(some[:4]), None, complete_before=3)
+    T = timeline([cut, Row("whole", tuple(some), 6)], LONG[:10])
+    assert T.distinct == T.common == 3
+    said = read_back(T.svg()).words
+    assert "over 4 answers" in said
+    assert "All rows have the same 3 answers that end before position 3." in said
+
+
+def test_a_query_with_more_answers_than_are_listed() -> None:
+    events = [{"type": "A"}] * 20
+    T = asked("SELECT * WHERE A+", events, strategies=["ALL", "MAX"])
+    assert [row.total for row in T.rows] == [2**20 - 1, 20]
+    end = T.rows[0].complete_before
+    assert end is not None
+    assert len(T.rows[0].answers) == LISTED + 1
+    assert T.distinct == sum(a.end < end for a in T.rows[0].answers) == 2**end - 1
+
+
+def test_an_attribute_places_the_events() -> None:
+    events = [{"type": "A", "t": t} for t in (0, 1, 1, 10)]
+    x = list(read_back(timeline({"x": []}, events, axis="t").svg()).events.values())
+    assert x[2] == x[1]
+    assert x[3] - x[0] == pytest.approx(10 * (x[1] - x[0]), abs=0.02)
+    with pytest.raises(BadData, match="no time"):
+        timeline({"x": []}, [{"type": "A"}], axis="t")
+
+
+def test_what_is_written_beside_events() -> None:
+    events = [{"type": "A", "n": k, "t": 10 * k, "s": "xyx"[k]} for k in range(3)]
+    rows: dict[str, list[ComplexEvent]] = {"r": []}
+    written = {
+        (): "position A 0 A 1 A 2 r",
+        (("label", "n"),): "n position 0 0 1 1 2 2 r",
+        (("by", "s"),): "position x 0 y 1 x 2 r",
+        (("axis", "t"), ("label", "n")): "n by t 0 0 1 10 2 20 r",
+        (("label", "m"),): "m position none 0 none 1 none 2 r",
+    }
+    for options, expected in written.items():
+        T = timeline(rows, events, **dict(options))  # type: ignore[arg-type]
+        assert read_back(T.svg()).words.startswith(expected)
+    by_s = timeline(rows, events, by="s")
+    assert [tick.kind for tick in by_s.ticks] == ["x", "y", "x"]
+    crowded = timeline(rows, [{"type": "A"}] * 80)
+    positions = [int(w) for w in read_back(crowded.svg()).words.split() if w.isdecimal()]
+    assert positions[:3] == [0, 2, 4]
+
+
+def test_evaluators_and_lists_side_by_side() -> None:
+    T = asked("A ; B", HTTT, evaluators=["tecs", "reference", "automaton", "lists"])
+    assert [row.name for row in T.rows] == ["tecs", "reference", "automaton", "lists"]
+    assert T.distinct == T.common == 3
+    T = asked("A ; B", HTTT, strategies=["LAST"], evaluators=["tecs", "reference"])
+    assert [row.name for row in T.rows] == ["LAST, tecs", "LAST, reference"]
+    answers = evaluate("A ; B", HTTT)
+    matches = cerlab.parse_query("SELECT * WHERE A ; B").run(HTTT)
+    sremo = asked("<type = 'A'>^ . <TRUE>* . <type = 'B'>^", HTTT)
+    for drawn in (show(answers, HTTT), asked(matches), asked(answers, HTTT), sremo):
+        assert [list(row.answers) for row in drawn.rows] == [answers]
+    with pytest.raises(UsageError, match="unknown strategy"):
+        asked("A ; B", HTTT, strategies=["LATEST"])
+
+
+@pytest.mark.parametrize("theme", ["auto", "light", "dark"])
+def test_themes(theme: str) -> None:
+    T = asked("A ; B", HTTT)
+    svg = T.svg(theme)
+    assert ("prefers-color-scheme" in svg) == ("var(--" in svg) == (theme == "auto")
+    assert read_back(svg) == read_back(T.svg())
+
+
+def test_an_unknown_theme_is_refused() -> None:
+    with pytest.raises(UsageError, match="unknown theme"):
+        asked("A ; B", HTTT).svg("drak")
+
+
+def test_what_is_written_cannot_break_the_picture() -> None:
+    kind = "<script>&\"'\0\x1b]]>"
+    answer = [ComplexEvent(0, 0, (0,))]
+    T = timeline({kind: answer, "--><g>": []}, [{"type": kind, kind: kind}])
+    picture = read_back(T.svg())
+    assert "<script>&\"'" in picture.words
+    assert [len(row) for row in picture.rows] == [1, 1]
+
+
+def test_matplotlib_draws_the_same_marks() -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    T = asked("A ; B", HTTT, strategies=["ALL", "LAST"])
+    axes = Figure().subplots()
+    assert T.plot(axes) is axes
+    marks = [line for line in axes.lines if line.get_marker() in "os^D" and len(line.get_xdata())]
+    in_rows = [line for line in marks if line.get_ydata()[0] < 1]
+    expected = [float(p) for bar in T.bars for p in bar.answer.positions] * 2
+    assert sorted(float(line.get_xdata()[0]) for line in in_rows) == sorted(expected)
+    hollow = sum(line.get_markerfacecolor() == "none" for line in in_rows)
+    assert hollow == sum(len(bar.answer.positions) * (2 - len(bar.rows)) for bar in T.bars) == 4
+    assert [tick.get_text() for tick in axes.get_yticklabels()][1:] == [
+        "ALL\n3 answers",
+        "LAST\n1 answer, lacks 2",
+    ]
+
+
+def test_the_bytes_do_not_depend_on_the_hash_seed() -> None:
+    program = (
+        "import cerlab, sys\n"
+        "events = [{'type': k, 'v': n} for n, k in enumerate('BACABCAB')]\n"
+        "T = cerlab.timeline('A ; B', events, strategies=['ALL', 'LAST', 'MAX'])\n"
+        "sys.stdout.buffer.write((T.svg() + str(T)).encode())\n"
+    )
+    made = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert len(made) == 1

@@ -1,0 +1,114 @@
+"""Random values of every kind that is drawn, with texts that drawings may stumble over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from cerlab.automata.cea import IntervalCea
+from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.explicit import explicit
+from cerlab.automata.strategy import StrategyCea
+from cerlab.compile.cel_to_vcea import cel_to_vcea
+from cerlab.compile.focel_to_cea import focel_to_epsilon_cea
+from cerlab.compile.vcea_to_cea import vcea_to_cea
+from cerlab.errors import Unsupported
+from cerlab.logic.cel.syntax import Formula
+from cerlab.model.clauses import Strategy
+from cerlab.predicates.syntax import Predicate
+from cerlab.predicates.text import predicate_text
+from cerlab.testing import SMALL, random_fo_formula, random_formula, random_sremo
+from cerlab.viz.deterministic import minterm_table
+from cerlab.viz.minterms import listed_minterms
+from cerlab.viz.tecs import tecs_snapshot
+from proofs_tests.io.test_machine_formats import random_machine, rich_predicate
+from proofs_tests.random_cases import random_case
+from proofs_tests.srt.cases import random_epsilon_srt, random_srt
+
+
+def compiled(rng: Random) -> IntervalCea:
+    """The CEA of a random formula that has one."""
+    while True:
+        try:
+            return vcea_to_cea(cel_to_vcea(random_formula(rng, SMALL)))
+        except Unsupported:
+            continue
+
+
+def machine_of_nasty_texts(rng: Random) -> Any:
+    """A machine of any plain kind, whose predicates hold every kind of constant and name."""
+    return random_machine(rng, written_predicate)
+
+
+def machine_without_text(rng: Random) -> Any:
+    """The same, with predicates among them that have no text in any language."""
+    return random_machine(rng, lambda rng: rich_predicate(rng, 2))
+
+
+def written_predicate(rng: Random) -> Predicate:
+    """A predicate with a text: a range of expressions with one end has none, nor the year 10^13."""
+    while True:
+        P = rich_predicate(rng, 2)
+        try:
+            predicate_text(P)
+        except (AssertionError, OverflowError):
+            continue
+        return P
+
+
+def snapshot(rng: Random) -> Any:
+    """What a tECS holds after a random stream; partitions, windows and consumption included."""
+    while True:
+        case = random_case(rng)
+        if case.query.has_automaton and len(case.stream):
+            query = case.query
+            return tecs_snapshot(query.plan, query.machine, case.stream)
+
+
+def table(rng: Random) -> Any:
+    """The table of a random deterministic machine."""
+    return minterm_table(DeterministicCea(compiled(rng)))
+
+
+def written_out(rng: Random) -> Any:
+    """A deterministic machine as an explicit table."""
+    det = DeterministicCea(compiled(rng))
+    return explicit(det, range(1 << min(len(det.predicates), 4)))
+
+
+def minterm_list(rng: Random) -> Any:
+    """The minterms of a random CEA."""
+    return listed_minterms(DeterministicCea(compiled(rng)).predicates)
+
+
+KINDS: dict[str, Callable[[Random], Any]] = {
+    "formula": lambda rng: random_formula(rng),
+    "sremo": random_sremo,
+    "machine": machine_of_nasty_texts,
+    "srt": random_srt,
+    "epsilon srt": random_epsilon_srt,
+    "epsilon cea": lambda rng: focel_to_epsilon_cea(unary_fo(rng)),
+    "det": lambda rng: DeterministicCea(compiled(rng)),
+    "strategy": lambda rng: StrategyCea(compiled(rng), rng.choice(list(Strategy))),
+    "explicit": written_out,
+    "table": table,
+    "minterms": minterm_list,
+    "tecs": snapshot,
+}
+
+
+def unary_fo(rng: Random) -> Formula:
+    """An FO-CEL formula that has an automaton."""
+    while True:
+        phi = random_fo_formula(rng)
+        try:
+            focel_to_epsilon_cea(phi)
+        except Unsupported:
+            continue
+        return phi
+
+
+def random_value(rng: Random) -> Any:
+    """A value of one of the kinds, each as likely."""
+    return rng.choice(list(KINDS.values()))(rng)
