@@ -44,11 +44,19 @@ _ON_CORES: dict[str, Callable[[_Row], str]] = {
     "processes, times one": lambda row: f"{row['processes']:.2f}",
 }
 
+_HALVES: dict[str, Callable[[_Row], str]] = {
+    "query": lambda row: str(row["query"]),
+    "answers of the first half": lambda row: f"{row['first_answers']:,}",
+    "of the second": lambda row: f"{row['second_answers']:,}",
+    "the second, times as fast": lambda row: f"{row['cpu_ratio']:.3f}",
+    "quartiles": lambda row: f"{row['cpu_low']:.3f} to {row['cpu_high']:.3f}",
+}
+
 _WIDEST = 300
 
 
 def write_table(rows: Sequence[_Row], file: TextIO) -> None:
-    """Write rows of measurements of one stream: of queries, of pairs, or on several cores."""
+    """Write rows of measurements of one stream: queries, pairs, several cores, or halves."""
     from rich.console import Console
     from rich.table import Table
 
@@ -57,6 +65,8 @@ def write_table(rows: Sequence[_Row], file: TextIO) -> None:
         columns = _PAIRED
     elif rows and "cores" in rows[0]:
         columns = _ON_CORES
+    elif rows and "second_answers" in rows[0]:
+        columns = _HALVES
     made = {title: [_text(cell, row) for row in rows] for title, cell in columns.items()}
     shown = {title: texts for title, texts in made.items() if any(texts)}
     table = Table(title=f"{rows[0]['stream']}, {rows[0]['events']:,} events" if rows else None)

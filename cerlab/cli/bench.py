@@ -35,13 +35,20 @@ Memory is the resident set of a process with the interpreter, the libraries, the
 is in its figures; its windows are strict and are asked for one unit more; its selection strategies
 do nothing, so that its number of answers differs there.
 
+"registers" are the patterns of the SRT paper on stocks that compare prices: reg_1 to reg_4, k_1 to
+k_4 with iterations, q1 to q5, in windows of 500 to 30000 ms, beside the match frequencies that the
+paper states and beside its Algorithm 1, with one run for each match, on as many of the first events
+as that reads in a second. Each is checked to have the same complex events as a query.
+
   cerlab bench                                       a dozen queries on synthetic stocks
   cerlab bench --data stocks.stream --queries all    the whole catalogue on a real stream
   cerlab bench --queries "S3',S3' x4" --pairs 21     two queries side by side
   cerlab bench --queries "S3',S24'" --decoy          where no output cannot be foreseen
   cerlab bench --queries S3 --events 8000000 --pairs 11 --cores 2
+  cerlab bench --queries S3 --events 20000000 --pairs 7 --halves
   cerlab bench --stream homes --memory --count       with peak memory and counting
   cerlab bench --against pycer --pycer-python PATH   beside CORE (pip install pycer)
+  cerlab bench --queries registers --data stocks.stream
 """
 
 
@@ -66,7 +73,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "tell that it never occurs",
     )
     parser.add_argument(
-        "--queries", metavar="S3,Q1", help="names, all, or figures (default: about a dozen)"
+        "--queries",
+        metavar="S3,Q1",
+        help="names, all, figures, or registers (default: about a dozen)",
     )
     parser.add_argument("--runs", type=int, help="measured runs of each query (default: 11)")
     parser.add_argument("--count", action="store_true", help="also count() without enumeration")
@@ -79,7 +88,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         choices=("tecs", "pycer"),
         help="the tECS in pure Python on a prefix; CORE by its Python package; may be repeated",
     )
-    parser.add_argument("--prefix", type=int, help="events for --against tecs (default: 2000)")
+    parser.add_argument(
+        "--prefix",
+        type=int,
+        help="events for --against tecs (default: 2000), or for Algorithm 1 (20000)",
+    )
     parser.add_argument(
         "--pycer-python", metavar="PATH", help="a Python that has pycer (default: python3.13)"
     )
@@ -92,6 +105,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="N threads against one, beside N processes against one, in --pairs rounds",
     )
+    parser.add_argument(
+        "--halves",
+        action="store_true",
+        help="the second half of the stream against the first, in --pairs rounds",
+    )
     parser.add_argument("--format", default="table", choices=("table", "ndjson"))
     parser.add_argument("-o", "--output", metavar="OUT", help="a file instead of standard output")
 
@@ -102,6 +120,8 @@ def bench(arguments: argparse.Namespace) -> int:
 
     arguments.against = arguments.against or []
     _check(arguments)
+    if arguments.queries == "registers":
+        return _registers(arguments)
     chosen = _chosen(arguments)
     with output(arguments.output) as file:
         for name, texts in chosen.items():
@@ -119,6 +139,24 @@ def bench(arguments: argparse.Namespace) -> int:
     return OK
 
 
+def _registers(arguments: argparse.Namespace) -> int:
+    """The patterns of the SRT paper."""
+    from cerlab.bench.registers import measure_patterns, write_measured
+
+    stream, source = _stream(arguments, "stocks")
+    rows = []
+    with output(arguments.output) as file:
+        for row in measure_patterns(stream, arguments.runs or 11, arguments.prefix or 20_000):
+            rows.append(row)
+            if arguments.format == "ndjson":
+                head = {"stream": "stocks", "source": source, "events": len(stream)}
+                file.write(json.dumps(head | asdict(row)) + "\n")
+                file.flush()
+        if arguments.format == "table":
+            write_measured(rows, len(stream), file)
+    return OK
+
+
 def _check(arguments: argparse.Namespace) -> None:
     """Every option has an effect, or is an error."""
     bounds = (("events", 1), ("runs", 1), ("prefix", 1), ("pairs", 2), ("cores", 2))
@@ -126,16 +164,31 @@ def _check(arguments: argparse.Namespace) -> None:
         given = getattr(arguments, option)
         if given is not None and given < least:
             raise UsageError("CER0821", f"--{option} is {given}: {least} is the least")
+    registers = arguments.queries == "registers"
     without = {
         "--data needs --stream stocks": arguments.data
         and arguments.stream not in ("stocks", "all"),
-        "--prefix needs --against tecs": arguments.prefix and "tecs" not in arguments.against,
+        "--prefix needs --against tecs": arguments.prefix
+        and not registers
+        and "tecs" not in arguments.against,
         "--pycer-python needs --against pycer": arguments.pycer_python
         and "pycer" not in arguments.against,
         "--cores needs --pairs": arguments.cores and not arguments.pairs,
+        "--halves needs --pairs": arguments.halves and not arguments.pairs,
+        "--halves does not go with --count or --cores": arguments.halves
+        and (arguments.count or arguments.cores),
         "--cores does not go with --count": arguments.cores and arguments.count,
         "--pairs does not go with --runs, --memory or --against": arguments.pairs
         and (arguments.runs or arguments.memory or arguments.against),
+        "--queries registers needs --stream stocks": registers and arguments.stream != "stocks",
+        "--queries registers goes with --data, --events, --prefix and --runs alone": registers
+        and (
+            arguments.decoy
+            or arguments.count
+            or arguments.memory
+            or arguments.against
+            or arguments.pairs
+        ),
     }
     for message, wrong in without.items():
         if wrong:
@@ -190,6 +243,8 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     if arguments.cores:
         return _on_cores(arguments, stream, queries)
+    if arguments.halves:
+        return _in_halves(arguments, stream, queries)
     if arguments.pairs:
         return _paired(arguments, stream, queries)
     return _measured(arguments, name, stream, queries)
@@ -248,3 +303,12 @@ def _on_cores(
         if (reason := why_not_ranges(query.plan)) is not None:
             raise Unsupported("CER0414", f"'{name}' cannot be read in ranges: {reason}")
         yield asdict(measure_cores(name, query, stream, arguments.cores, arguments.pairs))
+
+
+def _in_halves(
+    arguments: argparse.Namespace, stream: Stream, queries: dict[str, Query]
+) -> Iterator[dict[str, Any]]:
+    from cerlab.bench.halves import measure_halves
+
+    for name, query in queries.items():
+        yield asdict(measure_halves(name, query, stream, arguments.pairs))
