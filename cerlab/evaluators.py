@@ -12,9 +12,10 @@ from cerlab.engine.reference import driver
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.engine.reference.lists import lists_recogniser
 from cerlab.engine.reference.registers.intervals import IntervalRuns
-from cerlab.engine.reference.relabel import labels_of_answer
+from cerlab.engine.reference.relabel import labels_of_answer, substream
 from cerlab.engine.reference.runs import CeaRuns, VceaRuns
 from cerlab.errors import ResourceLimit, Unsupported, UsageError, nearest
+from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.syntax import Formula, Select
 from cerlab.logic.ceql.semantics import query_answers, query_valuations
 from cerlab.logic.ceql.syntax import selected_formula
@@ -50,13 +51,15 @@ def answers_of(
         case "auto":
             if query.has_automaton:
                 return answers_of(query, stream, "tecs" if len(stream) <= SHORT else "compiled")
-            return answers_of(query, stream, "registers" if query.has_registers else "reference")
+            return answers_of(query, stream, "registers" if query.on_registers else "reference")
         case "tecs":
             machine = query.machine
             return driver.run(query.plan, lambda: TecsEvaluation(machine), stream, stream.time)
         case "automaton":
             cea, strategy = query.cea, query.plan.strategy
             return driver.run(query.plan, lambda: CeaRuns(cea, strategy), stream, stream.time)
+        case "compiled" if query.on_registers:
+            return _by_registers(query.registers, stream, compiled=True)
         case "compiled":
             return _compiled(query, stream)
         case "lists":
@@ -132,20 +135,33 @@ def _compiled(query: Query, stream: Stream) -> Iterator[ComplexEvent]:
         yield from batch
 
 
-def _by_registers(plan: CorrelatedPlan, stream: Stream) -> Iterator[ComplexEvent]:
+def _by_registers(
+    plan: CorrelatedPlan, stream: Stream, *, compiled: bool = False
+) -> Iterator[ComplexEvent]:
     """The runs of a transducer, as written; beyond `SHORT` events in the compiled engine."""
-
-    def as_written() -> Iterator[ComplexEvent]:
-        return driver.run(plan, lambda: IntervalRuns(plan), stream, stream.time)
-
-    if len(stream) <= SHORT:
-        return as_written()
+    if not compiled and len(stream) <= SHORT:
+        return _as_written(plan, stream)
     from cerlab.engine.registers.run import register_answers
 
-    time = stream.time
-    if time is None and isinstance(plan.window, TimeWindow):
-        time = only_timestamp(stream)
-    return register_answers(plan, stream, as_written, time)
+    return register_answers(plan, stream, lambda: _as_written(plan, stream), _time(plan, stream))
+
+
+def _as_written(plan: CorrelatedPlan, stream: Stream) -> Iterator[ComplexEvent]:
+    return driver.run(plan, lambda: IntervalRuns(plan), stream, stream.time)
+
+
+def _time(plan: CorrelatedPlan, stream: Stream) -> TimeAxis | None:
+    if stream.time is None and isinstance(plan.window, TimeWindow):
+        return only_timestamp(stream)
+    return stream.time
+
+
+def count_on_registers(query: Query, stream: Stream) -> int:
+    """How many answers a query has that compares labels; raises as `register_count`."""
+    from cerlab.engine.registers.run import register_count
+
+    plan = query.registers
+    return register_count(plan, stream, lambda: _as_written(plan, stream), _time(plan, stream))
 
 
 def _by_lists(query: Query, stream: Stream, *, first_order: bool) -> Iterator[ComplexEvent]:
@@ -163,7 +179,7 @@ def live_answers(
     """
     if isinstance(query.ast.window, TimeWindow):
         clock_for(query.ast.window, time)
-    if not query.has_automaton and query.has_registers:
+    if query.on_registers:
         plan = query.registers
         return driver.run(plan, lambda: IntervalRuns(plan), events, time)
     machine = query.machine
@@ -182,11 +198,30 @@ def shown_attributes(
     if not any(chosen.values()):
         return {}
     shown = {}
-    for position, labels in labels_of_answer(query.plan, stream.events, answer).items():
+    for position, labels in _labels(query, stream, answer).items():
         groups = [chosen[label] for label in labels if label in chosen]
         if groups and all(groups):
             shown[position] = frozenset[str]().union(*groups)
     return shown
+
+
+def _labels(query: Query, stream: Stream, answer: ComplexEvent) -> dict[int, frozenset[str]]:
+    """The labels that the positions of an answer have in some valuation.
+
+    By the automaton, or by the reference on the answer's events where filters compare labels.
+    """
+    if not query.on_registers:
+        return labels_of_answer(query.plan, stream.events, answer)
+    inside = substream(query.registers, stream.events, answer)
+    given = {inside.index(p) for p in answer.positions}
+    labels: dict[int, set[str]] = {position: set() for position in answer.positions}
+    for V in valuations(selected_formula(query.ast), [stream.events[i] for i in inside]):
+        taken = {i for D in V.labels.values() for i in D}
+        if (V.start, V.end, taken) == (0, len(inside) - 1, given):
+            for label, D in V.labels.items():
+                for i in D:
+                    labels[inside[i]].add(label)
+    return {position: frozenset(found) for position, found in labels.items()}
 
 
 def valuations_of(

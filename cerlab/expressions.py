@@ -105,3 +105,17 @@ def _compiled(plan: RegisterPlan, stream: Stream) -> Iterator[ComplexEvent]:
     from cerlab.engine.registers.run import register_answers
 
     return register_answers(plan, stream, lambda: registers.answers(plan, stream.events))
+
+
+def sremo_count(e: Sremo, stream: Stream) -> int:
+    """How many answers a stream shows, without listing them where there is a transducer.
+
+    Raises `ResourceLimit` for 2^53 and more.
+    """
+    from cerlab.engine.registers.run import register_count
+
+    try:
+        plan = register_plan(e)
+    except (Unsupported, ResourceLimit):
+        return sum(1 for _ in sremo_answers(e, stream, "reference"))
+    return register_count(plan, stream, lambda: registers.answers(plan, stream.events))

@@ -97,6 +97,11 @@ class Query:
             return False
 
     @property
+    def on_registers(self) -> bool:
+        """Whether it is a transducer that runs it, since there is no automaton."""
+        return not self.has_automaton and self.has_registers
+
+    @property
     def vcea(self) -> Vcea:
         """The automaton with labels (CORE App. A.1)."""
         return self.plan.vcea
@@ -241,7 +246,14 @@ class Matches:
         return self._numbered.answer(index(k))
 
     def count(self) -> int:
-        """How many answers there are, without listing them: exact, of any size."""
+        """How many answers there are, without listing them: exact, of any size.
+
+        Where filters compare labels up to 2^53, and `ResourceLimit` beyond.
+        """
+        from cerlab.evaluators import count_on_registers
+
+        if self.query.on_registers:
+            return count_on_registers(self.query, self.stream)
         return self._numbered.total
 
     def sample(self, n: int, seed: int | None = None) -> list[ComplexEvent]:

@@ -16,7 +16,7 @@ from cerlab.evaluators import (
     shown_attributes,
     valuations_of,
 )
-from cerlab.expressions import AnyLanguage, matches, read, sremo_answers
+from cerlab.expressions import AnyLanguage, matches, read, sremo_answers, sremo_count
 from cerlab.logic.cel.semantics import valuations as cel_valuations
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.focel.semantics import fo_valuations
@@ -118,5 +118,5 @@ def count(query: What | Sremo, events: Any) -> int:
     """
     counted, stream = read(query), io.as_stream(events)
     if isinstance(counted, Sremo):
-        return sum(1 for _ in sremo_answers(counted, stream))
+        return sremo_count(counted, stream)
     return Matches(counted, stream).count()

@@ -59,7 +59,7 @@ def _in_batches(query: Query, arguments: argparse.Namespace) -> bool:
     """
     if arguments.evaluator == "auto":
         return query.has_automaton and io.estimated_length(arguments.events) > SHORT
-    return bool(arguments.evaluator == "compiled")
+    return bool(arguments.evaluator == "compiled" and not query.on_registers)
 
 
 def _axis(arguments: argparse.Namespace) -> TimeAxis | None:
@@ -74,11 +74,14 @@ def _run_on_pipe(query: Query, arguments: argparse.Namespace) -> None:
     """
     options = input_options(arguments, query)
     evaluator = arguments.evaluator
-    if evaluator == "tecs":
+    on_registers = query.on_registers and evaluator in ("auto", "registers")
+    if evaluator == "tecs" or on_registers:
         axis = _axis(arguments) or io.time_of_file("-", query.schema)
         answers = live_answers(query, io.read_events("-", **options), axis)
         _write(islice(answers, arguments.limit), arguments, None, None)
-    elif evaluator == "compiled" or (evaluator == "auto" and query.has_automaton):
+    elif not query.on_registers and (
+        evaluator == "compiled" or (evaluator == "auto" and query.has_automaton)
+    ):
         by_tecs = SHORT if evaluator == "auto" else 0
         live = LiveRun(query, _axis(arguments), options, by_tecs=by_tecs)
         with _sink(arguments) as sink, suppress(Enough):

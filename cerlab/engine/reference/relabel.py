@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from cerlab.automata.plan import Plan
 from cerlab.automata.vcea import LabelTransition
+from cerlab.engine.reference.recogniser import Clauses
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event
 from cerlab.predicates.keys import partition_key
@@ -21,7 +22,7 @@ def labels_of_answer(
     Linear in the length of the answer's interval.
     """
     A = plan.vcea
-    inside = _substream(plan, events, answer)
+    inside = substream(plan, events, answer)
     steps: list[list[LabelTransition]] = []
     states = set(A.I)
     for i in inside:
@@ -43,7 +44,7 @@ def labels_of_answer(
     return labels
 
 
-def _substream(plan: Plan, events: Sequence[Event], answer: ComplexEvent) -> list[int]:
+def substream(plan: Clauses, events: Sequence[Event], answer: ComplexEvent) -> list[int]:
     """The positions of the answer's interval that are in its substream."""
     key = partition_key(events[answer.start], plan.partition)
     return [

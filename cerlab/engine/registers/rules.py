@@ -16,6 +16,7 @@ import numpy as np
 
 from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.kernels.registers_arrays import BY_KEY, BY_STATE, Rules
+from cerlab.engine.registers.ambiguity import Rule, unambiguous
 from cerlab.engine.registers.operands import OPERATORS, Names
 from cerlab.engine.registers.program import GONE, PARTITION, Move, RegisterProgram, Slot
 from cerlab.engine.registers.residual import Clause, Literal, clauses, residual
@@ -29,13 +30,6 @@ SAME_PARTITION = Literal(
     RegisterComparison(Operator.EQ, Attribute(PARTITION.attribute), RegisterAttribute(*PARTITION)),
     negated=False,
 )
-
-
-class Rule(NamedTuple):
-    """A move where its residual guard holds."""
-
-    move: int
-    clauses: tuple[Clause, ...]
 
 
 class Job(NamedTuple):
@@ -53,7 +47,7 @@ class Tables:
     """The rules of all symbols, the slots that states are asked by, and what is known of symbols.
 
     `keep` bool (symbols,): whether the symbol may do anything. `unambiguous`: each match has one
-    run, as from each state at each symbol one transition at most marks, and one does not.
+    run (`cerlab.engine.registers.ambiguity`).
     """
 
     rules: Rules
@@ -75,18 +69,16 @@ def tables(
     for n, move in enumerate(program.moves):
         leaving[move.source].append(n)
     inhabited = sorted({0, *(move.target for move in program.moves)} - {GONE})
-    jobs, unambiguous = [], True
+    jobs, symbols = [], []
     for vector in vectors:
         found = _found(program.moves, vector, bit)
-        of_symbol: list[Job] = []
-        for q in inhabited:
-            rules = [Rule(n, found[n]) for n in leaving[q] if found[n]]
-            unambiguous = unambiguous and _one_each(program.moves, rules)
-            of_symbol += _jobs(program, names, fill, q, rules)
-        jobs.append(of_symbol)
+        rules = {q: [Rule(n, found[n]) for n in leaving[q] if found[n]] for q in inhabited}
+        symbols.append(rules)
+        jobs.append([job for q in inhabited for job in _jobs(program, names, fill, q, rules[q])])
     asked = _asked(program, jobs)
     keep = np.array([bool(of_symbol) for of_symbol in jobs], np.bool_)
-    return Tables(_arrays(program, names, fill, jobs, asked), asked, keep, unambiguous)
+    arrays = _arrays(program, names, fill, jobs, asked)
+    return Tables(arrays, asked, keep, unambiguous(program.moves, symbols))
 
 
 def _found(moves: Sequence[Move], vector: int, bit: Mapping[Atom, int]) -> list[tuple[Clause, ...]]:
@@ -108,17 +100,6 @@ def _fill(program: RegisterProgram, names: Names, move: Move) -> list[int]:
         else n
         for n, slot in enumerate(names.slots)
     ]
-
-
-def _one_each(moves: Sequence[Move], rules: Sequence[Rule]) -> bool:
-    """Whether of the rules of a state one at most marks, and one does not, but for waiting.
-
-    A run of an interval that begins without a mark is another one than none: its start is its own.
-    """
-    ways = [(moves[r.move].marks, moves[r.move].begins) for r in rules]
-    marking = sum(marks for marks, _ in ways)
-    beginning = sum(begins and not marks for marks, begins in ways)
-    return marking <= 1 and beginning <= 1 and len(ways) - marking - beginning <= 1
 
 
 def _jobs(

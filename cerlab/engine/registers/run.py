@@ -61,6 +61,26 @@ def register_answers(
     return (answer for batch in run.answers() for answer in batch)
 
 
+def register_count(
+    plan: AnyPlan,
+    stream: Stream,
+    reference: Callable[[], Iterator[ComplexEvent]],
+    time: TimeAxis | None = None,
+) -> int:
+    """How many answers there are; not listed where the engine takes the plan and each has one run.
+
+    Raises `ResourceLimit` for 2^53 answers and more.
+    """
+    try:
+        return RegisterRun(plan, stream, time).count()
+    except (NotTaken, BadData):
+        return sum(1 for _ in reference())
+    except NotCounted:
+        raise ResourceLimit(
+            "CER0618", "answers on registers are counted up to 2^53", hint="a window has fewer"
+        ) from None
+
+
 class RegisterRun:
     """A plan on one stream, which is read as a whole; the sizes are those of `Configurations`."""
 

@@ -1,0 +1,73 @@
+"""What users see of queries on registers: every door gives the same answers."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import cerlab
+from cerlab.cli import main
+from cerlab.evaluators import shown_attributes
+from cerlab.workbench import as_query, parse_query
+from proofs_tests.srt.correlated_cases import correlated_case
+from proofs_tests.suite import Suite
+
+QUERY = """SELECT a[v], b WHERE (A AS a ; B AS b) FILTER b.v > a.v PARTITION BY [k]"""
+EVENTS = [
+    {"type": "A", "v": 1, "k": 1, "z": 7},
+    {"type": "A", "v": 0, "k": 2},
+    {"type": "B", "v": 2, "k": 1},
+]
+
+
+def test_the_engine_gives_the_answers_of_the_reference(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = correlated_case(rng)
+        expected = cerlab.evaluate(drawn.query, drawn.stream, evaluator="reference")
+        assert cerlab.evaluate(drawn.query, drawn.stream, evaluator="compiled") == expected
+        assert cerlab.count(drawn.query, drawn.stream) == len(expected)
+        return bool(expected)
+
+    suite.run(case, deep_count=2_000, seconds=5)
+
+
+def test_counting_does_not_list() -> None:
+    events = [{"type": "A", "v": n} for n in range(50)] + [{"type": "B", "v": 60}]
+    assert cerlab.count("(A+ AS a ; B AS b) FILTER a.v < b.v", events) == 2**50 - 1
+    events = [{"type": "A", "v": n} for n in range(60)] + [{"type": "B", "v": 60}]
+    with pytest.raises(cerlab.ResourceLimit, match="CER0618"):
+        cerlab.count("(A+ AS a ; B AS b) FILTER a.v < b.v", events)
+    sremo = "<type = 'A'>^ -> r . <TRUE>* . <type = 'B' AND v > r.v>^"
+    assert cerlab.count(sremo, events) == 60
+
+
+def test_select_chooses_what_is_shown() -> None:
+    query, stream = parse_query(QUERY), cerlab.Stream.from_events(EVENTS)
+    (answer,) = cerlab.evaluate(query, stream)
+    assert shown_attributes(query, stream, answer) == {0: frozenset({"v"})}
+    both = as_query("SELECT a[v], b[k] WHERE (A AS a AS b ; B AS c) FILTER c.v > a.v")
+    (answer, *_) = cerlab.evaluate(both, stream)
+    assert shown_attributes(both, stream, answer) == {0: frozenset({"v", "k"})}
+
+
+@pytest.mark.parametrize("options", [(), ("--evaluator", "compiled"), ("--evaluator", "registers")])
+@pytest.mark.parametrize("source", ["file", "-"])
+def test_the_command_line_runs_them(
+    options: tuple[str, ...],
+    source: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "".join(json.dumps(event) + "\n" for event in EVENTS)
+    path = tmp_path / "events.ndjson"
+    path.write_text(text)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    events = str(path) if source == "file" else source
+    assert main(["run", QUERY, events, *options]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line) == {"start": 0, "end": 2, "positions": [0, 2]}
