@@ -1,7 +1,8 @@
 """HTML of our own for notebooks: escaped text, and tables that say what they are.
 
 Colours are those of the page: text inherits, lines and shades are half transparent, and where
-Jupyter sets its own variables they are taken, so that both themes are served.
+Jupyter sets its own variables they are taken, so that both themes are served. Where its style for
+tables and text is in the way, the class is written twice, which counts for more.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ STYLE = """<style>
 .cerlab table{border-collapse:collapse;margin:.3em 0;font-variant-numeric:tabular-nums}
 .cerlab caption{caption-side:top;text-align:left;font-weight:600;padding:.2em 0}
 .cerlab caption{color:inherit;white-space:nowrap}
-.cerlab table th,.cerlab table td{text-align:left;vertical-align:top;padding:.15em .9em .15em 0}
-.cerlab table th,.cerlab table td{background:none;border-bottom:1px solid var(--cerlab-line)}
-.cerlab table thead th{font-weight:600}.cerlab table tbody th{font-weight:400}
-.cerlab table th.n,.cerlab table td.n{text-align:right}
-.cerlab pre{margin:.3em 0;white-space:pre-wrap;color:inherit;background:none}
+.cerlab.cerlab th,.cerlab.cerlab td{text-align:left;vertical-align:top;background:none}
+.cerlab.cerlab th,.cerlab.cerlab td{padding:.15em .9em .15em 0}
+.cerlab.cerlab th,.cerlab.cerlab td{border-bottom:1px solid var(--cerlab-line)}
+.cerlab.cerlab thead th{font-weight:600}.cerlab.cerlab tbody th{font-weight:400}
+.cerlab.cerlab th.n,.cerlab.cerlab td.n{text-align:right}
+.cerlab.cerlab pre{margin:.3em 0;white-space:pre-wrap;color:inherit;background:none}
+.cerlab.cerlab pre{font-family:var(--jp-code-font-family,monospace)}
 .cerlab .note{color:var(--jp-content-font-color2,inherit);opacity:.85;margin:.2em 0}
 .cerlab .bar{display:inline-block;height:.7em;background:#0072b2;min-width:1px}
 @media (prefers-color-scheme:dark){.cerlab .bar{background:#56b4e9}}
