@@ -1,7 +1,7 @@
 """Stock trades as text files to a table and a figure of where large sales are bought back.
 
-    python pipeline.py --out /tmp/trades                    # the sample beside this file, local[2]
-    python pipeline.py --out /tmp/trades --data stocks.stream
+    python pipeline.py --out trades                    # the sample beside this file, local[2]
+    python pipeline.py --out trades --data stocks.stream
     spark-submit --master spark://.. pipeline.py --data s3a://.. --out s3a://..
 
 Four tables of Parquet, each made of the one before: ``bronze`` (the lines as they are), ``silver``
