@@ -225,4 +225,4 @@ def _refuse(what: Formula | Correlation | Applied) -> NoReturn:
         name = f"{what.strategy.value}(..) inside a formula"
     else:
         name = type(what).__name__.upper()
-    raise Unsupported("CER0403", f"there is no automaton for {name} yet", hint=hint)
+    raise Unsupported("CER0403", f"there is no automaton for {name}", hint=hint)

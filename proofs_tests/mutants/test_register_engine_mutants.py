@@ -15,10 +15,10 @@ import pytest
 from cerlab.automata.cea import Mark
 from cerlab.automata.srt.transducer import Srt, outgoing
 from cerlab.engine.kernels.registers_arrays import KIND
-from cerlab.engine.registers import codes, program, rules, run
+from cerlab.engine.registers import ambiguity, codes, program, rules, run
+from cerlab.engine.registers.ambiguity import Rule
 from cerlab.engine.registers.operands import Names
 from cerlab.engine.registers.program import GONE, Move, RegisterProgram, Slot
-from cerlab.engine.registers.rules import Rule
 from cerlab.model.clauses import Window
 from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Value
@@ -104,6 +104,14 @@ def one_event_less(
     return np.where(lowest > 0, lowest + 1, 0)
 
 
+def comparisons_exclude_each_other(a: Rule, b: Rule) -> bool:
+    """Of two moves of one run with comparisons one at most goes on, whatever they compare."""
+    return _COMPATIBLE(a, b) and (frozenset() in a.clauses or frozenset() in b.clauses)
+
+
+_COMPATIBLE = ambiguity._compatible
+
+
 MUTANTS: list[tuple[str, Any, str, Callable[..., Any]]] = [
     ("live for one step", program, "_live", live_for_one_step),
     ("accepts without a mark", program, "_of_marks", accepts_without_a_mark),
@@ -111,6 +119,7 @@ MUTANTS: list[tuple[str, Any, str, Callable[..., Any]]] = [
     ("filled with the old", rules, "_fill", filled_with_the_old),
     ("one kind", codes, "_code", one_kind),
     ("asked for what differs", rules, "_key", asked_for_what_differs),
+    ("comparisons exclude each other", ambiguity, "_compatible", comparisons_exclude_each_other),
     ("one event less", run, "_lowest", one_event_less),
 ]
 

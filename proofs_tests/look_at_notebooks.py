@@ -1,0 +1,223 @@
+"""Notebooks as readers see them: static HTML and JupyterLab, photographed in a headless Chromium.
+
+    python -m proofs_tests.look_at_notebooks OUT [NOTEBOOK ..]
+
+runs each notebook, exports it as HTML and opens that; opens the one of the stepper in JupyterLab,
+runs it there, and moves its slider; does the same on the page that ``steps.save`` writes. It leaves
+the pages and screenshots in OUT, fails where something is not as it should be, and skips with a
+reason without Chromium, Playwright or JupyterLab. It is not a test of the suite: it takes minutes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import cerlab
+from proofs_tests.notebook_runs import NOTEBOOKS, ROOT, complaints, executed, made_kernel
+
+STEPPER = "05_inside_the_tecs"
+NEEDED = ("playwright", "jupyterlab", "nbconvert", "nbclient", "anywidget")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+PICTURES = "svg.cerlab-graph, svg.cerlab-timeline"
+WINDOW = {"width": 1200, "height": 900}
+
+SECONDS = 240
+"""How long the server may take to start, and a notebook to run in it."""
+
+LAB_SETTINGS = {
+    "notebook-extension/tracker": {"windowingMode": "none"},  # all cells are in the page
+    "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+}
+
+
+def main(arguments: list[str]) -> None:
+    """Look at the notebooks that are named, or at all."""
+    if not arguments:
+        raise SystemExit(__doc__)
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    missing = [package for package in NEEDED if find_spec(package) is None]
+    if browser is None or missing:
+        print(f"skipped: there is no {' nor '.join([*missing, *['chromium'] * (not browser)])}")
+        return
+    out = Path(arguments[0])
+    out.mkdir(parents=True, exist_ok=True)
+    chosen = [path for path in NOTEBOOKS if path.stem in arguments[1:] or len(arguments) == 1]
+    with _chromium(browser) as page, TemporaryDirectory() as folder:
+        kernels = made_kernel(Path(folder))
+        for notebook in chosen:
+            look_at_export(page, exported(notebook, kernels, out), out)
+        look_at_saved_steps(page, out)
+        if STEPPER in [path.stem for path in chosen]:
+            look_at_lab(page, out)
+
+
+@contextmanager
+def _chromium(browser: str) -> Iterator[Any]:
+    with import_module("playwright.sync_api").sync_playwright() as playwright:
+        opened = playwright.chromium.launch(
+            executable_path=browser, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield opened.new_page(viewport=WINDOW)
+        opened.close()
+
+
+def exported(notebook: Path, kernels: Path, out: Path) -> Path:
+    """The notebook with its outputs as a page."""
+    document = executed(notebook, kernels, out)
+    heard = complaints(document)
+    assert not heard, heard
+    exporter = import_module("nbconvert").HTMLExporter(embed_images=True)
+    html, _ = exporter.from_notebook_node(document)
+    path = out / f"{notebook.stem}.html"
+    path.write_text(html, encoding="utf-8")
+    return path
+
+
+def look_at_export(page: Any, path: Path, out: Path) -> None:
+    """No error output, and pictures that have a size."""
+    page.goto(path.resolve().as_uri(), wait_until="load")
+    assert page.locator(".output_error, .jp-RenderedText[data-mime-type*=stderr]").count() == 0
+    assert page.evaluate(OUR_STYLE), "the style of the page is stronger than ours"
+    pictures = _pictures(page)
+    page.screenshot(path=out / f"{path.stem}.png", full_page=True)
+    print(f"{path.stem}: exported, {pictures} SVG visible")
+    if path.stem == STEPPER:
+        move_slider(page, page.frame_locator("iframe"), out, "export")
+
+
+OUR_STYLE = """() => {
+    const all = (what, holds) =>
+        [...document.querySelectorAll(what)].every((each) => holds(getComputedStyle(each)));
+    return all(".cerlab pre", (style) => style.fontFamily.includes("monospace"))
+        && all(".cerlab td:not(.n)", (style) => style.textAlign === "left")
+        && all(".cerlab td.n", (style) => style.textAlign === "right");
+}"""
+"""Jupyter's own style for text and tables leaves trees and columns as they are meant."""
+
+
+def _pictures(page: Any) -> int:
+    """How many SVG of ours the page shows; none of them is empty."""
+    boxes = page.locator(PICTURES).evaluate_all(
+        "all => all.map(each => each.getBoundingClientRect()).map(box => [box.width, box.height])"
+    )
+    assert all(width > 20 and height > 20 for width, height in boxes), boxes
+    return len(boxes)
+
+
+def look_at_saved_steps(page: Any, out: Path) -> None:
+    """The page with a slider that ``steps.save`` writes, without a server."""
+    path = out / "steps.html"
+    cerlab.step("A+ ; B", [{"type": kind} for kind in "AABB"]).save(path)
+    page.goto(path.resolve().as_uri())
+    move_slider(page, page, out, "steps")
+
+
+def move_slider(page: Any, inside: Any, out: Path, name: str) -> None:
+    """Move the slider to its end by the keyboard; every step shows another picture."""
+    slider = inside.locator(".cerlab-stepper input[type=range]")
+    frame = inside.locator(".cerlab-frame")
+    frame.scroll_into_view_if_needed()
+    steps = int(slider.get_attribute("max")) + 1
+    seen = []
+    slider.focus()
+    for step in range(1, steps + 1):
+        said = inside.locator(".cerlab-step").inner_text()
+        assert said == f"step {step} of {steps}", said
+        assert frame.locator("svg").count() > 0
+        seen.append(frame.screenshot(path=out / f"{name}_step_{step}.png"))
+        page.keyboard.press("ArrowRight")
+    assert len(set(seen)) == steps > 1
+    print(f"{name}: the slider moved through {steps} different pictures")
+
+
+def look_at_lab(page: Any, out: Path) -> None:
+    """Run the notebook in JupyterLab: no error output, every cell run, the slider works."""
+    with TemporaryDirectory() as folder, _lab(Path(folder)) as (url, token):
+        page.goto(f"{url}/lab/tree/notebooks/{STEPPER}.ipynb?token={token}")
+        page.get_by_text("| Idle").wait_for(timeout=SECONDS * 1000)  # the kernel has started
+        page.get_by_role("menuitem", name="Run", exact=True).click()
+        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        cells = page.locator(".jp-CodeCell")
+        page.wait_for_function(ALL_RUN, timeout=SECONDS * 1000)
+        assert page.locator("[data-mime-type*=error], [data-mime-type*=stderr]").count() == 0
+        print(f"{STEPPER}: {cells.count()} cells run in JupyterLab, {_pictures(page)} SVG visible")
+        move_slider(page, page, out, "lab")
+        for number, cell in enumerate(cells.all()):
+            if cell.locator(f"{PICTURES}, .jp-RenderedImage, .cerlab-frame").count():
+                cell.scroll_into_view_if_needed()
+                page.screenshot(path=out / f"lab_{number:02}.png")
+
+
+ALL_RUN = """() => [...document.querySelectorAll(".jp-CodeCell .jp-InputPrompt")]
+    .every(prompt => /\\[\\d+\\]/.test(prompt.textContent))"""
+"""Every cell has the number of its execution; while it runs it has a star."""
+
+
+@contextmanager
+def _lab(folder: Path) -> Iterator[tuple[str, str]]:
+    """JupyterLab on copies of what it shows, with settings of its own; its address and token."""
+    for name in ("notebooks", "examples"):
+        shutil.copytree(ROOT / name, folder / name)
+    for name, settings in LAB_SETTINGS.items():
+        path = folder / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(settings))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    token = secrets.token_hex(16)
+    server = subprocess.Popen(
+        [
+            *[sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"],
+            *[f"--ServerApp.port={port}", f"--IdentityProvider.token={token}"],
+            f"--ServerApp.root_dir={folder}",
+        ],
+        env={
+            **os.environ,
+            "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
+            "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
+            "JUPYTER_CONFIG_DIR": str(folder / "config"),
+            "JUPYTER_DATA_DIR": str(folder / "data"),
+            "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
+            "PYTHONPATH": str(ROOT),
+        },
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        _wait_for(f"http://127.0.0.1:{port}/api")
+        yield f"http://127.0.0.1:{port}", token
+    finally:
+        server.terminate()
+        server.wait(SECONDS)
+
+
+def _wait_for(url: str) -> None:
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        try:
+            with urlopen(url):
+                return
+        except (URLError, ConnectionError):
+            time.sleep(0.5)
+    raise TimeoutError(f"nothing answers at {url}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

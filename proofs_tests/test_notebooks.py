@@ -1,0 +1,94 @@
+"""The notebooks are clean, each asks one question and answers it, and all of their cells run."""
+
+from __future__ import annotations
+
+import re
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from proofs_tests.notebook_runs import FOLDER, NOTEBOOKS, complaints, executed, made_kernel
+
+nbformat = pytest.importorskip("nbformat", reason="nbformat reads notebooks")
+
+MOST_CELLS = 39
+
+PARAMETERS = [
+    pytest.param(
+        path,
+        id=path.stem,
+        marks=[pytest.mark.xdist_group("spark")] if "spark" in path.stem else [],
+    )
+    for path in NOTEBOOKS
+]
+"""The one that starts Spark runs in the process that has the other tests of Spark."""
+
+
+def test_there_are_notebooks_and_the_readme_lists_them_in_order() -> None:
+    assert len(NOTEBOOKS) >= 6
+    listed = re.findall(r"`(\w+)\.ipynb`", (FOLDER / "README.md").read_text())
+    assert listed == [path.stem for path in NOTEBOOKS]
+
+
+@pytest.mark.parametrize("path", PARAMETERS)
+def test_a_notebook_is_clean(path: Path) -> None:
+    document = nbformat.read(path, as_version=nbformat.NO_CONVERT)
+    nbformat.validate(document)
+    assert (document.nbformat, document.nbformat_minor) == (4, 5)
+    assert len(document.cells) <= MOST_CELLS
+    ids = [cell.id for cell in document.cells]
+    assert len(set(ids)) == len(ids)
+    for cell in document.cells:
+        assert re.fullmatch(r"[a-z][a-z0-9-]*", cell.id), cell.id
+        assert cell.source.strip(), cell.id
+        if cell.cell_type == "code":
+            assert cell.outputs == [], cell.id
+            assert cell.execution_count is None, cell.id
+
+
+@pytest.mark.parametrize("path", PARAMETERS)
+def test_a_notebook_begins_with_a_question_and_ends_with_the_answer(path: Path) -> None:
+    first, *_, last = nbformat.read(path, as_version=4).cells
+    assert first.cell_type == last.cell_type == "markdown"
+    assert re.match(r"# .+\n\n\*\*.+\?\*\*\n", first.source)
+    assert last.source.startswith("## Answer\n\n")
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A kernel of this interpreter."""
+    for package in ("nbclient", "ipykernel", "matplotlib", "pygraphviz", "anywidget"):
+        pytest.importorskip(package, reason=f"the notebooks need {package}")
+    return made_kernel(tmp_path_factory.mktemp("kernels"))
+
+
+@pytest.mark.parametrize("path", PARAMETERS)
+def test_every_cell_runs_without_a_word_of_complaint(
+    path: Path, kernels: Path, tmp_path: Path
+) -> None:
+    if "spark" in path.stem and not find_spec("pyspark"):
+        pytest.skip("PySpark is in the extra 'spark'")
+    assert complaints(executed(path, kernels, tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "heard"),
+    [
+        ("import warnings\nwarnings.warn('aloud')", "UserWarning: aloud"),
+        ("import cerlab\nassert cerlab.count('A', []) == 1", "AssertionError"),
+    ],
+    ids=["a-warning", "an-error"],
+)
+def test_a_cell_that_complains_is_named(
+    source: str, heard: str, kernels: Path, tmp_path: Path
+) -> None:
+    cells = [
+        nbformat.v4.new_code_cell(text, id=name)
+        for name, text in (("quiet", "1 + 1"), ("loud", source))
+    ]
+    notebook = tmp_path / "notebook.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), notebook)
+    (complaint,) = complaints(executed(notebook, kernels, tmp_path))
+    assert complaint.startswith("loud: ")
+    assert heard in complaint
