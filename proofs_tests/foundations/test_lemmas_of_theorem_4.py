@@ -1,0 +1,150 @@
+"""What the proof of Theorem 4 says of runs of NXT and MAX.
+
+(FOUND Lemma C.14; FOUND Lemma C.16; FOUND Lemma C.18)
+
+Runs are made one by one here; the sets beside them are those of the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from random import Random
+
+from cerlab.automata.cea import AnchoredCea, Mark
+from cerlab.engine.reference.lists.maximal import MaxState, move_marking, move_not_marking
+from cerlab.engine.reference.lists.moves import Successors, image, moves
+from cerlab.logic.selection.strategies import next_at_most
+from cerlab.model.answer import Positions
+from cerlab.model.event import Event
+from proofs_tests.errata.test_e7_last import Partition, ordered
+from proofs_tests.foundations.anchored_cases import (
+    Run,
+    extended,
+    random_anchored,
+    random_io_deterministic,
+)
+from proofs_tests.foundations.test_theorem_4 import random_word
+from proofs_tests.suite import Suite
+
+TAKE, SKIP = Mark.TAKE, Mark.SKIP
+
+
+def class_of(T: Partition, p: int) -> int:
+    return next(k for k, Ti in enumerate(T) if p in Ti)
+
+
+def next_runs(
+    A: AnchoredCea, events: Sequence[Event], order: tuple[Mark, Mark] = (TAKE, SKIP)
+) -> tuple[Partition, set[Run]]:
+    """The partition after the events, and the runs of the NXT automaton (FOUND App. C.3.2).
+
+    A move is allowed to a state that no better class reaches, and its own class not by a better
+    mark. `order` says which mark is the better one.
+    """
+    T: Partition = (A.I,)
+    runs: set[Run] = {(p, ()) for p in A.I}
+    for n, event in enumerate(events):
+        Delta = moves(A, event)
+        reached = [image(Delta[mark], Ti) for Ti in T for mark in order]
+        runs = {
+            (q, (*taken, n) if mark is TAKE else taken)
+            for p, taken in runs
+            for rank, mark in enumerate(order)
+            for q in Delta[mark].get(p, ())
+            if not any(q in S for S in reached[: 2 * class_of(T, p) + rank])
+        }
+        T = ordered(reached)
+    return T, runs
+
+
+def earlier_is_greater(T: Partition, runs: set[Run]) -> bool:
+    """Of two runs, the one in an earlier class is the greater one, and the other way round."""
+
+    def less(C1: Positions, C2: Positions) -> bool:
+        return C1 != C2 and next_at_most(C1, C2)
+
+    return all(
+        (class_of(T, p) < class_of(T, q)) == less(theirs, ours)
+        for (p, ours), (q, theirs) in product(runs, repeat=2)
+    )
+
+
+def test_c14_an_earlier_class_has_the_greater_complex_event(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        A, events = random_anchored(rng), random_word(rng)
+        T, runs = next_runs(A, events)
+        assert earlier_is_greater(T, runs)
+        return len(T) > 1
+
+    suite.run(case, deep_count=10_000, seconds=4)
+
+
+def test_c14_needs_that_marks_come_first() -> None:
+    """With the skips of a class before its marks the order is another one."""
+    drawn = [(random_anchored(rng), random_word(rng)) for rng in map(Random, range(200))]
+    wrong = [not earlier_is_greater(*next_runs(*each, order=(SKIP, TAKE))) for each in drawn]
+    assert sum(wrong) > 20
+
+
+def maximal_runs(
+    Delta: Sequence[dict[Mark, Successors]], I: frozenset[int]
+) -> Iterator[list[tuple[MaxState, Positions]]]:
+    """The runs of the MAX automaton: its states, each with the positions taken so far."""
+    for marks in product(Mark, repeat=len(Delta)):
+        run = [(MaxState(I, frozenset()), Positions())]
+        for n, (mark, D) in enumerate(zip(marks, Delta, strict=True)):
+            r, taken = run[-1]
+            if mark is TAKE:
+                run.append((move_marking(r, D[TAKE]), (*taken, n)))
+            else:
+                run.append((move_not_marking(r, D[TAKE], D[SKIP]), taken))
+        if run[-1][0].T:
+            yield run
+
+
+def from_states(A: AnchoredCea, start: frozenset[int], events: Sequence[Event], k: int) -> set[Run]:
+    """All partial runs from those states over the events from k on."""
+    runs: set[Run] = {(p, ()) for p in start}
+    for n in range(k, len(events)):
+        runs = extended(A, runs, events[n], n)
+    return runs
+
+
+def test_c16_who_has_more_and_marks_as_much_still_has(suite: Suite) -> None:
+    """Of up to three draws the first in which somebody has more."""
+
+    def case(rng: Random) -> bool:
+        for _ in range(3):
+            A, events = random_io_deterministic(rng), random_word(rng)[:5]
+            met = False
+            for run in maximal_runs([moves(A, event) for event in events], A.I):
+                last, marks = run[-1]
+                for k, (r, before) in enumerate(run[:-1]):
+                    new = set(marks) - set(before)
+                    ends = {q for q, taken in from_states(A, r.U, events, k) if new <= set(taken)}
+                    assert ends <= last.U
+                    met |= bool(ends)
+            if met:
+                return True
+        return False
+
+    suite.run(case, deep_count=2_000, seconds=5)
+
+
+def test_c18_every_state_with_more_has_a_run_with_more(suite: Suite) -> None:
+    """And the other way round: the second component is what its name says."""
+
+    def case(rng: Random) -> bool:
+        draw = rng.choice((random_io_deterministic, random_anchored, random_anchored))
+        A, events = draw(rng), random_word(rng)[:5]
+        runs = from_states(A, A.I, events, 0)
+        met = False
+        for run in maximal_runs([moves(A, event) for event in events], A.I):
+            last, marks = run[-1]
+            more = {q for q, taken in runs if set(marks) < set(taken)}
+            assert more == last.U
+            met |= bool(last.U)
+        return met
+
+    suite.run(case, deep_count=5_000, seconds=4)

@@ -1,0 +1,94 @@
+"""FO-CEL by clauses with a start and an end is the one without (SOCEL Sec. 4; FOUND Sec. 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.semantics import _is_atom
+from cerlab.logic.focel.scope import vdef, vdef_plus, with_variables
+from cerlab.logic.focel.semantics import (
+    Assignment,
+    Sets,
+    _assignments,
+    _free,
+    _holds,
+    complex_events,
+)
+from cerlab.model.event import Event
+from cerlab.testing import Shape, random_events, random_fo_formula
+from cerlab.workbench import parse_formula
+from proofs_tests.suite import Suite
+
+SHAPE = Shape(depth=2, events=4, rich=False)
+
+
+def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int, nu: Assignment) -> Sets:
+    """``[[phi]](S, i, j, nu)``: what begins at i or later and ends at j."""
+    match phi:
+        case cel.As(cel.Atom(R, stream), x):
+            is_atom = i <= j == nu[x] and _is_atom(S[j], R, stream)
+            return frozenset({frozenset({j})}) if is_atom else frozenset()
+        case cel.Filter(psi, condition):
+            return between(psi, S, i, j, nu) if _holds(condition, S, nu) else frozenset()
+        case cel.Or(left, right):
+            return between(left, S, i, j, nu) | between(right, S, i, j, nu)
+        case cel.Seq(left, right):
+            return frozenset(
+                C1 | C2
+                for k in range(i, j)
+                for C1 in between(left, S, i, k, nu)
+                for C2 in between(right, S, k + 1, j, nu)
+            )
+        case cel.Plus(psi):
+            bindings = [{**nu, **rebound} for rebound in _assignments(vdef_plus(psi), S)]
+            once: Sets = frozenset().union(*(between(psi, S, i, j, each) for each in bindings))
+            return once | frozenset(
+                C1 | C2
+                for k in range(i, j)
+                for each in bindings
+                for C1 in between(psi, S, i, k, each)
+                for C2 in between(phi, S, k + 1, j, nu)
+            )
+        case _:
+            raise AssertionError(f"not in FO-CEL: {phi}")
+
+
+def answers_at(phi: cel.Formula, S: Sequence[Event], n: int) -> Sets:
+    """``[[phi]]_n(S)``: from the beginning to n, for some assignment."""
+    return frozenset().union(*(between(phi, S, 0, n, nu) for nu in _assignments(_free(phi), S)))
+
+
+def small(rng: Random) -> cel.Formula:
+    """One with up to three variables, as all assignments are tried."""
+    while True:
+        phi = with_variables(random_fo_formula(rng, SHAPE, binary=rng.random() < 0.3))
+        if len(vdef(phi)) <= 3:
+            return phi
+
+
+def test_the_greatest_position_is_the_end(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        phi = small(rng)
+        S = tuple(random_events(rng, phi, SHAPE))
+        found = complex_events(phi, S)
+        for n in range(len(S)):
+            expected = {C for C in found if max(C) == n}
+            assert answers_at(phi, S, n) == expected, (str(phi), S, n)
+        return bool(found)
+
+    suite.run(case, deep_count=2_000, seconds=8)
+
+
+def test_by_hand() -> None:
+    """An atom skips on its left; each iteration binds x anew."""
+    S = [Event(kind) for kind in "ABA"]
+    phi = with_variables(parse_formula("(A AS x)+"))
+    assert [sorted(map(sorted, answers_at(phi, S, n))) for n in range(3)] == [
+        [[0]],
+        [],
+        [[0, 2], [2]],
+    ]
+    assert between(parse_formula("A AS x"), S, 1, 2, {"x": 2}) == {frozenset({2})}
+    assert not between(parse_formula("A AS x"), S, 1, 2, {"x": 0})
