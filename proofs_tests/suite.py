@@ -16,7 +16,7 @@ import pytest
 
 QUICK_SECONDS = 15.0
 
-SHARE = 0.5
+SHARE = 0.3
 """How much of the seconds that a suite asks for it gets in the quick profile."""
 
 

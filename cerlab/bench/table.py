@@ -52,6 +52,22 @@ _HALVES: dict[str, Callable[[_Row], str]] = {
     "quartiles": lambda row: f"{row['cpu_low']:.3f} to {row['cpu_high']:.3f}",
 }
 
+_ON_SPARK: dict[str, Callable[[_Row], str]] = {
+    "query": lambda row: str(row["query"]),
+    "events": lambda row: f"{row['events']:,}",
+    "answers": lambda row: f"{row['answers']:,}",
+    "cores": lambda row: str(row["cores"]),
+    "local, s": lambda row: f"{row['local_seconds']:.1f}",
+    "its engine": lambda row: f"{row['local_engine_seconds']:.1f}",
+    "first pass, s": lambda row: f"{row['first_pass_seconds']:.1f}",
+    "evaluation, s": lambda row: f"{row['evaluate_seconds']:.1f}",
+    "reading alone": lambda row: f"{row['read_seconds']:.1f}",
+    "transfer": lambda row: f"{row['transfer_seconds']:.1f}",
+    "writing": lambda row: f"{row['write_seconds']:.1f}",
+    "times local": lambda row: f"{row['times_local']:.3f}",
+    "per core": lambda row: f"{row['of_core']:.3f}",
+}
+
 _WIDEST = 300
 
 
@@ -63,13 +79,16 @@ def write_table(rows: Sequence[_Row], file: TextIO) -> None:
     columns = _MEASURED
     if rows and "against" in rows[0]:
         columns = _PAIRED
+    elif rows and "of_core" in rows[0]:
+        columns = _ON_SPARK
     elif rows and "cores" in rows[0]:
         columns = _ON_CORES
     elif rows and "second_answers" in rows[0]:
         columns = _HALVES
     made = {title: [_text(cell, row) for row in rows] for title, cell in columns.items()}
     shown = {title: texts for title, texts in made.items() if any(texts)}
-    table = Table(title=f"{rows[0]['stream']}, {rows[0]['events']:,} events" if rows else None)
+    size = "" if columns is _ON_SPARK else f", {rows[0]['events']:,} events" if rows else ""
+    table = Table(title=f"{rows[0]['stream']}{size}" if rows else None)
     for title in shown:
         left = title in ("query", "against")
         table.add_column(title, justify="left" if left else "right", no_wrap=True)

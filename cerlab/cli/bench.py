@@ -49,6 +49,7 @@ as that reads in a second. Each is checked to have the same complex events as a 
   cerlab bench --stream homes --memory --count       with peak memory and counting
   cerlab bench --against pycer --pycer-python PATH   beside CORE (pip install pycer)
   cerlab bench --queries registers --data stocks.stream
+  cerlab bench --queries S3 --events 50000000 --spark 2
 """
 
 
@@ -110,6 +111,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the second half of the stream against the first, in --pairs rounds",
     )
+    parser.add_argument(
+        "--spark",
+        type=int,
+        metavar="N",
+        help="the pipeline on Spark on 1 and on N cores, on the events and on a tenth of them, "
+        "beside the local engine on one core",
+    )
     parser.add_argument("--format", default="table", choices=("table", "ndjson"))
     parser.add_argument("-o", "--output", metavar="OUT", help="a file instead of standard output")
 
@@ -122,6 +130,8 @@ def bench(arguments: argparse.Namespace) -> int:
     _check(arguments)
     if arguments.queries == "registers":
         return _registers(arguments)
+    if arguments.spark:
+        return _on_spark(arguments)
     chosen = _chosen(arguments)
     with output(arguments.output) as file:
         for name, texts in chosen.items():
@@ -157,9 +167,29 @@ def _registers(arguments: argparse.Namespace) -> int:
     return OK
 
 
+def _on_spark(arguments: argparse.Namespace) -> int:
+    """The pipeline; the stream is generated as files, so that neither side holds it."""
+    from cerlab.bench.spark import measure_spark
+    from cerlab.bench.table import write_table
+
+    sizes = tuple(dict.fromkeys((max(1, arguments.events // 10), arguments.events)))
+    cores = tuple(dict.fromkeys((1, arguments.spark)))
+    rows = []
+    with output(arguments.output) as file:
+        for name, text in _chosen(arguments)["stocks"].items():
+            for row in measure_spark(name, parse_query(text), sizes, cores):
+                rows.append({"stream": "stocks"} | asdict(row))
+                if arguments.format == "ndjson":
+                    file.write(json.dumps(rows[-1]) + "\n")
+                    file.flush()
+        if arguments.format == "table":
+            write_table(rows, file)
+    return OK
+
+
 def _check(arguments: argparse.Namespace) -> None:
     """Every option has an effect, or is an error."""
-    bounds = (("events", 1), ("runs", 1), ("prefix", 1), ("pairs", 2), ("cores", 2))
+    bounds = (("events", 1), ("runs", 1), ("prefix", 1), ("pairs", 2), ("cores", 2), ("spark", 1))
     for option, least in bounds:
         given = getattr(arguments, option)
         if given is not None and given < least:
@@ -180,6 +210,18 @@ def _check(arguments: argparse.Namespace) -> None:
         "--cores does not go with --count": arguments.cores and arguments.count,
         "--pairs does not go with --runs, --memory or --against": arguments.pairs
         and (arguments.runs or arguments.memory or arguments.against),
+        "--spark goes with --queries, --events, --stream stocks and --format alone": arguments.spark
+        and (
+            arguments.stream != "stocks"
+            or registers
+            or arguments.data
+            or arguments.decoy
+            or arguments.runs
+            or arguments.count
+            or arguments.memory
+            or arguments.against
+            or arguments.pairs
+        ),
         "--queries registers needs --stream stocks": registers and arguments.stream != "stocks",
         "--queries registers goes with --data, --events, --prefix and --runs alone": registers
         and (

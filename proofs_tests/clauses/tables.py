@@ -50,6 +50,22 @@ def check_reference(formula: str, events: list[dict[str, Any]], expected: set[Va
             cerlab.evaluate(formula, events, evaluator=evaluator)  # type: ignore[arg-type]  # literals
 
 
+def check_on_registers(
+    formula: str, events: list[dict[str, Any]], expected: set[Valuation]
+) -> None:
+    """The valuations of a formula that compares labels: on registers, not by an automaton."""
+    assert cerlab.valuations(formula, events) == expected
+    supports = {
+        ComplexEvent(V.start, V.end, tuple(sorted({p for D in V.labels.values() for p in D})))
+        for V in expected
+    }
+    for evaluator in ("auto", "reference", "registers", "compiled"):
+        assert set(cerlab.evaluate(formula, events, evaluator=evaluator)) == supports
+    for evaluator in ("automaton", "tecs"):
+        with pytest.raises(cerlab.Unsupported):
+            cerlab.evaluate(formula, events, evaluator=evaluator)  # type: ignore[arg-type]  # literals
+
+
 def check_answers(query: str, events: Any, expected: list[ComplexEvent]) -> None:
     """The complex events of a query by every evaluator, in their order, and their count."""
     for evaluator in EVALUATORS:

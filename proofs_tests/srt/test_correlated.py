@@ -53,11 +53,11 @@ def agree(case: Case, logic: Logic = "so") -> bool:
 
 
 def test_formulas_that_compare_labels(suite: Suite) -> None:
-    suite.run(lambda rng: agree(correlated_case(rng)), deep_count=10_000)
+    suite.run(lambda rng: agree(correlated_case(rng)), deep_count=4_000)
 
 
 def test_formulas_where_what_is_remembered_matters(suite: Suite) -> None:
-    suite.run(lambda rng: agree(directed_case(rng)), deep_count=10_000, needs_answers=0.4)
+    suite.run(lambda rng: agree(directed_case(rng)), deep_count=4_000, needs_answers=0.4)
 
 
 def test_longer_formulas_and_streams(suite: Suite) -> None:
@@ -69,7 +69,7 @@ def test_longer_formulas_and_streams(suite: Suite) -> None:
         except cerlab.ResourceLimit:
             return False
 
-    suite.run(case, deep_count=4_000)
+    suite.run(case, deep_count=2_000)
 
 
 def test_queries_with_all_clauses(suite: Suite) -> None:
@@ -84,7 +84,7 @@ def test_queries_with_all_clauses(suite: Suite) -> None:
         assert all(matches[k] == answer for k, answer in enumerate(listed))
         return found
 
-    suite.run(case, deep_count=10_000, needs_answers=0.4)
+    suite.run(case, deep_count=4_000, needs_answers=0.4)
 
 
 def test_long_streams_are_read_by_the_compiled_engine(
@@ -114,7 +114,7 @@ def test_queries_that_compare_no_labels_have_transducers_too(suite: Suite) -> No
 
 def test_fo_formulas_with_filters_over_two_variables(suite: Suite) -> None:
     """One event a variable, also where a variable is compared with each iteration's."""
-    suite.run(lambda rng: agree(fo_case(rng), "fo"), deep_count=10_000)
+    suite.run(lambda rng: agree(fo_case(rng), "fo"), deep_count=4_000)
 
 
 def test_registers_made_one_keep_the_matches(suite: Suite) -> None:

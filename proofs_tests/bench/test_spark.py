@@ -1,0 +1,37 @@
+"""The files of `cerlab bench --spark`, and what is refused; Spark itself is measured by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import cerlab
+from cerlab.bench.queries import catalogue
+from cerlab.bench.spark import POSITION, _columns, _local, write_stream
+from cerlab.cli import main
+from cerlab.io.synthetic import stock_batches
+from cerlab.workbench import parse_query
+
+
+def test_the_local_side_reads_the_files_that_spark_reads(tmp_path: Path) -> None:
+    write_stream(tmp_path, 30_000)
+    query = parse_query(catalogue("stocks")["S3"])
+    answers, seconds, engine = _local(query, tmp_path)
+    assert answers == query.run(list_of(30_000)).count() > 0
+    assert 0 < engine < seconds
+    assert _columns(query) == ["type", POSITION, "name", "stock_time"]
+
+
+def list_of(events: int) -> cerlab.Stream:
+    import pyarrow as pa
+
+    return cerlab.Stream.from_arrow(pa.Table.from_batches(list(stock_batches(events))))
+
+
+@pytest.mark.parametrize("option", [["--runs", "3"], ["--decoy"], ["--stream", "homes"]])
+def test_options_without_effect_are_refused(
+    option: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "--spark", "2", *option]) == 2
+    assert "--spark goes with" in capsys.readouterr().err
