@@ -30,6 +30,9 @@ CASES = [
         id="for-all-of-an-iteration",
     ),
     pytest.param(
+        "A:+ AS x : (B:+ AS y) FILTER x.v < y.v", word("AABB", v="1223"), set(), id="all-pairs"
+    ),
+    pytest.param(
         "(A AS x OR B AS y) FILTER x.v = y.v",
         word("AB", v="12"),
         {v(0, 0, A=(0,), x=(0,)), v(1, 1, B=(1,), y=(1,))},
