@@ -11,6 +11,7 @@ from cerlab.compile.foundations import anchored_query
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.engine.reference.lists import lists_recogniser
+from cerlab.engine.reference.recogniser import Clauses
 from cerlab.engine.reference.registers.intervals import IntervalRuns
 from cerlab.engine.reference.relabel import labels_of_answer, substream
 from cerlab.engine.reference.runs import CeaRuns, VceaRuns
@@ -128,9 +129,7 @@ def _compiled(query: Query, stream: Stream) -> Iterator[ComplexEvent]:
     """By the compiled engine; Numba and NumPy load here."""
     from cerlab.engine.run import compiled_answers
 
-    time = stream.time
-    if time is None and isinstance(query.plan.window, TimeWindow):
-        time = only_timestamp(stream)
+    time = _time(query.plan, stream)
     for batch in compiled_answers(query.plan, query.prepared, stream, time):
         yield from batch
 
@@ -150,7 +149,8 @@ def _as_written(plan: CorrelatedPlan, stream: Stream) -> Iterator[ComplexEvent]:
     return driver.run(plan, lambda: IntervalRuns(plan), stream, stream.time)
 
 
-def _time(plan: CorrelatedPlan, stream: Stream) -> TimeAxis | None:
+def _time(plan: Clauses, stream: Stream) -> TimeAxis | None:
+    """The stream's time axis, looked for where a window needs one."""
     if stream.time is None and isinstance(plan.window, TimeWindow):
         return only_timestamp(stream)
     return stream.time

@@ -19,6 +19,7 @@ from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.viz.graph import Cell, Edge, EdgeKind, Graph, Node, NodeKind, registered
 from cerlab.viz.macro import run_state_text
+from cerlab.viz.words import answer_text
 
 _KINDS = {"bottom": NodeKind.BOTTOM, "output": NodeKind.OUTPUT, "union": NodeKind.UNION}
 
@@ -109,13 +110,9 @@ def _answers_text(snapshot: TecsSnapshot) -> str:
         return f"event {snapshot.position} is in no substream"
     if not snapshot.answers:
         return f"no answer ends at {snapshot.position}"
-    listed = [f"[{x.start}, {x.end}] {_set(x.positions)}" for x in snapshot.answers[:3]]
+    listed = [answer_text(x) for x in snapshot.answers[:3]]
     more = len(snapshot.answers) > 3 or snapshot.has_more
     return f"answers that end at {snapshot.position}: {', '.join(listed)}{', ..' if more else ''}"
-
-
-def _set(positions: tuple[int, ...]) -> str:
-    return "{" + ", ".join(map(str, positions)) + "}"
 
 
 def snapshot_text(snapshot: TecsSnapshot) -> str:

@@ -82,7 +82,7 @@ def test_steps_lead_from_the_states_before_to_the_states_after(suite: Suite) -> 
             before[key] = active
             found += snapshot.answers
         if any(s.snapshot.has_more for s in steps) or query.ast.limit is not None:
-            return True
+            return False  # not all answers are listed: the states were compared, they were not
         expected = set(answers_of(query, drawn.stream, "tecs"))
         assert set(found) == expected, drawn.describe()
         return bool(expected)
@@ -151,7 +151,6 @@ def test_the_widget_has_the_frames_and_shares_the_script(steps: Steps) -> None:
 
 
 def test_a_machine_too_large_is_left_out() -> None:
-    wide = " ; ".join(f"A FILTER A[v = {n}]" for n in range(1))
-    strategy = step(f"SELECT MAX * WHERE {wide} ; B+ ; C+ ; A+ ; B+", EVENTS[:2])
+    strategy = step("SELECT MAX * WHERE A FILTER A[v = 0] ; B+ ; C+ ; A+ ; B+", EVENTS[:2])
     assert strategy.machine is None
     assert Frames(strategy).one(1)
