@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cerlab import __version__
-from cerlab.cli import bench, check, run, show, spark, why
+from cerlab.cli import bench, check, fuzz, run, show, spark, why
 from cerlab.cli.options import BAD, INTERNAL, INTERRUPTED, OK, add_input, add_query
 from cerlab.decisions import contained, equivalent
 from cerlab.errors import CerlabError, CerlabWarning
@@ -106,6 +106,10 @@ def _parser() -> argparse.ArgumentParser:
     why_command = commands.add_parser("why", help="why positions are an answer, or why not")
     why.add_options(why_command)
     why_command.set_defaults(command=why.run)
+
+    fuzz_command = commands.add_parser("fuzz", help="compare another engine with the reference")
+    fuzz.add_options(fuzz_command)
+    fuzz_command.set_defaults(command=fuzz.run)
 
     bench_command = commands.add_parser("bench", help="measure the compiled engine")
     bench.add_options(bench_command)

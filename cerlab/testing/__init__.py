@@ -28,6 +28,7 @@ from cerlab.testing.fo import any_fo_formula, random_fo_formula
 from cerlab.testing.formulas import random_formula
 from cerlab.testing.queries import random_query, with_limit
 from cerlab.testing.shape import ATTRIBUTES, LABELS, SMALL, STREAMS, TYPES, Shape
+from cerlab.testing.smaller import smallest
 from cerlab.testing.sremo import (
     REGISTERS,
     SremoKind,
@@ -64,6 +65,7 @@ __all__ = [
     "random_query",
     "random_sremo",
     "random_sremo_events",
+    "smallest",
     "sremo_streams",
     "sremos",
     "streams",

@@ -1,0 +1,131 @@
+"""Any engine against the reference: random queries and streams, and the smallest difference.
+
+    cerlab fuzz "my_engine {query} {events}" --with ';,+,OR,FILTER,AS,EVENTS'
+
+Reading order: `features` (what a query is made of), `engines` (how an engine in another process is
+asked), `difference` (what two sets of answers do not share, and why), and here the search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from cerlab.errors import CerlabError, UsageError
+from cerlab.fuzz.difference import Difference, difference, reference
+from cerlab.fuzz.engines import Answered, Broken, Engine, Outcome, Refused, engine
+from cerlab.fuzz.features import CEL, CLAUSES, FAMILY, features, wanted
+from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.logic.ceql.text import query_text
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.event import Event
+from cerlab.testing import SMALL, Shape, as_dict, random_events, random_query
+from cerlab.testing.smaller import smallest
+
+__all__ = ["Difference", "Found", "engine", "fuzz", "wanted"]
+
+Compared = Callable[[int], None]
+
+_DRAWS = 20_000
+"""So many queries are drawn before the features that are asked for are too few."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """How many cases there were, and the first difference, made as small as it can be.
+
+    Of the cases `answered` had answers by the reference and were compared, and the engine refused
+    `refused`, the last one for a `reason`. `case` is the number of the one that differed.
+    """
+
+    cases: int
+    answered: int
+    refused: int
+    reason: str = ""
+    difference: Difference | None = None
+    case: int | None = None
+
+
+def fuzz(
+    asked: Engine,
+    *,
+    cases: int = 1_000,
+    seed: int = 0,
+    takes: frozenset[str] = frozenset((*CEL, *CLAUSES)),
+    shape: Shape = SMALL,
+    watch: Compared = lambda n: None,
+) -> Found:
+    """Ask an engine and the reference the same, until they differ or there were so many cases.
+
+    The same `seed` gives the same cases. Queries have no features but those that the engine
+    `takes`. Streams have types A, B, C, attributes v, w, k, and t, which is the time in seconds.
+    Raises `UsageError` where hardly any query has only these features.
+    """
+    answered, refused, reason = 0, 0, ""
+    for n in range(cases):
+        watch(n)
+        query, events, expected = _case(Random(f"{seed} {n}"), takes, shape)
+        match _compared(asked, query, events, expected):
+            case Refused(reason):
+                refused += 1
+            case None:
+                answered += bool(expected)
+            case found:
+                made = _smallest(asked, query, events, found)
+                return Found(n + 1, answered + bool(expected), refused, reason, made, n)
+    return Found(cases, answered, refused, reason)
+
+
+def _case(
+    rng: Random, takes: frozenset[str], shape: Shape
+) -> tuple[CeqlQuery, tuple[Event, ...], list[ComplexEvent]]:
+    """A query that the reference takes, a stream that can be written as JSON, and the answers."""
+    shape = Shape(shape.depth, shape.events, shape.rich, family=bool(takes & set(FAMILY)))
+    for _ in range(_DRAWS):
+        query = random_query(rng, shape)
+        if not features(query) <= takes:
+            continue
+        events = tuple(random_events(rng, query.formula, shape))
+        if any(value != value for event in events for value in event.attributes.values()):
+            continue  # JSON has no NaN
+        try:
+            return query, events, reference(query, events)
+        except CerlabError:
+            continue
+    raise UsageError(
+        "CER0852",
+        f"none of {_DRAWS:,} random queries has only these features",
+        hint="give more of them with --with",
+    )
+
+
+def _compared(
+    asked: Engine, query: CeqlQuery, events: Sequence[Event], expected: list[ComplexEvent]
+) -> Difference | Refused | None:
+    said: Outcome = asked.ask(query_text(query), [as_dict(event) for event in events])
+    match said:
+        case Refused():
+            return said
+        case Broken(how):
+            return Difference(query, tuple(events), broken=how)
+        case Answered(rows):
+            return difference(query, events, expected, rows)
+
+
+def _smallest(
+    asked: Engine, query: CeqlQuery, events: tuple[Event, ...], found: Difference
+) -> Difference:
+    """The same kind of difference on a case of which nothing can be left out."""
+    best = found
+
+    def fails(query: CeqlQuery, events: tuple[Event, ...]) -> bool:
+        nonlocal best
+        again = _compared(asked, query, events, reference(query, events))
+        if isinstance(again, Difference) and bool(again.broken) is bool(found.broken):
+            best = again
+            return True
+        return False
+
+    smallest(query, events, fails)
+    return best

@@ -1,0 +1,203 @@
+"""Engines in processes of their own: how they are asked, and what they may answer.
+
+A command with ``{query}`` and ``{events}`` is started for each case. It finds the query (CEQL) and
+the events (a JSON object a line) in these files, and writes its answers to standard output as
+``cerlab run`` does: on each line a JSON object with ``start``, ``end`` and ``positions``. Exit
+status 2 says that it does not take the query.
+
+Another command is started once. It reads a JSON object from each line of its standard input,
+``{"query": "..", "events": [..]}``, and answers with one line: ``{"answers": [..]}`` or
+``{"refused": "why"}``.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from tempfile import TemporaryDirectory
+from threading import Thread
+from typing import IO, Any, Protocol, TypeAlias
+
+from cerlab.errors import UsageError
+
+REFUSED = 2
+"""The exit status of an engine that does not take a query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Answers as an engine gave them: objects with positions, and perhaps an interval."""
+
+    rows: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The engine does not take the query."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The engine failed: it crashed, said nothing in time, or what is no answer."""
+
+    how: str
+
+
+Outcome: TypeAlias = Answered | Refused | Broken
+
+
+class Engine(Protocol):
+    """Something that answers queries on events."""
+
+    def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
+        """What it says of a query."""
+
+
+@contextmanager
+def engine(command: str, seconds: float) -> Iterator[Engine]:
+    """The engine of a command, which has so many seconds for a case."""
+    words = shlex.split(command)
+    if not words:
+        raise UsageError("CER0851", "there is no command")
+    if "{query}" in command:
+        with TemporaryDirectory(prefix="cerlab-fuzz-") as folder:
+            yield Started(words, Path(folder), seconds)
+        return
+    serving = Serving(words, seconds)
+    try:
+        yield serving
+    finally:
+        serving.stop()
+
+
+class Started:
+    """A process for each case."""
+
+    def __init__(self, words: list[str], folder: Path, seconds: float) -> None:
+        self._query, self._events = folder / "query.ceql", folder / "events.ndjson"
+        self._words = [
+            word.replace("{query}", str(self._query)).replace("{events}", str(self._events))
+            for word in words
+        ]
+        self._seconds = seconds
+
+    def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
+        """What it says of a query."""
+        self._query.write_text(query, encoding="utf-8")
+        self._events.write_text("".join(json.dumps(event) + "\n" for event in events))
+        try:
+            done = subprocess.run(
+                self._words, capture_output=True, text=True, timeout=self._seconds, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return Broken(f"no answer in {self._seconds:g} s")
+        except OSError as error:
+            raise _no_such(self._words[0], error) from None
+        if done.returncode == REFUSED:
+            return Refused(next(_lines(done.stderr), ""))
+        if done.returncode:
+            return Broken(
+                f"exit status {done.returncode}: {' '.join(list(_lines(done.stderr))[-1:])}"
+            )
+        try:
+            return _answered([json.loads(line) for line in _lines(done.stdout)])
+        except json.JSONDecodeError as error:
+            return Broken(f"this is no line of JSON: {error.doc[:80]!r}")
+
+
+class Serving:
+    """One process for all cases; one that breaks is started again."""
+
+    def __init__(self, words: list[str], seconds: float) -> None:
+        self._words, self._seconds = words, seconds
+        self._process: subprocess.Popen[str] | None = None
+        self._reader: Thread | None = None
+        self._lines: SimpleQueue[str] = SimpleQueue()
+
+    def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
+        """What it says of a query."""
+        process = self._process or self._start()
+        assert process.stdin is not None
+        try:
+            process.stdin.write(json.dumps({"query": query, "events": list(events)}) + "\n")
+            process.stdin.flush()
+            line = self._lines.get(timeout=self._seconds)
+        except Empty:
+            self.stop()
+            return Broken(f"no answer in {self._seconds:g} s")
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            status = process.wait()
+            self.stop()
+            return Broken(f"it ended with exit status {status}")
+        return _reply(line)
+
+    def _start(self) -> subprocess.Popen[str]:
+        pipe = subprocess.PIPE
+        try:
+            process = subprocess.Popen(self._words, stdin=pipe, stdout=pipe, text=True)
+        except OSError as error:
+            raise _no_such(self._words[0], error) from None
+        assert process.stdout is not None
+        self._process, self._lines = process, SimpleQueue()
+        self._reader = Thread(target=_read, args=(process.stdout, self._lines), daemon=True)
+        self._reader.start()
+        return process
+
+    def stop(self) -> None:
+        """End the process, if there is one."""
+        process, reader, self._process = self._process, self._reader, None
+        if process is None or reader is None:
+            return
+        process.kill()
+        reader.join()
+        with suppress(BrokenPipeError), process:
+            pass  # closes the pipes and waits
+
+
+def _read(file: IO[str], lines: SimpleQueue[str]) -> None:
+    """Every line of a file, and an empty one at its end."""
+    for line in file:
+        lines.put(line)
+    lines.put("")
+
+
+def _reply(line: str) -> Outcome:
+    try:
+        said = json.loads(line)
+    except json.JSONDecodeError:
+        return Broken(f"this is no JSON: {line[:80]!r}")
+    match said:
+        case {"answers": [*rows]}:
+            return _answered(rows)
+        case {"refused": why}:
+            return Refused(str(why))
+        case _:
+            return Broken(f"neither answers nor refused: {line[:80]!r}")
+
+
+def _answered(rows: list[Any]) -> Outcome:
+    for row in rows:
+        match row:
+            case {"positions": [*positions]} if all(type(p) is int for p in positions):
+                pass
+            case _:
+                return Broken(f"an answer needs a list of positions: {row!r}")
+    return Answered(tuple(rows))
+
+
+def _lines(text: str) -> Iterator[str]:
+    return filter(str.strip, text.splitlines())
+
+
+def _no_such(word: str, error: OSError) -> UsageError:
+    return UsageError("CER0851", f"'{word}' cannot be started: {error.strerror}")

@@ -1,0 +1,143 @@
+"""A failing case made smaller: fewer events, fewer clauses, a smaller formula, plainer values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from cerlab.errors import CerlabError
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.syntax import Formula, children
+from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow
+from cerlab.model.event import Event
+from cerlab.predicates.condition import Both, Condition, Either, On
+from cerlab.predicates.syntax import Conjunction, Disjunction
+
+Case: TypeAlias = tuple[CeqlQuery, tuple[Event, ...]]
+Fails: TypeAlias = Callable[[CeqlQuery, tuple[Event, ...]], bool]
+
+
+def smallest(query: CeqlQuery, events: Sequence[Event], fails: Fails) -> Case:
+    """A case that fails too, and of which nothing can be left out or made plainer any more.
+
+    `fails` is asked of smaller and smaller cases; one that raises a `CerlabError` does not fail. It
+    is a local minimum: no single step of `smaller` leads on.
+
+    >>> from cerlab.logic.ceql.parser import parse_ceql
+    >>> query, _, _ = parse_ceql("SELECT * WHERE (A ; B+ AS x) OR C FILTER A[v > 1]")
+    >>> events = [Event(kind, {"v": 3}) for kind in "CABAB"]
+    >>> def fails(query, events):  # an engine that cannot iterate
+    ...     plus = any(isinstance(phi, cel.Plus) for phi in cel.subformulas(query.formula))
+    ...     return plus and "B" in {event.type for event in events}
+    >>> case = smallest(query, events, fails)
+    >>> print(case[0].formula, case[1])
+    B+ (Event(type='B', attributes={}, stream=None),)
+    """
+    case = (query, tuple(events))
+    while (found := _next(case, fails)) is not None:
+        case = found
+    return case
+
+
+def _next(case: Case, fails: Fails) -> Case | None:
+    return next((each for each in smaller(*case) if _fails(fails, each)), None)
+
+
+def _fails(fails: Fails, case: Case) -> bool:
+    try:
+        return fails(*case)
+    except CerlabError:
+        return False
+
+
+def smaller(query: CeqlQuery, events: tuple[Event, ...]) -> Iterator[Case]:
+    """Cases that are smaller in one thing, the largest steps first."""
+    for fewer in _fewer(events):
+        yield query, fewer
+    for plainer in _plainer_queries(query):
+        yield plainer, events
+    for i, event in enumerate(events):
+        for less in _plainer_events(event):
+            yield query, (*events[:i], less, *events[i + 1 :])
+
+
+def _fewer(events: tuple[Event, ...]) -> Iterator[tuple[Event, ...]]:
+    """Without a half, a quarter, .. and at last without one event."""
+    width = len(events)
+    while width:
+        for start in range(0, len(events), width):
+            yield events[:start] + events[start + width :]
+        width //= 2
+
+
+def _plainer_queries(query: CeqlQuery) -> Iterator[CeqlQuery]:
+    plain = CeqlQuery(query.formula)
+    if query != plain:
+        yield plain
+    for name in ("items", "strategy", "streams", "partition", "window", "consume", "limit"):
+        if getattr(query, name) != getattr(plain, name):
+            yield replace(query, **{name: getattr(plain, name)})
+    if query.consume is Consume.PARTITION:
+        yield replace(query, consume=Consume.ANY)
+    if len(query.partition) > 1:
+        yield replace(query, partition=query.partition[:1])
+    match query.window:
+        case EventWindow(width) if width:
+            yield replace(query, window=EventWindow(width - 1))
+        case TimeWindow() | AttributeWindow():
+            yield replace(query, window=EventWindow(1))
+        case _:
+            pass
+    for formula in _plainer_formulas(query.formula):
+        yield replace(query, formula=formula)
+
+
+def _plainer_formulas(phi: Formula) -> Iterator[Formula]:
+    """A part for the whole, or something plainer in one place."""
+    below = children(phi)
+    if not isinstance(phi, cel.Not):
+        yield from below
+    match phi:
+        case cel.Filter(body, condition):
+            yield from (cel.Filter(body, each) for each in _plainer_conditions(condition))
+        case cel.Atom(name, stream) if stream is not None:
+            yield cel.Atom(name)
+        case _:
+            pass
+    for n, psi in enumerate(below):
+        for plainer in _plainer_formulas(psi):
+            if not isinstance(phi, cel.Not) or isinstance(plainer, cel.Atom | cel.Filter):
+                yield _with_child(phi, n, plainer)
+
+
+def _plainer_conditions(condition: Condition) -> Iterator[Condition]:
+    match condition:
+        case Both(left, right) | Either(left, right):
+            yield from (left, right)
+            yield from (replace(condition, left=each) for each in _plainer_conditions(left))
+            yield from (replace(condition, right=each) for each in _plainer_conditions(right))
+        case On(label, Conjunction(first, second) | Disjunction(first, second)):
+            yield from (On(label, first), On(label, second))
+        case _:
+            return
+
+
+def _with_child(phi: Formula, n: int, psi: Formula) -> Formula:
+    below = list(children(phi))
+    below[n] = psi
+    sides = ("left", "right") if len(below) == 2 else ("body",)
+    made: Formula = replace(phi, **dict(zip(sides, below, strict=True)))  # type: ignore[arg-type]
+    return made
+
+
+def _plainer_events(event: Event) -> Iterator[Event]:
+    """Without its stream, without an attribute, or with a 0 for a value."""
+    if event.stream is not None:
+        yield replace(event, stream=None)
+    for name, value in event.attributes.items():
+        rest = {other: v for other, v in event.attributes.items() if other != name}
+        yield replace(event, attributes=rest)
+        if type(value) is not int or value > 1:
+            yield replace(event, attributes={**event.attributes, name: 0})

@@ -1,0 +1,1 @@
+"""Other engines against the reference, and cases made smaller."""

@@ -1,0 +1,219 @@
+"""``cerlab fuzz``: engines that are right, wrong in one place, refuse, crash, hang or babble."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab.cli import main
+from cerlab.fuzz import Difference, fuzz, wanted
+from cerlab.fuzz.difference import difference, reference
+from cerlab.fuzz.engines import Answered, Broken, Outcome, Refused, engine
+from cerlab.fuzz.features import CEL, CLAUSES, FAMILY, KNOWN, features
+from cerlab.logic.ceql.parser import parse_ceql
+from cerlab.logic.ceql.text import query_text
+from cerlab.model.event import Event
+from cerlab.testing import Shape, random_query
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "fuzz_an_engine" / "engine.py"
+TAKES = wanted(";, +, OR, EVENTS")
+
+
+@dataclass
+class Inside:
+    """cerlab's tECS as an engine, changed in one place."""
+
+    wrong: str = ""
+
+    def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
+        stream = cerlab.Stream.from_events(events, time="t", unit="s")
+        try:
+            found = cerlab.evaluate(query, stream, evaluator="tecs")
+        except cerlab.Unsupported as error:
+            return Refused(str(error))
+        rows: list[dict[str, Any]] = [
+            {"start": m.start, "end": m.end, "positions": list(m.positions)} for m in found
+        ]
+        match self.wrong:
+            case "missing":
+                rows = [row for row in rows if row["end"] - row["start"] < 2]
+            case "extra":
+                rows += [{"start": 0, "end": 0, "positions": [0]}] if len(events) > 1 else []
+            case "twice":
+                rows += rows[:1]
+            case "positions":
+                rows = [{"positions": row["positions"]} for row in rows]
+            case "crash" if "+" in query:
+                return Broken("exit status 139")
+            case _:
+                pass
+        return Answered(tuple(rows))
+
+
+@pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
+@pytest.mark.parametrize("wrong", ["", "positions"])
+def test_an_engine_that_is_right(wrong: str) -> None:
+    found = fuzz(Inside(wrong), cases=200)
+    assert found.difference is None
+    assert found.cases == 200
+    assert found.answered > 100
+    assert found.answered + found.refused <= 200
+
+
+@pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
+def test_what_differs_is_made_small_and_explained() -> None:
+    found = fuzz(Inside("missing"), takes=TAKES)
+    made = found.difference
+    assert made is not None
+    assert len(made.events) == 3
+    assert made.missing[0].end - made.missing[0].start == 2
+    assert not made.extra
+    text = str(made)
+    assert 'missing: {"start": 0, "end": 2' in text
+    assert "a match: " in text
+
+
+@pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
+def test_an_answer_too_many_is_explained() -> None:
+    made = fuzz(Inside("extra"), takes=TAKES).difference
+    assert made is not None
+    assert len(made.events) == 2
+    assert 'too many: {"start": 0, "end": 0, "positions": [0]}' in str(made)
+    assert "no match: {0}" in str(made)
+
+
+@pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
+def test_an_answer_twice_and_a_crash() -> None:
+    made = fuzz(Inside("twice"), takes=TAKES).difference
+    assert made is not None
+    assert len(made.twice) == 1
+    assert "more than once" in str(made)
+    made = fuzz(Inside("crash"), takes=TAKES).difference
+    assert made is not None
+    assert query_text(made.query) == "SELECT *\nWHERE A+"
+    assert not made.events
+    assert "the engine fails: exit status 139" in str(made)
+
+
+def test_the_same_seed_gives_the_same_cases() -> None:
+    @dataclass
+    class Noting:
+        asked: list[tuple[str, str]]
+
+        def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
+            self.asked.append((query, json.dumps(events)))
+            return Refused("")
+
+    first, again, other = Noting([]), Noting([]), Noting([])
+    fuzz(first, cases=30, seed=1)
+    fuzz(again, cases=30, seed=1)
+    fuzz(other, cases=30, seed=2)
+    assert first.asked == again.asked
+    assert first.asked != other.asked
+    assert all(features(parse_ceql(q)[0]) <= {*CEL, *CLAUSES} for q, _ in first.asked)
+
+
+def test_every_feature_is_drawn_and_only_those_that_are_asked_for() -> None:
+    seen: set[str] = set()
+    for n in range(6_000):
+        seen |= features(random_query(Random(n), Shape(family=True)))
+    assert seen == set(KNOWN)
+    assert wanted("or, Partition By,AND") == {"OR", "PARTITION BY", "AND"}
+    assert set(FAMILY).isdisjoint(CEL)
+    with pytest.raises(cerlab.UsageError, match="no feature 'ORR'"):
+        wanted("ORR")
+
+
+def test_rows_without_an_interval_are_compared_by_positions() -> None:
+    query, _, _ = parse_ceql("SELECT NONE WHERE A")
+    events = [Event("A"), Event("A")]
+    expected = reference(query, events)
+    assert difference(query, events, expected, [{"positions": []}]) is None
+    found = difference(query, events, expected, [{"start": 0, "end": 0, "positions": []}])
+    assert found is not None
+    assert [(m.start, m.end) for m in found.missing] == [(1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("print('{\"answers\": []}')", Answered(())),
+        ("print('{\"refused\": 1}')", Refused("1")),
+        ("print('what?')", Broken("this is no JSON: 'what?\\n'")),
+        ("print('[]')", Broken("neither answers nor refused: '[]\\n'")),
+        ("sys.exit(3)", Broken("it ended with exit status 3")),
+        ("import time; time.sleep(60)", Broken("no answer in 0.5 s")),
+    ],
+)
+def test_an_engine_that_is_started_once(tmp_path: Path, code: str, said: Outcome) -> None:
+    script = tmp_path / "engine.py"
+    script.write_text(f"import sys\nfor line in sys.stdin:\n    {code}\n    sys.stdout.flush()\n")
+    seconds = 0.5 if "sleep" in code else 30
+    with engine(f'"{sys.executable}" "{script}"', seconds) as asked:
+        assert asked.ask("SELECT * WHERE A", []) == said
+        assert asked.ask("SELECT * WHERE A", []) == said  # it is started again where it broke
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("print('')", Answered(())),
+        ("print('{}')", Broken("an answer needs a list of positions: {}")),
+        ("print('x')", Broken("this is no line of JSON: 'x'")),
+        ("sys.exit('why not\\nhint')", Broken("exit status 1: hint")),
+        ("print('no +', file=sys.stderr); sys.exit(2)", Refused("no +")),
+        ("import time; time.sleep(60)", Broken("no answer in 0.5 s")),
+    ],
+)
+def test_an_engine_that_is_started_for_each_case(tmp_path: Path, code: str, said: Outcome) -> None:
+    script = tmp_path / "engine.py"
+    script.write_text(f"import sys\nassert open(sys.argv[1]).read() == 'Q'\n{code}\n")
+    seconds = 0.5 if "sleep" in code else 30
+    with engine(f'"{sys.executable}" "{script}" {{query}} {{events}}', seconds) as asked:
+        assert asked.ask("Q", [{"type": "A"}]) == said
+
+
+def test_the_example_is_wrong_where_its_readme_says(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    command = f'"{sys.executable}" "{EXAMPLE}"'
+    assert main(["fuzz", command, "--with", ";,+,OR"]) == 1
+    out, err = capsys.readouterr()
+    assert out.startswith("SELECT *\nWHERE A+\non 3 events:")
+    assert 'missing: {"start": 0, "end": 2, "positions": [0, 2]}' in out
+    assert "differs" in err
+    assert main(["fuzz", command, "--with", ";,OR,EVENTS"]) == 1
+    assert "WITHIN 0 EVENTS\non 1 event:" in capsys.readouterr().out
+    lines = EXAMPLE.read_text().splitlines()
+    lines[93] = lines[93].replace("events, 1)", "events, len(events))")
+    lines[77] = lines[77].replace("<", "<=", 1)
+    mended = tmp_path / "mended.py"
+    mended.write_text("\n".join(lines))
+    command = f'"{sys.executable}" "{mended}"'
+    assert main(["fuzz", command, "--with", ";,+,OR,EVENTS", "--cases", "300"]) == 0
+    assert "no difference" in capsys.readouterr().err
+
+
+def test_the_command_line_says_what_is_wrong_with_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fuzz", "no-such-engine"]) == 2
+    assert "CER0851: 'no-such-engine' cannot be started" in capsys.readouterr().err
+    assert main(["fuzz", "", "--with", ";"]) == 2
+    assert main(["fuzz", "x", "--cases", "0"]) == 2
+    assert main(["fuzz", "x", "--with", ";,#"]) == 2
+    refusing = f'"{sys.executable}" -c "raise SystemExit(2)" {{query}}'
+    assert main(["fuzz", refusing, "--cases", "3"]) == 3
+    assert "nothing was compared" in capsys.readouterr().err
+
+
+def test_a_difference_is_a_value() -> None:
+    query, _, _ = parse_ceql("SELECT * WHERE A")
+    made = Difference(query, (Event("A"),), broken="no")
+    assert str(made) == 'SELECT *\nWHERE A\non 1 event:\n  {"type": "A"}\nthe engine fails: no'
