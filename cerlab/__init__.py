@@ -34,6 +34,7 @@ from cerlab.predicates.second_order import predicate
 from cerlab.stepping import step
 from cerlab.timelines import show, timeline
 from cerlab.why import Why, why
+from cerlab.why.none import WhyNone, why_none
 from cerlab.workbench import (
     Matches,
     Query,
@@ -71,6 +72,7 @@ __all__ = [
     "Valuation",
     "Verdict",
     "Why",
+    "WhyNone",
     "Witness",
     "contained",
     "count",
@@ -89,6 +91,7 @@ __all__ = [
     "timeline",
     "valuations",
     "why",
+    "why_none",
 ]
 
 

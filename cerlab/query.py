@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from cerlab.engine.prepared import Prepared
     from cerlab.viz.deterministic import MintermTable
     from cerlab.why.answer import Why
+    from cerlab.why.none import WhyNone
 
 Language: TypeAlias = Literal["ceql", "cel"]
 Logic: TypeAlias = Literal["so", "fo"]
@@ -179,6 +180,17 @@ class Query:
         from cerlab.why import why
 
         return why(self, events, positions, start, end)
+
+    def why_none(self, events: Any) -> WhyNone:
+        """Why there is no answer on a stream, and what would give one (`cerlab.why_none`).
+
+        >>> print(parse_query("SELECT * WHERE A : B").why_none([{"type": kind} for kind in "ACB"]))
+        no answer on 3 events; each of these changes alone gives one:
+          ';' for ':' before B: {0, 2}
+        """
+        from cerlab.why.none import why_none
+
+        return why_none(self, events)
 
     def open(
         self, *, time: str | None = None, unit: str | None = None, state: bytes | None = None

@@ -1,0 +1,232 @@
+"""Why a query has no answer at all on a stream: what the stream lacks, and what would give one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, assert_never
+
+from cerlab import display, io
+from cerlab.display import shown
+from cerlab.errors import ResourceLimit, Unsupported, nearest
+from cerlab.evaluators import answers_of
+from cerlab.logic.cel.syntax import Atom, Filter, subformulas
+from cerlab.logic.ceql.parser import Source
+from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
+from cerlab.logic.ceql.text import window_text
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
+from cerlab.model.stream import Stream
+from cerlab.predicates.condition import Condition, Correlation, On, alternatives
+from cerlab.predicates.mentions import mentioned
+from cerlab.predicates.syntax import atoms
+from cerlab.query import Query, What, as_query
+from cerlab.why.failure import Relax, Widen, Without
+from cerlab.why.rivals import positions_text
+from cerlab.why.weaker import Weaker, shorter, weaker
+
+_MILLISECOND = 10**6
+_FINE = 1024
+"""Windows that are fractions are tried in steps of so small a part of themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A name of the query that no event of the stream has; `kind` is "type" or "attribute"."""
+
+    kind: str
+    name: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of the query that is enough for an answer, with the first such answer."""
+
+    words: str
+    repair: Relax | Widen | Without
+    answer: ComplexEvent
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class WhyNone:
+    """Why a query has no answer on a stream of so many events.
+
+    `answer` is one if there is one, and all else is then empty. Each of `changes` alone gives an
+    answer; `untried` are those that no evaluator takes, each with the reason.
+    """
+
+    events: int
+    answer: ComplexEvent | None = None
+    absent: tuple[Absent, ...] = ()
+    changes: tuple[Change, ...] = ()
+    untried: tuple[tuple[str, str], ...] = ()
+
+
+def why_none(query: What, events: Any) -> WhyNone:
+    """Why a query has no answer on a stream: names that it lacks, and single changes that suffice.
+
+    A change leaves out a clause or a condition, lets gaps be where none may, or widens the window
+    to the least width that is enough, in events, milliseconds, or whole units of its attribute.
+    Only where none of these is enough, operands are left out. Raises `Unsupported` and
+    `ResourceLimit` as `cerlab.evaluate`.
+
+    >>> events = [{"type": "A", "v": 1}, {"type": "C"}, {"type": "B", "v": 2}]
+    >>> print(why_none("SELECT * WHERE A : B FILTER A[v > 0]", events))
+    no answer on 3 events; each of these changes alone gives one:
+      ';' for ':' before B: {0, 2}
+    >>> print(why_none("SELECT * WHERE A ; B ; c FILTER A[x > 0]", events))
+    no answer on 3 events, and no single change gives one
+    no event has type 'c': did you mean 'C'?
+    no event has an attribute 'x': known: v
+    """
+    pattern, stream = as_query(query), io.as_stream(events)
+    if (answer := _first(pattern.ast, stream)) is not None:
+        return WhyNone(len(stream), answer)
+    wider = _wider(pattern.ast, stream)
+    changes, untried = _enough(weaker(pattern.ast), stream)
+    if wider is None and not changes:
+        changes, more = _enough(shorter(pattern.ast), stream)
+        untried += more
+    changes = changes if wider is None else [wider, *changes]
+    absent = tuple(_absent(pattern.ast, stream))
+    return WhyNone(len(stream), None, absent, tuple(changes), tuple(untried))
+
+
+def _enough(tried: Iterator[Weaker], stream: Stream) -> tuple[list[Change], list[tuple[str, str]]]:
+    """The changes that give an answer, and those that cannot be tried, with the reason."""
+    changes, untried = [], []
+    for words, repair, changed in tried:
+        try:
+            answer = _first(changed, stream)
+        except (Unsupported, ResourceLimit) as error:
+            untried.append((words, error.message))
+            continue
+        if answer is not None:
+            changes.append(Change(words, repair, answer))
+    return changes, untried
+
+
+def _first(ast: CeqlQuery, stream: Stream) -> ComplexEvent | None:
+    query = Query(ast, source=Source("", {}, ()))
+    return next(answers_of(query, stream), None)
+
+
+def _wider(ast: CeqlQuery, stream: Stream) -> Change | None:
+    """The narrowest window that gives an answer; a wider one never takes the last answer away."""
+    if ast.window is None or _first(replace(ast, window=None), stream) is None:
+        return None
+    width, widened = _steps(ast.window)
+
+    def tried(steps: int) -> ComplexEvent | None:
+        return _first(replace(ast, window=widened(steps)), stream)
+
+    low, high = width, max(1, 2 * width)
+    while (found := tried(high)) is None:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        answer = tried(middle)
+        low, high, found = (middle, high, found) if answer is None else (low, middle, answer)
+    window = widened(high)
+    words = f"WITHIN {window_text(window)} for {window_text(ast.window)}"
+    return Change(words, Widen(window), found)
+
+
+def _steps(window: Window) -> tuple[int, Callable[[int], Window]]:
+    """The width in whole steps, rounded down, and the window of so many steps."""
+    match window:
+        case EventWindow(width):
+            return width, EventWindow
+        case TimeWindow(nanoseconds):
+            step = 1 if nanoseconds % _MILLISECOND else _MILLISECOND
+            return nanoseconds // step, lambda n: TimeWindow(n * step)
+        case AttributeWindow(int(width), attribute):
+            return width, lambda n: AttributeWindow(n, attribute)
+        case AttributeWindow(width, attribute):
+            part = width / _FINE or 1.0
+            return int(width / part), lambda n: AttributeWindow(n * part, attribute)
+        case _:
+            assert_never(window)
+
+
+def _absent(ast: CeqlQuery, stream: Stream) -> Iterator[Absent]:
+    """The types and attributes that the query names and no event has."""
+    types = _counted(stream.columns["type"])
+    for name in dict.fromkeys(_types(ast)):
+        if not types[name]:
+            yield Absent("type", name, nearest(name, map(str, types)))
+    known = {name for name, column in stream.columns.items() if _has_values(column)}
+    known -= {"type", "stream"}
+    for name in dict.fromkeys(_attributes(ast)):
+        if name not in known and name not in ("type", "stream"):
+            yield Absent("attribute", name, nearest(name, known))
+
+
+def _types(ast: CeqlQuery) -> Iterator[str]:
+    yield from (psi.type for psi in subformulas(ast.formula) if isinstance(psi, Atom))
+
+
+def _attributes(ast: CeqlQuery) -> Iterator[str]:
+    for psi in subformulas(ast.formula):
+        if isinstance(psi, Filter):
+            yield from _read_by(psi.condition)
+    yield from partition_attributes(ast)
+    if isinstance(ast.window, AttributeWindow):
+        yield ast.window.attribute
+
+
+def _read_by(condition: Condition) -> Iterator[str]:
+    for group in alternatives(condition):
+        for each in group:
+            match each:
+                case On(_, predicate):
+                    yield from mentioned(atoms(predicate))
+                case Correlation(_, left, right):
+                    yield from (left.attribute, right.attribute)
+                case _:
+                    pass  # what a predicate from Python reads is its own
+
+
+def _counted(column: Any) -> Mapping[Any, int]:
+    if isinstance(column, list):
+        return Counter(column)
+    import pyarrow.compute as pc
+
+    return Counter({pair["values"]: pair["counts"] for pair in pc.value_counts(column).to_pylist()})
+
+
+def _has_values(column: Any) -> bool:
+    if isinstance(column, list):
+        return any(value is not None for value in column)
+    return bool(column.null_count < len(column))
+
+
+def why_none_text(why: WhyNone) -> str:
+    """What there is to say, a line each."""
+    count = f"{why.events:,} event{'' if why.events == 1 else 's'}"
+    if why.answer is not None:
+        return f"there is an answer on {count}: {_answer(why.answer)}"
+    none = f"no answer on {count}"
+    lines = [
+        f"{none}; each of these changes alone gives one:"
+        if why.changes
+        else f"{none}, and no single change gives one"
+    ]
+    lines += [f"  {change.words}: {_answer(change.answer)}" for change in why.changes]
+    lines += [
+        f"no event has {'an attribute' if each.kind == 'attribute' else 'type'} '{each.name}'"
+        + (f": {each.hint}" if each.hint else "")
+        for each in why.absent
+    ]
+    lines += [f"not tried: {words}: {reason}" for words, reason in why.untried]
+    return "\n".join(lines)
+
+
+def _answer(answer: ComplexEvent) -> str:
+    return positions_text(answer.positions)
+
+
+display.register(WhyNone, "text/plain", why_none_text)

@@ -1,0 +1,164 @@
+"""Queries that ask for less in one place.
+
+A place inside NOT, or right of UNLESS, is left alone: asking for less there is asking
+for more outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from cerlab.logic.cel.syntax import (
+    All,
+    And,
+    Atom,
+    Concat,
+    Filter,
+    Formula,
+    Not,
+    Plus,
+    Select,
+    Seq,
+    Star,
+    Unless,
+    children,
+)
+from cerlab.logic.cel.text import formula_text
+from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.predicates.condition import Both, Condition, On
+from cerlab.predicates.syntax import Conjunction, Predicate
+from cerlab.predicates.text import condition_text, name_text
+from cerlab.why.failure import Path, Relax, Without
+
+
+class Weaker(NamedTuple):
+    """A change of a query: what it is in words, as a repair, and the query that it makes."""
+
+    words: str
+    repair: Relax | Without
+    query: CeqlQuery
+
+
+def weaker(query: CeqlQuery) -> Iterator[Weaker]:
+    """Every query with one clause less, but for WITHIN, or one obligation less in its formula.
+
+    >>> from cerlab.logic.ceql.parser import parse_ceql
+    >>> query, _, _ = parse_ceql("SELECT LAST * WHERE A AS x : B FILTER x[v > 1]")
+    >>> [each.words for each in weaker(query)]
+    ['leave out SELECT LAST', 'leave out x[v > 1]', "';' for ':' before B"]
+    """
+    yield from _clauses(query)
+    yield from _changed(query, _here)
+
+
+def shorter(query: CeqlQuery) -> Iterator[Weaker]:
+    """Every query with one operand less in its formula.
+
+    >>> from cerlab.logic.ceql.parser import parse_ceql
+    >>> [each.words for each in shorter(parse_ceql("SELECT * WHERE A AS x ; B : C")[0])]
+    ['leave out C', 'leave out A AS x', 'leave out B']
+    """
+    yield from _changed(query, _without_an_operand)
+
+
+def _changed(
+    query: CeqlQuery, changes: Callable[[Formula], Iterator[tuple[str, Formula]]]
+) -> Iterator[Weaker]:
+    for path, words, into in _places(query.formula, (), changes):
+        formula = _put(query.formula, path, into)
+        yield Weaker(words, Relax(path, into), replace(query, formula=formula))
+
+
+def _clauses(query: CeqlQuery) -> Iterator[Weaker]:
+    if query.streams:
+        names = ", ".join(map(name_text, query.streams))
+        yield Weaker(f"leave out FROM {names}", Without("from"), replace(query, streams=()))
+    if query.partition:
+        weak = replace(query, partition=())
+        yield Weaker("leave out PARTITION BY", Without("partition"), weak)
+    if query.strategy is not None:
+        words = f"leave out SELECT {query.strategy.value}"
+        yield Weaker(words, Without("strategy"), replace(query, strategy=None))
+
+
+def _places(
+    phi: Formula, path: Path, changes: Callable[[Formula], Iterator[tuple[str, Formula]]]
+) -> Iterator[tuple[Path, str, Formula]]:
+    """Each place with what may stand there instead, outermost first."""
+    yield from ((path, words, into) for words, into in changes(phi))
+    if isinstance(phi, Not):
+        return
+    for n, psi in enumerate(children(phi)):
+        if not (isinstance(phi, Unless) and n == 1):
+            yield from _places(psi, (*path, n), changes)
+
+
+def _here(phi: Formula) -> Iterator[tuple[str, Formula]]:
+    match phi:
+        case Filter(body, condition):
+            for words, rest in _dropped(condition):
+                yield f"leave out {words}", body if rest is None else Filter(body, rest)
+        case Concat(left, right):
+            yield f"';' for ':' before {formula_text(right)}", Seq(left, right)
+        case And(left, right):
+            yield f"ALL for AND before {formula_text(right)}", All(left, right)
+        case Unless(left, right):
+            yield f"leave out UNLESS {formula_text(right)}", left
+        case Star(body):
+            yield f"'+' for ':+' after {formula_text(body)}", Plus(body)
+        case Select(strategy, body):
+            yield f"leave out {strategy.value}(..)", body
+        case Atom(name, stream) if stream is not None:
+            yield f"leave out {name_text(stream)}> before {name_text(name)}", Atom(name)
+        case _:
+            return
+
+
+def _without_an_operand(phi: Formula) -> Iterator[tuple[str, Formula]]:
+    """One operand alone; operands that are such a formula have places of their own."""
+    if not isinstance(phi, Seq | Concat | All):
+        return
+    for gone, kept in ((phi.left, phi.right), (phi.right, phi.left)):
+        if not isinstance(gone, Seq | Concat | All):
+            yield f"leave out {formula_text(gone)}", kept
+
+
+def _dropped(condition: Condition) -> Iterator[tuple[str, Condition | None]]:
+    """The condition without one of those that it is the conjunction of; None is no condition."""
+    match condition:
+        case Both(left, right):
+            for text, rest in _dropped(left):
+                yield text, right if rest is None else Both(rest, right)
+            for text, rest in _dropped(right):
+                yield text, left if rest is None else Both(left, rest)
+        case On(label, predicate):
+            for part, left_over in _conjuncts(predicate):
+                text = condition_text(On(label, part))
+                yield text, None if left_over is None else On(label, left_over)
+        case _:
+            yield condition_text(condition), None
+
+
+def _conjuncts(predicate: Predicate) -> Iterator[tuple[Predicate, Predicate | None]]:
+    """Each part of a conjunction, and what is left without it."""
+    if not isinstance(predicate, Conjunction):
+        yield predicate, None
+        return
+    left, right = predicate.left, predicate.right
+    for part, rest in _conjuncts(left):
+        yield part, right if rest is None else Conjunction(rest, right)
+    for part, rest in _conjuncts(right):
+        yield part, left if rest is None else Conjunction(left, rest)
+
+
+def _put(phi: Formula, path: Path, into: Formula) -> Formula:
+    """The formula with another one at a place."""
+    if not path:
+        return into
+    below = list(children(phi))
+    below[path[0]] = _put(below[path[0]], path[1:], into)
+    sides = ("left", "right") if len(below) == 2 else ("body",)
+    made: Formula = replace(phi, **dict(zip(sides, below, strict=True)))  # type: ignore[arg-type]
+    return made
