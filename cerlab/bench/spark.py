@@ -3,9 +3,11 @@
     python -m cerlab.bench.spark FOLDER CORES < QUERY
 
 writes what one Spark, on so many cores of this machine, found on the files of a folder as one JSON
-object. The stages are measured as jobs that each do one thing more than the one before: read the
-columns, hand them to Python, evaluate, write the answers. What Spark does to number and cut the
-stream is the first pass.
+object. The first pass, which finds the order of the stream and cuts it, is one job. The stages of
+the second are measured as jobs that each do one thing more than the one before: read the columns,
+hand them to Python and take them back in packs, move the packs to the tasks of their parts, run the
+engine there (by key also deal the rows out again), write the answers. Each runs twice, and the
+faster counts: a difference of two jobs should not be what the JVM learnt in between.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -33,11 +36,18 @@ class OnSpark:
     """Wall seconds of the stages, each without those before it, and the answers."""
 
     answers: int
+    first_pass_seconds: float
     read_seconds: float
     transfer_seconds: float
-    first_pass_seconds: float
-    evaluate_seconds: float
+    shuffle_seconds: float
+    engine_seconds: float
     write_seconds: float
+
+    @property
+    def evaluate_seconds(self) -> float:
+        """The second pass, without writing."""
+        stages = self.read_seconds, self.transfer_seconds, self.shuffle_seconds
+        return sum(stages) + self.engine_seconds
 
     @property
     def match_seconds(self) -> float:
@@ -62,6 +72,8 @@ class SparkRow:
     evaluate_seconds: float
     read_seconds: float
     transfer_seconds: float
+    shuffle_seconds: float
+    engine_seconds: float
     write_seconds: float
     times_local: float
     of_core: float
@@ -93,6 +105,8 @@ def measure_spark(
                     made.evaluate_seconds,
                     made.read_seconds,
                     made.transfer_seconds,
+                    made.shuffle_seconds,
+                    made.engine_seconds,
                     made.write_seconds,
                     times,
                     times / count,
@@ -159,34 +173,36 @@ def _apart(query: Query, folder: str, cores: int) -> OnSpark:
 def on_spark(query: Query, folder: str, cores: int) -> OnSpark:
     """Measure in this process, after a small job that starts the workers."""
     from cerlab.spark.batch import answers, asked_of
+    from cerlab.spark.by_packs import packs_by_part, packs_where_they_lie
+    from cerlab.spark.dealing import Dealing
     from cerlab.spark.first_pass import first_pass
     from cerlab.spark.session import session
 
     spark = session(f"local[{cores}]", {"spark.sql.shuffle.partitions": str(2 * cores)})
     try:
         df = spark.read.parquet(folder)
-        read = df.select(*_columns(query))
         small = answers(asked_of(df.limit(20_000), query, POSITION))
         _seconds(lambda: _nowhere(small))
-        reading = _seconds(lambda: _nowhere(read))
-        moving = _seconds(lambda: _nowhere(read.mapInArrow(_as_they_are, read.schema)))
         asked = asked_of(df, query, POSITION)
         before = perf_counter()
         found = first_pass(asked)
         first = perf_counter() - before
+        if not isinstance(found, Dealing):
+            raise ValueError(f"the rows of {folder} do not lie in order")
+        arrived = packs_by_part(asked, found).mapInArrow(_taken, "bytes bigint")
         made = answers(asked, found)
-        evaluating = _seconds(lambda: _nowhere(made))
         with TemporaryDirectory(prefix="cerlab-bench-") as out:
-            writing = _seconds(lambda: made.write.mode("overwrite").parquet(out))
+            jobs: list[Callable[[], object]] = [
+                lambda: _nowhere(df.select(*_columns(query))),
+                lambda: _nowhere(packs_where_they_lie(asked, found)),
+                lambda: _nowhere(arrived),
+                lambda: _nowhere(made),
+                lambda: made.write.mode("overwrite").parquet(out),
+            ]
+            reached = [min(_seconds(job) for _ in range(2)) for job in jobs]
             count = spark.read.parquet(out).count()
-        return OnSpark(
-            count,
-            reading,
-            max(moving - reading, 0.0),
-            first,
-            evaluating,
-            max(writing - evaluating, 0.0),
-        )
+        stages = [max(after - least, 0.0) for least, after in pairwise((0.0, *reached))]
+        return OnSpark(count, first, *stages)
     finally:
         spark.stop()
 
@@ -195,8 +211,11 @@ def _nowhere(frame: Any) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-def _as_they_are(batches: Iterator[Any]) -> Iterator[Any]:
-    return batches
+def _taken(batches: Iterator[Any]) -> Iterator[Any]:
+    """Read all and give next to nothing."""
+    import pyarrow as pa
+
+    yield pa.RecordBatch.from_pydict({"bytes": [sum(batch.nbytes for batch in batches)]})
 
 
 def _seconds(job: Callable[[], object]) -> float:

@@ -63,6 +63,8 @@ _ON_SPARK: dict[str, Callable[[_Row], str]] = {
     "evaluation, s": lambda row: f"{row['evaluate_seconds']:.1f}",
     "reading alone": lambda row: f"{row['read_seconds']:.1f}",
     "transfer": lambda row: f"{row['transfer_seconds']:.1f}",
+    "shuffle": lambda row: f"{row['shuffle_seconds']:.1f}",
+    "engine": lambda row: f"{row['engine_seconds']:.1f}",
     "writing": lambda row: f"{row['write_seconds']:.1f}",
     "times local": lambda row: f"{row['times_local']:.3f}",
     "per core": lambda row: f"{row['of_core']:.3f}",

@@ -117,8 +117,9 @@ def _run_batch(spark: SparkSession, query: Query, arguments: argparse.Namespace)
 
 def _run_stream(spark: SparkSession, query: Query, arguments: argparse.Namespace) -> int:
     from cerlab.spark.request import parallelism
+    from cerlab.spark.stream_claim import claim
     from cerlab.spark.stream_explain import explained_stream
-    from cerlab.spark.stream_files import claim, read_stream, write_stream
+    from cerlab.spark.stream_files import read_stream, write_stream
     from cerlab.spark.stream_step import digest
     from cerlab.spark.streaming import asked_of_stream, stream_answers, use_rocksdb
 
@@ -153,7 +154,8 @@ def _run_stream(spark: SparkSession, query: Query, arguments: argparse.Namespace
         stream_answers(asked), arguments.output, checkpoint, follow=arguments.follow
     )
     counts = f"{done.events:,} events, {done.answers:,} answers, {done.late:,} late rows"
-    print(f"{counts} in {done.batches:,} micro-batches", file=sys.stderr)
+    ended = f"in {done.batches:,} micro-batches; {done.keys:,} keys have a state"
+    print(f"{counts} {ended}", file=sys.stderr)
     return OK
 
 
@@ -168,13 +170,17 @@ def _check(arguments: argparse.Namespace) -> None:
         name if name == "query" else f"--{name}" for name in needed if not getattr(arguments, name)
     ]
     if missing:
-        raise UsageError("CER0820", f"missing: {', '.join(missing)}")
+        raise UsageError(
+            "CER0820", f"missing: {', '.join(missing)}", hint="see cerlab spark --help"
+        )
 
 
 def _refuse(arguments: argparse.Namespace, *names: str, why: str) -> None:
     given = [f"--{name.replace('_', '-')}" for name in names if getattr(arguments, name)]
     if given:
-        raise UsageError("CER0886", f"{', '.join(given)} has a meaning for {why} only")
+        raise UsageError(
+            "CER0886", f"{', '.join(given)} has a meaning for {why} only", hint="leave them out"
+        )
 
 
 _CODE = re.compile(r"(CER\d{4}): (.*)")
@@ -193,13 +199,17 @@ def _errors_of_spark() -> Iterator[None]:
         if (ours := _CODE.search(str(error))) is not None:
             raise BadData(ours[1], ours[2]) from None
         first = str(error).strip().splitlines()[0]
-        raise BadData("CER0785", f"Spark says: {first}") from None
+        raise BadData("CER0785", f"Spark says: {first}", hint="the lines above say more") from None
 
 
 @contextmanager
 def _progress(spark: SparkSession) -> Iterator[None]:
-    """On a terminal, a bar of the tasks of each stage that lasts over two seconds."""
-    if not sys.stderr.isatty():
+    """On a terminal, a bar of the tasks of each stage that lasts over two seconds.
+
+    None for a session of Spark Connect, which has a bar of its own.
+    """
+    context = getattr(spark, "sparkContext", None)
+    if context is None or not sys.stderr.isatty():
         yield
         return
     import threading
@@ -210,7 +220,8 @@ def _progress(spark: SparkSession) -> Iterator[None]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     shown = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
     over = threading.Event()
-    thread = threading.Thread(target=_watch, args=(spark, shown, over), daemon=True)
+    watched = (context.statusTracker(), shown, over)
+    thread = threading.Thread(target=_watch, args=watched, daemon=True)
     thread.start()
     try:
         yield
@@ -220,8 +231,7 @@ def _progress(spark: SparkSession) -> Iterator[None]:
         shown.stop()
 
 
-def _watch(spark: SparkSession, shown: Any, over: Any) -> None:
-    tracker = spark.sparkContext.statusTracker()
+def _watch(tracker: Any, shown: Any, over: Any) -> None:
     task = shown.add_task("starting", total=None)
     over.wait(2.0)
     while not over.wait(0.5):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from cerlab import io
 from cerlab.errors import BadData
 from cerlab.io import Sink
-from cerlab.model.answer import ComplexEvent
+from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.clock import TimeAxis, clock_for
 from cerlab.model.event import Event
@@ -47,7 +47,7 @@ class Limited:
         self._left = limit
         self._took(0)
 
-    def one(self, answer: ComplexEvent) -> None:
+    def one(self, answer: ComplexEvent | Valuation) -> None:
         """Pass an answer on."""
         self._sink.one(answer)
         self._took(1)
@@ -118,22 +118,32 @@ class LiveRun:
     """
 
     def __init__(
-        self, query: Query, axis: TimeAxis | None, options: dict[str, Any], *, by_tecs: int
+        self,
+        query: Query,
+        axis: TimeAxis | None,
+        options: dict[str, Any],
+        *,
+        by_tecs: int,
+        seen: list[Event] | None,
     ) -> None:
-        """Raises `Unsupported` and `UsageError` for queries that cannot be run so."""
+        """`options` are those of `io.read_events`; the events are noted in `seen`.
+
+        Raises `Unsupported` and `UsageError` for queries that cannot be run so.
+        """
         self._query = query
         self._machine = query.machine
-        self._axis = axis or io.time_of_file("-", options["schema"])
+        self._axis = axis
         if isinstance(query.plan.window, TimeWindow):
             clock_for(query.plan.window, self._axis)
         self._options = options
         self._by_tecs = by_tecs
+        self._seen = seen
         self._backlog: list[Event] = []
         self._run: CompiledRun | None = None
 
     def into(self, sink: Sink) -> None:
         """Read to the end; raises `BadData` after the answers on what came before."""
-        events = io.read_events("-", before_reading=lambda: self._give_out(sink), **self._options)
+        events = arriving(self._options, lambda: self._give_out(sink), self._seen)
         first: list[Event] = []
         if self._by_tecs:
             live = _noted(islice(events, self._by_tecs), first)
@@ -170,6 +180,14 @@ class LiveRun:
             for answers in self._run.push(Stream(events).columns, len(events)):
                 sink.batch(answers)
         sink.flush()
+
+
+def arriving(
+    options: dict[str, Any], before_wait: Callable[[], None], seen: list[Event] | None
+) -> Iterator[Event]:
+    """The events of standard input as they come, noted in `seen` if that is a list."""
+    events = io.read_events("-", before_reading=before_wait, **options)
+    return events if seen is None else _noted(events, seen)
 
 
 def _noted(events: Iterable[Event], seen: list[Event]) -> Iterator[Event]:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, TypedDict, Unpack, assert_never
 from warnings import warn
 
 from cerlab.errors import CerlabWarning
 from cerlab.model.clock import time_axis
 from cerlab.query import What, as_query
-from cerlab.spark import cuts, tasks
-from cerlab.spark.first_pass import FirstPass, first_pass, halo_of, part_of, spread
-from cerlab.spark.frame import group_of, how_many, source_of
+from cerlab.spark.by_packs import answers_by_packs
+from cerlab.spark.by_rows import answers_by_rows
+from cerlab.spark.dealing import Dealing
+from cerlab.spark.first_pass import FirstPass, Sorted, first_pass
+from cerlab.spark.frame import source_of
 from cerlab.spark.modes import Mode, chosen
 from cerlab.spark.request import Request, request
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import StructType
+    from pyspark.sql import DataFrame
 
 
 class Options(TypedDict, total=False):
@@ -101,136 +101,10 @@ def answers(asked: Request, found: FirstPass | None = None) -> DataFrame:
         message = f"CER0950: all events go through one task, in order ({reasons})"
         warn(CerlabWarning(message), stacklevel=3)
     found = found or first_pass(asked)
-    rows = _rows(asked, found)
-    match mode:
-        case Mode.KEYS:
-            return _by_keys(asked, rows)
-        case Mode.RANGES:
-            return _by_ranges(asked, found, rows)
-        case Mode.ONE:
-            return _in_one(asked, found, rows)
+    match found:
+        case Dealing():
+            return answers_by_packs(asked, found)
+        case Sorted():
+            return answers_by_rows(asked, found)
         case _:
-            assert_never(mode)
-
-
-def _rows(asked: Request, found: FirstPass) -> DataFrame:
-    """The rows of the streams in FROM with all that later stages read.
-
-    ``part``, what sorts them (`_order`), ``time``, the attributes ``a0 a1 ..``, and the group.
-    """
-    columns: list[Column] = [part_of(asked, found.cuts)]
-    if asked.position is not None:
-        columns.append(asked.position.alias("position"))
-    else:
-        columns += [key.alias(f"k{n}") for n, key in enumerate(asked.keys)]
-    for name, column in (("kept", asked.kept), ("time", asked.clock)):
-        if column is not None:
-            columns.append(column.alias(name))
-    for n, name in enumerate(asked.attributes):
-        columns.append(asked.source.column(name).alias(f"a{n}"))
-    if asked.choice.mode is Mode.KEYS:
-        group, present = group_of(asked.source, asked.plan.partition)
-        columns += [group.alias("group"), present.alias("present")]
-    rows = asked.source.frame.select(*columns)
-    if asked.is_numbered:
-        rows = _numbered(asked, found, rows)
-    if asked.kept is not None:
-        rows = rows.where("kept")
-    return rows
-
-
-def _numbered(asked: Request, found: FirstPass, rows: DataFrame) -> DataFrame:
-    """The same rows with their positions: the rows before their part, and those before in it."""
-    from pyspark.sql.types import LongType, StructType
-
-    number = partial(
-        tasks.number,
-        offsets=tuple(cuts.offsets(found.summaries)),
-        rows=tuple(each.rows for each in found.summaries),
-    )
-    schema = StructType([*rows.schema.fields]).add("position", LongType())
-    keys = [f"k{n}" for n in range(len(asked.keys))]
-    return spread(rows, "part", found.parts, keys).mapInArrow(number, schema)
-
-
-def _order(asked: Request) -> list[str]:
-    """The columns that sort the rows of a part."""
-    if asked.position is not None or asked.is_numbered:
-        return ["position"]
-    return [f"k{n}" for n in range(len(asked.keys))]
-
-
-def _read(asked: Request, *more: str) -> list[str]:
-    """The columns that the engine gets, after some others."""
-    has_positions = asked.position is not None or asked.is_numbered
-    positions = ["position"] if has_positions else []
-    return [*more, *positions, *(f"a{n}" for n in range(len(asked.attributes)))]
-
-
-def _by_keys(asked: Request, rows: DataFrame) -> DataFrame:
-    """Each key in one task: rows by group, and inside a group by position."""
-    columns = _read(asked, "group")
-    return (
-        rows.where("present")
-        .select(*columns)
-        .repartition(asked.parts, "group")
-        .sortWithinPartitions("group", "position")
-        .mapInArrow(partial(tasks.evaluate_keys, job=asked.job), _schema(asked, rows))
-    )
-
-
-def _by_ranges(asked: Request, found: FirstPass, rows: DataFrame) -> DataFrame:
-    """Each range in one task, with what its window reads before it."""
-    from pyspark.sql import functions as fn
-
-    last = fn.greatest(fn.col("part"), _last_range(asked, found))
-    dealt = rows.withColumn("range", fn.explode(fn.sequence("part", last)))
-    evaluate = partial(
-        tasks.evaluate_ranges,
-        job=asked.job,
-        offsets=tuple(cuts.offsets(found.summaries)),
-        kept=tuple(each.kept for each in found.summaries),
-    )
-    return (
-        spread(dealt, "range", found.parts, _order(asked))
-        .withColumn("own", fn.col("range") == fn.col("part"))
-        .select(fn.col("range").alias("part"), *_read(asked, "own"))
-        .mapInArrow(evaluate, _schema(asked, rows))
-    )
-
-
-def _in_one(asked: Request, found: FirstPass, rows: DataFrame) -> DataFrame:
-    """The whole stream as the only range."""
-    from pyspark.sql import functions as fn
-
-    kept = sum(each.kept for each in found.summaries)
-    evaluate = partial(tasks.evaluate_ranges, job=asked.job, offsets=(0,), kept=(kept,))
-    return (
-        spread(rows.withColumn("part", fn.lit(0)), "part", 1, _order(asked))
-        .select("part", fn.lit(True).alias("own"), *_read(asked))
-        .mapInArrow(evaluate, _schema(asked, rows))
-    )
-
-
-def _last_range(asked: Request, found: FirstPass) -> Column:
-    """The last range that reads a row before its own."""
-    from pyspark.sql import functions as fn
-
-    halo = halo_of(asked, found)
-    place = fn.col("time").cast("double") if halo.by_time else fn.col("position")
-    return how_many(lambda n: place >= fn.lit(halo.bounds[n]), len(halo.bounds))
-
-
-def _schema(asked: Request, rows: DataFrame) -> StructType:
-    """The schema of DESIGN 2.6, with the key where it is asked for."""
-    from pyspark.sql.types import ArrayType, LongType, StructField, StructType
-
-    schema = StructType([StructField("start", LongType()), StructField("end", LongType())])
-    schema.add("positions", ArrayType(LongType()))
-    if asked.with_partition:
-        keys = [
-            StructField(name, rows.schema[f"a{asked.attributes.index(name)}"].dataType)
-            for name in dict.fromkeys(asked.plan.partition)
-        ]
-        schema.add("partition", StructType(keys))
-    return schema
+            assert_never(found)

@@ -60,7 +60,12 @@ def _declared(schema: Schema, path: str) -> dict[str, AttributeType]:
         for attribute in event.attributes:
             if types.setdefault(attribute.name, attribute.type) is not attribute.type:
                 place = DataPlace(path, None, attribute.name)
-                raise BadData("CER0784", "it is declared with two types", place=place)
+                raise BadData(
+                    "CER0784",
+                    "it is declared with two types",
+                    place=place,
+                    hint="declare the attribute with one type",
+                )
     return types
 
 

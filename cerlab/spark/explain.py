@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, assert_never
 
 from cerlab.automata.plan_json import plan_digest
 from cerlab.query import What, as_query
 from cerlab.spark.batch import Options, asked_of
-from cerlab.spark.first_pass import FirstPass, first_pass, halo_of
+from cerlab.spark.dealing import Dealing, starts_of
+from cerlab.spark.first_pass import FirstPass, Sorted, first_pass, halo_of
 from cerlab.spark.modes import Mode
 from cerlab.spark.request import Request
 
@@ -43,11 +44,15 @@ def explained(asked: Request, found: FirstPass, query: str) -> str:
     lines.append(("plan", _plan(asked)))
     lines.append(("mode", asked.choice.mode.value))
     lines += [("not by", f"{mode.value}: {why}") for mode, why in asked.choice.passed_over.items()]
-    lines.append(("stream", f"{found.rows:,} events, {_order(asked)}"))
-    lines.append(("parts", _parts(found)))
+    sizes = _sizes(found)
+    lines.append(("stream", f"{sum(sizes):,} events, {_order(asked)}"))
+    lines.append(("rows", _lie(found)))
+    lines.append(("parts", f"{len(sizes)}, of {min(sizes):,} to {max(sizes):,} rows"))
     if asked.choice.mode is Mode.RANGES:
-        lines += [("cut", _cut(asked, cut)) for cut in _some(found.cuts)]
-        lines.append(("overlap", _overlap(asked, found)))
+        lines += [("cut", _cut(asked, cut)) for cut in _some(_cuts(found))]
+        again = _read_again(asked, found)
+        share = again / sum(sizes) if any(sizes) else 0.0
+        lines.append(("overlap", f"about {again:,} rows are read again ({share:.1%})"))
     lines += [("stage", stage) for stage in _stages(asked)]
     return "\n".join(f"{name:8} {text}" for name, text in lines)
 
@@ -62,9 +67,48 @@ def _order(asked: Request) -> str:
     return order if asked.position is not None else f"{order}; positions are counted"
 
 
-def _parts(found: FirstPass) -> str:
-    sizes = sorted(each.rows for each in found.summaries)
-    return f"{found.parts}, of {sizes[0]:,} to {sizes[-1]:,} rows"
+def _lie(found: FirstPass) -> str:
+    match found:
+        case Dealing(rows=runs):
+            return f"in order, in {len(runs):,} runs: none is sorted, and packs of them are moved"
+        case Sorted():
+            return "not in order: all are moved and sorted, for the first pass too"
+        case _:
+            assert_never(found)
+
+
+def _sizes(found: FirstPass) -> list[int]:
+    """The rows of each part, of which there is one at least."""
+    match found:
+        case Dealing(rows=rows, part=part):
+            sizes = [0] * len(set(part))
+            for number, count in zip(part, rows, strict=True):
+                sizes[number] += count
+            return sizes or [0]
+        case Sorted(summaries=summaries):
+            return [each.rows for each in summaries]
+        case _:
+            assert_never(found)
+
+
+def _cuts(found: FirstPass) -> Sequence[tuple[Any, ...]]:
+    match found:
+        case Dealing(first=first, part=part):
+            return [first[start] for start in starts_of(part)[1:]]
+        case Sorted(cuts=cuts):
+            return cuts
+        case _:
+            assert_never(found)
+
+
+def _read_again(asked: Request, found: FirstPass) -> int:
+    match found:
+        case Dealing(rows=rows, part=part, reader=reader):
+            return sum(n * (last - own) for n, own, last in zip(rows, part, reader, strict=True))
+        case Sorted():
+            return halo_of(asked, found).rows
+        case _:
+            assert_never(found)
 
 
 def _cut(asked: Request, cut: tuple[Any, ...]) -> str:
@@ -72,21 +116,15 @@ def _cut(asked: Request, cut: tuple[Any, ...]) -> str:
     return ", ".join(f"{name} = {value!r}" for name, value in named)
 
 
-def _some(cuts: tuple[tuple[Any, ...], ...]) -> list[tuple[Any, ...]]:
+def _some(cuts: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     step = max(1, -(-len(cuts) // _SHOWN))
     return list(cuts[::step])
-
-
-def _overlap(asked: Request, found: FirstPass) -> str:
-    again = halo_of(asked, found).rows
-    share = again / found.rows if found.rows else 0.0
-    return f"about {again:,} rows are read again ({share:.1%})"
 
 
 def _stages(asked: Request) -> list[str]:
     first = [f"read {', '.join(asked.attributes)}"]
     if asked.is_numbered:
-        first.append("by part, sorted: positions")
+        first.append("by part, in order: positions")
     if asked.kept is not None:
         first.append(f"events of {', '.join(asked.plan.streams)}")
     return [*first, _STAGES[asked.choice.mode]]

@@ -1,19 +1,26 @@
-"""The first pass on Spark: cuts from a sample, then one summary for each stretch between them."""
+"""The first pass on Spark: the runs that rows lie in; else cuts, and what is between them.
+
+Rows that lie in order are read once, and stay where they are (`cerlab.spark.runs_pass`). Others are
+cut at quantiles of a sample, sorted, and told by one summary for each part; that also says what is
+wrong with rows that are no stream.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cerlab.model.clauses import EventWindow
 from cerlab.spark import cuts
 from cerlab.spark.cuts import Halo
+from cerlab.spark.dealing import Dealing
 from cerlab.spark.frame import MICROSECOND, at_or_after, how_many
 from cerlab.spark.modes import Mode
 from cerlab.spark.reads import window_width
 from cerlab.spark.request import Request
+from cerlab.spark.runs_pass import runs_pass
 from cerlab.spark.survey import SUMMARY, Summary, summaries
 
 if TYPE_CHECKING:
@@ -24,8 +31,8 @@ SAMPLE = 256
 
 
 @dataclass(frozen=True)
-class FirstPass:
-    """What was learnt of a stream: where it is cut, and what is between the cuts."""
+class Sorted:
+    """A stream whose rows had to be sorted: where it is cut, and what is between the cuts."""
 
     cuts: tuple[tuple[Any, ...], ...]
     """The keys of the first row of each part but the first."""
@@ -36,17 +43,20 @@ class FirstPass:
         """How many parts there are."""
         return len(self.summaries)
 
-    @property
-    def rows(self) -> int:
-        """How many events the stream has."""
-        return sum(each.rows for each in self.summaries)
+
+FirstPass: TypeAlias = Dealing | Sorted
 
 
 def first_pass(asked: Request) -> FirstPass:
-    """Read the columns that order the stream, twice.
+    """Read the columns that order the stream: once if its rows lie in order, else thrice.
 
     Raises `BadData` for events without a place, two in one, and times that are missing or go back.
     """
+    return runs_pass(asked) or sorted_pass(asked)
+
+
+def sorted_pass(asked: Request) -> Sorted:
+    """The same for rows that lie in any order."""
     made = _cuts(asked)
     parts = len(made) + 1
     survey = partial(
@@ -59,7 +69,7 @@ def first_pass(asked: Request) -> FirstPass:
     )
     found = cuts.complete([Summary(**row.asDict()) for row in rows], parts)
     cuts.check(found, positions=asked.position is not None)
-    return FirstPass(tuple(made), tuple(found))
+    return Sorted(tuple(made), tuple(found))
 
 
 def _cuts(asked: Request) -> list[tuple[Any, ...]]:
@@ -115,7 +125,7 @@ def _schema(asked: Request) -> str:
     return ", ".join(f"`{name}` {kinds.get(kind, kind)}" for name, kind in SUMMARY)
 
 
-def halo_of(asked: Request, found: FirstPass) -> Halo:
+def halo_of(asked: Request, found: Sorted) -> Halo:
     """What each part reads before its own rows; nothing where the stream is not cut into ranges."""
     if asked.choice.mode is not Mode.RANGES:
         return Halo(True, (), 0)

@@ -57,7 +57,11 @@ def source_of(frame: DataFrame, type_name: str | None) -> Source:
     """The stream that a DataFrame holds; raises `BadData` and `UsageError` where it holds none."""
     names = tuple(frame.columns)
     if (double := next((n for n in names if names.count(n) > 1), None)) is not None:
-        raise UsageError("CER0872", f"two columns are called '{double}'")
+        raise UsageError(
+            "CER0872",
+            f"two columns are called '{double}'",
+            hint="rename or drop one of the two columns",
+        )
     if frame.isStreaming:
         raise UsageError("CER0873", "this DataFrame is a stream", hint="match takes a batch")
     if "type" not in names and type_name is None:
@@ -69,7 +73,11 @@ def source_of(frame: DataFrame, type_name: str | None) -> Source:
     made = Source(frame.toDF(*(f"c{n}" for n in range(len(names)))), names, type_name)
     for name in ("type", "stream"):
         if made.kind(name) not in (None, "string", "char", "varchar", "void"):
-            raise BadData("CER0701", f"column '{name}' is {made.kind(name)}, not text")
+            raise BadData(
+                "CER0701",
+                f"column '{name}' is {made.kind(name)}, not text",
+                hint="cast it to string",
+            )
     return made
 
 
@@ -88,7 +96,11 @@ def check_values(source: Source, attributes: Sequence[str]) -> None:
     )
     for name in attributes:
         if (kind := source.kind(name)) is not None and kind not in known:
-            raise BadData("CER0741", f"a column of {kind} holds no values of events: '{name}'")
+            raise BadData(
+                "CER0741",
+                f"a column of {kind} holds no values of events: '{name}'",
+                hint="cast it to numbers, text, booleans or moments, or drop it",
+            )
 
 
 def order_key(source: Source, name: str) -> Column:

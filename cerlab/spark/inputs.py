@@ -130,7 +130,12 @@ def _ndjson(spark: SparkSession, path: str) -> DataFrame:
     found = objects.agg(fn.schema_of_variant_agg("v")).first()
     written = "" if found is None or found[0] is None else str(found[0])
     if not written.startswith("OBJECT"):
-        raise BadData("CER0734", "an event is a JSON object", place=DataPlace(path))
+        raise BadData(
+            "CER0734",
+            "an event is a JSON object",
+            place=DataPlace(path),
+            hint='for example {"type": "BUY", "price": 27.85}',
+        )
     kinds = spark.createDataFrame([], f"v {written.replace('OBJECT<', 'STRUCT<')}").schema
     columns = []
     for field in kinds["v"].dataType.fields:

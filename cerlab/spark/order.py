@@ -50,7 +50,7 @@ def kept_rows(rows: Any) -> Any:
     """The indices of the rows of a stream in FROM, int64."""
     if "kept" not in rows.column_names:
         return np.arange(rows.num_rows)
-    return np.flatnonzero(_mask(rows.column("kept")))
+    return np.flatnonzero(mask(rows.column("kept")))
 
 
 class _Check(NamedTuple):
@@ -75,7 +75,7 @@ def _checks(before: Any | None, rows: Any, labels: Labels) -> Iterator[_Check]:
 def _missing_key(rows: Any, key: str, label: str) -> _Check:
     import pyarrow.compute as pc
 
-    missing = _mask(pc.is_null(rows.column(key), nan_is_null=True))
+    missing = mask(pc.is_null(rows.column(key), nan_is_null=True))
     return _Check(missing, "CER0780", lambda _: f"'{label}' is NULL or NaN")
 
 
@@ -83,7 +83,7 @@ def _nameless(rows: Any) -> _Check:
     import pyarrow.compute as pc
 
     types = rows.column("type")
-    nameless = _mask(pc.or_(pc.is_null(types), pc.fill_null(pc.equal(types, ""), True)))
+    nameless = mask(pc.or_(pc.is_null(types), pc.fill_null(pc.equal(types, ""), True)))
     what = "an event type is a text, not"
     return _Check(nameless, "CER0701", lambda row: f"{what} {_shown(rows, 'type', row)}")
 
@@ -98,7 +98,7 @@ def _out_of_place(before: Any | None, rows: Any, labels: Labels) -> _Check:
 
     def beside(name: str, compare: Callable[..., Any]) -> Any:
         column = both.column(name).combine_chunks()
-        found = _mask(compare(column.slice(1), column.slice(0, count)))
+        found = mask(compare(column.slice(1), column.slice(0, count)))
         return found if before is not None else np.concatenate(([False], found))
 
     def place(row: int) -> str:
@@ -117,7 +117,7 @@ def _missing_time(rows: Any, times: Any, label: str) -> _Check:
     import pyarrow.compute as pc
 
     missing = np.zeros(rows.num_rows, bool)
-    missing[kept_rows(rows)] = _mask(pc.invert(pc.fill_null(pc.is_finite(times), False)))
+    missing[kept_rows(rows)] = mask(pc.invert(pc.fill_null(pc.is_finite(times), False)))
     what = f"the event has no time: '{label}' is"
     return _Check(missing, "CER0712", lambda row: f"{what} {_shown(rows, 'time', row)}")
 
@@ -129,7 +129,7 @@ def _goes_back(rows: Any, times: Any) -> _Check:
     kept = kept_rows(rows)
     later = times.slice(1)
     back = np.zeros(rows.num_rows, bool)
-    back[kept[1:]] = _mask(pc.less(later, times.slice(0, len(later))))
+    back[kept[1:]] = mask(pc.less(later, times.slice(0, len(later))))
 
     def steps(row: int) -> str:
         at = int(np.searchsorted(kept, row))
@@ -143,7 +143,8 @@ def backwards(before: object, now: object) -> str:
     return f"time goes backwards: {before}, then {now}"
 
 
-def _mask(column: Any) -> Any:
+def mask(column: Any) -> Any:
+    """Booleans of Arrow as those of NumPy; NULL is false."""
     whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     return whole.fill_null(False).to_numpy(zero_copy_only=False).astype(bool)
 

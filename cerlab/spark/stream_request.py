@@ -76,7 +76,11 @@ def stream_request(
     """
     source = _source(df, type_name)
     if with_partition and not plan.partition:
-        raise UsageError("CER0876", "the query has no PARTITION BY, so no answer has a key")
+        raise UsageError(
+            "CER0876",
+            "the query has no PARTITION BY, so no answer has a key",
+            hint="leave partition out",
+        )
     place = frame.position_column(source, position)
     axis = _axis(source, plan, time, unit)
     whole = replace(plan, streams=())

@@ -79,7 +79,11 @@ def unpacked(state: bytes, job: str) -> KeyState:
         header: dict[str, Any] = json.loads(state[_LENGTH:begin])
         name, version = header["format"], header["version"]
     except (ValueError, KeyError, TypeError) as error:
-        raise BadData("CER0774", f"these bytes are no state of a key: {error}") from None
+        raise BadData(
+            "CER0774",
+            f"these bytes are no state of a key: {error}",
+            hint="start again from the events, with a new checkpoint",
+        ) from None
     if name != FORMAT or version != VERSION:
         raise BadData(
             "CER0775",
@@ -90,7 +94,11 @@ def unpacked(state: bytes, job: str) -> KeyState:
         raise BadData("CER0776", ANOTHER, hint=GO_ON)
     ends = [begin, *(begin + end for end in accumulate(header["sizes"]))]
     if ends[-1] != len(state):
-        raise BadData("CER0774", "these bytes are no state of a key: some are missing")
+        raise BadData(
+            "CER0774",
+            "these bytes are no state of a key: some are missing",
+            hint="start again from the events, with a new checkpoint",
+        )
     engine, index, place, rows = (state[a:b] for a, b in pairwise(ends))
     return KeyState(
         Kept(_read(rows), header["released"]),

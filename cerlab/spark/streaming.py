@@ -11,6 +11,7 @@ from cerlab.query import What, as_query
 from cerlab.spark.durations import Length
 from cerlab.spark.frame import group_of
 from cerlab.spark.modes import Mode
+from cerlab.spark.stream_claim import claim
 from cerlab.spark.stream_columns import masked, restored, sent
 from cerlab.spark.stream_request import StreamRequest, stream_request
 from cerlab.spark.stream_step import digest
@@ -35,6 +36,7 @@ class StreamOptions(TypedDict, total=False):
     type: str | None
     mode: str | None
     partition: bool
+    checkpoint: str | None
 
 
 def match_stream(
@@ -63,6 +65,9 @@ def match_stream(
     ``type``        the event type of all rows, where no column has it
     ``mode``        ``"keys"`` or ``"one"``; by default the first that is exact
     ``partition``   with True each row has its key besides, as a struct ``partition``
+    ``checkpoint``  the place that the streaming query gets as ``checkpointLocation``. Then what it
+                    was begun with is checked here, at once; without it at the first row of a key
+                    that has a state, and rows of new keys have answers until then
 
     Columns ``start``, ``end``, ``positions``, ``partition`` if asked for, and ``late``: NULL for an
     answer. A late row, one that belongs before rows already read or is more than `lag` behind,
@@ -71,12 +76,15 @@ def match_stream(
     that is later by more than the lateness, of each key or with `lag` of any, releases it.
 
     Sets the state store of the session to RocksDB. Raises `UsageError` where another one is set,
-    or for columns that are not there, `Unsupported` for a mode that is not exact. The streaming
-    query fails with `BadData` for rows without position, time or type, and positions that do not
-    increase with the time, and for a checkpoint of another query or other settings.
+    or for columns that are not there, `Unsupported` for a mode that is not exact, `BadData` for a
+    checkpoint of another query or other settings. The streaming query fails with `BadData` for such
+    a checkpoint too, for rows without position, time or type, and for positions that do not
+    increase with the time.
     """
     asked = asked_of_stream(sdf, query, position=position, lateness=lateness, **options)
     use_rocksdb(sdf.sparkSession)
+    if (checkpoint := options.get("checkpoint")) is not None:
+        claim(sdf.sparkSession, checkpoint, digest(asked.job))
     return stream_answers(asked)
 
 
@@ -158,8 +166,12 @@ def counted(progress: Mapping[str, Any]) -> dict[str, int]:
     counts = {"answers": 0, "late": 0}
     for name, row in (progress.get("observedMetrics") or {}).items():
         if name.startswith(f"{METRICS}-"):
+            cells = row.asDict()
+            if "schema" in cells:  # what Spark Connect makes of a row
+                names = (field["name"] for field in cells["schema"]["fields"])
+                cells = dict(zip(names, cells["values"], strict=True))
             for each in counts:
-                counts[each] += int(row[each] or 0)
+                counts[each] += int(cells[each] or 0)
     return counts
 
 

@@ -67,11 +67,13 @@ def evaluate_ranges(
 def same_as_surveyed(read: int, surveyed: int) -> None:
     """Raise `BadData` if a stretch has another number of rows than in the first pass."""
     if read != surveyed:
-        raise BadData(
-            "CER0783",
-            f"a stretch had {surveyed} rows in the first pass and has {read} now",
-            hint="the DataFrame is not the same each time it is read: write or cache it first",
-        )
+        raise changed(f"a stretch had {surveyed} rows in the first pass and has {read} now")
+
+
+def changed(what: str) -> BadData:
+    """The error for rows that are not those of the first pass."""
+    hint = "the DataFrame is not the same each time it is read: write or cache it first"
+    return BadData("CER0783", what, hint=hint)
 
 
 def evaluate_keys(batches: Iterable[Any], job: Job, size: int = SIZE) -> Iterator[Any]:

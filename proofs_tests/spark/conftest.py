@@ -19,6 +19,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Of Java: what runs once is not worth the second compiler."""
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session on two cores; tests are skipped where there is no PySpark or no Java."""
@@ -31,6 +35,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark.local.dir": str(place),
         "spark.sql.shuffle.partitions": "3",
         "spark.log.level": "ERROR",
+        "spark.driver.extraJavaOptions": SHORT_LIVED,
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what PySpark itself warns of is not ours

@@ -157,13 +157,17 @@ def _kept(case: Typed, plan: Plan) -> Any:
     return np.array([not plan.streams or s is None or s in plan.streams for s in streams], bool)
 
 
-def dealt(case: Typed, mode: Mode, cut: Cut) -> list[ComplexEvent]:
-    """The answers of the pipeline in a mode."""
-    plan = case.query.plan
-    found = surveyed(case, plan, cut)
+def _job(plan: Plan) -> Job:
     time = TIME if isinstance(plan.window, TimeWindow) else None
     whole = replace(plan, streams=())
-    job = Job(plan_to_bytes(whole), time, attributes_read(whole, time))
+    return Job(plan_to_bytes(whole), time, attributes_read(whole, time))
+
+
+def dealt(case: Typed, mode: Mode, cut: Cut) -> list[ComplexEvent]:
+    """The answers of the pipeline in a mode, with rows that are sorted one by one."""
+    plan = case.query.plan
+    found = surveyed(case, plan, cut)
+    job = _job(plan)
     rows = _rows(case, plan, mode, found, job, cut)
     match mode:
         case Mode.KEYS:
@@ -187,14 +191,7 @@ def _answers(batches: Iterable[Any]) -> Iterator[ComplexEvent]:
 def _rows(case: Typed, plan: Plan, mode: Mode, found: list[Summary], job: Job, cut: Cut) -> Any:
     """Part, what the engine reads, and positions where they are given or have to be made."""
     rows = case.table.num_rows
-    columns: dict[str, Any] = {"part": pa.array(cut.part(rows), pa.int64())}
-    if case.positions is not None:
-        columns["position"] = pa.array(case.positions, pa.int64())
-    columns["row"] = pa.array(range(rows), pa.int64())
-    for n, name in enumerate(job.attributes):
-        known = name in case.table.column_names
-        columns[f"a{n}"] = case.table.column(name) if known else pa.nulls(rows, pa.string())
-    made = pa.table(columns)
+    made = pa.table({"part": pa.array(cut.part(rows), pa.int64()), **_values(case, job)})
     in_events = mode is Mode.RANGES and isinstance(plan.window, EventWindow)
     if case.positions is None and (mode is Mode.KEYS or plan.streams or in_events):
         counts = tuple(each.rows for each in found)
@@ -206,6 +203,18 @@ def _rows(case: Typed, plan: Plan, mode: Mode, found: list[Summary], job: Job, c
             else made.append_column("position", pa.array([], pa.int64()))
         )
     return made.filter(pa.array(_kept(case, plan)))
+
+
+def _values(case: Typed, job: Job) -> dict[str, Any]:
+    """What is read of each row, with its number, and its position where that is given."""
+    rows = case.table.num_rows
+    columns: dict[str, Any] = {"row": pa.array(range(rows), pa.int64())}
+    if case.positions is not None:
+        columns["position"] = pa.array(case.positions, pa.int64())
+    for n, name in enumerate(job.attributes):
+        known = name in case.table.column_names
+        columns[f"a{n}"] = case.table.column(name) if known else pa.nulls(rows, pa.string())
+    return columns
 
 
 def _by_group(case: Typed, plan: Plan, rows: Any) -> Any:

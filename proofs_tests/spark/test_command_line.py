@@ -71,9 +71,21 @@ def test_a_file_has_the_answers_of_run(
     assert main(command) == 0, capsys.readouterr().err
     rows = parquet.read_table(output).to_pylist()
     assert sorted(rows, key=lambda row: (row["end"], row["positions"])) == expected
-    assert main(command) == 2, "the output is there already"
+
+
+def test_an_output_that_is_there_is_replaced_if_that_is_asked(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, output = written(tmp_path, "parquet"), tmp_path / "answers"
+    output.mkdir()
+    (output / "of others").write_text("kept")
+    paths = ["--input", str(path), "--output", str(output)]
+    command = ["spark", QUERY, *paths, "--position", "n", "--parts", "1"]
+    assert main(command) == 2
     assert "already exists" in capsys.readouterr().err
+    assert (output / "of others").exists()
     assert main([*command, "--overwrite"]) == 0
+    assert len(parquet.read_table(output)) == len(run_locally(path, capsys))
 
 
 SCHEMA = """

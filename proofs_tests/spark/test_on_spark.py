@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import cerlab
 import cerlab.spark
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.stream import Stream
+from cerlab.spark.batch import answers, asked_of
+from cerlab.spark.dealing import Dealing
+from cerlab.spark.first_pass import first_pass
 from cerlab.spark.modes import Mode, why_not
 from cerlab.testing import Shape
 from proofs_tests.spark.dealt import typed_case
@@ -60,7 +66,8 @@ def test_random_queries_have_the_answers_of_the_local_engine(spark: Any, seed: i
         if len(modes) > 1 and 0 < len(expected) < 10_000:
             break
     table = case.table.append_column("id", pa.array(case.positions or range(case.table.num_rows)))
-    frame = shuffled(spark, table)
+    lies_in_order = rng.random() < 0.5
+    frame = spark.createDataFrame(table) if lies_in_order else shuffled(spark, table)
     order: dict[str, Any] = {"order_by": ["t", "id"]}
     if case.positions is not None:
         order = rng.choice(({"position": "id"}, {"order_by": "t", "position": "id"}))
@@ -68,8 +75,12 @@ def test_random_queries_have_the_answers_of_the_local_engine(spark: Any, seed: i
     time: dict[str, Any] = {"time": "t", "unit": "s"} if timed else {}
     for mode in modes[:2]:
         parts = rng.choice((1, 2, 3, 5))
-        found = cerlab.spark.match(frame, case.query, mode=mode, parts=parts, **order, **time)
-        same(rows_of(found), sorted((a.start, a.end, a.positions) for a in expected))
+        asked = asked_of(frame, case.query, mode=mode, parts=parts, **order, **time)
+        found = first_pass(asked)
+        assert isinstance(found, Dealing) or not lies_in_order
+        same(
+            rows_of(answers(asked, found)), sorted((a.start, a.end, a.positions) for a in expected)
+        )
 
 
 def stream(rows: int = 600, seed: int = 3) -> Any:
@@ -255,6 +266,48 @@ def test_another_number_of_rows_the_second_time_is_seen(spark: Any) -> None:
         rows_of(cerlab.spark.match(unstable, "SELECT * WHERE A : A WITHIN 2 EVENTS", position="id"))
 
 
+ROWS = 40_000
+
+LONG = {
+    "SELECT * WHERE A ; B : C WITHIN 2 [t]": "position",
+    "SELECT * FROM S WHERE A ; B : C WITHIN 2 [t]": "counted",
+    "SELECT * FROM S WHERE A ; B : C WITHIN 3 EVENTS": "counted",
+    "SELECT MAX * WHERE A : B+ : C WITHIN 9 EVENTS": "counted",
+    "SELECT * FROM T WHERE A ; B : C PARTITION BY [name] WITHIN 9 EVENTS": "counted",
+}
+
+
+@pytest.mark.parametrize("text", LONG)
+def test_files_in_order_are_neither_sorted_nor_read_as_one(
+    spark: Any, tmp_path: Path, text: str
+) -> None:
+    """Four files whose names are in another order, and several runs in each."""
+    table = stream(ROWS)
+    for name, start in zip("cadb", range(0, ROWS, ROWS // 4), strict=True):
+        pq.write_table(table.slice(start, ROWS // 4), tmp_path / f"{name}.parquet")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "100000")  # several tasks
+    try:
+        frame = spark.read.parquet(str(tmp_path))
+        order = {"position": "id"} if LONG[text] == "position" else {"order_by": ["moment", "id"]}
+        asked = asked_of(frame, text, parts=5, **order)
+        found = first_pass(asked)
+        assert isinstance(found, Dealing)
+        assert len(found.rows) >= 8
+        assert asked.choice.mode is not Mode.RANGES or len(set(found.part)) == 5
+        same(rows_of(answers(asked, found)), local(text, table.drop(["day"])))
+    finally:
+        spark.conf.unset("spark.sql.files.maxPartitionBytes")
+
+
+def test_explain_says_that_rows_lie_in_order(spark: Any) -> None:
+    frame = spark.createDataFrame(stream(ROWS))
+    text = "SELECT * WHERE A ; B WITHIN 5 EVENTS"
+    told = cerlab.spark.explain(frame, text, position="id", parts=4)
+    assert f"stream   {ROWS:,} events, by id" in told
+    assert re.search(r"rows     in order, in \d+ runs", told)
+    assert len(re.findall("^cut ", told, re.MULTILINE)) == 3
+
+
 def test_explain_says_mode_cuts_and_overlap(spark: Any) -> None:
     frame = shuffled(spark, stream(200))
     text = "SELECT * WHERE A ; B WITHIN 5 EVENTS"
@@ -265,5 +318,6 @@ def test_explain_says_mode_cuts_and_overlap(spark: Any) -> None:
     assert told["mode"] == ["ranges"]
     assert told["not by"] == ["keys: there is no PARTITION BY"]
     assert told["stream"] == ["200 events, by id"]
+    assert told["rows"] == ["not in order: all are moved and sorted, for the first pass too"]
     assert len(told["cut"]) == 3
     assert told["overlap"] == ["about 15 rows are read again (7.5%)"]

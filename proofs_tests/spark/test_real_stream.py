@@ -13,6 +13,9 @@ import cerlab.spark
 from cerlab.bench.queries import catalogue
 from cerlab.io.write import table_of_batches
 from cerlab.model.stream import Stream
+from cerlab.spark.batch import answers, asked_of
+from cerlab.spark.dealing import Dealing
+from cerlab.spark.first_pass import first_pass
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -79,3 +82,21 @@ def test_q3_by_ranges_is_q3_by_keys(stocks: tuple[Stream, Any]) -> None:
     query = catalogue("stocks")["Q3"]
     found = cerlab.spark.match(frame, query, position="position", parts=2, mode="ranges")
     assert digest(found)[0] == COUNTS["Q3"]
+
+
+@pytest.mark.parametrize("name", ["S3", "Q3"])
+def test_rows_in_order_have_the_same_answers_in_packs(
+    spark: Any, stocks: tuple[Stream, Any], name: str
+) -> None:
+    """As they lie, in two tasks; Q3 without a column of positions, so they are counted."""
+    stream, shuffled = stocks
+    columns = {key: list(column) for key, column in stream.columns.items() if key != "stream"}
+    frame = spark.createDataFrame(pa.table({**columns, "position": range(len(stream))}))
+    query = catalogue("stocks")[name]
+    order: dict[str, Any] = {"position": "position"} if name == "S3" else {"order_by": "position"}
+    asked = asked_of(frame, query, parts=37, **order)
+    found = first_pass(asked)
+    assert isinstance(found, Dealing)
+    expected = digest(cerlab.spark.match(shuffled, query, parts=4, **order))
+    assert expected[0] == COUNTS[name]
+    assert digest(answers(asked, found)) == expected

@@ -1,0 +1,92 @@
+"""Runs dealt out: to which part of the stream each belongs, and which ranges read it."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any
+
+from cerlab.spark.runs import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Dealing:
+    """The runs of a stream by number, in order, as tasks get them: a tuple has one item for each.
+
+    A run is read by the ranges from its `part` to `reader`; the answers that end in it belong to
+    the first of those.
+    """
+
+    first: tuple[tuple[Any, ...], ...]
+    """The keys of its first row."""
+    last: tuple[tuple[Any, ...], ...]
+    rows: tuple[int, ...]
+    before: tuple[int, ...]
+    """How many rows of the stream are before it."""
+    part: tuple[int, ...]
+    reader: tuple[int, ...]
+
+
+def dealing(runs: Sequence[Run], part: Sequence[int], begins: Sequence[int]) -> Dealing:
+    """The runs by `part`, where range ``p`` reads from run ``begins[p]`` on."""
+    rows = tuple(run.rows for run in runs)
+    return Dealing(
+        first=tuple(run.first for run in runs),
+        last=tuple(run.last for run in runs),
+        rows=rows,
+        before=tuple(accumulate(rows, initial=0))[:-1],
+        part=tuple(part),
+        reader=tuple(bisect_right(begins, number) - 1 for number in range(len(runs))),
+    )
+
+
+def parts_of(runs: Sequence[Run], parts: int) -> list[int]:
+    """The part of each run: at most so many parts, of about equally many rows, none without runs.
+
+    >>> parts_of([Run((n,), (n,), 1, 1) for n in range(6)], 3)
+    [0, 0, 1, 1, 2, 2]
+    """
+    total = sum(run.rows for run in runs)
+    before = accumulate((run.rows for run in runs), initial=0)
+    shares = [rows * parts // total for rows, _ in zip(before, runs, strict=False)]
+    numbers = {share: number for number, share in enumerate(dict.fromkeys(shares))}
+    return [numbers[share] for share in shares]
+
+
+def starts_of(part: Sequence[int]) -> list[int]:
+    """The first run of each part."""
+    return [bisect_left(part, number) for number in range(part[-1] + 1)] if part else []
+
+
+def begins_in_time(runs: Sequence[Run], starts: Sequence[int], width: Fraction) -> list[int]:
+    """The first run that each range reads, for a window of that width in the unit of the times.
+
+    That is the first run with an event in the window of the first event of the part.
+    """
+    timed = [number for number, run in enumerate(runs) if run.kept]
+    ends: list[Any] = [runs[number].last_time for number in timed]
+    begins = []
+    for start in starts:
+        own = bisect_left(timed, start)
+        if own == len(timed):
+            begins.append(start)
+            continue
+        first = runs[timed[own]].first_time
+        assert first is not None
+        begins.append(min(start, timed[bisect_left(ends, Fraction(first) - width)]))
+    return begins
+
+
+def begins_in_events(runs: Sequence[Run], starts: Sequence[int], width: int) -> list[int]:
+    """The same for ``WITHIN width EVENTS``: so many events at least are before the part."""
+    begins = []
+    for start in starts:
+        needed = width
+        while start > 0 and needed > 0:
+            start -= 1
+            needed -= runs[start].kept
+        begins.append(start)
+    return begins

@@ -1,0 +1,197 @@
+"""Runs: stretches of rows that are in order where they lie, each told by one row.
+
+Where the runs of all tasks do not overlap, to sort them is to sort the stream: then the first pass
+moves a row for each run, and no others. What it reads has these columns:
+
+``k0 k1 ..``  what orders the stream; the last is the position, where the stream has one
+``named``     boolean, whether the event type is a text that is not empty
+``kept``      boolean, whether a row is of a stream in FROM; without the column all are
+``time``      int64 or float64, where the query has a window in time
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from cerlab.spark.order import kept_rows, mask
+from cerlab.spark.rows import SIZE, gathered, keys_in
+from cerlab.spark.survey import Instant
+
+RUN = 1 << 13
+"""How many rows a run has at most, until a task has read `FEW` times as many; then it is longer."""
+
+FEW = 64
+
+ALLOWED = 64
+"""So many runs a task may have, however short; with many more its rows are not in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A stretch of the stream: the keys of its ends, its rows, and the times of the kept ones."""
+
+    first: tuple[Any, ...]
+    last: tuple[Any, ...]
+    rows: int
+    kept: int
+    first_time: Instant | None = None
+    last_time: Instant | None = None
+
+
+def runs_of(
+    batches: Iterable[Any], *, positions: bool, longest: int = RUN, size: int = SIZE
+) -> Iterator[Any]:
+    """Record batches of runs, ``f0 .. l0 .. rows kept first_time last_time``.
+
+    It ends early, with a row of NULL, where rows are no runs of a stream: an event without key,
+    type or time, two in one place, a time or (with `positions`) a position that goes back inside a
+    run, or too many short runs. What exactly is wrong is for `cerlab.spark.survey` to say.
+    """
+    import pyarrow as pa
+
+    made = read = 0
+    for table in gathered(batches, size):
+        (rows,) = table.combine_chunks().to_batches()
+        length = max(longest, read // FEW)
+        starts = _starts(rows, length) if _is_whole(rows) else np.zeros(0, np.int64)
+        told = _told(rows, starts)
+        made, read = made + len(starts), read + rows.num_rows
+        too_many = made > ALLOWED + 8 * read // longest
+        if not len(starts) or too_many or _goes_back(rows, starts, positions=positions):
+            yield pa.RecordBatch.from_pylist([{}], told.schema)
+            return
+        yield told
+
+
+def runs_in(told: Iterable[dict[str, Any]], keys: int) -> list[Run] | None:
+    """The runs that rows of `runs_of` tell of; None if a task gave up."""
+    made = []
+    for row in told:
+        if row["rows"] is None:
+            return None
+        first, last = (tuple(row[f"{end}{n}"] for n in range(keys)) for end in "fl")
+        times = row["first_time"], row["last_time"]
+        made.append(Run(first, last, row["rows"], row["kept"], *times))
+    return made
+
+
+def in_order(runs: Iterable[Run], *, positions: bool) -> tuple[Run, ...] | None:
+    """The runs in the order of the stream; None if two overlap, or a position or time goes back."""
+    made = tuple(sorted(runs, key=lambda run: run.first))
+    if not all(_follows(run, after, positions=positions) for run, after in pairwise(made)):
+        return None
+    ends = (time for run in made for time in (run.first_time, run.last_time))
+    times = [time for time in ends if time is not None]
+    return made if all(time <= after for time, after in pairwise(times)) else None
+
+
+def _follows(run: Run, after: Run, *, positions: bool) -> bool:
+    return run.last < after.first and (not positions or run.last[-1] < after.first[-1])
+
+
+def ascending(rows: Any) -> Iterator[Any]:
+    """The rows of a record batch as slices whose keys do not go down."""
+    back, _ = _neighbours(rows)
+    return (rows.slice(start, end - start) for start, end in pairwise(_stretches(rows, back)))
+
+
+def _stretches(rows: Any, back: Any) -> list[int]:
+    return [0, *(np.flatnonzero(back) + 1).tolist(), rows.num_rows]
+
+
+def _neighbours(rows: Any) -> tuple[Any, Any]:
+    """Of every row but the first: whether it is before the one before it, and in its place."""
+    import pyarrow.compute as pc
+
+    count = rows.num_rows - 1
+    back, same = np.zeros(count, bool), np.ones(count, bool)
+    for key in keys_in(rows):
+        before, after = rows.column(key).slice(0, count), rows.column(key).slice(1)
+        back |= same & mask(pc.less(after, before))
+        same &= mask(pc.equal(after, before))
+    return back, same
+
+
+def _is_whole(rows: Any) -> bool:
+    """Whether every event has its keys and a type, and every kept one a time."""
+    import pyarrow.compute as pc
+
+    for key in keys_in(rows):
+        if mask(pc.is_null(rows.column(key), nan_is_null=True)).any():
+            return False
+    times = _kept_times(rows)
+    return bool(mask(rows.column("named")).all() and mask(pc.is_finite(times)).all())
+
+
+def _kept_times(rows: Any) -> Any:
+    """The times of the kept rows; 0 for all where the query has no window in time."""
+    import pyarrow as pa
+
+    kept = kept_rows(rows)
+    if "time" in rows.schema.names:
+        return rows.column("time").take(kept)
+    return pa.array(np.zeros(len(kept), np.int64))
+
+
+def _starts(rows: Any, longest: int) -> Any:
+    """The first rows of the runs, int64; none of them if two events are in one place.
+
+    A run ends where the keys go down, and after `longest` rows; and before the widest gap in those,
+    for where files meet in a table the rows of other files may lie between.
+    """
+    back, same = _neighbours(rows)
+    if same.any():
+        return np.zeros(0, np.int64)
+    gaps = _gaps(rows.column("k0"))
+    starts: list[int] = []
+    for begins, ends in pairwise(_stretches(rows, back)):
+        for start in range(begins, ends, longest):
+            starts.append(start)
+            inside = gaps[start : min(start + longest, ends) - 1]
+            if len(inside):
+                starts.append(start + 1 + int(inside.argmax()))
+    return np.array(starts, np.int64)
+
+
+def _gaps(column: Any) -> Any:
+    """How far each row but the first is from the one before; nothing for keys without distance."""
+    import pyarrow as pa
+
+    if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        return np.zeros(0)
+    with np.errstate(invalid="ignore"):  # from infinity to infinity
+        return np.diff(column.to_numpy().astype(np.float64))
+
+
+def _goes_back(rows: Any, starts: Any, *, positions: bool) -> bool:
+    """Whether the time of kept rows, or the position, goes back inside a run."""
+    checked = [(_kept_times(rows).to_numpy(), kept_rows(rows))]
+    if positions:
+        checked.append((rows.column(keys_in(rows)[-1]).to_numpy(), np.arange(rows.num_rows)))
+    for values, at in checked:
+        run = np.searchsorted(starts, at, side="right")
+        if ((values[1:] < values[:-1]) & (run[1:] == run[:-1])).any():
+            return True
+    return False
+
+
+def _told(rows: Any, starts: Any) -> Any:
+    """A row for each run: the keys of its ends, what it holds, and its times."""
+    import pyarrow as pa
+
+    ends = np.append(starts[1:], [rows.num_rows] if len(starts) else []).astype(np.int64)
+    kept, times = kept_rows(rows), _kept_times(rows)
+    low, high = np.searchsorted(kept, starts), np.searchsorted(kept, ends)
+    empty = low == high
+    keys = [rows.column(key) for key in keys_in(rows)]
+    columns = {f"f{n}": key.take(pa.array(starts)) for n, key in enumerate(keys)}
+    columns |= {f"l{n}": key.take(pa.array(ends - 1)) for n, key in enumerate(keys)}
+    columns |= {"rows": pa.array(ends - starts), "kept": pa.array(high - low)}
+    columns["first_time"] = times.take(pa.array(low, mask=empty))
+    columns["last_time"] = times.take(pa.array(high - 1, mask=empty))
+    return pa.RecordBatch.from_pydict(columns)

@@ -1,0 +1,135 @@
+"""A key through many micro-batches, with the work of Spark done by hand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+
+import cerlab
+from cerlab.automata.plan import Plan
+from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.clauses import TimeWindow
+from cerlab.model.stream import Stream
+from cerlab.predicates.keys import partition_key
+from cerlab.spark.modes import Mode, why_not
+from cerlab.spark.order import Labels
+from cerlab.spark.reads import attributes_read
+from cerlab.spark.stream_state import unpacked
+from cerlab.spark.stream_step import KeyStep, StreamJob, digest
+from proofs_tests.spark.dealt import TIME, Typed
+
+LABELS = Labels(("t", "id"), "t")
+
+
+def positions_of(rows: Any) -> list[int]:
+    listed: list[int] = rows.column("position").to_pylist()
+    return listed
+
+
+@dataclass(frozen=True)
+class Fed:
+    """What came out of all keys."""
+
+    answers: list[ComplexEvent]
+    late: list[int]
+    waiting: set[int]
+    """The positions of rows that are held back."""
+    states: dict[Any, bytes]
+
+
+def job_of(case: Typed, plan: Plan, lateness: int, lag: int | None, tick: int) -> StreamJob:
+    whole = replace(plan, streams=())
+    time = TIME if isinstance(plan.window, TimeWindow) else None
+    names = attributes_read(whole, time)
+    kinds = tuple(
+        str(case.table.schema.field(n).type) if n in case.table.column_names else "string"
+        for n in names
+    )
+    kind = str(case.table.schema.field("t").type)
+    ticks = {} if lag is None else {"tick": tick, "lag": -(-lag // tick) * tick}
+    return StreamJob(
+        plan_to_bytes(whole), time, names, kinds, kind, LABELS, lateness, False, **ticks
+    )
+
+
+def by_key(case: Typed, plan: Plan, job: StreamJob) -> dict[Any, Any]:
+    """The rows of each key, as tasks get them; of all together where that is the only exact way."""
+    table, count = case.table, case.table.num_rows
+    columns = {"position": pa.array(case.positions or range(count), pa.int64())}
+    columns["time"] = table.column("t").combine_chunks()
+    for n, name in enumerate(job.attributes):
+        known = name in table.column_names
+        columns[f"a{n}"] = (
+            table.column(name).combine_chunks() if known else pa.nulls(count, "string")
+        )
+    whole = pa.table(columns)
+    streams = table.column("stream").to_pylist()
+    groups: dict[Any, list[int]] = {}
+    for row, event in enumerate(case.stream.events):
+        if plan.streams and streams[row] is not None and streams[row] not in plan.streams:
+            continue
+        key = () if why_not(plan, Mode.KEYS) else partition_key(event, plan.partition)
+        if key is not None:
+            groups.setdefault(key, []).append(row)
+    return {key: whole.take(rows) for key, rows in groups.items()}
+
+
+def fed(rng: Random, job: StreamJob, groups: dict[Any, Any], slack: int, lag: int | None) -> Fed:
+    """All keys through micro-batches that Spark could have made; then, with a lag, the end."""
+    answers: list[ComplexEvent] = []
+    late: list[int] = []
+    states: dict[Any, bytes] = {}
+    come = [(key, row) for key, table in groups.items() for row in range(table.num_rows)]
+    times = {key: table.column("time").to_pylist() for key, table in groups.items()}
+    come.sort(key=lambda it: times[it[0]][it[1]] + rng.random() * slack)
+    watermark, newest = None, 0
+    while come:
+        size = rng.choice((1, 3, 10, 40))
+        batch, come = come[:size], come[size:]
+        keys = {key for key, _ in batch} | (set(states) if watermark else set())
+        for key in sorted(keys, key=str):
+            mine = [row for each, row in batch if each == key]
+            rng.shuffle(mine)
+            rows = groups[key].take(pa.array(mine, pa.int64()))
+            step = KeyStep(job, states.pop(key, None), rows, watermark)
+            take(step, key, answers, late, states)
+        if lag is not None and job.tick is not None:
+            newest = max(newest, *(times[key][row] for key, row in batch))
+            watermark = max(0, int(newest // job.tick) - -(-lag // job.tick)) or None
+    if job.tick is not None:
+        for key in list(states):
+            step = KeyStep(job, states.pop(key), groups[key].slice(0, 0), 10**12)
+            take(step, key, answers, late, states)
+    waiting = set()
+    for state in states.values():
+        kept = unpacked(state, digest(job)).kept
+        waiting |= set(positions_of(kept.rows)[kept.released :])
+    return Fed(answers, late, waiting, states)
+
+
+def take(
+    step: KeyStep, key: Any, answers: list[ComplexEvent], late: list[int], states: dict[Any, bytes]
+) -> None:
+    for batch, ends in step.answers():
+        assert positions_of(step.released.take(ends)) == batch.end.tolist()
+        answers.extend(batch)
+    late += positions_of(step.late)
+    state, _ = step.state()
+    if state is not None:
+        states[key] = state
+
+
+def without(case: Typed, positions: set[int]) -> list[ComplexEvent]:
+    """The answers of the local engine if rows at these positions had never been."""
+    at = case.positions or tuple(range(case.table.num_rows))
+    left = [row for row, position in enumerate(at) if position not in positions]
+    stream = Stream.from_arrow(case.table.take(pa.array(left, pa.int64())), time="t", unit="s")
+    places = [at[row] for row in left]
+    return [
+        ComplexEvent(places[a.start], places[a.end], tuple(places[p] for p in a.positions))
+        for a in cerlab.evaluate(case.query, stream, evaluator="compiled")
+    ]

@@ -1,0 +1,82 @@
+"""Run by `test_connect` in a process of its own: what Spark Connect answers, as JSON.
+
+A process has either a session of its own or one of Spark Connect, so this cannot be in the test.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import cerlab
+from cerlab.cli import main
+from proofs_tests.spark.streams import (
+    ANOTHER,
+    LATENESS,
+    QUERY,
+    arriving,
+    events,
+    markers,
+    put,
+    streamed,
+)
+
+BATCH = (QUERY, "SELECT * WHERE A ; B WITHIN 5 [t]")
+"""By key and by ranges."""
+
+
+def told(place: Path) -> dict[str, Any]:
+    """A batch, a stream, what is refused, and the command line."""
+    put(place / "in", events(), markers("xyz"))
+    spark = cerlab.spark.session(config={"spark.sql.shuffle.partitions": "2"})
+    frame = spark.read.parquet(str(place / "in"))
+    batch = {query: answers(cerlab.spark.match(frame, query, ["t", "id"])) for query in BATCH}
+    options: dict[str, Any] = {"position": "id", "lateness": LATENESS, "lag": 40}
+    options["checkpoint"] = str(place / "checkpoint")
+    stream = cerlab.spark.match_stream(arriving(spark, place / "in"), QUERY, **options)
+    found = streamed(spark, stream, place)
+    refused = ""
+    try:
+        cerlab.spark.match_stream(arriving(spark, place / "in"), ANOTHER, **options)
+    except cerlab.CerlabError as error:
+        refused = error.code
+    return {
+        "session": type(spark).__module__,
+        "batch": batch,
+        "stream": [found.answers, found.late, found.done.answers, found.done.events],
+        "refused": refused,
+        "command": command(spark, place),
+        "error": command_on_no_event(place),
+    }
+
+
+def answers(frame: Any) -> list[Any]:
+    return sorted((row["start"], row["end"], list(row["positions"])) for row in frame.collect())
+
+
+def command(spark: Any, place: Path) -> list[Any]:
+    """The answers of the command line, by the address of the server."""
+    del os.environ["SPARK_REMOTE"]
+    paths = ["--input", str(place / "in"), "--output", str(place / "answers")]
+    status = main(["spark", QUERY, *paths, "--position", "id", "--master", "sc://localhost"])
+    return [status, answers(spark.read.parquet(str(place / "answers")))]
+
+
+def command_on_no_event(place: Path) -> list[Any]:
+    """What it says of an event without a type, which a task finds."""
+    put(place / "bad", [{"type": None, "k": "x", "t": 1, "id": 5}])
+    paths = ["--input", str(place / "bad"), "--output", str(place / "none")]
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said):
+        options = ["--position", "id", "--lateness", "0", "--master", "sc://localhost"]
+        status = main(["spark", QUERY, "--stream", *paths, *options])
+    return [status, said.getvalue().partition(":")[0]]
+
+
+if __name__ == "__main__":
+    print(json.dumps(told(Path(sys.argv[1]))))

@@ -1,0 +1,75 @@
+"""Spark Connect: the same answers, in a batch, on a stream and by the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab.spark import session
+from proofs_tests.spark.over_connect import BATCH
+from proofs_tests.spark.streams import QUERY, events, local, markers
+
+
+def test_the_answers_over_connect_are_those_of_the_local_engine(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark", reason="PySpark is in the extra 'spark'")
+    for package in ("grpc", "grpc_status", "zstandard"):
+        pytest.importorskip(package, reason="Spark Connect needs pyspark[connect]")
+    surroundings = {
+        **os.environ,
+        "SPARK_REMOTE": "local[2]",
+        "SPARK_TESTING": "1",  # a port that is free, not the same for all
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+    }
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "proofs_tests.spark.over_connect", str(tmp_path)],
+        env=surroundings,
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    said = [line for line in done.stderr.splitlines() if not line.startswith("\tat ")]
+    assert done.returncode == 0, "\n".join(said[-60:])
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert told["session"] == "pyspark.sql.connect.session"
+
+    rows = [*events(), *markers("xyz")]
+    at = {n: row["id"] for n, row in enumerate(rows)}
+    back = {place: n for n, place in at.items()}
+    for query in BATCH:
+        expected = plain(local(query, rows))
+        assert expected
+        assert told["batch"][query] == [
+            [back[start], back[end], [back[place] for place in positions]]
+            for start, end, positions in expected
+        ]
+    expected = plain(local(QUERY, rows))
+    assert told["stream"] == [expected, [], len(expected), len(rows)]
+    assert told["refused"] == "CER0776"
+    assert told["command"] == [0, expected]
+    assert told["error"] == [2, "CER0701"]
+
+
+def plain(answers: Any) -> Any:
+    """As JSON gives it back."""
+    return json.loads(json.dumps(answers))
+
+
+def test_what_connect_needs_is_named_where_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyspark", reason="PySpark is in the extra 'spark'")
+    monkeypatch.setitem(sys.modules, "pyspark.sql.connect.session", None)
+    monkeypatch.delenv("SPARK_REMOTE", raising=False)
+    with pytest.raises(cerlab.UsageError, match=r"CER0887.*Connect") as caught:
+        session("sc://localhost")
+    assert "pyspark[connect]" in (caught.value.hint or "")
+    monkeypatch.setenv("SPARK_REMOTE", "sc://there")
+    with pytest.raises(cerlab.UsageError, match=r"CER0888.*sc://there.*sc://localhost"):
+        session("sc://localhost")

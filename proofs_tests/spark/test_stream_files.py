@@ -1,0 +1,80 @@
+"""A query whose Python worker came too late for Spark is started again, and no other one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cerlab.spark.stream_files import STARTS, Done, write_stream
+
+errors = pytest.importorskip("pyspark.errors", reason="PySpark is in the extra 'spark'")
+
+LATE = "terminated with exception: Python worker failed to connect back."
+
+
+@dataclass
+class Writer:
+    """In the place of Spark: each start fails with the next message, or reads a micro-batch."""
+
+    messages: list[str]
+    starts: int = 0
+    options: dict[str, str] = field(default_factory=dict)
+
+    def format(self, name: str) -> Writer:
+        return self
+
+    def outputMode(self, mode: str) -> Writer:
+        return self
+
+    def option(self, name: str, value: str) -> Writer:
+        self.options[name] = value
+        return self
+
+    def trigger(self, *, availableNow: bool) -> Writer:
+        return self
+
+    def start(self) -> Any:
+        self.starts += 1
+        message = self.messages.pop(0) if self.messages else None
+
+        def awaited(seconds: float) -> bool:
+            if message is not None:
+                raise errors.StreamingQueryException(message)
+            return True
+
+        return SimpleNamespace(
+            awaitTermination=awaited, recentProgress=[Progress(self.starts)], stop=lambda: None
+        )
+
+
+class Progress(dict[str, Any]):
+    """Seven rows, three answers and a late row, two keys with a state."""
+
+    def __init__(self, batch: int) -> None:
+        row = SimpleNamespace(asDict=lambda: {"answers": 3, "late": 1})
+        super().__init__(batchId=batch, observedMetrics={"cerlab-1": row, "of others": row})
+        self.numInputRows = 7
+        self.stateOperators = (SimpleNamespace(numRowsTotal=2),)
+
+
+def written(writer: Writer) -> Done:
+    stream: Any = SimpleNamespace(writeStream=writer)
+    return write_stream(stream, "out", "checkpoint")
+
+
+def test_a_worker_that_came_too_late_is_started_again() -> None:
+    writer = Writer([LATE, LATE])
+    assert written(writer) == Done(batches=1, events=7, answers=3, late=1, keys=2)
+    assert writer.starts == 3
+    assert writer.options == {"path": "out", "checkpointLocation": "checkpoint"}
+
+
+@pytest.mark.parametrize(("messages", "starts"), [([LATE] * 9, STARTS), (["CER0776"] * 9, 1)])
+def test_it_is_not_started_for_ever_nor_for_other_reasons(messages: list[str], starts: int) -> None:
+    writer = Writer(messages)
+    with pytest.raises(errors.StreamingQueryException):
+        written(writer)
+    assert writer.starts == starts

@@ -1,0 +1,186 @@
+"""Killed anywhere and started again, a stream has lost nothing and doubled nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from cerlab.cli import main
+from proofs_tests.spark.streams import (
+    ANOTHER,
+    LATENESS,
+    QUERY,
+    in_sink,
+    late_of,
+    local,
+    put,
+    with_late_rows,
+)
+from proofs_tests.suite import Suite
+
+pytestmark = pytest.mark.filterwarnings("default")  # those of PySpark are not ours
+
+PARTITIONS = 3
+
+
+class Phase(Enum):
+    """How far a micro-batch has come, by what is on disk."""
+
+    OVER = "its commit is in the commit log"
+    BEGUN = "its offsets are in the log, no partition has its state"
+    STATE = "some partitions have written their state, others have not"
+    SINK = "all partitions have written their state, the sink does not know of their files"
+    COMMIT = "its answers are in the sink, its commit is not in the commit log"
+
+
+def phase(place: Path, batch: int) -> Phase | None:
+    """That of a micro-batch, None before it begins.
+
+    What is written later is looked at first: so this is never behind what was there when it began.
+    """
+    checkpoint = place / "checkpoint"
+    if (checkpoint / "commits" / str(batch)).exists():
+        return Phase.OVER
+    if (place / "out" / "_spark_metadata" / str(batch)).exists():
+        return Phase.COMMIT
+    states = len(list((checkpoint / "state" / "0").glob(f"[0-9]*/{batch + 1}.zip")))
+    if states == PARTITIONS:
+        return Phase.SINK
+    if states:
+        return Phase.STATE
+    return Phase.BEGUN if (checkpoint / "offsets" / str(batch)).exists() else None
+
+
+def written(place: Path, log: str) -> int:
+    """How many micro-batches a log has: ``offsets`` those begun, ``commits`` those over."""
+    folder = place / "checkpoint" / log
+    return sum(path.name.isdigit() for path in folder.iterdir()) if folder.exists() else 0
+
+
+def committed(place: Path) -> int:
+    return written(place, "commits")
+
+
+def command(place: Path, query: str = QUERY) -> list[str]:
+    options = ["--position", "id", "--lateness", str(LATENESS)]
+    options += ["--files", "1", "--parts", str(PARTITIONS)]
+    paths = ["--input", str(place / "in"), "--output", str(place / "out")]
+    checkpoint = ["--checkpoint", str(place / "checkpoint")]
+    return ["spark", query, "--stream", *options, *paths, *checkpoint]
+
+
+def killed(place: Path, at: Callable[[], bool]) -> None:
+    """Run the command in processes of its own, and kill all of them as soon as `at` says so."""
+    log = place / "log"
+    with log.open("w") as said:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "cerlab", *command(place), "--master", "local[1]"],
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+        )
+    try:
+        deadline = time.monotonic() + 300
+        while not at():
+            if child.poll() is not None:
+                pytest.fail(f"it ended: {log.read_text()}")
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def test_killed_anywhere_nothing_is_lost_or_doubled(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a batch, during a state checkpoint, and between the sink's commit and the commit log."""
+    files = with_late_rows(100)
+    put(tmp_path / "in", *files)
+    late = late_of(files)
+    assert len(late) > 5
+    expected = local(QUERY, [row for rows in files for row in rows if row["id"] not in late])
+    assert expected
+
+    killed(tmp_path, lambda: phase(tmp_path, 1) is Phase.BEGUN)
+    assert (committed(tmp_path), phase(tmp_path, 1)) == (1, Phase.BEGUN)
+    killed(tmp_path, lambda: phase(tmp_path, 2) is Phase.STATE)
+    assert (committed(tmp_path), phase(tmp_path, 2)) == (2, Phase.STATE)
+    assert main(command(tmp_path)) == 0, capsys.readouterr().err
+    assert in_sink(spark, tmp_path) == (expected, late)
+
+    last = committed(tmp_path) - 1
+    uncommit(tmp_path, last)
+    assert phase(tmp_path, last) is Phase.COMMIT
+    assert main(command(tmp_path)) == 0, capsys.readouterr().err
+    assert phase(tmp_path, last) is Phase.OVER
+    assert in_sink(spark, tmp_path) == (expected, late)
+
+    assert main(command(tmp_path, ANOTHER)) == 2
+    assert "CER0776" in capsys.readouterr().err
+    assert in_sink(spark, tmp_path) == (expected, late)
+
+
+def uncommit(place: Path, batch: int) -> None:
+    """The checkpoint as a kill between the sink's commit and the commit log leaves it."""
+    log = place / "checkpoint" / "commits"
+    (log / str(batch)).unlink()
+    (log / f".{batch}.crc").unlink(missing_ok=True)
+
+
+EACH = 2
+"""How often the deep profile kills in each phase."""
+
+
+def test_killed_at_random_moments(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], suite: Suite
+) -> None:
+    """Until each phase was hit several times, by what the kill has left on disk."""
+    if not suite.deep:
+        pytest.skip("with --profile deep only: each kill starts Spark anew")
+    files = with_late_rows(12)
+    put(tmp_path / "in", *files)
+    late = late_of(files)
+    taken = [row for rows in files for row in rows if row["id"] not in late]
+    rng, hits = Random(8), Counter[Phase]()
+    aims = (Phase.BEGUN, Phase.STATE, Phase.COMMIT)
+    while missing := [aim for aim in aims if hits[aim] < EACH]:
+        aim, batch = rng.choice(missing), written(tmp_path, "offsets")  # not begun before
+        assert batch < len(files) - 1, f"too few files for this many kills: {hits}"
+        killed(tmp_path, moment(tmp_path, batch, aim, rng.choice((0, 0, 0.02, 0.2))))
+        found = phase(tmp_path, batch)
+        assert found is not None
+        hits[found] += 1
+    suite.request.node.user_properties.append(
+        ("suite", ", ".join(f"{hits[each]} x {each.name}" for each in Phase))
+    )
+    assert main(command(tmp_path)) == 0, capsys.readouterr().err
+    assert committed(tmp_path) == len(files)
+    assert late
+    assert in_sink(spark, tmp_path) == (local(QUERY, taken), late)
+
+
+def moment(place: Path, batch: int, aim: Phase, wait: float) -> Callable[[], bool]:
+    """When a micro-batch comes to a phase, or past it; in a batch some time later."""
+    order = [None, Phase.BEGUN, Phase.STATE, Phase.SINK, Phase.COMMIT, Phase.OVER]
+
+    def at() -> bool:
+        if order.index(phase(place, batch)) < order.index(aim):
+            return False
+        if aim is Phase.BEGUN:
+            time.sleep(wait)
+        return True
+
+    return at

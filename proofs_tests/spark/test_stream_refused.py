@@ -1,0 +1,109 @@
+"""What a stream is not given to: another query's checkpoint, options without sense; and explain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab.spark.streaming import PROVIDER
+from proofs_tests.spark.streams import (
+    ANOTHER,
+    LATENESS,
+    QUERY,
+    arriving,
+    events,
+    in_sink,
+    local,
+    marker,
+    markers,
+    put,
+    same,
+    streamed,
+)
+
+pytestmark = pytest.mark.filterwarnings("default")  # those of PySpark are not ours
+
+
+def test_a_checkpoint_of_another_query_is_refused(spark: Any, tmp_path: Path) -> None:
+    """At once where the checkpoint is named, else at the first row of a key with a state."""
+    from pyspark.errors import StreamingQueryException
+
+    def answers(query: str, **options: Any) -> Any:
+        frame = arriving(spark, tmp_path / "in")
+        return cerlab.spark.match_stream(frame, query, position="id", lateness=LATENESS, **options)
+
+    rows, named = events(90), {"checkpoint": str(tmp_path / "checkpoint")}
+    put(tmp_path / "in", rows)
+    before = streamed(spark, answers(QUERY, **named), tmp_path).answers
+    assert before
+    put(tmp_path / "in", [marker("x", 1)])
+    with pytest.raises(cerlab.BadData) as caught:
+        answers(ANOTHER, **named)
+    assert caught.value.code == "CER0776"
+    assert caught.value.hint
+    with pytest.raises(StreamingQueryException, match="CER0776"):
+        streamed(spark, answers(ANOTHER), tmp_path)
+    assert in_sink(spark, tmp_path) == (before, [])
+    put(tmp_path / "in", markers("xyz")[1:])
+    same(streamed(spark, answers(QUERY, **named), tmp_path).answers, local(QUERY, rows))
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"lateness": "soon"}, "CER0882"),
+        ({"lateness": "10 seconds"}, "CER0882"),
+        ({"lateness": -1}, "CER0882"),
+        ({"lag": 1}, "CER0883"),
+        ({"time": "at"}, "CER0884"),
+        ({"time": "t", "query": "SELECT * WHERE A ; B WITHIN 9 SECONDS"}, "CER0803"),
+        ({"position": "k"}, "CER0875"),
+        ({"mode": "ranges"}, "CER0491"),
+        ({"mode": "keys", "query": "SELECT * WHERE A ; B WITHIN 9 [t]"}, "CER0490"),
+        ({"partition": True, "query": "SELECT * WHERE A ; B WITHIN 9 [t]"}, "CER0876"),
+        ({"time": "k", "query": "SELECT * WHERE A ; B PARTITION BY [k]"}, "CER0885"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_at_once(
+    spark: Any, tmp_path: Path, options: dict[str, Any], code: str
+) -> None:
+    defaults = {"position": "id", "lateness": LATENESS}
+    query = "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 9 [t]"
+    asked: dict[str, Any] = defaults | {"query": query} | options
+    with pytest.raises(cerlab.CerlabError) as caught:
+        cerlab.spark.match_stream(arriving(spark, tmp_path), **asked)
+    assert caught.value.code == code
+
+
+def test_a_batch_and_another_state_store_are_refused(spark: Any, tmp_path: Path) -> None:
+    frame = arriving(spark, tmp_path)
+    batch = spark.createDataFrame([], frame.schema)
+    with pytest.raises(cerlab.UsageError, match="CER0881"):
+        cerlab.spark.match_stream(batch, "A ; B", position="id", lateness=0)
+    before = spark.conf.get(PROVIDER, "")
+    spark.conf.set(PROVIDER, "org.example.AnotherProvider")
+    try:
+        with pytest.raises(cerlab.UsageError, match="CER0880"):
+            cerlab.spark.match_stream(frame, "A ; B", position="id", lateness=0)
+    finally:
+        if before:
+            spark.conf.set(PROVIDER, before)
+        else:
+            spark.conf.unset(PROVIDER)
+
+
+def test_explain_says_what_waits_what_is_late_and_what_is_kept(spark: Any, tmp_path: Path) -> None:
+    frame = arriving(spark, tmp_path)
+    query = "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 9 [t]"
+    told = cerlab.spark.explain_stream(frame, query, position="id", lateness=2, lag=30)
+    assert "mode     keys" in told
+    assert "order    t, id" in told
+    assert "waits    a row, for one of its key that is more than 2 [t] after it, or" in told
+    assert "more than 30 older than the newest of all keys" in told
+    assert "kept     the state of a key, until one of any key is 39 [t] after its last row" in told
+    told = cerlab.spark.explain_stream(frame, "A ; B", position="id", lateness=2)
+    assert "not by   keys: there is no PARTITION BY" in told
+    assert "kept     the state of each key, for ever" in told

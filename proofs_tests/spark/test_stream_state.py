@@ -1,0 +1,85 @@
+"""The state of a key is bytes: of a version and a query, and as large as what can still matter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import cerlab
+from cerlab.spark.order import Labels
+from cerlab.spark.reorder import Kept
+from cerlab.spark.stream_state import KeyState, packed, unpacked
+from cerlab.spark.stream_step import KeyStep, StreamJob, digest
+from proofs_tests.spark.by_key import by_key, job_of
+from proofs_tests.spark.dealt import Typed
+
+
+def stepped(text: str, table: Any) -> tuple[StreamJob, Any, bytes]:
+    case = Typed(cerlab.parse_query(text).ast, table, None)
+    job = job_of(case, case.query.plan, 2, None, 1)
+    rows = by_key(case, case.query.plan, job)[()]
+    step = KeyStep(job, None, rows)
+    assert [len(batch) for batch, _ in step.answers()]
+    state, _ = step.state()
+    assert state is not None
+    return job, rows, state
+
+
+def table(count: int = 400) -> Any:
+    rng = Random(4)
+    return pa.table(
+        {
+            "type": rng.choices("ABC", k=count),
+            "stream": pa.nulls(count, "string"),
+            "v": range(count),
+            "t": range(count),
+        }
+    )
+
+
+def test_a_state_is_read_under_its_own_query_and_version_only() -> None:
+    job, rows, state = stepped("SELECT * WHERE A ; B WITHIN 9 [t]", table())
+    assert unpacked(state, digest(job)).kept.held == 3
+    for other in (
+        replace(job, lateness=3),
+        replace(job, labels=Labels(("t", "n"), "t")),
+        replace(job, plan=stepped("SELECT * WHERE A ; B WITHIN 8 [t]", table())[0].plan),
+    ):
+        with pytest.raises(cerlab.BadData) as caught:
+            KeyStep(other, state, rows.slice(0, 0))
+        assert caught.value.code == "CER0776"
+        assert caught.value.hint
+    for bad in (b"", b"\x80\x04.", state[:100], state[: len(state) // 2], state + b"\0"):
+        with pytest.raises(cerlab.BadData, match="CER0774"):
+            KeyStep(job, bad, rows.slice(0, 0))
+    newer = state.replace(b'"version": 1,', b'"version": 7,', 1)
+    with pytest.raises(cerlab.BadData, match="CER0775"):
+        KeyStep(job, newer, rows.slice(0, 0))
+
+
+def test_a_state_comes_back_as_it_was() -> None:
+    rows = pa.table({"position": [0, 1], "time": [5, 6], "a0": ["A", "A"]})
+    state = KeyState(Kept(rows, True), b"engine", 7, np.array([2, 5]), np.array([20, 50]), 11)
+    back = unpacked(packed(state, "job"), "job")
+    assert back.kept.rows.equals(rows)
+    assert (back.kept.released, back.engine, back.read, back.timer) == (True, b"engine", 7, 11)
+    assert (back.index.tolist(), back.place.tolist()) == ([2, 5], [20, 50])
+
+
+@pytest.mark.parametrize("window", ["WITHIN 9 [t]", "WITHIN 9 EVENTS"])
+def test_a_state_does_not_grow_with_what_has_been(window: str) -> None:
+    text = f"SELECT * WHERE A ; B ; C {window}"
+    sizes = [len(stepped(text, table(count))[2]) for count in (400, 4_000)]
+    assert sizes[1] < 1.5 * sizes[0]
+
+
+def test_without_a_window_it_keeps_the_positions_that_answers_may_have() -> None:
+    """Of the events that the pattern takes, not of all events."""
+    _, _, few = stepped("SELECT * WHERE A ; B FILTER A[v < 20]", table(4_000))
+    _, _, all_of_them = stepped("SELECT * WHERE A ; B", table(4_000))
+    assert len(few) < 8_000 < len(all_of_them)
