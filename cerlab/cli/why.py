@@ -1,10 +1,9 @@
-"""``cerlab why``: a derivation of a match, or the first obligation that is not met."""
+"""``cerlab why``: a derivation of a match, or what is not met; or why there is none at all."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import sys
 
 from cerlab import io
 from cerlab.cli.options import (
@@ -17,11 +16,13 @@ from cerlab.cli.options import (
     time_option,
 )
 from cerlab.errors import Unsupported, UsageError
+from cerlab.model.stream import Stream
 from cerlab.progress import watched
 from cerlab.why import why
-from cerlab.why.encoding import why_to_json
+from cerlab.why.encoding import why_none_to_json, why_to_json
+from cerlab.why.none import why_none, why_none_text
 from cerlab.why.text import why_text
-from cerlab.workbench import Query
+from cerlab.workbench import Query, Sremo
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +30,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_query(parser)
     parser.add_argument("events", metavar="EVENTS", help="a file, or - for standard input")
     parser.add_argument(
-        "--positions", required=True, metavar="3,7,9", help="of the events of the answer, from 0"
+        "--positions",
+        metavar="3,7,9",
+        help="of the events of the answer, from 0 (default: why is there no answer at all?)",
     )
     parser.add_argument("--start", type=int, metavar="I", help="where the answer's interval starts")
     parser.add_argument("--end", type=int, metavar="J", help="where it ends")
@@ -38,11 +41,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """``cerlab why``: exit 0 for a match, 1 if the positions are none."""
-    positions = _positions(arguments.positions)
+    """``cerlab why``: exit 0 for a match, 1 if the positions are none, or nothing is."""
+    positions = None if arguments.positions is None else _positions(arguments.positions)
+    if positions is None and not arguments.start is arguments.end is None:
+        hint = 'write --positions "" for the empty answer'
+        raise UsageError("CER0836", "--start and --end go with --positions", hint=hint)
     query = read_pattern(arguments)
-    if not isinstance(query, Query):
-        raise Unsupported("CER0495", "why explains CEQL and CEL formulas, not a SREMO")
     time, unit = time_option(arguments)
     stream = io.read(
         arguments.events,
@@ -52,13 +56,29 @@ def run(arguments: argparse.Namespace) -> int:
         watch=lambda events: watched(events, "reading"),
         **input_options(arguments, query),
     )
+    if positions is None:
+        return _why_none(query, stream, arguments)
     found = why(query, stream, positions, arguments.start, arguments.end)
     if arguments.format == "json":
-        json.dump(why_to_json(found), sys.stdout, ensure_ascii=False)
-        print()
+        print(json.dumps(why_to_json(found), ensure_ascii=False))
     else:
         print(why_text(found))
     return OK if found.holds else NO
+
+
+def _why_none(query: Query | Sremo, stream: Stream, arguments: argparse.Namespace) -> int:
+    if isinstance(query, Sremo):
+        raise Unsupported(
+            "CER0495",
+            "why a SREMO has no answer at all is not explained",
+            hint="ask about --positions",
+        )
+    found = why_none(query, stream)
+    if arguments.format == "json":
+        print(json.dumps(why_none_to_json(found), ensure_ascii=False))
+    else:
+        print(why_none_text(found))
+    return NO if found.answer is None else OK
 
 
 def _positions(text: str) -> list[int]:

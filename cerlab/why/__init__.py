@@ -2,7 +2,8 @@
 
 The semantics is read backwards, from the positions: `search` has one arm per row of its table, and
 lets parts fail at a cost; `asked` has the clauses that choose events, `rest` those after the
-formula. It is independent of the automata, which confirm what it finds (`confirm`).
+formula. It is independent of the automata, which confirm what it finds (`confirm`). FO-CEL has a
+search of its own (`first_order`), and SREMO a package (`cerlab.why.sremo`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any
 
 from cerlab import io
 from cerlab.errors import Unsupported, UsageError
+from cerlab.logic.sremo.parser import begins_sremo, parse_sremo
+from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import Consume
 from cerlab.model.event import Event
@@ -21,17 +24,22 @@ from cerlab.query import Logic, Query, What, as_query, is_fo
 from cerlab.why.answer import Why
 from cerlab.why.asked import Asked, asked, compares_with_all, out_of_stream
 from cerlab.why.attempt import Attempt, Reached, attempts, nearest, reaches
+from cerlab.why.conditions import event_text
 from cerlab.why.confirm import confirm
 from cerlab.why.derivation import Derivation, moved
 from cerlab.why.failure import Failure, Kind, Repair
+from cerlab.why.meaning import check_first_order
 from cerlab.why.rest import first_passing
-from cerlab.why.text import event_text, why_text
+from cerlab.why.sremo.derivation import SremoDerivation
+from cerlab.why.sremo.explain import explain
+from cerlab.why.text import why_text
 
 __all__ = [
     "Derivation",
     "Failure",
     "Kind",
     "Repair",
+    "SremoDerivation",
     "Why",
     "event_text",
     "why",
@@ -40,7 +48,7 @@ __all__ = [
 
 
 def why(
-    query: What,
+    query: What | Sremo,
     events: Any,
     positions: Iterable[int],
     start: int | None = None,
@@ -48,27 +56,38 @@ def why(
     *,
     logic: Logic = "so",
 ) -> Why:
-    """Why the positions are an answer of a query on a stream, or the first obligation they fail.
+    """Why the positions are an answer on a stream, or the first obligation they fail.
 
-    Without `start` and `end`, an answer with these positions and any interval will do. It never
-    contradicts `cerlab.evaluate`. Raises `Unsupported` for a SREMO and for FO-CEL's meaning,
+    Without `start` and `end`, an answer with these positions and any interval will do. `logic` is
+    the meaning of a query's variables, as for `cerlab.evaluate`, which it never contradicts. Raises
     `UsageError` for no positions without an interval, `ResourceLimit` where too many derivations
-    are partly there.
+    are partly there, and what `cerlab.evaluate` raises for what has no meaning.
 
     >>> events = [{"type": "A", "v": 1}, {"type": "C"}, {"type": "B", "v": 0}]
     >>> why("A ; B", events, [0, 2]).holds
     True
     >>> print(why("A ; B FILTER B[v > 0]", events, [0, 2]).failure)
     B at 2 fails v > 0: v is 0
+    >>> print(why("<type = 'A'>^ -> r . <TRUE>* . <v > r.v>^", events, [0, 2]).failure)
+    event 2 fails v > r.v: v is 0, r is event 0 with v 1
     """
-    if is_fo(logic):
-        raise Unsupported("CER0496", 'why explains logic="so" only', hint='use logic="so"')
-    if isinstance(query, str) and query.lstrip()[:1] in ("<", "!", "#", "@"):
-        raise Unsupported("CER0495", "why explains CEQL and CEL formulas, not a SREMO")
-    pattern, stream = as_query(query), io.as_stream(events)
-    given = _sorted(positions)
+    stream, given = io.as_stream(events), _sorted(positions)
     start, end = (None if p is None else _whole(p) for p in (start, end))
-    question = asked(pattern.ast, stream, given, start, end)
+    if isinstance(query, str) and begins_sremo(query):
+        query = parse_sremo(query)
+    first_order = is_fo(logic)
+    if isinstance(query, Sremo):
+        if first_order:
+            raise Unsupported(
+                "CER0480",
+                'a SREMO has no variables, so no meaning under logic="fo"',
+                hint="leave logic= out",
+            )
+        return explain(query, stream, given, start, end)
+    pattern = as_query(query, logic=logic)
+    if first_order:
+        check_first_order(pattern.ast)
+    question = asked(pattern.ast, stream, given, start, end, first_order=first_order)
     if not question.positions and (start is None or end is None):
         raise UsageError(
             "CER0835", "no positions are given", hint="give start and end, for an empty answer"

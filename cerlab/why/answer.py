@@ -10,22 +10,24 @@ from cerlab.model.answer import Positions
 from cerlab.model.event import Event
 from cerlab.why.derivation import Derivation
 from cerlab.why.failure import Failure, Repair, single_repairs
+from cerlab.why.sremo.derivation import SremoDerivation
 
 
 @shown
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Whether some positions are an answer of a query, and why or why not.
+    """Whether some positions are an answer of a query or a SREMO, and why or why not.
 
     `derivation` proves a match by the semantics; of what is no match it is the attempt that needs
     the least to be mended, with its `failures` in the order of the clauses and of the formula, and
-    None where the positions are not in the stream. `searched` is the stretch of the stream that was
-    looked at, and `events` are the ones at the positions that the derivation names.
+    None where the positions are not in the stream, or far from any match. `searched` is the stretch
+    of the stream that was looked at, and `events` are the ones at the positions that the derivation
+    names.
     """
 
     holds: bool
     positions: Positions
-    derivation: Derivation | None
+    derivation: Derivation | SremoDerivation | None
     failures: tuple[Failure, ...]
     searched: tuple[int, int] | None
     events: Mapping[int, Event]

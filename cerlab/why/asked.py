@@ -28,7 +28,7 @@ class Asked:
 
     `time` is the axis that a window in hours, minutes or seconds measures. `formula` is at `path`
     in the query's formula, and `strategy` compares its answers: a strategy that is the root of the
-    formula is the same as one in SELECT.
+    formula is the same as one in SELECT. With `first_order` it has the meaning of FO-CEL.
     """
 
     ast: CeqlQuery
@@ -40,6 +40,7 @@ class Asked:
     formula: Formula
     path: Path
     strategy: Strategy | None
+    first_order: bool
 
     @property
     def needed(self) -> Positions:
@@ -67,17 +68,31 @@ class Asked:
 
 
 def asked(
-    ast: CeqlQuery, stream: Stream, positions: Positions, start: int | None, end: int | None
+    ast: CeqlQuery,
+    stream: Stream,
+    positions: Positions,
+    start: int | None,
+    end: int | None,
+    *,
+    first_order: bool = False,
 ) -> Asked:
     """The question about a query, a stream and positions."""
     time = stream.time
     if time is None and isinstance(ast.window, TimeWindow):
         time = only_timestamp(stream)
+    formula, path, strategy = _without_root_strategy(ast)
+    return Asked(
+        ast, stream, positions, start, end, time, formula, path, strategy, first_order=first_order
+    )
+
+
+def _without_root_strategy(ast: CeqlQuery) -> tuple[Formula, Path, Strategy | None]:
+    """The formula below the strategy around it, where that is, and the strategy."""
     match ast.formula:
         case Select(strategy, body) if ast.strategy is None and ast.items is None:
-            return Asked(ast, stream, positions, start, end, time, body, (0,), strategy)
+            return body, (0,), strategy
         case formula:
-            return Asked(ast, stream, positions, start, end, time, formula, (), ast.strategy)
+            return formula, (), ast.strategy
 
 
 def out_of_stream(question: Asked) -> tuple[Failure, ...]:

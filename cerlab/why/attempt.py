@@ -13,6 +13,7 @@ from cerlab.why.asked import Asked, Place, compares_with_all, places
 from cerlab.why.context import unmarked_ends
 from cerlab.why.derivation import Derivation
 from cerlab.why.failure import HEAVY, Failure, Kind, Reach, Remove, blamed, cost
+from cerlab.why.first_order import fo_derivations
 from cerlab.why.goal import Goal, leftover
 from cerlab.why.rivals import hole
 from cerlab.why.search import derivations
@@ -132,7 +133,8 @@ def _in_place(question: Asked, place: Place, allowance: int) -> Iterator[Attempt
         end=end,
         allowance=allowance,
     )
-    for d in derivations(goal, question.formula, question.path, question.context):
+    search = fo_derivations if question.first_order else derivations
+    for d in search(goal, question.formula, question.path, question.context):
         failures = place.failures + d.failures
         V = d.valuation
         if V is None:

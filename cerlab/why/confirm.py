@@ -10,6 +10,7 @@ from cerlab.why.asked import Asked, places
 from cerlab.why.attempt import Attempt, with_hole
 from cerlab.why.context import unmarked_ends
 from cerlab.why.marked_runs import accepts
+from cerlab.why.meaning import with_automaton
 from cerlab.why.window import Meter
 
 
@@ -18,13 +19,14 @@ def confirm(query: Query, question: Asked, exact: Sequence[Attempt]) -> None:
 
     A disagreement is a bug of one of the two, and raises AssertionError.
     """
-    if not query.has_automaton:
+    machine = with_automaton(question.ast, first_order=True) if question.first_order else query
+    if machine is None or not machine.has_automaton:
         return
     for attempt in exact[:1]:
-        agreed = _accepted(query.cea, question, *attempt.interval)
+        agreed = _accepted(machine.cea, question, *attempt.interval)
         assert agreed, "a derivation was found that the automaton does not accept"
     if not exact and (interval := _only_interval(question)) is not None:
-        agreed = not _accepted(query.cea, question, *interval)
+        agreed = not _accepted(machine.cea, question, *interval)
         assert agreed, "the automaton accepts what no derivation was found for"
 
 

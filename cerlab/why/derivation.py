@@ -28,6 +28,12 @@ class Derivation:
     children: tuple[Derivation, ...] = ()
     failures: tuple[Failure, ...] = ()
 
+    @property
+    def interval(self) -> tuple[int, int]:
+        """From where to where it is; it has an event."""
+        assert self.valuation is not None
+        return self.valuation.start, self.valuation.end
+
     def __iter__(self) -> Iterator[Derivation]:
         """The nodes, outermost first, left to right."""
         pending = [self]

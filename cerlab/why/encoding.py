@@ -8,7 +8,8 @@
                    "labels": {"A": [0], "B": [2]}, "children": [..]}}
 
 ``repairs`` are those that alone meet every obligation. A part without an event has ``start`` and
-``end`` null; ``derivation`` is null where the positions are not in the stream.
+``end`` null; ``derivation`` is null where the positions are not in the stream, or far from any
+match. A node of a SREMO has ``marks`` and ``registers``, ``{"r": 3}``, in the place of ``labels``.
 """
 
 from __future__ import annotations
@@ -18,10 +19,13 @@ from typing import Any
 
 from cerlab.logic.cel.text import formula_text
 from cerlab.logic.ceql.text import window_text
+from cerlab.logic.sremo.text import sremo_text
 from cerlab.model.answer import ComplexEvent
 from cerlab.why.answer import Why
 from cerlab.why.derivation import Derivation
-from cerlab.why.failure import Failure, Relax, Repair, Widen
+from cerlab.why.failure import Failure, Relax, Remark, Repair, Widen
+from cerlab.why.none import WhyNone
+from cerlab.why.sremo.derivation import SremoDerivation
 
 
 def why_to_json(why: Why) -> dict[str, Any]:
@@ -33,6 +37,24 @@ def why_to_json(why: Why) -> dict[str, Any]:
         "failures": [failure_to_json(failure) for failure in why.failures],
         "repairs": [repair_to_json(repair) for repair in why.repairs],
         "derivation": None if why.derivation is None else derivation_to_json(why.derivation),
+    }
+
+
+def why_none_to_json(why: WhyNone) -> dict[str, Any]:
+    """Why there is no answer: what no event has, and the changes each of which gives one."""
+    return {
+        "events": why.events,
+        "answer": None if why.answer is None else _answer(why.answer),
+        "absent": [{"kind": each.kind, "name": each.name} for each in why.absent],
+        "changes": [
+            {
+                "words": change.words,
+                "repair": repair_to_json(change.repair),
+                "answer": _answer(change.answer),
+            }
+            for change in why.changes
+        ],
+        "untried": [{"words": words, "reason": reason} for words, reason in why.untried],
     }
 
 
@@ -52,8 +74,8 @@ def failure_to_json(failure: Failure) -> dict[str, Any]:
 def repair_to_json(repair: Repair) -> dict[str, Any]:
     """``do``, and what the repair is made of; formulas and windows are texts."""
     match repair:
-        case Relax(path, into):
-            made: dict[str, Any] = {"path": list(path), "into": formula_text(into)}
+        case Relax(path, into) | Remark(path, into):
+            made: dict[str, Any] = {"path": list(path), "into": str(into)}
         case Widen(window):
             made = {"window": window_text(window)}
         case _:
@@ -62,8 +84,10 @@ def repair_to_json(repair: Repair) -> dict[str, Any]:
     return {"do": type(repair).__name__.lower(), **made}
 
 
-def derivation_to_json(node: Derivation) -> dict[str, Any]:
+def derivation_to_json(node: Derivation | SremoDerivation) -> dict[str, Any]:
     """A node and those below."""
+    if isinstance(node, SremoDerivation):
+        return _sremo_to_json(node)
     V = node.valuation
     return {
         "part": formula_text(node.part),
@@ -72,6 +96,19 @@ def derivation_to_json(node: Derivation) -> dict[str, Any]:
         "end": None if V is None else V.end,
         "labels": {} if V is None else {X: list(D) for X, D in V.labels.items()},
         "children": [derivation_to_json(child) for child in node.children],
+    }
+
+
+def _sremo_to_json(node: SremoDerivation) -> dict[str, Any]:
+    there = node.end > node.start
+    return {
+        "part": sremo_text(node.part),
+        "path": list(node.path),
+        "start": node.start if there else None,
+        "end": node.end - 1 if there else None,
+        "marks": list(node.marks),
+        "registers": dict(node.registers),
+        "children": [_sremo_to_json(child) for child in node.children],
     }
 
 

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from cerlab.display import register, shown
 from cerlab.logic.cel.syntax import Formula
+from cerlab.logic.sremo.syntax import Sremo, Terminal
 from cerlab.model.answer import ComplexEvent, Positions
 from cerlab.model.clauses import Window
 
@@ -30,7 +31,11 @@ class Kind(Enum):
     TYPE = "type"
     STREAM = "stream"
     NOT = "not"
+    GUARD = "guard"
+    NEGATION = "negation"
+    EMPTY = "empty"
     FILTER = "filter"
+    VARIABLE = "variable"
     GAP = "gap"
     MISSING = "missing"
     UNMARKED = "unmarked"
@@ -42,6 +47,7 @@ class Kind(Enum):
     CONSUME = "consume"
     STRATEGY = "strategy"
     LIMIT = "limit"
+    FAR = "far"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +109,18 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Relax:
-    """Write a weaker formula in the place of the part at a path."""
+    """Write a weaker formula or expression in the place of the part at a path."""
 
     path: Path
-    into: Formula = field(compare=False)
+    into: Formula | Sremo = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Write the terminal at a path with a mark, or without the one that it has."""
+
+    path: Path
+    into: Terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +137,9 @@ class Without:
     clause: str
 
 
-Repair: TypeAlias = Retype | Alter | Insert | Remove | Give | Drop | Reach | Relax | Widen | Without
+Repair: TypeAlias = (
+    Retype | Alter | Insert | Remove | Give | Drop | Reach | Relax | Remark | Widen | Without
+)
 
 
 @shown
@@ -152,6 +168,10 @@ LIGHT, HEAVY = 2, 3
 """What a repair costs: of an event or the query, and of the positions that are asked for."""
 
 
+FURTHER_AWAY = {Kind.MISSING: 2, Kind.GAP: 1}
+"""As how many events more a failure counts, where others cost as much to mend."""
+
+
 def weight(failure: Failure) -> int:
     """What it costs to mend one failure."""
     return HEAVY if failure.kind in CHANGES_THE_QUESTION else LIGHT
@@ -167,18 +187,21 @@ def cost(failures: Sequence[Failure]) -> int:
     """
     total = 0
     left = list(failures)
-    while left:
+    while len(left) > 1:
         counts = Counter(repair for failure in left for repair in failure.repairs)
         best = counts.most_common(1)[0][0] if counts else None
         mended = [f for f in left if not f.repairs or best in f.repairs]
         total += max(map(weight, mended))
         left = [f for f in left if f.repairs and best not in f.repairs]
-    return total
+    return total + sum(map(weight, left))
 
 
 def blamed(failures: Sequence[Failure]) -> int:
-    """How many events the failures are about; of two that cost the same, the fewer is nearer."""
-    return sum(len(failure.positions) for failure in failures)
+    """How many events the failures are about; of two that cost the same, the fewer is nearer.
+
+    An event that is not there is further than one that is, and a gap blames what is in it too.
+    """
+    return sum(FURTHER_AWAY.get(f.kind, 0) + len(f.positions) for f in failures)
 
 
 def single_repairs(failures: Sequence[Failure]) -> tuple[Repair, ...]:
@@ -188,32 +211,35 @@ def single_repairs(failures: Sequence[Failure]) -> tuple[Repair, ...]:
     return tuple(r for r in failures[0].repairs if all(r in f.repairs for f in failures))
 
 
-def missing(path: Path, part: str, after: int | None = None, before: int | None = None) -> Failure:
-    """No event is there for a part of the formula, between two positions as far as known."""
+def missing(path: Path, part: str, others: tuple[Repair, ...] = ()) -> Failure:
+    """No event is there for a part; `others` meet that too, besides one more event."""
+    words = missing_words(part, None, None)
+    return Failure(Kind.MISSING, words, part, path, repairs=(Insert(path), *others))
+
+
+def missing_words(part: str, after: int | None, before: int | None) -> str:
+    """That no event is there for a part, between two positions as far as known."""
     where = [f" after {after}" if after is not None else ""]
     where.append(f" before {before}" if before is not None else "")
-    placed = " and".join(filter(None, where))
-    words = f"no event is there for {part}{placed}"
-    return Failure(Kind.MISSING, words, part, path, repairs=(Insert(path, after, before),))
+    return f"no event is there for {part}{' and'.join(filter(None, where))}"
 
 
 def placed(
     failures: Sequence[Failure], after: int | None = None, before: int | None = None
 ) -> tuple[Failure, ...]:
     """The failures, where missing events that have no neighbour on a side yet get this one."""
-    found = []
-    for failure in failures:
-        for repair in failure.repairs:
-            if isinstance(repair, Insert):
-                moved = replace(
-                    repair,
-                    after=after if repair.after is None else repair.after,
-                    before=before if repair.before is None else repair.before,
-                )
-                if moved != repair:
-                    failure = missing(failure.path, failure.part, moved.after, moved.before)
-        found.append(failure)
-    return tuple(found)
+    return tuple(_placed(failure, after, before) for failure in failures)
+
+
+def _placed(failure: Failure, after: int | None, before: int | None) -> Failure:
+    match failure.repairs:
+        case (Insert(path, known_after, known_before), *others):
+            after = after if known_after is None else known_after
+            before = before if known_before is None else known_before
+            words = missing_words(failure.part, after, before)
+            return replace(failure, words=words, repairs=(Insert(path, after, before), *others))
+        case _:
+            return failure
 
 
 register(Failure, "text/plain", lambda failure: failure.words)

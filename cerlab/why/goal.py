@@ -127,7 +127,7 @@ class Table:
         price = cost(found.failures)
         if price + self._outside(found) > self._goal.allowance:
             return False
-        key = self._key(found)
+        key = self.key(found)
         rank = (price, blamed(found.failures))
         if key in self._best and self._best[key][0] <= rank:
             return False
@@ -138,7 +138,8 @@ class Table:
         """The derivations, in the order in which their classes were found."""
         return [derivation for _, derivation in self._best.values()]
 
-    def _key(self, found: Derivation) -> Key:
+    def key(self, found: Derivation) -> Key:
+        """What a derivation looks like from above."""
         V, context = found.valuation, self._context
         if V is None:
             return None

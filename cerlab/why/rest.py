@@ -11,18 +11,16 @@ from functools import cached_property
 from itertools import takewhile
 
 from cerlab.engine.reference.evaluation import TecsEvaluation
-from cerlab.evaluators import answers_of
-from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Consume, Limit, Strategy
 from cerlab.model.stream import Stream
 from cerlab.predicates.keys import Key, partition_key
-from cerlab.query import Query
 from cerlab.why.asked import Asked, places
 from cerlab.why.attempt import Attempt
 from cerlab.why.failure import Failure, Kind, Without
 from cerlab.why.marked_runs import larger_answer
+from cerlab.why.meaning import answers, with_automaton
 from cerlab.why.rivals import first_preferred, moved_answer, positions_text, rival_words
 
 
@@ -54,8 +52,9 @@ class Checks:
 
     def _answers(self, ast: CeqlQuery) -> list[ComplexEvent]:
         """What an evaluator answers up to the last end, in its order."""
-        answers = answers_of(_query(ast), self._question.stream)
-        return list(takewhile(lambda answer: answer.end <= self._last, answers))
+        question = self._question
+        given = answers(ast, question.stream, first_order=question.first_order)
+        return list(takewhile(lambda answer: answer.end <= self._last, given))
 
     @cached_property
     def _consuming(self) -> list[ComplexEvent]:
@@ -114,11 +113,12 @@ class Checks:
         S = next(each.substream for each in every if each.key == attempt.place.key)
         local = {p: i for i, p in enumerate(S.positions)}
         C = tuple(local[p] for p in question.positions)
-        bare = _query(CeqlQuery(question.formula, items=question.ast.items))
-        if strategy is Strategy.MAX and bare.has_automaton:
-            found = larger_answer(bare.cea, S.events, C)
+        bare = CeqlQuery(question.formula, items=question.ast.items)
+        machine = with_automaton(bare, first_order=question.first_order)
+        if strategy is Strategy.MAX and machine is not None:
+            found = larger_answer(machine.cea, S.events, C)
         else:
-            kept = _ending_last(replace(bare.ast, strategy=strategy), Stream(S.events))
+            kept = _ending_last(question, replace(bare, strategy=strategy), Stream(S.events))
             found = first_preferred(strategy, kept, C)
         if found is None:
             return None
@@ -151,15 +151,12 @@ class Checks:
         )
 
 
-def _query(ast: CeqlQuery) -> Query:
-    return Query(ast, source=Source("", {}, ()))
-
-
-def _ending_last(ast: CeqlQuery, stream: Stream) -> list[ComplexEvent]:
+def _ending_last(question: Asked, ast: CeqlQuery, stream: Stream) -> list[ComplexEvent]:
     """The answers of a query without clauses that end with the last event."""
-    query = _query(ast)
-    if not query.has_automaton:
-        return [m for m in answers_of(query, stream) if m.end == len(stream) - 1]
+    query = with_automaton(ast, first_order=question.first_order)
+    if query is None:
+        given = answers(ast, stream, first_order=question.first_order)
+        return [m for m in given if m.end == len(stream) - 1]
     evaluation = TecsEvaluation(query.machine)
     for i, t in enumerate(stream):
         evaluation.advance(t, i)

@@ -7,8 +7,9 @@ from itertools import pairwise
 from typing import assert_never
 
 from cerlab.errors import ResourceLimit
-from cerlab.logic.cel.semantics import MAX_EVENTS, valuations
+from cerlab.logic.cel.semantics import MAX_EVENTS
 from cerlab.logic.cel.syntax import Formula
+from cerlab.logic.ceql.semantics import Meaning
 from cerlab.logic.selection.strategies import last_at_most, next_at_most
 from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event
 from cerlab.model.clauses import Strategy
@@ -42,7 +43,7 @@ def hole(C: Positions) -> tuple[int, int] | None:
     return next((pair for pair in pairwise(C) if pair[1] != pair[0] + 1), None)
 
 
-def ending_at(phi: Formula, S: Sequence[Event], end: int) -> list[ComplexEvent]:
+def ending_at(phi: Formula, S: Sequence[Event], end: int, meaning: Meaning) -> list[ComplexEvent]:
     """The complex events of a formula that end there, by the reference; shortest stream first.
 
     Raises `ResourceLimit` where the stream before is too long for the reference.
@@ -54,7 +55,7 @@ def ending_at(phi: Formula, S: Sequence[Event], end: int) -> list[ComplexEvent]:
             f"substream, and {end + 1:,} come before the end",
             hint="write the strategy after SELECT",
         )
-    found = {complex_event(V) for V in valuations(phi, S[: end + 1]) if V.end == end}
+    found = {complex_event(V) for V in meaning(phi, S[: end + 1]) if V.end == end}
     return sorted(found, key=lambda m: (len(m.positions), m.positions, -m.start))
 
 

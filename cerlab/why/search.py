@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import assert_never
 
-from cerlab.logic.cel.semantics import holds
+from cerlab.logic.cel.semantics import holds, valuations
 from cerlab.logic.cel.syntax import (
     All,
     And,
@@ -33,6 +33,7 @@ from cerlab.logic.cel.syntax import (
     Unless,
 )
 from cerlab.logic.cel.text import formula_text
+from cerlab.logic.ceql.semantics import Meaning
 from cerlab.model.answer import Valuation, complex_event
 from cerlab.model.clauses import Strategy
 from cerlab.why.conditions import why_false
@@ -72,13 +73,13 @@ def _clause(goal: Goal, phi: Formula, path: Path, context: Context) -> Iterator[
             yield from of_atom(goal, phi, path, context)
         case As(psi, _) | Project(_, psi) | Rename(_, _, psi):
             for d in of(psi):
-                yield _above(phi, path, d, relabelled(phi, d.valuation))
+                yield above(phi, path, d, relabelled(phi, d.valuation))
         case Filter(psi, _):
             for d in of(psi):
-                yield _above(phi, path, d, d.valuation, _filtered(goal, phi, path, d))
+                yield above(phi, path, d, d.valuation, _filtered(goal, phi, path, d))
         case Or(left, right):
             for d in (*of(left, 0), *of(right, 1)):
-                yield _above(phi, path, d, d.valuation)
+                yield above(phi, path, d, d.valuation)
         case Seq(left, right) | Concat(left, right):
             yield from sequences(goal, phi, path, context, of(left, 0), of(right, 1))
         case Plus(psi) | Star(psi):
@@ -92,21 +93,22 @@ def _clause(goal: Goal, phi: Formula, path: Path, context: Context) -> Iterator[
         case Unless(left, right):
             rivals = counter_examples(goal, right)
             for d in of(left):
-                yield _above(phi, path, d, d.valuation, _unless(goal, phi, path, d, rivals))
+                yield above(phi, path, d, d.valuation, _unless(goal, phi, path, d, rivals))
         case Select(_, psi):
             for d in of(psi):
-                yield _above(phi, path, d, d.valuation, _selected(goal, phi, path, d))
+                yield above(phi, path, d, d.valuation, selected(goal, phi, path, d, valuations))
         case _:
             assert_never(phi)
 
 
-def _above(
+def above(
     phi: Formula,
     path: Path,
     below: Derivation,
     V: Valuation | None,
     own: tuple[Failure, ...] = (),
 ) -> Derivation:
+    """A node with one child, and what it fails besides."""
     return Derivation(phi, path, V, (below,), below.failures + own)
 
 
@@ -160,10 +162,10 @@ def _agreeing(
             failures = a.failures + tuple(f for f in b.failures if f not in a.failures)
             yield Derivation(phi, path, a.valuation, (a, b), failures)
         if a.valuation is not None and goal.allowance >= LIGHT:
-            yield _above(phi, path, a, a.valuation, (_alone(goal, phi, path, 0, a.valuation),))
+            yield above(phi, path, a, a.valuation, (_alone(goal, phi, path, 0, a.valuation),))
     for b in rights:
         if b.valuation is not None and goal.allowance >= LIGHT:
-            yield _above(phi, path, b, b.valuation, (_alone(goal, phi, path, 1, b.valuation),))
+            yield above(phi, path, b, b.valuation, (_alone(goal, phi, path, 1, b.valuation),))
 
 
 def _alone(goal: Goal, phi: And, path: Path, side: int, V: Valuation) -> Failure:
@@ -203,7 +205,9 @@ def _unless(
     return (Failure(Kind.UNLESS, words, formula_text(phi), path, (), repairs, rival),)
 
 
-def _selected(goal: Goal, phi: Select, path: Path, d: Derivation) -> tuple[Failure, ...]:
+def selected(
+    goal: Goal, phi: Select, path: Path, d: Derivation, meaning: Meaning
+) -> tuple[Failure, ...]:
     """Whether a strategy inside the formula keeps the valuation, on the whole substream."""
     if d.valuation is None:
         return ()
@@ -215,7 +219,7 @@ def _selected(goal: Goal, phi: Select, path: Path, d: Derivation) -> tuple[Failu
         ends = tuple(goal.at[i] for i in pair)
         words = f"STRICT: there are events between {ends[0]} and {ends[1]} that are left out"
         return (Failure(Kind.STRATEGY, words, formula_text(phi), path, ends, repairs),)
-    found = first_preferred(strategy, ending_at(phi.body, goal.events, C.end), C.positions)
+    found = first_preferred(strategy, ending_at(phi.body, goal.events, C.end, meaning), C.positions)
     if found is None:
         return ()
     rival = moved_answer(found, goal.at)

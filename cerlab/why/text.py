@@ -7,17 +7,20 @@ from collections.abc import Iterator, Mapping
 from cerlab import display
 from cerlab.logic.cel.syntax import Atom, Not
 from cerlab.model.event import Event
-from cerlab.predicates.text import name_text, value_text
+from cerlab.predicates.text import name_text
 from cerlab.why.answer import Why
+from cerlab.why.conditions import event_text
 from cerlab.why.derivation import Derivation
 from cerlab.why.rivals import positions_text
+from cerlab.why.sremo.derivation import SremoDerivation
+from cerlab.why.sremo.text import sremo_node_text
 
 
 def why_text(why: Why) -> str:
     """The verdict in a line, then the derivation; of a failure its words first."""
     lines = list(_head(why))
     if why.derivation is not None:
-        lines += tree_lines(why.derivation, why.events)
+        lines.append(tree_text(why.derivation, why.events))
     return "\n".join(lines)
 
 
@@ -25,9 +28,8 @@ def _head(why: Why) -> Iterator[str]:
     asked = positions_text(why.positions)
     if why.holds:
         assert why.derivation is not None
-        V = why.derivation.valuation
-        assert V is not None
-        yield f"a match: {asked} in [{V.start}, {V.end}]"
+        start, end = why.derivation.interval
+        yield f"a match: {asked} in [{start}, {end}]"
         return
     yield f"no match: {asked}"
     for failure in why.failures:
@@ -36,22 +38,31 @@ def _head(why: Why) -> Iterator[str]:
         yield f"searched from {why.searched[0]} to {why.searched[1]}; the nearest that there is:"
 
 
-def derivation_text(derivation: Derivation) -> str:
+def derivation_text(derivation: Derivation | SremoDerivation) -> str:
     """The tree without the events."""
-    return "\n".join(tree_lines(derivation, {}))
+    return tree_text(derivation, {})
 
 
-def tree_lines(node: Derivation, events: Mapping[int, Event]) -> Iterator[str]:
-    """One line for a node: the operator, the interval, the labels; then those below."""
-    from cerlab.viz.text import node_text  # pictures load when something is shown
+def tree_text(root: Derivation | SremoDerivation, events: Mapping[int, Event]) -> str:
+    """One line for a node: the operator, the interval, what it adds; then those below."""
+    from cerlab.viz.text import tree_lines  # pictures load when something is shown
 
-    failing = any(failure.path == node.path for failure in node.failures)
-    yield " ".join(filter(None, (node_text(node.part), _said(node, events), "✗" * failing)))
-    for n, child in enumerate(node.children):
-        last = n == len(node.children) - 1
-        first, rest = ("└─ ", "   ") if last else ("├─ ", "│  ")
-        for k, line in enumerate(tree_lines(child, events)):
-            yield (rest if k else first) + line
+    def says(node: Derivation | SremoDerivation) -> str:
+        if isinstance(node, SremoDerivation):
+            words = sremo_node_text(node, events)
+        else:
+            words = node_text(node, events)
+        failing = any(failure.path == node.path for failure in node.failures)
+        return f"{words} ✗" if failing else words
+
+    return tree_lines(root, says, lambda node: node.children)
+
+
+def node_text(node: Derivation, events: Mapping[int, Event]) -> str:
+    """``; [0, 2]  A {0}  B {2}``; of a part for one event the event."""
+    from cerlab.viz.text import node_text as operator_text
+
+    return f"{operator_text(node.part)} {_said(node, events)}".rstrip()
 
 
 def _said(node: Derivation, events: Mapping[int, Event]) -> str:
@@ -64,12 +75,6 @@ def _said(node: Derivation, events: Mapping[int, Event]) -> str:
     return f"[{V.start}, {V.end}]  {labels}".rstrip()
 
 
-def event_text(event: Event) -> str:
-    """``BUY(price=3, name='INTC')``."""
-    values = ", ".join(f"{name}={value_text(value)}" for name, value in event.attributes.items())
-    stream = f"{event.stream}>" if event.stream is not None else ""
-    return f"{stream}{event.type}({values})"
-
-
 display.register(Why, "text/plain", why_text)
 display.register(Derivation, "text/plain", derivation_text)
+display.register(SremoDerivation, "text/plain", derivation_text)

@@ -63,18 +63,19 @@ def _amount(window: Window, spanned: Instant) -> str:
             more = spanned - width
             return f"{more:,} event{'' if more == 1 else 's'}"
         case AttributeWindow(width):
-            return _number(spanned - (width if isinstance(width, int) else Fraction(width)))
+            return number_text(spanned - (width if isinstance(width, int) else Fraction(width)))
         case TimeWindow(nanoseconds):
             more = spanned - nanoseconds
             for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
                 if more % size == 0:
-                    return f"{_number(more / Fraction(size))} {unit}"
-            return f"{_number(more)} ns"
+                    return f"{number_text(more / Fraction(size))} {unit}"
+            return f"{number_text(more)} ns"
         case _:
             assert_never(window)
 
 
-def _number(amount: Instant) -> str:
+def number_text(amount: Instant) -> str:
+    """``1,200``, ``2.5``."""
     whole = Fraction(amount)
     return f"{int(whole):,}" if whole.denominator == 1 else f"{float(whole):,}"
 
@@ -87,10 +88,15 @@ def _wide(window: Window, spanned: Instant) -> Window:
         case TimeWindow():
             return TimeWindow(math.ceil(spanned))
         case AttributeWindow():
-            whole = Fraction(spanned)
-            if whole.denominator == 1:
-                return replace(window, width=int(whole))
-            near = float(whole)
-            return replace(window, width=near if near >= whole else math.nextafter(near, math.inf))
+            return replace(window, width=width_for(spanned))
         case _:
             assert_never(window)
+
+
+def width_for(spanned: Instant) -> int | float:
+    """The smallest number, whole if it can be, that is not less than the span."""
+    whole = Fraction(spanned)
+    if whole.denominator == 1:
+        return int(whole)
+    near = float(whole)
+    return near if near >= whole else math.nextafter(near, math.inf)

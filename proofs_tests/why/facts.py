@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import assert_never
 
 from cerlab.logic.cel import syntax as cel
@@ -10,9 +11,10 @@ from cerlab.logic.cel.semantics import holds, valuations
 from cerlab.logic.cel.syntax import Formula, children
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import partition_attributes
-from cerlab.model.answer import complex_event
+from cerlab.model.answer import Valuation, complex_event
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Strategy, TimeWindow
 from cerlab.model.event import value_of
+from cerlab.predicates.condition import labels_of
 from cerlab.predicates.keys import partition_key
 from cerlab.why import Derivation, Failure, Kind, Why
 from cerlab.why.failure import Path
@@ -32,7 +34,7 @@ def part_at(phi: Formula, path: Path) -> Formula:
 
 
 def nodes(found: Why, path: Path) -> list[Derivation]:
-    assert found.derivation is not None
+    assert isinstance(found.derivation, Derivation)
     return [node for node in found.derivation if node.path == path]
 
 
@@ -84,22 +86,43 @@ def is_true(q: Question, found: Why, failure: Failure) -> bool:
         case Kind.UNLESS:
             return _counter_example(q, found, failure, part)
         case Kind.INTERVAL:
-            V = found.derivation.valuation if found.derivation else None
+            V = _valuation(found)
             return V is not None and not (q.start in (None, V.start) and q.end in (None, V.end))
         case Kind.WINDOW:
             return _too_wide(q, failure)
         case Kind.CONSUME:
             rival = failure.rival
             assert rival is not None
-            V = found.derivation.valuation if found.derivation else None
+            V = _valuation(found)
             assert V is not None
-            return V.start <= rival.end < V.end and rival in query_answers(q.ast, q.stream)
+            answers = query_answers(q.ast, q.stream, q.meaning)
+            return V.start <= rival.end < V.end and rival in answers
         case Kind.STRATEGY:
             return _preferred(q, failure, part)
+        case Kind.VARIABLE:
+            assert isinstance(part, cel.As)
+            bound = [node for node in _all_nodes(found) if _binds(node, part.label)]
+            taken = {node.valuation.start for node in bound if node.valuation is not None}
+            return len(set(failure.positions)) == 2 and set(failure.positions) <= taken
         case Kind.LIMIT:
             return q.ast.limit is not None
+        case Kind.GUARD | Kind.NEGATION | Kind.EMPTY | Kind.FAR:
+            return False
         case _:
             assert_never(failure.kind)
+
+
+def _all_nodes(found: Why) -> list[Derivation]:
+    assert isinstance(found.derivation, Derivation)
+    return list(found.derivation)
+
+
+def _binds(node: Derivation, x: str) -> bool:
+    return isinstance(node.part, cel.As) and node.part.label == x
+
+
+def _valuation(found: Why) -> Valuation | None:
+    return found.derivation.valuation if isinstance(found.derivation, Derivation) else None
 
 
 def asked(q: Question) -> tuple[int, ...]:
@@ -109,6 +132,8 @@ def asked(q: Question) -> tuple[int, ...]:
 
 def _filter_fails(q: Question, found: Why, failure: Failure, part: Formula) -> bool:
     assert isinstance(part, cel.Filter)
+    if q.first_order:
+        return _fails_on_variables(q, found, failure, part)
     fails = False
     for node in nodes(found, failure.path):
         V = node.valuation
@@ -116,6 +141,24 @@ def _filter_fails(q: Question, found: Why, failure: Failure, part: Formula) -> b
             marked = {p for D in V.labels.values() for p in D}
             fails = fails or set(failure.positions) <= marked
     return fails
+
+
+def _fails_on_variables(q: Question, found: Why, failure: Failure, part: cel.Filter) -> bool:
+    """Some events that the variables have in the derivation do not satisfy the filter."""
+    names = sorted(labels_of(part.condition))
+    events = [
+        {node.valuation.start for node in _all_nodes(found) if _binds(node, x) and node.valuation}
+        for x in names
+    ]
+    return any(
+        set(failure.positions) <= set(chosen)
+        and not holds(
+            part.condition,
+            Valuation(0, 0, {x: (p,) for x, p in zip(names, chosen, strict=True)}),
+            q.stream.events,
+        )
+        for chosen in product(*events)
+    )
 
 
 def _counter_example(q: Question, found: Why, failure: Failure, part: Formula) -> bool:
@@ -175,4 +218,4 @@ def _preferred(q: Question, failure: Failure, part: Formula) -> bool:
     if rival is None or failure.path:
         return rival is not None
     bare = replace(q.ast, strategy=None, window=None, consume=Consume.NONE, limit=None)
-    return rival in query_answers(bare, q.stream) and rival.positions != q.positions
+    return rival in query_answers(bare, q.stream, q.meaning) and rival.positions != q.positions

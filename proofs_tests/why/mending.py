@@ -10,6 +10,7 @@ from typing import Any, assert_never
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, children
 from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.logic.sremo import Sremo
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import Consume
 from cerlab.model.event import Event, Value
@@ -22,6 +23,7 @@ from cerlab.why.failure import (
     Path,
     Reach,
     Relax,
+    Remark,
     Remove,
     Repair,
     Retype,
@@ -51,10 +53,14 @@ def mended(q: Question, repair: Repair) -> Iterator[Question]:
         case Reach(start, end):
             yield replace(q, start=start, end=end)
         case Relax(path, into):
-            formula = replaced(q.ast.formula, path, lambda _: into)
+            assert not isinstance(into, Sremo)
+            weaker: Formula = into
+            formula = replaced(q.ast.formula, path, lambda _: weaker)
             yield replace(q, ast=replace(q.ast, formula=formula))
         case Widen(window):
             yield replace(q, ast=replace(q.ast, window=window))
+        case Remark():
+            raise AssertionError("terminals are of SREMO")
         case Without(clause):
             yield replace(q, ast=_without(q, clause))
         case _:

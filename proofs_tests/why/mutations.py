@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.syntax import Formula, children, subformulas
-from cerlab.logic.ceql.semantics import query_answers
+from cerlab.logic.ceql.semantics import Meaning, query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.logic.focel.semantics import fo_valuations
 from cerlab.model.answer import ComplexEvent, Positions
 from cerlab.model.clauses import Consume, EventWindow, Strategy
 from cerlab.model.event import Event
@@ -28,6 +30,11 @@ class Question:
     positions: Positions
     start: int | None
     end: int | None
+    first_order: bool = False
+
+    @property
+    def meaning(self) -> Meaning:
+        return fo_valuations if self.first_order else valuations
 
     def holds(self) -> bool:
         """By the reference."""
@@ -35,7 +42,7 @@ class Question:
             m.positions == self.positions
             and self.start in (None, m.start)
             and self.end in (None, m.end)
-            for m in query_answers(self.ast, self.stream)
+            for m in query_answers(self.ast, self.stream, self.meaning)
         )
 
     def with_events(self, events: list[Event]) -> Question:

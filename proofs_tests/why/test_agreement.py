@@ -10,7 +10,7 @@ from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.answer import ComplexEvent, complex_event
 from cerlab.model.clauses import Consume
 from cerlab.testing import Shape
-from cerlab.why import why
+from cerlab.why import Derivation, why
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 from proofs_tests.why.checker import Substream, check
@@ -48,7 +48,7 @@ def agree(rng: Random, shape: Shape) -> bool:
 def prove(drawn: Case, m: ComplexEvent) -> None:
     """The derivation of an answer follows row by row, and gives that answer."""
     derivation = why(drawn.query, drawn.stream, m.positions, m.start, m.end).derivation
-    assert derivation is not None
+    assert isinstance(derivation, Derivation)
     assert derivation.valuation is not None
     check(derivation, Substream(drawn.ast, drawn.stream, m.start))
     V = derivation.valuation

@@ -57,7 +57,7 @@ def test_json(events: str, capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["A ; B", "--positions", "0,x"], "CER0836"),
         (["A ; ", "--positions", "0"], "CER01"),
-        (["<type = 'A'>^", "--positions", "0"], "CER0495"),
+        (["<type = 'A'>^ | ", "--positions", "0"], "CER01"),
         (["A ; B", "--positions", ""], "CER0835"),
     ],
 )
@@ -75,3 +75,51 @@ def test_a_position_that_is_not_there_is_no_match(
 ) -> None:
     assert main(["why", "A ; B", events, "--positions", "0,7"]) == 1
     assert "position 7 is out of the stream, which has 3 events" in capsys.readouterr().out
+
+
+def test_a_sremo(events: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pattern = "<type = 'A'>^ -> r . <TRUE>* . <v > r.v>^"
+    assert main(["why", pattern, events, "--positions", "0,2"]) == 0
+    out = capsys.readouterr().out.splitlines()
+    assert out[:2] == ["a match: {0, 2} in [0, 2]", ". [0, 2]  ^ {0, 2}  r = 0"]
+    assert main(["why", pattern, events, "--positions", "0,1"]) == 1
+    said = "event 1 fails v > r.v: v is missing, r is event 0 with v 1"
+    assert f"  {said}" in capsys.readouterr().out.splitlines()
+
+
+def test_a_sremo_that_does_not_look_like_one(
+    events: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pattern = "EPS . <type = 'A'>^"
+    command = ["why", pattern, events, "--positions", "0", "--language", "sremo"]
+    assert main([*command, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["derivation"]["marks"] == [0]
+
+
+def test_without_positions_why_there_is_no_answer(
+    events: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["why", "A : B FILTER A[v = 1]", events]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "no answer on 3 events; each of these changes alone gives one:",
+        "  ';' for ':' before B: {0, 2}",
+    ]
+    assert main(["why", "A : b", events, "--format", "json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["absent"] == [{"kind": "type", "name": "b"}]
+    (change,) = found["changes"]
+    assert change["words"] == "leave out b"
+    assert change["repair"] == {"do": "relax", "path": [], "into": "A"}
+    assert change["answer"] == {"start": 0, "end": 0, "positions": [0]}
+    assert main(["why", "A ; B", events]) == 0
+    assert capsys.readouterr().out == "there is an answer on 3 events: {0, 2}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["<TRUE>^"], "CER0495"), (["A ; B", "--end", "2"], "CER0836")]
+)
+def test_bad_usage_without_positions(
+    arguments: list[str], code: str, events: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["why", arguments[0], events, *arguments[1:]]) == 2
+    assert code in capsys.readouterr().err

@@ -178,6 +178,6 @@ def test_a_labelling_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     query = "(A AS x OR A AS y) FILTER x[v = 1]"
     assert why(query, word("A", v="0"), (0,)).holds
-    monkeypatch.setattr(goal.Table, "_key", intervals_only)
+    monkeypatch.setattr(goal.Table, "key", intervals_only)
     with pytest.raises(AssertionError, match="the automaton accepts"):
         why(query, word("A", v="0"), (0,))

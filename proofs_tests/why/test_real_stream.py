@@ -11,7 +11,7 @@ import pytest
 
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
-from cerlab.why import Kind, Why, goal, why
+from cerlab.why import Derivation, Kind, SremoDerivation, Why, goal, why
 from proofs_tests.core.test_real_stream import S3
 
 ANSWER = ComplexEvent(199_914, 200_021, (199_914, 200_020, 200_021))
@@ -36,7 +36,7 @@ def kinds(found: Why) -> list[Kind]:
 def test_an_answer(stream: Stream) -> None:
     found = why(S3, stream, ANSWER.positions)
     assert found.holds
-    assert found.derivation is not None
+    assert isinstance(found.derivation, Derivation)
     V = found.derivation.valuation
     assert V is not None
     assert (V.start, V.end) == (ANSWER.start, ANSWER.end)
@@ -70,3 +70,30 @@ def test_what_was_consumed(stream: Stream) -> None:
     assert failure.kind is Kind.CONSUME
     assert failure.rival is not None
     assert ANSWER.start <= failure.rival.end < ANSWER.end
+
+
+SREMO = """#(<type = 'SELL' AND name = 'INTC'>^ -> x, <type = 'BUY' AND name = 'RIMM'>^,
+  <type = 'BUY' AND name = 'QQQ' AND price > x.price>^)[within 10000 stock_time]"""
+"""The first pattern on stocks of SRT Sec. 5.3."""
+
+
+def test_a_sremo(stream: Stream) -> None:
+    first, second, third = ANSWER.positions
+    found = why(SREMO, stream, ANSWER.positions)
+    assert found.holds
+    assert isinstance(found.derivation, SremoDerivation)
+    assert [child.start for child in found.derivation.children[0].children] == [*ANSWER.positions]
+    assert found.derivation.registers == (("x", first),)
+    narrow = why(SREMO.replace("10000", "100"), stream, ANSWER.positions)
+    assert kinds(narrow) == [Kind.WINDOW]
+    (failure,) = why(SREMO.replace("price >", "price <"), stream, ANSWER.positions).failures
+    prices = [stream[p].attributes["price"] for p in (third, first)]
+    assert str(failure) == (
+        f"event {third} fails price < x.price: price is {prices[0]}, "
+        f"x is event {first} with price {prices[1]}"
+    )
+    (failure,) = why(SREMO.replace("#", "@"), stream, ANSWER.positions).failures
+    assert failure.kind is Kind.NEGATION
+    assert failure.rival is not None
+    assert first < failure.rival.start < third
+    assert kinds(why(SREMO, stream, (first, second))) == [Kind.MISSING]

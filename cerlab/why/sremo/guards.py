@@ -1,0 +1,170 @@
+"""Why a guard does not hold, in words with the values that decide (SRT Def. 13)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import NamedTuple, TypeAlias
+
+from cerlab.model.event import Event, value_of
+from cerlab.predicates.guard_text import guard_text
+from cerlab.predicates.guard_truth import guard_holds
+from cerlab.predicates.guards import (
+    And,
+    Guard,
+    Not,
+    Or,
+    RegisterAttribute,
+    RegisterComparison,
+    guard_atoms,
+    registers_of,
+)
+from cerlab.predicates.mentions import leaves_of, mentioned
+from cerlab.predicates.syntax import (
+    EVERYTHING,
+    Atom,
+    Attribute,
+    Comparison,
+    Constant,
+    Everything,
+    Operator,
+)
+from cerlab.predicates.text import name_text
+from cerlab.predicates.truth import kind_of
+from cerlab.why.conditions import value_said
+from cerlab.why.failure import Alter, Repair, Retype
+from cerlab.why.sremo.derivation import Stored
+
+GuardAtom: TypeAlias = Everything | Atom | RegisterComparison
+
+
+class WhyFalse(NamedTuple):
+    """The words for a guard that does not hold, what is left of it, and events to alter."""
+
+    words: str
+    weaker: Guard
+    repairs: tuple[Repair, ...]
+
+
+def held(v: Stored, events: Sequence[Event]) -> dict[str, Event]:
+    """The events that the registers hold, as far as there are any."""
+    return {r: events[p] for r, p in v if p is not None}
+
+
+def may_hold(guard: Guard, t: Event, v: Stored, events: Sequence[Event]) -> bool:
+    """Whether the guard holds, whatever the registers hold for which no event is there yet."""
+    unknown = frozenset(r for r, p in v if p is None)
+    if not unknown & registers_of(guard):
+        return guard_holds(guard, t, held(v, events))
+    return True in _truths(guard, t, held(v, events), unknown)
+
+
+def _truths(
+    guard: Guard, t: Event, v: Mapping[str, Event], unknown: frozenset[str]
+) -> frozenset[bool]:
+    """What a guard may be, each atom with an unknown register for itself."""
+    match guard:
+        case Not(operand):
+            return frozenset(not truth for truth in _truths(operand, t, v, unknown))
+        case And(left, right):
+            rights = _truths(right, t, v, unknown)
+            return frozenset(a and b for a in _truths(left, t, v, unknown) for b in rights)
+        case Or(left, right):
+            rights = _truths(right, t, v, unknown)
+            return frozenset(a or b for a in _truths(left, t, v, unknown) for b in rights)
+        case atom:
+            if unknown & registers_of(atom):
+                return frozenset({False, True})
+            return frozenset({guard_holds(atom, t, v)})
+
+
+def why_false(guard: Guard, position: int, v: Stored, events: Sequence[Event]) -> WhyFalse:
+    """Why a guard fails on the event at a position: each side of AND that is false, with values.
+
+    An event that alone may be altered for all of these is a repair.
+    """
+    t = events[position]
+    sides = {side: may_hold(side, t, v, events) for side in conjuncts(guard)}
+    false = [side for side, holds in sides.items() if not holds]
+    said = (f"{guard_text(side, 2)}: {_values(side, t, v, events)}" for side in false)
+    words = f"event {position} fails {' and '.join(said)}"
+    kept = [side for side, holds in sides.items() if holds]
+    weaker: Guard = reduce(And, kept) if kept else EVERYTHING
+    alone = frozenset.intersection(*(_may_mend(side, position, v, events) for side in false))
+    repairs = tuple(Alter(p) for p in sorted(alone, key=lambda p: (p != position, p)))
+    return WhyFalse(words, weaker, (*_retyped(guard, false, position, v, events), *repairs))
+
+
+def conjuncts(guard: Guard) -> Iterator[Guard]:
+    """The sides of AND, from left to right; TRUE is none."""
+    if isinstance(guard, And):
+        yield from conjuncts(guard.left)
+        yield from conjuncts(guard.right)
+    elif not isinstance(guard, Everything):
+        yield guard
+
+
+def _retyped(
+    guard: Guard, false: Sequence[Guard], position: int, v: Stored, events: Sequence[Event]
+) -> Iterator[Repair]:
+    """The type that the event lacks, where that is all it lacks."""
+    match false:
+        case [Comparison(Operator.EQ, Attribute("type"), Constant(str() as name))] if name:
+            if may_hold(guard, replace(events[position], type=name), v, events):
+                yield Retype(position, name)
+
+
+def _values(guard: Guard, t: Event, v: Stored, events: Sequence[Event]) -> str:
+    """``price is 95, r is event 3 with price 97``: all that a guard looks at."""
+    where = dict(v)
+    read = [each for atom in guard_atoms(guard) for each in _reads(atom)]
+    said = [
+        f"{name_text(name)} is {value_said(t, name)}"
+        for r, name in dict.fromkeys(read)
+        if r is None
+    ]
+    for register in dict.fromkeys(r for r, _ in read if r is not None):
+        if register not in where:
+            said.append(f"{name_text(register)} is empty")
+        elif (p := where[register]) is not None:
+            names = dict.fromkeys(name for r, name in read if r == register)
+            values = " and ".join(f"{name_text(n)} {value_said(events[p], n)}" for n in names)
+            said.append(f"{name_text(register)} is event {p} with {values}")
+    return ", ".join(said) or "no event satisfies it"
+
+
+def _reads(atom: GuardAtom) -> Iterator[tuple[str | None, str]]:
+    """The attributes that an atom reads, of the event in a register or, None, of the one read."""
+    match atom:
+        case Everything():
+            return
+        case RegisterComparison(_, left, right):
+            for side in (left, right):
+                if isinstance(side, RegisterAttribute):
+                    yield side.register, side.attribute
+                else:
+                    leaves = leaves_of(side)
+                    yield from ((None, leaf.name) for leaf in leaves if isinstance(leaf, Attribute))
+        case _:
+            yield from ((None, name) for name in mentioned([atom]))
+
+
+def _may_mend(side: Guard, position: int, v: Stored, events: Sequence[Event]) -> frozenset[int]:
+    """The events each of which, with other values, may let a guard hold that does not.
+
+    An atom that reads an empty register is false whatever the events are, and where one event has
+    nothing to compare, only that one can change it.
+    """
+    found: set[int] = set()
+    where: dict[str | None, int | None] = {None: position}
+    where.update(v)
+    for atom in guard_atoms(side):
+        read = [(where[r], name) for r, name in _reads(atom) if r in where]
+        if len(read) < len(list(_reads(atom))):
+            continue
+        there = [(p, name) for p, name in read if p is not None]
+        bare = {p for p, name in there if kind_of(value_of(events[p], name)) is None}
+        if len(bare) <= 1:
+            found |= bare or {p for p, _ in there}
+    return frozenset(found)

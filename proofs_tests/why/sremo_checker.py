@@ -1,0 +1,175 @@
+"""Derivations of a SREMO checked node by node: each follows from its children by its rule.
+
+Nothing of the search is used: what a node consumes, marks and stores is computed from its
+children's, and what looks further than them (negations, the gaps of ``@``) asks the reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import assert_never
+
+from cerlab.logic.sremo import syntax as sre
+from cerlab.logic.sremo.registers import writes
+from cerlab.logic.sremo.rewrite import absence
+from cerlab.logic.sremo.semantics import derivations
+from cerlab.logic.sremo.syntax import Sremo
+from cerlab.model.event import Event
+from cerlab.model.registers import Registers
+from cerlab.predicates.guard_truth import guard_holds
+from cerlab.why import SremoDerivation
+from cerlab.why.sremo.derivation import Stored
+
+Stream = Sequence[Event]
+
+
+def check(node: SremoDerivation, v: Stored, S: Stream, read: frozenset[str]) -> None:
+    """One ``(e, S, i, j, M, v) |- v'``, and all below it; of the registers those that are read."""
+    assert not node.failures
+    assert 0 <= node.start <= node.end <= len(S)
+    assert all(node.start <= p < node.end for p in node.marks)
+    assert list(node.marks) == sorted(set(node.marks))
+    assert part_at_is_there(node)
+    assert _follows(node, v, S, read), (str(node), v)
+
+
+def part_at_is_there(node: SremoDerivation) -> bool:
+    """The children are parts of the part, at their paths."""
+    below = {
+        ((*node.path, *path), e) for path, e in paths(node.part) if 0 < len(path) <= _reach(node)
+    }
+    return all((child.path, child.part) in below for child in node.children)
+
+
+def _reach(node: SremoDerivation) -> int:
+    if isinstance(node.part, sre.Concat):
+        return len(node.path) + 1_000
+    return 2 if isinstance(node.part, sre.SkipAny | sre.SkipNext) else 1
+
+
+def paths(e: Sremo, path: tuple[int, ...] = ()) -> list[tuple[tuple[int, ...], Sremo]]:
+    """All subexpressions with their paths."""
+    below = enumerate(sre.children(e))
+    return [(path, e), *(each for n, child in below for each in paths(child, (*path, n)))]
+
+
+def registers(v: Stored, S: Stream) -> Registers:
+    return Registers({r: S[p] for r, p in v if p is not None})
+
+
+def _follows(node: SremoDerivation, v: Stored, S: Stream, read: frozenset[str]) -> bool:
+    below, i, j = node.children, node.start, node.end
+    same = node.registers == v
+    match node.part:
+        case sre.Epsilon():
+            return i == j and same and not node.marks
+        case sre.Empty():
+            return False
+        case sre.Terminal(guard, marked, W):
+            written = tuple(sorted({**dict(v), **dict.fromkeys(W & read, i)}.items()))
+            right = node.marks == ((i,) if marked else ()) and node.registers == written
+            return j == i + 1 and right and guard_holds(guard, S[i], registers(v, S))
+        case sre.Concat() as e:
+            parts = []
+            spine: Sremo = e
+            while isinstance(spine, sre.Concat):
+                parts.append(spine.right)
+                spine = spine.left
+            assert [child.part for child in below] == [spine, *reversed(parts)]
+            return _chained(node, v, S, read, gaps="")
+        case sre.Star(sre.Terminal(guard, False, W)) | sre.Plus(sre.Terminal(guard, False, W)) if (
+            not W
+        ):
+            enough = isinstance(node.part, sre.Star) or j > i
+            taken = all(guard_holds(guard, t, registers(v, S)) for t in S[i:j])
+            return same and not node.marks and enough and taken and not below
+        case sre.Star(body) | sre.Plus(body):
+            assert all(child.part == body for child in below)
+            if not below:
+                return isinstance(node.part, sre.Star) and i == j and same and not node.marks
+            return _chained(node, v, S, read, gaps="")
+        case sre.Option():
+            if not below:
+                return i == j and same and not node.marks
+            return _passed_on(node, v, S, read)
+        case sre.Alternation():
+            return _passed_on(node, v, S, read)
+        case sre.SpanWindow(_, w):
+            return _passed_on(node, v, S, read) and (
+                not node.marks or node.marks[-1] - node.marks[0] + 1 <= w
+            )
+        case sre.LengthWindow(_, w):
+            return _passed_on(node, v, S, read) and j - i <= w
+        case sre.Within(_, n, time):
+            if not node.marks:
+                return _passed_on(node, v, S, read)
+            first, last = (S[p].attributes[time] for p in (node.marks[0], node.marks[-1]))
+            assert isinstance(first, int)
+            assert isinstance(last, int)
+            return _passed_on(node, v, S, read) and last - first <= n
+        case sre.Intersection(left, right):
+            a, b = below
+            assert (a.part, b.part) == (left, right)
+            for side in below:
+                check(side, v, S, read)
+                assert (side.start, side.end, side.marks) == (i, j, node.marks)
+            own = {r: p for r, p in a.registers if r in writes(left)}
+            other = {r: p for r, p in b.registers if r in writes(right)}
+            untouched = {r: p for r, p in v if r not in writes(left) | writes(right)}
+            return dict(node.registers) == {**untouched, **own, **other}
+        case sre.Negation(body):
+            taken_ends = {d.end for d in derivations(body, S, i, registers(v, S))}
+            return same and not node.marks and not below and j not in taken_ends
+        case sre.SkipAny():
+            return _rounds_or_operands(node) and _chained(node, v, S, read, gaps="#")
+        case sre.SkipNext():
+            return _rounds_or_operands(node) and _chained(node, v, S, read, gaps="@")
+        case _:
+            assert_never(node.part)
+
+
+def _passed_on(node: SremoDerivation, v: Stored, S: Stream, read: frozenset[str]) -> bool:
+    """The node is what its only child is."""
+    (child,) = node.children
+    check(child, v, S, read)
+    return (child.start, child.end, child.marks, child.registers) == (
+        node.start,
+        node.end,
+        node.marks,
+        node.registers,
+    )
+
+
+def _rounds_or_operands(node: SremoDerivation) -> bool:
+    assert isinstance(node.part, sre.SkipAny | sre.SkipNext)
+    match node.part.operands:
+        case (sre.Star(body),):
+            return all(child.part == body for child in node.children)
+        case (sre.Plus(body),):
+            return bool(node.children) and all(child.part == body for child in node.children)
+        case operands:
+            return tuple(child.part for child in node.children) == operands
+
+
+def _chained(
+    node: SremoDerivation, v: Stored, S: Stream, read: frozenset[str], *, gaps: str
+) -> bool:
+    """The children one after another, with gaps only where the operator has some."""
+    below = node.children
+    if not below:
+        return node.start == node.end and not node.marks and node.registers == v
+    for child in below:
+        check(child, v, S, read)
+        v = child.registers
+    assert (below[0].start, below[-1].end) == (node.start, node.end)
+    assert node.registers == below[-1].registers
+    assert node.marks == tuple(p for child in below for p in child.marks)
+    for a, b in pairwise(below):
+        assert a.end == b.start or (gaps and a.end < b.start)
+        if gaps == "@":
+            skipped = {
+                d.end for d in derivations(absence(b.part), S, a.end, registers(a.registers, S))
+            }
+            assert b.start in skipped
+    return True

@@ -1,0 +1,205 @@
+"""What a failure of a SREMO states, checked against the events and the reference."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from cerlab.logic.sremo import syntax as sre
+from cerlab.logic.sremo.registers import reads
+from cerlab.logic.sremo.semantics import derivations
+from cerlab.logic.sremo.syntax import Sremo, children
+from cerlab.model.event import value_of
+from cerlab.predicates.guard_truth import guard_holds
+from cerlab.predicates.text import value_text
+from cerlab.why import Failure, Kind, SremoDerivation, Why
+from cerlab.why.failure import Path
+from cerlab.why.sremo.derivation import Stored
+from proofs_tests.why.sremo_checker import registers
+from proofs_tests.why.sremo_mutations import Question
+
+
+def check_facts(q: Question, found: Why) -> None:
+    for failure in found.failures:
+        assert is_true(q, found, failure), (failure, str(found))
+        for p in failure.positions:
+            assert str(p) in failure.words, failure
+
+
+def part_at(e: Sremo, path: Path) -> Sremo:
+    return part_at(children(e)[path[0]], path[1:]) if path else e
+
+
+def entered(node: SremoDerivation, v: Stored = ()) -> Iterator[tuple[SremoDerivation, Stored]]:
+    """All nodes, each with what the registers held before it."""
+    yield node, v
+    for child in node.children:
+        yield from entered(child, v)
+        if not isinstance(node.part, sre.Intersection):
+            v = child.registers
+
+
+def known(e: Sremo, v: Stored) -> bool:
+    """Whether it is known what all registers that an expression reads hold."""
+    return all(p is not None or r not in reads(e) for r, p in v)
+
+
+def is_true(q: Question, found: Why, failure: Failure) -> bool:
+    """Whether the stream, the expression and the derivation are as the failure says."""
+    root = found.derivation
+    if failure.kind is Kind.POSITION:
+        (p,) = failure.positions
+        return not 0 <= p < len(q.stream)
+    assert isinstance(root, SremoDerivation)
+    part = part_at(q.e, failure.path)
+    here = [(node, v) for node, v in entered(root) if node.path == failure.path]
+    match failure.kind:
+        case Kind.GUARD:
+            return _guard_fails(q, failure, part, here, root)
+        case Kind.EMPTY:
+            return isinstance(part, sre.Empty)
+        case Kind.NEGATION:
+            return _is_there(q, failure, part, root)
+        case Kind.GAP:
+            first, last = failure.positions
+            n = last - first - 1
+            pairs = [pair for node in root for pair in pairwise(node.children)]
+            apart = any((a.end - 1, b.start) == (first, last) for a, b in pairs)
+            return n > 0 and apart and f"gap of {n} event" in failure.words
+        case Kind.MISSING:
+            return _is_missing(q, failure, part, root)
+        case Kind.UNMARKED:
+            (p,) = failure.positions
+            return p not in q.positions and isinstance(part, sre.Terminal) and part.marked
+        case Kind.LEFTOVER:
+            (p,) = failure.positions
+            return p in q.positions and p not in root.marks
+        case Kind.AND:
+            return _lacks(q, part, here)
+        case Kind.WINDOW:
+            return _too_wide(q, failure, part, here)
+        case _:
+            return False
+
+
+def _guard_fails(
+    q: Question,
+    failure: Failure,
+    part: Sremo,
+    here: list[tuple[SremoDerivation, Stored]],
+    root: SremoDerivation,
+) -> bool:
+    (p,) = failure.positions
+    assert isinstance(part, sre.Terminal)
+    entries = [v for node, v in here if node.start == p < node.end]
+    entries += [  # an iteration that leaves no trace is one node
+        v
+        for node, v in entered(root)
+        if node.path == failure.path[:-1] and not node.children and node.start <= p < node.end
+    ]
+    return any(
+        not known(part, v)
+        or (
+            not guard_holds(part.guard, q.stream[p], registers(v, q.stream.events))
+            and _values_are_right(q, p, failure.words, v)
+        )
+        for v in entries
+    )
+
+
+def _values_are_right(q: Question, p: int, words: str, v: Stored) -> bool:
+    """Every ``v is 3``, ``r is event 2 with v 3``, ``r is empty`` of a sentence."""
+    for name, value in re.findall(r"\b([vwt]|type) is ((?:'[^']*'|[^,' ])+)", words):
+        real = value_text(value_of(q.stream[p], name))
+        if value != (real if name in q.stream[p].attributes or name == "type" else "missing"):
+            return False
+    for r, position, rest in re.findall(r"\b([rs]) is event (\d+) with ([^,]*)", words):
+        if dict(v).get(r) != int(position):
+            return False
+        t = q.stream[int(position)]
+        for name, value in re.findall(r"\b([vwt]) (\S+)", rest.partition(" and ")[0]):
+            real = value_text(value_of(t, name)) if name in t.attributes else "missing"
+            if value != real:
+                return False
+    return all(r not in dict(v) for r in re.findall(r"\b([rs]) is empty", words))
+
+
+def _is_there(q: Question, failure: Failure, part: Sremo, root: SremoDerivation) -> bool:
+    """What is negated, or skipped, is really there."""
+    rival, S = failure.rival, q.stream.events
+    for node, v in entered(root):
+        if node.path != failure.path:
+            continue
+        if isinstance(part, sre.Negation):
+            ends = {d.end for d in derivations(part.body, S, node.start, registers(v, S))}
+            inside = rival is None or (node.start, node.end) == (rival.start, rival.end + 1)
+            if inside and node.end in ends:
+                return True
+        for a, b in pairwise(node.children):
+            held = registers(a.registers, S)
+            start = a.end if rival is None else rival.start
+            if rival is None:
+                instances = {d.end for d in derivations(b.part, S, start, held)}
+                if start in instances:
+                    return True
+                continue
+            instances = {d.end for d in derivations(b.part, S, start, held)}
+            if a.end <= rival.start and rival.end < b.start and rival.end + 1 in instances:
+                return True
+    return False
+
+
+def _is_missing(q: Question, failure: Failure, part: Sremo, root: SremoDerivation) -> bool:
+    """No event that would do stands between, as far as that can be told of it alone."""
+    assert isinstance(part, sre.Terminal)
+    none = any(
+        node.start == node.end and node.path in (failure.path, failure.path[:-1]) for node in root
+    )
+    between = re.search(r"no event is there for .* after (\d+) and before (\d+)$", failure.words)
+    if between is None or reads(part):
+        return none
+    after, before = map(int, between.groups())
+    free = [
+        p
+        for p in range(after + 1, before)
+        if guard_holds(part.guard, q.stream[p], {}) and part.marked == (p in q.positions)
+    ]
+    return none and not free
+
+
+def _lacks(q: Question, part: Sremo, here: list[tuple[SremoDerivation, Stored]]) -> bool:
+    """One side takes what the other side does not."""
+    assert isinstance(part, sre.Intersection)
+    for node, v in here:
+        if len(node.children) == 1:
+            (has,) = node.children
+            other = part.right if has.path[-1] == 0 else part.left
+            made = derivations(other, q.stream.events, node.start, registers(v, q.stream.events))
+            there = any((d.end, d.marks) == (node.end, frozenset(node.marks)) for d in made)
+            if not there or not known(other, v):
+                return True
+    return False
+
+
+def _too_wide(
+    q: Question, failure: Failure, part: Sremo, here: list[tuple[SremoDerivation, Stored]]
+) -> bool:
+    first, last = failure.positions[0], failure.positions[-1]
+    for node, _ in here:
+        more: float
+        match part:
+            case sre.SpanWindow(_, w) if (first, last) == (node.marks[0], node.marks[-1]):
+                more = last - first + 1 - w
+            case sre.LengthWindow(_, w) if (first, last) == (node.start, node.end - 1):
+                more = node.end - node.start - w
+            case sre.Within(_, n, name) if (first, last) == (node.marks[0], node.marks[-1]):
+                here_, there = q.stream[first].attributes[name], q.stream[last].attributes[name]
+                assert isinstance(here_, int)
+                assert isinstance(there, int)
+                more = there - here_ - n
+            case _:
+                continue
+        if more > 0 and f" by {more:g}: from {first} to {last}" in failure.words:
+            return True
+    return False

@@ -1,0 +1,70 @@
+"""Repairs carried out on an expression, a stream or the positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+
+from cerlab.logic.sremo.syntax import Sremo, children
+from cerlab.model.event import Event, Value
+from cerlab.testing import TYPES
+from cerlab.why.failure import Alter, Drop, Give, Insert, Relax, Remark, Remove, Repair, Retype
+from proofs_tests.why.sremo_mutations import Question, replaced
+
+VALUES: tuple[Value, ...] = (0, 1, 2, 0.5, "a", "b", True, -1, None)
+
+
+def mended(q: Question, repair: Repair) -> Iterator[Question]:
+    """The questions that a repair makes: one, or one for each event that it may be."""
+    match repair:
+        case Retype(p, kind):
+            yield q.with_events(_put(q, p, replace(q.stream[p], type=kind)))
+        case Alter(p):
+            for t in _events_like(q.stream[p]):
+                yield q.with_events(_put(q, p, t))
+        case Insert(_, after, before):
+            yield from _with_one_more(q, after, before)
+        case Remove(gone):
+            events = [t for i, t in enumerate(q.stream) if i not in gone]
+            kept = tuple(i - sum(p < i for p in gone) for i in q.positions if i not in gone)
+            yield replace(q.with_events(events), positions=kept)
+        case Give(p):
+            yield replace(q, positions=tuple(sorted({*q.positions, p})))
+        case Drop(p):
+            yield replace(q, positions=tuple(i for i in q.positions if i != p))
+        case Relax(path, into) | Remark(path, into):
+            yield replace(q, e=replaced(q.e, path, lambda _: _sremo(into)))
+        case _:
+            raise AssertionError(f"no repair of a SREMO: {repair}")
+
+
+def _sremo(into: object) -> Sremo:
+    assert isinstance(into, Sremo)
+    assert children(into) is not None
+    return into
+
+
+def _put(q: Question, p: int, t: Event) -> list[Event]:
+    return [*q.stream.events[:p], t, *q.stream.events[p + 1 :]]
+
+
+def _events_like(t: Event) -> Iterator[Event]:
+    """The same event with any type and any small values."""
+    values = (t.attributes.get("v"), *VALUES)
+    others = (t.attributes.get("w"), 0, 1, "a", None)
+    for kind, v, w in product(dict.fromkeys((t.type, *TYPES)), values, others):
+        yield Event(kind, {**t.attributes, "v": v, "w": w})
+
+
+def _with_one_more(q: Question, after: int | None, before: int | None) -> Iterator[Question]:
+    """One event more between two positions, asked for or not."""
+    low = q.positions[0] if after is None else after + 1
+    high = q.positions[-1] + 1 if before is None else before
+    for place in range(low, high + 1):
+        moved = tuple(i + (i >= place) for i in q.positions)
+        near = q.stream[min(max(place - 1, 0), len(q.stream) - 1)]
+        for t in _events_like(near):
+            longer = q.with_events([*q.stream.events[:place], t, *q.stream.events[place:]])
+            yield replace(longer, positions=tuple(sorted({*moved, place})))
+            yield replace(longer, positions=moved)

@@ -1,0 +1,214 @@
+"""One change to an expression, a stream or the positions after which a match is none any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+
+from cerlab.logic.sremo import Sremo, detected
+from cerlab.logic.sremo import syntax as sre
+from cerlab.logic.sremo.rewrite import absence
+from cerlab.model.answer import Positions
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream
+from cerlab.predicates.guards import And, RegisterAttribute, RegisterComparison
+from cerlab.predicates.syntax import Attribute, Comparison, Constant, Operator
+from cerlab.testing import TYPES
+from cerlab.why.failure import Path
+from proofs_tests.why.sremo_checker import paths
+
+
+@dataclass(frozen=True)
+class Question:
+    """Positions asked of an expression on a stream."""
+
+    e: Sremo
+    stream: Stream
+    positions: Positions
+
+    def holds(self) -> bool:
+        """By the reference."""
+        return any(m.positions == self.positions for m in detected(self.e, self.stream.events))
+
+    def with_events(self, events: list[Event]) -> Question:
+        return replace(self, stream=Stream(events))
+
+
+def replaced(e: Sremo, path: Path, change: Callable[[Sremo], Sremo]) -> Sremo:
+    """The expression with something else at a place."""
+    if not path:
+        return change(e)
+    below = [
+        replaced(child, path[1:], change) if n == path[0] else child
+        for n, child in enumerate(sre.children(e))
+    ]
+    match e:
+        case sre.Concat() | sre.Alternation() | sre.Intersection():
+            return type(e)(*below)
+        case sre.SkipAny() | sre.SkipNext():
+            return type(e)(tuple(below))
+        case sre.Epsilon() | sre.Empty() | sre.Terminal():
+            raise AssertionError("a path ends at a leaf")
+        case _:
+            return replace(e, body=below[0])
+
+
+def _somewhere(
+    rng: Random, q: Question, change: Callable[[Sremo], Sremo], *kinds: type
+) -> Question:
+    """The change at a place of one of some kinds, outside negations."""
+    places = [path for path, e in paths(q.e) if isinstance(e, kinds) and not _negated(q.e, path)]
+    return replace(q, e=replaced(q.e, rng.choice(places), change)) if places else q
+
+
+def _negated(e: Sremo, path: Path) -> bool:
+    for n in path:
+        if isinstance(e, sre.Negation):
+            return True
+        e = sre.children(e)[n]
+    return False
+
+
+def altered(rng: Random, q: Question) -> Question:
+    """One event with another type or value."""
+    p = rng.choice(q.positions) if rng.random() < 0.7 else rng.randrange(len(q.stream))
+    t = q.stream[p]
+    if rng.random() < 0.5:
+        made = replace(t, type=rng.choice(TYPES))
+    else:
+        made = replace(t, attributes={**t.attributes, "v": rng.choice((0, 1, 2, None, "a"))})
+    return q.with_events([*q.stream.events[:p], made, *q.stream.events[p + 1 :]])
+
+
+def deleted(rng: Random, q: Question) -> Question:
+    """Without one event; a marked one is no longer asked for."""
+    p = rng.choice(q.positions) if rng.random() < 0.7 else rng.randrange(len(q.stream))
+    kept = tuple(i - (i > p) for i in q.positions if i != p)
+    events = [*q.stream.events[:p], *q.stream.events[p + 1 :]]
+    return replace(q.with_events(events), positions=kept) if kept else q
+
+
+def inserted(rng: Random, q: Question) -> Question:
+    """One event more, inside the match."""
+    p = rng.randrange(q.positions[0], q.positions[-1] + 1)
+    made = replace(q.stream[p], type=rng.choice(TYPES))
+    moved = tuple(i + (i > p) for i in q.positions)
+    events = [*q.stream.events[: p + 1], made, *q.stream.events[p + 1 :]]
+    return replace(q.with_events(events), positions=moved)
+
+
+def asked_otherwise(rng: Random, q: Question) -> Question:
+    """One position more, or one less."""
+    positions = set(q.positions) ^ {rng.randrange(q.positions[0], q.positions[-1] + 1)}
+    return replace(q, positions=tuple(sorted(positions))) if positions else q
+
+
+def narrowed(rng: Random, q: Question) -> Question:
+    """A terminal asks for more: of its event, or of a register."""
+    reading = RegisterComparison(Operator.EQ, Attribute("v"), RegisterAttribute("r", "v"))
+    value = Comparison(Operator.EQ, Attribute("v"), Constant(rng.choice((0, 1))))
+    more = rng.choice((reading, value))
+
+    def change(e: Sremo) -> Sremo:
+        assert isinstance(e, sre.Terminal)
+        return replace(e, guard=And(e.guard, more))
+
+    return _somewhere(rng, q, change, sre.Terminal)
+
+
+def remarked(rng: Random, q: Question) -> Question:
+    """A terminal marks its event that did not, or no longer does."""
+
+    def change(e: Sremo) -> Sremo:
+        assert isinstance(e, sre.Terminal)
+        return replace(e, marked=not e.marked)
+
+    return _somewhere(rng, q, change, sre.Terminal)
+
+
+def contiguous(rng: Random, q: Question) -> Question:
+    """Gaps are no longer allowed at one place, or not those with an instance of what is next."""
+
+    def change(e: Sremo) -> Sremo:
+        match e:
+            case sre.SkipAny(operands) if rng.random() < 0.5:
+                return sre.SkipNext(operands)
+            case sre.SkipAny((first, *others)) | sre.SkipNext((first, *others)):
+                for each in others:
+                    first = sre.Concat(first, each)
+                return first
+            case _:
+                return e
+
+    return _somewhere(rng, q, change, sre.SkipAny, sre.SkipNext)
+
+
+def once(rng: Random, q: Question) -> Question:
+    """An iteration is one round, or none."""
+
+    def change(e: Sremo) -> Sremo:
+        assert isinstance(e, sre.Star | sre.Plus)
+        return sre.EPSILON if unmarked(e) and rng.random() < 0.5 else e.body
+
+    return _somewhere(rng, q, change, sre.Star, sre.Plus)
+
+
+def windowed(rng: Random, q: Question) -> Question:
+    """A window that may be too small, around one place."""
+    width = rng.randrange(1, 3)
+    window = rng.choice(
+        (
+            lambda e: sre.SpanWindow(e, width),
+            lambda e: sre.LengthWindow(e, width),
+            lambda e: sre.Within(e, width - 1, "t"),
+        )
+    )
+    return _somewhere(rng, q, window, *KINDS)
+
+
+def absent(rng: Random, q: Question) -> Question:
+    """No event of a type in some run of any events, or no run but others."""
+    kind = sre.Terminal(Comparison(Operator.EQ, Attribute("type"), Constant(rng.choice(TYPES))))
+
+    def change(e: Sremo) -> Sremo:
+        return rng.choice((absence(kind), sre.Negation(e))) if unmarked(e) else e
+
+    return _somewhere(rng, q, change, sre.Star, sre.Negation, sre.Terminal)
+
+
+def also(rng: Random, q: Question) -> Question:
+    """An intersection with a single event around one place."""
+    kind = sre.Terminal(
+        Comparison(Operator.EQ, Attribute("type"), Constant(rng.choice(TYPES))),
+        rng.random() < 0.7,
+    )
+    return _somewhere(
+        rng, q, lambda e: sre.Intersection(e, sre.Alternation(kind, sre.EPSILON)), *KINDS
+    )
+
+
+def emptied(rng: Random, q: Question) -> Question:
+    """A part that marks nothing is EMPTY."""
+
+    def change(e: Sremo) -> Sremo:
+        return sre.Empty() if unmarked(e) else e
+
+    return _somewhere(rng, q, change, sre.Option, sre.Epsilon, sre.Star, sre.Negation)
+
+
+def unmarked(e: Sremo) -> bool:
+    """Whether it marks nothing."""
+    return not any(isinstance(each, sre.Terminal) and each.marked for _, each in paths(e))
+
+
+KINDS: tuple[type, ...] = (
+    *(sre.Terminal, sre.Concat, sre.Alternation, sre.Star, sre.Plus, sre.Option),
+    *(sre.SkipAny, sre.SkipNext, sre.Intersection, sre.Negation),
+)
+
+MUTATIONS: tuple[Callable[[Random, Question], Question], ...] = (
+    *(altered, altered, altered, deleted, deleted, inserted, inserted, narrowed, narrowed),
+    *(asked_otherwise, remarked, contiguous, contiguous, once, windowed, windowed, absent, also),
+    emptied,
+)

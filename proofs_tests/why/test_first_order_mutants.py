@@ -1,0 +1,75 @@
+"""Deliberate wrong versions of `why` under FO-CEL: the cases by hand kill each.
+
+A mutant counts only if it is right on half or more of the cases; otherwise any test would find it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from cerlab.errors import CerlabError
+from cerlab.model.answer import Positions
+from cerlab.why import Derivation, first_order
+from cerlab.why.goal import Goal, Table
+from proofs_tests.why.test_first_order import agree
+from proofs_tests.why.test_first_order import (
+    test_a_misplaced_or_shared_variable_is_one_event as cases_by_hand,
+)
+
+CASES = 40
+
+
+def two_events(goal: Goal, d: Derivation, scope: first_order.Scope) -> Iterator[Derivation]:
+    """A variable may be two events."""
+    yield d
+
+
+def all_events(x: str, d: Derivation, scope: first_order.Scope) -> Positions:
+    """A filter is about all events of its label, as in SO-CEL."""
+    return () if d.valuation is None else d.valuation.labels.get(x, ())
+
+
+def any_event(d: Derivation, x: str, p: int | None) -> bool:
+    """The event that is chosen for a variable need not be the one that it has."""
+    return True
+
+
+def kept_inside(phi: Any) -> frozenset[str]:
+    """A ``+`` does not bind its variables anew."""
+    return frozenset()
+
+
+def labels_only(self: first_order.Bindings, found: Derivation) -> Any:
+    """It does not matter from above which variables are bound."""
+    return Table.key(self, found)
+
+
+MUTANTS: list[tuple[Any, str, Callable[..., Any]]] = [
+    (first_order, "_one_event_each", two_events),
+    (first_order, "_event_of", all_events),
+    (first_order, "vdef_plus", kept_inside),
+    (first_order, "_takes", any_event),
+    (first_order.Bindings, "key", labels_only),
+]
+
+
+def agrees(seed: int) -> bool:
+    try:
+        agree(Random(seed))
+    except (AssertionError, CerlabError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize(("owner", "name", "wrong"), MUTANTS)
+def test_the_cases_by_hand_find_it(
+    owner: Any, name: str, wrong: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner, name, wrong)
+    with pytest.raises(AssertionError):
+        cases_by_hand()
+    assert sum(not agrees(seed) for seed in range(CASES)) <= CASES // 2

@@ -1,0 +1,68 @@
+"""`why` says of a SREMO what the reference says, and its derivations prove it (SRT Def. 17)."""
+
+from __future__ import annotations
+
+from random import Random
+
+from cerlab.errors import ResourceLimit
+from cerlab.logic.sremo import Sremo, detected
+from cerlab.logic.sremo.registers import reads
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.stream import Stream
+from cerlab.testing import Shape
+from cerlab.testing.sremo import random_sremo, random_sremo_events
+from cerlab.why import SremoDerivation, Why, why
+from proofs_tests.suite import Suite
+from proofs_tests.why.sremo_checker import check
+
+
+def drawn(rng: Random, shape: Shape) -> tuple[Sremo, Stream, list[ComplexEvent]]:
+    """An expression, a stream, and what it shows; there is something, if it can be drawn."""
+    for _ in range(12):
+        e = random_sremo(rng, shape)
+        stream = Stream(random_sremo_events(rng, e, shape))
+        try:
+            shown = detected(e, stream.events)
+        except ResourceLimit:  # many registers and rounds: too much for the reference
+            continue
+        if shown:
+            break
+    return e, stream, sorted(shown, key=lambda m: (m.end, m.positions))
+
+
+def agree(rng: Random, shape: Shape) -> bool:
+    e, stream, shown = drawn(rng, shape)
+    asked = {m.positions for m in rng.sample(shown, min(3, len(shown)))}
+    for positions in sorted(asked | some_positions(rng, len(stream))):
+        found = why(e, stream, positions)
+        answer = ComplexEvent(positions[0], positions[-1], positions)
+        about = f"{e}\non {[(t.type, dict(t.attributes)) for t in stream]}\nat {positions}\n{found}"
+        assert found.holds == (answer in shown), about
+        assert found.holds == (found.failure is None), about
+        if found.holds:
+            prove(e, stream, answer, found)
+    return bool(shown)
+
+
+def prove(e: Sremo, stream: Stream, answer: ComplexEvent, found: Why) -> None:
+    """The derivation of a match follows rule by rule, and gives that match at its last event."""
+    node = found.derivation
+    assert isinstance(node, SremoDerivation)
+    assert node.part == e
+    check(node, (), stream.events, reads(e))
+    assert node.marks == answer.positions
+    assert node.end == answer.end + 1
+    assert node.interval == (answer.start, answer.end)
+
+
+def some_positions(rng: Random, n: int) -> set[tuple[int, ...]]:
+    """At random, which is none of the answers mostly."""
+    return {tuple(p for p in range(n) if rng.random() < 0.4)} - {()}
+
+
+def test_expressions(suite: Suite) -> None:
+    suite.run(lambda rng: agree(rng, Shape(depth=3, events=6)), deep_count=2_000, seconds=16)
+
+
+def test_deeper_expressions_on_longer_streams(suite: Suite) -> None:
+    suite.run(lambda rng: agree(rng, Shape(depth=4, events=9)), deep_count=2_000, seconds=16)

@@ -1,0 +1,216 @@
+"""Hand-made tables for SREMO: what stands in the way, with its words, its repairs, its trees."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+import cerlab
+from cerlab import display
+from cerlab.logic.sremo import matches, parse_sremo
+from cerlab.logic.sremo.syntax import Terminal
+from cerlab.model.answer import Positions
+from cerlab.viz import graph_of, svg
+from cerlab.viz.graph import NodeKind
+from cerlab.why import Kind, Repair, SremoDerivation, Why, goal, why
+from cerlab.why.encoding import why_to_json
+from cerlab.why.failure import Alter, Drop, Give, Insert, Reach, Relax, Remark, Remove, Retype
+from proofs_tests.clauses.tables import word
+from proofs_tests.sremo.tables import sre
+from proofs_tests.why.sremo_rows import ROWS
+
+
+def asked(text: str, types: str, positions: Positions, **values: str) -> Why:
+    return why(sre(text), word(types, **values), positions)
+
+
+@pytest.mark.parametrize(("text", "types", "values", "positions", "kind", "at", "words"), ROWS)
+def test_the_failure(
+    text: str,
+    types: str,
+    values: dict[str, str],
+    positions: Positions,
+    kind: Kind,
+    at: Positions,
+    words: str,
+) -> None:
+    found = asked(text, types, positions, **values)
+    assert not found.holds
+    assert [str(failure) for failure in found.failures] == [words]
+    assert (found.failures[0].kind, found.failures[0].positions) == (kind, at)
+    shown = cerlab.evaluate(sre(text), word(types, **values))
+    assert all(m.positions != positions for m in shown)
+
+
+def terminal(text: str) -> Terminal:
+    e = sre(text)
+    assert isinstance(e, Terminal)
+    return e
+
+
+REPAIRS: list[tuple[str, str, Positions, tuple[Repair, ...]]] = [
+    ("A^ . B^", "AC", (0, 1), (Retype(1, "B"), Alter(1), Relax((1,), sre("_^")))),
+    ("A^ . B^", "ACB", (0, 2), (Relax((), sre("A^ . _* . B^")), Remove((1,)))),
+    ("(A^)+", "ACA", (0, 2), (Relax((), sre("#((A^)+)")), Remove((1,)))),
+    ("A^ . B . C^", "ABC", (0, 1, 2), (Drop(1), Remark((0, 1), terminal("B^")))),
+    ("A^ . B^ . C^", "ABC", (0, 2), (Give(1), Remark((0, 1), terminal("B")))),
+    ("A^ . B . C^", "AC", (0, 1), (Insert((0, 1), 0, 1), Relax((0, 1), sre("B?")))),
+    ("(A^ . _* . B^)[1..2]", "ACB", (0, 2), (Relax((), sre("(A^ . _* . B^)[1..3]")),)),
+    ("A^ . !C . B^", "ACB", (0, 2), (Relax((0, 1), sre("_*")), Alter(1))),
+    ("@(A^, B^)", "ABB", (0, 2), (Relax((), sre("#(A^, B^)")), Alter(1), Remove((1,)))),
+    ("A^ . EMPTY", "A", (0,), (Relax((1,), sre("EPS")),)),
+]
+
+
+@pytest.mark.parametrize(("text", "types", "positions", "repairs"), REPAIRS)
+def test_repairs_are_data(
+    text: str, types: str, positions: Positions, repairs: tuple[Repair, ...]
+) -> None:
+    found = asked(text, types, positions).repairs
+    assert found == repairs
+    assert [getattr(r, "into", None) for r in found] == [getattr(r, "into", None) for r in repairs]
+
+
+def test_an_event_in_a_register_may_be_altered_instead() -> None:
+    found = asked("A^ -> r . <v > r.v>^", "AB", (0, 1), v="21")
+    assert found.repairs == (Alter(1), Alter(0), Relax((1,), sre("_^")))
+    empty = asked("A^ . <v > r.v>^", "AB", (0, 1), v="21")
+    assert empty.repairs == (Relax((1,), sre("_^")),)
+
+
+def test_what_mends_one_round_may_not_mend_another() -> None:
+    """The guard is weakened for both; a mark that is wrong for one event only stays."""
+    found = asked("(<type = 'A' AND v = 1>^)+", "AB", (0, 1), v="21")
+    assert [str(failure) for failure in found.failures] == [
+        "event 0 fails v = 1: v is 2",
+        "event 1 fails type = 'A': type is 'B'",
+    ]
+    (relax,) = found.repairs
+    assert isinstance(relax, Relax)
+    assert relax.into == sre("_^")
+    (failure,) = asked("B+ . C^", "BBC", (0, 2)).failures
+    assert failure.repairs == (Drop(0),)
+
+
+def test_the_text_of_a_match() -> None:
+    text = "(A^ -> r . _* . <type = 'B' AND v > r.v>^)[1..4]"
+    assert str(asked(text, "ACB", (0, 2), v="102")).splitlines() == [
+        "a match: {0, 2} in [0, 2]",
+        "[1..4] [0, 2]  ^ {0, 2}  r = 0",
+        "└─ . [0, 2]  ^ {0, 2}  r = 0",
+        "   ├─ <type = 'A'>^ -> r 0: A(v=1)",
+        "   ├─ <TRUE>* [1, 1]  r = 0",
+        "   └─ <type = 'B' AND v > r.v>^ 2: B(v=2)",
+    ]
+
+
+def test_the_text_of_a_failure_marks_where() -> None:
+    assert str(asked("A^ . !C . B^", "ACB", (0, 2))).splitlines() == [
+        "no match: {0, 2}",
+        "  !<type = 'C'> fails: <type = 'C'> takes event 1",
+        "searched from 0 to 2; the nearest that there is:",
+        ". [0, 2]  ^ {0, 2}",
+        "├─ <type = 'A'>^ 0: A()",
+        "├─ !<type = 'C'> [1, 1] ✗",
+        "└─ <type = 'B'>^ 2: B()",
+    ]
+
+
+def test_a_derivation_as_json() -> None:
+    found = why_to_json(asked("A^ -> r . B . <v = r.v>^", "ABB", (0, 2), v="111"))
+    assert found["derivation"] == {
+        "part": "<type = 'A'>^ -> r . <type = 'B'> . <v = r.v>^",
+        "path": [],
+        "start": 0,
+        "end": 2,
+        "marks": [0, 2],
+        "registers": {"r": 0},
+        "children": found["derivation"]["children"],
+    }
+    assert [child["path"] for child in found["derivation"]["children"]] == [[0, 0], [0, 1], [1]]
+    (failure,) = why_to_json(asked("A^ . B", "AB", (0, 1)))["failures"]
+    assert failure["repairs"] == [{"do": "remark", "path": [1], "into": "<type = 'B'>^"}]
+
+
+def test_the_interval_is_from_the_first_mark_to_the_last() -> None:
+    e, events = sre("_ . A^ . _ . B^"), word("CACB")
+    assert why(e, events, (1, 3), 1, 3).holds
+    failure = why(e, events, (1, 3), 0, 3).failure
+    assert str(failure) == "it starts at 1 and ends at 3, not [0, 3]"
+    assert failure is not None
+    assert failure.repairs == (Reach(1, 3),)
+
+
+def test_what_begins_unmarked_is_looked_for_far_before() -> None:
+    far = word("A" + "C" * 500 + "B")
+    assert why(sre("A . _* . B^"), far, (501,)).holds
+    assert not why(sre("A . _* . B^"), far[1:], (500,)).holds
+
+
+def test_long_gaps_are_one_node() -> None:
+    events = word("A" + "C" * 5_000 + "B")
+    for text in ("A^ . _* . B^", "#(A^, B^)", "@(A^, B^)", "A^ . !(B . _*) . B^"):
+        derivation = asked_on(text, events, (0, 5_001)).derivation
+        assert derivation is not None
+        assert sum(1 for _ in derivation) <= 4
+    failure = asked_on("A^ . B^", events, (0, 5_001)).failure
+    assert str(failure) == "gap of 5000 events at '.', between 0 and 5001"
+
+
+def asked_on(text: str, events: list[dict[str, object]], positions: Positions) -> Why:
+    return why(sre(text), events, positions)
+
+
+def test_a_search_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(goal, "MAX_STEPS", 2_000)
+    with pytest.raises(cerlab.ResourceLimit) as error:
+        why(sre("(_* . A . _*)* . D . B^"), word("A" * 300 + "B"), (300,))
+    assert error.value.code == "CER0695"
+
+
+def test_positions_far_from_any_match() -> None:
+    """The search for what is nearest ends somewhere, also where much is missing."""
+    text = "_^ . (" * 40 + "_^" + ")" * 40
+    found = asked(text, "AB", (0, 1))
+    assert (found.holds, found.derivation) == (False, None)
+    assert str(found.failure) == "any reading fails more than 12 obligations at these positions"
+    assert why_to_json(found)["derivation"] is None
+    assert set(display.mimebundle(found)) == {"text/plain", "text/html"}
+
+
+def test_no_positions_are_never_shown() -> None:
+    with pytest.raises(cerlab.UsageError) as error:
+        why("<TRUE>*", word("A"), ())
+    assert error.value.code == "CER0835"
+
+
+def test_texts_and_values() -> None:
+    events = word("AB")
+    text = "/* first */ (<type = 'A'>^ . <type = 'B'>^)"
+    assert why(text, events, (0, 1)).holds
+    assert why(parse_sremo(text), cerlab.Stream.from_events(events), [1, 0]).holds
+    assert matches(parse_sremo(text), cerlab.Stream.from_events(events).events) == {(0, 1)}
+
+
+def test_a_time_that_goes_backwards_is_bad_data() -> None:
+    with pytest.raises(cerlab.BadData) as error:
+        asked("(A^ . B^)[within 1 v]", "ABC", (0, 1), v="121")
+    assert error.value.code == "CER0714"
+
+
+def test_pictures() -> None:
+    found = asked("A^ -> r . B^ . <v = r.v>^", "ABC", (0, 1, 2), v="112")
+    assert isinstance(found.derivation, SremoDerivation)
+    graph = graph_of(found.derivation)
+    assert graph.title == "Derivation of 4 nodes: not a match"
+    assert graph.legend == ("event 2 fails v = r.v: v is 2, r is event 0 with v 1",)
+    assert [node.under for node in graph.nodes][:2] == [
+        "[0, 2]\n^ {0, 1, 2}\nr = 0",
+        "[0, 0]\n^ {0}\nr = 0",
+    ]
+    failed = [node.label for node in graph.nodes if node.kind is NodeKind.FAILED]
+    assert [label.removesuffix(" ✗") for label in failed] == ["<v = r.v>^"]
+    ElementTree.fromstring(svg(graph))
+    for value in (found, found.derivation):
+        assert set(display.mimebundle(value)) == {"text/plain", "text/html", "image/svg+xml"}

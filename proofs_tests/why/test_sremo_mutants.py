@@ -1,0 +1,197 @@
+"""Deliberate wrong versions of `why` for SREMO: each contradicts the reference or blames wrongly.
+
+A mutant counts only if it is right on half or more of the cases; otherwise any test would find it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import count, islice
+from random import Random
+from typing import Any
+
+import pytest
+
+from cerlab.errors import CerlabError
+from cerlab.logic.sremo import syntax as sre
+from cerlab.logic.sremo.syntax import SpanWindow, Sremo, Terminal, Window, subexpressions
+from cerlab.predicates.guards import And
+from cerlab.testing import Shape
+from cerlab.why.failure import Failure, Kind, Path, Relax
+from cerlab.why.sremo import chains, goal, leaves, negation, search, windows
+from cerlab.why.sremo.derivation import SremoDerivation, Stored
+from proofs_tests.why.sremo_facts import check_facts
+from proofs_tests.why.test_sremo_agreement import agree, drawn
+from proofs_tests.why.test_sremo_mutations import SHAPE, changed, explained, is_right
+
+CASES = 80
+BLAMED = 18
+AGREED = Shape(depth=3, events=6)
+
+
+def no_instance(*_: Any) -> tuple[Failure, ...]:
+    """``@`` skips anything."""
+    return ()
+
+
+def nothing_taken(g: Any, e: Any, path: Any, i: Any, v: Any, taken: Any) -> Iterator[Any]:
+    """``!e`` takes anything."""
+    return _NEGATION(g, e, path, i, v, {})
+
+
+_NEGATION = negation.of_negation
+
+
+def nothing_stored(self: goal.Goal, v: Stored, writes: frozenset[str], position: Any) -> Stored:
+    """Registers stay empty."""
+    return v
+
+
+def first_stored(self: goal.Goal, v: Stored, writes: frozenset[str], position: Any) -> Stored:
+    """A register keeps the first event."""
+    return _STORED(self, v, writes - {r for r, _ in v}, position)
+
+
+_STORED = goal.Goal.stored
+
+
+def strict_window(
+    e: Window, path: Path, d: SremoDerivation, events: Sequence[Any]
+) -> tuple[Failure, ...]:
+    """Windows are strict."""
+    made: Any = e
+    narrower = replace(made, width=e.width - 1) if e.width > 1 else e
+    return _OUTSIDE(narrower, path, d, events)
+
+
+_OUTSIDE = windows.out_of_window
+
+
+def by_length(
+    e: Window, path: Path, d: SremoDerivation, events: Sequence[Any]
+) -> tuple[Failure, ...]:
+    """The span is of all events, marked or not."""
+    if isinstance(e, SpanWindow) and d.end - d.start > e.width:
+        return (Failure(Kind.WINDOW, "", repairs=(Relax(path, e),)),)
+    return _OUTSIDE(e, path, d, events)
+
+
+AGAINST_THE_REFERENCE: list[tuple[Any, str, Callable[..., Any], tuple[type, ...]]] = [
+    (chains, "instance_in_gap", no_instance, (sre.SkipNext,)),
+    (search, "of_negation", nothing_taken, (sre.Negation,)),
+    (goal.Goal, "stored", nothing_stored, (sre.Terminal,)),
+    (goal.Goal, "stored", first_stored, (sre.Terminal,)),
+    (search, "out_of_window", strict_window, (sre.SpanWindow, sre.LengthWindow, sre.Within)),
+    (search, "out_of_window", by_length, (sre.SpanWindow,)),
+]
+
+
+def unwidened(e: Window, measured: Any) -> Window:
+    """The window that is said to hold is the one that does not."""
+    return e
+
+
+def next_position(part: chains.Part, end: int, start: int) -> Failure:
+    """A gap is counted with the event after it."""
+    found = _GAP(part, end, start)
+    n = start - end + 1
+    words = f"gap of {n} events at '.', between {end - 1} and {start}"
+    return replace(found, words=words)
+
+
+_GAP = chains._gap
+
+
+def as_it_stands(g: goal.Goal, e: Terminal, path: Path, i: int, v: Stored) -> Failure:
+    """A terminal with AND is said to be weaker, and is what it was."""
+    found = _GUARD(g, e, path, i, v)
+    return replace(found, repairs=(Relax(path, e),)) if isinstance(e.guard, And) else found
+
+
+_GUARD = leaves._guard_failure
+
+
+def last_rival(d: SremoDerivation) -> Any:
+    """What is negated is said to end one event later."""
+    rival = _RIVAL(d)
+    return None if rival is None else replace(rival, end=rival.end + 1)
+
+
+_RIVAL = negation.rival_of
+
+IN_THE_BLAME: list[tuple[Any, str, Callable[..., Any], Kind]] = [
+    (windows, "_wide", unwidened, Kind.WINDOW),
+    (chains, "_gap", next_position, Kind.GAP),
+    (leaves, "_guard_failure", as_it_stands, Kind.GUARD),
+    (negation, "rival_of", last_rival, Kind.NEGATION),
+]
+
+
+@cache
+def expression(seed: int) -> Sremo:
+    return drawn(Random(seed), AGREED)[0]
+
+
+def with_operators(kinds: tuple[type, ...]) -> list[int]:
+    """The first seeds whose expression has an operator of some kinds."""
+    seeds = (
+        seed
+        for seed in count()
+        if any(isinstance(each, kinds) for each in subexpressions(expression(seed)))
+    )
+    return list(islice(seeds, CASES))
+
+
+def agrees(seed: int) -> bool:
+    try:
+        agree(Random(seed), AGREED)
+    except (AssertionError, CerlabError):
+        return False
+    return True
+
+
+def blames(seed: int) -> bool:
+    q = changed(Random(seed), SHAPE)
+    if q is None:
+        return True
+    try:
+        found = explained(q)
+        check_facts(q, found)
+    except AssertionError:
+        return False
+    return is_right(q, found)
+
+
+@pytest.mark.parametrize(("owner", "name", "wrong", "kinds"), AGAINST_THE_REFERENCE)
+def test_it_contradicts_the_reference(
+    owner: Any,
+    name: str,
+    wrong: Callable[..., Any],
+    kinds: tuple[type, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seeds = with_operators(kinds)
+    monkeypatch.setattr(owner, name, wrong)
+    contradictions = sum(not agrees(seed) for seed in seeds)
+    assert 0 < contradictions <= CASES // 2
+
+
+@cache
+def kinds_blamed(seed: int) -> frozenset[Kind]:
+    q = changed(Random(seed), SHAPE)
+    return frozenset() if q is None else frozenset(f.kind for f in explained(q).failures)
+
+
+@pytest.mark.parametrize(("owner", "name", "wrong", "kind"), IN_THE_BLAME)
+def test_it_blames_the_wrong_place(
+    owner: Any, name: str, wrong: Callable[..., Any], kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Among the cases are some with a failure of its kind."""
+    concerned = list(islice((seed for seed in count() if kind in kinds_blamed(seed)), BLAMED // 3))
+    seeds = {*range(BLAMED - len(concerned)), *concerned}
+    without_a_mutant = sum(not blames(seed) for seed in seeds)
+    monkeypatch.setattr(owner, name, wrong)
+    wrongly = sum(not blames(seed) for seed in seeds)
+    assert without_a_mutant < wrongly <= len(seeds) // 2
