@@ -15,25 +15,20 @@ ceiling is the predicate stage, which any exact engine pays, measured in the sam
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
+import curves
+from curves import HERE, Row
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-HERE = Path(__file__).parent
-DATA = HERE / "data" / "core_throughput.ndjson"
 OUT = HERE / "core_throughput.svg"
 
 STREAMS = {"stocks": ("Stock market", "S"), "homes": ("Smart homes", "H"), "taxi": ("Taxi", "T")}
 LENGTHS = (3, 6, 9, 12, 24)
 GRAY = "#e6e6e6"
 
-Row = dict[str, Any]
 Rows = dict[tuple[str, str], Row]
 """The rows by stream and name of the query."""
 
@@ -64,8 +59,7 @@ SERIES: dict[str, tuple[Callable[[Row], float | None], str, str]] = {
 
 def read() -> Rows:
     """The measurements."""
-    rows = map(json.loads, DATA.read_text().splitlines())
-    return {(row["stream"], row["query"]): row for row in rows}
+    return {(row["stream"], row["query"]): row for row in curves.read("core_throughput")}
 
 
 def plot(axis: Axes, xs: Sequence[object], rows: Sequence[Row]) -> None:
@@ -150,25 +144,9 @@ def draw() -> Figure:
     return figure
 
 
-def settled(figure: Figure) -> Figure:
-    """The figure with its layout rounded: the solver's last digits differ from run to run."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-    for axis in figure.get_axes():
-        axis.set_position([round(side, 4) for side in axis.get_position().bounds])
-    return figure
-
-
 def main() -> None:
     """Write the figure, the same bytes every time."""
-    mpl.rcParams["svg.hashsalt"] = "cerlab"
-    mpl.rcParams["svg.fonttype"] = "none"
-    settled(draw()).savefig(OUT, metadata={"Date": None})
-    svg = re.sub(r"(?<=[ \"])-0(?=[ \"])", "0", OUT.read_text())  # one zero, not two
-    names = dict.fromkeys(re.findall(r'<clipPath id="(\w+)"', svg))  # digests of exact places
-    for n, name in enumerate(names):
-        svg = svg.replace(name, f"clip{n}")
-    OUT.write_text(svg)
+    curves.save(draw(), OUT)
 
 
 if __name__ == "__main__":

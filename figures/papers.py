@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 from random import Random
 
+import gadgets
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
@@ -80,6 +81,11 @@ def core_figure_3_automaton() -> str:
 def core_figure_3_runs() -> str:
     """The stream, and what the accepting runs on it mark."""
     return cerlab.timeline(*example("core_figure3"), by="name").svg()
+
+
+def core_figure_5(case: str) -> str:
+    """What `union` makes of two nodes in a case, or `merge` of several."""
+    return svg(gadgets.gadget(case))
 
 
 def core_figure_6(after: int) -> str:
@@ -218,6 +224,7 @@ def srt_figure_1() -> str:
 FIGURES: dict[str, Callable[[], str]] = {
     **{f.__name__: f for f in (core_figure_1_q1, core_figure_1_q2, core_figure_1_q3)},
     **{f.__name__: f for f in (core_figure_3_automaton, core_figure_3_runs, core_figure_10)},
+    **{f"core_figure_5_{case}": partial(core_figure_5, case) for case in gadgets.CASES},
     **{f"core_figure_6_after_{n}": partial(core_figure_6, n) for n in range(7)},
     **{f.__name__: f for f in (foundations_figure_1, foundations_figure_2, foundations_figure_4)},
     **{f.__name__: f for f in (so_cel_figure_1, so_cel_figure_2, srt_table_1, srt_figure_1)},

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
+import sys
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from xml.etree import ElementTree
 
 import pytest
+
+from cerlab.bench.foundations import QUERIES, process, random_stream
+from cerlab.bench.register_patterns import OF_FIGURES, PATTERNS, sremo
+from cerlab.bench.streams import from_file
+from cerlab.compile.register_plan import register_plan
+from cerlab.engine.registers.run import RegisterRun
+from cerlab.logic.sremo.parser import parse_sremo
+from cerlab.workbench import parse_query
 
 FIGURES = Path(__file__).parents[1] / "figures"
 PROGRAMS = [path for path in sorted(FIGURES.glob("*.py")) if path.with_suffix(".svg").exists()]
@@ -44,18 +55,73 @@ def test_every_figure_is_committed_and_listed() -> None:
     names = loaded(FIGURES / "papers.py").FIGURES.keys()
     assert names == {path.stem for path in PAPERS}
     listed = (FIGURES / "README.md").read_text(encoding="utf-8")
-    series = {re.sub(r"_(after_\d|q\d)$", "", name) for name in names}
-    assert all(name in listed for name in series)
+    series = {re.sub(r"_(after_\d|q\d|[a-e])$", "", name) for name in names}
+    assert all(name in listed for name in series | {f"{path.stem}.py" for path in PROGRAMS})
+
+
+SHAPES = {
+    "a": {"u": ("n1", "n2"), "n2": ("l2", "r2")},
+    "b": {"u": ("n2", "n1"), "n1": ("l1", "r1")},
+    "c": {"u": ("l1", "u1"), "u1": ("l2", "u2"), "u2": ("r1", "r2")},
+    "d": {"u": ("l1", "u1"), "u1": ("l2", "u2"), "u2": ("r2", "r1")},
+    "e": {"u": ("n0", "u1"), "u1": ("n1", "u2"), "u2": ("n2", "n3")},
+}
+"""The gadgets as the text of the paper describes them: unions with their left and right node."""
+
+
+@pytest.mark.parametrize("case", SHAPES)
+def test_a_gadget_of_union_is_that_of_the_paper(case: str) -> None:
+    """(CORE Fig. 5): from live nodes, where the nodes given stay as they were."""
+    gadgets = loaded(FIGURES / "gadgets.py")
+    graph = gadgets.gadget(case)
+    name = {node.id: node.under for node in graph.nodes}
+    left = {name[e.source]: name[e.target] for e in graph.edges if e.label == "L"}
+    right = {name[e.source]: name[e.target] for e in graph.edges if e.label == "R"}
+    assert {union: (left[union], right[union]) for union in SHAPES[case]} == SHAPES[case]
+    assert {node.under for node in graph.nodes if node.is_new} == set(SHAPES[case]) - {"n1", "n2"}
+    faint = {node.under for node in graph.nodes if node.is_faded}
+    assert faint == ({"n1", "n2"} if case in "cd" else set())
+    start = {node.under: node.aside for node in graph.nodes}
+    assert all(start[one] >= start[other] for one, other in SHAPES[case].values())
+
+
+def rows_of(name: str) -> list[dict[str, Any]]:
+    lines = (FIGURES / "data" / f"{name}.ndjson").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_the_data_has_what_is_drawn_of_registers() -> None:
+    rows = rows_of("srt_throughput")
+    asked = [(name, window) for name, windows in OF_FIGURES.items() for window in windows]
+    assert [(row["query"], row["window"]) for row in rows] == asked
+
+
+def test_the_answers_in_the_data_are_those_of_the_stream(stock_file: Path) -> None:
+    stream = from_file(str(stock_file))
+    rows = {(row["query"], row["window"]): row for row in rows_of("srt_throughput")}
+    for name in ("reg_1", "k_1", "kn_1"):
+        plan = register_plan(parse_sremo(sremo(PATTERNS[name], 500)))
+        assert RegisterRun(plan, stream).estimate() == rows[name, 500]["answers"] > 0
+
+
+def test_the_visits_in_the_data_are_those_of_the_engine() -> None:
+    rows = [row for row in rows_of("foundations_throughput") if "visits" in row]
+    assert len(rows) == 2 * 4 * len(QUERIES)
+    row = next(row for row in rows if (row["query"], row["strategy"]) == ("Q6", "LAST"))
+    query = parse_query(f"SELECT LAST * WHERE {QUERIES['Q6']}")
+    visits, _ = process(query, random_stream(row["stream"], row["events"]))
+    assert visits / row["events"] == row["visits"]
 
 
 @cache
 def loaded(program: Path) -> Any:
-    """A program as a module."""
+    """A program as a module, which finds what is beside it."""
     spec = importlib.util.spec_from_file_location(program.stem, program)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with patch.object(sys, "path", [str(FIGURES), *sys.path]):
+        spec.loader.exec_module(module)
     return module
 
 

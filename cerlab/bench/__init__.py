@@ -2,4 +2,5 @@
 
 Reading order: `sequences` and `queries` (what is asked), `streams` (of what), `timing` and
 `measure` (one query), `pairs` (side by side), `memory` (in a fresh process), `peer` (CORE itself).
+The SRT paper's patterns are in `register_patterns` and `registers`, FOUND's in `foundations`.
 """

@@ -13,6 +13,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -38,12 +39,16 @@ class Memory:
 class MemoryOf:
     """Measures queries on one stream, which it keeps as a file until it is closed."""
 
-    def __init__(self, stream: Stream) -> None:
-        """Raises `UsageError` on systems without ``/proc``."""
+    def __init__(self, stream: Stream, program: str = "cerlab.bench.memory") -> None:
+        """`program` is the module that the process runs; it gets the file, and a text as input.
+
+        Raises `UsageError` on systems without ``/proc``.
+        """
         import pyarrow as pa
 
         if not _STATUS.is_file():
             raise _cannot("it is read in /proc, which this system does not have")
+        self._program = program
         self._folder = TemporaryDirectory(prefix="cerlab-bench-")
         self._file = Path(self._folder.name) / "stream.arrow"
         table = pa.table(dict(stream.columns))
@@ -58,7 +63,7 @@ class MemoryOf:
 
     def measure(self, text: str) -> Memory:
         """Run a query in a fresh process."""
-        command = [sys.executable, "-m", "cerlab.bench.memory", str(self._file)]
+        command = [sys.executable, "-m", self._program, str(self._file)]
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
         if done.returncode:
             raise _cannot((done.stderr.strip().splitlines() or ["its process said nothing"])[-1])
@@ -67,7 +72,7 @@ class MemoryOf:
 
 
 def _cannot(why: str) -> UsageError:
-    return UsageError("CER0818", f"--memory cannot measure: {why}")
+    return UsageError("CER0818", f"--memory cannot measure: {why}", hint="leave --memory out")
 
 
 def resident() -> tuple[int, int]:
@@ -85,19 +90,24 @@ def _forget_peak() -> None:
 
 
 def measure_here(path: str, text: str) -> Memory:
-    """Read the stream, run the query on a prefix and then on the whole, in this process."""
-    import pyarrow as pa
-
+    """Run the query on the stream of a file, in this process."""
     from cerlab.bench.measure import answers
+
+    query = parse_query(text)
+    return measure_run(path, lambda stream: answers(query, stream))
+
+
+def measure_run(path: str, run: Callable[[Stream], object]) -> Memory:
+    """Read the stream, run on a prefix and then on the whole, in this process."""
+    import pyarrow as pa
 
     with pa.OSFile(path, "rb") as source:
         stream = in_memory(pa.ipc.open_file(source).read_all())
-    query = parse_query(text)
     columns = {name: column[:_WARM] for name, column in stream.columns.items()}
-    answers(query, Stream.from_arrow(pa.table(columns)))  # the kernels, and their tables
+    run(Stream.from_arrow(pa.table(columns)))  # the kernels, and their tables
     _forget_peak()
     before, _ = resident()
-    answers(query, stream)
+    run(stream)
     _, peak = resident()
     return Memory(before, max(before, peak))  # the kernel counts in batches of pages
 

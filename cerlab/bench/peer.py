@@ -169,7 +169,11 @@ def strict_text(query: Query) -> str:
         case None:
             return query_text(query.ast)
         case _:
-            raise Unsupported("CER0413", "only windows of whole numbers can be made strict")
+            raise Unsupported(
+                "CER0413",
+                "only windows of whole numbers can be made strict",
+                hint="give WITHIN a whole number",
+            )
 
 
 def _write_events(stream: Stream, schema: Schema, path: Path) -> None:

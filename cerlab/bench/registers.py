@@ -6,8 +6,10 @@ and the tables of the rules; without parsing and the construction of the transdu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+from math import isclose
 from statistics import median
 from time import process_time
 from typing import TextIO
@@ -16,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from cerlab.automata.srt.plan import RegisterPlan
+from cerlab.bench.memory import Memory
 from cerlab.bench.register_patterns import PAPER, PATTERNS, WINDOWS, ceql, sremo
 from cerlab.bench.timing import SHORTEST, once
 from cerlab.compile.register_plan import register_plan
@@ -75,12 +78,12 @@ class _Asked:
 
 
 def measure_patterns(
-    stream: Stream, runs: int, prefix: int, names: Iterable[str] = PATTERNS
+    stream: Stream, runs: int, prefix: int, windows: Mapping[str, Sequence[int]] | None = None
 ) -> Iterator[Measured]:
-    """Measure patterns in all windows; Algorithm 1 reads `prefix` events at most."""
+    """Measure patterns in windows, else all in all; Algorithm 1 reads `prefix` events at most."""
     first_events = Stream(stream.events[:prefix])
-    for name in names:
-        asked = [_asked(name, window, stream) for window in WINDOWS]
+    for name, some in (windows or dict.fromkeys(PATTERNS, WINDOWS)).items():
+        asked = [_asked(name, window, stream) for window in some]
         rounds = [[_seconds(each, stream) for each in asked] for _ in range(runs)]
         for n, each in enumerate(asked):
             seconds = median(times[n] for times in rounds)
@@ -110,7 +113,7 @@ def _asked(name: str, window: int, stream: Stream) -> _Asked:
     if made.listed:
         same = digest(RegisterRun(plan, stream)) == digest(RegisterRun(query, stream))
     else:
-        same = RegisterRun(query, stream).estimate() == made.answers
+        same = isclose(RegisterRun(query, stream).estimate(), made.answers, rel_tol=1e-9)
     assert same, f"{name} in {window} ms: the query has other answers"
     return made
 
@@ -186,14 +189,23 @@ _COLUMNS: Mapping[str, Callable[[Measured], str]] = {
 }
 
 
-def write_measured(rows: Sequence[Measured], events: int, file: TextIO) -> None:
-    """The rows as a table for people."""
+def write_measured(
+    rows: Sequence[Measured], events: int, file: TextIO, memories: Sequence[Memory] = ()
+) -> None:
+    """The rows, and the memory of each if it was measured, as a table for people."""
     from rich.console import Console
     from rich.table import Table
 
     table = Table(title=f"stocks, {events:,} events")
     for title in _COLUMNS:
         table.add_column(title, justify="left" if title == "pattern" else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*(cell(row) for cell in _COLUMNS.values()))
+    if memories:
+        table.add_column("MB loaded", justify="right", no_wrap=True)
+        table.add_column("MB at peak", justify="right", no_wrap=True)
+    for row, memory in zip_longest(rows, memories):
+        cells = [cell(row) for cell in _COLUMNS.values()]
+        if memory:
+            bytes_taken = memory.memory_loaded, memory.memory_peak
+            cells += [f"{taken / 1e6:.0f}" for taken in bytes_taken]
+        table.add_row(*cells)
     Console(file=file, width=300).print(table)

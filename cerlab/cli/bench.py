@@ -10,6 +10,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from cerlab.cli.bench_papers import PAPERS, measure_paper, refused
 from cerlab.cli.options import OK, output
 from cerlab.errors import Unsupported, UsageError, nearest
 from cerlab.model.stream import Stream
@@ -36,9 +37,13 @@ is in its figures; its windows are strict and are asked for one unit more; its s
 do nothing, so that its number of answers differs there.
 
 "registers" are the patterns of the SRT paper on stocks that compare prices: reg_1 to reg_4, k_1 to
-k_4 with iterations, q1 to q5, in windows of 500 to 30000 ms, beside the match frequencies that the
-paper states and beside its Algorithm 1, with one run for each match, on as many of the first events
-as that reads in a second. Each is checked to have the same complex events as a query.
+k_4 with iterations, kn_1 to kn_4 with nested ones, q1 to q5, in windows of 500 to 30000 ms, beside
+the match frequencies that the paper states and beside its Algorithm 1, with one run for each match,
+on as many of the first events as that reads in a second. Each is checked to have the same complex
+events as a query. "srt" are those in the windows that figures/srt_throughput.py draws.
+
+"foundations" are Q1 to Q6 of the FOUND paper on its random streams: events of five types, processed
+under selection strategies without output, and with CONSUME BY ANY and all output.
 
   cerlab bench                                       a dozen queries on synthetic stocks
   cerlab bench --data stocks.stream --queries all    the whole catalogue on a real stream
@@ -49,6 +54,8 @@ as that reads in a second. Each is checked to have the same complex events as a 
   cerlab bench --stream homes --memory --count       with peak memory and counting
   cerlab bench --against pycer --pycer-python PATH   beside CORE (pip install pycer)
   cerlab bench --queries registers --data stocks.stream
+  cerlab bench --queries srt --data stocks.stream --memory
+  cerlab bench --queries foundations --events 1000000
   cerlab bench --queries S3 --events 50000000 --spark 2
 """
 
@@ -76,7 +83,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--queries",
         metavar="S3,Q1",
-        help="names, all, figures, or registers (default: about a dozen)",
+        help="names, all, figures, registers, srt, or foundations (default: about a dozen)",
     )
     parser.add_argument("--runs", type=int, help="measured runs of each query (default: 11)")
     parser.add_argument("--count", action="store_true", help="also count() without enumeration")
@@ -92,7 +99,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prefix",
         type=int,
-        help="events for --against tecs (default: 2000), or for Algorithm 1 (20000)",
+        help="events for --against tecs (default: 2000), or for Algorithm 1 of registers and srt "
+        "(20000)",
     )
     parser.add_argument(
         "--pycer-python", metavar="PATH", help="a Python that has pycer (default: python3.13)"
@@ -128,8 +136,8 @@ def bench(arguments: argparse.Namespace) -> int:
 
     arguments.against = arguments.against or []
     _check(arguments)
-    if arguments.queries == "registers":
-        return _registers(arguments)
+    if arguments.queries in PAPERS:
+        return measure_paper(arguments, partial(_stream, arguments, "stocks"))
     if arguments.spark:
         return _on_spark(arguments)
     chosen = _chosen(arguments)
@@ -146,24 +154,6 @@ def bench(arguments: argparse.Namespace) -> int:
                     file.flush()
             if arguments.format == "table":
                 write_table(rows, file)
-    return OK
-
-
-def _registers(arguments: argparse.Namespace) -> int:
-    """The patterns of the SRT paper."""
-    from cerlab.bench.registers import measure_patterns, write_measured
-
-    stream, source = _stream(arguments, "stocks")
-    rows = []
-    with output(arguments.output) as file:
-        for row in measure_patterns(stream, arguments.runs or 11, arguments.prefix or 20_000):
-            rows.append(row)
-            if arguments.format == "ndjson":
-                head = {"stream": "stocks", "source": source, "events": len(stream)}
-                file.write(json.dumps(head | asdict(row)) + "\n")
-                file.flush()
-        if arguments.format == "table":
-            write_measured(rows, len(stream), file)
     return OK
 
 
@@ -193,13 +183,17 @@ def _check(arguments: argparse.Namespace) -> None:
     for option, least in bounds:
         given = getattr(arguments, option)
         if given is not None and given < least:
-            raise UsageError("CER0821", f"--{option} is {given}: {least} is the least")
-    registers = arguments.queries == "registers"
+            raise UsageError(
+                "CER0821",
+                f"--{option} is {given}: {least} is the least",
+                hint="see cerlab bench --help",
+            )
+    paper = arguments.queries in PAPERS
     without = {
         "--data needs --stream stocks": arguments.data
         and arguments.stream not in ("stocks", "all"),
         "--prefix needs --against tecs": arguments.prefix
-        and not registers
+        and not paper
         and "tecs" not in arguments.against,
         "--pycer-python needs --against pycer": arguments.pycer_python
         and "pycer" not in arguments.against,
@@ -213,7 +207,7 @@ def _check(arguments: argparse.Namespace) -> None:
         "--spark goes with --queries, --events, --stream stocks and --format alone": arguments.spark
         and (
             arguments.stream != "stocks"
-            or registers
+            or paper
             or arguments.data
             or arguments.decoy
             or arguments.runs
@@ -222,19 +216,10 @@ def _check(arguments: argparse.Namespace) -> None:
             or arguments.against
             or arguments.pairs
         ),
-        "--queries registers needs --stream stocks": registers and arguments.stream != "stocks",
-        "--queries registers goes with --data, --events, --prefix and --runs alone": registers
-        and (
-            arguments.decoy
-            or arguments.count
-            or arguments.memory
-            or arguments.against
-            or arguments.pairs
-        ),
-    }
+    } | refused(arguments)
     for message, wrong in without.items():
         if wrong:
-            raise UsageError("CER0820", message)
+            raise UsageError("CER0820", message, hint="see cerlab bench --help")
 
 
 def _chosen(arguments: argparse.Namespace) -> dict[str, dict[str, str]]:
@@ -330,7 +315,9 @@ def _paired(
     if arguments.count:
         runs |= {f"count {name}": partial(count, query, stream) for name, query in queries.items()}
     if len(runs) < 2:
-        raise UsageError("CER0820", "--pairs needs two queries or more")
+        raise UsageError(
+            "CER0820", "--pairs needs two queries or more", hint="see cerlab bench --help"
+        )
     for pair in paired(runs, arguments.pairs):
         yield asdict(pair)
 
@@ -343,7 +330,11 @@ def _on_cores(
 
     for name, query in queries.items():
         if (reason := why_not_ranges(query.plan)) is not None:
-            raise Unsupported("CER0414", f"'{name}' cannot be read in ranges: {reason}")
+            raise Unsupported(
+                "CER0414",
+                f"'{name}' cannot be read in ranges: {reason}",
+                hint="leave --cores out for it",
+            )
         yield asdict(measure_cores(name, query, stream, arguments.cores, arguments.pairs))
 
 

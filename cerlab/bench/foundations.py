@@ -1,0 +1,187 @@
+"""The queries of FOUND Table 1 on its two random streams, as in its second and third experiment.
+
+With selection strategies the paper measures how fast events are processed. Here that is the
+compiled engine, which is Algorithm 1 of CORE, without its output: without a window an answer of Q4
+to Q6 has as many positions as the stream, and MAX leaves all of Q1 to Q3, so what is listed would
+be what is measured. With a consumption policy answers are few, and all are listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+from typing import TextIO
+
+import numpy as np
+import pyarrow as pa
+
+from cerlab.bench.streams import in_memory
+from cerlab.bench.timing import timed
+from cerlab.engine.kernels.arrays import NONE
+from cerlab.engine.run import compiled_answers
+from cerlab.engine.tecs import Tecs
+from cerlab.model.clauses import Strategy
+from cerlab.model.stream import Stream
+from cerlab.workbench import Query, parse_query
+
+QUERIES: Mapping[str, str] = {
+    "Q1": "A AS x ; B AS y ; C AS z",
+    "Q2": "A AS x ; B AS y ; C AS z ; D AS w",
+    "Q3": "((A AS x OR B AS y) OR C AS z) ; D AS w",
+    "Q4": "(A AS x)+ ; (B AS y)",
+    "Q5": "(A AS x)+ ; (B AS y)+ ; C AS z",
+    "Q6": "((A AS x)+ ; (B AS y))+ ; C AS z",
+}
+"""The formulas of Table 1."""
+
+WEIGHTS: Mapping[str, tuple[int, ...]] = {"S1": (1, 1, 1, 1, 1), "S2": (4, 3, 2, 1, 2)}
+"""How often A to E occur. The probabilities printed for S2 are these tenths, which sum up to 12/10;
+they are taken in proportion."""
+
+PAPER_PER_END: Mapping[str, int] = {"Q1": 5, "Q2": 14, "Q3": 4, "Q4": 19, "Q5": 516, "Q6": 2064}
+"""Answers that end together, on average, by Table 2."""
+
+_STRATEGIES = (None, Strategy.LAST, Strategy.MAX, Strategy.NXT)
+_SEED = 2019
+
+
+@dataclass(frozen=True, slots=True)
+class Processed:
+    """A query under a strategy, or None, on S1 or S2, without output; by CPU time, a median."""
+
+    stream: str
+    query: str
+    strategy: str | None
+    events: int
+    events_per_second: float
+    cpu_spread: float
+    visits: float
+    """Entries and nodes visited for each event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consumed:
+    """A query on S1 with CONSUME BY ANY, all answers listed; CPU seconds, a median."""
+
+    stream: str
+    query: str
+    events: int
+    seconds: float
+    cpu_spread: float
+    answers: int
+    per_end: float
+    """Answers that end together, on average."""
+    paper_per_end: int
+
+
+def random_stream(name: str, events: int) -> Stream:
+    """S1 or S2: events of types A to E without attributes.
+
+    >>> [event.type for event in random_stream("S1", 5)]
+    ['E', 'D', 'E', 'A', 'D']
+    """
+    drawn = Random(_SEED).choices("ABCDE", WEIGHTS[name], k=events)
+    return in_memory(pa.table({"type": drawn}))
+
+
+def measure_foundations(events: int, runs: int) -> Iterator[Processed | Consumed]:
+    """Both experiments; the consumption policy is measured on S1 as in the paper."""
+    for name in WEIGHTS:
+        stream = random_stream(name, events)
+        for query in QUERIES:
+            for strategy in _STRATEGIES:
+                yield measure_processed(name, query, strategy, stream, runs)
+    stream = random_stream("S1", events)
+    for query in QUERIES:
+        yield measure_consumed(query, stream, runs)
+
+
+def process(query: Query, stream: Stream, listed: int = 0) -> tuple[int, Iterator[tuple[int, ...]]]:
+    """Read a stream without a window (CORE Alg. 1): visits, and answers of the last `listed` ends.
+
+    An answer is its positions.
+    """
+    length = len(stream)
+    tecs = Tecs(query.plan, query.prepared.table, NONE, arena=1 << 14, answers=1 << 15)
+    nothing = np.zeros(length, np.int64)
+    batches = list(
+        tecs.read(
+            query.prepared.symbols(stream.columns, length),
+            nothing,
+            np.arange(length, dtype=np.int64),
+            nothing,
+            unlisted=length - listed,
+        )
+    )
+    return tecs.steps, (answer.positions for batch in batches for answer in batch)
+
+
+def measure_processed(
+    name: str, formula: str, strategy: Strategy | None, stream: Stream, runs: int
+) -> Processed:
+    """A formula of `QUERIES` on a stream that is called `name`."""
+    selected = f"{strategy.value} *" if strategy else "*"
+    query = parse_query(f"SELECT {selected} WHERE {QUERIES[formula]}")
+    visits, _ = process(query, stream)
+    timing = timed(partial(process, query, stream), runs, warm=True)
+    return Processed(
+        stream=name,
+        query=formula,
+        strategy=strategy.value if strategy else None,
+        events=len(stream),
+        events_per_second=len(stream) / timing.cpu,
+        cpu_spread=timing.cpu_spread,
+        visits=visits / len(stream),
+    )
+
+
+def measure_consumed(formula: str, stream: Stream, runs: int) -> Consumed:
+    """A formula of `QUERIES` on S1."""
+    query = parse_query(f"SELECT * WHERE {QUERIES[formula]} CONSUME BY ANY")
+
+    def run() -> tuple[int, int]:
+        answers = ends = 0
+        last = NONE
+        for batch in compiled_answers(query.plan, query.prepared, stream, stream.time):
+            answers += len(batch)
+            ends += int(np.count_nonzero(np.diff(batch.end, prepend=last)))
+            last = batch.end[-1]
+        return answers, ends
+
+    answers, ends = run()
+    timing = timed(run, runs, warm=True)
+    return Consumed(
+        stream="S1",
+        query=formula,
+        events=len(stream),
+        seconds=timing.cpu,
+        cpu_spread=timing.cpu_spread,
+        answers=answers,
+        per_end=answers / max(ends, 1),
+        paper_per_end=PAPER_PER_END[formula],
+    )
+
+
+def write_foundations(rows: list[Processed | Consumed], file: TextIO) -> None:
+    """The rows as two tables for people."""
+    from rich.console import Console
+    from rich.table import Table
+
+    processed = Table("stream", "query", "strategy", "M events/s", "visits/event")
+    consumed = Table("query", "seconds", "answers", "each time", "in the paper")
+    for row in rows:
+        match row:
+            case Processed():
+                cells = row.stream, row.query, row.strategy or "none"
+                processed.add_row(*cells, f"{row.events_per_second / 1e6:.2f}", f"{row.visits:.3f}")
+            case Consumed():
+                told = f"{row.seconds:.3f}", f"{row.answers:,}", f"{row.per_end:.1f}"
+                consumed.add_row(row.query, *told, str(row.paper_per_end))
+    console = Console(file=file, width=300)
+    if rows:
+        console.print(f"{rows[0].events:,} random events, processed without output")
+        console.print(processed)
+        console.print("with CONSUME BY ANY, on S1")
+        console.print(consumed)

@@ -1,0 +1,51 @@
+"""How much memory a register pattern takes: its run alone in a fresh process, as `memory` has it.
+
+    python -m cerlab.bench.register_memory STREAM.arrow < ASKED
+
+where what is asked is a JSON object: the SREMO of the pattern, and whether its answers are listed
+or only counted.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+
+from cerlab.bench.memory import Memory, measure_run
+from cerlab.compile.register_plan import register_plan
+from cerlab.engine.registers.run import RegisterRun
+from cerlab.logic.sremo.parser import parse_sremo
+from cerlab.model.stream import Stream
+
+PROGRAM = "cerlab.bench.register_memory"
+"""This module, for `MemoryOf`."""
+
+
+def asked(expression: str, *, listed: bool) -> str:
+    """What the process reads.
+
+    >>> asked("<TRUE>^", listed=True)
+    '{"expression": "<TRUE>^", "listed": true}'
+    """
+    return json.dumps({"expression": expression, "listed": listed})
+
+
+def measure_asked(path: str, text: str) -> Memory:
+    """Run what is asked on the stream of a file, in this process."""
+    what = json.loads(text)
+    plan = register_plan(parse_sremo(what["expression"]))
+
+    def run(stream: Stream) -> None:
+        made = RegisterRun(plan, stream)
+        if not what["listed"]:
+            made.estimate()
+            return
+        for _ in made.answers():
+            pass
+
+    return measure_run(path, run)
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(measure_asked(sys.argv[1], sys.stdin.read()))))
