@@ -2,10 +2,11 @@
 
     python -m proofs_tests.look_at_notebooks OUT [NOTEBOOK ..]
 
-runs each notebook, exports it as HTML and opens that; opens the one of the stepper in JupyterLab,
-runs it there, and moves its slider; does the same on the page that ``steps.save`` writes. It leaves
-the pages and screenshots in OUT, fails where something is not as it should be, and skips with a
-reason without Chromium, Playwright or JupyterLab. It is not a test of the suite: it takes minutes.
+runs each notebook, exports it as HTML and opens that, in the light theme; opens each in JupyterLab,
+in its dark theme, and runs it there; moves the slider of the stepper in both, and on the page that
+``steps.save`` writes. It leaves the pages and screenshots in OUT, fails where something is not as
+it should be, and skips with a reason without Chromium, Playwright or JupyterLab. It is not a test
+of the suite: it takes minutes.
 """
 
 from __future__ import annotations
@@ -26,10 +27,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.error import URLError
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import cerlab
-from proofs_tests.notebook_runs import NOTEBOOKS, ROOT, complaints, executed, made_kernel
+from cerlab.viz.theme import DARK, LIGHT
+from proofs_tests.notebook_runs import (
+    NOTEBOOK_SECONDS,
+    NOTEBOOKS,
+    ROOT,
+    complaints,
+    executed,
+    made_kernel,
+)
 
 STEPPER = "05_inside_the_tecs"
 NEEDED = ("playwright", "jupyterlab", "nbconvert", "nbclient", "anywidget")
@@ -38,10 +47,11 @@ PICTURES = "svg.cerlab-graph, svg.cerlab-timeline"
 WINDOW = {"width": 1200, "height": 900}
 
 SECONDS = 240
-"""How long the server may take to start, and a notebook to run in it."""
+"""How long the server may take to start, and a kernel in it."""
 
 LAB_SETTINGS = {
     "notebook-extension/tracker": {"windowingMode": "none"},  # all cells are in the page
+    "apputils-extension/themes": {"theme": "JupyterLab Dark"},
     "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
 }
 
@@ -63,8 +73,7 @@ def main(arguments: list[str]) -> None:
         for notebook in chosen:
             look_at_export(page, exported(notebook, kernels, out), out)
         look_at_saved_steps(page, out)
-        if STEPPER in [path.stem for path in chosen]:
-            look_at_lab(page, out)
+        look_at_lab(page, chosen, out)
 
 
 @contextmanager
@@ -146,27 +155,54 @@ def move_slider(page: Any, inside: Any, out: Path, name: str) -> None:
     print(f"{name}: the slider moved through {steps} different pictures")
 
 
-def look_at_lab(page: Any, out: Path) -> None:
-    """Run the notebook in JupyterLab: no error output, every cell run, the slider works."""
+def look_at_lab(page: Any, notebooks: list[Path], out: Path) -> None:
+    """Run notebooks in JupyterLab, each in a workspace of its own."""
     with TemporaryDirectory() as folder, _lab(Path(folder)) as (url, token):
-        page.goto(f"{url}/lab/tree/notebooks/{STEPPER}.ipynb?token={token}")
-        page.get_by_text("| Idle").wait_for(timeout=SECONDS * 1000)  # the kernel has started
-        page.get_by_role("menuitem", name="Run", exact=True).click()
-        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-        cells = page.locator(".jp-CodeCell")
-        page.wait_for_function(ALL_RUN, timeout=SECONDS * 1000)
-        assert page.locator("[data-mime-type*=error], [data-mime-type*=stderr]").count() == 0
-        print(f"{STEPPER}: {cells.count()} cells run in JupyterLab, {_pictures(page)} SVG visible")
+        for notebook in notebooks:
+            name = notebook.stem
+            page.goto(f"{url}/lab/workspaces/{name}/tree/notebooks/{name}.ipynb?token={token}")
+            look_at_running(page, name, out)
+            _end_kernels(url, token)
+
+
+def look_at_running(page: Any, name: str, out: Path) -> None:
+    """Every cell runs, without error output, pictures are dark as the page, the slider works."""
+    page.get_by_text("| Idle").wait_for(timeout=SECONDS * 1000)  # the kernel has started
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    page.wait_for_function(ALL_RUN, timeout=NOTEBOOK_SECONDS * 1000)
+    cells = page.locator(".jp-CodeCell")
+    assert page.locator("[data-mime-type*=error], [data-mime-type*=stderr]").count() == 0
+    print(f"{name}: {cells.count()} cells run in JupyterLab, {_pictures(page)} SVG visible")
+    if name == STEPPER:
         move_slider(page, page, out, "lab")
-        for number, cell in enumerate(cells.all()):
-            if cell.locator(f"{PICTURES}, .jp-RenderedImage, .cerlab-frame").count():
-                cell.scroll_into_view_if_needed()
-                page.screenshot(path=out / f"lab_{number:02}.png")
+    assert page.evaluate(INK, [LIGHT.ink, "svg.cerlab-graph"]) in ([], [DARK.ink])
+    for number, cell in enumerate(cells.all()):
+        if cell.locator(f"{PICTURES}, .jp-RenderedImage, .cerlab-frame").count():
+            cell.scroll_into_view_if_needed()
+            page.screenshot(path=out / f"lab_{name}_{number:02}.png")
 
 
 ALL_RUN = """() => [...document.querySelectorAll(".jp-CodeCell .jp-InputPrompt")]
     .every(prompt => /\\[\\d+\\]/.test(prompt.textContent))"""
 """Every cell has the number of its execution; while it runs it has a star."""
+
+
+INK = """([ink, pictures]) => [...new Set(
+    [...document.querySelectorAll(`${pictures} text[fill="${ink}"]`)]
+        .map(text => getComputedStyle(text).fill.match(/\\d+/g))
+        .map(rgb => "#" + rgb.map(n => (+n).toString(16).padStart(2, "0")).join("")))]"""
+"""The colours in which words show that were drawn in a certain one."""
+
+
+def _end_kernels(url: str, token: str) -> None:
+    """So that one notebook's memory is not beside the next one's."""
+    headers = {"Authorization": f"token {token}"}
+    with urlopen(Request(f"{url}/api/sessions", headers=headers)) as listed:
+        sessions = json.load(listed)
+    for session in sessions:
+        address = f"{url}/api/sessions/{session['id']}"
+        urlopen(Request(address, headers=headers, method="DELETE")).close()
 
 
 @contextmanager

@@ -82,6 +82,7 @@ def _run(notebook: Path, written: Path) -> None:
         document,
         kernel_name=KERNEL,
         timeout=CELL_SECONDS,
+        coalesce_streams=True,
         resources={"metadata": {"path": str(notebook.parent)}},
     )
     try:

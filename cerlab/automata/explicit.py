@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from cerlab.automata.cea import Mark
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.explore import explore
+from cerlab.display import shown
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import predicate_text
 
@@ -20,6 +21,7 @@ STUCK = -1
 """No run goes on."""
 
 
+@shown
 @dataclass(frozen=True, slots=True)
 class ExplicitCea:
     """An I/O-deterministic CEA as a table: ``Delta[state][letter]`` is a state or `STUCK`.

@@ -9,26 +9,42 @@ from decimal import Decimal
 from typing import Any, TypeAlias
 
 from cerlab.display import displayed
-from cerlab.errors import BadData
+from cerlab.errors import BadData, DataPlace
 
 
+@displayed
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
-    """A moment, in whole nanoseconds since 1970-01-01 UTC (naive datetimes are read as UTC)."""
+    """A moment, in whole nanoseconds since 1970-01-01 UTC (naive datetimes are read as UTC).
+
+    >>> str(Timestamp(1_500_000_000)), str(Timestamp(10**21))
+    ('1970-01-01T00:00:01.5Z', '+33658-09-27T01:46:40Z')
+    """
 
     nanoseconds: int
 
     def __str__(self) -> str:
         seconds, nanos = divmod(self.nanoseconds, 10**9)
+        periods, seconds = divmod(seconds, _PERIOD)
         moment = _EPOCH + timedelta(seconds=seconds)
         fraction = f".{nanos:09d}".rstrip("0") if nanos else ""
-        return f"{moment:%Y-%m-%dT%H:%M:%S}{fraction}Z"
+        return f"{_year(moment.year + 400 * periods)}{moment:-%m-%dT%H:%M:%S}{fraction}Z"
 
 
 Value: TypeAlias = bool | int | float | str | Timestamp | None
 """What an attribute can hold; None is NULL, and an absent attribute is the same as NULL."""
 
+_EVENTS = "the events"
+"""What stands for the file of events that come from Python."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PERIOD = 146_097 * 86_400
+"""Seconds in 400 years, after which the calendar repeats: `datetime` knows the years 1 to 9999."""
+
+
+def _year(year: int) -> str:
+    """As ISO 8601 writes it: with a sign where it does not have four digits."""
+    return f"{year:04d}" if 0 <= year <= 9999 else f"{year:+05d}"
 
 
 @displayed
@@ -60,17 +76,32 @@ def value_of(event: Event, attribute: str) -> Value:
 def event_from_dict(row: Mapping[str, Any]) -> Event:
     """Make an event of a dict with a ``type`` key and, optionally, a ``stream`` key.
 
-    Values may be Python, NumPy, pandas or Arrow scalars. Raises `BadData` for a missing or
-    non-text type and for values that are no `Value`.
+    Values may be Python, NumPy, pandas or Arrow scalars. Raises `BadData`, which knows the key, for
+    what is no dict, a missing or non-text type, and values that are no `Value`.
     """
+    if not isinstance(row, Mapping):
+        raise BadData(
+            "CER0705",
+            f"an event is a dict, not {type(row).__name__}",
+            place=DataPlace(_EVENTS),
+            hint='for example {"type": "BUY", "price": 27.85}',
+        )
     kind = row.get("type")
     if not isinstance(kind, str) or not kind:
         raise BadData(
-            "CER0701", f"an event needs a text under 'type', not {kind!r}", hint="add a 'type' key"
+            "CER0701",
+            f"an event needs a text under 'type', not {kind!r}",
+            place=DataPlace(_EVENTS, None, "type"),
+            hint="add a 'type' key",
         )
     stream = row.get("stream")
     if stream is not None and not isinstance(stream, str):
-        raise BadData("CER0702", f"the stream of an event is a text, not {stream!r}")
+        raise BadData(
+            "CER0702",
+            f"the stream of an event is a text, not {stream!r}",
+            place=DataPlace(_EVENTS, None, "stream"),
+            hint="leave it out if there is one stream only",
+        )
     attributes = {
         name: to_value(raw, name) for name, raw in row.items() if name not in ("type", "stream")
     }
@@ -106,6 +137,7 @@ def to_value(raw: Any, name: str = "?") -> Value:
     raise BadData(
         "CER0703",
         f"attribute '{name}' holds {type(raw).__name__}, which is no value of an event",
+        place=DataPlace(_EVENTS, None, name),
         hint="use numbers, text, booleans, moments or None",
     )
 
@@ -115,7 +147,12 @@ def _unicode(raw: str, name: str) -> str:
     try:
         raw.encode("utf-8")
     except UnicodeEncodeError:
-        raise BadData("CER0704", f"the text of attribute '{name}' is not Unicode") from None
+        raise BadData(
+            "CER0704",
+            f"the text of attribute '{name}' is not Unicode",
+            place=DataPlace(_EVENTS, None, name),
+            hint="decode it anew: half of a surrogate pair is no character",
+        ) from None
     return raw
 
 

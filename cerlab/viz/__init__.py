@@ -8,7 +8,16 @@
 'CEL formula of 3 nodes: A ; B'
 """
 
-from cerlab.viz import derivations, deterministic, formulas, machines, minterms, srt, tecs
+from cerlab.viz import (
+    conjunctive,
+    derivations,
+    deterministic,
+    formulas,
+    machines,
+    minterms,
+    srt,
+    tecs,
+)
 from cerlab.viz.dot import dot_text
 from cerlab.viz.graph import Graph, alt_text, graph_of
 from cerlab.viz.networks import from_networkx, to_networkx
@@ -17,6 +26,7 @@ from cerlab.viz.render import drawing, svg, to_graphviz
 __all__ = [
     "Graph",
     "alt_text",
+    "conjunctive",
     "derivations",
     "deterministic",
     "dot_text",

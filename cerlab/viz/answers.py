@@ -99,13 +99,13 @@ def answers_html(answers: Answered) -> str:
         listed = listing(answers)
     except CerlabError as error:
         return block(pre(f"{head}: {error}"))
-    picture = timeline_svg(_timeline(answers, listed)) if listed.first else ""
-    last = max((answer.end for answer in listed.first), default=-1)
+    if not listed.first:
+        return block(note(f"{head}: {showing(listed)}"))
+    picture = timeline_svg(_timeline(answers, listed))
+    last = max(answer.end for answer in listed.first)
     rows = _rows(listed.first, answers.stream.head(last + 1))
     columns = ("start", "end", "positions", "events")
-    return block(
-        picture, table(f"{head}: {showing(listed)}", columns, rows) if rows else note(head)
-    )
+    return block(picture, table(f"{head}: {showing(listed)}", columns, rows))
 
 
 def answers_svg(answers: Answered) -> str:

@@ -16,8 +16,11 @@ from cerlab.display import shown
 from cerlab.predicates.text import predicate_text
 from cerlab.viz.graph import Cell, Edge, Graph, Node, NodeKind, registered
 from cerlab.viz.guards import guard_words
+from cerlab.viz.html import block, note, pre
+from cerlab.viz.html import table as html_table
 from cerlab.viz.machines import mark_kind, state_graph, state_nodes
 from cerlab.viz.macro import ExploredCea, GuardedMove, explored
+from cerlab.viz.words import counted
 
 EXACT_NOTE = "LIKE, arithmetic and two-attribute comparisons are taken as independent"
 
@@ -134,6 +137,16 @@ def table_rows(table: MintermTable, limit: int | None = None) -> list[list[str]]
     return rows
 
 
+def table_html(table: MintermTable, limit: int | None = None) -> str:
+    """The table as one of HTML, then what its bits test."""
+    A, rows = table.explored, table_rows(table, limit)
+    caption = f"{A.kind}: {counted(len(A.states), 'state')}, bits are truth values of the tests"
+    tests = [f"bit {k}: {predicate_text(P)}" for k, P in enumerate(A.predicates[:limit])]
+    return block(
+        html_table(caption, rows[0], rows[1:]), pre("\n".join(tests)), note(_left_out(A, limit))
+    )
+
+
 def _cell(goes: tuple[int | None, int | None]) -> str:
     marked = zip((Mark.TAKE.value, Mark.SKIP.value), goes, strict=True)
     return " ".join(f"{mark}{q}" for mark, q in marked if q is not None) or "-"
@@ -165,7 +178,7 @@ def table_text(table: MintermTable, limit: int | None = None) -> str:
     """
     A, rows = table.explored, table_rows(table, limit)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [f"{A.kind}: {len(A.states):,} states, bits are truth values of the tests"]
+    lines = [f"{A.kind}: {counted(len(A.states), 'state')}, bits are truth values of the tests"]
     for row in rows:
         padded = (text.ljust(width) for text, width in zip(row, widths, strict=True))
         lines.append("  ".join(padded).rstrip())

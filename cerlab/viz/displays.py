@@ -20,6 +20,9 @@ from cerlab.automata.strategy import StrategyCea
 from cerlab.automata.ucea import Ucea
 from cerlab.automata.vcea import Vcea
 from cerlab.engine.reference.snapshot import TecsSnapshot
+from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.logic.gcq.syntax import Atom, Gcq
+from cerlab.model.event import Timestamp
 from cerlab.viz import (
     answers,
     filmstrip,
@@ -31,12 +34,12 @@ from cerlab.viz import (
     timeline_text,
     verdicts,
 )
-from cerlab.viz.deterministic import MintermTable, table_text
+from cerlab.viz.deterministic import MintermTable, table_html, table_text
 from cerlab.viz.dot import dot_text
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS
 from cerlab.viz.graph import graph_of
 from cerlab.viz.macro import ExploredCea
-from cerlab.viz.minterms import MintermList, minterms_text
+from cerlab.viz.minterms import MintermList, minterms_html, minterms_text
 from cerlab.viz.networks import to_networkx
 from cerlab.viz.srt import srt_text
 from cerlab.viz.tecs import snapshot_text
@@ -47,9 +50,18 @@ __all__ = ["answers", "filmstrip", "plans", "streams", "timeline_svg", "timeline
 SHOWN = 50
 """How many nodes of a picture, and lines of a text, a display shows; it says of how many."""
 
-QUERY = "cerlab.query.Query"
-DERIVATION = "cerlab.why.derivation.Derivation"
+QUERIES: tuple[type | str, ...] = (CeqlQuery, "cerlab.query.Query")
+DERIVATIONS = (
+    "cerlab.why.derivation.Derivation",
+    "cerlab.why.sremo.derivation.SremoDerivation",
+)
 WHY = "cerlab.why.answer.Why"
+WORDS: tuple[type | str, ...] = (
+    Timestamp,
+    "cerlab.why.failure.Failure",
+    "cerlab.why.none.WhyNone",
+)
+"""What is no more than a few words."""
 
 _TEXTS: dict[type, Callable[[Any], str]] = {
     Vcea: vcea_text,
@@ -87,7 +99,11 @@ def _dot(value: object) -> str:
 
 def _query_html(query: Any) -> str:
     """The text of a query, and its formula as a tree."""
-    return html.block(html.pre(query.text), _html(query.formula))
+    return html.block(html.pre(display.text(query)), _html(query))
+
+
+def _words_html(value: object) -> str:
+    return html.block(html.pre(display.text(value)))
 
 
 def _why_svg(why: Any) -> str | None:
@@ -101,15 +117,23 @@ def _why_html(why: Any) -> str:
     return html.block(html.pre(display.text(why)), drawn)
 
 
-_GRAPHS: tuple[type | str, ...] = (*CEL_KINDS, *SREMO_KINDS, *_TEXTS, DERIVATION)
+_GRAPHS: tuple[type | str, ...] = (
+    *(*CEL_KINDS, *SREMO_KINDS, Gcq, Atom),
+    *(*_TEXTS, *DERIVATIONS, *QUERIES),
+)
 for _kind in _GRAPHS:
     display.register(_kind, "image/svg+xml", _svg)
     display.register(_kind, "text/html", _html)
     display.register(_kind, display.GRAPH_TEXT, _dot)
 for _written, _says in _TEXTS.items():
     display.register(_written, "text/plain", partial(_cut, _says))
-display.register(QUERY, "image/svg+xml", lambda query: _svg(query.formula))
-display.register(QUERY, "text/html", _query_html)
+for _query in QUERIES:
+    display.register(_query, "text/html", _query_html)
+for _short in WORDS:
+    display.register(_short, "text/html", _words_html)
+display.register(Timestamp, "text/plain", str)
+display.register(MintermTable, "text/html", partial(table_html, limit=SHOWN))
+display.register(MintermList, "text/html", partial(minterms_html, limit=SHOWN))
 display.register(WHY, "image/svg+xml", _why_svg)
 display.register(WHY, "text/html", _why_html)
 display.register_conversion("to_networkx", to_networkx)

@@ -22,11 +22,14 @@ LONGEST = 240
 ROUND = 8
 """The longest name of a state that a circle is drawn around; others stand in rounded boxes."""
 
-LARGE = 100
+LARGE = 160
 """With more edges than that a picture is laid out in a hurry, with straight edges."""
 
 MOST_LINES = 12
 """How many lines are drawn at an edge."""
+
+SAID_PLAINLY = {EdgeKind.LEFT, EdgeKind.RIGHT, EdgeKind.LISTED, EdgeKind.COLUMN, EdgeKind.ASKED}
+"""Edges whose style is in plain DOT too."""
 
 _BREAKS = re.compile(r" (?=(?:AND|OR) )")
 _BARE = re.compile(r"[A-Za-z][A-Za-z_0-9]*|-?[0-9]+(\.[0-9]+)?")
@@ -118,17 +121,16 @@ def _node(node: Node, graph: Graph, theme: Theme | None) -> Attributes:
     if node.kind is NodeKind.FAILED:
         looks |= {"color": theme.right, "penwidth": "2"}
     if node.is_new:
-        looks["fillcolor"] = theme.highlight
+        looks |= {"fillcolor": theme.highlight, "penwidth": "2.2"}
     if node.is_faded:
-        looks |= {"color": theme.ghost, "fontcolor": theme.ghost}
+        style = ", ".join([*_default_shape(graph)[1].values(), "filled", "dashed"])
+        looks |= {"color": theme.faint, "fontcolor": theme.faint, "style": f'"{style}"'}
     return looks
 
 
 def _with_small_words(node: Node, theme: Theme | None) -> str:
     """The label with what is small beside it and under it."""
-    colour = ""
-    if theme:
-        colour = f' COLOR="{theme.ghost if node.is_faded else theme.faint}"'
+    colour = f' COLOR="{theme.faint}"' if theme else ""
     label = "<BR/>".join(map(_html, _drawn(node.label, theme).split("\n")))
     if node.aside:
         label += f'<SUP><FONT POINT-SIZE="9"{colour}>{_html(node.aside)}</FONT></SUP>'
@@ -186,7 +188,7 @@ def _edge_line(bundle: list[Edge], theme: Theme | None) -> str:
     looks: Attributes = {}
     if any(each.label for each in bundle):
         looks["label"] = _words(bundle, theme)
-    if edge.kind in (EdgeKind.LEFT, EdgeKind.RIGHT, EdgeKind.LISTED) or theme:
+    if edge.kind in SAID_PLAINLY or theme:
         looks |= STYLES.get(edge.kind, {})
     if theme:
         colour = edge_colour(theme, edge.kind)

@@ -12,17 +12,22 @@ from dataclasses import dataclass, replace
 
 from cerlab import display
 from cerlab.viz.graph import Graph
-from cerlab.viz.html import block, escape, note, pre
-from cerlab.viz.render import Look, colour_rules, page_colours, svg
-from cerlab.viz.steps import Step, Steps, highlighted, steps_text
+from cerlab.viz.html import block, escape, items, note, pre
+from cerlab.viz.render import Look, dark_where_dark, page_colours, svg
+from cerlab.viz.render import html as drawn
+from cerlab.viz.steps import Step, Steps, highlighted, step_text, steps_text
 from cerlab.viz.tecs import tecs_graph
-from cerlab.viz.theme import DARK, LIGHT, THEMES, Theme, ThemeName
+from cerlab.viz.theme import THEMES, Theme, ThemeName
+from cerlab.viz.words import cut
 
 WIDTH = 860
 """The width of a frame, in pixels."""
 
 SHOWN = 8
 """How many frames a display shows."""
+
+LEAST = 0.5
+"""How small a machine is drawn; a wider one is left to the words."""
 
 NEIGHBOURS = 12
 """How many events before the one that is read are shown, and how many after it."""
@@ -120,7 +125,8 @@ class Frames:
             if active not in self._machines:
                 graph = highlighted(self._steps.machine, active)
                 self._machines[active] = _Picture.of(graph, self._drawn)
-            yield self._machines[active]
+            if self._machines[active].width * LEAST <= WIDTH:
+                yield self._machines[active]
         if step.snapshot.nodes:
             yield _Picture.of(replace(tecs_graph(step.snapshot), legend=()), self._drawn)
 
@@ -139,18 +145,17 @@ class Frames:
                 f'fill="{fill}" stroke="{colours.ink if here else colours.ghost}"/>'
             )
             colour = colours.ink if n <= step.position else colours.skip
-            label = events[n].type
+            label = cut(events[n].type, 5)
             middle = 'text-anchor="middle"'
-            yield self._text(x + width / 2, 22, label[:4], colour, f'{middle} font-size="10"')
+            yield self._text(x + width / 2, 22, label, colour, f'{middle} font-size="10"')
             yield self._text(x + width / 2, 34, str(n), colour, f'{middle} font-size="9"')
 
     def _text(self, x: float, y: float, text: str, colour: str, extra: str = "") -> str:
-        cut = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-        return f'<text x="{x:g}" y="{y:g}" fill="{colour}" {extra}>{escape(cut)}</text>'
+        said = escape(cut(text, _LONGEST))
+        return f'<text x="{x:g}" y="{y:g}" fill="{colour}" {extra}>{said}</text>'
 
     def _sheet(self, body: str, height: float, title: str, says: str) -> str:
-        rules = colour_rules(body, LIGHT, DARK) if self._theme == "auto" else ""
-        style = f"<style>@media (prefers-color-scheme:dark){{{rules}}}</style>" if rules else ""
+        style = dark_where_dark(body) + page_colours(body) if self._theme == "auto" else ""
         return (
             f'<svg class="{_CLASS}" role="img" width="{WIDTH}" height="{height:.0f}" '
             f'viewBox="0 0 {WIDTH} {height:.0f}" xmlns="http://www.w3.org/2000/svg" '
@@ -162,9 +167,17 @@ class Frames:
 def _html(steps: Steps) -> str:
     strip = Frames(steps).strip(0, SHOWN)
     says = f"showing {SHOWN} of {len(steps)} steps" if len(steps) > SHOWN else ""
-    return block(pre(steps.query), page_colours(strip) + strip, note(says))
+    return block(pre(steps.query), strip, note(says))
 
 
+def _step_html(step: Step) -> str:
+    """The words, and the tECS."""
+    return block(items(step.heading, step.words), drawn(step.snapshot))
+
+
+display.register(Step, "text/plain", step_text)
+display.register(Step, "text/html", _step_html)
+display.register(Step, "image/svg+xml", lambda step: svg(step.snapshot))
 display.register(Steps, "text/plain", steps_text)
 display.register(Steps, "image/svg+xml", lambda steps: Frames(steps).strip(0, SHOWN))
 display.register(Steps, "text/html", _html)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, assert_never, get_args
+from typing import Any, Protocol, assert_never, get_args
 
 from cerlab.logic.cel import syntax as cel
+from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.sremo import syntax as sremo
 from cerlab.predicates.text import name_text
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, registered
@@ -22,6 +23,14 @@ SREMO_KINDS: tuple[type, ...] = (
     sremo.Option,
     *get_args(sremo.Strategy),
 )
+
+
+class Formulated(Protocol):
+    """A query: what has a formula."""
+
+    @property
+    def formula(self) -> cel.Formula:
+        """The one after WHERE."""
 
 
 def expression_node_text(e: sremo.Sremo) -> str:
@@ -119,6 +128,15 @@ def sremo_graph(e: sremo.Sremo, limit: int | None = None) -> Graph:
     nodes, edges = tree(e, expression_node_text, sremo.children, own_parts)
     title = f"SREMO of {_count(nodes)}: {_start(str(e))}"
     return Graph("sremo", title, nodes, edges, "TB", parts={"language": "sremo"})
+
+
+@registered("cerlab.query.Query")
+def query_graph(query: Formulated, limit: int | None = None) -> Graph:
+    """The formula of a query."""
+    return formula_graph(query.formula)
+
+
+registered(CeqlQuery)(query_graph)
 
 
 def _count(nodes: tuple[Node, ...]) -> str:

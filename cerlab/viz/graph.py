@@ -40,6 +40,8 @@ class EdgeKind(Enum):
     LEFT = "left"
     RIGHT = "right"
     LISTED = "listed"
+    COLUMN = "column"
+    ASKED = "asked"
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,7 @@ def cut(graph: Graph, limit: int) -> Graph:
 
 
 def alt_text(graph: Graph, longest: int = 20) -> str:
-    """The picture in words: what it is, where it begins and ends, and its first edges."""
+    """The picture in words: what it is, its ends, what is brought forward, its first edges."""
     called = {node.id: _name(node) for node in graph.nodes}
     parts = [graph.title]
     initial = [called[node.id] for node in graph.nodes if node.is_initial]
@@ -175,6 +177,9 @@ def alt_text(graph: Graph, longest: int = 20) -> str:
         parts.append(f"Initial: {', '.join(initial[:longest])}")
     if final:
         parts.append(f"Final: {', '.join(final[:longest])}")
+    forward = [called[node.id] for node in graph.nodes if node.is_new]
+    if forward:
+        parts.append(f"Brought forward: {', '.join(forward[:longest])}")
     for edge in graph.edges[:longest]:
         says = f": {edge.label}" if edge.label else ""
         parts.append(f"{edge.kind.value} from {called[edge.source]} to {called[edge.target]}{says}")

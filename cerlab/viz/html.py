@@ -14,7 +14,10 @@ from html import escape as _escape
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What XML does not allow, not even escaped."""
 
-_RIGHT = ' class="n"'
+_RIGHT, _WHOLE = ' class="n"', ' class="s"'
+
+_SHORT = 32
+"""Cells of at most so many characters stay on one line."""
 
 STYLE = """<style>
 .cerlab{color:var(--jp-content-font-color1,inherit);font-size:13px;line-height:1.45}
@@ -27,9 +30,10 @@ STYLE = """<style>
 .cerlab.cerlab th,.cerlab.cerlab td{border-bottom:1px solid var(--cerlab-line)}
 .cerlab.cerlab thead th{font-weight:600}.cerlab.cerlab tbody th{font-weight:400}
 .cerlab.cerlab th.n,.cerlab.cerlab td.n{text-align:right}
+.cerlab.cerlab .s{white-space:nowrap}
 .cerlab.cerlab pre{margin:.3em 0;white-space:pre-wrap;color:inherit;background:none}
 .cerlab.cerlab pre{font-family:var(--jp-code-font-family,monospace)}
-.cerlab .note{color:var(--jp-content-font-color2,inherit);opacity:.85;margin:.2em 0}
+.cerlab .note{color:var(--jp-content-font-color2,inherit);margin:.2em 0}
 .cerlab .bar{display:inline-block;height:.7em;background:#0072b2;min-width:1px}
 @media (prefers-color-scheme:dark){.cerlab .bar{background:#56b4e9}}
 </style>"""
@@ -79,8 +83,10 @@ def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]
 
 def _cell(column: int, cell: object) -> str:
     tag, scope = ("td", "") if column else ("th", ' scope="row"')
-    right = _RIGHT if _is_number(cell) else ""
-    return f"<{tag}{scope}{right}>{escape(cell)}</{tag}>"
+    looks = _RIGHT if _is_number(cell) else ""
+    if isinstance(cell, str) and " " in cell and len(cell) <= _SHORT:
+        looks = _WHOLE
+    return f"<{tag}{scope}{looks}>{escape(cell)}</{tag}>"
 
 
 def _is_number(cell: object) -> bool:

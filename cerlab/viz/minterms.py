@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cerlab.display import shown
-from cerlab.model.event import Event
 from cerlab.model.schema import Schema
 from cerlab.predicates.minterms import Minterm, minterms
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import predicate_text
 from cerlab.viz.graph import Cell, Graph, Node, NodeKind, registered
+from cerlab.viz.html import block, note, table
+from cerlab.viz.words import counted, event_text
+
+EXAMPLE = 200
+"""How many characters of an example are shown."""
 
 
 @shown
@@ -33,15 +37,8 @@ def minterm_rows(listed: MintermList, limit: int | None = None) -> list[list[str
     rows = [[*map(predicate_text, listed.predicates), "such as"]]
     for m in listed.minterms[:limit]:
         holds = ["holds" if m.symbol >> bit & 1 else "-" for bit in range(len(listed.predicates))]
-        rows.append([*holds, _event_text(m.example)])
+        rows.append([*holds, event_text(m.example, EXAMPLE) if m.example else "(not decided)"])
     return rows
-
-
-def _event_text(event: Event | None) -> str:
-    if event is None:
-        return "(not decided)"
-    values = ", ".join(f"{name}={value!r}" for name, value in event.attributes.items())
-    return f"{event.type}({values})"
 
 
 def minterms_text(listed: MintermList, limit: int | None = None) -> str:
@@ -64,9 +61,15 @@ def minterms_text(listed: MintermList, limit: int | None = None) -> str:
     return "\n".join([*lines, *[f".. {note}"] * bool(note)])
 
 
+def minterms_html(listed: MintermList, limit: int | None = None) -> str:
+    """The list as a table of HTML."""
+    head, *rows = minterm_rows(listed, limit)
+    return block(table(_title(listed), head, rows), note(_left_out(listed, limit)))
+
+
 def _title(listed: MintermList) -> str:
-    counted = (len(listed.minterms), "minterm"), (len(listed.predicates), "predicate")
-    return " of ".join(f"{n:,} {what}{'' if n == 1 else 's'}" for n, what in counted)
+    predicates = counted(len(listed.predicates), "predicate")
+    return f"{counted(len(listed.minterms), 'minterm')} of {predicates}"
 
 
 def _left_out(listed: MintermList, limit: int | None) -> str:

@@ -16,6 +16,7 @@ from cerlab.automata.srt.transducer import EpsilonSrt, RegisterTransition, Srt
 from cerlab.automata.ucea import Ucea
 from cerlab.automata.vcea import LabelTransition, Vcea
 from cerlab.errors import BadData, Unsupported
+from cerlab.logic.gcq.syntax import Atom, Gcq
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS
 from cerlab.viz.graph import EdgeKind, NodeKind, graph_of
 
@@ -52,7 +53,7 @@ def to_networkx(value: object) -> Any:
 
 
 def from_networkx(made: Any) -> Any:
-    """The machine, formula or SREMO that `to_networkx` made this of, or one that was edited.
+    """What `to_networkx` made this of: a machine, formula, SREMO or GCQ, or one that was edited.
 
     It reads the parts, not the labels. Raises `BadData` for graphs of other kinds or without their
     parts, `IllFormed` for machines that are none.
@@ -64,7 +65,7 @@ def from_networkx(made: Any) -> Any:
     try:
         if "language" in made.graph:
             return _formula(made, _LANGUAGES[made.graph["language"]], _root(made))
-        return _machine(made)
+        return _query(made) if made.graph["kind"] == "gcq" else _machine(made)
     except (KeyError, TypeError, ValueError) as error:
         raise BadData(
             "CER0759",
@@ -110,6 +111,18 @@ def _machine(made: Any) -> Any:
             return IntervalCea(states, marked, q0, F)
         case kind:
             raise ValueError(f"graphs of the kind '{kind}' are not read back")
+
+
+def _query(made: Any) -> Gcq:
+    variable = dict(made.nodes(data="variable"))
+    atoms, predicates = [], []
+    for node, parts in made.nodes(data=True):
+        if "relation" in parts:
+            columns = sorted((c, v) for _, v, c in made.out_edges(node, data="column"))
+            atoms.append(Atom(parts["relation"], tuple(variable[v] for _, v in columns)))
+        elif "predicate" in parts:
+            predicates.append(parts["predicate"])
+    return Gcq(made.graph["head"], tuple(atoms), tuple(predicates))
 
 
 def _root(made: Any) -> Any:

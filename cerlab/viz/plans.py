@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Protocol, TypeAlias
 
 from cerlab import display
+from cerlab.automata.cea import IntervalCea
 from cerlab.automata.plan import Plan
+from cerlab.automata.srt.plan import CorrelatedPlan, RegisterPlan
+from cerlab.automata.srt.transducer import Srt
 from cerlab.logic.ceql.text import window_text
 from cerlab.model.clauses import Consume
 from cerlab.viz.html import block, items, table
 from cerlab.viz.words import counted
+
+Facts: TypeAlias = Sequence[tuple[str, str]]
+"""What each part is called, and what it is."""
 
 
 class ExplanationLike(Protocol):
@@ -26,11 +33,10 @@ class SessionLike(Protocol):
     answered: int
 
 
-def plan_facts(plan: Plan) -> list[tuple[str, str]]:
+def plan_facts(plan: Plan | CorrelatedPlan) -> list[tuple[str, str]]:
     """What engines know of a query: its machine, and the clauses it has."""
-    cea = plan.cea
     facts = [
-        ("machine", f"{counted(cea.states, 'state')}, {counted(len(cea.Delta), 'transition')}"),
+        *_machine_facts(plan.cea if isinstance(plan, Plan) else plan.srt),
         ("streams", ", ".join(plan.streams)),
         ("partition by", ", ".join(plan.partition)),
         ("within", "" if plan.window is None else window_text(plan.window)),
@@ -41,14 +47,26 @@ def plan_facts(plan: Plan) -> list[tuple[str, str]]:
     return [(name, said) for name, said in facts if said]
 
 
-def plan_text(plan: Plan) -> str:
+def register_plan_facts(plan: RegisterPlan) -> list[tuple[str, str]]:
+    """What engines know of a SREMO: its machine, and the windows on its matches."""
+    return [*_machine_facts(plan.srt), *(("within", window_text(w)) for w in plan.windows)]
+
+
+def _machine_facts(A: IntervalCea | Srt) -> list[tuple[str, str]]:
+    size = f"{counted(A.states, 'state')}, {counted(len(A.Delta), 'transition')}"
+    if isinstance(A, IntervalCea):
+        return [("machine", size)]
+    return [("machine", size), ("registers", ", ".join(sorted(A.R)) or "none")]
+
+
+def facts_text(facts: Facts) -> str:
     """A fact a line."""
-    return "\n".join(f"{name}: {said}" for name, said in plan_facts(plan))
+    return "\n".join(f"{name}: {said}" for name, said in facts)
 
 
-def plan_html(plan: Plan) -> str:
+def facts_html(facts: Facts) -> str:
     """The facts as a table."""
-    return block(table("Plan", ("part", "value"), plan_facts(plan)))
+    return block(table("Plan", ("part", "value"), facts))
 
 
 def explanation_html(explanation: ExplanationLike) -> str:
@@ -62,7 +80,10 @@ def session_html(session: SessionLike) -> str:
     return block(table("Open query", ("part", "value"), [*done, *plan_facts(session.plan)]))
 
 
-display.register(Plan, "text/plain", plan_text)
-display.register(Plan, "text/html", plan_html)
+for _kind in (Plan, CorrelatedPlan):
+    display.register(_kind, "text/plain", lambda plan: facts_text(plan_facts(plan)))
+    display.register(_kind, "text/html", lambda plan: facts_html(plan_facts(plan)))
+display.register(RegisterPlan, "text/plain", lambda plan: facts_text(register_plan_facts(plan)))
+display.register(RegisterPlan, "text/html", lambda plan: facts_html(register_plan_facts(plan)))
 display.register("cerlab.engine.explain.Explanation", "text/html", explanation_html)
 display.register("cerlab.session.Session", "text/html", session_html)

@@ -13,10 +13,11 @@ from threading import Lock
 from typing import Any, Literal, TypeAlias
 
 from cerlab.errors import ResourceLimit, Unsupported, UsageError
+from cerlab.viz.centring import centred, raised
 from cerlab.viz.dot import dot_text
 from cerlab.viz.fontconfig import without_font_warnings
 from cerlab.viz.graph import Graph, alt_text, graph_of
-from cerlab.viz.theme import DARK, LIGHT, THEMES, ThemeName
+from cerlab.viz.theme import DARK, LIGHT, ON_ITS_OWN, THEMES, ThemeName
 
 Look: TypeAlias = Literal["auto", "light", "dark"]
 Form: TypeAlias = Literal["svg", "png", "pdf"]
@@ -30,6 +31,10 @@ MAX_NODES, MAX_EDGES = 1_000, 1_500
 DPI = 144
 """Dots per inch of a PNG."""
 
+LEAST = 0.55
+"""How much smaller than drawn a picture is shown in a narrow page; beyond that the page scrolls."""
+
+_FIT = "<style>.cerlab-picture>svg{max-width:100%;height:auto;min-width:var(--least)}</style>"
 _MISSING = "pip install 'cerlab[viz]'"
 _one_at_a_time = Lock()  # Graphviz keeps its state in globals
 
@@ -51,9 +56,15 @@ def drawing(value: object, form: Form, theme: ThemeName = "light") -> bytes:
     Raises `UsageError` for other forms than `FORMS` and other themes than ``light`` and ``dark``.
     """
     if form not in FORMS:
-        raise UsageError("CER0822", f"pictures are drawn as {', '.join(FORMS)}, not as '{form}'")
+        raise UsageError(
+            "CER0822",
+            f"pictures are drawn as {', '.join(FORMS)}, not as '{form}'",
+            hint="name one of them",
+        )
     if theme not in THEMES:
-        raise UsageError("CER0822", f"themes are {', '.join(THEMES)}, not '{theme}'")
+        raise UsageError(
+            "CER0822", f"themes are {', '.join(THEMES)}, not '{theme}'", hint="name one of them"
+        )
     if form == "svg":
         return f"{svg(value, theme)}\n".encode()
     return _laid_out(graph_of(value), form, theme)
@@ -97,20 +108,23 @@ def _accessible(drawn: str, graph: Graph, *, both: bool) -> str:
     body = drawn[drawn.index("<svg") :]
     body = re.sub(r"<!--.*?-->\s*", "", body, flags=re.S)
     body = re.sub(r' (?:id|xmlns:xlink|xml:space)="[^"]*"', "", body)
+    body = centred(raised(body))
     opening, rest = body.split(">", 1)
     size = " ".join(re.findall(r'(?:width|height|viewBox)="[^"]*"', opening))
     says = f"<title>{escape(_plain(graph.title))}</title>\n"
     says += f"<desc>{escape(_plain(alt_text(graph)))}</desc>"
-    style = _dark_where_dark(rest) if both else ""
+    style = dark_where_dark(rest) if both else ""
     root = f'<svg class="cerlab-graph" role="img" {size} xmlns="http://www.w3.org/2000/svg">'
     return f"{root}\n{says}\n{style}{rest.strip()}"
 
 
-def _dark_where_dark(body: str) -> str:
-    """A style that exchanges the colours of the light theme where the viewer prefers dark."""
-    return (
-        f"<style>@media (prefers-color-scheme:dark){{{colour_rules(body, LIGHT, DARK)}}}</style>\n"
-    )
+def dark_where_dark(body: str) -> str:
+    """A style that exchanges the colours of the light theme where the viewer prefers dark.
+
+    A drawing that is a page of its own says that it can be dark, so that the page is, too.
+    """
+    rules = colour_rules(body, LIGHT, DARK)
+    return f"<style>@media (prefers-color-scheme:dark){{{rules}}}{ON_ITS_OWN}</style>\n"
 
 
 def colour_rules(body: str, given: Any, wanted: Any, inside: str = "") -> str:
@@ -124,11 +138,17 @@ def colour_rules(body: str, given: Any, wanted: Any, inside: str = "") -> str:
 
 
 def html(value: object) -> str:
-    """The picture for a notebook: the SVG, in the theme of the page, and what it leaves out."""
-    graph = graph_of(value)
-    inside = svg(graph)
-    style = page_colours(inside)
-    return f'<div class="cerlab-picture" style="overflow-x:auto">{style}{inside}</div>'
+    """The picture for a notebook: the SVG, in the theme of the page, as wide as can be read."""
+    inside = svg(value)
+    least = f"--least:{LEAST * _width(inside):.0f}pt"
+    opening = f'<div class="cerlab-picture" style="overflow-x:auto;{least}">'
+    return f"{opening}{_FIT}{page_colours(inside)}{inside}</div>"
+
+
+def _width(drawn: str) -> float:
+    """That of an SVG of Graphviz's, in points."""
+    found = re.search(r'\bwidth="([\d.]+)pt"', drawn)
+    return float(found[1]) if found else 0
 
 
 def page_colours(drawn: str) -> str:

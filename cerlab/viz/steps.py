@@ -31,6 +31,7 @@ LISTED = 6
 """How many moves, and how many answers, the words of a step tell one by one."""
 
 
+@displayed
 @dataclass(frozen=True, slots=True)
 class Step:
     """One event of a run: the state after it, and the tests that it passes."""
@@ -144,7 +145,9 @@ class Steps:
                 text = steps_text(self)
             case other:
                 raise UsageError(
-                    "CER0849", f"steps are saved as .svg, .html or .txt, not '{other}'"
+                    "CER0849",
+                    f"steps are saved as .svg, .html or .txt, not '{other}'",
+                    hint="end the name of the file with one of them",
                 )
         Path(path).write_text(f"{text}\n", encoding="utf-8")
 
@@ -158,7 +161,9 @@ def steps_of(
     """
     if not 0 <= first < (len(stream) if last is None else min(last, len(stream))):
         raise UsageError(
-            "CER0848", f"there are no events from {first} to {last} among {len(stream):,}"
+            "CER0848",
+            f"there are no events from {first} to {last} among {len(stream):,}",
+            hint="positions count from 0",
         )
     tests = tuple(map(predicate_text, machine.predicates))
     read = islice(tecs_snapshots(plan, machine, stream), first, last)
@@ -188,7 +193,13 @@ def steps_text(steps: Steps) -> str:
     """Every step in words, with its tECS."""
     parts = [steps.query]
     for step in steps:
-        parts += ["", step.heading, *(f"  {line}" for line in step.words)]
-        if step.snapshot.is_read:
-            parts += [f"  {line}" for line in snapshot_text(step.snapshot).splitlines()[1:-1]]
+        parts += ["", step_text(step)]
     return "\n".join(parts)
+
+
+def step_text(step: Step) -> str:
+    """One step in words, with its tECS."""
+    lines = [step.heading, *(f"  {line}" for line in step.words)]
+    if step.snapshot.is_read:
+        lines += [f"  {line}" for line in snapshot_text(step.snapshot).splitlines()[1:-1]]
+    return "\n".join(lines)

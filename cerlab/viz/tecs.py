@@ -19,7 +19,10 @@ from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.viz.graph import Cell, Edge, EdgeKind, Graph, Node, NodeKind, registered
 from cerlab.viz.macro import run_state_text
-from cerlab.viz.words import answer_text
+from cerlab.viz.words import answer_text, event_text
+
+HEAD = 18
+"""How many characters of an event stand over its column."""
 
 _KINDS = {"bottom": NodeKind.BOTTOM, "output": NodeKind.OUTPUT, "union": NodeKind.UNION}
 
@@ -29,7 +32,7 @@ def tecs_graph(snapshot: TecsSnapshot, limit: int | None = None) -> Graph:
     """The DAG in columns with the table of active states."""
     nodes = tuple(_node(node, snapshot) for node in snapshot.nodes)
     edges = tuple(edge for node in snapshot.nodes for edge in _edges(node))
-    columns = tuple((p, f"{p}\n{_event_text(event)}") for p, event in snapshot.events)
+    columns = tuple((p, f"{p}\n{_head(event)}") for p, event in snapshot.events)
     table, lists = _table(snapshot)
     return Graph(
         "tecs",
@@ -39,12 +42,20 @@ def tecs_graph(snapshot: TecsSnapshot, limit: int | None = None) -> Graph:
         edges + lists,
         "RL",
         legend=(
-            "squares are starts, circles take their position, ∨ unites",
+            f"squares are starts, circles take their position, ∨ unites{_late(snapshot)}",
             _answers_text(snapshot),
         ),
         parts={"position": snapshot.position, "T": _lists(snapshot), "key": snapshot.key},
         columns=columns,
     )
+
+
+def _late(snapshot: TecsSnapshot) -> str:
+    return ", dashed ones have expired" * any(node.is_expired for node in snapshot.nodes)
+
+
+def _head(event: Event) -> str:
+    return event_text(event, HEAD, names=False) if event.attributes else event.type
 
 
 def _node(node: TecsNode, snapshot: TecsSnapshot) -> Node:
@@ -100,11 +111,6 @@ def _lists(snapshot: TecsSnapshot) -> dict[int, list[str]]:
     return {active.state: [f"t{n}" for n in active.union_list] for active in snapshot.active}
 
 
-def _event_text(event: Event) -> str:
-    values = ", ".join(str(value) for value in list(event.attributes.values())[:2])
-    return f"{event.type}({values})" if values else event.type
-
-
 def _answers_text(snapshot: TecsSnapshot) -> str:
     if not snapshot.is_read:
         return f"event {snapshot.position} is in no substream"
@@ -122,7 +128,7 @@ def snapshot_text(snapshot: TecsSnapshot) -> str:
     >>> q = parse_query("SELECT * WHERE A ; B")
     >>> events = Stream.from_events([{"type": kind} for kind in "AB"])
     >>> print(snapshot_text(tecs_snapshot(q.plan, q.machine, events)))
-    tECS after event 1, B: 3 nodes
+    tECS after event 1, B(): 3 nodes
         t0  bottom 0             max-start 0
         t1  output 0 -> t0       max-start 0
       + t2  output 1 -> t1       max-start 0
@@ -131,7 +137,7 @@ def snapshot_text(snapshot: TecsSnapshot) -> str:
       answers that end at 1: [0, 1] {0, 1}
     """
     count = f"{len(snapshot.nodes):,} node" + ("" if len(snapshot.nodes) == 1 else "s")
-    lines = [f"tECS after event {snapshot.position}, {_event_text(snapshot.event)}: {count}"]
+    lines = [f"tECS after event {snapshot.position}, {event_text(snapshot.event)}: {count}"]
     lines += [_line(node, node.number in snapshot.new) for node in snapshot.nodes]
     for active in snapshot.active:
         final = " *" if active.is_final else ""
@@ -194,5 +200,7 @@ def tecs_snapshot(plan: Plan, machine: Machine, stream: Stream) -> TecsSnapshot:
     for snapshot in tecs_snapshots(plan, machine, stream):
         last = snapshot
     if last is None:
-        raise UsageError("CER0824", "a tECS of no events holds nothing")
+        raise UsageError(
+            "CER0824", "a tECS of no events holds nothing", hint="give it a stream with events"
+        )
     return last

@@ -11,6 +11,9 @@ from typing import Literal, TypeAlias
 
 from cerlab.viz.graph import EdgeKind, NodeKind
 
+ON_ITS_OWN = "svg:root{color-scheme:light dark}"
+"""CSS for a drawing that is no part of a page: it can be light and dark, and so can its ground."""
+
 FONT = '"Helvetica"'
 """As DOT has it; Graphviz measures with what the machine has in its place."""
 
@@ -88,6 +91,8 @@ STYLES = {
     EdgeKind.LEFT: {"style": "dashed"},
     EdgeKind.LISTED: {"arrowhead": "vee"},
     EdgeKind.CHILD: {"arrowhead": "none"},
+    EdgeKind.COLUMN: {"arrowhead": "none"},
+    EdgeKind.ASKED: {"arrowhead": "none", "style": "dashed"},
 }
 """What edges look like in every theme: left edges of unions are dashed, right ones solid."""
 
@@ -103,4 +108,6 @@ def edge_colour(theme: Theme, kind: EdgeKind) -> str:
         EdgeKind.LEFT: theme.take,
         EdgeKind.RIGHT: theme.right,
         EdgeKind.LISTED: theme.table,
+        EdgeKind.COLUMN: theme.ink,
+        EdgeKind.ASKED: theme.empty,
     }[kind]

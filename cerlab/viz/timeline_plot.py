@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from cerlab.errors import Unsupported
 from cerlab.viz.timeline import Bar, Timeline, differs, kinds, lanes
-from cerlab.viz.timeline_style import COLOURS, LIGHT
+from cerlab.viz.timeline_style import COLOURS, LIGHT, MARKERS, look
 from cerlab.viz.timeline_words import comparison, extent, row_text
 from cerlab.viz.words import cut
-
-MARKERS = ("o", "s", "^", "D")
-"""As the shapes of the SVG."""
 
 
 def timeline_plot(T: Timeline, ax: Any = None) -> Any:
@@ -30,7 +28,8 @@ def timeline_plot(T: Timeline, ax: Any = None) -> Any:
             _bar(ax, T, bar, row, -row * height - bar.lane - 0.2, numbers)
     _labels(ax, T, height)
     for name, n in numbers.items():
-        ax.plot([], [], MARKERS[n % 4], color=COLOURS[n % 7], label=_plain(cut(name, 28)))
+        shape, colour = look(n)
+        ax.plot([], [], MARKERS[shape], color=COLOURS[colour], label=_plain(cut(name, 28)))
     if numbers:
         ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False)
     return ax
@@ -65,17 +64,30 @@ def _bar(ax: Any, T: Timeline, bar: Bar, row: int, y: float, numbers: dict[str, 
         )
     line = {"color": LIGHT["line"], "linewidth": 1, "linestyle": "-" if has else ":"}
     ax.plot([start, end], [y, y], zorder=2, **line)
-    for position in answer.positions:
-        if position in ticks:
-            tick = ticks[position]
-            _mark(ax, tick.place, y, numbers[tick.kind], hollow=not has)
+    marked = [ticks[position] for position in answer.positions if position in ticks]
+    if has:
+        for before, after in pairwise(marked):
+            _arc(ax, before.place, after.place, y)
+    for tick in marked:
+        _mark(ax, tick.place, y, numbers[tick.kind], hollow=not has)
+
+
+def _arc(ax: Any, left: float, right: float, y: float) -> None:
+    """From one mark to the next, higher if they are farther apart."""
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    top = y + min(0.7, 0.2 + (right - left) / 4)
+    bow = Path([(left, y), ((left + right) / 2, top), (right, y)], [1, 3, 3])
+    ax.add_patch(PathPatch(bow, fill=False, edgecolor=LIGHT["soft"], linewidth=1.1, zorder=2))
 
 
 def _mark(ax: Any, x: float, y: float, kind: int, *, hollow: bool) -> None:
-    face = "none" if hollow else COLOURS[kind % len(COLOURS)]
+    shape, colour = look(kind)
+    face = "none" if hollow else COLOURS[colour]
     edge = LIGHT["line"] if hollow else LIGHT["ink"]
     ax.plot(
-        [x], [y], MARKERS[kind % len(MARKERS)],
+        [x], [y], MARKERS[shape],
         markersize=6, markerfacecolor=face, markeredgecolor=edge, markeredgewidth=0.7, zorder=3,
     )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cerlab.errors import UsageError, nearest
+from cerlab.viz.theme import ON_ITS_OWN
 
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#f0e442")
 """Okabe and Ito's, without black."""
@@ -14,8 +15,14 @@ SHAPES = (
     "M-4.5 -4.5h9v9h-9z",
     "M0 -5.8L5.4 4H-5.4z",
     "M0 -6L6 0L0 6L-6 0z",
+    "M0 5.8L5.4 -4H-5.4z",
+    "M-5.7 0L-2.8 -5H2.8L5.7 0L2.8 5H-2.8z",
+    "M-2 -5.5H2V-2H5.5V2H2V5.5H-2V2H-5.5V-2H-2z",
 )
-"""Circle, square, triangle, diamond, about the origin. With the colours: 28 types differ."""
+"""Circle, square, triangle, diamond, triangle upside down, hexagon, cross, about the origin."""
+
+MARKERS = ("o", "s", "^", "D", "v", "H", "P")
+"""The same as Matplotlib calls them."""
 
 LIGHT = {
     "ink": "#1b1b1b",
@@ -74,6 +81,7 @@ def style(theme: str) -> str:
                 f'[data-jp-theme-light="true"] {_SCOPE}{{{light}}}',
                 f'[data-jp-theme-light="false"] {_SCOPE}{{{dark}}}',
                 _rules(named),
+                ON_ITS_OWN,
             ]
         )
     if theme not in THEMES:
@@ -93,8 +101,18 @@ def _rules(palette: Mapping[str, str]) -> str:
     return text
 
 
+def look(kind: int) -> tuple[int, int]:
+    """The shape and the colour of the type of that number: seven differ in both, 49 in one.
+
+    >>> look(1), look(8)
+    ((1, 1), (2, 1))
+    """
+    turn, colour = divmod(kind, len(COLOURS))
+    return (colour + turn) % len(SHAPES), colour
+
+
 def glyph(kind: int, x: str, y: str, state: str, scale: str = "") -> str:
     """The mark of the type of that number at a place; `state` is ``on`` or ``off`` (hollow)."""
-    shape, colour = SHAPES[kind % len(SHAPES)], kind % len(COLOURS)
+    shape, colour = look(kind)
     place = f"translate({x} {y})" + (f" scale({scale})" if scale else "")
-    return f'<path class="{state} c{colour}" transform="{place}" d="{shape}"/>'
+    return f'<path class="{state} c{colour}" transform="{place}" d="{SHAPES[shape]}"/>'

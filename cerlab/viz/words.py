@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 from math import log10
+from typing import TypeGuard
 
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event, Value
+from cerlab.predicates.text import value_text as constant_text
 
 _EXACT = 10**15
 
@@ -35,16 +37,21 @@ def counted(n: int, what: str) -> str:
     return f"{number_text(n)} {what}" + ("" if n == 1 else "s")
 
 
-def event_text(event: Event, longest: int = 60) -> str:
-    """An event in a line, in CORE's text form, cut to so many characters.
+def event_text(event: Event, longest: int = 60, *, names: bool = True) -> str:
+    """An event in a line, its values as in queries, cut to so many characters.
 
-    >>> event_text(Event("BUY", {"price": 3, "name": "INTC"}, "S"))
-    'S>BUY(price=3, name=INTC)'
+    >>> sale = Event("SELL", {"price": 3, "name": "INTC"}, "S")
+    >>> event_text(sale), event_text(sale, names=False), event_text(sale, 12)
+    ("S>SELL(price=3, name='INTC')", "S>SELL(3, 'INTC')", 'S>SELL(pric…')
     """
     items = islice(event.attributes.items(), longest)
-    values = ", ".join(f"{name}={value_text(value)}" for name, value in items)
+    values = ", ".join(f"{name}=" * names + _constant(value) for name, value in items)
     prefix = f"{event.stream}>" if event.stream else ""
     return cut(f"{prefix}{event.type}({values})", longest)
+
+
+def _constant(value: Value) -> str:
+    return value_text(value) if _is_long(value) else constant_text(value)
 
 
 def value_text(value: Value) -> str:
@@ -53,9 +60,11 @@ def value_text(value: Value) -> str:
     >>> value_text(10**400), value_text(-5)
     ('about 1.00·10^400', '-5')
     """
-    if isinstance(value, int) and abs(value) >= _EXACT**2:
-        return number_text(value)
-    return str(value)
+    return number_text(value) if _is_long(value) else str(value)
+
+
+def _is_long(value: Value) -> TypeGuard[int]:
+    return isinstance(value, int) and abs(value) >= _EXACT**2
 
 
 def cut(text: str, longest: int) -> str:

@@ -36,9 +36,22 @@ def test_a_match_by_hand() -> None:
 
 def test_what_fails_is_brought_forward_and_told() -> None:
     graph = graph_of(why(QUERY, EVENTS, (0, 1)).derivation)
-    assert [n.label for n in graph.nodes if n.kind is NodeKind.FAILED] == ["B"]
+    assert [n.label for n in graph.nodes if n.kind is NodeKind.FAILED] == ["B ✗"]
     assert graph.title.endswith("not a match")
     assert any("event 1 is C" in line for line in graph.legend)
+
+
+def test_a_sremo_says_its_parts_its_marks_and_its_registers() -> None:
+    events = [{"type": "A", "v": 1}, {"type": "C", "v": 3}, {"type": "B", "v": 0}]
+    expression = cerlab.parse_sremo("<type = 'A'>^ -> r . <TRUE>* . <v > r.v>^")
+    graph = graph_of(cerlab.why(expression, events, [0, 2]).derivation)
+    assert [(n.label, n.under) for n in graph.nodes] == [
+        (".", "[0, 2]\n^ {0, 2}\nr = 0"),
+        ("<type = 'A'>^ -> r", "[0, 0]\n^ {0}\nr = 0"),
+        ("<TRUE>*", "[1, 1]\nr = 0"),
+        ("<v > r.v>^ ✗", "[2, 2]\n^ {2}\nr = 0"),
+    ]
+    assert graph.legend == ("event 2 fails v > r.v: v is 0, r is event 0 with v 1",)
 
 
 def test_derivations_of_answers_are_drawn_whole(suite: Suite) -> None:

@@ -117,7 +117,8 @@ def _event(rng: Random) -> Event:
 def _stream(rng: Random) -> Stream:
     time = rng.choice((None, "t", "<t>"))
     events = [_event(rng) for _ in range(rng.choice((0, 1, 5, 120)))]
-    return Stream.from_events(events, time=time, unit=rng.choice((None, "ms")))
+    unit = rng.choice((None, "ms")) if time else None
+    return Stream.from_events(events, time=time, unit=unit)
 
 
 def _answer(rng: Random, length: int = 200) -> ComplexEvent:
@@ -226,6 +227,12 @@ def test_empty_and_huge(value: object) -> None:
         assert display.mimebundle(value)["text/plain"]
     else:
         check(value)
+
+
+def test_no_answers_are_said_to_be_none() -> None:
+    for value in (QUERY.run([{"type": "A"}] * 3), _listed(0)):
+        assert words(value).endswith(": 0 answers")
+        assert str(display.text(value)).endswith(": 0 answers")
 
 
 def test_what_is_cut_says_of_how_many() -> None:

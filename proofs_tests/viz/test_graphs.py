@@ -17,8 +17,10 @@ from cerlab.errors import BadData, Unsupported
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.testing import random_formula, random_sremo
 from cerlab.viz import alt_text, from_networkx, graph_of, to_networkx
+from cerlab.viz.graph import EdgeKind, NodeKind
 from cerlab.viz.guards import cubes, guard_words
-from proofs_tests.io.test_machine_formats import exact
+from proofs_tests.dqe.cases import random_gcq
+from proofs_tests.io.machine_cases import exact
 from proofs_tests.srt.cases import random_epsilon_srt, random_srt
 from proofs_tests.suite import Suite
 from proofs_tests.viz.values import compiled, machine_of_nasty_texts, random_value, unary_fo
@@ -63,6 +65,38 @@ def test_formulas_and_expressions_come_back(suite: Suite) -> None:
         return len(made) > 1
 
     suite.run(case, deep_count=2_000, seconds=4)
+
+
+def test_conjunctive_queries_come_back(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        query = random_gcq(rng)
+        made = to_networkx(query)
+        assert from_networkx(made) == query
+        assert sum("variable" in parts for _, parts in made.nodes(data=True)) == len(
+            {v for atom in query.atoms for v in atom.variables}
+        )
+        return len(query.atoms) > 1
+
+    suite.run(case, deep_count=2_000, seconds=3)
+
+
+def test_the_picture_of_a_conjunctive_query() -> None:
+    graph = graph_of(cerlab.parse_gcq("x <- r(x, y), s(y) | x < y"))
+    assert [(n.label, n.kind) for n in graph.nodes] == [
+        ("x", NodeKind.FINAL),
+        ("y", NodeKind.STATE),
+        ("r(x, y)", NodeKind.PART),
+        ("s(y)", NodeKind.PART),
+        ("x < y", NodeKind.PART),
+    ]
+    called = {node.id: node.label for node in graph.nodes}
+    assert [(called[e.source], called[e.target], e.kind) for e in graph.edges] == [
+        ("r(x, y)", "x", EdgeKind.COLUMN),
+        ("r(x, y)", "y", EdgeKind.COLUMN),
+        ("s(y)", "y", EdgeKind.COLUMN),
+        ("x < y", "x", EdgeKind.ASKED),
+        ("x < y", "y", EdgeKind.ASKED),
+    ]
 
 
 def test_the_attributes_are_the_parts() -> None:

@@ -17,9 +17,9 @@ from cerlab.automata.cea import IntervalCea, Mark, Transition
 from cerlab.errors import ResourceLimit, Unsupported, UsageError
 from cerlab.model.stream import Stream
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
-from cerlab.viz import alt_text, drawing, graph_of, svg, to_graphviz
+from cerlab.viz import alt_text, dot_text, drawing, graph_of, svg, to_graphviz
 from cerlab.viz.graph import NodeKind
-from cerlab.viz.render import MAX_NODES, html
+from cerlab.viz.render import LEAST, MAX_NODES, html
 from cerlab.viz.tecs import tecs_snapshot, tecs_snapshots
 from cerlab.viz.theme import DARK, LIGHT
 from proofs_tests.suite import Suite
@@ -63,12 +63,68 @@ def colours(drawn: str) -> set[str]:
     return set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]{6})"', drawn))
 
 
+def placed(drawn: str) -> dict[str, tuple[str, float]]:
+    """Where each text of an SVG stands, by what it says: its anchor, its x."""
+    texts = ElementTree.fromstring(drawn).iter(f"{_SVG}text")
+    return {t.text or "": (t.get("text-anchor", ""), float(t.get("x", ""))) for t in texts}
+
+
+def test_words_of_several_sizes_stand_in_the_middle_whatever_the_font() -> None:
+    """Under a node's label, and in the cells of a table: the middle is that of what is around."""
+    why = cerlab.parse_query("SELECT * WHERE A").run([{"type": "A"}]).why(0)
+    drawn = svg(why.derivation)
+    words = placed(drawn)
+    assert words["A"] == words["[0, 0]"] == words["A {0}"]
+    (box,) = re.findall(r'<title>n0</title>.*? d="(.*?)"', drawn, re.S)
+    across = [float(x) for x, _ in re.findall(r"(-?[\d.]+),(-?[\d.]+)", box)]
+    anchor, x = words["A"]
+    assert anchor == "middle"
+    assert x == pytest.approx((min(across) + max(across)) / 2, abs=0.01)
+    cells = placed(svg(A_THEN_B.table))
+    assert {anchor for text, (anchor, _) in cells.items() if not text.startswith("bit")} == {
+        "middle"
+    }
+    assert cells["state"][1] == cells["1 {1}"][1] != cells["10"][1]
+
+
+def test_a_small_word_beside_a_label_stays_beside_it() -> None:
+    events = Stream.from_events([{"type": "A"}])
+    drawn = svg(tecs_snapshot(A_THEN_B.plan, A_THEN_B.machine, events))
+    (node,) = re.findall(r"<title>t1</title>.*?</g>", drawn, re.S)
+    assert node.count('text-anchor="start"') == 2
+
+
+def test_words_of_edges_are_off_their_lines() -> None:
+    root = ElementTree.fromstring(svg(A_THEN_B.cea))
+    for group in root.iter(f"{_SVG}g"):
+        raised = [text.get("dy") for text in group.findall(f"{_SVG}text")]
+        assert set(raised) <= ({"-2"} if group.get("class") == "edge" else {None})
+
+
+def test_a_wide_picture_is_shown_no_smaller_than_can_be_read() -> None:
+    made = html(ladder(30))
+    (width,) = re.findall(r'<svg[^>]* width="(\d+)pt"', made)
+    assert f"--least:{round(LEAST * int(width))}pt" in made
+    assert "min-width:var(--least)" in made
+
+
+def test_what_is_new_is_not_told_by_colour_alone() -> None:
+    events = Stream.from_events([{"type": "A"}])
+    graph = graph_of(tecs_snapshot(A_THEN_B.plan, A_THEN_B.machine, events))
+    new = [node for node in graph.nodes if node.is_new]
+    assert len(new) == 2
+    assert dot_text(graph, "light").count("penwidth=2.2") == 2
+    assert "Brought forward: 0, 0." in alt_text(graph)
+
+
 def test_themes_have_their_own_colours_and_auto_has_both() -> None:
     light, dark, both = (svg(A_THEN_B.cea, theme) for theme in ("light", "dark", "auto"))
     assert colours(light) <= set(LIGHT.colours)
     assert colours(dark) <= set(DARK.colours)
     assert colours(both) == colours(light)
     assert "prefers-color-scheme" not in light + dark
+    assert "svg:root{color-scheme:light dark}" in both, "on its own it is dark on dark ground"
+    assert "color-scheme" not in light + dark
     (rule,) = re.findall(r"<style>@media \(prefers-color-scheme:dark\)\{(.*)\}</style>", both)
     exchanged = re.findall(r'\[(?:fill|stroke)="(#\w+)"\]\{(?:fill|stroke):(#\w+)\}', rule)
     pairs = dict(zip(LIGHT.colours, DARK.colours, strict=True))
@@ -152,7 +208,7 @@ def test_what_is_too_large_is_refused_and_its_display_is_cut() -> None:
     huge = ladder(MAX_NODES + 1)
     with pytest.raises(ResourceLimit, match="CER0690"):
         svg(huge)
-    root = ElementTree.fromstring(html(graph_of(huge, limit=50)).partition("</style>")[2][:-6])
+    root = ElementTree.fromstring(html(graph_of(huge, limit=50)))
     assert sum(name.startswith("q") for name in nodes_of(root)) == 50
     assert "showing 50 of 1,001 nodes" in ElementTree.tostring(root, "unicode")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from random import Random
@@ -15,6 +16,7 @@ from cerlab.stepping import step
 from cerlab.viz.filmstrip import SHOWN, Frames
 from cerlab.viz.stepper import page
 from cerlab.viz.steps import Steps
+from cerlab.viz.theme import DARK, LIGHT
 from cerlab.workbench import answers_of
 from proofs_tests.engine.test_compiled import compilable
 from proofs_tests.suite import Suite
@@ -103,6 +105,32 @@ def test_frames_are_pictures_that_say_what_they_show(steps: Steps) -> None:
     assert "prefers-color-scheme" not in steps.frame(0, "dark")
 
 
+def test_a_frame_follows_the_theme_of_a_jupyter_page(steps: Steps) -> None:
+    """The slider puts it into the page as it is: the page's theme counts, not the browser's."""
+    styles = "".join(re.findall(r"<style>(.*?)</style>", steps.frame(0)))
+    dark = f'[data-jp-theme-light="false"] .cerlab-graph [fill="{LIGHT.ink}"]{{fill:{DARK.ink}}}'
+    assert dark in styles
+    assert "data-jp-theme-light" not in steps.frame(0, "dark")
+
+
+def test_types_that_are_too_long_for_their_box_end_in_dots() -> None:
+    texts = [
+        text.text
+        for text in ElementTree.fromstring(
+            step("Temperature ; B", [{"type": "Temperature"}]).frame(0)
+        ).iter(f"{SVG}text")
+    ]
+    assert "Temp…" in texts
+
+
+def test_one_step_shows_its_words_and_its_graph(steps: Steps) -> None:
+    bundle = steps[3]._repr_mimebundle_()  # type: ignore[attr-defined]
+    assert bundle["text/plain"].startswith("event 3: C(v=3)\n  It passes: type = 'C'.")
+    assert f"\n\n{bundle['text/plain']}\n" in str(steps)
+    assert "<li>Answer [0, 3] {0, 1, 3}.</li>" in bundle["text/html"]
+    assert "<title>tECS after event 3" in bundle["image/svg+xml"]
+
+
 def test_a_strip_has_the_frames_below_each_other(steps: Steps) -> None:
     root = ElementTree.fromstring(Frames(steps).strip(1, 4))
     frames = root.findall(f"{SVG}g")
@@ -154,3 +182,12 @@ def test_a_machine_too_large_is_left_out() -> None:
     strategy = step("SELECT MAX * WHERE A FILTER A[v = 0] ; B+ ; C+ ; A+ ; B+", EVENTS[:2])
     assert strategy.machine is None
     assert Frames(strategy).one(1)
+
+
+def test_a_machine_too_wide_to_be_read_is_left_to_the_words() -> None:
+    chain = step(" ; ".join("ABCDEFGHIJKLMNOP"), EVENTS[:1])
+    assert chain.machine is not None
+    drawn = ElementTree.fromstring(chain.frame(0))
+    titles = [title.text for title in drawn.iter(f"{SVG}title")]
+    assert not any("macro-state" in (title or "") or "CEA" in (title or "") for title in titles)
+    assert any((title or "").startswith("tECS after event 0") for title in titles)

@@ -18,7 +18,7 @@ from cerlab.engine.reference.snapshot import MAX_EVENTS, MOST_ANSWERS, TecsSnaps
 from cerlab.errors import ResourceLimit, UsageError
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
-from cerlab.viz import graph_of
+from cerlab.viz import dot_text, graph_of
 from cerlab.viz.graph import EdgeKind, Graph, NodeKind
 from cerlab.viz.tecs import snapshot_json, snapshot_text, tecs_snapshot, tecs_snapshots
 from proofs_tests.random_cases import random_case
@@ -200,6 +200,9 @@ def test_a_window_fades_what_it_has_passed() -> None:
     assert {node.max_start for node in last.nodes if not node.is_expired} <= {1, 2, 3, 4}
     faded = [node for node in graph_of(last).nodes if node.is_faded]
     assert [node.id for node in faded] == [f"t{n.number}" for n in last.nodes if n.is_expired]
+    themed = dot_text(graph_of(last), "light")
+    assert themed.count("filled, dashed") == len(faded) > 0
+    assert "dashed ones have expired" in themed
 
 
 def test_consumption_empties_the_tecs() -> None:

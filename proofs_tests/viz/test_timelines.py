@@ -21,6 +21,7 @@ from cerlab.query import Query
 from cerlab.timelines import LISTED, show
 from cerlab.timelines import timeline as asked
 from cerlab.viz.timeline import ANSWERS, EVENTS, Row, Timeline, timeline
+from cerlab.viz.timeline_style import COLOURS, MARKERS, SHAPES, look
 from cerlab.viz.timeline_text import timeline_text
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
@@ -292,6 +293,15 @@ def test_evaluators_and_lists_side_by_side() -> None:
         asked("A ; B", HTTT, strategies=["LATEST"])
 
 
+def test_seven_kinds_of_events_differ_in_shape_and_forty_nine_in_something() -> None:
+    assert len(SHAPES) == len(set(SHAPES)) == len(set(MARKERS)) == len(COLOURS)
+    assert len({shape for shape, _ in map(look, range(7))}) == 7
+    assert len(set(map(look, range(49)))) == 49
+    seven = timeline({"r": []}, [{"type": kind} for kind in "ABCDEFG"])
+    keys = ElementTree.fromstring(seven.svg()).iterfind(f"{_SVG}g[@class='key']/{_SVG}path")
+    assert len({key.get("d") for key in keys}) == 7
+
+
 @pytest.mark.parametrize("theme", ["auto", "light", "dark"])
 def test_themes(theme: str) -> None:
     T = asked("A ; B", HTTT)
@@ -327,6 +337,9 @@ def test_matplotlib_draws_the_same_marks() -> None:
     assert sorted(float(line.get_xdata()[0]) for line in in_rows) == sorted(expected)
     hollow = sum(line.get_markerfacecolor() == "none" for line in in_rows)
     assert hollow == sum(len(bar.answer.positions) * (2 - len(bar.rows)) for bar in T.bars) == 4
+    arcs = [patch.get_path().vertices[[0, -1], 0].tolist() for patch in axes.patches]
+    joined = [[*map(float, bar.answer.positions)] for bar in T.bars for _ in bar.rows]
+    assert sorted(arcs) == sorted(joined), "each answer of two events is one arc"
     assert [tick.get_text() for tick in axes.get_yticklabels()][1:] == [
         "ALL\n3 answers",
         "LAST\n1 answer, lacks 2",

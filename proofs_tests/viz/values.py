@@ -18,11 +18,18 @@ from cerlab.logic.cel.syntax import Formula
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import predicate_text
-from cerlab.testing import SMALL, random_fo_formula, random_formula, random_sremo
+from cerlab.testing import (
+    SMALL,
+    random_fo_formula,
+    random_formula,
+    random_query,
+    random_sremo,
+)
 from cerlab.viz.deterministic import minterm_table
 from cerlab.viz.minterms import listed_minterms
 from cerlab.viz.tecs import tecs_snapshot
-from proofs_tests.io.test_machine_formats import random_machine, rich_predicate
+from proofs_tests.dqe.cases import random_gcq
+from proofs_tests.io.machine_cases import random_machine, rich_predicate
 from proofs_tests.random_cases import random_case
 from proofs_tests.srt.cases import random_epsilon_srt, random_srt
 
@@ -47,12 +54,12 @@ def machine_without_text(rng: Random) -> Any:
 
 
 def written_predicate(rng: Random) -> Predicate:
-    """A predicate with a text: a range of expressions with one end has none, nor the year 10^13."""
+    """A predicate with a text: a range of expressions with one end has none."""
     while True:
         P = rich_predicate(rng, 2)
         try:
             predicate_text(P)
-        except (AssertionError, OverflowError):
+        except AssertionError:
             continue
         return P
 
@@ -85,6 +92,8 @@ def minterm_list(rng: Random) -> Any:
 KINDS: dict[str, Callable[[Random], Any]] = {
     "formula": lambda rng: random_formula(rng),
     "sremo": random_sremo,
+    "gcq": random_gcq,
+    "query": lambda rng: random_query(rng),
     "machine": machine_of_nasty_texts,
     "srt": random_srt,
     "epsilon srt": random_epsilon_srt,

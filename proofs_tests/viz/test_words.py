@@ -1,0 +1,64 @@
+"""Values in words: events in one form everywhere, moments of any year."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+
+from cerlab.model.event import Event, Timestamp, Value
+from cerlab.viz.words import event_text
+from proofs_tests.suite import Suite
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+FIRST, LAST = (round((datetime(y, 1, 1, tzinfo=UTC) - EPOCH).total_seconds()) for y in (1, 9999))
+
+
+def test_moments_are_written_as_the_calendar_of_python_has_them(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        seconds, nanos = rng.randrange(FIRST, LAST), rng.choice((0, 1, 10**8, rng.randrange(10**9)))
+        moment = (EPOCH + timedelta(seconds=seconds)).isoformat().removesuffix("+00:00")
+        fraction = f"{nanos / 10**9:.9f}".lstrip("0").rstrip("0").rstrip(".")
+        assert str(Timestamp(seconds * 10**9 + nanos)) == f"{moment}{fraction}Z"
+        return True
+
+    suite.run(case, deep_count=5_000, seconds=2)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (FIRST - 1, "0000-12-31T23:59:59Z"),  # a leap year, as ISO 8601 counts
+        (FIRST - 366 * 86_400 - 1, "-0001-12-31T23:59:59Z"),
+        (LAST + 365 * 86_400, "+10000-01-01T00:00:00Z"),
+        (10**21, "+31688738508781-06-07T01:46:40Z"),
+    ],
+)
+def test_years_that_python_has_no_dates_for(seconds: int, text: str) -> None:
+    assert str(Timestamp(seconds * 10**9)) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (3, "3"),
+        ("3", "'3'"),
+        ("", "''"),
+        ("it's", "'it''s'"),
+        (None, "NULL"),
+        (True, "TRUE"),
+        (0.5, "0.5"),
+        (Timestamp(0), "1970-01-01T00:00:00Z"),
+        (10**40, "about 1.00·10^40"),
+    ],
+)
+def test_values_of_events_are_told_apart(value: Value, text: str) -> None:
+    assert event_text(Event("A", {"v": value})) == f"A(v={text})"
+    assert event_text(Event("A", {"v": value}), names=False) == f"A({text})"
+
+
+def test_an_event_is_cut_where_it_is_too_long_and_says_so() -> None:
+    event = Event("A", {f"a{n}": n for n in range(10**4)})
+    assert event_text(event, 12) == "A(a0=0, a1=…"
+    assert event_text(event, 12, names=False) == "A(0, 1, 2, …"
