@@ -44,9 +44,17 @@ class IntervalCea:
     def __post_init__(self) -> None:
         used = {self.q0} | self.F | {q for t in self.Delta for q in (t.source, t.target)}
         if not used <= set(range(self.states)):
-            raise IllFormed("CER0220", "a transition, q0 or F names a state that is not in Q")
+            raise IllFormed(
+                "CER0220",
+                "a transition, q0 or F names a state that is not in Q",
+                hint="states are numbered from 0 to Q - 1",
+            )
         if any(t.target == self.q0 for t in self.Delta):
-            raise IllFormed("CER0221", "a transition enters q0, so starts of runs would be lost")
+            raise IllFormed(
+                "CER0221",
+                "a transition enters q0, so starts of runs would be lost",
+                hint="add an initial state that nothing enters",
+            )
 
 
 @shown
@@ -67,4 +75,8 @@ class AnchoredCea:
     def __post_init__(self) -> None:
         used = self.I | self.F | {q for t in self.Delta for q in (t.source, t.target)}
         if not used <= set(range(self.states)):
-            raise IllFormed("CER0220", "a transition, I or F names a state that is not in Q")
+            raise IllFormed(
+                "CER0220",
+                "a transition, I or F names a state that is not in Q",
+                hint="states are numbered from 0 to Q - 1",
+            )

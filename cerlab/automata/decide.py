@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from cerlab.automata.cea import Mark
-from cerlab.automata.deterministic import NOTHING, Deterministic
+from cerlab.automata.deterministic import Deterministic
 from cerlab.automata.successors import Moves
 from cerlab.errors import ResourceLimit
 from cerlab.predicates.minterms import Minterm
@@ -132,18 +132,12 @@ def shortest_difference(
                 found.append(target)
                 if len(steps) > MAX_PAIRS:
                     raise ResourceLimit(
-                        "CER0611", f"the decision visits more than {MAX_PAIRS:,} pairs of states"
+                        "CER0611",
+                        f"the decision visits more than {MAX_PAIRS:,} pairs of states",
+                        hint="ask about smaller formulas, or about their parts",
                     )
         frontier = found
     return None
-
-
-def shortest_answer(
-    machine: Windowed, symbols: Sequence[int], usable: Sequence[int]
-) -> Difference | None:
-    """The fewest events after which a machine has an answer, None if it never has one."""
-    joint = Joint(machine.machine, NOTHING, [Minterm(symbol, None) for symbol in symbols])
-    return shortest_difference(machine, Windowed(NOTHING), joint, usable, sides=(Side.LEFT,))
 
 
 def _moves(

@@ -93,7 +93,9 @@ class Numbering(Generic[Macro]):
         if number is None:
             if len(self.states) >= MAX_STATES:
                 raise ResourceLimit(
-                    "CER0605", f"determinisation needs more than {MAX_STATES:,} states"
+                    "CER0605",
+                    f"determinisation needs more than {MAX_STATES:,} states",
+                    hint='evaluator="automaton" does not determinise; or iterate and nest less',
                 )
             number = self._numbers[macro] = len(self.states)
             self.states.append(macro)

@@ -24,7 +24,8 @@ from cerlab.automata.cea import AnchoredCea, IntervalCea, Mark, Transition
 from cerlab.automata.ucea import Ucea
 from cerlab.automata.vcea import LabelTransition, Vcea
 from cerlab.errors import DataPlace, IllFormed, ResourceLimit
-from cerlab.predicates.encoding import JsonNode, predicate_from_json, predicate_to_json, unicode
+from cerlab.model.json_document import JsonNode, unicode
+from cerlab.predicates.encoding import predicate_from_json, predicate_to_json
 
 Machine: TypeAlias = Vcea | IntervalCea | AnchoredCea | Ucea
 """The machines that the formats know."""
@@ -123,7 +124,9 @@ def _states(node: JsonNode) -> int:
         raise node.bad("CER0756", f"{states} is no number of states")
     if states > MAX_STATES:
         message = f"the machine has more than {MAX_STATES:,} states"
-        raise ResourceLimit("CER0662", message, place=DataPlace(node.path))
+        raise ResourceLimit(
+            "CER0662", message, place=DataPlace(node.path), hint="write and read smaller machines"
+        )
     return states
 
 

@@ -39,7 +39,11 @@ class EpsilonCea:
     def __post_init__(self) -> None:
         ends = {(t.source, t.target) for t in self.Delta} | set(self.moves)
         if not self.I.union(self.F, *ends) <= set(range(self.states)):
-            raise IllFormed("CER0220", "a transition, a move, I or F names a state not in Q")
+            raise IllFormed(
+                "CER0220",
+                "a transition, a move, I or F names a state not in Q",
+                hint="states are numbered from 0 to Q - 1",
+            )
 
 
 def without_epsilon(A: EpsilonCea) -> AnchoredCea:

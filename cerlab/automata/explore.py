@@ -45,6 +45,10 @@ def explore(
                 found[target] = None
                 pending.append(target)
                 if len(found) > budget:
-                    raise ResourceLimit("CER0605", f"more than {budget:,} states are reachable")
+                    raise ResourceLimit(
+                        "CER0605",
+                        f"more than {budget:,} states are reachable",
+                        hint="ask for less: a smaller formula or fewer kinds of events",
+                    )
     states = tuple(found)
     return Explored(states, tuple(moves), frozenset(filter(final, states)))

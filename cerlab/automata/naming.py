@@ -38,7 +38,11 @@ def state_of_name(machine: Machine, name: Any) -> int:
             Contender(frozenset(_states(runs)), _read_rivals(rivals), int(block))
         )
     except (TypeError, ValueError) as error:
-        raise BadData("CER0770", f"this is no state of the machine: {error}") from None
+        raise BadData(
+            "CER0770",
+            f"this is no state of the machine: {error}",
+            hint="start again from the events",
+        ) from None
 
 
 def name_of_idle(machine: Machine, idle: int) -> Any:
@@ -55,7 +59,11 @@ def idle_of_name(machine: Machine, name: Any) -> int:
     try:
         return machine.idle_number_of(_read_rivals(name))
     except (TypeError, ValueError) as error:
-        raise BadData("CER0770", f"this is no idle state of the machine: {error}") from None
+        raise BadData(
+            "CER0770",
+            f"this is no idle state of the machine: {error}",
+            hint="start again from the events",
+        ) from None
 
 
 def _rivals(rivals: Rivals) -> list[list[int]]:

@@ -16,7 +16,7 @@
 ``partition``  the key attributes, ``[]`` for none
 ``window``     null; ``{"kind": "events", "width": n}``; ``{"kind": "time", "nanoseconds": n}``; or
                ``{"kind": "attribute", "width": V, "attribute": "t"}`` with V as
-               `cerlab.predicates.encoding` writes numbers, ``{"int": 3}`` or ``{"float": 2.5}``
+               `cerlab.model.json_values` writes numbers, ``{"int": 3}`` or ``{"float": 2.5}``
 ``consume``    ``NONE``, ``PARTITION`` or ``ANY``
 ``limit``      null, or how many answers for each end, from 1
 ``strategy``   null, ``STRICT``, ``NEXT``, ``LAST`` or ``MAX``
@@ -46,7 +46,8 @@ from cerlab.model.clauses import (
     TimeWindow,
     Window,
 )
-from cerlab.predicates.encoding import JsonNode, read_json, unicode, value_from_json, value_to_json
+from cerlab.model.json_document import JsonNode, read_json, unicode
+from cerlab.model.json_values import value_from_json, value_to_json
 
 FORMAT = "cerlab-plan"
 VERSION = 1
@@ -143,7 +144,12 @@ def plan_from_bytes(document: bytes) -> Plan:
         text = bytes(document).decode("utf-8")
     except UnicodeDecodeError as error:
         place = DataPlace("$")
-        raise BadData("CER0750", f"this is no JSON: {error.reason}", place=place) from None
+        raise BadData(
+            "CER0750",
+            f"this is no JSON: {error.reason}",
+            place=place,
+            hint="plans are UTF-8, as plan_to_bytes writes them",
+        ) from None
     return _plan(read_json(text))
 
 
@@ -175,7 +181,12 @@ def _machine(node: JsonNode, kind: type[M]) -> M:
     try:
         machine: Machine = machine_from_value(node)
     except IllFormed as error:  # of what a text says; here it is the data that is wrong
-        raise BadData("CER0756", error.message, place=error.place) from None
+        raise BadData(
+            "CER0756",
+            error.message,
+            place=error.place,
+            hint="write the plan anew with plan_to_bytes",
+        ) from None
     if not isinstance(machine, kind):
         raise node.key("kind").bad("CER0756", "a plan has another kind of machine here")
     return machine

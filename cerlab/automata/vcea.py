@@ -41,4 +41,8 @@ def check_states(states: int, Delta: tuple[LabelTransition, ...], others: frozen
     """Raise `IllFormed` for states that are not ``0 .. states-1``."""
     used = others.union(*((t.source, t.target) for t in Delta))
     if not used <= set(range(states)):
-        raise IllFormed("CER0220", f"states {sorted(used - set(range(states)))} are not in Q")
+        raise IllFormed(
+            "CER0220",
+            f"states {sorted(used - set(range(states)))} are not in Q",
+            hint="states are numbered from 0 to Q - 1",
+        )

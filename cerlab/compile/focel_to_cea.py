@@ -56,7 +56,11 @@ def focel_to_epsilon_cea(phi: Formula) -> EpsilonCea:
 
 
 def _refuse(what: str) -> NoReturn:
-    raise Unsupported("CER0403", f"there is no automaton for {what}", hint='use logic="so"')
+    raise Unsupported(
+        "CER0403",
+        f"there is no automaton for {what}",
+        hint='evaluator="registers" may take it; evaluator="reference" takes it, on small streams',
+    )
 
 
 def _construct(psi: Formula) -> EpsilonCea:

@@ -61,5 +61,5 @@ def _refuse(what: str) -> None:
     raise Unsupported(
         "CER0412",
         f'evaluator="lists" is for what Foundations defines, which has no {what}',
-        hint='evaluator="tecs" takes it',
+        hint='evaluator="auto" chooses one that takes it',
     )

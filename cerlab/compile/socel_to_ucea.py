@@ -143,4 +143,8 @@ def _shifted(A: Ucea, by: int) -> Ucea:
 
 
 def _refuse(what: str) -> NoReturn:
-    raise Unsupported("CER0403", f"there is no automaton under the *-semantics for {what}")
+    raise Unsupported(
+        "CER0403",
+        f"there is no automaton under the *-semantics for {what}",
+        hint="cel_to_vcea has an automaton under the semantics of CEL",
+    )

@@ -6,11 +6,11 @@ joined to the others by copies of transitions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
+from cerlab.automata.elimination import END, START, Edge, Operations, add_edge, eliminated
 from cerlab.automata.trim import trim
 from cerlab.automata.ucea import Ucea
 from cerlab.automata.vcea import LabelTransition, Vcea
@@ -48,10 +48,7 @@ MAX_SIZE = 20_000
 
 FALSE = Comparison(Operator.EQ, Constant(0), Constant(1))
 
-START, END = -1, -2
-
 E = TypeVar("E")
-Edge: TypeAlias = tuple[int, int]
 
 
 def vcea_to_cel(A: Vcea, types: Sequence[str] | None = None) -> Formula:
@@ -71,7 +68,7 @@ def vcea_to_cel(A: Vcea, types: Sequence[str] | None = None) -> Formula:
     >>> print(vcea_to_cel(Vcea(3, Delta, frozenset({0}), frozenset({2}))))
     PROJECT[x](A AS x) : B OR PROJECT[x](A AS x) : (PROJECT[](B):+ : B)
     """
-    return _formula(A, types, _projected, _Operations(Or, Concat, Star))
+    return _formula(A, types, _projected, _operations(Or, Concat, Star))
 
 
 def ucea_to_socel(A: Ucea, types: Sequence[str] | None = None) -> Formula:
@@ -86,7 +83,7 @@ def ucea_to_socel(A: Ucea, types: Sequence[str] | None = None) -> Formula:
     RENAME[A -> x](A AS x)
     """
     steps = tuple(t for t in A.Delta if t.labels)
-    return _formula(Vcea(A.states, steps, A.I, A.F), types, _renamed, _Operations(Or, Seq, Plus))
+    return _formula(Vcea(A.states, steps, A.I, A.F), types, _renamed, _operations(Or, Seq, Plus))
 
 
 class EliminationSize(NamedTuple):
@@ -102,7 +99,7 @@ def elimination_size(A: Vcea, types: Sequence[str] | None = None) -> Elimination
     A = trim(A)
     made = _edges(A, _types(A, types), _projected, Or)
     edges = {edge: size(phi) for edge, phi in made.items()}
-    found = _eliminated(edges, _COUNTED)
+    found = eliminated(edges, _COUNTED)
     return EliminationSize(A.states, len(A.Delta), size(_nothing()) if found is None else found)
 
 
@@ -136,7 +133,7 @@ def _edges(
         phi = reduce(either, ways)
         for source in (t.source, *([START] if t.source in A.I else [])):
             for target in (t.target, *([END] if t.target in A.F else [])):
-                _add(edges, (source, target), phi, either)
+                add_edge(edges, (source, target), phi, either)
     return edges
 
 
@@ -202,72 +199,34 @@ def _nothing() -> Formula:
 # -- Elimination --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Operations(Generic[E]):
-    """One or the other; one then the other; one or more times."""
-
-    either: Callable[[E, E], E]
-    then: Callable[[E, E], E]
-    again: Callable[[E], E]
-
-
-_COUNTED: _Operations[int] = _Operations(
-    lambda m, n: m + n + 1, lambda m, n: m + n + 1, lambda n: n + 1
-)
-
-
 def _formula(
-    A: Vcea, types: Sequence[str] | None, written: Written, operations: _Operations[Formula]
+    A: Vcea, types: Sequence[str] | None, written: Written, operations: Operations[Formula]
 ) -> Formula:
     A = trim(A)
     edges = _edges(A, _types(A, types), written, operations.either)
-    counted = _eliminated({edge: size(phi) for edge, phi in edges.items()}, _COUNTED)
+    counted = eliminated({edge: size(phi) for edge, phi in edges.items()}, _COUNTED)
     if counted is not None and counted > MAX_SIZE:
         raise ResourceLimit(
-            "CER0610", f"the formula has {counted:,} operators, more than {MAX_SIZE:,}"
+            "CER0610",
+            f"the formula has {counted:,} operators, more than {MAX_SIZE:,}",
+            hint="eliminating states multiplies them: trim the automaton first",
         )
-    found = _eliminated(edges, operations)
+    found = eliminated(edges, operations)
     return _nothing() if found is None else found
 
 
-def _eliminated(edges: Mapping[Edge, E], operations: _Operations[E]) -> E | None:
-    """What leads from `START` to `END`; None if nothing does.
+def _operations(
+    either: Callable[[E, E], E], then: Callable[[E, E], E], again: Callable[[E], E]
+) -> Operations[E]:
+    """One or the other; one then the other; one or more times, so a loop is passed or not."""
 
-    An edge from p to q says what is read on the ways from p to q through the states removed so far.
-    """
-    left = dict(edges)
-    states = {q for edge in edges for q in edge} - {START, END}
-    while states:
-        k = min(states, key=lambda q: (_degree(left, q), q))
-        states.remove(k)
-        left = _without(left, k, operations)
-    return left.get((START, END))
+    def through(first: E, loop: E | None, last: E) -> E:
+        passed = then(first, last)
+        return passed if loop is None else either(passed, then(first, then(again(loop), last)))
+
+    return Operations(either, through)
 
 
-def _degree(edges: Mapping[Edge, E], k: int) -> int:
-    """How many edges the removal of a state makes."""
-    into = sum(1 for p, q in edges if q == k != p)
-    out = sum(1 for p, q in edges if p == k != q)
-    return into * out
-
-
-def _without(edges: Mapping[Edge, E], k: int, operations: _Operations[E]) -> dict[Edge, E]:
-    """Every way through k becomes an edge around it, with and without its loop."""
-    kept = {edge: phi for edge, phi in edges.items() if k not in edge}
-    loop = edges.get((k, k))
-    for (p, _), first in _where(edges, lambda p, q: q == k != p):
-        for (_, q), last in _where(edges, lambda p, q: p == k != q):
-            through = operations.then(first, last)
-            if loop is not None:
-                around = operations.then(operations.again(loop), last)
-                through = operations.either(through, operations.then(first, around))
-            _add(kept, (p, q), through, operations.either)
-    return kept
-
-
-def _where(edges: Mapping[Edge, E], chosen: Callable[[int, int], bool]) -> list[tuple[Edge, E]]:
-    return [(edge, phi) for edge, phi in edges.items() if chosen(*edge)]
-
-
-def _add(edges: dict[Edge, E], edge: Edge, phi: E, either: Callable[[E, E], E]) -> None:
-    edges[edge] = either(edges[edge], phi) if edge in edges else phi
+_COUNTED: Operations[int] = _operations(
+    lambda m, n: m + n + 1, lambda m, n: m + n + 1, lambda n: n + 1
+)

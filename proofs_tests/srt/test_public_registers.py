@@ -48,10 +48,10 @@ def test_counting_does_not_list() -> None:
 def test_select_chooses_what_is_shown() -> None:
     query, stream = parse_query(QUERY), cerlab.Stream.from_events(EVENTS)
     (answer,) = cerlab.evaluate(query, stream)
-    assert shown_attributes(query, stream, answer) == {0: frozenset({"v"})}
+    assert shown_attributes(query, stream.events, answer) == {0: frozenset({"v"})}
     both = as_query("SELECT a[v], b[k] WHERE (A AS a AS b ; B AS c) FILTER c.v > a.v")
     (answer, *_) = cerlab.evaluate(both, stream)
-    assert shown_attributes(both, stream, answer) == {0: frozenset({"v", "k"})}
+    assert shown_attributes(both, stream.events, answer) == {0: frozenset({"v", "k"})}
 
 
 @pytest.mark.parametrize("options", [(), ("--evaluator", "compiled"), ("--evaluator", "registers")])

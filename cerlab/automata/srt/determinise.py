@@ -93,6 +93,7 @@ def _sets(T: Srt, followed: Mapping[Mark, tuple[Mark, ...]]) -> Explored[States,
                     raise ResourceLimit(
                         "CER0686",
                         f"determinisation needs more than {MAX_TRANSITIONS:,} transitions",
+                        hint='evaluator="registers" runs the transducer as it is',
                     )
                 yield Label(minterm.guard, mark, writes), frozenset(t.target for t in these)
 
@@ -115,6 +116,7 @@ def minterms(guards: Sequence[Guard]) -> tuple[Minterm, ...]:
             "CER0684",
             f"a state of the determinised transducer depends on {len(asked)} guards, "
             f"more than {MAX_GUARDS}",
+            hint='evaluator="registers" runs the transducer as it is',
         )
     found = []
     for vector in range(1 << len(asked)):

@@ -47,7 +47,9 @@ class LabelledSrt:
     def __post_init__(self) -> None:
         if 0 in self.F or any(t.target == 0 for t in self.Delta):
             raise IllFormed(
-                "CER0221", "a run enters state 0 again, so starts of runs would be lost"
+                "CER0221",
+                "a run enters state 0 again, so starts of runs would be lost",
+                hint="add an initial state that nothing enters",
             )
 
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cerlab.automata.srt.transducer import Srt
+from cerlab.display import displayed
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, Strategy, Window
 
 MarkWindow: TypeAlias = EventWindow | AttributeWindow
 """A bound on last minus first marked position, or on the time between the two."""
 
 
+@displayed
 @dataclass(frozen=True, slots=True)
 class RegisterPlan:
     """A transducer in its streaming form, and all windows on its matches (SRT Def. 32)."""
@@ -20,6 +22,7 @@ class RegisterPlan:
     windows: tuple[MarkWindow, ...] = ()
 
 
+@displayed
 @dataclass(frozen=True, slots=True)
 class CorrelatedPlan:
     """A query whose filters compare labels, compiled: its transducer and its clauses.

@@ -81,7 +81,11 @@ def outcomes(T: Transducer, S: Sequence[Event], v: Registers = EMPTY) -> frozens
             for t in enabled(T, S, run.at)
         }
         if len(current) > MAX_CONFIGURATIONS:
-            raise ResourceLimit("CER0683", f"more than {MAX_CONFIGURATIONS:,} runs are going on")
+            raise ResourceLimit(
+                "CER0683",
+                f"more than {MAX_CONFIGURATIONS:,} runs are going on",
+                hint="use a shorter stream: runs without a window are never given up",
+            )
     ended = (run for run in silently(T, current) if run.at.state in T.F)
     return frozenset(Outcome(run.marks, run.at.registers) for run in ended)
 

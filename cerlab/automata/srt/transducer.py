@@ -113,8 +113,14 @@ def _check(T: Transducer) -> None:
     ends = {q for t in T.Delta for q in (t.source, t.target)}
     ends |= {q for move in empty_moves(T) for q in move}
     if not ends | T.F | {T.q0} <= set(range(T.states)):
-        raise IllFormed("CER0220", "a transition, a move, q0 or F names a state that is not in Q")
+        raise IllFormed(
+            "CER0220",
+            "a transition, a move, q0 or F names a state that is not in Q",
+            hint="states are numbered from 0 to Q - 1",
+        )
     if strange := registers_used(T.Delta) - T.R:
         raise IllFormed(
-            "CER0283", f"a transition reads or writes '{min(strange)}', which is not in R"
+            "CER0283",
+            f"a transition reads or writes '{min(strange)}', which is not in R",
+            hint="R lists all registers that guards read and transitions write",
         )

@@ -1,0 +1,170 @@
+"""Every transducer has an equivalent expression, by elimination of states (SRT Lemma S2).
+
+Expressions mean what the relation says, transducers what their runs do; neither knows the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise, product
+from random import Random
+
+import pytest
+
+import cerlab
+from cerlab.automata.epsilon import EmptyMove
+from cerlab.automata.srt import EpsilonSrt, Srt, Transducer, runs
+from cerlab.automata.srt.single_register import single_register
+from cerlab.compile import srt_to_sremo as decompiler
+from cerlab.compile.sremo_to_srt import sremo_to_srt
+from cerlab.compile.srt_to_sremo import srt_to_sremo
+from cerlab.logic.sremo import Sremo, derivations, matches, parse_sremo, sremo_text
+from cerlab.logic.sremo import syntax as sre
+from cerlab.logic.sremo.syntax import subexpressions
+from cerlab.model.event import Event
+from cerlab.model.registers import Registers
+from cerlab.testing import random_sremo
+from proofs_tests.sremo.tables import sre as parsed
+from proofs_tests.srt.cases import (
+    SHAPE,
+    random_epsilon_srt,
+    random_event,
+    random_srt,
+    read,
+    shown,
+    step,
+)
+from proofs_tests.srt.figures import FIG_4, FIG_12
+from proofs_tests.suite import Suite
+
+CORE = (sre.Epsilon, sre.Empty, sre.Terminal, sre.Concat, sre.Alternation, sre.Star)
+
+
+def some_transducer(rng: Random) -> Transducer:
+    return random_epsilon_srt(rng) if rng.random() < 0.5 else random_srt(rng)
+
+
+def check_there(rng: Random) -> bool:
+    """``M(T, S, v, v') = {M | (e, S, M, v) |- v'}``, from empty registers or from others."""
+    T, S = read(rng, some_transducer)
+    e = srt_to_sremo(T)
+    v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.3})
+    found = {(tuple(sorted(M)), v2) for end, M, v2 in derivations(e, S, 0, v) if end == len(S)}
+    assert found == runs.outcomes(T, S, v), f"{T}\nis not {e}\non {S} from {v}"
+    return bool(found)
+
+
+def check_by_one_register(rng: Random) -> bool:
+    """With no sets to write, which are not in the grammar as printed (erratum SRT-E9)."""
+    T, S = read(rng, random_srt)
+    e = srt_to_sremo(single_register(T))
+    assert all(len(part.writes) <= 1 for part in terminals(e))
+    assert matches(e, S) == runs.matches(T, S), f"{T}\nis not {e}\non {S}"
+    return bool(matches(e, S))
+
+
+def check_there_and_back(rng: Random) -> bool:
+    e, S = shown(rng, lambda rng: random_sremo(rng, SHAPE, "core"))
+    again = srt_to_sremo(sremo_to_srt(e))
+    assert matches(again, S) == matches(e, S), f"{e}\nis not {again}\non {S}"
+    return bool(matches(e, S))
+
+
+@pytest.mark.parametrize("check", [check_there, check_by_one_register, check_there_and_back])
+def test_p4_transducers_and_expressions_have_the_same_matches(
+    check: Callable[[Random], bool], suite: Suite
+) -> None:
+    suite.run(check, deep_count=10_000, seconds=6)
+
+
+LETTERS = [Event(R, {"v": v, "w": 0}) for R in "AB" for v in (1, 2)]
+
+
+def test_on_all_strings_of_up_to_three_events(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        T = some_transducer(rng)
+        e = srt_to_sremo(T)
+        answered = False
+        for length in range(4):
+            for S in product(LETTERS, repeat=length):
+                found = runs.matches(T, S)
+                assert matches(e, S) == found, f"{T}\nis not {e}\non {S}"
+                answered |= bool(found)
+        return answered
+
+    suite.run(case, deep_count=400, seconds=6)
+
+
+def test_it_has_the_operators_of_the_definition_alone_and_a_text(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        T = some_transducer(rng)
+        e = srt_to_sremo(T)
+        parts = list(subexpressions(e))
+        assert all(isinstance(part, CORE) for part in parts)
+        assert not any(isinstance(part, sre.Empty) for part in parts if part is not e)
+        letters = {(t.guard, t.mark.name == "TAKE", t.writes) for t in T.Delta}
+        assert {(t.guard, t.marked, t.writes) for t in terminals(e)} <= letters
+        assert parse_sremo(sremo_text(e)) == e
+        return len(parts) > 3
+
+    suite.run(case, deep_count=4_000, seconds=3)
+
+
+def terminals(e: Sremo) -> list[sre.Terminal]:
+    return [part for part in subexpressions(e) if isinstance(part, sre.Terminal)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["EPS", "EMPTY", "A^ -> r", "A . B", "A | B", "EPS | A", "A*", "(A | B)* . C", "A . (B . C)*"],
+)
+def test_an_expression_comes_back_from_its_transducer(text: str) -> None:
+    assert sremo_text(srt_to_sremo(sremo_to_srt(parsed(text)))) == sremo_text(parsed(text))
+
+
+@pytest.mark.parametrize(
+    ("T", "text"),
+    [
+        (FIG_4, "_* . B^ -> r1 . _* . <type = 'S' AND id = r1.id>^"),
+        (FIG_12, "_* . _^ -> r . _* . <type = r.type>^"),
+        (Srt(1, frozenset(), (), 0, frozenset()), "EMPTY"),
+        (Srt(1, frozenset(), (), 0, frozenset({0})), "EPS"),
+        (Srt(2, frozenset(), (step(0, "TRUE", 0),), 0, frozenset({1})), "EMPTY"),
+        (Srt(2, frozenset(), (step(0, "TRUE", 0), step(1, "TRUE", 0)), 0, frozenset({0})), "_*"),
+        (EpsilonSrt(1, frozenset(), (), (EmptyMove(0, 0),), 0, frozenset({0})), "EPS"),
+        (
+            Srt(1, frozenset("rs"), (step(0, "TRUE ^ -> r, s", 0),), 0, frozenset({0})),
+            "(_^ -> {r, s})*",
+        ),
+        (Srt(2, frozenset(), (step(0, "v = 1", 1),) * 2, 0, frozenset({1})), "<v = 1>"),
+    ],
+)
+def test_transducers_by_hand(T: Transducer, text: str) -> None:
+    assert sremo_text(srt_to_sremo(T)) == sremo_text(parsed(text))
+
+
+def complete(n: int) -> Srt:
+    """All transitions between n states, each with a guard of its own."""
+    Delta = tuple(step(p, f"v = {p * n + q}", q) for p in range(n) for q in range(n))
+    return Srt(n, frozenset(), Delta, 0, frozenset({n - 1}))
+
+
+def test_sizes_grow_by_a_factor_with_each_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exponential family; one that is too large is refused before it is written out."""
+    sizes = [len(list(subexpressions(srt_to_sremo(complete(n))))) for n in range(1, 6)]
+    assert all(later > 3 * earlier for earlier, later in pairwise(sizes))
+    monkeypatch.setattr(decompiler, "MAX_SIZE", sizes[-1])
+    assert srt_to_sremo(complete(5))
+    monkeypatch.setattr(decompiler, "MAX_SIZE", sizes[-1] - 1)
+    with pytest.raises(cerlab.ResourceLimit, match=f"CER0687.*{sizes[-1]:,}"):
+        srt_to_sremo(complete(5))
+    with pytest.raises(cerlab.ResourceLimit, match="CER0687"):
+        srt_to_sremo(complete(40))
+
+
+def test_what_is_nested_too_deep_is_refused() -> None:
+    chain = Srt(
+        300, frozenset(), tuple(step(q, "TRUE", q + 1) for q in range(299)), 0, frozenset({299})
+    )
+    with pytest.raises(cerlab.ResourceLimit, match="CER0680"):
+        srt_to_sremo(chain)
