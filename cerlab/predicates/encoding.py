@@ -14,42 +14,29 @@ keys are its fields, all of them and no others.
     E   {"kind": "constant", "value": V}    {"kind": "attribute", "name": "price"}
         {"kind": "computed", "operator": "+", "left": E, "right": E}
         {"kind": "negated", "operand": E}
-    V   null    true    false    "text"    {"int": 3}    {"float": 1.5}    {"timestamp": 0}
-
-Numbers say which kind they are: 1, 1.0 and TRUE are three constants, and JSON tools turn 1.0 into
-1. Integers beyond 2^53, which such tools would round, are texts of digits; the floats that JSON
-lacks are ``"nan"``, ``"inf"`` and ``"-inf"``; a timestamp counts nanoseconds since 1970.
+    V   a value of an event, as `cerlab.model.json_values` says: {"int": 3}, "text", null, ..
 """
 
 from __future__ import annotations
 
-import json
-import math
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias, TypeVar, assert_never
+from typing import Any, TypeAlias, assert_never
 
-from cerlab.errors import BadData, DataPlace, ResourceLimit, SourcePlace, Span, nearest
-from cerlab.model.event import Timestamp, Value
+from cerlab.errors import DataPlace, ResourceLimit
+from cerlab.model.json_document import JsonNode, unicode
+from cerlab.model.json_values import value_at, value_to_json
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.truth import search
 
 MAX_DEPTH = 200
 """The deepest tree of predicates and expressions that is written or read."""
 
-MAX_DIGITS = 4300
-"""The longest integer that is written or read; Python's own limit for integers as text."""
-
 _OPERATORS = {op.value: op for op in pred.Operator}
 _ARITHMETIC = {op.value: op for op in pred.Arithmetic}
-_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _ATOMS = ("type", "stream", "comparison", "member", "between", "like")
 _PREDICATES = ("everything", *_ATOMS, "and", "or", "not")
 _EXPRESSIONS = ("constant", "attribute", "computed", "negated")
 
 Node: TypeAlias = pred.Predicate | pred.Expression
-T = TypeVar("T")
 
 
 # -- writing -----------------------------------------------------------------------------------
@@ -58,8 +45,8 @@ T = TypeVar("T")
 def predicate_to_json(predicate: pred.Predicate) -> Any:
     """The predicate as dicts, lists, texts and numbers; `predicate_from_json` reads it back.
 
-    Raises `ResourceLimit` above `MAX_DEPTH` and `MAX_DIGITS`, `BadData` for text that is not
-    Unicode.
+    Raises `ResourceLimit` above `MAX_DEPTH` and for integers that are too long, `BadData` for text
+    that is not Unicode.
 
     >>> predicate_to_json(pred.Comparison(pred.Operator.GT, pred.Attribute("v"), pred.Constant(3)))
     {'kind': 'comparison', 'operator': '>', 'left': {'kind': 'attribute', 'name': 'v'},
@@ -117,7 +104,7 @@ def _predicate_json(P: pred.Predicate) -> dict[str, Any]:
             sides = {"left": _expression_json(left), "right": _expression_json(right)}
             return {"kind": "comparison", "operator": op.value, **sides}
         case pred.Member(operand, values, negated):
-            listed = [_value_json(each.value) for each in values]
+            listed = [value_to_json(each.value) for each in values]
             fields = {"operand": _expression_json(operand), "values": listed, "negated": negated}
             return {"kind": "member", **fields}
         case pred.Between(operand, low, high, negated):
@@ -140,7 +127,7 @@ def _predicate_json(P: pred.Predicate) -> dict[str, Any]:
 def _expression_json(expression: pred.Expression) -> dict[str, Any]:
     match expression:
         case pred.Constant(value):
-            return {"kind": "constant", "value": _value_json(value)}
+            return {"kind": "constant", "value": value_to_json(value)}
         case pred.Attribute(name):
             return {"kind": "attribute", "name": unicode(name)}
         case pred.Computed(op, left, right):
@@ -152,140 +139,7 @@ def _expression_json(expression: pred.Expression) -> dict[str, Any]:
             assert_never(expression)
 
 
-def value_to_json(value: Value) -> Any:
-    """A value of an event as JSON, exactly; see the table at the top."""
-    return _value_json(value)
-
-
-def value_from_json(value: Any, path: str = "$") -> Value:
-    """The value again; raises `BadData` with its place in the document."""
-    return _value(JsonNode(value, path))
-
-
-def _value_json(value: Value) -> Any:
-    match value:
-        case None | bool():
-            return value
-        case str():
-            return unicode(value)
-        case int():
-            return {"int": _integer_json(value)}
-        case float():
-            return {"float": value if math.isfinite(value) else repr(value)}
-        case Timestamp(nanoseconds):
-            return {"timestamp": _integer_json(nanoseconds)}
-        case _:
-            assert_never(value)
-
-
-def _integer_json(value: int) -> int | str:
-    if abs(value) <= 2**53:
-        return value
-    if abs(value) >= 10**MAX_DIGITS:
-        raise ResourceLimit("CER0661", f"an integer has more than {MAX_DIGITS:,} digits")
-    return str(value)
-
-
-def unicode(text: str, path: str = "") -> str:
-    """The text, if it is one: half of a surrogate pair is no character, and JSON would lose it."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        place = DataPlace(path) if path else None
-        raise BadData("CER0704", f"the text {text!r} is not Unicode", place=place) from None
-    return text
-
-
 # -- reading -----------------------------------------------------------------------------------
-
-
-class _Repeated(NamedTuple):
-    """An object with a key that stands twice."""
-
-    key: str
-
-
-_NAMES = {dict: "an object", list: "a list", str: "a text", int: "an integer", float: "a float"}
-_NAMES |= {bool: "true or false", type(None): "null"}
-
-
-@dataclass(frozen=True, slots=True)
-class JsonNode:
-    """A value in a JSON document and the path to it: ``$.transitions[3].predicate.left``.
-
-    All that is not as asked for is `BadData` at this path.
-    """
-
-    value: Any
-    path: str = "$"
-
-    def bad(self, code: str, message: str, hint: str = "") -> BadData:
-        """The error that something is wrong here."""
-        return BadData(code, message, place=DataPlace(self.path), hint=hint)
-
-    def of(self, kind: type[T]) -> T:
-        """The value, which has to be of this type (a boolean is no integer)."""
-        if isinstance(self.value, _Repeated):
-            raise self.bad("CER0732", f"'{self.value.key}' stands twice")
-        if type(self.value) is not kind:
-            found = _NAMES.get(type(self.value), type(self.value).__name__)
-            raise self.bad("CER0751", f"expected {_NAMES[kind]}, found {found}")
-        value: T = self.value
-        return value
-
-    def key(self, name: str) -> JsonNode:
-        """What this object has under a key."""
-        if name not in self.of(dict):
-            raise self.bad("CER0752", f"the key '{name}' is missing")
-        return JsonNode(self.value[name], f"{self.path}.{name}")
-
-    def keys(self, *names: str) -> list[JsonNode]:
-        """What this object has under these keys, which are all its keys."""
-        for name in self.of(dict):
-            if name not in names:
-                raise self.bad("CER0752", f"unknown key '{name}'", nearest(str(name), names))
-        return [self.key(name) for name in names]
-
-    def items(self) -> list[JsonNode]:
-        """The items of this list."""
-        return [JsonNode(v, f"{self.path}[{n}]") for n, v in enumerate(self.of(list))]
-
-    def text(self) -> str:
-        """This text."""
-        return unicode(self.of(str), self.path)
-
-    def one_of(self, known: Mapping[str, T], what: str) -> T:
-        """What this text stands for; `what` says what it should name."""
-        if (name := self.text()) not in known:
-            raise self.bad("CER0753", f"'{name}' is no {what}", nearest(name, known))
-        return known[name]
-
-
-def read_json(text: str) -> JsonNode:
-    """The root of a JSON document; raises `BadData` with line and column where it is none."""
-    try:
-        return JsonNode(json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant))
-    except json.JSONDecodeError as error:
-        span = Span(error.lineno, error.colno, error.lineno, error.colno + 1)
-        place = SourcePlace(text, span)
-        raise BadData("CER0750", f"this is no JSON: {error.msg}", place=place) from None
-    except RecursionError:
-        raise ResourceLimit("CER0602", "the JSON nests too deep", place=DataPlace("$")) from None
-    except ValueError as error:  # NaN, Infinity, or an integer too long for Python to read
-        raise BadData("CER0750", f"this is no JSON: {error}", place=DataPlace("$")) from None
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _Repeated:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            return _Repeated(name)
-        found[name] = value
-    return found
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is written as a text")
 
 
 def predicate_from_json(value: Any, path: str = "$") -> pred.Predicate:
@@ -319,7 +173,7 @@ def _predicate(node: JsonNode, depth: int) -> pred.Predicate:
             return pred.Comparison(operator, _expression(left, below), _expression(right, below))
         case "member":
             _, operand, values, negated = node.keys("kind", "operand", "values", "negated")
-            listed = tuple([pred.Constant(_value(each)) for each in values.items()])
+            listed = tuple([pred.Constant(value_at(each)) for each in values.items()])
             return pred.Member(_expression(operand, below), listed, negated.of(bool))
         case "between":
             _, operand, *ends, negated = node.keys("kind", "operand", "low", "high", "negated")
@@ -342,7 +196,7 @@ def _expression(node: JsonNode, depth: int) -> pred.Expression:
     match _kind(node, _EXPRESSIONS, "kind of expression", depth):
         case "constant":
             _, value = node.keys("kind", "value")
-            return pred.Constant(_value(value))
+            return pred.Constant(value_at(value))
         case "attribute":
             _, name = node.keys("kind", "name")
             return pred.Attribute(name.text())
@@ -369,40 +223,3 @@ def _pattern(node: JsonNode) -> str:
         message = f"LIKE takes a regular expression in RE2 syntax: {error}"
         raise node.bad("CER0755", message) from None
     return pattern
-
-
-def _value(node: JsonNode) -> Value:
-    value = node.value
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return node.text()
-    if len(node.of(dict)) == 1:
-        match next(iter(value)):
-            case "int":
-                return _integer(node.key("int"))
-            case "float":
-                return _float(node.key("float"))
-            case "timestamp":
-                return Timestamp(_integer(node.key("timestamp")))
-    raise node.bad("CER0752", "a number has one of the keys 'int', 'float', 'timestamp'")
-
-
-def _integer(node: JsonNode) -> int:
-    if not isinstance(node.value, str):
-        return node.of(int)
-    if len(node.value) > MAX_DIGITS + 1 or not re.fullmatch("-?[0-9]+", node.value):
-        raise node.bad("CER0755", f"{node.value[:40]!r} is no integer of {MAX_DIGITS:,} digits")
-    return int(node.value)
-
-
-def _float(node: JsonNode) -> float:
-    if isinstance(node.value, str):
-        return node.one_of(_FLOATS, "float")
-    try:
-        value = float(node.of(int)) if type(node.value) is int else node.of(float)
-    except OverflowError:
-        value = math.inf
-    if not math.isfinite(value):
-        raise node.bad("CER0755", "the float needs more than 64 bits", "write 'nan', 'inf', '-inf'")
-    return value

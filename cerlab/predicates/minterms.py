@@ -90,7 +90,11 @@ def _minterms_among(
     groups = components(tuple(dict.fromkeys(reduced.values())))
     choices = [_choices(group, events.domains) for group in groups]
     if math.prod(map(len, choices)) > MAX_MINTERMS:
-        raise ResourceLimit("CER0608", f"more than {MAX_MINTERMS:,} minterms")
+        raise ResourceLimit(
+            "CER0608",
+            f"more than {MAX_MINTERMS:,} minterms",
+            hint="compare fewer attributes, or with fewer constants",
+        )
     done: set[int] = set()
     for chosen in product(*choices):
         held = {

@@ -120,7 +120,9 @@ def _call(P: UserPredicate, arguments: list[Any]) -> bool:
         result = P.function(*arguments)
     except Exception as error:
         raise UsageError(
-            "CER0814", f"the predicate '{P.name}' raised {type(error).__name__}: {error}"
+            "CER0814",
+            f"the predicate '{P.name}' raised {type(error).__name__}: {error}",
+            hint="it is called with what its arguments hold, None for what is missing",
         ) from error
     if not isinstance(result, bool):
         raise UsageError(

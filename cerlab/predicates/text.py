@@ -149,7 +149,7 @@ def predicate_text(predicate: Predicate, level: int = 0) -> str:
             listed = ", ".join(map(expression_text, values))
             return f"{expression_text(operand)} {_in(negated)} {{{listed}}}"
         case Between(operand, low, high, negated):
-            return f"{expression_text(operand)} {_in(negated)} {_range(low, high)}"
+            return _between_text(operand, low, high, negated)
         case Like(operand, pattern):
             return f"{expression_text(operand)} LIKE {value_text(pattern)}"
         case Conjunction(left_part, right_part):
@@ -168,14 +168,23 @@ def _in(negated: bool) -> str:
     return "NOT IN" if negated else "IN"
 
 
-def _range(low: Expression | None, high: Expression | None) -> str:
+def _between_text(
+    operand: Expression, low: Expression | None, high: Expression | None, negated: bool
+) -> str:
+    """``v IN {1..2}``, ``v IN RANGE(w, 2)``.
+
+    CEQL has no range that is open and has a computed end; a comparison means the same.
+    """
+    value = expression_text(operand)
+    low_text = "" if low is None else expression_text(low)
+    high_text = "" if high is None else expression_text(high)
     if isinstance(low, Constant | None) and isinstance(high, Constant | None):
-        low_text = expression_text(low) if low else ""
-        high_text = expression_text(high) if high else ""
-        return f"{{{low_text}..{high_text}}}"
-    assert low is not None
-    assert high is not None
-    return f"RANGE({expression_text(low)}, {expression_text(high)})"
+        return f"{value} {_in(negated)} {{{low_text}..{high_text}}}"
+    if low is None:
+        return f"{value} {'>' if negated else '<='} {high_text}"
+    if high is None:
+        return f"{value} {'<' if negated else '>='} {low_text}"
+    return f"{value} {_in(negated)} RANGE({low_text}, {high_text})"
 
 
 def condition_text(condition: Condition, level: int = 0) -> str:

@@ -1,12 +1,13 @@
 """Deliberate wrong versions of each construction, all seen by their suites.
 
-Of (FOUND Thm. 3), (FOUND App. C.2), (FOUND Prop. 1), (SOCEL Thm. 5) and (SOCEL Sec. 6). A mutant
-counts only if it is right on half or more of the random cases with answers.
+Of (FOUND Thm. 3), (FOUND App. C.2), (FOUND Prop. 1), (SOCEL Prop. 1), (SOCEL Thm. 5) and
+(SOCEL Sec. 6).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from random import Random
 from types import ModuleType
 from typing import Any
@@ -17,9 +18,11 @@ from cerlab.automata import closure, epsilon, products
 from cerlab.automata.cea import AnchoredCea, IntervalCea
 from cerlab.automata.epsilon import EpsilonCea, printed_elimination, without_epsilon
 from cerlab.automata.explore import Explored, explore
+from cerlab.automata.label_by_label import LabelByLabel, label_by_label
 from cerlab.automata.products import BEFORE, Pair, moves_from
 from cerlab.automata.ucea import Ucea
 from cerlab.compile import focel_to_cea, socel_to_ucea, vcea_to_cel
+from cerlab.engine.reference.lists import labelled
 from cerlab.logic.cel import syntax as cel
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Predicate, conjunction
@@ -28,9 +31,10 @@ from proofs_tests.foundations import (
     test_proposition_1,
     test_theorem_3,
 )
+from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_seeds
 from proofs_tests.socel import test_completeness, test_theorem_5
-
-CASES = 300
+from proofs_tests.socel import test_proposition_1 as test_proposition_of_ucea
+from proofs_tests.suite import Suite
 
 # -- Empty moves ----------------------------------------------------------------------------------
 
@@ -202,7 +206,23 @@ def same(P: Predicate) -> Predicate:
     return P
 
 
-MUTANTS: list[tuple[Callable[[Random], bool], ModuleType, str, Any]] = [
+def answers_end_with_a_label(A: Ucea) -> LabelByLabel:
+    """A run is closed only at an event that gets a label, as a CEA of Foundations is."""
+    Delta = (
+        t._replace(source=t.source + copy, target=t.target + (0 if t.labels else A.states))
+        for t in A.Delta
+        for copy in (0, A.states)
+    )
+    return label_by_label(replace(A, states=2 * A.states, Delta=tuple(Delta)))
+
+
+def first_label_only(A: Ucea) -> LabelByLabel:
+    """A transition gives one of its labels."""
+    Delta = (t._replace(labels=frozenset(sorted(t.labels)[:1])) for t in A.Delta)
+    return label_by_label(replace(A, Delta=tuple(Delta)))
+
+
+ROWS: list[tuple[Callable[[Random], bool], ModuleType, str, Any]] = [
     (check_closure, epsilon, "explore", explore_one_move),
     (check_closure, epsilon, "explore", explore_not_final),
     (check_printed, epsilon, "_into", into_nothing),
@@ -227,25 +247,16 @@ MUTANTS: list[tuple[Callable[[Random], bool], ModuleType, str, Any]] = [
     (test_completeness.check_there, vcea_to_cel, "Star", at_most_once),
     (test_completeness.check_there, vcea_to_cel, "Concat", cel.Seq),
     (test_completeness.check_there, vcea_to_cel, "_not", same),
+    (test_proposition_of_ucea.check_runs, labelled, "label_by_label", answers_end_with_a_label),
+    (test_proposition_of_ucea.check_runs, labelled, "label_by_label", first_label_only),
+]
+
+MUTANTS = [
+    mutant(on_seeds(check, 100 if check is test_theorem_3.check else 300), owner, name, wrong)
+    for check, owner, name, wrong in ROWS
 ]
 
 
-@pytest.mark.parametrize(
-    ("check", "owner", "name", "wrong"), [pytest.param(*m, id=m[3].__name__) for m in MUTANTS]
-)
-def test_the_suite_kills(
-    check: Callable[[Random], bool],
-    owner: ModuleType,
-    name: str,
-    wrong: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(owner, name, wrong)
-    killed = agreed = 0
-    for seed in range(100 if check is test_theorem_3.check else CASES):
-        try:
-            agreed += check(Random(seed))
-        except AssertionError:
-            killed += 1
-    assert killed, "the mutant survived"
-    assert agreed >= killed, f"the mutant is too wrong to count: {agreed} agreed, {killed} killed"
+@each_of(MUTANTS)
+def test_the_suite_kills(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
+    check_killed(mutant, monkeypatch, suite)

@@ -1,12 +1,9 @@
-"""Wrong versions of looking ahead, each killed by the differential tests of the engine.
-
-A mutant counts only if it is right on half or more of the random cases with answers.
-"""
+"""Wrong versions of looking ahead, each killed by the differential tests of the engine."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -21,6 +18,8 @@ from cerlab.engine.lookahead import Lookahead
 from cerlab.engine.program import Program
 from cerlab.predicates.key_codes import KeyCodes
 from proofs_tests.engine.ahead import by_phases, cuts, windowed
+from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
+from proofs_tests.suite import Suite
 
 _LAST_WINDOW = dense.last_window
 
@@ -71,33 +70,31 @@ def idle_from_the_beginning(
     return int(self._known.machine.idle)
 
 
-MUTANTS: list[tuple[str, Any, str, Callable[..., Any]]] = [
-    ("chained anyhow", program, "_is_chained", chained_anyhow),
-    ("classes by marks", mealy_module, "_classes", classes_by_marks),
-    ("only what mattered", lookahead, "last_window", only_what_mattered),
-    ("window without its first", lookahead, "last_window", window_without_its_first),
-    ("consumed may begin again", Lookahead, "_remember", consumed_may_begin_again),
-    ("idle from the beginning", Lookahead, "_idle_at", idle_from_the_beginning),
+def by_phases_or_by_tecs(rng: Random) -> bool:
+    """Looking ahead gives the answers of the tECS."""
+    drawn = windowed(rng)
+    if drawn is None or not drawn[1] or drawn[0].ast.limit is not None:
+        return False
+    case, expected = drawn
+    found = by_phases(case, cuts(rng, len(case.stream)))
+    assert Counter(found) == Counter(expected)
+    return True
+
+
+PHASES = Judge(lambda seed: by_phases_or_by_tecs(Random(seed)), 1_200, enough=60)
+
+MUTANTS = [
+    mutant(PHASES, program, "_is_chained", chained_anyhow),
+    mutant(PHASES, mealy_module, "_classes", classes_by_marks),
+    mutant(PHASES, lookahead, "last_window", only_what_mattered),
+    mutant(PHASES, lookahead, "last_window", window_without_its_first),
+    mutant(PHASES, Lookahead, "_remember", consumed_may_begin_again),
+    mutant(PHASES, Lookahead, "_idle_at", idle_from_the_beginning),
 ]
 
 
-@pytest.mark.parametrize(
-    ("target", "name", "wrong"), [m[1:] for m in MUTANTS], ids=[m[0] for m in MUTANTS]
-)
+@each_of(MUTANTS)
 def test_the_mutant_is_killed(
-    target: Any, name: str, wrong: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+    mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite
 ) -> None:
-    monkeypatch.setattr(target, name, wrong)
-    answered = right = 0
-    for seed in range(1_200):
-        rng = Random(seed)
-        drawn = windowed(rng)
-        if drawn is None or not drawn[1] or drawn[0].ast.limit is not None:
-            continue
-        case, expected = drawn
-        answered += 1
-        right += Counter(by_phases(case, cuts(rng, len(case.stream)))) == Counter(expected)
-        if answered - right >= 3 and answered >= 60:
-            break
-    assert right < answered, "nothing tells the mutant apart"
-    assert right >= answered / 2, f"right on {right} of {answered} only"
+    check_killed(mutant, monkeypatch, suite)

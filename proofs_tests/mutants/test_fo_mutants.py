@@ -13,6 +13,8 @@ from cerlab.logic.focel.semantics import Assignment, Labelled
 from cerlab.model.event import Event
 from cerlab.predicates.condition import Condition, Correlation, On
 from proofs_tests.clauses.test_focel import CASES, raw
+from proofs_tests.mutants.driver import Mutant, Place, check_killed, each_of, mutant, on_rows
+from proofs_tests.suite import Suite
 
 Found = frozenset[Labelled]
 _UNDER = semantics._under
@@ -94,45 +96,52 @@ def free_fails(condition: Condition, S: Sequence[Event], nu: Assignment) -> bool
     return scope.variables_of(condition) <= set(nu) and _HOLDS(condition, S, nu)
 
 
-MUTANTS: dict[str, dict[str, Any]] = {
-    **{
-        wrong.__name__: {"_under": clause(kind, wrong)}
-        for kind, wrong in (
-            (cel.As, atom_of_any_stream),
-            (cel.As, atom_anywhere),
-            (cel.Or, or_left),
-            (cel.Seq, seq_touching),
-            (cel.Seq, seq_reversed),
-            (cel.Plus, plus_once),
-            (cel.Plus, plus_keeps_the_valuation),
-            (cel.Filter, filter_ignored),
-        )
-    },
-    "binary_ignored": {"_holds": binary_ignored},
-    "unary_on_any_event": {"_holds": unary_on_any_event},
-    "free_variables_fail": {"_free": free_variables_stay_inside, "_holds": free_fails},
-}
+def is_right(row: Sequence[Any]) -> bool:
+    """Whether the oracle gives what was computed by hand."""
+    formula, events, expected = row
+    try:
+        return bool(raw(str(formula), events) == expected)
+    except KeyError:
+        return False
 
 
-def failures() -> int:
-    """How many hand-computed cases the oracle gets wrong."""
-    wrong = 0
-    for case in CASES:
-        formula, events, expected = case.values
-        try:
-            wrong += raw(str(formula), events) != expected  # type: ignore[arg-type]  # rows
-        except KeyError:
-            wrong += 1
-    return wrong
+ROWS = [case.values for case in CASES]
+TABLE = on_rows(is_right, ROWS)
+
+CLAUSES: tuple[tuple[type, Callable[..., Found]], ...] = (
+    (cel.As, atom_of_any_stream),
+    (cel.As, atom_anywhere),
+    (cel.Or, or_left),
+    (cel.Seq, seq_touching),
+    (cel.Seq, seq_reversed),
+    (cel.Plus, plus_once),
+    (cel.Plus, plus_keeps_the_valuation),
+    (cel.Filter, filter_ignored),
+)
+
+MUTANTS = [
+    *(
+        mutant(TABLE, semantics, "_under", clause(kind, wrong), id=wrong.__name__)
+        for kind, wrong in CLAUSES
+    ),
+    mutant(TABLE, semantics, "_holds", binary_ignored),
+    mutant(TABLE, semantics, "_holds", unary_on_any_event),
+    Mutant(
+        "free_variables_fail",
+        TABLE,
+        (
+            Place(semantics, "_free", free_variables_stay_inside),
+            Place(semantics, "_holds", free_fails),
+        ),
+    ),
+]
 
 
 def test_the_oracle_itself_passes_the_table() -> None:
-    assert len(CASES) > 20
-    assert failures() == 0
+    assert len(ROWS) > 20
+    assert all(map(is_right, ROWS))
 
 
-@pytest.mark.parametrize("name", MUTANTS)
-def test_the_table_kills(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for attribute, wrong in MUTANTS[name].items():
-        monkeypatch.setattr(semantics, attribute, wrong)
-    assert 0 < failures() <= len(CASES) / 2
+@each_of(MUTANTS)
+def test_the_table_kills(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
+    check_killed(mutant, monkeypatch, suite)

@@ -6,7 +6,7 @@ are computed from the rules, by hand, and can.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -20,8 +20,10 @@ from cerlab.model.event import Event
 from cerlab.model.registers import Registers
 from cerlab.predicates import guard_truth
 from cerlab.predicates.guards import Guard, Not, RegisterComparison, registers_of
+from proofs_tests.mutants.driver import Mutant, Place, check_killed, each_of, mutant, on_rows
 from proofs_tests.sremo.tables import match
 from proofs_tests.sremo.test_clauses import CASES
+from proofs_tests.suite import Suite
 
 Rule = Callable[[Any, Reading, int, Registers], Derivations]
 _RULE = semantics._rule
@@ -304,31 +306,40 @@ TRUTHS: tuple[tuple[type, Any], ...] = (
     (RegisterComparison, registers_read_the_event),
     (Not, three_valued_negation),
 )
-MUTANTS: dict[str, tuple[tuple[object, str, Any], ...]] = {
-    **{w.__name__: ((semantics, "_rule", rule(kind, w)),) for kind, w in RULES},
-    **{w.__name__: ((semantics, "rewritten", stands_for(kind, w)),) for kind, w in REWRITINGS},
-    **{
-        w.__name__: tuple(
-            (owner, "guard_holds", holding(kind, w)) for owner in (semantics, guard_truth)
+
+
+def is_right(row: Sequence[Any]) -> bool:
+    """Whether the reference gives what was computed by hand."""
+    text, types, values, expected = row
+    return bool(match(text, types, **values) == expected)
+
+
+ROWS = [row.values for row in CASES]
+TABLE = on_rows(is_right, ROWS)
+MUTANTS = [
+    *(mutant(TABLE, semantics, "_rule", rule(kind, w), id=w.__name__) for kind, w in RULES),
+    *(
+        mutant(TABLE, semantics, "rewritten", stands_for(kind, w), id=w.__name__)
+        for kind, w in REWRITINGS
+    ),
+    *(
+        Mutant(
+            w.__name__,
+            TABLE,
+            tuple(
+                Place(owner, "guard_holds", holding(kind, w)) for owner in (semantics, guard_truth)
+            ),
         )
         for kind, w in TRUTHS
-    },
-}
-
-
-def failures() -> int:
-    """How many hand-computed rows the reference gets wrong."""
-    rows = (row.values for row in CASES)
-    return sum(match(text, types, **values) != expected for text, types, values, expected in rows)
+    ),
+]
 
 
 def test_the_reference_itself_passes_every_row() -> None:
-    assert len(CASES) > 150
-    assert failures() == 0
+    assert len(ROWS) > 150
+    assert all(map(is_right, ROWS))
 
 
-@pytest.mark.parametrize("name", MUTANTS)
-def test_the_tables_kill(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for owner, attribute, wrong in MUTANTS[name]:
-        monkeypatch.setattr(owner, attribute, wrong)
-    assert 0 < failures() <= len(CASES) / 2
+@each_of(MUTANTS)
+def test_the_tables_kill(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
+    check_killed(mutant, monkeypatch, suite)

@@ -137,7 +137,11 @@ def _nanoseconds(array: Any, name: str) -> Any:
     try:
         return array.cast(exact).cast(pa.int64())
     except pa.ArrowInvalid as error:
-        raise BadData("CER0740", f"a moment out of range in column '{name}': {error}") from None
+        raise BadData(
+            "CER0740",
+            f"a moment out of range in column '{name}': {error}",
+            hint="moments are nanoseconds in 64 bits: the years 1678 to 2262",
+        ) from None
 
 
 def values_of(array: Any, name: str) -> list[Value]:
@@ -151,7 +155,11 @@ def values_of(array: Any, name: str) -> list[Value]:
         whole = _nanoseconds(array, name).to_pylist()
         return [None if n is None else Timestamp(n) for n in whole]
     if types.is_nested(kind) or types.is_binary(kind) or types.is_time(kind):
-        raise BadData("CER0741", f"column '{name}' of {kind} holds no values of events")
+        raise BadData(
+            "CER0741",
+            f"column '{name}' of {kind} holds no values of events",
+            hint="cast it to numbers, text, booleans or moments, or drop it",
+        )
     if types.is_integer(kind):
         integers: list[Value] = array.to_pylist()
         return integers

@@ -79,7 +79,11 @@ def cells(order: Places, patterns: Sequence[str], context: Any) -> tuple[Cell, .
         if len(held) == len(patterns):
             found.append(Cell(*interval, held, language, one.text))
             if len(found) > MAX_CELLS:
-                raise ResourceLimit("CER0608", f"more than {MAX_CELLS:,} combinations of LIKE")
+                raise ResourceLimit(
+                    "CER0608",
+                    f"more than {MAX_CELLS:,} combinations of LIKE",
+                    hint="use fewer patterns on one attribute",
+                )
             return
         n = len(held)
         inside = None if one.text is None else search(patterns[n], one.text)

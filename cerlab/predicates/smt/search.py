@@ -79,7 +79,11 @@ class Found:
         """List a vector; raises `ResourceLimit` above `MAX_MINTERMS`."""
         self.values[vector] = values
         if len(self.values) > MAX_MINTERMS:
-            raise ResourceLimit("CER0608", f"more than {MAX_MINTERMS:,} minterms")
+            raise ResourceLimit(
+                "CER0608",
+                f"more than {MAX_MINTERMS:,} minterms",
+                hint="compare fewer attributes, or with fewer constants",
+            )
 
 
 def _tried(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Iterator[Values]:

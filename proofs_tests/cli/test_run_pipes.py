@@ -1,0 +1,177 @@
+"""``cerlab run`` on live pipes: the same answers, as early as they can be.
+
+A pipe that is read piece by piece shows that the answers of all events so far are out before the
+next piece is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow.parquet as parquet
+import pytest
+
+import cerlab
+from cerlab.cli import main, run
+from cerlab.logic.ceql.text import query_text
+from cerlab.model.answer import ComplexEvent
+from cerlab.testing import with_limit
+from proofs_tests.cli.run_cases import Lines, Pieces, answers_of_lines, compilable, ndjson_lines
+from proofs_tests.random_cases import Case
+from proofs_tests.suite import Suite
+
+
+@pytest.mark.parametrize("evaluator", ["compiled", "auto"])
+def test_answers_are_out_before_the_next_wait(
+    evaluator: str, suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In pieces cut anywhere; auto goes from the tECS to the engine after any number of events."""
+
+    def case(rng: Random) -> bool:
+        drawn = compilable(rng)
+        if rng.random() < 0.2:
+            drawn = Case(with_limit(drawn.ast, rng.choice((1, 3))), drawn.stream)
+        if not len(drawn.stream):
+            return False
+        expected = cerlab.evaluate(drawn.query, drawn.stream, evaluator="tecs")
+        lines = [line.encode() for line in ndjson_lines(drawn)]
+        data = b"".join(lines)
+        cuts = sorted({rng.randrange(len(data)) for _ in range(rng.randrange(5))} | {0, len(data)})
+        out = Lines()
+
+        def asked(piece: int) -> None:
+            arrived = data[: cuts[piece]].count(b"\n")
+            due = sum(answer.end < arrived for answer in expected)
+            assert out.flushed.count("\n") == due, (drawn.describe(), cuts, piece)
+
+        pieces = Pieces([data[a:b] for a, b in pairwise(cuts)], asked)
+        with monkeypatch.context() as patch:
+            patch.setattr(run, "SHORT", rng.randrange(1, len(lines) + 2))
+            patch.setattr(sys, "stdin", pieces)
+            patch.setattr(sys, "stdout", out)
+            text = query_text(drawn.ast)
+            assert main(["run", text, "-", "--time", "t:s", "--evaluator", evaluator]) == 0
+        found = answers_of_lines(out.flushed)
+        if drawn.ast.limit is None:
+            assert set(found) == set(expected), drawn.describe()
+        assert len(set(found)) == len(found) == len(expected)
+        return bool(expected)
+
+    suite.run(case, deep_count=4_000, seconds=6)
+
+
+@pytest.mark.parametrize("by_tecs", [1, 5, 9, 100])
+def test_a_pipe_into_parquet(by_tecs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One answer at a time from the tECS, batches from the engine, in the order of the ends."""
+    monkeypatch.setattr(run, "SHORT", by_tecs)
+    monkeypatch.setattr(sys, "stdin", Pieces([b"A()\n"] * 10, lambda piece: None))
+    out = tmp_path / "out.parquet"
+    assert main(["run", "A : A", "-", "--format", "parquet", "-o", str(out)]) == 0
+    assert parquet.read_table(out).column("start").to_pylist() == list(range(9))
+
+
+@contextmanager
+def open_pipe(*arguments: str) -> Iterator[tuple[Any, Callable[[], Any]]]:
+    """A process of ``cerlab run QUERY -``: what is written to it, and the next line it writes."""
+    command = [sys.executable, "-m", "cerlab", "run", *arguments]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        late = threading.Timer(120, process.kill)  # then the line is empty, and no JSON
+        late.start()
+        try:
+            output = process.stdout
+            yield process.stdin, lambda: json.loads(output.readline())
+            process.stdin.close()
+            assert output.read() == ""
+            assert process.wait() == 0
+        finally:
+            late.cancel()
+            process.kill()
+
+
+@pytest.mark.parametrize("evaluator", ["compiled", "auto", "tecs"])
+def test_an_answer_arrives_while_the_pipe_is_open(evaluator: str) -> None:
+    with open_pipe("A ; B", "-", "--evaluator", evaluator) as (stdin, answer):
+        stdin.write("A(v=1)\nC()\n")
+        stdin.write("B(v=2)\n# a comment after the event\n")
+        assert answer() == {"start": 0, "end": 2, "positions": [0, 2]}
+        stdin.write("B(v=3)\nA(v=")
+        stdin.flush()
+        assert answer() == {"start": 0, "end": 3, "positions": [0, 3]}
+        stdin.write("4)\nB(v=5)\n")
+        assert sorted(answer()["start"] for _ in range(2)) == [0, 4]
+
+
+def test_a_long_pipe_goes_over_to_the_engine() -> None:
+    """Past the events that the tECS takes, and back to one event at a time."""
+    rows = ["A(n=1)\n", "B(n=2)\n"] * 11_000
+    with open_pipe("A : B FILTER A[n = 1]", "-") as (stdin, answer):
+        writer = threading.Thread(target=lambda: (stdin.writelines(rows), stdin.flush()))
+        writer.start()
+        starts = [answer()["start"] for _ in range(11_000)]
+        writer.join()
+        assert starts == list(range(0, 22_000, 2))
+        stdin.write("A(n=1)\nB()\n")
+        assert answer() == {"start": 22_000, "end": 22_001, "positions": [22_000, 22_001]}
+
+
+def test_a_short_pipe_never_loads_the_engine() -> None:
+    script = (
+        "import sys; from cerlab.cli import main; main(['run', 'A ; B', '-']); "
+        "print([m for m in ('numba', 'numpy', 'pyarrow') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        input="A()\nB()\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[1:] == ["[]"]
+
+
+@pytest.mark.parametrize("evaluator", ["compiled", "auto", "tecs"])
+def test_a_pipe_with_a_bad_row_gives_the_answers_before_it(
+    evaluator: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Pieces([b"A()\nA(\nA()\n"], lambda piece: None))
+    assert main(["run", "A", "-", "--evaluator", evaluator]) == 2
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()) == 1
+    assert "standard input, row 2" in shown.err
+
+
+def test_enough_answers_end_a_pipe_that_stays_open() -> None:
+    for evaluator in ("compiled", "auto"):
+        arguments = ("A", "-", "--limit", "2", "--evaluator", evaluator)
+        with open_pipe(*arguments) as (stdin, answer):
+            stdin.write("A()\nA()\nA()\n")
+            assert [answer()["start"] for _ in range(2)] == [0, 1]
+
+
+@pytest.mark.parametrize("evaluator", ["compiled", "auto", "tecs"])
+def test_a_schema_with_one_timestamp_tells_the_time_of_a_pipe(
+    evaluator: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    schema = tmp_path / "schema"
+    schema.write_text("CREATE STREAM S { EVENT A { t:timestamp }, EVENT B { t:timestamp } }")
+    query = "SELECT * WHERE A ; B WITHIN 1 HOUR"
+    rows = b"A(t='2020-01-01T00:00')\nB(t='2020-01-01T01:00')\nB(t='2020-01-01T01:01')\n"
+    monkeypatch.setattr(sys, "stdin", Pieces([rows], lambda piece: None))
+    assert main(["run", query, "-", "--evaluator", evaluator, "--schema", str(schema)]) == 0
+    assert answers_of_lines(capsys.readouterr().out) == [ComplexEvent(0, 1, (0, 1))]

@@ -1,0 +1,18 @@
+"""Fixtures of the laws of predicates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from cerlab.predicates.smt import search as listing
+
+
+@pytest.fixture
+def no_tries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Leave everything to z3: no events are tried, nothing is remembered."""
+    monkeypatch.setattr(listing, "MAX_TRIED", 0)
+    listing._decided.cache_clear()
+    yield
+    listing._decided.cache_clear()

@@ -1,0 +1,76 @@
+"""The kernels of the columnar predicate stage against their readable twins."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cerlab.predicates.bitvector import compacted, kernels, twins
+from proofs_tests.laws.random_columns import DEEP, JIT, SECONDS
+from proofs_tests.suite import Suite
+
+
+def random_arrays(rng: np.random.Generator) -> dict[str, tuple[Any, ...]]:
+    """Arguments of each kernel; the last arrays are written."""
+    n = int(rng.choice([0, 1, 10, 2_047, 2_048, 5_000]) if JIT else rng.choice([0, 1, 10, 100]))
+    table_of = np.dtype(rng.choice(["uint8", "uint16", "uint32"]))
+    dtype = np.dtype(rng.choice(["int64", "uint64", "float64"]))
+    starts = np.unique(rng.integers(0, 60, int(rng.choice([1, 3, 16, 17, 40]))).astype(dtype))
+    values = rng.integers(0, 60, n).astype(dtype)
+    if dtype == np.float64:
+        starts[0] = -np.inf
+        values[rng.random(n) < 0.1] = np.nan
+        values[rng.random(n) < 0.1] = np.inf
+    table = rng.integers(0, 200, 64).astype(table_of)
+    shape = [int(k) for k in rng.integers(1, 6, int(rng.choice([1, 2, 4])))]
+    strides = np.cumprod([1, *shape[:-1]]).astype(np.int32)
+    classes = np.concatenate([rng.integers(0, k, n) for k in shape]).astype(table_of)
+    lut = np.full(int(np.prod(shape)) + 3, kernels.UNKNOWN, np.int32)
+    lut[rng.random(lut.size) < 0.5] = 7
+    pending = np.zeros(lut.size, np.int32)
+    return {
+        "translate": (rng.integers(0, 64, n).astype(np.uint32), table, np.zeros(n, table_of)),
+        "regions": (values, starts, table, np.zeros(n, table_of)),
+        "fuse": (classes, strides, 3, lut, np.zeros(n, np.uint16), pending),
+        "compact": (rng.integers(0, 64, n).astype(table_of), table % 2 == 0, np.zeros(n, np.int64)),
+    }
+
+
+def check_twins(rng: Random) -> bool:
+    """A kernel and its twin return the same and write the same."""
+    numbers = np.random.default_rng(rng.randrange(2**32))
+    written = 0
+    for name, arguments in random_arrays(numbers).items():
+        ours, theirs = ([_copy(each) for each in arguments] for _ in range(2))
+        results = getattr(kernels, name)(*ours), getattr(twins, name)(*theirs)
+        assert results[0] == results[1], name
+        if name == "fuse" and results[0]:  # the symbols are not to be used
+            ours[4] = theirs[4] = None
+        if name == "compact":
+            ours[2], theirs[2] = ours[2][: results[0]], theirs[2][: results[1]]
+        for mine, yours in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(mine, yours, name)
+        written += sum(bool(np.any(each)) for each in ours[2:4] if isinstance(each, np.ndarray))
+    return written > 0
+
+
+def _copy(each: Any) -> Any:
+    return each.copy() if isinstance(each, np.ndarray) else each
+
+
+def test_kernels_and_their_twins_agree(suite: Suite) -> None:
+    suite.run(check_twins, deep_count=DEEP // 10, seconds=SECONDS / 2)
+
+
+def test_compacted_keeps_the_indices_of_kept_symbols() -> None:
+    symbols = np.array([0, 2, 1, 2, 0], np.uint8)
+    kept = compacted(symbols, np.array([False, False, True]))
+    assert kept.dtype == np.int64
+    assert kept.tolist() == [1, 3]
+    assert compacted(symbols[:0], np.zeros(0, bool)).tolist() == []
+    assert compacted(symbols, np.ones(3, bool)).tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(IndexError, match="symbol 2"):
+        compacted(symbols, np.array([True, True]))

@@ -1,0 +1,95 @@
+"""One driver for deliberate wrong versions: each is put to its place, judged, and has to be seen.
+
+A mutant counts only if it is right on half or more of the cases with answers; otherwise any test
+would find it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, NamedTuple, TypeVar
+
+import pytest
+
+from proofs_tests.suite import Suite
+
+ENOUGH = 100
+"""How many random cases with answers judge a mutant in the quick profile, once one has seen it."""
+
+Row = TypeVar("Row")
+
+
+class Place(NamedTuple):
+    """Where a wrong version is put: a module or class, and a name in it."""
+
+    owner: object
+    name: str
+    wrong: Any
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Cases that tell right from wrong.
+
+    `case(n)`, for n from 0 to `count - 1`, says whether the n-th case had answers, and fails by an
+    `AssertionError` if they are wrong.
+    """
+
+    case: Callable[[int], bool]
+    count: int
+    enough: int
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A wrong version: where it is put, and what judges it."""
+
+    id: str
+    judge: Judge
+    places: tuple[Place, ...]
+
+
+def on_seeds(check: Callable[[Random], bool], count: int) -> Judge:
+    """A random test of `count` seeds."""
+    return Judge(lambda seed: check(Random(seed)), count, ENOUGH)
+
+
+def on_rows(is_right: Callable[[Row], bool], rows: Sequence[Row]) -> Judge:
+    """A hand-computed table, all of it; every row is a case with answers."""
+
+    def case(n: int) -> bool:
+        assert is_right(rows[n])
+        return True
+
+    return Judge(case, len(rows), len(rows))
+
+
+def mutant(judge: Judge, owner: object, name: str, wrong: Any, *, id: str = "") -> Mutant:
+    """One that is put to one place; called as the wrong version is, if nothing else is said."""
+    return Mutant(id or wrong.__name__, judge, (Place(owner, name, wrong),))
+
+
+def each_of(mutants: Sequence[Mutant]) -> pytest.MarkDecorator:
+    """Runs a test for each, by its name."""
+    return pytest.mark.parametrize("mutant", mutants, ids=lambda mutant: mutant.id)
+
+
+def check_killed(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
+    """Fails if no case sees the mutant, or if more cases see it than agree with it.
+
+    All cases are judged in the deep profile; in the quick one no more than there have to be.
+    """
+    for owner, name, wrong in mutant.places:
+        monkeypatch.setattr(owner, name, wrong)
+    judge, seen, agreed = mutant.judge, 0, 0
+    for n in range(judge.count):
+        if not suite.deep and seen and seen + agreed >= judge.enough:
+            break
+        try:
+            agreed += judge.case(n)
+        except AssertionError:
+            seen += 1
+    assert seen, "the mutant survived"
+    assert agreed >= seen, f"the mutant is too wrong to count: {agreed} agreed, {seen} saw it"

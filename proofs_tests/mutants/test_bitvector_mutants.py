@@ -1,0 +1,77 @@
+"""Wrong versions of the columnar predicate stage, which the scalar truth sees."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cerlab.predicates.bitvector import axes, columns, cuts, twins
+from proofs_tests.laws.random_columns import JIT, check_case
+from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_seeds
+from proofs_tests.suite import Suite
+
+
+def cut_below(values: Any, starts: Any, table: Any, out: Any) -> None:
+    """A number is at a start only if it is above it."""
+    out[:] = table[np.where(values == values, np.searchsorted(starts, values, side="left"), 0)]
+
+
+def nan_is_large(values: Any, starts: Any, table: Any, out: Any) -> None:
+    """NaN lies beyond the last cut."""
+    out[:] = table[np.searchsorted(starts, values, side="right")]
+
+
+def operations_with(regions: Any) -> Any:
+    """The twins of the kernels, with another `regions`."""
+    operations = SimpleNamespace(**{**vars(twins), "regions": regions})
+    return lambda: operations
+
+
+def untyped(value: Any) -> Any:
+    """1, 1.0 and TRUE are one value to the memory."""
+    return value
+
+
+def rounded_constants(values: Any, *, moments: bool) -> list[int | float]:
+    """Constants become floats before they cut."""
+    exact = _NUMBERS_OF(values, moments=moments)
+    return [float(min(max(n, -(2**70)), 2**70)) for n in exact]
+
+
+_NUMBERS_OF = cuts.numbers_of
+
+
+def stale_dictionary(self: Any, dictionary: Any, name: str, numbers_of: Any) -> Any:
+    """The table of the last dictionary serves for the next one of its length."""
+    if self._last is not None and len(self._last[0]) == len(dictionary):
+        return self._last[1]
+    return _TABLE(self, dictionary, name, numbers_of)
+
+
+_TABLE = columns.Lookup._table
+
+STAGE = on_seeds(check_case, 600)
+CUT_BELOW, NAN_IS_LARGE = map(operations_with, (cut_below, nan_is_large))
+
+MUTANTS = [
+    mutant(STAGE, axes, "operations", CUT_BELOW, id="a cut belongs to the stretch below"),
+    mutant(STAGE, axes, "operations", NAN_IS_LARGE, id="NaN is a number"),
+    mutant(STAGE, axes, "same", untyped, id="equal values of two types are one"),
+    mutant(STAGE, cuts, "numbers_of", rounded_constants, id="constants are rounded"),
+    mutant(
+        STAGE,
+        columns.Lookup,
+        "_table",
+        stale_dictionary,
+        id="a dictionary is known by its length",
+    ),
+]
+
+
+@pytest.mark.skipif(not JIT, reason="too slow without it")
+@each_of(MUTANTS)
+def test_mutants_are_killed(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
+    check_killed(mutant, monkeypatch, suite)

@@ -1,0 +1,92 @@
+"""The driver of mutants goes red where it should: a driver that never does shows nothing."""
+
+from __future__ import annotations
+
+from random import Random
+from types import SimpleNamespace
+
+import pytest
+
+from proofs_tests.mutants.driver import (
+    Judge,
+    Mutant,
+    Place,
+    check_killed,
+    mutant,
+    on_rows,
+    on_seeds,
+)
+from proofs_tests.suite import Suite
+
+HOUSE = SimpleNamespace(double=lambda n: 2 * n)
+
+
+def is_doubled(n: int) -> bool:
+    return bool(HOUSE.double(n) == 2 * n)
+
+
+TABLE = on_rows(is_doubled, range(10))
+
+
+def right_below(bound: int) -> Mutant:
+    return mutant(TABLE, HOUSE, "double", lambda n: 2 * n if n < bound else -1, id="below")
+
+
+@pytest.mark.parametrize("bound", [5, 6, 9])
+def test_one_that_is_right_on_half_or_more_is_killed(
+    bound: int, monkeypatch: pytest.MonkeyPatch, suite: Suite
+) -> None:
+    check_killed(right_below(bound), monkeypatch, suite)
+
+
+@pytest.mark.parametrize("bound", [0, 4])
+def test_one_that_is_right_on_less_does_not_count(
+    bound: int, monkeypatch: pytest.MonkeyPatch, suite: Suite
+) -> None:
+    with pytest.raises(AssertionError, match="too wrong to count"):
+        check_killed(right_below(bound), monkeypatch, suite)
+
+
+def test_one_that_no_case_sees_survives(monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
+    with pytest.raises(AssertionError, match="survived"):
+        check_killed(right_below(10), monkeypatch, suite)
+
+
+def test_one_that_is_put_nowhere_survives(monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
+    with pytest.raises(AssertionError, match="survived"):
+        check_killed(Mutant("nowhere", TABLE, ()), monkeypatch, suite)
+
+
+def test_a_place_that_is_not_there_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, suite: Suite
+) -> None:
+    gone = Mutant("gone", TABLE, (Place(HOUSE, "triple", None),))
+    with pytest.raises(AttributeError):
+        check_killed(gone, monkeypatch, suite)
+
+
+def test_cases_without_answers_do_not_count_as_right(
+    monkeypatch: pytest.MonkeyPatch, suite: Suite
+) -> None:
+    def one_in_three(n: int) -> bool:
+        assert n % 3
+        return n % 3 == 1 and n > 3
+
+    with pytest.raises(AssertionError, match="9 agreed, 10 saw it"):
+        check_killed(Mutant("silent", Judge(one_in_three, 30, 30), ()), monkeypatch, suite)
+
+
+@pytest.mark.parametrize(("deep", "expected"), [(False, 151), (True, 400)])
+def test_seeds_are_judged_until_there_are_enough(
+    deep: bool, expected: int, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """In the quick profile, once one has seen the mutant; in the deep one all are."""
+    drawn: list[float] = []
+
+    def check(rng: Random) -> bool:
+        drawn.append(rng.random())
+        assert len(drawn) != 151
+        return True
+
+    check_killed(Mutant("late", on_seeds(check, 400), ()), monkeypatch, Suite(deep, request))
+    assert len(set(drawn)) == expected
