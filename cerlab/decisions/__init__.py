@@ -129,7 +129,9 @@ def confirmed(witness: Witness, left: Query, right: Query | None) -> Verdict:
         raise AssertionError(f"the witness does not hold: {witness}")
     what = "has an answer" if right is None else "differ"
     holds = right is None
-    return Verdict(holds, witness, f"{what} on {len(witness.events)} events; recomputed by {by}")
+    length = len(witness.events)
+    events = "1 event" if length == 1 else f"{length} events"
+    return Verdict(holds, witness, f"{what} on {events}; recomputed by {by}")
 
 
 def _agrees(witness: Witness, left: Query, right: Query | None, evaluator: Any) -> bool:

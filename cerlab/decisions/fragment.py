@@ -101,7 +101,11 @@ def keys_of(queries: Sequence[Query]) -> Iterator[Mapping[str, Value]]:
     partition = queries[0].plan.partition
     choices = [_values(name, queries) for name in partition]
     if prod(map(len, choices)) > MAX_KEYS:
-        raise ResourceLimit("CER0612", f"more than {MAX_KEYS} kinds of keys of PARTITION BY")
+        raise ResourceLimit(
+            "CER0612",
+            f"more than {MAX_KEYS} kinds of keys of PARTITION BY",
+            hint="test fewer of the attributes of the key",
+        )
     for values in product(*choices):
         yield dict(zip(partition, values, strict=True))
 
@@ -150,8 +154,10 @@ _CLASS: dict[AttributeType, tuple[type, ...]] = {
 def _is_of_type(value: Value, name: str, schema: Schema) -> bool:
     """Whether some event type declares the attribute with the type of the value."""
     declared = (a for s in schema.streams for e in s.events if (a := e.attribute(name)))
-    return any(
-        isinstance(value, _CLASS[a.type])
-        and isinstance(value, bool) is (a.type is AttributeType.BOOLEAN)
-        for a in declared
-    )
+    return any(is_of(value, a.type) for a in declared)
+
+
+def is_of(value: Value, kind: AttributeType) -> bool:
+    """Whether a value is of a declared type; NULL is of none, an integer is also a double."""
+    boolean = kind is AttributeType.BOOLEAN
+    return isinstance(value, _CLASS[kind]) and isinstance(value, bool) is boolean

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import product
+from itertools import combinations, product
 from random import Random
-from typing import Any
+from typing import NamedTuple
 
 from cerlab.automata.decide import Side
-from cerlab.decisions.fragment import schema_of
-from cerlab.decisions.question import as_row
+from cerlab.decisions.fragment import timestamp_of
+from cerlab.decisions.pool import Pool, Row, pool_of
 from cerlab.decisions.verdict import Verdict, Witness
-from cerlab.errors import CerlabError, ResourceLimit
-from cerlab.logic.cel.syntax import Atom, Filter, subformulas
+from cerlab.errors import CerlabError
+from cerlab.logic.cel.syntax import Atom, subformulas
 from cerlab.model.clauses import AttributeWindow, TimeWindow
-from cerlab.model.event import Event, Timestamp
-from cerlab.predicates.condition import Applied, Both, Condition, Correlation, Either, On
-from cerlab.predicates.minterms import minterms
-from cerlab.predicates.second_order import SetOf
-from cerlab.predicates.syntax import Predicate, TypeIs
+from cerlab.model.event import Timestamp
+from cerlab.model.order import by_end
+from cerlab.model.schema import Schema
 from cerlab.workbench import Query, evaluate
 
 MAX_TRIED = 2_000
 """How many small streams are searched outside the decidable class."""
+
+MAX_LENGTH = 7
+"""The longest of them: the reference lists what an iteration has, which doubles with each event."""
 
 
 def searched(
@@ -32,93 +33,110 @@ def searched(
     reason: str,
     first: Witness | None = None,
 ) -> Verdict:
-    """Small streams, by the reference; shortest first."""
+    """Small streams, by the reference, shortest first; what is found is made as short as it goes.
+
+    `first` is a shortest stream on which the queries differ without their consumption, so that a
+    shorter one cannot differ with it.
+    """
+    question = _Question(left, right, sides)
     tried = 0
-    given = [first.events] if first is not None else []
-    for events in (*given, *_small_streams([q for q in (left, right) if q is not None])):
-        tried += 1
-        try:
-            ours = set(evaluate(left, events, evaluator="reference"))
-            theirs = set(evaluate(right, events, evaluator="reference")) if right else set()
-        except CerlabError as error:
-            return Verdict(None, None, f"not decided: {reason}; {error.message}")
-        for side, mine, other in ((Side.LEFT, ours, theirs), (Side.RIGHT, theirs, ours)):
-            if side in sides and (extra := mine - other):
-                answer = min(extra, key=lambda m: (m.end, m.start, m.positions))
-                witness = Witness(events, answer, side.value if right else None)
-                found = f"found by search among small streams: {reason}"
-                return Verdict(right is None, witness, found)
+    try:
+        if first is not None and (witness := question.witness(first.events)) is not None:
+            return _found(witness, right, reason)
+        for events in _small_streams([q for q in (left, right) if q is not None]):
+            tried += 1
+            if (witness := question.witness(events)) is not None:
+                return _found(_shortened(question, witness), right, reason)
+    except CerlabError as error:
+        return Verdict(None, None, f"not decided: {reason}; {error.message}")
     return Verdict(None, None, f"not decided: {reason}; {tried} small streams show nothing")
 
 
-def _small_streams(queries: Sequence[Query]) -> Iterator[list[dict[str, Any]]]:
-    """Streams of events that the tests tell apart: all short ones, then some longer ones."""
-    pool = _pool(queries)
+def _found(witness: Witness, right: Query | None, reason: str) -> Verdict:
+    return Verdict(right is None, witness, f"found by search among small streams: {reason}")
+
+
+class _Question(NamedTuple):
+    """What is asked of a stream: an answer of one of `sides` that the other side lacks."""
+
+    left: Query
+    right: Query | None
+    sides: tuple[Side, ...]
+
+    def witness(self, events: list[Row]) -> Witness | None:
+        """An answer on these events that one side has alone, by the reference; None if none."""
+        ours = set(evaluate(self.left, events, evaluator="reference"))
+        theirs = set(evaluate(self.right, events, evaluator="reference")) if self.right else set()
+        for side, extra in ((Side.LEFT, ours - theirs), (Side.RIGHT, theirs - ours)):
+            if side in self.sides and extra:
+                return Witness(events, min(extra, key=by_end), side.value if self.right else None)
+        return None
+
+
+def _shortened(question: _Question, found: Witness) -> Witness:
+    """The witness on the shortest part of its stream that is still one, in the order of the stream.
+
+    Long streams are drawn at random, so one that is found may hold events that do not matter.
+    """
+    for length in range(1, len(found.events)):
+        for kept in combinations(found.events, length):
+            if (shorter := question.witness(list(kept))) is not None:
+                return shorter
+    return found
+
+
+def _small_streams(queries: Sequence[Query]) -> Iterator[list[Row]]:
+    """All short streams of events that the tests tell apart, then some longer ones at random."""
+    pool = pool_of(queries)
+    rng = Random(0)
+    length, tried = 0, 0
+    while tried + len(pool.events) ** (length + 1) <= MAX_TRIED // 2 and length + 1 < MAX_LENGTH:
+        length += 1
+        for chosen in product(pool.events, repeat=length):
+            tried += 1
+            yield _dressed(chosen, pool, queries, rng)
+    longest = min(length + 3, MAX_LENGTH)
+    for drawn in sorted(rng.randint(length + 1, longest) for _ in range(MAX_TRIED - tried)):
+        events = [pool.redrawn(row, rng) for row in rng.choices(pool.events, k=drawn)]
+        yield _dressed(events, pool, queries, rng)
+
+
+def _dressed(events: Iterable[Row], pool: Pool, queries: Sequence[Query], rng: Random) -> list[Row]:
+    """The events with what queries as a whole read of them: streams, keys and times."""
     timed = [
         q.ast.window for q in queries if isinstance(q.ast.window, AttributeWindow | TimeWindow)
     ]
-    keys = tuple(dict.fromkeys(a for q in queries for bracket in q.ast.partition for a in bracket))
-    rng = Random(0)
-
-    def dressed(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        time = 0
-        rows = []
-        for event in events:
-            time += rng.choice((0, 1, 2))
-            row = {**{key: rng.choice((0, 0, 1)) for key in keys}, **event}
-            for window in timed:
-                if isinstance(window, AttributeWindow):
-                    row[window.attribute] = time
-                else:
-                    row.setdefault("time", Timestamp(time * 10**9))
-            rows.append(row)
-        return rows
-
-    length, tried = 0, 0
-    while tried + len(pool) ** (length + 1) <= MAX_TRIED // 2 and length < 6:
-        length += 1
-        for chosen in product(pool, repeat=length):
-            tried += 1
-            yield dressed(chosen)
-    for _ in range(MAX_TRIED - tried):
-        yield dressed(rng.choices(pool, k=rng.randrange(length + 1, length + 4)))
+    keys = dict.fromkeys(a for q in queries for bracket in q.ast.partition for a in bracket)
+    moment = (pool.schema and timestamp_of(pool.schema)) or "time"
+    time = 0
+    rows = []
+    for event in events:
+        time += rng.choice((0, 1, 2))
+        row = dict(event)
+        if streams := _streams(queries, row, pool.schema):
+            row["stream"] = rng.choice(streams)
+        for key in keys:
+            if key not in ("type", "stream") and (values := pool.values(row, key)):
+                row[key] = rng.choice((values[0], values[0], values[-1]))
+        for window in timed:
+            if isinstance(window, AttributeWindow):
+                row[window.attribute] = time
+            else:
+                row[moment] = Timestamp(time * 10**9)
+        rows.append(row)
+    return rows
 
 
-def _pool(queries: Sequence[Query]) -> list[dict[str, Any]]:
-    """Events with the types of the queries and the values that their tests tell apart."""
-    predicates: dict[Predicate, None] = {}
-    compared: set[str] = set()
-    for query in queries:
-        for psi in subformulas(query.formula):
-            if isinstance(psi, Atom):
-                predicates[TypeIs(psi.type)] = None
-            elif isinstance(psi, Filter):
-                for condition in _atomic(psi.condition):
-                    if isinstance(condition, On):
-                        predicates[condition.predicate] = None
-                    elif isinstance(condition, Correlation):
-                        compared |= {condition.left.attribute, condition.right.attribute}
-                    else:
-                        compared |= {
-                            a.attribute
-                            for a in condition.arguments
-                            if isinstance(a, SetOf) and a.attribute
-                        }
-    schema = schema_of(queries)
-    try:
-        found = [m.example for m in minterms(tuple(predicates), schema=schema)]
-    except ResourceLimit:
-        found = [Event(P.type) for P in predicates if isinstance(P, TypeIs)]
-    events = [as_row(event) for event in found if event is not None][:24]
-    names = sorted(compared)
-    values = product((0, 1, 2) if len(names) == 1 else (0, 1), repeat=len(names))
-    return [{**event, **dict(zip(names, v, strict=True))} for v in values for event in events][:40]
-
-
-def _atomic(condition: Condition) -> Iterator[On | Correlation | Applied]:
-    match condition:
-        case Both(left, right) | Either(left, right):
-            yield from _atomic(left)
-            yield from _atomic(right)
-        case atomic:
-            yield atomic
+def _streams(queries: Sequence[Query], row: Row, schema: Schema | None) -> list[str]:
+    """The streams that an event may come from, where the queries name any; others too."""
+    named = {name for q in queries for name in q.ast.streams} | {
+        atom.stream
+        for q in queries
+        for atom in subformulas(q.formula)
+        if isinstance(atom, Atom) and atom.stream is not None
+    }
+    if not named:
+        return []
+    if schema is None:
+        return [*sorted(named), "other"]
+    return [s.name for s in schema.streams if schema.event(row["type"], s.name) is not None]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import pytest
 
 import cerlab
-from cerlab import Timestamp, contained, equivalent, satisfiable
+from cerlab import Timestamp, contained, equivalent, evaluate, satisfiable
 
 SCHEMA = """CREATE STREAM S {
     EVENT A { v:int, k:string, t:int }, EVENT B { v:int?, k:string, t:int }
@@ -160,7 +161,9 @@ def test_a_schema_says_which_events_there_are(left: str, right: str, holds: bool
         (q("A ; B CONSUME BY ANY"), q("A ; B CONSUME BY ANY"), True, "every stream"),
         (q("A ; B CONSUME BY ANY"), q("A ; B"), False, "CONSUME BY differs"),
         (q("A ; B CONSUME BY ANY"), q("A : B CONSUME BY ANY"), False, "CONSUME BY"),
-        ("SELECT * FROM S WHERE A", "SELECT * FROM T WHERE A", None, "FROM differs"),
+        ("SELECT * FROM S WHERE A", "SELECT * FROM T WHERE A", False, "FROM differs"),
+        ("SELECT * FROM S, T WHERE A", "SELECT * FROM T, S, T WHERE A", True, "every stream"),
+        ("SELECT * FROM S WHERE A", "SELECT * WHERE A", False, "FROM differs"),
         (q("A ; B FILTER A[t = 1] WITHIN 2 [t]"), q("A ; B WITHIN 2 [t]"), False, "tested too"),
         ("MAX(A+) ; B", "MAX(A+) ; B", None, "MAX"),
         ("A FILTER A[v LIKE '(?i)a']", "A FILTER A[v LIKE '(?i)b']", False, ""),
@@ -170,6 +173,79 @@ def test_outside_the_decidable_class(left: str, right: str, holds: bool | None, 
     verdict = equivalent(left, right)
     assert verdict.holds is holds, verdict
     assert said in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "length"),
+    [
+        (q("NOT(A FILTER A[w < v]) ; B CONSUME BY ANY"), "NOT(A FILTER A[w < v]) ; B", 3),
+        ("A : B FILTER A[v IN {2, 0}] : LAST(A)", "A : B : LAST(A)", 3),
+        ("A ; B AS x FILTER A.v = x.w", "A ; B AS x FILTER A.v = x.w OR (C ; C)", 2),
+        (q("A ; A PARTITION BY [k]"), q("A ; A"), 2),
+    ],
+)
+def test_what_a_search_finds_holds_nothing_that_can_go(left: str, right: str, length: int) -> None:
+    """Long streams are drawn at random; the witness is a shortest part that still tells apart."""
+    witness = equivalent(left, right).witness
+    assert witness is not None
+    assert len(witness.events) == length
+    sides = [set(evaluate(text, witness.events, evaluator="reference")) for text in (left, right)]
+    for kept in combinations(witness.events, length - 1):
+        ours, theirs = (set(evaluate(t, list(kept), evaluator="reference")) for t in (left, right))
+        assert ours == theirs
+    assert witness.complex_event in sides[0] ^ sides[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("(A OR B) AS x ; (A OR B) AS y FILTER x.type != y.type", True),
+        ("A AS x ; B AS y FILTER x[v > 10] AND y[v > 10] AND x.v = y.v", True),
+        ("A AS x ; B AS y FILTER x[v > 10] AND y[v > 10] AND x.v < y.v", True),
+        ("A AS x ; B AS y FILTER x[v < 10] AND y[v < 10] AND x.v < y.v", True),
+        ("A AS x ; B AS y FILTER x[v = 7] AND x.v = y.w", True),
+        ("A AS x ; B AS y FILTER x[n LIKE '^ab'] AND x.n = y.n", True),
+        ("A AS x ; B AS y FILTER x.v = y.v AND x.v != y.v", None),
+    ],
+)
+def test_a_search_tries_the_values_that_comparisons_need(text: str, holds: bool | None) -> None:
+    assert satisfiable(text).holds is holds
+
+
+@pytest.mark.parametrize(
+    ("declared", "apart", "holds"),
+    [("boolean", 2, True), ("boolean", 3, None), ("string", 3, True), ("int", 3, True)],
+)
+def test_a_search_keeps_to_the_schema(declared: str, apart: int, holds: bool | None) -> None:
+    """Three different values there are of every type but of booleans."""
+    schema = f"CREATE STREAM S {{ EVENT A {{ v:{declared} }}, EVENT B {{ }} }} "
+    names = [f"x{i}" for i in range(apart)]
+    pairs = " AND ".join(f"{a}.v != {b}.v" for a, b in combinations(names, 2))
+    text = q(" ; ".join(f"A AS {name}" for name in names) + f" FILTER {pairs}")
+    verdict = satisfiable(schema + text)
+    assert verdict.holds is holds
+    if verdict.witness is not None:
+        kinds = {"boolean": bool, "string": str, "int": int}
+        assert {type(event["v"]) for event in verdict.witness.events} == {kinds[declared]}
+
+
+def test_a_search_varies_streams_where_the_schema_has_several() -> None:
+    schema = (
+        "CREATE STREAM S { EVENT A { v:int }, EVENT B { v:int } } CREATE STREAM T { EVENT B {} } "
+    )
+    assert equivalent(schema + q("B"), schema + "SELECT * FROM S WHERE B").holds is False
+    assert equivalent(schema + q("A"), schema + "SELECT * FROM S WHERE A").holds is None
+    assert equivalent("MAX(A+) ; S>B", "MAX(A+) ; B").holds is False
+
+
+def test_a_search_varies_keys_and_times_as_they_are_declared() -> None:
+    schema = "CREATE STREAM S { EVENT A { k:string, t:timestamp, v:int } } "
+    keys = equivalent(schema + q("A ; A"), schema + q("A ; A PARTITION BY [k]")).witness
+    assert keys is not None
+    assert len({event["k"] for event in keys.events}) == 2
+    assert all(isinstance(event["k"], str) for event in keys.events)
+    late = equivalent(schema + q("A ; A WITHIN 2 SECONDS CONSUME BY ANY"), schema + q("A ; A"))
+    assert late.holds is False
 
 
 def test_decisions_of_nothing_are_errors_of_the_text() -> None:
