@@ -143,7 +143,25 @@ class ResourceLimit(CerlabError):
 
 
 class BadData(CerlabError):
-    """Data that cannot be read as events, or events that the query's clauses do not allow."""
+    """Data that cannot be read as events, or events that the query's clauses do not allow.
+
+    Knows its `file`, `row` and `column`, each None where there is none.
+    """
+
+    @property
+    def file(self) -> str | None:
+        """The file, or what stands for it: ``standard input``, ``the table``, ``the events``."""
+        return self.place.file if isinstance(self.place, DataPlace) else None
+
+    @property
+    def row(self) -> int | None:
+        """The row, which counts from 1: in text the line."""
+        return self.place.row if isinstance(self.place, DataPlace) else None
+
+    @property
+    def column(self) -> str | None:
+        """The name of the column or attribute."""
+        return self.place.column if isinstance(self.place, DataPlace) else None
 
 
 class UsageError(CerlabError):

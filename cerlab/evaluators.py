@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
@@ -11,7 +12,7 @@ from cerlab.compile.foundations import anchored_query
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.engine.reference.lists import lists_recogniser
-from cerlab.engine.reference.recogniser import Clauses
+from cerlab.engine.reference.recogniser import Clauses, Recogniser
 from cerlab.engine.reference.registers.intervals import IntervalRuns
 from cerlab.engine.reference.relabel import labels_of_answer, substream
 from cerlab.engine.reference.runs import CeaRuns, VceaRuns
@@ -23,7 +24,7 @@ from cerlab.logic.ceql.syntax import selected_formula
 from cerlab.logic.focel.scope import check_scopes, with_variables
 from cerlab.logic.focel.semantics import fo_valuations
 from cerlab.logic.focel.translate import fo_to_so, unary_fo_to_so
-from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.model.answer import ComplexEvent, Valuation, complex_event
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.clock import TimeAxis, clock_for, only_timestamp
 from cerlab.model.event import Event
@@ -46,29 +47,69 @@ def answers_of(
     """The answers by one evaluator, by end, as they are found.
 
     ``"auto"`` is the tECS on short streams and the compiled engine on others where there is an
-    automaton; where filters compare labels, the transducer's runs; else the reference.
+    automaton; where filters compare labels, the transducer's runs; else the reference. Raises
+    `Unsupported`, with the names of those that take the query, for an evaluator that does not.
     """
+    try:
+        return _answers_of(query, stream, evaluator)
+    except Unsupported as error:
+        error.hint = f"evaluators that take it: {', '.join(takers(query))}"
+        raise
+
+
+def takers(query: Query) -> tuple[str, ...]:
+    """The names of the evaluators that take a query; the reference does, on small streams.
+
+    >>> from cerlab.query import as_query
+    >>> takers(as_query("MAX(A+) ; B")), takers(as_query("A AS x ; B AS y FILTER x.v < y.v"))
+    (('reference',), ('reference', 'compiled', 'registers'))
+    """
+    taking = {"reference"}
+    if query.has_automaton:
+        taking |= {"automaton", "tecs", "compiled"}
+    if query.has_registers:
+        taking |= {"registers", "compiled"}
+    with suppress(Unsupported):
+        anchored_query(query.ast, first_order=False)
+        taking.add("lists")
+    return tuple(name for name in AVAILABLE if name in taking)
+
+
+def _answers_of(query: Query, stream: Stream, evaluator: Evaluator) -> Iterator[ComplexEvent]:
     match evaluator:
         case "auto":
             if query.has_automaton:
-                return answers_of(query, stream, "tecs" if len(stream) <= SHORT else "compiled")
-            return answers_of(query, stream, "registers" if query.on_registers else "reference")
-        case "tecs":
-            machine = query.machine
-            return driver.run(query.plan, lambda: TecsEvaluation(machine), stream, stream.time)
-        case "automaton":
-            cea, strategy = query.cea, query.plan.strategy
-            return driver.run(query.plan, lambda: CeaRuns(cea, strategy), stream, stream.time)
+                return _answers_of(query, stream, "tecs" if len(stream) <= SHORT else "compiled")
+            return _answers_of(query, stream, "registers" if query.on_registers else "reference")
         case "compiled" if query.on_registers:
             return _by_registers(query.registers, stream, compiled=True)
         case "compiled":
             return _compiled(query, stream)
-        case "lists":
-            return _by_lists(query, stream, first_order=False)
         case "reference":
             return iter(query_answers(query.ast, stream))
         case "registers":
             return _by_registers(query.registers, stream)
+        case _:
+            return driver.run(*_recogniser(query, evaluator), stream, stream.time)
+
+
+def _recogniser(
+    query: Query, evaluator: Evaluator
+) -> tuple[Clauses, Callable[[], Recogniser[ComplexEvent]]]:
+    """What reads the events one by one, and the clauses around it."""
+    match evaluator:
+        case "tecs":
+            machine = query.machine
+            return query.plan, lambda: TecsEvaluation(machine)
+        case "automaton":
+            cea, strategy = query.cea, query.plan.strategy
+            return query.plan, lambda: CeaRuns(cea, strategy)
+        case "lists":
+            anchored, selected = anchored_query(query.ast, first_order=False)
+            return query.plan, lambda: lists_recogniser(anchored, selected)
+        case "registers":
+            plan = query.registers
+            return plan, lambda: IntervalRuns(plan)
         case _:
             known = (*AVAILABLE, "auto")
             raise UsageError(
@@ -88,11 +129,12 @@ def fo_answers_of(
     if evaluator == "reference":
         return iter(query_answers(query.ast, stream, fo_valuations))
     if evaluator == "lists":
-        return _by_lists(query, stream, first_order=True)
+        cea, strategy = anchored_query(query.ast, first_order=True)
+        return driver.run(query.plan, lambda: lists_recogniser(cea, strategy), stream, stream.time)
     if evaluator == "registers":
         return answers_of(_without_variables(query), stream, evaluator)
     try:
-        ast = replace(query.ast, formula=unary_fo_to_so(query.formula))
+        ast = replace(query.ast, formula=unary_fo_to_so(selected_formula(query.ast)), items=None)
     except Unsupported:
         if evaluator == "auto":
             return _binary_fo_answers(query, stream)
@@ -130,8 +172,8 @@ def _compiled(query: Query, stream: Stream) -> Iterator[ComplexEvent]:
     from cerlab.engine.run import compiled_answers
 
     time = _time(query.plan, stream)
-    for batch in compiled_answers(query.plan, query.prepared, stream, time):
-        yield from batch
+    batches = compiled_answers(query.plan, query.prepared, stream, time)
+    return (answer for batch in batches for answer in batch)
 
 
 def _by_registers(
@@ -164,30 +206,40 @@ def count_on_registers(query: Query, stream: Stream) -> int:
     return register_count(plan, stream, lambda: _as_written(plan, stream), _time(plan, stream))
 
 
-def _by_lists(query: Query, stream: Stream, *, first_order: bool) -> Iterator[ComplexEvent]:
-    cea, strategy = anchored_query(query.ast, first_order=first_order)
-    return driver.run(query.plan, lambda: lists_recogniser(cea, strategy), stream, stream.time)
-
-
 def live_answers(
-    query: Query, events: Iterable[Event], time: TimeAxis | None = None
+    query: Query,
+    events: Iterable[Event],
+    time: TimeAxis | None = None,
+    evaluator: Evaluator = "auto",
 ) -> Iterator[ComplexEvent]:
     """The answers on events that are still arriving, each as soon as its last event is there.
 
-    A window in hours, minutes or seconds needs `time` here: it cannot be looked for in what has
-    not come yet. By the tECS where there is an automaton, else by the runs of the transducer.
+    By an evaluator that reads them one by one (not ``"compiled"``, not ``"reference"``): ``"auto"``
+    is the tECS where there is an automaton, else the runs of the transducer. A window in hours,
+    minutes or seconds needs `time` here: it cannot be looked for in what has not come yet.
     """
+    _check_clock(query, time)
+    if evaluator == "auto":
+        evaluator = "registers" if query.on_registers else "tecs"
+    return driver.run(*_recogniser(query, evaluator), events, time)
+
+
+def live_valuations(
+    query: Query, events: Iterable[Event], time: TimeAxis | None = None
+) -> Iterator[Valuation]:
+    """The same for valuations, by the automaton; raises `Unsupported` where there is none."""
+    _check_clock(query, time)
+    vcea, strategy = query.vcea, query.plan.strategy
+    return driver.run(query.plan, lambda: VceaRuns(vcea, strategy), events, time)
+
+
+def _check_clock(query: Query, time: TimeAxis | None) -> None:
     if isinstance(query.ast.window, TimeWindow):
         clock_for(query.ast.window, time)
-    if query.on_registers:
-        plan = query.registers
-        return driver.run(plan, lambda: IntervalRuns(plan), events, time)
-    machine = query.machine
-    return driver.run(query.plan, lambda: TecsEvaluation(machine), events, time)
 
 
 def shown_attributes(
-    query: Query, stream: Stream, answer: ComplexEvent
+    query: Query, events: Sequence[Event], answer: ComplexEvent
 ) -> dict[int, frozenset[str]]:
     """What ``SELECT x[attr, ..]`` chooses to show at the positions of an answer.
 
@@ -198,30 +250,40 @@ def shown_attributes(
     if not any(chosen.values()):
         return {}
     shown = {}
-    for position, labels in _labels(query, stream, answer).items():
+    for position, labels in _labels(query, events, answer).items():
         groups = [chosen[label] for label in labels if label in chosen]
         if groups and all(groups):
             shown[position] = frozenset[str]().union(*groups)
     return shown
 
 
-def _labels(query: Query, stream: Stream, answer: ComplexEvent) -> dict[int, frozenset[str]]:
+def _labels(
+    query: Query, events: Sequence[Event], answer: ComplexEvent
+) -> dict[int, frozenset[str]]:
     """The labels that the positions of an answer have in some valuation.
 
-    By the automaton, or by the reference on the answer's events where filters compare labels.
+    By the automaton; by the reference on the answer's events where filters compare labels; else by
+    the reference on all events up to its end.
     """
-    if not query.on_registers:
-        return labels_of_answer(query.plan, stream.events, answer)
-    inside = substream(query.registers, stream.events, answer)
-    given = {inside.index(p) for p in answer.positions}
-    labels: dict[int, set[str]] = {position: set() for position in answer.positions}
-    for V in valuations(selected_formula(query.ast), [stream.events[i] for i in inside]):
-        taken = {i for D in V.labels.values() for i in D}
-        if (V.start, V.end, taken) == (0, len(inside) - 1, given):
-            for label, D in V.labels.items():
-                for i in D:
-                    labels[inside[i]].add(label)
-    return {position: frozenset(found) for position, found in labels.items()}
+    if query.has_automaton:
+        return labels_of_answer(query.plan, events, answer)
+    if not query.has_registers:
+        whole = replace(query.ast, limit=None)
+        return _labels_in(query_valuations(whole, Stream(events[: answer.end + 1])), answer)
+    inside = substream(query.registers, events, answer)
+    among = tuple(inside.index(p) for p in answer.positions)
+    found = valuations(selected_formula(query.ast), [events[i] for i in inside])
+    labels = _labels_in(found, ComplexEvent(0, len(inside) - 1, among))
+    return {inside[i]: names for i, names in labels.items()}
+
+
+def _labels_in(found: Iterable[Valuation], answer: ComplexEvent) -> dict[int, frozenset[str]]:
+    """The labels of an answer's positions in those of some valuations that give it."""
+    giving = [V for V in found if complex_event(V) == answer]
+    return {
+        i: frozenset(label for V in giving for label, D in V.labels.items() if i in D)
+        for i in answer.positions
+    }
 
 
 def valuations_of(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, TypeAlias, get_args
 
 from cerlab import io
@@ -13,9 +12,10 @@ from cerlab.engine.reference import registers
 from cerlab.errors import ResourceLimit, Unsupported, UsageError, nearest
 from cerlab.evaluators import SHORT, Evaluator
 from cerlab.logic.sremo import semantics
-from cerlab.logic.sremo.parser import parse_sremo
+from cerlab.logic.sremo.parser import begins_sremo, parse_sremo
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import ComplexEvent, Positions
+from cerlab.model.event import Event
 from cerlab.model.schema import Schema
 from cerlab.model.stream import Stream
 from cerlab.query import Language, Logic, Query, What, as_query, is_fo
@@ -25,8 +25,6 @@ LANGUAGES = (*get_args(Language), "sremo")
 
 SREMO_EVALUATORS = ("reference", "registers", "compiled")
 """The evaluators that take a SREMO."""
-
-_SREMO = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*[<!#@]")
 
 
 def read(
@@ -46,7 +44,7 @@ def read(
         raise UsageError("CER0806", f"unknown language '{language}'", hint=hint)
     if isinstance(what, Sremo):
         return what
-    if isinstance(what, str) and (language == "sremo" or (not language and _SREMO.match(what))):
+    if isinstance(what, str) and (language == "sremo" or (not language and begins_sremo(what))):
         return parse_sremo(what)
     return as_query(what, None if language == "sremo" else language, schema, logic=logic)
 
@@ -60,6 +58,9 @@ def matches(sremo: str | Sremo, events: Any) -> frozenset[Positions]:
     [(0, 1)]
     """
     e = parse_sremo(sremo) if isinstance(sremo, str) else sremo
+    if not isinstance(e, Sremo):
+        hint = "a text or a Sremo is; cerlab.evaluate takes queries and formulas"
+        raise UsageError("CER0838", f"{type(e).__name__} is no SREMO", hint=hint)
     return semantics.matches(e, io.as_stream(events).events)
 
 
@@ -80,7 +81,8 @@ def sremo_answers(
             hint=nearest(evaluator, get_args(Evaluator)),
         )
     if is_fo(logic):
-        raise Unsupported("CER0480", 'a SREMO has no variables, so no meaning under logic="fo"')
+        message = 'a SREMO has no variables, so no meaning under logic="fo"'
+        raise Unsupported("CER0480", message, hint="leave logic= out")
     if evaluator not in ("auto", *SREMO_EVALUATORS):
         raise Unsupported(
             "CER0481",
@@ -98,6 +100,15 @@ def sremo_answers(
     if evaluator != "compiled" and len(stream) <= SHORT:
         return registers.answers(plan, stream.events)
     return _compiled(plan, stream)
+
+
+def live_sremo_answers(e: Sremo, events: Iterable[Event]) -> Iterator[ComplexEvent]:
+    """What events that are still arriving show of a SREMO, by its transducer as written.
+
+    Each answer comes as soon as its last marked event is there. Raises `Unsupported` and
+    `ResourceLimit` where there is no transducer.
+    """
+    return registers.answers(register_plan(e), events)
 
 
 def _compiled(plan: RegisterPlan, stream: Stream) -> Iterator[ComplexEvent]:

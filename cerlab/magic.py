@@ -113,7 +113,9 @@ def _options(line: str, *, in_cell: bool) -> tuple[dict[str, str], str]:
             hint = nearest(name, OPTIONS)
             raise UsageError("CER0843", f"unknown option '--{name}'", hint=hint)
         if value is None:
-            raise UsageError("CER0844", f"the option --{name} needs a value")
+            raise UsageError(
+                "CER0844", f"the option --{name} needs a value", hint="write it after the option"
+            )
         options[name] = value
         rest = rest[option.end() :]
     return options, words + rest
@@ -159,7 +161,9 @@ def _language(name: str | None) -> AnyLanguage | None:
 
 def _limit(text: str | None) -> int | None:
     if text is not None and not text.isdecimal():
-        raise UsageError("CER0804", f"limit is {text}, not a number of answers")
+        raise UsageError(
+            "CER0804", f"limit is {text}, not a number of answers", hint="write --limit 10"
+        )
     return None if text is None else int(text)
 
 

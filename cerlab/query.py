@@ -22,14 +22,16 @@ from cerlab.compile.pipeline import compile_query
 from cerlab.display import shown
 from cerlab.errors import CerlabWarning, ResourceLimit, Unsupported, UsageError
 from cerlab.io.write import table_of_batches
+from cerlab.logic.cel.depth import refuse_deep
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.check import Remark, check_query, remarks
 from cerlab.logic.ceql.parser import Source, parse_cel, parse_ceql, parse_schema
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text
+from cerlab.logic.sremo.parser import begins_sremo
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.clock import time_axis
+from cerlab.model.clock import axis_of_options
 from cerlab.model.schema import Schema
 from cerlab.model.stream import Stream
 from cerlab.session import Session
@@ -170,6 +172,8 @@ class Query:
         positions: Iterable[int],
         start: int | None = None,
         end: int | None = None,
+        *,
+        logic: Logic = "so",
     ) -> Why:
         """Which obligation the positions fail to be an answer on a stream (`cerlab.why`).
 
@@ -179,7 +183,7 @@ class Query:
         """
         from cerlab.why import why
 
-        return why(self, events, positions, start, end)
+        return why(self, events, positions, start, end, logic=logic)
 
     def why_none(self, events: Any) -> WhyNone:
         """Why there is no answer on a stream, and what would give one (`cerlab.why_none`).
@@ -197,7 +201,8 @@ class Query:
     ) -> Session:
         """A push interface: ``push(batch)`` gives the new answers, ``state()`` bytes to go on from.
 
-        `time` and `unit` name the time attribute for windows in hours, minutes or seconds. With the
+        `time` and `unit` name the time attribute for windows in hours, minutes or seconds; without
+        them it is the only timestamp that the query's schema declares. With the
         `state` of an earlier session of the same query it goes on where that was; raises `BadData`
         for other bytes.
 
@@ -207,7 +212,8 @@ class Query:
         >>> session.push([{"type": "B"}])
         [ComplexEvent(start=0, end=1, positions=(0, 1))]
         """
-        return Session(self.plan, self.prepared, time_axis(time, unit) if time else None, state)
+        axis = axis_of_options(time, unit) or io.time_of_schema(self.schema)
+        return Session(self.plan, self.prepared, axis, state)
 
     def __repr__(self) -> str:
         return self.text
@@ -368,13 +374,19 @@ def as_query(
     """
     if isinstance(what, Query):
         return what
-    if isinstance(what, Sremo):
+    if isinstance(what, Sremo) or (
+        isinstance(what, str) and language is None and begins_sremo(what)
+    ):
         raise Unsupported(
             "CER0483",
             "this takes CEQL and CEL formulas, not a SREMO",
             hint="cerlab.evaluate and cerlab.matches take it",
         )
     if not isinstance(what, str):
+        if not isinstance(what, Formula):
+            hint = "a text, a Query, a Formula or a Sremo is"
+            raise UsageError("CER0838", f"{type(what).__name__} is no query", hint=hint)
+        refuse_deep(what)
         return Query(CeqlQuery(what), schema=schema, source=Source("", {}, ()))
     if language == "ceql" or (language is None and _CEQL.match(what)):
         query = _read_query(what, schema)

@@ -85,7 +85,8 @@ def evaluate(
     [ComplexEvent(start=0, end=1, positions=(0, 1))]
     """
     if limit is not None and limit < 0:
-        raise UsageError("CER0804", f"limit is {limit}, a negative number")
+        hint = "leave it out for all answers"
+        raise UsageError("CER0804", f"limit is {limit}, a negative number", hint=hint)
     query, stream = read(what, language, logic=logic), io.as_stream(events)
     if isinstance(query, Sremo):
         answers = sremo_answers(query, stream, evaluator, logic)
@@ -105,7 +106,11 @@ def valuations(what: What | Sremo, events: Any, *, logic: Logic = "so") -> set[V
     """
     query = read(what, logic=logic)
     if isinstance(query, Sremo):
-        raise Unsupported("CER0482", "a SREMO marks positions and has no labels")
+        raise Unsupported(
+            "CER0482",
+            "a SREMO marks positions and has no labels",
+            hint="cerlab.evaluate and cerlab.matches give the positions",
+        )
     meaning = fo_valuations if is_fo(logic) else cel_valuations
     return set(query_valuations(query.ast, io.as_stream(events), meaning))
 

@@ -11,10 +11,11 @@ from cerlab.cli.options import NO, OK, UNDECIDED, read_query
 from cerlab.decisions import Verdict, satisfiable
 from cerlab.decisions.report import dead_branches
 from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.evaluators import takers
 from cerlab.logic.cel.syntax import defined_labels, size
 from cerlab.logic.focel.report import describe_fo
 from cerlab.predicates.minterms import minterms
-from cerlab.workbench import AVAILABLE, Query, What
+from cerlab.workbench import Query, What
 
 
 def check(arguments: argparse.Namespace) -> int:
@@ -28,11 +29,11 @@ def check(arguments: argparse.Namespace) -> int:
     try:
         lines += [
             ("automaton", f"{query.cea.states} states, {len(query.cea.Delta)} transitions"),
-            ("evaluators", ", ".join(AVAILABLE)),
             ("growth", _growth(query)),
         ]
     except Unsupported as error:
-        lines += [("automaton", error.message), *_on_registers(query)]
+        lines += [("automaton", error.message), ("transducer", _transducer(query))]
+    lines.append(("evaluators", ", ".join(takers(query))))
     lines.append(("fo-cel", describe_fo(query.formula)))
     try:
         verdict = satisfiable(query)
@@ -48,14 +49,13 @@ def check(arguments: argparse.Namespace) -> int:
     return NO if verdict.holds is False else OK
 
 
-def _on_registers(query: Query) -> list[tuple[str, str]]:
+def _transducer(query: Query) -> str:
     """The transducer of a query that has no automaton, or why there is none."""
     try:
         T = query.registers.srt
     except (Unsupported, ResourceLimit) as error:
-        return [("transducer", error.message), ("evaluators", "reference")]
-    size = f"{T.states} states, {len(T.Delta)} transitions, {len(T.R)} registers"
-    return [("transducer", size), ("evaluators", "registers, reference")]
+        return error.message
+    return f"{T.states} states, {len(T.Delta)} transitions, {len(T.R)} registers"
 
 
 def _growth(query: Query) -> str:

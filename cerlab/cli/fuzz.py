@@ -65,7 +65,9 @@ def run(arguments: argparse.Namespace) -> int:
     """``cerlab fuzz``: exit 0 for no difference, 1 for one, 3 if nothing was compared."""
     for name in ("cases", "depth", "events"):
         if getattr(arguments, name) < 1:
-            raise UsageError("CER0853", f"--{name} takes a number from 1")
+            raise UsageError(
+                "CER0853", f"--{name} takes a number from 1", hint="see cerlab fuzz --help"
+            )
     takes = frozenset((*CEL, *CLAUSES)) if arguments.only is None else wanted(arguments.only)
     values = ATTRIBUTES if arguments.values == "all" else SMALL
     shape = type(values)(arguments.depth, arguments.events, values.rich)

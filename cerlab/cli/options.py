@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from cerlab.errors import BadData, Unsupported, UsageError
+from cerlab.errors import BadData, DataPlace, Unsupported, UsageError
 from cerlab.expressions import LANGUAGES, read
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.schema import Schema
@@ -63,16 +63,22 @@ def read_pattern(arguments: argparse.Namespace, given: str | None = None) -> Que
     path = Path(given) if len(given) < 1024 and "\n" not in given else None
     if path is not None and (path.is_file() or path.suffix.lower() in _QUERY_SUFFIXES):
         if not path.is_file():
-            raise UsageError("CER0808", f"there is no query file '{given}'")
+            hint = "check the path; a text may stand there as well"
+            raise UsageError("CER0808", f"there is no query file '{given}'", hint=hint)
         given = _text_of(path)
     return read(given, arguments.language, schema)
 
 
 def _text_of(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BadData("CER0715", f"'{path}' is not UTF-8: {error.reason}") from None
+        raise BadData(
+            "CER0715",
+            f"this is not UTF-8: {error.reason}",
+            place=DataPlace(str(path)),
+            hint="convert the file, for example with iconv",
+        ) from None
 
 
 def _schema(arguments: argparse.Namespace) -> Schema | None:

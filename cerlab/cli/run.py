@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from cerlab import io
+from cerlab.cli.live import Answers, Live, live_labels, live_run, live_sremo
 from cerlab.cli.options import OK, input_options, output, read_pattern, time_option
-from cerlab.cli.streaming import Enough, Limited, LiveRun, answers_on_file
+from cerlab.cli.streaming import Enough, Limited, answers_on_file
 from cerlab.errors import Unsupported, UsageError
 from cerlab.evaluators import SHORT
 from cerlab.expressions import sremo_answers
 from cerlab.io import NdjsonSink, Sink, parquet_sink
-from cerlab.model.answer import ComplexEvent
-from cerlab.model.clock import TimeAxis, time_axis
+from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.model.clock import TimeAxis, axis_of_options
 from cerlab.model.event import Event
 from cerlab.progress import WatchedStream, watched
-from cerlab.workbench import Query, Sremo, answers_of, live_answers, shown_attributes, valuations_of
+from cerlab.workbench import Query, Sremo, answers_of, shown_attributes, valuations_of
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 def run(arguments: argparse.Namespace) -> int:
     """``cerlab run``."""
     if arguments.limit is not None and arguments.limit < 0:
-        raise UsageError("CER0804", f"--limit is {arguments.limit}, a negative number")
+        hint = "leave it out for all answers"
+        raise UsageError("CER0804", f"--limit is {arguments.limit}, a negative number", hint=hint)
     if arguments.format == "parquet" and arguments.output is None:
         raise UsageError("CER0809", "Parquet needs a file", hint="add -o OUT.parquet")
     if arguments.format != "ndjson" and arguments.show_events:
-        raise UsageError("CER0813", f"--format {arguments.format} does not carry the events")
+        message = f"--format {arguments.format} does not carry the events"
+        raise UsageError("CER0813", message, hint="--format ndjson does")
     query = read_pattern(arguments)
-    if isinstance(query, Sremo):
-        _run_sremo(query, arguments)
-    elif arguments.labels or arguments.show_events or arguments.sort:
-        _run_on_all(query, arguments)
-    elif arguments.events == "-":
+    if isinstance(query, Sremo) and arguments.labels:
+        raise Unsupported("CER0482", "a SREMO has no labels", hint="leave --labels out")
+    if arguments.events == "-" and not arguments.sort:
         _run_on_pipe(query, arguments)
-    elif _in_batches(query, arguments):
+    elif isinstance(query, Query) and _in_batches(query, arguments):
         options = input_options(arguments, query)
         answers = answers_on_file(query, arguments.events, _axis(arguments), options)
-        with _sink(arguments) as sink, suppress(Enough):
+        with _sink(query, arguments, None) as sink, suppress(Enough):
             limited = Limited(sink, arguments.limit)
             for batch in answers:
                 limited.batch(batch)
@@ -57,58 +57,43 @@ def _in_batches(query: Query, arguments: argparse.Namespace) -> bool:
 
     A file is not read for this; text is judged by its bytes.
     """
+    if arguments.labels or arguments.show_events or arguments.sort:
+        return False
     if arguments.evaluator == "auto":
         return query.has_automaton and io.estimated_length(arguments.events) > SHORT
     return bool(arguments.evaluator == "compiled" and not query.on_registers)
 
 
 def _axis(arguments: argparse.Namespace) -> TimeAxis | None:
-    column, unit = time_option(arguments)
-    return time_axis(column, unit) if column else None
+    return axis_of_options(*time_option(arguments))
 
 
-def _run_on_pipe(query: Query, arguments: argparse.Namespace) -> None:
-    """Answers while the events are still arriving; evaluators that cannot do that read all first.
+def _run_on_pipe(query: Query | Sremo, arguments: argparse.Namespace) -> None:
+    """Answers while the events are still arriving; what cannot be run so reads all of them first.
 
     A window in hours, minutes or seconds needs ``--time`` here, or a schema with one timestamp.
     """
-    options = input_options(arguments, query)
-    evaluator = arguments.evaluator
-    on_registers = query.on_registers and evaluator in ("auto", "registers")
-    if evaluator == "tecs" or on_registers:
-        axis = _axis(arguments) or io.time_of_file("-", query.schema)
-        answers = live_answers(query, io.read_events("-", **options), axis)
-        _write(islice(answers, arguments.limit), arguments, None, None)
-    elif not query.on_registers and (
-        evaluator == "compiled" or (evaluator == "auto" and query.has_automaton)
-    ):
-        by_tecs = SHORT if evaluator == "auto" else 0
-        live = LiveRun(query, _axis(arguments), options, by_tecs=by_tecs)
-        with _sink(arguments) as sink, suppress(Enough):
-            live.into(Limited(sink, arguments.limit))
-    else:
+    seen: list[Event] | None = [] if arguments.show_events else None
+    live = _live(query, arguments, seen)
+    if live is None:
         _run_on_all(query, arguments)
+        return
+    with _sink(query, arguments, seen) as sink, suppress(Enough):
+        live.into(Limited(sink, arguments.limit))
 
 
-def _run_sremo(e: Sremo, arguments: argparse.Namespace) -> None:
-    """What a stream, read as a whole, shows of a SREMO."""
+def _live(
+    query: Query | Sremo, arguments: argparse.Namespace, seen: list[Event] | None
+) -> Live | None:
+    options, evaluator = input_options(arguments, query), arguments.evaluator
+    if isinstance(query, Sremo):
+        return live_sremo(query, evaluator, options, seen=seen)
     if arguments.labels:
-        raise Unsupported("CER0482", "a SREMO has no labels", hint="leave --labels out")
-    column, unit = time_option(arguments)
-    stream = io.read(
-        arguments.events,
-        time=column,
-        unit=unit,
-        sort=arguments.sort,
-        watch=lambda events: watched(events, "reading"),
-        **input_options(arguments, e),
-    )
-    answers = sremo_answers(e, stream, arguments.evaluator)
-    seen = stream.events if arguments.show_events else None
-    _write(islice(answers, arguments.limit), arguments, seen, None)
+        return live_labels(query, evaluator, _axis(arguments), options, seen=seen)
+    return live_run(query, evaluator, _axis(arguments), options, by_tecs=SHORT, seen=seen)
 
 
-def _run_on_all(query: Query, arguments: argparse.Namespace) -> None:
+def _run_on_all(query: Query | Sremo, arguments: argparse.Namespace) -> None:
     """Answers on a stream that was read as a whole."""
     column, unit = time_option(arguments)
     stream = io.read(
@@ -119,65 +104,56 @@ def _run_on_all(query: Query, arguments: argparse.Namespace) -> None:
         watch=lambda events: watched(events, "reading"),
         **input_options(arguments, query),
     )
-    shown = None
-    seen: tuple[Event, ...] | None = None
-    answers: Iterator[Any]
-    if arguments.show_events:
-        seen = stream.events
-
-        def shown(answer: ComplexEvent) -> dict[int, frozenset[str]]:
-            return shown_attributes(query, stream, answer)
-
-    engine = arguments.evaluator == "compiled" or (
-        arguments.evaluator == "auto" and query.has_automaton and len(stream) > SHORT
-    )
-    passing = stream if engine else WatchedStream(stream)  # it reads whole columns
-    if arguments.labels:
-        answers = valuations_of(query, passing, arguments.evaluator)
+    evaluator = arguments.evaluator
+    answers: Answers
+    if isinstance(query, Sremo):
+        answers = sremo_answers(query, stream, evaluator)
     else:
-        answers = answers_of(query, passing, arguments.evaluator)
-    _write(islice(answers, arguments.limit), arguments, seen, shown)
-
-
-def _write(
-    answers: Iterator[Any],
-    arguments: argparse.Namespace,
-    events: tuple[Event, ...] | None,
-    shown: Any,
-) -> None:
-    if arguments.format == "parquet":
-        io.write_parquet(answers, arguments.output, labels=arguments.labels)
-        return
-    with output(arguments.output) as file:
-        if arguments.format == "table":
-            _table(answers, file, labels=arguments.labels)
-        else:
-            io.write_ndjson(answers, file, events=events, shown=shown)
+        engine = evaluator == "compiled" or (
+            evaluator == "auto" and query.has_automaton and len(stream) > SHORT
+        )
+        passing = stream if engine else WatchedStream(stream)  # it reads whole columns
+        by = valuations_of if arguments.labels else answers_of
+        answers = by(query, passing, evaluator)
+    seen = stream.events if arguments.show_events else None
+    with _sink(query, arguments, seen) as sink, suppress(Enough):
+        limited = Limited(sink, arguments.limit)
+        for answer in answers:
+            limited.one(answer)
+            limited.flush()
 
 
 @contextmanager
-def _sink(arguments: argparse.Namespace) -> Iterator[Sink]:
-    """Where the compiled engine puts its answers."""
+def _sink(
+    query: Query | Sremo, arguments: argparse.Namespace, seen: Sequence[Event] | None
+) -> Iterator[Sink]:
+    """Where the answers go; with the events `seen` so far if they are to be shown."""
     if arguments.format == "parquet":
-        with parquet_sink(arguments.output) as sink:
+        with parquet_sink(arguments.output, labels=arguments.labels) as sink:
             yield sink
         return
+
+    def shown(answer: ComplexEvent) -> dict[int, frozenset[str]]:
+        if isinstance(query, Sremo) or seen is None:
+            return {}
+        return shown_attributes(query, seen, answer)
+
     with output(arguments.output) as file:
         if arguments.format == "ndjson":
-            yield NdjsonSink(file)
+            yield NdjsonSink(file, seen, shown)
             return
         kept = _Kept()
         yield kept
-        _table(iter(kept.answers), file, labels=False)
+        _table(kept.answers, file, labels=arguments.labels)
 
 
 class _Kept:
     """A sink that keeps all answers: a table needs them before its columns have a width."""
 
     def __init__(self) -> None:
-        self.answers: list[ComplexEvent] = []
+        self.answers: list[ComplexEvent | Valuation] = []
 
-    def one(self, answer: ComplexEvent) -> None:
+    def one(self, answer: ComplexEvent | Valuation) -> None:
         self.answers.append(answer)
 
     def batch(self, answers: AnswerBatch) -> None:
@@ -187,19 +163,17 @@ class _Kept:
         """Nothing is shown before the end."""
 
 
-def _table(answers: Iterator[Any], file: TextIO, *, labels: bool) -> None:
+def _table(answers: Iterable[ComplexEvent | Valuation], file: TextIO, *, labels: bool) -> None:
     """A table of the answers."""
     from rich.console import Console
     from rich.table import Table
 
     table = Table("start", "end", "labels" if labels else "positions")
     for answer in answers:
-        what = answer.labels if labels else answer.positions
-        listed = (
-            "  ".join(f"{label}: {_positions(D)}" for label, D in what.items())
-            if labels
-            else _positions(what)
-        )
+        if isinstance(answer, Valuation):
+            listed = "  ".join(f"{label}: {_positions(D)}" for label, D in answer.labels.items())
+        else:
+            listed = _positions(answer.positions)
         table.add_row(str(answer.start), str(answer.end), listed)
     Console(file=file).print(table)
 

@@ -28,6 +28,9 @@ class Prepared:
         self._program: tuple[int, Program | None] = (0, None)
         self._twins: list[Prepared] = [self]
 
+    def __repr__(self) -> str:
+        return f"<Prepared: {self.seen:,} outcomes of {len(self.machine.predicates):,} tests seen>"
+
     def twins(self, count: int) -> list[Prepared]:
         """So many of them with the same machine, each with symbols of its own; kept here."""
         with self._lock:

@@ -19,7 +19,7 @@ from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.lookahead import KEYS_KEPT, why_not
 from cerlab.engine.prepared import Prepared, prepared
 from cerlab.engine.ranges import ranged_answers, why_not_ranges
-from cerlab.engine.state import packed, unpacked
+from cerlab.engine.state import no_state, packed, unpacked
 from cerlab.engine.tecs import Tecs
 from cerlab.engine.two_phases import TwoPhases
 from cerlab.errors import BadData
@@ -92,7 +92,7 @@ class CompiledRun:
             )
             codes = self._keys.codes({name: list(v) for name, v in columns.items()}, count)
             if codes.tolist() != list(range(count)):
-                raise BadData("CER0771", "these bytes are no state of an engine: equal keys")
+                raise no_state("equal keys")
         self._tecs.resume(arrays)
 
     def push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:

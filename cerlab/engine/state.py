@@ -27,7 +27,7 @@ from cerlab.automata.naming import (
     state_of_name,
 )
 from cerlab.errors import BadData
-from cerlab.predicates.encoding import value_from_json, value_to_json
+from cerlab.model.json_values import value_from_json, value_to_json
 
 if TYPE_CHECKING:
     from cerlab.automata.plan import Plan
@@ -76,8 +76,8 @@ def unpacked(plan: Plan, machine: Machine, state: bytes) -> tuple[dict[str, Any]
         with np.load(io.BytesIO(state), allow_pickle=False) as members:
             arrays = {name: members[name] for name in (*ARENA, *PARTITIONS, "pool")}
             header: dict[str, Any] = json.loads(members["header"].tobytes())
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError) as error:
-        raise BadData("CER0771", f"these bytes are no state of an engine: {error}") from None
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError, RuntimeError) as error:
+        raise no_state(str(error)) from None
     if header.get("format") != FORMAT or header.get("version") != VERSION:
         raise BadData(
             "CER0772",
@@ -85,7 +85,11 @@ def unpacked(plan: Plan, machine: Machine, state: bytes) -> tuple[dict[str, Any]
             hint="start again from the events",
         )
     if header["plan"] != plan_digest(plan):
-        raise BadData("CER0773", "this state is of another query")
+        raise BadData(
+            "CER0773",
+            "this state is of another query",
+            hint="open the query that it was taken from",
+        )
     numbers = np.array([state_of_name(machine, name) for name in header["states"]], np.int32)
     idles = np.array([idle_of_name(machine, name) for name in header["idle"]], np.int32)
     pool = arrays["pool"].copy()
@@ -96,6 +100,15 @@ def unpacked(plan: Plan, machine: Machine, state: bytes) -> tuple[dict[str, Any]
     header["keys"] = [tuple(map(value_from_json, key)) for key in header["keys"]]
     header["window"] = ([_read_instant(t) for t in header["window"][0]], header["window"][1])
     return header, arrays
+
+
+def no_state(why: str) -> BadData:
+    """The error for bytes that `packed` has not made."""
+    return BadData(
+        "CER0771",
+        f"these bytes are no state of an engine: {why}",
+        hint="they are to be kept as ``state()`` gave them; start again from the events",
+    )
 
 
 def _renumbered(pool: Any, lengths: Any) -> tuple[Any, list[int]]:

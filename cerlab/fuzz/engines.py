@@ -66,7 +66,7 @@ def engine(command: str, seconds: float) -> Iterator[Engine]:
     """The engine of a command, which has so many seconds for a case."""
     words = shlex.split(command)
     if not words:
-        raise UsageError("CER0851", "there is no command")
+        raise UsageError("CER0851", "there is no command", hint="see cerlab fuzz --help")
     if "{query}" in command:
         with TemporaryDirectory(prefix="cerlab-fuzz-") as folder:
             yield Started(words, Path(folder), seconds)
@@ -200,4 +200,6 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _no_such(word: str, error: OSError) -> UsageError:
-    return UsageError("CER0851", f"'{word}' cannot be started: {error.strerror}")
+    return UsageError(
+        "CER0851", f"'{word}' cannot be started: {error.strerror}", hint="see cerlab fuzz --help"
+    )

@@ -1,6 +1,12 @@
 """Edges: events in, answers out, synthetic streams."""
 
-from cerlab.io.batches import batches, estimated_length, known_length, time_of_file
+from cerlab.io.batches import (
+    batches,
+    estimated_length,
+    known_length,
+    time_of_file,
+    time_of_schema,
+)
 from cerlab.io.read import as_stream, from_arrow, read, read_events
 from cerlab.io.sink import NdjsonSink, Sink, parquet_sink
 from cerlab.io.write import arrow_table, record, row_text, write_ndjson, write_parquet
@@ -20,6 +26,7 @@ __all__ = [
     "record",
     "row_text",
     "time_of_file",
+    "time_of_schema",
     "write_ndjson",
     "write_parquet",
 ]

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from cerlab.errors import BadData, DataPlace
-from cerlab.io.conversion import conformed
+from cerlab.io.conversion import OnBadRow, conformed, stands_twice
+from cerlab.io.formats import STREAMED
+from cerlab.io.write import row_text
 from cerlab.model.event import Event, Timestamp, Value, to_value
 from cerlab.model.schema import Schema
 
@@ -21,12 +23,16 @@ def table_events(
     *,
     type_name: str | None = None,
     before: int = 0,
+    on_bad_row: OnBadRow | None = None,
 ) -> Iterator[Event]:
     """The rows of a pyarrow Table as events; rows count from 1, after `before` others.
 
-    Raises `BadData` for a missing type column, a NULL type, and columns of nested types.
+    Raises `BadData` for a missing type column, two columns of a name, and columns of nested types;
+    for rows without a type, or not as the schema says, where `on_bad_row` does not take them.
     """
     names = table.column_names
+    if len(set(names)) < len(names):
+        raise stands_twice(names, file)
     if "type" not in names and type_name is None:
         raise BadData(
             "CER0736",
@@ -45,16 +51,34 @@ def table_events(
         rows = zip(*columns.values(), strict=True) if columns else [()] * batch.num_rows
         for event_type, stream, values in zip(types, streams, rows, strict=True):
             row += 1
-            if not isinstance(event_type, str) or not event_type:
-                place = DataPlace(file, row, "type")
-                raise BadData(
-                    "CER0701", f"an event type is a text, not {event_type!r}", place=place
-                )
-            if stream is not None and not isinstance(stream, str):
-                place = DataPlace(file, row, "stream")
-                raise BadData("CER0702", f"a stream is a text, not {stream!r}", place=place)
-            event = Event(event_type, dict(zip(columns, values, strict=True)), stream)
-            yield conformed(event, schema, file, row)
+            attributes = dict(zip(columns, values, strict=True))
+            try:
+                event = _event(event_type, stream, attributes, file, row)
+                yield conformed(event, schema, file, row)
+            except BadData as error:
+                if on_bad_row is None:
+                    raise
+                on_bad_row(row_text({"type": event_type, "stream": stream, **attributes}), error)
+
+
+def _event(
+    event_type: Value, stream: Value, attributes: dict[str, Value], file: str, row: int
+) -> Event:
+    if not isinstance(event_type, str) or not event_type:
+        raise BadData(
+            "CER0701",
+            f"an event type is a text, not {event_type!r}",
+            place=DataPlace(file, row, "type"),
+            hint="every row needs one; on the command line --quarantine FILE goes on without",
+        )
+    if stream is not None and not isinstance(stream, str):
+        raise BadData(
+            "CER0702",
+            f"a stream is a text, not {stream!r}",
+            place=DataPlace(file, row, "stream"),
+            hint="rename the column if it is an attribute",
+        )
+    return Event(event_type, attributes, stream)
 
 
 def _values(column: Any, place: DataPlace) -> list[Value]:
@@ -62,16 +86,38 @@ def _values(column: Any, place: DataPlace) -> list[Value]:
 
     kind = column.type
     if pa.types.is_dictionary(kind):
-        return _values(column.dictionary_decode(), place)
+        return _values(_undictionaried(column), place)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         try:
             whole = column.cast(pa.timestamp("ns", getattr(kind, "tz", None))).cast(pa.int64())
         except pa.ArrowInvalid as error:
-            raise BadData("CER0740", f"a moment out of range: {error}", place=place) from None
+            hint = "moments are nanoseconds in 64 bits: the years 1678 to 2262"
+            raise BadData(
+                "CER0740", f"a moment out of range: {error}", place=place, hint=hint
+            ) from None
         return [None if n is None else Timestamp(n) for n in whole.to_pylist()]
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_time(kind):
-        raise BadData("CER0741", f"a column of {kind} holds no values of events", place=place)
-    return [to_value(value, place.column or "?") for value in column.to_pylist()]
+        raise BadData(
+            "CER0741",
+            f"a column of {kind} holds no values of events",
+            place=place,
+            hint="cast it to numbers, text, booleans or moments, or drop it",
+        )
+    try:
+        return [to_value(value, place.column or "?") for value in column.to_pylist()]
+    except BadData as error:
+        error.place = place
+        raise
+
+
+def _undictionaried(column: Any) -> Any:
+    """The values of a column of codes; those of polars have views, which Arrow does not look up."""
+    import pyarrow as pa
+
+    values = column.dictionary
+    if pa.types.is_string_view(values.type):
+        values = values.cast(pa.large_string())
+    return pa.DictionaryArray.from_arrays(column.indices, values).dictionary_decode()
 
 
 def plain_columns(table: Any, type_name: str | None) -> dict[str, Any] | None:
@@ -84,6 +130,8 @@ def plain_columns(table: Any, type_name: str | None) -> dict[str, Any] | None:
     import pyarrow.compute as pc
 
     columns = dict(zip(table.column_names, table.columns, strict=True))
+    if len(columns) < table.num_columns:
+        return None
     if type_name is not None and "type" not in columns:
         columns["type"] = pa.chunked_array([pa.repeat(type_name, table.num_rows)])
     types, streams = columns.get("type"), columns.get("stream")
@@ -141,16 +189,32 @@ def read_file(path: Path, kind: str) -> Any:
     import pyarrow.parquet as parquet
 
     try:
-        return parquet.read_table(path) if kind == "parquet" else feather.read_table(path)
+        if kind == "parquet":
+            return parquet.read_table(path)
+        if is_streamed(path):
+            with pa.OSFile(str(path)) as raw, pa.ipc.open_stream(raw) as reader:
+                return reader.read_all()
+        return feather.read_table(path)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise
         raise unreadable(path, kind, error) from None
 
 
+def is_streamed(path: Path) -> bool:
+    """Whether a file of Arrow IPC has its streaming format, batch after batch."""
+    with path.open("rb") as raw:
+        return raw.read(4) == STREAMED
+
+
 def unreadable(path: Path, kind: str, error: Exception) -> BadData:
     """The error that a file is none of its kind."""
-    return BadData("CER0742", f"this is no {kind} file: {error}", place=DataPlace(str(path)))
+    return BadData(
+        "CER0742",
+        f"this is no {kind} file: {error}",
+        place=DataPlace(str(path)),
+        hint="a file of another format needs its own suffix, or format=",
+    )
 
 
 def as_table(frame: Any) -> Any | None:
@@ -165,8 +229,13 @@ def as_table(frame: Any) -> Any | None:
     if isinstance(frame, pa.RecordBatch):
         return pa.Table.from_batches([frame])
     if module == "pandas":
+        if not frame.columns.is_unique:
+            raise stands_twice([str(name) for name in frame.columns], "the table")
         try:
             return pa.Table.from_pandas(frame, preserve_index=False)
         except (pa.ArrowInvalid, pa.ArrowTypeError):  # a column of mixed types: row by row
             return None
-    return pa.table(frame)
+    try:
+        return pa.table(frame)
+    except (TypeError, ValueError):  # a lazy frame of polars, an array
+        return None

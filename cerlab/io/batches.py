@@ -16,10 +16,12 @@ from typing import Any
 
 from cerlab.errors import BadData
 from cerlab.io import arrow, columnar
+from cerlab.io.conversion import OnBadRow
 from cerlab.io.formats import COLUMNAR, existing, format_of
+from cerlab.io.quarantine import quarantined
 from cerlab.io.read import read_events
 from cerlab.logic.ceql.parser import parse_schema
-from cerlab.model.clock import TimeAxis, TimeUnit, time_axis
+from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options
 from cerlab.model.event import Event
 from cerlab.model.schema import AttributeType, Schema
 from cerlab.model.stream import Stream
@@ -53,11 +55,12 @@ def batches(
     ...     [len(batch) for batch in batches(Path(folder) / "e.core", size=2)]
     [2, 1]
     """
-    axis = time_axis(time, unit) if time else None
+    axis = axis_of_options(time, unit)
     schema = parse_schema(schema) if isinstance(schema, str) else schema
     kind = None if str(path) == "-" else format_of(existing(path), format)
     if kind in COLUMNAR:
-        yield from _of_columns(Path(path), kind, schema, type, axis, size)
+        with quarantined(quarantine) as on_bad_row:
+            yield from _of_columns(Path(path), kind, schema, type, axis, size, on_bad_row)
         return
     events = read_events(path, type=type, schema=schema, format=kind, quarantine=quarantine)
     for part in _parts(events, size):
@@ -71,6 +74,7 @@ def _of_columns(
     type_name: str | None,
     axis: TimeAxis | None,
     size: int,
+    on_bad_row: OnBadRow | None,
 ) -> Iterator[Stream]:
     """By columns where that is safe, else row by row, for each batch anew."""
     name, before = str(path), 0
@@ -80,7 +84,9 @@ def _of_columns(
         table = arrow.as_table(batch)
 
         def load(table: Any = table, before: int = before) -> Iterator[Event]:
-            return arrow.table_events(table, name, schema, type_name=type_name, before=before)
+            return arrow.table_events(
+                table, name, schema, type_name=type_name, before=before, on_bad_row=on_bad_row
+            )
 
         before += batch.num_rows
         columns = arrow.plain_columns(table, type_name) if schema is None else None
@@ -130,14 +136,22 @@ def time_of_file(
 
     Declared by `schema`, else by the columns of the file; text without a schema has no moments.
     """
-    names: set[str] = set()
-    if schema is not None:
-        names = moments_of(schema)
-    elif str(path) != "-" and (kind := format_of(existing(path), format)) in COLUMNAR:
-        fields = columnar.arrow_schema(Path(path), kind)
-        names = {field.name for field in fields if arrow.is_moment(field.type)}
-    names -= {"type", "stream"}
-    return TimeAxis(names.pop()) if len(names) == 1 else None
+    if schema is not None or str(path) == "-":
+        return time_of_schema(schema)
+    if (kind := format_of(existing(path), format)) not in COLUMNAR:
+        return None
+    fields = columnar.arrow_schema(Path(path), kind)
+    return _only({field.name for field in fields if arrow.is_moment(field.type)})
+
+
+def time_of_schema(schema: Schema | None) -> TimeAxis | None:
+    """The axis of the only attribute that a schema declares to hold moments, None for others."""
+    return None if schema is None else _only(moments_of(schema))
+
+
+def _only(names: set[str]) -> TimeAxis | None:
+    found = names - {"type", "stream"}
+    return TimeAxis(found.pop()) if len(found) == 1 else None
 
 
 def moments_of(schema: Schema) -> set[str]:

@@ -38,6 +38,10 @@ def _parquet_batches(path: Path, size: int) -> Iterator[Any]:
 def _ipc_batches(path: Path) -> Iterator[Any]:
     import pyarrow as pa
 
+    if arrow.is_streamed(path):
+        with pa.OSFile(str(path)) as raw, pa.ipc.open_stream(raw) as reader:
+            yield from reader
+        return
     if not _is_ipc(path):  # the first version of Feather has no batches
         yield from arrow.read_file(path, "arrow").to_batches()
         return
@@ -54,6 +58,9 @@ def arrow_schema(path: Path, kind: str) -> Any:
     with _reading(path, kind):
         if kind == "parquet":
             return parquet.read_schema(path)
+        if arrow.is_streamed(path):
+            with pa.OSFile(str(path)) as raw, pa.ipc.open_stream(raw) as reader:
+                return reader.schema
         if not _is_ipc(path):
             return arrow.read_file(path, kind).schema
         with pa.OSFile(str(path)) as raw, pa.ipc.open_file(raw) as file:
@@ -61,13 +68,18 @@ def arrow_schema(path: Path, kind: str) -> Any:
 
 
 def row_count(path: Path, kind: str) -> int:
-    """How many rows a file says that it has, without reading them; raises as `record_batches`."""
+    """How many rows a file says that it has, without reading them; raises as `record_batches`.
+
+    Arrow's streaming format says it batch by batch, so that all of them are passed.
+    """
     import pyarrow.dataset as dataset
     import pyarrow.parquet as parquet
 
     with _reading(path, kind):
         if kind == "parquet":
             return int(parquet.read_metadata(path).num_rows)
+        if arrow.is_streamed(path):
+            return sum(batch.num_rows for batch in _ipc_batches(path))
         if not _is_ipc(path):
             return int(arrow.read_file(path, kind).num_rows)
         return int(dataset.dataset(path, format="ipc").count_rows())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -16,7 +17,33 @@ OnBadRow = Callable[[str, BadData], None]
 _INTEGER = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?")
 _INT64 = range(-(2**63), 2**63)
+_DIGITS = 4000
+"""Integers with more digits are not read to see that they are too large; Python reads 4,300."""
+
 _FLOAT_WORDS = {"nan", "inf", "-inf", "infinity", "-infinity"}
+
+
+def check_text(text: str, place: DataPlace) -> None:
+    """Raise `BadData` for NUL, and for bytes that are no UTF-8 and were read as lone surrogates."""
+    if "\0" in text:
+        raise BadData(
+            "CER0746",
+            "the line holds a NUL byte",
+            place=place,
+            hint="is the file text? UTF-16 has such bytes: convert it, for example with iconv",
+        )
+    if not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text):
+        raise not_utf_8("bytes that are no character", place)
+
+
+def not_utf_8(reason: str, place: DataPlace) -> BadData:
+    """The error that some bytes are no text."""
+    return BadData(
+        "CER0745",
+        f"this is not UTF-8: {reason}",
+        place=place,
+        hint="convert the file, for example with iconv",
+    )
 
 
 def infer(raw: str, place: Callable[[], DataPlace]) -> Value:
@@ -26,7 +53,7 @@ def infer(raw: str, place: Callable[[], DataPlace]) -> Value:
     if _INTEGER.fullmatch(raw):
         return _integer(raw, place)
     if _DECIMAL.fullmatch(raw):
-        return float(raw)
+        return _float(raw, place)
     word = raw.upper()
     if word in ("TRUE", "FALSE"):
         return word == "TRUE"
@@ -34,10 +61,27 @@ def infer(raw: str, place: Callable[[], DataPlace]) -> Value:
 
 
 def _integer(raw: str, place: Callable[[], DataPlace]) -> int:
-    value = int(raw)
+    value = int(raw) if len(raw) <= _DIGITS else 2**63
     if value not in _INT64:
-        raise BadData("CER0720", f"the integer {raw[:40]} needs more than 64 bits", place=place())
+        raise too_large(f"the integer {raw[:40]}", place())
     return value
+
+
+def _float(raw: str, place: Callable[[], DataPlace]) -> float:
+    value = float(raw)
+    if math.isinf(value) and raw.lower() not in _FLOAT_WORDS:
+        raise too_large(f"the number {raw[:40]}", place())
+    return value
+
+
+def too_large(what: str, place: DataPlace) -> BadData:
+    """The error that a number would not stay what it is."""
+    return BadData(
+        "CER0720",
+        f"{what} needs more than 64 bits",
+        place=place,
+        hint="read it as text: in quotes in NDJSON and CORE's text form, or by a schema",
+    )
 
 
 def convert(raw: str, kind: AttributeType, place: Callable[[], DataPlace]) -> Value:
@@ -51,7 +95,7 @@ def convert(raw: str, kind: AttributeType, place: Callable[[], DataPlace]) -> Va
             case AttributeType.DOUBLE if (
                 _INTEGER.fullmatch(raw) or _DECIMAL.fullmatch(raw) or raw.lower() in _FLOAT_WORDS
             ):
-                return float(raw)
+                return _float(raw, place)
             case AttributeType.BOOLEAN if raw.upper() in ("TRUE", "FALSE"):
                 return raw.upper() == "TRUE"
             case AttributeType.TIMESTAMP:
@@ -60,7 +104,7 @@ def convert(raw: str, kind: AttributeType, place: Callable[[], DataPlace]) -> Va
                 pass
     except ValueError:
         pass
-    raise BadData("CER0721", f"{raw[:60]!r} is no {kind.value}", place=place())
+    raise _wrong_type(repr(raw[:60]), kind, place())
 
 
 def conform(value: Value, kind: AttributeType, place: Callable[[], DataPlace]) -> Value:
@@ -81,7 +125,16 @@ def conform(value: Value, kind: AttributeType, place: Callable[[], DataPlace]) -
         case AttributeType.TIMESTAMP, _ if not isinstance(value, bool | int | float | str):
             return value
         case _:
-            raise BadData("CER0721", f"{value!r} is no {kind.value}", place=place())
+            raise _wrong_type(repr(value), kind, place())
+
+
+def _wrong_type(shown: str, kind: AttributeType, place: DataPlace) -> BadData:
+    return BadData(
+        "CER0721",
+        f"{shown} is no {kind.value}",
+        place=place,
+        hint="the schema declares it so; on the command line --quarantine FILE goes on without",
+    )
 
 
 def declared_event(
@@ -141,3 +194,14 @@ def require_all(
                 place=DataPlace(place.file, place.row, attribute.name),
                 hint=f"declare it as {attribute.name}:{attribute.type.value}? if it may be",
             )
+
+
+def stands_twice(names: list[str], file: str, row: int | None = None) -> BadData:
+    """The error that two columns have one name."""
+    twice = next(name for name in names if names.count(name) > 1)
+    return BadData(
+        "CER0732",
+        f"'{twice}' stands twice",
+        place=DataPlace(file, row, twice),
+        hint="rename or drop one of the two columns",
+    )

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.conversion import (
     OnBadRow,
+    check_text,
     convert,
     declared_event,
     infer,
@@ -40,6 +41,8 @@ def read_lines(
         if not text or text.startswith(("#", "--")):
             continue
         try:
+            if on_bad_row is not None:
+                check_text(text, DataPlace(file, row))
             yield _event(text, file, row, schema)
         except BadData as error:
             if on_bad_row is None:
@@ -100,7 +103,12 @@ def _pairs(inside: str, file: str, row: int) -> dict[str, str]:
         name, raw, separator = match.groups()
         name = name[1:-1].replace("``", "`") if name.startswith("`") else name
         if name in pairs:
-            raise BadData("CER0732", f"'{name}' stands twice", place=DataPlace(file, row, name))
+            raise BadData(
+                "CER0732",
+                f"'{name}' stands twice",
+                place=DataPlace(file, row, name),
+                hint="which of the two counts is not for a reader to guess",
+            )
         pairs[name] = raw
         at = match.end()
         more = separator == ","

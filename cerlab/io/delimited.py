@@ -17,10 +17,12 @@ from collections.abc import Iterable, Iterator
 from cerlab.errors import BadData, DataPlace, nearest
 from cerlab.io.conversion import (
     OnBadRow,
+    check_text,
     convert,
     declared_event,
     infer,
     require_all,
+    stands_twice,
     undeclared,
 )
 from cerlab.model.event import Event, Value
@@ -38,11 +40,15 @@ def read_lines(
     type_name: str | None = None,
 ) -> Iterator[Event]:
     """The events of a CSV text; raises `BadData` with file, row (the line) and column."""
-    rows = _rows(lines, file)
+    rows = _rows(lines, file, on_bad_row)
     try:
         row, header = next(rows)
     except StopIteration:
-        raise BadData("CER0735", "there is no header line", place=DataPlace(file, 1)) from None
+        hint = "the first line names the columns"
+        raise BadData(
+            "CER0735", "there is no header line", place=DataPlace(file, 1), hint=hint
+        ) from None
+    check_text("".join(header), DataPlace(file, row))
     header = [name.strip() for name in header]
     positional = False
     if "type" not in header and type_name is None:
@@ -57,10 +63,11 @@ def read_lines(
         if schema.event(header[0]) is not None:
             rows = _with_first((row, header), rows)
     elif len(set(header)) < len(header):
-        twice = next(name for name in header if header.count(name) > 1)
-        raise BadData("CER0732", f"'{twice}' stands twice", place=DataPlace(file, row, twice))
+        raise stands_twice(header, file, row)
     for row, cells in rows:
         try:
+            if on_bad_row is not None:
+                check_text("".join(cells), DataPlace(file, row))
             if positional:
                 assert schema is not None
                 yield _positional(cells, file, row, schema)
@@ -72,16 +79,41 @@ def read_lines(
             on_bad_row(",".join(cells), error)
 
 
-def _rows(lines: Iterable[str], file: str) -> Iterator[tuple[int, list[str]]]:
-    reader = csv.reader(lines, strict=True)
+def _rows(
+    lines: Iterable[str], file: str, on_bad_row: OnBadRow | None
+) -> Iterator[tuple[int, list[str]]]:
+    """The lines where rows begin, and their cells; bad rows go to `on_bad_row`, the header not."""
+    taken: list[str] = []
+    reader = csv.reader(lines if on_bad_row is None else _noted(lines, taken), strict=True)
     line = 1
-    try:
-        for cells in reader:
+    begun = False
+    while True:
+        taken.clear()
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            bad = BadData(
+                "CER0737",
+                f"this is no CSV: {error}",
+                place=DataPlace(file, line),
+                hint="a quote inside quotes is written twice",
+            )
+            if on_bad_row is None or not begun:
+                raise bad from None
+            on_bad_row("".join(taken), bad)
+        else:
             if cells:
+                begun = True
                 yield line, cells
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise BadData("CER0737", f"this is no CSV: {error}", place=DataPlace(file, line)) from None
+        line = reader.line_num + 1
+
+
+def _noted(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
+    for line in lines:
+        taken.append(line)
+        yield line
 
 
 def _with_first(
@@ -97,6 +129,7 @@ def _check_length(cells: list[str], names: list[str], file: str, row: int) -> No
             "CER0738",
             f"the row is cut short: {len(cells)} cells for {len(names)} columns",
             place=DataPlace(file, row, names[len(cells)]),
+            hint="a missing value is an empty cell, with its comma",
         )
     if len(cells) > len(names):
         raise BadData(
@@ -128,7 +161,12 @@ def _named(
     raw = dict(zip(header, cells, strict=True))
     event_type = raw.pop("type", "") or type_name
     if not event_type:
-        raise BadData("CER0701", "the event has no type", place=DataPlace(file, row, "type"))
+        raise BadData(
+            "CER0701",
+            "the event has no type",
+            place=DataPlace(file, row, "type"),
+            hint="use --type NAME for those rows, or --quarantine FILE to go on without them",
+        )
     stream = raw.pop("stream", "") or None
     if schema is not None:
         return _declared_event(event_type, stream, raw, file, row, schema)

@@ -16,12 +16,16 @@ FORMATS = {
     ".parquet": "parquet",
     ".pq": "parquet",
     ".arrow": "arrow",
+    ".arrows": "arrow",
     ".ipc": "arrow",
     ".feather": "arrow",
     ".core": "core",
     ".stream": "core",
 }
 """The format of a file by its suffix; others are told by their first line."""
+
+STREAMED = b"\xff\xff\xff\xff"
+"""What a message of Arrow's streaming format begins with."""
 
 COLUMNAR = ("parquet", "arrow")
 """The formats that hold columns; the others are text."""
@@ -68,7 +72,7 @@ def _magic(file: Path) -> str | None:
         head = raw.read(6)
     if head.startswith(b"PAR1"):
         return "parquet"
-    return "arrow" if head == b"ARROW1" else None
+    return "arrow" if head == b"ARROW1" or head.startswith(STREAMED) else None
 
 
 def looks_like(line: str) -> str:

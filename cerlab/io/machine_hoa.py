@@ -53,6 +53,7 @@ from cerlab.errors import BadData, CerlabError, DataPlace, QuerySyntaxError, Sou
 from cerlab.io import machine_json
 from cerlab.io.machine_json import KINDS, LABELLED, Machine
 from cerlab.io.machine_propositions import Propositions, guard_text, proposition_of
+from cerlab.model import json_document
 from cerlab.predicates import encoding
 
 VERSION = "v1"
@@ -163,7 +164,7 @@ def _transition_text(t: Transition | LabelTransition, propositions: Propositions
 
 
 def _label_text(label: str) -> str:
-    return label if _NAME.fullmatch(label) else json.dumps(encoding.unicode(label))
+    return label if _NAME.fullmatch(label) else json.dumps(json_document.unicode(label))
 
 
 # -- reading -----------------------------------------------------------------------------------
@@ -182,7 +183,7 @@ def machine_from_hoa(text: str) -> Machine:
         _explain(text, error)
     reader = _Reader(text)
     try:
-        return machine_json.machine_of(encoding.JsonNode(reader.transform(tree)))
+        return machine_json.machine_of(json_document.JsonNode(reader.transform(tree)))
     except VisitError as error:  # lark wraps what the reader raises
         raise error.orig_exc from None
     except CerlabError as error:
@@ -292,7 +293,9 @@ class _Reader(Transformer_NonRecursive[Token, Any]):
         found: list[str] = []
         for token in filter(None, children):
             try:
-                label = encoding.read_json(token).text() if token.startswith('"') else str(token)
+                label = (
+                    json_document.read_json(token).text() if token.startswith('"') else str(token)
+                )
             except BadData as error:
                 _put(error, _place(self.text, token))
                 raise

@@ -32,7 +32,7 @@ from cerlab.automata.encoding import (
     machine_from_value,
     machine_to_value,
 )
-from cerlab.predicates.encoding import JsonNode, read_json
+from cerlab.model.json_document import JsonNode, read_json
 
 __all__ = [
     "FORMAT",

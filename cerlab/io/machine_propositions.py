@@ -11,6 +11,7 @@ from collections.abc import Callable
 from cerlab.errors import BadData, CerlabError
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_cel
+from cerlab.model import json_document
 from cerlab.predicates import encoding
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import On
@@ -102,7 +103,11 @@ def _ceql_atom(text: str) -> pred.Atom:
 
 
 def _json_atom(text: str) -> pred.Atom:
-    P = encoding.predicate_from_json(encoding.read_json(text).value)
+    P = encoding.predicate_from_json(json_document.read_json(text).value)
     if not isinstance(P, pred.Atom):
-        raise BadData("CER0757", "this is no atomic proposition")
+        raise BadData(
+            "CER0757",
+            "this is no atomic proposition",
+            hint="an atomic proposition is a JSON predicate, as write_hoa writes it",
+        )
     return P

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cerlab.errors import BadData, DataPlace
-from cerlab.io.conversion import OnBadRow, conformed
+from cerlab.io.conversion import OnBadRow, check_text, conformed, too_large
 from cerlab.model.event import Event, event_from_dict
 from cerlab.model.schema import Schema
 
@@ -25,6 +26,8 @@ def read_lines(
         if not line.strip():
             continue
         try:
+            if on_bad_row is not None:
+                check_text(line, DataPlace(file, row))
             yield conformed(_event(line, file, row, type_name), schema, file, row)
         except BadData as error:
             if on_bad_row is None:
@@ -38,7 +41,12 @@ def _event(line: str, file: str, row: int, type_name: str | None) -> Event:
         if len(found) < len(pairs):
             names = [name for name, _ in pairs]
             twice = next(name for name in names if names.count(name) > 1)
-            raise BadData("CER0732", f"'{twice}' stands twice", place=DataPlace(file, row, twice))
+            raise BadData(
+                "CER0732",
+                f"'{twice}' stands twice",
+                place=DataPlace(file, row, twice),
+                hint="which of the two counts is not for a reader to guess",
+            )
         return found
 
     try:
@@ -46,8 +54,13 @@ def _event(line: str, file: str, row: int, type_name: str | None) -> Event:
     except (json.JSONDecodeError, RecursionError) as error:
         where = f", column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
         raise BadData(
-            "CER0733", f"this line is no JSON{where}", place=DataPlace(file, row)
+            "CER0733",
+            f"this line is no JSON{where}",
+            place=DataPlace(file, row),
+            hint="one object a line; on the command line --quarantine FILE goes on without it",
         ) from None
+    except ValueError:  # Python reads integers of some thousands of digits only
+        raise too_large("an integer", DataPlace(file, row)) from None
     if not isinstance(read, dict):
         raise BadData(
             "CER0734",
@@ -57,12 +70,13 @@ def _event(line: str, file: str, row: int, type_name: str | None) -> Event:
         )
     for name, value in read.items():
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            place = DataPlace(file, row, name)
-            raise BadData("CER0720", "the integer needs more than 64 bits", place=place)
+            raise too_large("the integer", DataPlace(file, row, name))
+        if isinstance(value, float) and math.isinf(value) and "Infinity" not in line:
+            raise too_large("the number", DataPlace(file, row, name))
     if type_name is not None:
         read.setdefault("type", type_name)
     try:
         return event_from_dict(read)
     except BadData as error:
-        error.place = DataPlace(file, row)
+        error.place = DataPlace(file, row, error.column)
         raise

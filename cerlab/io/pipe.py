@@ -12,18 +12,20 @@ CHUNK = 1 << 18
 """The most bytes that are taken at once; a pipe holds less."""
 
 
-def standard_input(before_reading: Callable[[], None] | None = None) -> Iterator[str]:
+def standard_input(
+    before_reading: Callable[[], None] | None = None, *, errors: str = "strict"
+) -> Iterator[str]:
     """The lines of standard input, as strict UTF-8 whatever the locale, with their line ends.
 
     `before_reading` is called whenever all lines that have arrived were taken and the next one may
     have to be waited for: the time to give out what is due. Raises UnicodeDecodeError when the line
-    before the bad one has been taken.
+    before the bad one has been taken; `errors` may be another handler of `codecs`.
     """
     tell = before_reading or (lambda: None)
     raw = getattr(sys.stdin, "buffer", None)
     if raw is None:  # not a real file, as in a notebook
         return _told(sys.stdin, tell)
-    return _lines(raw, tell)
+    return _lines(raw, tell, errors)
 
 
 def _told(lines: Iterator[str], tell: Callable[[], None]) -> Iterator[str]:
@@ -33,10 +35,10 @@ def _told(lines: Iterator[str], tell: Callable[[], None]) -> Iterator[str]:
         tell()
 
 
-def _lines(raw: BinaryIO, tell: Callable[[], None]) -> Iterator[str]:
+def _lines(raw: BinaryIO, tell: Callable[[], None], errors: str) -> Iterator[str]:
     """Lines end as in text files: with ``\\n``, ``\\r\\n`` or ``\\r``."""
     begun: list[str] = []  # a line whose end has not come yet
-    for text in _texts(raw, tell):
+    for text in _texts(raw, tell, errors):
         begun.append(text)
         if not text or "\n" in text or "\r" in text or begun[0].endswith("\r"):
             lines = list(StringIO("".join(begun), newline=""))
@@ -44,9 +46,9 @@ def _lines(raw: BinaryIO, tell: Callable[[], None]) -> Iterator[str]:
             yield from lines
 
 
-def _texts(raw: BinaryIO, tell: Callable[[], None]) -> Iterator[str]:
+def _texts(raw: BinaryIO, tell: Callable[[], None], errors: str) -> Iterator[str]:
     """What has arrived, decoded, each time that some has; at the end of the input an empty text."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
+    decoder = codecs.getincrementaldecoder("utf-8")(errors)
     mark = "\ufeff"  # of the byte order, no part of the text
     while True:
         tell()

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from os import PathLike
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
-from cerlab.errors import BadData, UsageError
+from cerlab.errors import UsageError
 from cerlab.io import arrow
-from cerlab.io.conversion import OnBadRow
+from cerlab.io.conversion import conformed
 from cerlab.io.formats import COLUMNAR, existing, format_of
 from cerlab.io.pipe import standard_input
+from cerlab.io.quarantine import quarantined
 from cerlab.io.text import text_events
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.clock import TimeAxis, TimeUnit, clock_for, only_timestamp, time_axis
+from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options, clock_for, only_timestamp
 from cerlab.model.event import Event
 from cerlab.model.schema import Schema
 from cerlab.model.stream import Stream, register_reader
@@ -43,9 +42,10 @@ def read(
     `sort` orders the events by time, stably; `watch` sees them pass (for a progress bar). Raises
     `BadData` with file, row and column.
     """
-    axis = time_axis(time, unit) if time else None
+    axis = axis_of_options(time, unit)
     schema = parse_schema(schema) if isinstance(schema, str) else schema
-    if not sort and schema is None and (kind := _table_kind(path, format)) is not None:
+    as_it_is = not sort and schema is None and quarantine is None
+    if as_it_is and (kind := _table_kind(path, format)) is not None:
         return _table_stream(arrow.read_file(Path(path), kind), str(path), None, type, axis)
     events = watch(
         read_events(path, type=type, schema=schema, format=format, quarantine=quarantine)
@@ -88,40 +88,22 @@ def read_events(
     taken and the next one may have to be waited for.
     """
     with ExitStack() as stack:
-        on_bad_row = stack.enter_context(_quarantine(quarantine)) if quarantine else None
+        on_bad_row = stack.enter_context(quarantined(quarantine))
+        errors = "strict" if on_bad_row is None else "surrogateescape"
         if str(path) == "-":
-            lines: Iterable[str] = standard_input(before_reading)
+            lines: Iterable[str] = standard_input(before_reading, errors=errors)
             yield from text_events(lines, "standard input", format, schema, on_bad_row, type)
             return
         file = existing(path)
         kind = format_of(file, format)
         if kind in COLUMNAR:
             table = arrow.read_file(file, kind)
-            yield from arrow.table_events(table, str(path), schema, type_name=type)
+            yield from arrow.table_events(
+                table, str(path), schema, type_name=type, on_bad_row=on_bad_row
+            )
             return
-        lines = stack.enter_context(file.open(encoding="utf-8-sig", newline=""))
+        lines = stack.enter_context(file.open(encoding="utf-8-sig", errors=errors, newline=""))
         yield from text_events(lines, str(path), kind, schema, on_bad_row, type)
-
-
-@contextmanager
-def _quarantine(path: str | PathLike[str]) -> Iterator[OnBadRow]:
-    """Write rows that cannot be read to a file, and say at the end how many there were."""
-    written = 0
-
-    def on_bad_row(row: str, error: BadData) -> None:
-        nonlocal written
-        written += 1
-        record = {"row": row.rstrip("\r\n"), "code": error.code, "error": str(error)}
-        file.write(json.dumps(record, ensure_ascii=False) + "\n")
-
-    with open(path, "w", encoding="utf-8") as file:
-        yield on_bad_row
-    if written:
-        _say(sys.stderr, f"{written:,} rows could not be read; they are in {path}")
-
-
-def _say(to: TextIO, text: str) -> None:
-    print(text, file=to)
 
 
 def from_arrow(
@@ -132,10 +114,19 @@ def from_arrow(
     unit: str | TimeUnit | None = None,
     schema: Schema | str | None = None,
 ) -> Stream:
-    """A stream of the rows of a pyarrow Table."""
-    axis = time_axis(time, unit) if time else None
+    """A stream of the rows of a pyarrow Table, or of what can be one."""
+    axis = axis_of_options(time, unit)
     schema = parse_schema(schema) if isinstance(schema, str) else schema
-    return _table_stream(table, "the table", schema, type, axis)
+    if (made := arrow.as_table(table)) is None:
+        raise _no_events(table)
+    return _table_stream(made, "the table", schema, type, axis)
+
+
+def declared(events: Iterable[Event], axis: TimeAxis | None, schema: Schema | str) -> Stream:
+    """A stream of events that are as a schema says; raises `BadData` with the number of another."""
+    schema = parse_schema(schema) if isinstance(schema, str) else schema
+    checked = (conformed(event, schema, "the events", n) for n, event in enumerate(events, 1))
+    return Stream(checked, time=axis, schema=schema)
 
 
 def _table_stream(
@@ -166,15 +157,20 @@ def as_stream(events: Any) -> Stream:
         return from_arrow(table)
     if hasattr(events, "to_dict") and hasattr(events, "columns"):
         return Stream.from_events(events.to_dict(orient="records"))
-    try:
-        return Stream.from_events(events)
-    except TypeError:
-        raise UsageError(
-            "CER0812",
-            f"{type(events).__name__} holds no events",
-            hint='a list of dicts with a "type" key, a table, a data frame or a path does',
-        ) from None
+    if isinstance(events, bytes | Mapping) or not isinstance(events, Iterable):
+        raise _no_events(events)
+    return Stream.from_events(events)
+
+
+def _no_events(given: Any) -> UsageError:
+    """The error for what is no sequence of events."""
+    return UsageError(
+        "CER0812",
+        f"{type(given).__name__} holds no events",
+        hint='a list of dicts with a "type" key, a table, a data frame or a path does',
+    )
 
 
 register_reader("read", read)
 register_reader("from_arrow", from_arrow)
+register_reader("declared", declared)

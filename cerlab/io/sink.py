@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from cerlab.io.write import arrow_schema, arrow_table, table_of_batches
-from cerlab.model.answer import ComplexEvent
+from cerlab.io.write import Shown, arrow_schema, arrow_table, record, table_of_batches
+from cerlab.model.answer import ComplexEvent, Valuation, complex_event
+from cerlab.model.event import Event
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
@@ -23,7 +25,7 @@ POSITIONS = 1 << 22
 class Sink(Protocol):
     """Takes answers by end, one by one or many at once."""
 
-    def one(self, answer: ComplexEvent) -> None:
+    def one(self, answer: ComplexEvent | Valuation) -> None:
         """Take an answer."""
 
     def batch(self, answers: AnswerBatch) -> None:
@@ -34,17 +36,32 @@ class Sink(Protocol):
 
 
 class NdjsonSink:
-    """A line for each answer, as `cerlab.io.write_ndjson` writes it."""
+    """A line for each answer, as `cerlab.io.write_ndjson` writes it.
 
-    def __init__(self, file: TextIO) -> None:
+    `events` and `shown` are as there; the events may be a list that still grows.
+    """
+
+    def __init__(
+        self, file: TextIO, events: Sequence[Event] | None = None, shown: Shown | None = None
+    ) -> None:
         self._file = file
+        self._events = events
+        self._shown = shown
 
-    def one(self, answer: ComplexEvent) -> None:
+    def one(self, answer: ComplexEvent | Valuation) -> None:
         """Write a line."""
-        self._file.write(_line(answer.start, answer.end, list(answer.positions)))
+        if self._events is None and isinstance(answer, ComplexEvent):
+            self._file.write(_line(answer.start, answer.end, list(answer.positions)))
+            return
+        made = record(answer, self._events, self._shown)
+        self._file.write(json.dumps(made, ensure_ascii=False) + "\n")
 
     def batch(self, answers: AnswerBatch) -> None:
         """Write the lines of a batch."""
+        if self._events is not None:
+            for answer in answers:
+                self.one(answer)
+            return
         offsets, positions = answers.offsets.tolist(), answers.positions.tolist()
         bounds = zip(answers.start.tolist(), answers.end.tolist(), strict=True)
         self._file.writelines(
@@ -64,16 +81,18 @@ def _line(start: int, end: int, positions: list[int]) -> str:
 class ParquetSink:
     """A Parquet file in row groups; what is not yet a group is in memory. `parquet_sink` opens."""
 
-    def __init__(self, writer: Any) -> None:
+    def __init__(self, writer: Any, *, labels: bool = False) -> None:
         self._writer = writer
+        self._labels = labels
         self._tables: list[Any] = []
-        self._single: list[ComplexEvent] = []
+        self._single: list[ComplexEvent | Valuation] = []
         self._rows = self._positions = 0
 
-    def one(self, answer: ComplexEvent) -> None:
+    def one(self, answer: ComplexEvent | Valuation) -> None:
         """Keep an answer for the next group."""
         self._single.append(answer)
-        self._count(1, len(answer.positions))
+        listed = answer if isinstance(answer, ComplexEvent) else complex_event(answer)
+        self._count(1, len(listed.positions))
 
     def batch(self, answers: AnswerBatch) -> None:
         """Keep a batch for the next group."""
@@ -101,17 +120,20 @@ class ParquetSink:
 
     def _gather(self) -> None:
         if self._single:
-            self._tables.append(arrow_table(self._single))
+            self._tables.append(arrow_table(self._single, labels=self._labels))
             self._single = []
 
 
 @contextmanager
-def parquet_sink(path: str | PathLike[str]) -> Iterator[ParquetSink]:
-    """A sink into a new Parquet file, which is complete when the context ends."""
+def parquet_sink(path: str | PathLike[str], *, labels: bool = False) -> Iterator[ParquetSink]:
+    """A sink into a new Parquet file, which is complete when the context ends.
+
+    With `labels` it takes valuations, one by one.
+    """
     import pyarrow.parquet as parquet
 
-    with parquet.ParquetWriter(path, arrow_schema()) as writer:
-        sink = ParquetSink(writer)
+    with parquet.ParquetWriter(path, arrow_schema(labels=labels)) as writer:
+        sink = ParquetSink(writer, labels=labels)
         try:
             yield sink
         finally:

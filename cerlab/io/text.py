@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cerlab.errors import BadData, DataPlace, UsageError
+from cerlab.errors import DataPlace, UsageError
 from cerlab.io import core_text, delimited, ndjson
-from cerlab.io.conversion import OnBadRow
+from cerlab.io.conversion import OnBadRow, check_text, not_utf_8
 from cerlab.io.formats import FORMATS, empty, looks_like
 from cerlab.model.event import Event
 from cerlab.model.schema import Schema
@@ -25,7 +25,7 @@ def text_events(
 
     Raises `BadData` with file, row and column; `UsageError` for a `kind` that there is not.
     """
-    numbered = _decoded(lines, file)
+    numbered = _decoded(lines, file, strict=on_bad_row is None)
     first: list[str] = []
     for line in numbered:
         first.append(line)
@@ -51,8 +51,11 @@ def _again(first: list[str], rest: Iterator[str]) -> Iterator[str]:
     yield from rest
 
 
-def _decoded(lines: Iterable[str], file: str) -> Iterator[str]:
-    """The lines; what is no UTF-8, or holds NUL, is an error with its row."""
+def _decoded(lines: Iterable[str], file: str, *, strict: bool) -> Iterator[str]:
+    """The lines; if `strict` what is no UTF-8, or holds NUL, is an error with its row.
+
+    Else it is left to the readers, who know which lines are one row.
+    """
     row = 0
     iterator = iter(lines)
     while True:
@@ -62,14 +65,9 @@ def _decoded(lines: Iterable[str], file: str) -> Iterator[str]:
         except StopIteration:
             return
         except UnicodeDecodeError as error:
-            raise BadData(
-                "CER0745",
-                f"this is not UTF-8: {error.reason}",
-                place=DataPlace(file, _row_of_bad_byte(file, row)),
-                hint="convert the file, for example with iconv",
-            ) from None
-        if "\0" in line:
-            raise BadData("CER0746", "the line holds a NUL byte", place=DataPlace(file, row))
+            raise not_utf_8(error.reason, DataPlace(file, _row_of_bad_byte(file, row))) from None
+        if strict and "\0" in line:
+            check_text(line, DataPlace(file, row))
         yield line
 
 

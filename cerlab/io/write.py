@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
 from cerlab.model.event import Event, Timestamp, Value
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 
 _BATCH = 65_536
 
+Shown: TypeAlias = Callable[[ComplexEvent], Mapping[int, frozenset[str]]]
+"""Of an answer, the attributes to show at those of its positions where not all are."""
+
 
 def write_ndjson(
     answers: Iterable[ComplexEvent | Valuation],
     file: TextIO,
     *,
     events: Sequence[Event] | None = None,
-    shown: Callable[[ComplexEvent], Mapping[int, frozenset[str]]] | None = None,
+    shown: Shown | None = None,
 ) -> None:
     """One JSON object a line, written as the answers come.
 
@@ -39,7 +42,7 @@ def write_ndjson(
 def record(
     answer: ComplexEvent | Valuation,
     events: Sequence[Event] | None = None,
-    shown: Callable[[ComplexEvent], Mapping[int, frozenset[str]]] | None = None,
+    shown: Shown | None = None,
 ) -> dict[str, Any]:
     """An answer as a JSON object; moments become ISO text, NaN and infinities become text."""
     plain = complex_event(answer) if isinstance(answer, Valuation) else answer

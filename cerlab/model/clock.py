@@ -55,6 +55,19 @@ def time_axis(attribute: str, unit: str | TimeUnit | None) -> TimeAxis:
         ) from None
 
 
+def axis_of_options(time: str | None, unit: str | TimeUnit | None) -> TimeAxis | None:
+    """The axis for ``time=`` and ``unit=``, None for neither; a unit alone is a `UsageError`."""
+    if time:
+        return time_axis(time, unit)
+    if unit is not None:
+        raise UsageError(
+            "CER0837",
+            f"the unit '{unit}' of which attribute?",
+            hint="give time= (on the command line: --time ts:ms)",
+        )
+    return None
+
+
 def only_timestamp(events: Iterable[Event]) -> TimeAxis | None:
     """The axis of the only attribute that holds moments, None if there are none or several."""
     names = {

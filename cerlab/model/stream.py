@@ -12,7 +12,8 @@ from os import PathLike
 from typing import Any, overload
 
 from cerlab.display import shown
-from cerlab.model.clock import TimeAxis, TimeUnit, time_axis
+from cerlab.errors import BadData, DataPlace
+from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options
 from cerlab.model.event import Event, event_from_dict
 from cerlab.model.schema import Schema
 
@@ -99,17 +100,22 @@ class Stream:
         cls,
         events: Iterable[Event | Mapping[str, Any]],
         *,
+        type: str | None = None,
         time: str | None = None,
         unit: str | TimeUnit | None = None,
-        schema: Schema | None = None,
+        schema: Schema | str | None = None,
     ) -> Stream:
         """A stream of dicts with a ``type`` key (and, optionally, ``stream``), or of events.
+
+        Options as `read`; a schema checks each of them. Raises `BadData` with the number of the
+        event, from 1, and the key.
 
         >>> len(Stream.from_events([{"type": "A"}, {"type": "B", "v": 1}]))
         2
         """
-        made = (each if isinstance(each, Event) else event_from_dict(each) for each in events)
-        return cls(made, time=time_axis(time, unit) if time else None, schema=schema)
+        axis = axis_of_options(time, unit)
+        made = tuple(_event(each, n, type) for n, each in enumerate(events, 1))
+        return cls(made, time=axis) if schema is None else _readers["declared"](made, axis, schema)
 
     @classmethod
     def from_arrow(cls, table: Any, **options: Any) -> Stream:
@@ -151,3 +157,15 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"<Stream of {len(self)} events>"
+
+
+def _event(given: Event | Mapping[str, Any], number: int, type: str | None) -> Event:
+    if isinstance(given, Event):
+        return given
+    if type is not None and isinstance(given, Mapping) and given.get("type") is None:
+        given = {**given, "type": type}
+    try:
+        return event_from_dict(given)
+    except BadData as error:
+        error.place = DataPlace("the events", number, error.column)
+        raise

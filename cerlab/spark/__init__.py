@@ -50,12 +50,12 @@ also the mode for a key that is most of the stream. *One task*: a `CerlabWarning
 
 What is sent to tasks is the plan as JSON (`cerlab.automata.plan_json`); ``cerlab`` has to be
 installed where they run. Only the DataFrame API is used, so a session of Spark Connect does as well
-(it needs ``pyspark[connect]``). Reading order: `modes`, `order`, `runs`, `dealing`
-and `packs` (a stream whose rows lie in order), `survey` and `cuts` (any other), `tasks` and
-`evaluation` (what runs in tasks); these know nothing of Spark. Then `frame`, `request`, `columns`,
-`runs_pass`, `first_pass`, `by_packs`, `by_rows`, `batch`. For streams `reorder`, `stream_state` and `stream_step` (a key in
-a micro-batch, without Spark), then `stream_columns`, `stream_processor`, `stream_request`,
-`stream_claim`, `streaming`. `jvm` and `session` start Spark.
+(it needs ``pyspark[connect]``). Reading order: `modes`, `order`, `runs`, `dealing` and `packs` (a
+stream whose rows lie in order), `survey` and `cuts` (any other), `tasks` and `evaluation` (what
+runs in tasks); these know nothing of Spark. Then `frame`, `request`, `columns`, `runs_pass`,
+`first_pass`, `by_packs`, `by_rows`, `batch`. For streams `reorder`, `stream_state` and
+`stream_step` (a key in a micro-batch, without Spark), then `stream_columns`, `stream_processor`,
+`stream_request`, `stream_claim`, `streaming`. `jvm` and `session` start Spark.
 """
 
 from cerlab.spark.batch import match, matching

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 
 import pytest
 
@@ -63,6 +64,10 @@ def test_a_keyword_as_a_name_gets_a_hint() -> None:
         ("BUY AS x FILTER x[price LIKE 'a']", "CER0303", "both sides"),
         ("BUY AS x FILTER x[name + 1 > 2]", "CER0303", "both sides"),
         ("BUY AS x ; SELL AS y FILTER x.prize > y.price", "CER0302", "did you mean 'price'"),
+        ("BUY AS x ; SELL AS y FILTER x.price != y.name", "CER0303", "number with text"),
+        ("BUY AS x ; SELL AS y FILTER x.at = y.open", "CER0303", "timestamp with boolean"),
+        ("BUY AS x ; SELL AS y FILTER x.type = y.price", "CER0303", "text with number"),
+        ("BUY AS x ; (BUY OR SELL)+ AS y FILTER x.at < y.open", "CER0303", "with boolean"),
     ],
 )
 def test_names_and_types_are_checked_against_a_schema(where: str, code: str, hint: str) -> None:
@@ -89,6 +94,22 @@ def test_clauses_are_checked_against_a_schema(clause: str, code: str) -> None:
     assert caught.value.code == code
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        "BUY AS x ; SELL AS y FILTER x.price < y.price",
+        "BUY AS x ; SELL AS y FILTER x.type = y.name",
+        "(BUY OR SELL) AS x ; SELL AS y FILTER x.open = y.open",
+        "BUY AS x FILTER x.price = z.name",
+        "NOT(BUY) AS x ; SELL AS y FILTER x.name = y.price",
+    ],
+)
+def test_comparisons_that_may_hold_by_type_are_taken(where: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cerlab.parse_query(f"SELECT * WHERE {where}", SCHEMA)
+
+
 def test_an_attribute_of_one_of_several_types_is_known() -> None:
     cerlab.parse_query("SELECT * WHERE (BUY OR SELL) AS x FILTER x[open = TRUE]", SCHEMA)
 
@@ -104,6 +125,9 @@ def test_an_unknown_stream_after_from_is_an_error_only_with_a_schema() -> None:
     [
         ("SELECT * WHERE A FILTER A[v LIKE '(']", "CER0205"),
         ("SELECT * WHERE A FILTER A[v IN {1, 'a'}]", "CER0206"),
+        ("SELECT * WHERE A FILTER A[v IN {1..'a'}]", "CER0206"),
+        ("SELECT * WHERE A FILTER A[v NOT IN {TRUE..2}]", "CER0206"),
+        ("SELECT * WHERE A FILTER A[v + 1 IN RANGE('a', 2)]", "CER0206"),
         ("SELECT * WHERE A FILTER A[v = 99999999999999999999]", "CER0204"),
         ("SELECT * WHERE A FILTER A[v = 1e999]", "CER0204"),
         ("SELECT * WHERE A LIMIT 0", "CER0208"),
@@ -188,3 +212,27 @@ def test_two_to_the_forty_answers_with_a_limit_return_at_once() -> None:
     assert len(set(answers)) == 10
     assert cerlab.count("A+", [{"type": "A"}] * 40) == 2**40 - 1
     assert time.monotonic() - started < 5  # generous: it takes milliseconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT * WHERE A WITHIN {} EVENTS",
+        "SELECT * WHERE A WITHIN {} [t]",
+        "SELECT * WHERE A WITHIN {} SECONDS",
+        "SELECT * WHERE A LIMIT {}",
+        "SELECT * WHERE A FILTER A[v = -{}]",
+        "<v = {}>^",
+        "<TRUE>^[1..{}]",
+        "<TRUE>^[len<={}]",
+    ],
+)
+def test_integers_of_thousands_of_digits(text: str) -> None:
+    """Python reads no text of more than 4,300 digits as an int."""
+    with pytest.raises(cerlab.IllFormed, match="CER0204"):
+        cerlab.evaluate(text.format("9" * 5_000), [])
+
+
+def test_the_deciders_name_what_they_do_not_take() -> None:
+    with pytest.raises(cerlab.Unsupported, match="CER0483"):
+        cerlab.satisfiable("<TRUE>^ . <v = 1>")

@@ -110,6 +110,29 @@ def test_filter_is_a_suffix_on_everything_to_its_left() -> None:
     assert filtered("A FILTER A.v > A.w") == filtered("A FILTER A[v > w]")
 
 
+@pytest.mark.parametrize("comment", ["-- B[v = 2] OR B.v = 1 (\n", "/* B[v = 2] ( */", "\ufeff"])
+@pytest.mark.parametrize("operator", ["AND", "OR"])
+def test_comments_stand_wherever_blanks_do(operator: str, comment: str) -> None:
+    """What a comment says does not decide whether a filter follows AND or OR."""
+    for text in (
+        f"A FILTER A[v = 1] {operator} # B ; C",
+        f"A FILTER A[v = 1] {operator} # (B FILTER # B # [v = 3])",
+        f"A FILTER A[v = 1] {operator} # B # [v = 3]",
+        f"A FILTER A[v = 1] {operator} ( # ( # B # . # v # = 3 # ))",
+    ):
+        assert parse_cel(text.replace("#", comment))[0] == parse_cel(text.replace("#", " "))[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1.e5", 1e5), ("1.E-5", 1e-5), (".5", 0.5), (".5e-3", 5e-4), ("2.5e+1", 25.0), ("2e1", 20.0)],
+)
+def test_numbers_of_core(text: str, value: float) -> None:
+    read = parse_cel(f"A FILTER A[v = {text} OR v IN {{{text}..{text}}}]")[0]
+    assert read == parse_cel(f"A FILTER A[v = {value!r} OR v IN {{{value!r}..{value!r}}}]")[0]
+    assert parse_cel("A FILTER A[v IN {1..5}]")[0] != read
+
+
 def test_the_files_of_core_load_unchanged() -> None:
     query, _, _ = parse_ceql(
         """-- appendix G

@@ -11,9 +11,11 @@ from pathlib import Path
 import pyarrow.parquet as parquet
 import pytest
 
+import cerlab
 from cerlab.automata import decide
 from cerlab.cli import main
 from cerlab.io.machine_json import machine_from_json, machine_to_json
+from cerlab.workbench import AVAILABLE
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 Q1 = str(EXAMPLES / "core_q1" / "query.ceql")
@@ -220,6 +222,38 @@ def test_what_a_format_cannot_say_is_refused_by_name(capsys: pytest.CaptureFixtu
     assert "CER0411" in capsys.readouterr().err
     assert main(["show", "A", "--what", "ast", "--format", "json"]) == 2
     assert "CER0410" in capsys.readouterr().err
+
+
+def test_a_byte_order_mark_is_no_part_of_a_query(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "e.core").write_text("A()\nB()\n")
+    (tmp_path / "q.ceql").write_bytes("\ufeffSELECT *\r\nWHERE A ; B -- c\r\n".encode())
+    assert main(["run", str(tmp_path / "q.ceql"), str(tmp_path / "e.core")]) == 0
+    assert json.loads(capsys.readouterr().out)["positions"] == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("query", "takers"),
+    [
+        ("A ; B", "reference, automaton, tecs, lists, compiled, registers"),
+        ("SELECT * WHERE A WITHIN 3 EVENTS", "reference, automaton, tecs, compiled, registers"),
+        ("A AS x ; B AS y FILTER x.v < y.v", "reference, compiled, registers"),
+        ("MAX(A+) ; B", "reference"),
+    ],
+)
+def test_check_and_errors_name_the_evaluators_that_take_a_query(
+    query: str, takers: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", query]) == 0
+    assert f"evaluators:  {takers}\n" in capsys.readouterr().out
+    for name in AVAILABLE:
+        if name in takers.split(", "):
+            cerlab.evaluate(query, [{"type": "A", "v": 1}], evaluator=name)  # type: ignore[arg-type]
+        else:
+            with pytest.raises(cerlab.Unsupported) as caught:
+                cerlab.evaluate(query, [], evaluator=name, limit=0)  # type: ignore[arg-type]
+            assert caught.value.hint == f"evaluators that take it: {takers}"
 
 
 def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,12 +17,14 @@ from cerlab.model.clauses import Strategy
 from cerlab.model.order import by_end
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape, random_events, random_fo_formula, random_formula
-from cerlab.workbench import Query, answers_of, fo_answers_of
+from cerlab.workbench import Evaluator, Query, answers_of, fo_answers_of
+from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 
 SHAPE = Shape(depth=3, events=6)
 DEFINED = (cel.Atom, cel.As, cel.Filter, cel.Or, cel.Seq, cel.Plus)
 STRATEGIES = (None, *Strategy)
+FO_MACHINES: tuple[Evaluator, ...] = ("lists", "automaton", "tecs", "compiled", "registers")
 
 
 def is_defined(phi: cel.Formula) -> bool:
@@ -109,3 +111,44 @@ def test_fo_cel_that_machines_do_not_take_is_refused_by_name() -> None:
         with pytest.raises(cerlab.IllFormed, match="'y'"):
             cerlab.evaluate("A AS x FILTER y[v = 1]", events, logic="fo", evaluator=evaluator)
     assert len(cerlab.evaluate(binary, events, logic="fo")) == 1, "auto falls back to the reference"
+
+
+OUTSIDE = [
+    "SELECT x WHERE A AS x ; B",
+    "SELECT NONE WHERE A AS x",
+    "PROJECT[x](A AS x ; B)",
+    "MAX(A AS x) ; B",
+    "A ; STRICT(B)+",
+    "A AND B",
+    "A : B",
+    "(A OR B) AS x",
+]
+
+
+@pytest.mark.parametrize("evaluator", ["reference", *FO_MACHINES, "auto"])
+@pytest.mark.parametrize("text", OUTSIDE)
+def test_what_is_outside_fo_cel_is_refused_by_all(text: str, evaluator: Evaluator) -> None:
+    events = [{"type": kind} for kind in "ABAB"]
+    with pytest.raises(cerlab.Unsupported):
+        cerlab.evaluate(text, events, logic="fo", evaluator=evaluator)
+
+
+def test_what_the_reference_refuses_as_fo_cel_is_refused_by_all(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = random_case(rng, Shape(depth=2, events=5, family=rng.random() < 0.5))
+        expected = fo_outcome(drawn, "reference")
+        for evaluator in (*FO_MACHINES, "auto"):
+            found = fo_outcome(drawn, evaluator)
+            if found is not None or evaluator == "auto":
+                assert found == expected, (drawn.describe(), evaluator)
+        return expected is None or bool(expected)
+
+    suite.run(case, deep_count=4_000, seconds=6)
+
+
+def fo_outcome(case: Case, evaluator: Evaluator) -> list[cerlab.ComplexEvent] | None:
+    """The answers, None if they are refused."""
+    try:
+        return cerlab.evaluate(case.query, case.stream, logic="fo", evaluator=evaluator)
+    except (cerlab.Unsupported, cerlab.IllFormed):
+        return None

@@ -69,6 +69,18 @@ def test_a_session_goes_on_from_its_state() -> None:
     assert found == [ComplexEvent(1, 2, (1, 2))], "x began more than 2 before"
 
 
+def test_a_schema_with_one_timestamp_tells_the_time_of_a_session() -> None:
+    schema = "CREATE STREAM S { EVENT A { t:timestamp }, EVENT B { t:timestamp } }"
+    query = cerlab.parse_query("SELECT * WHERE A ; B WITHIN 3 SECONDS", schema)
+    session = query.open()
+    for second, expected in ((0, 0), (3, 1), (4, 0)):
+        kind = "AB"[second > 0]
+        row = {"type": kind, "t": cerlab.Timestamp(second * 10**9)}
+        assert len(session.push([row])) == expected
+    with pytest.raises(cerlab.UsageError, match="CER0802"):
+        as_query("SELECT * WHERE A ; B WITHIN 3 SECONDS").open()
+
+
 def test_states_outside_the_window_are_not_kept() -> None:
     query = as_query("SELECT * WHERE A ; B WITHIN 10 EVENTS")
     session = query.open()
@@ -97,6 +109,26 @@ def test_other_bytes_are_refused(damage: object, code: str) -> None:
     with pytest.raises(cerlab.BadData) as caught:
         query.open(state=changed)
     assert caught.value.code in (code, "CER0771"), "a changed byte also breaks the checksum"
+
+
+def test_a_changed_byte_is_refused_or_changes_nothing() -> None:
+    query = as_query("SELECT * WHERE A+ ; B WITHIN 8 EVENTS")
+    events = [{"type": "AB"[i % 3 == 2]} for i in range(12)]
+    session = query.open()
+    session.push(events[:5])
+    state = session.state()
+    expected = query.open(state=state).push(events[5:])
+    refused = 0
+    for at in range(len(state)):
+        damaged = bytearray(state)
+        damaged[at] ^= 0x41
+        try:
+            resumed = query.open(state=bytes(damaged))
+        except cerlab.BadData:
+            refused += 1
+            continue
+        assert resumed.push(events[5:]) == expected, at
+    assert refused > len(state) // 2
 
 
 def test_the_state_of_another_query_is_refused() -> None:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
-from collections.abc import Callable
+import sys
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
@@ -32,18 +39,23 @@ BAD: list[tuple[str, bytes, Schema | None, str, str, int | None, str | None]] = 
     ("latin.csv", "type,n\nA,x\nA,é\n".encode("latin-1"), None, "CER0745", "not UTF-8", 3, None),
     ("nul.csv", b"type,n\nA,\0\n", None, "CER0746", "NUL", 2, None),
     ("large.csv", b"type,v\nA,99999999999999999999\n", None, "CER0720", "64 bits", 2, "v"),
+    ("float.csv", b"type,v\nA,1e400\n", None, "CER0720", "64 bits", 2, "v"),
+    ("digits.csv", b"type,v\nA," + b"9" * 5000 + b"\n", None, "CER0720", "64 bits", 2, "v"),
     ("quote.csv", b'type,v\nA,"x\n', None, "CER0737", "no CSV", 2, None),
     ("bad.ndjson", b'{"type": "A"}\n{"type": \n', None, "CER0733", "no JSON", 2, None),
     ("array.ndjson", b"[1]\n", None, "CER0734", "JSON object", 1, None),
-    ("nested.ndjson", b'{"type": "A", "v": [1]}\n', None, "CER0703", "no value", 1, None),
-    ("notype.ndjson", b'{"v": 1}\n', None, "CER0701", "'type'", 1, None),
+    ("nested.ndjson", b'{"type": "A", "v": [1]}\n', None, "CER0703", "no value", 1, "v"),
+    ("notype.ndjson", b'{"v": 1}\n', None, "CER0701", "'type'", 1, "type"),
     ("twice.ndjson", b'{"type": "A", "v": 1, "v": 2}\n', None, "CER0732", "twice", 1, "v"),
     ("kind.ndjson", b'{"type": "A", "v": "1", "n": ""}\n', NUMBERS, "CER0721", "no int", 1, "v"),
     ("float.ndjson", b'{"type": "A", "v": 1.5, "n": ""}\n', NUMBERS, "CER0721", "no int", 1, "v"),
+    ("range.ndjson", b'{"type": "A", "v": -1e400}\n', None, "CER0720", "64 bits", 1, "v"),
+    ("digits.ndjson", b'{"type": "A", "v": ' + b"9" * 5000 + b"}", None, "CER0720", "64", 1, None),
     ("cut.core", b"A(v=1)\nA(v=1,w=\nA(v=1)\n", None, "CER0730", "no event", 2, None),
     ("pair.core", b"A(v=1,2)\n", None, "CER0731", "name=value", 1, None),
     ("twice.core", b"A(v=1,v=2)\n", None, "CER0732", "stands twice", 1, "v"),
     ("large.core", b"A(v=99999999999999999999)\n", None, "CER0720", "64 bits", 1, "v"),
+    ("range.core", b"A(v=1,w=1e999,n=x)\n", NUMBERS, "CER0720", "64 bits", 1, "w"),
     ("text.core", b"A(v=x,n=y)\n", NUMBERS, "CER0721", "no int", 1, "v"),
     ("missing.core", b"A(v=1)\n", NUMBERS, "CER0724", "needs 'n'", 1, "n"),
     ("no.parquet", b"PAR1 no", None, "CER0742", "no parquet file", None, None),
@@ -78,6 +90,8 @@ def test_bad_data_says_where(
     assert place.file.endswith(name)
     assert place.row == row
     assert place.column == column
+    assert (error.file, error.row, error.column) == (place.file, row, column)
+    assert error.hint
 
 
 @pytest.mark.parametrize("name", [case[0] for case in BAD])
@@ -134,6 +148,93 @@ def test_quarantine_writes_bad_rows_aside_and_goes_on(
     assert record["code"] in ("CER0738", "CER0733", "CER0730")
 
 
+LATIN = "é".encode("latin-1")
+RAW = [
+    # name of the case's file, content, code of the one bad row, its text
+    ("latin.csv", b"type,n\nA,x\nB," + LATIN + b"\nB,y\n", "CER0745", "B,\udce9"),
+    (
+        "latin.ndjson",
+        b'{"type": "A"}\n{"type": "' + LATIN + b'"}\n{"type": "B"}\n',
+        "CER0745",
+        None,
+    ),
+    ("latin.core", b"A(n=x)\nB(n=" + LATIN + b")\nB(n=y)\n", "CER0745", "B(n=\udce9)"),
+    ("lines.csv", b'type,n\nA,x\nB,"1\n' + LATIN + b'2"\nB,y\n', "CER0745", "B,1\n\udce92"),
+    ("nul.csv", b"type,n\nA,x\nB,\0\nB,y\n", "CER0746", "B,\0"),
+    ("nul.core", b"A(n=x)\nB(n=\0)\nB(n=y)\n", "CER0746", "B(n=\0)"),
+    ("quote.csv", b'type,n\nA,x\nB,"x"y\nB,y\n', "CER0737", 'B,"x"y'),
+    ("open.csv", b'type,n\nA,x\nB,y\nB,"x\nB,y\n', "CER0737", 'B,"x\nB,y'),
+]
+
+
+@pytest.mark.parametrize("from_pipe", [False, True])
+@pytest.mark.parametrize(("name", "content", "code", "text"), RAW, ids=[case[0] for case in RAW])
+def test_a_row_that_is_no_text_is_written_aside_too(
+    tmp_path: Path,
+    name: str,
+    content: bytes,
+    code: str,
+    text: str | None,
+    from_pipe: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The row as a whole, lines in quotes included; the rows before and after it are read."""
+    path, aside = tmp_path / name, tmp_path / "aside.ndjson"
+    path.write_bytes(content)
+    if from_pipe:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    events = "-" if from_pipe else str(path)
+    assert main(["run", "A ; B", events]) == 2
+    assert code in capsys.readouterr().err
+    if from_pipe:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert main(["run", "A ; B", events, "--quarantine", str(aside)]) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out) == {"start": 0, "end": 1, "positions": [0, 1]}
+    assert "1 rows could not be read" in shown.err
+    (record,) = map(json.loads, aside.read_text(encoding="utf-8").splitlines())
+    assert record["code"] == code
+    assert text is None or record["row"] == text
+
+
+@pytest.mark.parametrize("evaluator", ["tecs", "compiled"])
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_rows_of_tables_are_written_aside(
+    tmp_path: Path, suffix: str, evaluator: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, aside = tmp_path / f"e.{suffix}", tmp_path / "aside.ndjson"
+    write = parquet.write_table if suffix == "parquet" else feather.write_feather
+    write(pa.table({"type": ["A", None, "", "B"], "v": [1, 2, 3, 4]}), path)
+    arguments = ["run", "A ; B", str(path), "--evaluator", evaluator]
+    assert main(arguments) == 2
+    assert "row 2, column 'type'" in capsys.readouterr().err
+    assert main([*arguments, "--quarantine", str(aside)]) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out) == {"start": 0, "end": 1, "positions": [0, 1]}
+    assert "2 rows could not be read" in shown.err
+    records = [json.loads(line) for line in aside.read_text().splitlines()]
+    assert [json.loads(record["row"])["v"] for record in records] == [2, 3]
+    assert [record["code"] for record in records] == ["CER0701", "CER0701"]
+
+
+def test_a_table_that_is_not_as_the_schema_says_is_written_aside_by_rows(tmp_path: Path) -> None:
+    path, aside = tmp_path / "e.parquet", tmp_path / "aside.ndjson"
+    parquet.write_table(pa.table({"type": ["A", "A", "B"], "v": [1, None, 3]}), path)
+    schema = "CREATE STREAM S { EVENT A { v:int } }"
+    stream = cerlab.Stream.read(path, schema=schema, quarantine=aside)
+    assert [event.attributes["v"] for event in stream] == [1]
+    codes = [json.loads(line)["code"] for line in aside.read_text().splitlines()]
+    assert codes == ["CER0724", "CER0722"]
+
+
+@pytest.mark.parametrize("content", [b'type,"v\nA,1\n', b"type,\xe9\nA,1\n", b"type,v,v\nA,1,1\n"])
+def test_a_header_is_never_written_aside(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "e.csv").write_bytes(content)
+    with pytest.raises(cerlab.BadData):
+        cerlab.Stream.read(tmp_path / "e.csv", quarantine=tmp_path / "aside")
+
+
 def test_time_going_backwards_and_sort(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "e.csv").write_text("type,t\nB,2\nA,1\n")
     arguments = ["run", "SELECT * WHERE A ; B WITHIN 5 SECONDS", str(tmp_path / "e.csv")]
@@ -146,23 +247,60 @@ def test_time_going_backwards_and_sort(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("bad", "column"),
     [
-        lambda: [{"v": 1}],
-        lambda: [{"type": 3}],
-        lambda: [{"type": "A", "v": object()}],
-        lambda: [{"type": "A", "stream": 3}],
-        lambda: [{"type": "A", "v": "\ud800"}],
+        ({"v": 1}, "type"),
+        ({"type": 3}, "type"),
+        ({"type": "A", "v": object()}, "v"),
+        ({"type": "A", "stream": 3}, "stream"),
+        ({"type": "A", "v": "\ud800"}, "v"),
+        (3, None),
+        ("A", None),
     ],
 )
-def test_bad_dicts(make: Callable[[], list[dict[str, object]]]) -> None:
-    with pytest.raises(cerlab.BadData):
-        cerlab.evaluate("A", make())
+def test_bad_dicts_say_which_one_and_which_key(bad: object, column: str | None) -> None:
+    with pytest.raises(cerlab.BadData) as caught:
+        cerlab.evaluate("A", [{"type": "A"}, bad])
+    assert (caught.value.file, caught.value.row, caught.value.column) == ("the events", 2, column)
+    assert caught.value.hint
 
 
-def test_what_holds_no_events_is_refused() -> None:
-    with pytest.raises(cerlab.UsageError):
-        cerlab.evaluate("A", 3)
+@pytest.mark.parametrize("given", [3, None, {"type": "A"}, b"e.csv", pl.LazyFrame({"type": ["A"]})])
+def test_what_holds_no_events_is_refused(given: object) -> None:
+    with pytest.raises(cerlab.UsageError, match="CER0812"):
+        cerlab.evaluate("A", given)
+
+
+@pytest.mark.parametrize("given", [3, None, b"A", ["A"]])
+def test_what_is_no_query_is_refused(given: Any) -> None:
+    for ask in (cerlab.evaluate, cerlab.count, cerlab.valuations, cerlab.matches):
+        with pytest.raises(cerlab.UsageError, match="CER0838"):
+            ask(given, [])
+    with pytest.raises(cerlab.UsageError, match="CER0838"):
+        cerlab.satisfiable(given)
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    columns = [pa.array(["A"]), pa.array([1]), pa.array([2])]
+    table = pa.table(columns, names=["type", "v", "v"])
+    frame = pd.DataFrame([["A", 1, 2]], columns=["type", "v", "v"])
+    for given in (table, frame):
+        for evaluator in ("tecs", "compiled"):
+            with pytest.raises(cerlab.BadData, match="'v' stands twice") as caught:
+                cerlab.evaluate("A", given, evaluator=evaluator)
+            assert caught.value.column == "v"
+
+
+def test_a_unit_without_its_attribute_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "e.csv").write_text("type,t\nA,1\n")
+    with pytest.raises(cerlab.UsageError, match="CER0837"):
+        cerlab.Stream.read(tmp_path / "e.csv", unit="s")
+    with pytest.raises(cerlab.UsageError, match="CER0837"):
+        cerlab.parse_query("SELECT * WHERE A").open(unit="s")
+    assert main(["run", "A", str(tmp_path / "e.csv"), "--time", ":s"]) == 2
+    assert "CER0837" in capsys.readouterr().err
 
 
 def test_the_stock_schema_is_declared_as_core_does() -> None:

@@ -18,7 +18,7 @@ from cerlab.io.mata import machine_to_mata
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.text import predicate_text
 from cerlab.viz.tikz import latex_text, layers, machine_tikz
-from proofs_tests.io.test_machine_formats import random_machine, tower
+from proofs_tests.io.machine_cases import random_machine, tower
 from proofs_tests.suite import Suite
 
 A_OR_B = pred.Disjunction(pred.TypeIs("A"), pred.Complement(pred.TypeIs("B")))

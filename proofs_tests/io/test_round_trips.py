@@ -92,6 +92,12 @@ def _arrow(path: Path) -> None:
     feather.write_feather(pa.Table.from_pylist(ROWS), path)
 
 
+def _arrow_stream(path: Path) -> None:
+    table = pa.Table.from_pylist(ROWS)
+    with pa.OSFile(str(path), "wb") as raw, pa.ipc.new_stream(raw, table.schema) as writer:
+        writer.write_table(table, max_chunksize=1)
+
+
 @pytest.mark.parametrize("suffix", ["own", "none"])
 @pytest.mark.parametrize(
     ("name", "write"),
@@ -101,6 +107,7 @@ def _arrow(path: Path) -> None:
         ("core", _core),
         ("parquet", _parquet),
         ("arrow", _arrow),
+        ("arrows", _arrow_stream),
     ],
 )
 def test_every_format_by_suffix_and_by_content(
@@ -109,6 +116,8 @@ def test_every_format_by_suffix_and_by_content(
     path = tmp_path / (f"events.{name}" if suffix == "own" else "events")
     write(path)
     assert list(Stream.read(path)) == EXPECTED
+    assert [event for batch in cerlab.io.batches(path) for event in batch] == EXPECTED
+    assert cerlab.io.known_length(path) in (2, None)
 
 
 def test_a_byte_order_mark_is_no_part_of_the_header(tmp_path: Path) -> None:
@@ -162,11 +171,57 @@ def test_nested_columns_and_null_types_are_errors() -> None:
         Stream.from_arrow(pa.table({"type": ["A", None]}))
 
 
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.Table.from_pylist, list])
-def test_everything_that_holds_events(frame: Callable[[Any], Any]) -> None:
+def _categories(rows: Any) -> Any:
+    return pl.DataFrame(rows, schema_overrides={"type": pl.Categorical})
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame,
+        pl.DataFrame,
+        _categories,
+        pa.Table.from_pylist,
+        pa.RecordBatch.from_pylist,
+        list,
+        iter,
+        Stream.from_events,
+    ],
+)
+@pytest.mark.parametrize("evaluator", ["tecs", "compiled"])
+def test_everything_that_holds_events(frame: Callable[[Any], Any], evaluator: Any) -> None:
     rows = [{"type": "A", "v": 1}, {"type": "B", "v": 2}]
-    answers = cerlab.evaluate("A ; B FILTER B[v = 2]", frame(rows))
+    answers = cerlab.evaluate("A ; B FILTER B[v = 2]", frame(rows), evaluator=evaluator)
     assert answers == [cerlab.ComplexEvent(0, 1, (0, 1))]
+    if frame not in (list, iter, Stream.from_events):
+        assert [event.type for event in Stream.from_arrow(frame(rows))] == ["A", "B"]
+
+
+def test_events_from_python_take_the_options_of_files() -> None:
+    schema = "CREATE STREAM S { EVENT A { v:double, t:timestamp? } }"
+    rows = [{"v": 1, "t": "2020-01-01"}, {"type": "A", "v": 2.5}]
+    first, second = Stream.from_events(rows, type="A", time="t", schema=schema)
+    assert first.attributes["v"] == 1.0
+    assert str(first.attributes["t"]) == "2020-01-01T00:00:00Z"
+    assert second == Event("A", {"v": 2.5})
+    with pytest.raises(cerlab.BadData, match="CER0721") as caught:
+        Stream.from_events([*rows, {"type": "A", "v": "x"}], type="A", schema=schema)
+    assert (caught.value.row, caught.value.column) == (3, "v")
+
+
+def test_infinities_and_nan_are_read_where_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "e.ndjson").write_text('{"type": "A", "v": -Infinity, "w": NaN, "x": 1e308}\n')
+    (tmp_path / "e.csv").write_text("type,v,w,x\nA,-inf,nan,1e308\n")
+    schema = "CREATE STREAM S { EVENT A { v:double, w:double, x:double } }"
+    for path, declared in ((tmp_path / "e.ndjson", None), (tmp_path / "e.csv", schema)):
+        (event,) = Stream.read(path, schema=declared)
+        assert (event.attributes["v"], event.attributes["x"]) == (float("-inf"), 1e308)
+        assert event.attributes["w"] != event.attributes["w"]
+
+
+def test_zeros_before_a_number_are_no_digits_too_many(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text(f"type,v\nA,{'0' * 60}7\n")
+    assert list(Stream.read(tmp_path / "e.csv")) == [Event("A", {"v": 7})]
 
 
 def test_python_values() -> None:

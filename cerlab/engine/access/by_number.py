@@ -164,7 +164,8 @@ def drawn(access: Access, n: int, seed: int | None) -> list[ComplexEvent]:
     if there is nothing to draw from, `UsageError` for a negative n, and as `Access.answer`.
     """
     if n < 0:
-        raise UsageError("CER0819", f"a sample of {n} answers, a negative number")
+        message = f"a sample of {n} answers, a negative number"
+        raise UsageError("CER0819", message, hint="0 is the least")
     if n == 0:
         return []
     if access.total == 0:

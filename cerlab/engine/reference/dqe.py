@@ -41,7 +41,9 @@ class WindowQuery:
 
     def __post_init__(self) -> None:
         if len({self.r, self.s, self.t}) != 3:
-            raise UsageError("CER0861", "the window query joins three different relations")
+            raise UsageError(
+                "CER0861", "the window query joins three different relations", hint="name three"
+            )
 
 
 class HashMap:
@@ -171,7 +173,11 @@ class WindowEvaluation:
 def _checked(relation: str, row: Row, columns: int) -> int:
     """The timestamp of a row that has the right columns."""
     if len(row) != columns:
-        raise BadData("CER0761", f"{row} has {len(row)} columns, '{relation}' has {columns}")
+        raise BadData(
+            "CER0761",
+            f"{row} has {len(row)} columns, '{relation}' has {columns}",
+            hint="the last column is the timestamp",
+        )
     for value in row:
         if kind_of(value) not in ("number", "text", "timestamp"):
             raise BadData(
@@ -182,6 +188,8 @@ def _checked(relation: str, row: Row, columns: int) -> int:
     timestamp = row[-1]
     if not isinstance(timestamp, int) or timestamp not in _INT64:
         raise BadData(
-            "CER0765", f"the timestamp of {relation}{row} is no integer of 64 bits or fewer"
+            "CER0765",
+            f"the timestamp of {relation}{row} is no integer of 64 bits or fewer",
+            hint="the last column is the timestamp",
         )
     return timestamp

@@ -63,7 +63,11 @@ def _extended(A: Ucea, runs: Iterable[_Run], event: Event, n: int) -> set[_Run]:
         if t.source == state
     }
     if len(extended) > MAX_RUNS:
-        raise ResourceLimit("CER0607", f"more than {MAX_RUNS:,} runs are in progress at once")
+        raise ResourceLimit(
+            "CER0607",
+            f"more than {MAX_RUNS:,} runs are in progress at once",
+            hint="use a shorter stream",
+        )
     return extended
 
 

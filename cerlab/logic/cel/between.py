@@ -47,7 +47,9 @@ def between(phi: Formula, S: Sequence[Event], i: int, j: int) -> frozenset[Label
     """
     if len(S) > MAX_EVENTS:
         raise ResourceLimit(
-            "CER0603", f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}"
+            "CER0603",
+            f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}",
+            hint='use evaluator="tecs"',
         )
     match phi:
         case Atom(R, stream):
@@ -94,7 +96,11 @@ def between(phi: Formula, S: Sequence[Event], i: int, j: int) -> frozenset[Label
                 for C in between(left, S, start, j) - between(left, S, start + 1, j)
             )
         case _:
-            raise Unsupported("CER0409", f"SO-CEL has no {type(phi).__name__.upper()}")
+            raise Unsupported(
+                "CER0409",
+                f"SO-CEL has no {type(phi).__name__.upper()}",
+                hint="leave it out; cerlab.logic.cel has its meaning",
+            )
 
 
 def _both(ends: Formula, other: Formula, S: Sequence[Event], i: int, j: int) -> frozenset[Labelled]:

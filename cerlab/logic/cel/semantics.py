@@ -9,6 +9,7 @@ an answer too large to be computed is an error at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import TypeAlias, assert_never
 
 from cerlab.errors import ResourceLimit
@@ -94,9 +95,8 @@ def _clause(phi: Formula, S: Sequence[Event]) -> Valuations:
         case And(left, right):
             return valuations(left, S) & valuations(right, S)
         case All(left, right):
-            return frozenset(
-                _joined(V1, V2) for V1 in valuations(left, S) for V2 in valuations(right, S)
-            )
+            both = product(valuations(left, S), valuations(right, S))
+            return frozenset(_joined(V1, V2) for V1, V2 in both)
         case Unless(left, right):
             rivals = valuations(right, S)
             return frozenset(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -81,21 +81,32 @@ class Builder(Transformer_NonRecursive[Token, Any]):
         return tuple(children)
 
     def integer(self, meta: Meta, children: list[Token]) -> int:
-        return self._int(meta, int(children[0]))
+        return self._int(meta, children[0])
 
     def negative_integer(self, meta: Meta, children: list[Token]) -> pred.Constant:
-        return self._made(meta, pred.Constant(self._int(meta, -int(children[0]))))
+        return self._made(meta, pred.Constant(-self._int(meta, children[0])))
 
-    def _int(self, meta: Meta, value: int) -> int:
+    def _int(self, meta: Meta, digits: str) -> int:
         # 2^63 itself may stand there, for the sake of -9223372036854775808.
-        if not -(2**63) <= value <= 2**63:
-            raise IllFormed("CER0204", "an integer needs more than 64 bits", place=self.place(meta))
+        value = int(digits.lstrip("0")[:20] or "0")
+        if value > 2**63:
+            raise IllFormed(
+                "CER0204",
+                "an integer needs more than 64 bits",
+                place=self.place(meta),
+                hint="integers are from -2^63 to 2^63 - 1, other numbers below 1.8e308",
+            )
         return value
 
     def decimal(self, meta: Meta, children: list[Token]) -> float:
         value = float(children[0])
         if value in (float("inf"), float("-inf")):
-            raise IllFormed("CER0204", "a number needs more than 64 bits", place=self.place(meta))
+            raise IllFormed(
+                "CER0204",
+                "a number needs more than 64 bits",
+                place=self.place(meta),
+                hint="integers are from -2^63 to 2^63 - 1, other numbers below 1.8e308",
+            )
         return value
 
     def negative_decimal(self, meta: Meta, children: list[Token]) -> pred.Constant:
@@ -142,18 +153,23 @@ class Builder(Transformer_NonRecursive[Token, Any]):
                 "CER0205",
                 f"LIKE takes a regular expression in RE2 syntax: {error}",
                 place=SourcePlace(self.text, _token_span(token)),
+                hint="RE2 has no look-around and no back-references",
             ) from None
         return self._made(meta, pred.Like(operand, pattern), operand)
 
     def members(self, meta: Meta, children: list[pred.Constant]) -> tuple[pred.Constant, ...]:
-        if len({kind_of(child.value) for child in children}) > 1:
+        self._check_kinds(meta, "set", children)
+        return tuple(children)
+
+    def _check_kinds(self, meta: Meta, what: str, values: Sequence[pred.Expression]) -> None:
+        constants = (each.value for each in values if isinstance(each, pred.Constant))
+        if len({kind_of(value) for value in constants}) > 1:
             raise IllFormed(
                 "CER0206",
-                "a set after IN mixes kinds of values, which never compare",
+                f"a {what} after IN mixes kinds of values, which never compare",
                 place=self.place(meta),
-                hint="use two sets with OR between them",
+                hint=f"use two {what}s with OR between them",
             )
-        return tuple(children)
 
     def member(self, meta: Meta, children: list[Any]) -> pred.Member:
         return self._made(meta, pred.Member(*children), children[0])
@@ -162,6 +178,7 @@ class Builder(Transformer_NonRecursive[Token, Any]):
         return self._made(meta, pred.Member(children[0], children[1], negated=True), children[0])
 
     def closed(self, meta: Meta, children: list[Any]) -> tuple[pred.Expression, pred.Expression]:
+        self._check_kinds(meta, "range", children)
         low, high = children
         return low, high
 
@@ -275,7 +292,7 @@ class Builder(Transformer_NonRecursive[Token, Any]):
         return ("partition", tuple(children))
 
     def event_window(self, meta: Meta, children: list[Token]) -> Window:
-        return EventWindow(self._int(meta, int(children[0])))
+        return EventWindow(self._int(meta, children[0]))
 
     def attribute_window(self, meta: Meta, children: list[Any]) -> Window:
         return AttributeWindow(*children)
@@ -293,7 +310,10 @@ class Builder(Transformer_NonRecursive[Token, Any]):
         total = sum((child for child in children if child is not None), Decimal(0))
         if total != int(total):
             raise IllFormed(
-                "CER0207", "a window of a fraction of a nanosecond", place=self.place(meta)
+                "CER0207",
+                "a window of a fraction of a nanosecond",
+                place=self.place(meta),
+                hint="write a whole number of nanoseconds",
             )
         return TimeWindow(int(total))
 
@@ -304,9 +324,14 @@ class Builder(Transformer_NonRecursive[Token, Any]):
         return ("consume", children[0])
 
     def limit(self, meta: Meta, children: list[Token]) -> tuple[str, Limit]:
-        count = int(children[0])
+        count = self._int(meta, children[0])
         if count < 1:
-            raise IllFormed("CER0208", "LIMIT takes a number from 1", place=self.place(meta))
+            raise IllFormed(
+                "CER0208",
+                "LIMIT takes a number from 1",
+                place=self.place(meta),
+                hint="leave LIMIT out for all answers",
+            )
         return ("limit", Limit(count))
 
     def query(self, meta: Meta, children: list[Any]) -> CeqlQuery:

@@ -15,6 +15,7 @@ from cerlab.logic.cel.syntax import (
     Atom,
     Filter,
     Formula,
+    Not,
     Project,
     Rename,
     Unless,
@@ -24,14 +25,15 @@ from cerlab.logic.cel.syntax import (
 )
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
-from cerlab.logic.ceql.types import check_predicate
+from cerlab.logic.ceql.types import check_correlation, check_predicate
 from cerlab.model.clauses import AttributeWindow
-from cerlab.model.schema import AttributeType, Schema
+from cerlab.model.schema import AttributeType, EventDeclaration, Schema
 from cerlab.predicates.condition import (
     Applied,
     Atomic,
     Both,
     Condition,
+    Correlation,
     Either,
     LabelAttribute,
     On,
@@ -154,9 +156,11 @@ def _check_atomic(
     schema: Schema,
     source: Source,
 ) -> None:
+    def held(label: str) -> list[EventDeclaration]:
+        return [e for name in types.get(label, ()) if (e := schema.event(name))]
+
     if isinstance(atomic, On):
-        events = [e for name in types.get(atomic.label, ()) if (e := schema.event(name))]
-        if events:
+        if events := held(atomic.label):
             check_predicate(atomic.predicate, events, source)
         return
     sides: list[LabelAttribute | SetOf] = []
@@ -165,9 +169,12 @@ def _check_atomic(
     else:
         sides += [atomic.left, atomic.right]
     for side in sides:
-        if side.label in types and side.attribute is not None:
+        if types.get(side.label) and side.attribute is not None:
             names = _attributes_of(types[side.label], schema)
             _known_attribute(side.attribute, names, source.place(atomic))
+    if isinstance(atomic, Correlation):
+        left, right = held(atomic.left.label), held(atomic.right.label)
+        check_correlation(atomic, left, right, source)
 
 
 def label_types(phi: Formula) -> dict[str, frozenset[str]]:
@@ -186,6 +193,8 @@ def label_types(phi: Formula) -> dict[str, frozenset[str]]:
             return {**inner, new: inner.get(new, frozenset()) | moved}
         case Unless(left, _):
             return label_types(left)
+        case Not():
+            return {}
         case _:
             united: dict[str, frozenset[str]] = {}
             for child in children(phi):

@@ -58,7 +58,12 @@ def _refuse_twice(
     name: str, known: list[str], what: str, tree: Tree[Token] | Token, text: str
 ) -> None:
     if name in known:
-        raise IllFormed("CER0211", f"{what} '{name}' is declared twice", place=_place(tree, text))
+        raise IllFormed(
+            "CER0211",
+            f"{what} '{name}' is declared twice",
+            place=_place(tree, text),
+            hint="leave one of the two out",
+        )
 
 
 def _word(tree: Tree[Token] | Token) -> str:

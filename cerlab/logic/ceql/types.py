@@ -8,6 +8,7 @@ from typing import assert_never
 from cerlab.errors import TypeMismatch, nearest
 from cerlab.logic.ceql.parser import Source
 from cerlab.model.schema import AttributeType, EventDeclaration
+from cerlab.predicates.condition import Correlation
 from cerlab.predicates.syntax import (
     Attribute,
     Between,
@@ -26,7 +27,7 @@ from cerlab.predicates.syntax import (
     StreamIs,
     TypeIs,
 )
-from cerlab.predicates.text import expression_text, predicate_text
+from cerlab.predicates.text import condition_text, expression_text, predicate_text
 from cerlab.predicates.truth import kind_of
 
 _KINDS = {
@@ -36,6 +37,8 @@ _KINDS = {
     AttributeType.BOOLEAN: "boolean",
     AttributeType.TIMESTAMP: "timestamp",
 }
+
+_SAME_KIND = "both sides must be numbers, texts, booleans or timestamps"
 
 
 def check_predicate(P: Predicate, events: Sequence[EventDeclaration], source: Source) -> None:
@@ -82,8 +85,35 @@ def _compare(
             "CER0303",
             f"{predicate_text(P)} can never hold: it compares {described}",
             place=source.place(P),
-            hint="both sides must be numbers, texts, booleans or timestamps",
+            hint=_SAME_KIND,
         )
+
+
+def check_correlation(
+    comparison: Correlation,
+    left: Sequence[EventDeclaration],
+    right: Sequence[EventDeclaration],
+    source: Source,
+) -> None:
+    """Check a comparison of events of some declared types with events of others.
+
+    Raises `TypeMismatch` where the attributes are of different kinds for every pair of types.
+    """
+    ours = _declared_kinds(comparison.left.attribute, left)
+    theirs = _declared_kinds(comparison.right.attribute, right)
+    if ours and theirs and ours.isdisjoint(theirs):
+        raise TypeMismatch(
+            "CER0303",
+            f"{condition_text(comparison)} can never hold: it compares {' or '.join(sorted(ours))}"
+            f" with {' or '.join(sorted(theirs))}",
+            place=source.place(comparison),
+            hint=_SAME_KIND,
+        )
+
+
+def _declared_kinds(name: str, events: Sequence[EventDeclaration]) -> set[str]:
+    kinds = (_kind(Attribute(name), event) for event in events)
+    return {kind for kind in kinds if kind is not None}
 
 
 def _check_names(

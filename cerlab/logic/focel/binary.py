@@ -119,7 +119,11 @@ def _disjuncts(phi: Formula, variables: Names) -> list[Disjunct]:
             inside = _disjuncts(_renamed(body, renaming), variables)
             return [Disjunct((Iterated(tuple(inside)),))] if inside else []
         case _:
-            raise Unsupported("CER0407", "only filters over one or two variables are translated")
+            raise Unsupported(
+                "CER0407",
+                "only filters over one or two variables are translated",
+                hint='logic="fo" with evaluator="reference" takes it, on small streams',
+            )
 
 
 def _renamed(phi: Formula, names: Mapping[str, str]) -> Formula:
@@ -150,7 +154,11 @@ def _condition(condition: object, names: Mapping[str, str]) -> On | Correlation:
             )
             return Correlation(op, here, there)
         case _:
-            raise Unsupported("CER0407", "only filters over one or two variables are translated")
+            raise Unsupported(
+                "CER0407",
+                "only filters over one or two variables are translated",
+                hint='logic="fo" with evaluator="reference" takes it, on small streams',
+            )
 
 
 # -- 2. Filters below a + that say nothing of the iteration, moved out of it --------------------
@@ -176,7 +184,11 @@ def _ways(item: Iterated) -> list[tuple[Item, frozenset[Atomic]]]:
     needs = [frozenset(f for f in E.filters if not labels_of(f) & E.own) for E in inside]
     distinct = list(dict.fromkeys(needs))
     if len(distinct) > 12:
-        raise ResourceLimit("CER0610", f"the translation makes more than {MAX_SIZE:,} operators")
+        raise ResourceLimit(
+            "CER0610",
+            f"the translation makes more than {MAX_SIZE:,} operators",
+            hint="translate a smaller formula, or its parts",
+        )
     demands = dict.fromkeys(
         frozenset[Atomic]().union(*chosen)
         for size in range(1, len(distinct) + 1)
@@ -205,7 +217,9 @@ def _affordable(made: Iterable[Disjunct]) -> list[Disjunct]:
         total += _size(D)
         if total > MAX_SIZE:
             raise ResourceLimit(
-                "CER0610", f"the translation makes more than {MAX_SIZE:,} operators"
+                "CER0610",
+                f"the translation makes more than {MAX_SIZE:,} operators",
+                hint="translate a smaller formula, or its parts",
             )
     return listed
 

@@ -218,4 +218,8 @@ def is_lp(phi: Formula) -> bool:
 
 def _afford(made: int) -> None:
     if made > MAX_SIZE:
-        raise ResourceLimit("CER0610", f"the rewriting makes more than {MAX_SIZE:,} operators")
+        raise ResourceLimit(
+            "CER0610",
+            f"the rewriting makes more than {MAX_SIZE:,} operators",
+            hint="rewrite a smaller formula, or its parts",
+        )

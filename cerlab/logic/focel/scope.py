@@ -40,6 +40,12 @@ def with_variables(phi: Formula) -> Formula:
     """
     taken = {psi.label for psi in subformulas(phi) if isinstance(psi, As)}
     fresh = (f"_{n}" for n in range(10**9) if f"_{n}" not in taken)
+    return _under_strategies(phi, fresh)
+
+
+def _under_strategies(phi: Formula, fresh: Iterator[str]) -> Formula:
+    if isinstance(phi, Select):
+        return Select(phi.strategy, _under_strategies(phi.body, fresh))
     return _named(phi, fresh)
 
 
@@ -57,8 +63,6 @@ def _named(phi: Formula, fresh: Iterator[str]) -> Formula:
             return Seq(_named(left, fresh), _named(right, fresh))
         case Plus(body):
             return Plus(_named(body, fresh))
-        case Select(strategy, body):
-            return Select(strategy, _named(body, fresh))
         case _:
             _refuse(phi)
 
@@ -75,6 +79,10 @@ def _nested(phi: Formula, condition: Condition) -> Formula:
 
 
 def _refuse(phi: Formula) -> NoReturn:
+    if isinstance(phi, Select):
+        raise Unsupported(
+            "CER0498", "FO-CEL has strategies around the whole formula only", hint='use logic="so"'
+        )
     name = "AS on more than one event type" if isinstance(phi, As) else type(phi).__name__.upper()
     raise Unsupported("CER0406", f"FO-CEL has no {name}", hint='use logic="so"')
 

@@ -76,7 +76,9 @@ def labelled_events(phi: Formula, S: Sequence[Event]) -> frozenset[Labelled]:
     """``[[phi]](S)``: the union over all assignments, of formulas with variables everywhere."""
     if len(S) > MAX_EVENTS:
         raise ResourceLimit(
-            "CER0603", f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}"
+            "CER0603",
+            f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}",
+            hint='evaluator="auto" uses machines where there are some',
         )
     found: frozenset[Labelled] = frozenset()
     for nu in _assignments(_free(phi), S):
@@ -118,7 +120,11 @@ def _concatenated(left: frozenset[Labelled], right: frozenset[Labelled]) -> froz
         C1 | C2 for C1 in left for C2 in right if max(_support(C1)) < min(_support(C2))
     )
     if len(joined) > MAX_VALUATIONS:
-        raise ResourceLimit("CER0604", f"more than {MAX_VALUATIONS:,} complex events")
+        raise ResourceLimit(
+            "CER0604",
+            f"more than {MAX_VALUATIONS:,} complex events",
+            hint='evaluator="auto" uses machines where there are some',
+        )
     return joined
 
 

@@ -40,7 +40,11 @@ def fo_to_so(phi: Formula) -> Formula:
     for psi in subformulas(named):
         if isinstance(psi, Filter) and isinstance(psi.condition, Applied):
             name = psi.condition.predicate.name
-            raise Unsupported("CER0407", f"'{name}', a predicate from Python, is not translated")
+            raise Unsupported(
+                "CER0407",
+                f"'{name}', a predicate from Python, is not translated",
+                hint='evaluator="reference" takes what FO-CEL has, on small streams',
+            )
     if not unary(named):
         return binary_fo_to_so(phi)
     return _without_variables(safe_form(lp_normal_form(phi)))
@@ -120,7 +124,11 @@ class _Translation:
             case Plus(body):
                 return Plus(self.formula(body))
             case _:
-                raise Unsupported("CER0407", f"FO-CEL has no {type(phi).__name__.upper()}")
+                raise Unsupported(
+                    "CER0407",
+                    f"FO-CEL has no {type(phi).__name__.upper()}",
+                    hint='evaluator="reference" takes what FO-CEL has, on small streams',
+                )
 
     def _relabelled(
         self, body: Formula, change: Callable[[frozenset[str]], frozenset[str]]
@@ -138,7 +146,11 @@ class _Translation:
     def _demand(self, psi: Formula, condition: Atomic) -> Formula:
         """``X[P]``, put to every atom whose event has label X."""
         if isinstance(condition, Correlation | Applied):
-            raise Unsupported("CER0407", "only unary filters are translated to FO-CEL")
+            raise Unsupported(
+                "CER0407",
+                "only unary filters are translated to FO-CEL",
+                hint='evaluator="reference" takes what FO-CEL has, on small streams',
+            )
         match psi:
             case As(_, x) if condition.label in self.labels[x]:
                 return Filter(psi, On(x, condition.predicate))

@@ -26,7 +26,10 @@ def check_gcq(query: Gcq, place: PlaceOf = _nowhere) -> None:
     """
     if not query.atoms:
         raise IllFormed(
-            "CER0260", "a query joins one atom or more (DQE Def. 1)", place=place(query)
+            "CER0260",
+            "a query joins one atom or more (DQE Def. 1)",
+            place=place(query),
+            hint="write an atom after <-, as in x <- r(x, ts1)",
         )
     _check_arities(query, place)
     bound = {x for atom in query.atoms for x in atom.variables}
@@ -35,14 +38,19 @@ def check_gcq(query: Gcq, place: PlaceOf = _nowhere) -> None:
             raise _unbound("CER0262", f"the head has '{x}'", x, bound, place(column))
         if x in query.head[:column]:
             raise IllFormed(
-                "CER0264", f"the head is a set, but '{x}' stands twice in it", place=place(column)
+                "CER0264",
+                f"the head is a set, but '{x}' stands twice in it",
+                place=place(column),
+                hint="leave one of the two out",
             )
     for part in _operands(query):
         if isinstance(part, Attribute) and part.name not in bound:
             x = part.name
             raise _unbound("CER0263", f"a predicate uses '{x}'", x, bound, place(part))
         if isinstance(part, Constant) and kind_of(part.value) not in ("number", "text"):
-            raise IllFormed("CER0265", f"{part.value!r} is no number and no text")
+            raise IllFormed(
+                "CER0265", f"{part.value!r} is no number and no text", hint="use numbers and text"
+            )
 
 
 def _check_arities(query: Gcq, place: PlaceOf) -> None:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Any
 
-from lark import Lark, Token, Tree, v_args
-from lark.exceptions import LarkError, UnexpectedInput, VisitError
+from lark import Token, v_args
 from lark.tree import Meta
 
-from cerlab.errors import CerlabError, QuerySyntaxError, ResourceLimit, SourcePlace, Span
+from cerlab.errors import SourcePlace
 from cerlab.logic.ceql.builder import Builder
-from cerlab.logic.ceql.parser import MAX_CHARACTERS
 from cerlab.logic.gcq.check import check_gcq
 from cerlab.logic.gcq.syntax import Atom, Gcq
+from cerlab.logic.reading import Language, built, read
 from cerlab.predicates.syntax import Comparison
 
 
@@ -30,32 +27,10 @@ def parse_gcq(text: str) -> Gcq:
     Raises `QuerySyntaxError`, `IllFormed` (see `check_gcq`), and `ResourceLimit` for a text that
     is too long or too deep.
     """
-    if len(text) > MAX_CHARACTERS:
-        raise ResourceLimit(
-            "CER0601",
-            f"the query has {len(text):,} characters, more than {MAX_CHARACTERS:,}",
-        )
-    try:
-        tree = _lark().parse(text)
-    except UnexpectedInput as error:
-        _explain(text, error)
     builder = _GcqBuilder(text)
-    query = _build(builder, tree)
+    too_deep = "write several predicates, with commas between them"
+    query: Gcq = built(builder, read(_GCQ, text, "gcq"), too_deep=too_deep)
     check_gcq(query, builder.place_of)
-    return query
-
-
-def _build(builder: _GcqBuilder, tree: Tree[Token]) -> Gcq:
-    try:
-        query = builder.transform(tree)
-    except VisitError as error:  # lark wraps what the builder raises
-        cause = error.orig_exc
-        if isinstance(cause, ResourceLimit):
-            cause.hint = "write several predicates, with commas between them"
-        if isinstance(cause, CerlabError):
-            raise cause from None
-        raise
-    assert isinstance(query, Gcq)
     return query
 
 
@@ -113,66 +88,12 @@ class _GcqBuilder(Builder):
         return self._made(meta, Gcq(head, atoms, predicates or ()))
 
 
-@cache
-def _lark() -> Lark:
-    grammar = files("cerlab.logic.gcq").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(
-        grammar,
-        parser="lalr",
-        lexer="contextual",
-        start="gcq",
-        propagate_positions=True,
-        maybe_placeholders=True,
-    )
-
-
-def _explain(text: str, error: UnexpectedInput) -> NoReturn:
-    """Turn the parser's error into ours: place, what stands there, what could stand there."""
-    token = getattr(error, "token", None)
-    at = error.pos_in_stream
-    if at is None or (token is not None and token.type == "$END"):
-        at, length = len(text.rstrip()), 1
-        found = "the text ends too early" if text.strip() else "the text is empty"
-    elif token is not None:
-        length, found = len(token), f"unexpected '{token}'"
-    else:
-        length, found = 1, f"unexpected character {text[at]!r}"
-    expected = _expected_after(text[:at])
+def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:
+    """What those mean who write a constant into an atom."""
     is_constant = at < len(text) and text[at] in "0123456789.-'\""
-    hint = "only variables stand here; write r(x, v) | v = 3 for r(x, 3)"
-    raise QuerySyntaxError(
-        "CER0101",
-        found,
-        place=_place(text, at, length),
-        expected=expected,
-        hint=hint if is_constant and expected and set(expected) <= {"a name", "')'"} else "",
-    ) from None
+    if is_constant and expected and set(expected) <= {"a name", "')'"}:
+        return "only variables stand here; write r(x, v) | v = 3 for r(x, 3)"
+    return ""
 
 
-def _place(text: str, at: int, length: int) -> SourcePlace:
-    line = text.count("\n", 0, at) + 1
-    column = at - (text.rfind("\n", 0, at) + 1) + 1
-    return SourcePlace(text, Span(line, column, line, column + length))
-
-
-_WORDS = {
-    "NAME": "a name",
-    "QUOTED_NAME": "a name",
-    "INT": "a number",
-    "FLOAT": "a number",
-    "TEXT": "a text in quotes",
-    "$END": "the end",
-}
-
-
-def _expected_after(prefix: str) -> tuple[str, ...]:
-    """What could follow a prefix that the parser has accepted, words before signs."""
-    parser = _lark().parse_interactive(prefix)
-    try:
-        parser.exhaust_lexer()
-    except LarkError:  # the cut changed how the prefix is read; say nothing rather than guess
-        return ()
-    signs = {terminal.name: f"'{terminal.pattern.value}'" for terminal in _lark().terminals}
-    accepted = parser.accepts()  # type: ignore[no-untyped-call]  # lark leaves it untyped
-    words = {_WORDS.get(name) or signs[name] for name in accepted}
-    return tuple(sorted(words, key=lambda word: (word.startswith("'"), word)))
+_GCQ = Language("cerlab.logic.gcq", ("gcq",), noun="query", hint=_hint)

@@ -103,14 +103,22 @@ def vectors_times_matrix(
     """
     rows, columns = len(M), len(M[0]) if M else 0
     if not columns or any(len(row) != columns for row in M):
-        raise UsageError("CER0860", "a matrix has rows, all of the same length, which is not 0")
+        raise UsageError(
+            "CER0860",
+            "a matrix has rows, all of the same length, which is not 0",
+            hint="give a list of rows of equal length, and pairs of vectors that fit it",
+        )
     ones = [Insert("v", (x, y)) for x in range(rows) for y in range(columns) if M[x][y]]
 
     def stream() -> Iterator[Update]:
         yield from ones
         for a, b in pairs:
             if (len(a), len(b)) != (rows, columns):
-                raise UsageError("CER0860", f"the vectors of a pair have sizes {rows}, {columns}")
+                raise UsageError(
+                    "CER0860",
+                    f"the vectors of a pair have sizes {rows}, {columns}",
+                    hint="give a list of rows of equal length, and pairs of vectors that fit it",
+                )
             yield from _assigned("u", a)
             yield from _assigned("w", b)
 

@@ -91,7 +91,9 @@ def answers(Q: Gcq, D: Database) -> frozenset[Row]:
     relations = [_relation(atom, D) for atom in Q.atoms]
     if prod(map(len, relations)) > MAX_COMBINATIONS:
         raise ResourceLimit(
-            "CER0660", f"the reference joins up to {MAX_COMBINATIONS:,} combinations of tuples"
+            "CER0660",
+            f"the reference joins up to {MAX_COMBINATIONS:,} combinations of tuples",
+            hint="use fewer tuples, or the maintained query of cerlab.engine.reference.dqe",
         )
     found = set()
     for rows in product(*relations):
@@ -155,6 +157,7 @@ def _relation(atom: Atom, D: Database) -> Set[Row]:
             raise BadData(
                 "CER0761",
                 f"{row} has {len(row)} columns, '{atom.relation}' has {len(atom.variables)}",
+                hint="the last column is the timestamp",
             )
     return rows
 

@@ -99,12 +99,12 @@ class SremoBuilder(Builder):
     def span_window(self, meta: Meta, children: list[Any]) -> sre.SpanWindow:
         """``e[1..w]``."""
         body, _, width = children
-        return self._made(meta, sre.SpanWindow(body, self._int(meta, int(width))), body)
+        return self._made(meta, sre.SpanWindow(body, self._int(meta, width)), body)
 
     def length_window(self, meta: Meta, children: list[Any]) -> sre.LengthWindow:
         """``e[len<=w]``."""
         body, width = children
-        return self._made(meta, sre.LengthWindow(body, self._int(meta, int(width))), body)
+        return self._made(meta, sre.LengthWindow(body, self._int(meta, width)), body)
 
     def within(self, meta: Meta, children: list[Any]) -> Any:
         """``e[within n attr]``."""

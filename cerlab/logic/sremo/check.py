@@ -83,6 +83,7 @@ def _check_depth(e: Sremo, place: PlaceOf) -> None:
                 f"the expression nests or chains more than {MAX_DEPTH} operators, "
                 "derived operators counted as what they stand for",
                 place=place(each),
+                hint="write e[1..w] for a window, <a OR b> for a choice of events",
             )
         pending.extend((below, depth + 1) for below in children(each))
 
@@ -101,4 +102,5 @@ def _rewritten_depth(e: Sremo) -> int:
 
 
 def _wrong(code: str, message: str, place: SourcePlace | None) -> IllFormed:
-    return IllFormed(code, message, place=place)
+    hint = "write e[1..w], e[len<=w], e[within n attr], #(e, ..) or @(e, ..)"
+    return IllFormed(code, message, place=place, hint=hint)

@@ -188,7 +188,11 @@ def _iterate(e: Sremo, S: Reading, start: Derivation) -> Derivations:
 def _spend(S: Reading, steps: int) -> None:
     S.steps -= steps
     if S.steps < 0:
-        raise ResourceLimit("CER0682", f"the reference takes up to {MAX_STEPS:,} steps")
+        raise ResourceLimit(
+            "CER0682",
+            f"the reference takes up to {MAX_STEPS:,} steps",
+            hint='use a shorter stream, or evaluator="registers"',
+        )
 
 
 def _span(M: Marks) -> int:
@@ -222,7 +226,9 @@ def _check(e: Sremo, S: Sequence[Event]) -> None:
     check_sremo(e)
     if len(S) > MAX_EVENTS:
         raise ResourceLimit(
-            "CER0681", f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}"
+            "CER0681",
+            f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}",
+            hint='evaluator="registers" takes long ones',
         )
     for each in subexpressions(e):
         if isinstance(each, Within):

@@ -70,7 +70,9 @@ class IntervalRuns:
         self.counts.reached = len(arrived)
         if len(arrived) > MAX_CONFIGURATIONS:
             raise ResourceLimit(
-                "CER0685", f"more than {MAX_CONFIGURATIONS:,} configurations are active at once"
+                "CER0685",
+                f"more than {MAX_CONFIGURATIONS:,} configurations are active at once",
+                hint="use a window; or the compiled engine, on streams that are read as a whole",
             )
         reached = {c: growth.either(parts) for c, parts in arrived.items()}
         self._active = {c: marks for c, marks in reached.items() if self._leaving[c.state]}

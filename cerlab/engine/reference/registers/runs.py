@@ -54,7 +54,11 @@ class Runs:
         reached = [run for run in reached if not self._expired(run)]
         self.counts.reached = len(reached)
         if len(reached) > MAX_RUNS:
-            raise ResourceLimit("CER0685", f"more than {MAX_RUNS:,} runs are active at once")
+            raise ResourceLimit(
+                "CER0685",
+                f"more than {MAX_RUNS:,} runs are active at once",
+                hint="use a window, which ends runs",
+            )
         self._runs = [run for run in reached if self._leaving[run.state]]
         return frozenset(
             run.marks for run in reached if run.state in self._F and run.marks[-1:] == (position,)

@@ -69,7 +69,9 @@ class SharedRuns:
         self.counts.reached = len(arrived)
         if len(arrived) > MAX_CONFIGURATIONS:
             raise ResourceLimit(
-                "CER0685", f"more than {MAX_CONFIGURATIONS:,} configurations are active at once"
+                "CER0685",
+                f"more than {MAX_CONFIGURATIONS:,} configurations are active at once",
+                hint="use a window, which ends runs",
             )
         self._active = {
             c: growth.either(parts) for c, parts in arrived.items() if self._leaving[c.state]

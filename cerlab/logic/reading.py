@@ -1,0 +1,151 @@
+"""Texts to parse trees, with errors that show where and what was expected.
+
+Every language has a grammar beside its parser, and is read by `read`; what stays with each is what
+its terminals are called and which hints it gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any, NoReturn
+
+from lark import Lark, Token, Transformer, Tree
+from lark.exceptions import (
+    LarkError,
+    UnexpectedCharacters,
+    UnexpectedInput,
+    UnexpectedToken,
+    VisitError,
+)
+
+from cerlab.errors import CerlabError, QuerySyntaxError, ResourceLimit, SourcePlace, Span
+
+MAX_CHARACTERS = 100_000
+"""The longest text that is read."""
+
+
+@dataclass(frozen=True, eq=False)
+class Language:
+    """Where the ``grammar.lark`` is, which rules a text may be, and what a text is called.
+
+    `words` says what errors call a terminal, where that is not what is written for it. `hint` is
+    given the text, where the error is in it, and what was expected there.
+    """
+
+    package: str
+    starts: tuple[str, ...]
+    noun: str
+    hint: Callable[[str, int, tuple[str, ...]], str]
+    words: Mapping[str, str] = field(default_factory=dict)
+
+
+def read(language: Language, text: str, start: str) -> Tree[Token]:
+    """The parse tree of a text; `start` is the rule that the whole text is.
+
+    Raises `QuerySyntaxError`, and `ResourceLimit` above `MAX_CHARACTERS`.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise ResourceLimit(
+            "CER0601",
+            f"the {language.noun} has {len(text):,} characters, more than {MAX_CHARACTERS:,}",
+            hint="a file of events is the second argument, not the first",
+        )
+    try:
+        return _lark(language).parse(text, start=start)
+    except UnexpectedInput as error:
+        _explain(language, text, start, error)
+
+
+def built(
+    builder: Transformer[Token, Any], tree: Tree[Token], *, too_deep: str | None = None
+) -> Any:
+    """What a builder makes of a tree; `too_deep`, if given, is the hint of its `ResourceLimit`."""
+    try:
+        return builder.transform(tree)
+    except VisitError as error:  # lark wraps what the builder raises
+        cause = error.orig_exc
+        if isinstance(cause, ResourceLimit) and too_deep is not None:
+            cause.hint = too_deep
+        if isinstance(cause, CerlabError):
+            raise cause from None
+        raise
+
+
+def place_at(text: str, at: int, length: int) -> SourcePlace:
+    """The place of some characters of one line."""
+    line = text.count("\n", 0, at) + 1
+    column = at - (text.rfind("\n", 0, at) + 1) + 1
+    return SourcePlace(text, Span(line, column, line, column + max(1, length)))
+
+
+@cache
+def _lark(language: Language) -> Lark:
+    grammar = files(language.package).joinpath("grammar.lark").read_text(encoding="utf-8")
+    return Lark(
+        grammar,
+        parser="lalr",
+        lexer="contextual",
+        start=list(language.starts),
+        propagate_positions=True,
+        maybe_placeholders=True,
+    )
+
+
+def _explain(language: Language, text: str, start: str, error: UnexpectedInput) -> NoReturn:
+    """Turn the parser's error into ours: place, what stands there, what could stand there."""
+    length = 1
+    if isinstance(error, UnexpectedToken) and error.token.type != "$END":
+        at, length = error.token.start_pos or 0, len(error.token)
+        found = f"unexpected '{error.token}'"
+    elif isinstance(error, UnexpectedCharacters):
+        at = error.pos_in_stream or 0
+        found = f"unexpected character {text[at]!r}"
+    else:
+        at = len(text.rstrip())
+        found = "the text ends too early" if text.strip() else "the text is empty"
+    expected = _expected_after(language, text[:at], start)
+    raise QuerySyntaxError(
+        "CER0101",
+        found,
+        place=place_at(text, at, length),
+        expected=expected,
+        hint=language.hint(text, at, expected),
+    ) from None
+
+
+_WORDS = {
+    "NAME": "a name",
+    "QUOTED_NAME": "a name",
+    "INT": "a number",
+    "FLOAT": "a number",
+    "TEXT": "a text in quotes",
+    "$END": "the end",
+}
+"""What errors call the terminals that all grammars share."""
+
+
+def _expected_after(language: Language, prefix: str, start: str) -> tuple[str, ...]:
+    """What could follow a prefix that the parser has accepted: words, then signs and keywords.
+
+    Of two keywords that differ by an S only the longer is named.
+    """
+    lark = _lark(language)
+    parser = lark.parse_interactive(prefix, start=start)
+    try:
+        parser.exhaust_lexer()
+        accepted = parser.accepts()  # type: ignore[no-untyped-call]  # lark leaves it untyped
+    except LarkError:  # the cut changed how the prefix is read; say nothing rather than guess
+        return ()
+    called = {terminal.name: _called(terminal.pattern.value) for terminal in lark.terminals}
+    called |= {**_WORDS, **language.words}
+    words = {called[name] for name in accepted if name in called}
+    singular = {word for word in words if word + "S" in words}
+    return tuple(sorted(words - singular, key=lambda word: (not word.startswith("a "), word)))
+
+
+def _called(written: str) -> str:
+    """Keywords as they are, signs in quotes."""
+    return written if written.isalpha() else f"'{written}'"

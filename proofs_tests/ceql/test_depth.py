@@ -1,0 +1,51 @@
+"""Formulas that were built, not read, are refused at once where they nest too deep (DESIGN 2.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import cerlab
+from cerlab.logic.cel.depth import MAX_DEPTH
+from cerlab.logic.cel.syntax import Atom, Filter, Formula, Seq
+from cerlab.predicates.condition import On
+from cerlab.predicates.syntax import Complement, Predicate, TypeIs
+
+
+def chain(atoms: int) -> Formula:
+    phi: Formula = Atom("A")
+    for _ in range(atoms - 1):
+        phi = Seq(phi, Atom("A"))
+    return phi
+
+
+def negated(times: int) -> Formula:
+    predicate: Predicate = TypeIs("A")
+    for _ in range(times):
+        predicate = Complement(predicate)
+    return Filter(Atom("A"), On("A", predicate))
+
+
+ASKS: list[Callable[[Formula], object]] = [
+    cerlab.satisfiable,
+    lambda phi: cerlab.equivalent("A", phi),
+    lambda phi: cerlab.evaluate(phi, []),
+    lambda phi: cerlab.count(phi, []),
+    lambda phi: cerlab.valuations(phi, []),
+]
+
+
+@pytest.mark.parametrize("make", [chain, negated])
+@pytest.mark.parametrize("ask", ASKS)
+def test_deep_formulas_are_refused(
+    make: Callable[[int], Formula], ask: Callable[[Formula], object]
+) -> None:
+    with pytest.raises(cerlab.ResourceLimit, match="CER0602"):
+        ask(make(5_000))
+
+
+@pytest.mark.parametrize("text", [" ; ".join(["A"] * n) for n in (2, MAX_DEPTH)])
+def test_what_can_be_read_can_be_evaluated_as_a_value(text: str) -> None:
+    events = [{"type": "A"}] * 2
+    assert cerlab.evaluate(cerlab.parse_formula(text), events) == cerlab.evaluate(text, events)

@@ -1,0 +1,210 @@
+"""``cerlab run QUERY -``: whatever is asked for, an answer is out when its last event has come.
+
+A pipe that is read piece by piece shows, whenever the next piece is asked for, that the answers on
+all events so far are out. By the evaluators that read events one by one, and by the reference; the
+compiled engine has its tests in `test_run_pipes`.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab.cli import main
+from cerlab.logic.ceql.text import query_text
+from cerlab.logic.sremo.text import sremo_text
+from cerlab.model.answer import complex_event
+from cerlab.model.event import Event
+from cerlab.testing import Shape, random_sremo, random_sremo_events
+from cerlab.testing.strategies import as_dict
+from cerlab.workbench import valuations_of
+from proofs_tests.cli.run_cases import Lines, Pieces
+from proofs_tests.random_cases import random_case
+from proofs_tests.suite import Suite
+
+SHAPE = Shape(depth=2, events=7, family=True)
+
+
+def rows_of(
+    monkeypatch: pytest.MonkeyPatch,
+    rng: Random,
+    events: tuple[Event, ...],
+    ends: list[int],
+    *arguments: str,
+) -> list[dict[str, Any]]:
+    """What ``cerlab run`` writes on a pipe; before each wait it has to be all that is due."""
+    data = b"".join(json.dumps(as_dict(event)).encode() + b"\n" for event in events)
+    cuts = sorted({rng.randrange(len(data)) for _ in range(rng.randrange(5))} | {0, len(data)})
+    out = Lines()
+
+    def asked(piece: int) -> None:
+        arrived = data[: cuts[piece]].count(b"\n")
+        due = sum(end < arrived for end in ends)
+        assert out.flushed.count("\n") == due, (arguments, data, cuts, piece)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", Pieces([data[a:b] for a, b in pairwise(cuts)], asked))
+        patch.setattr(sys, "stdout", out)
+        assert main(["run", *arguments]) == 0
+    return [json.loads(line) for line in out.flushed.splitlines()]
+
+
+@pytest.mark.parametrize("evaluator", ["automaton", "lists", "reference", "registers"])
+def test_answers_are_out_before_the_next_wait(
+    evaluator: Any, suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def case(rng: Random) -> bool:
+        while True:
+            drawn = random_case(rng, SHAPE)
+            try:
+                expected = cerlab.evaluate(drawn.query, drawn.stream, evaluator=evaluator)
+            except cerlab.Unsupported:
+                continue
+            if len(drawn.stream) and drawn.ast.limit is None:
+                break
+        arguments = [query_text(drawn.ast), "-", "--time", "t:s", "--evaluator", evaluator]
+        ends = [answer.end for answer in expected]
+        rows = rows_of(monkeypatch, rng, drawn.stream.events, ends, *arguments)
+        found = {(row["start"], row["end"], tuple(row["positions"])) for row in rows}
+        assert found == {(m.start, m.end, m.positions) for m in expected}, drawn.describe()
+        assert len(rows) == len(expected)
+        return bool(expected)
+
+    suite.run(case, deep_count=1_000, seconds=5)
+
+
+@pytest.mark.parametrize("show_events", [False, True])
+def test_labels_are_out_before_the_next_wait(
+    show_events: bool, suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the automaton where there is one, else by the reference; with and without the events."""
+
+    def case(rng: Random) -> bool:
+        drawn = random_case(rng, SHAPE)
+        while not len(drawn.stream) or drawn.ast.limit is not None:
+            drawn = random_case(rng, SHAPE)
+        expected = list(valuations_of(drawn.query, drawn.stream, "reference"))
+        arguments = [query_text(drawn.ast), "-", "--time", "t:s", "--labels"]
+        arguments += ["--events"] if show_events else []
+        ends = [V.end for V in expected]
+        rows = rows_of(monkeypatch, rng, drawn.stream.events, ends, *arguments)
+        found = {
+            cerlab.Valuation(row["start"], row["end"], {x: tuple(D) for x, D in labels.items()})
+            for row in rows
+            if isinstance(labels := row["labels"], dict)
+        }
+        assert found == set(expected), drawn.describe()
+        assert len(rows) == len(expected)
+        assert {complex_event(V).positions for V in found} == {tuple(r["positions"]) for r in rows}
+        if show_events:
+            shown = [(e["position"], e["type"]) for row in rows for e in row["events"]]
+            assert shown == [(i, drawn.stream[i].type) for row in rows for i in row["positions"]]
+        return bool(expected)
+
+    suite.run(case, deep_count=1_000, seconds=5)
+
+
+@pytest.mark.parametrize("evaluator", ["auto", "reference"])
+def test_what_a_pipe_shows_of_a_sremo_is_out_before_the_next_wait(
+    evaluator: Any, suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def case(rng: Random) -> bool:
+        while True:
+            e = random_sremo(rng)
+            events = tuple(random_sremo_events(rng, e))
+            expected = cerlab.evaluate(e, cerlab.Stream(events), evaluator="reference")
+            if events and (expected or rng.random() < 0.3):
+                break
+        arguments = [sremo_text(e), "-", "--language", "sremo", "--evaluator", evaluator]
+        rows = rows_of(monkeypatch, rng, events, [m.end for m in expected], *arguments)
+        assert sorted(row["positions"] for row in rows) == sorted(
+            list(m.positions) for m in expected
+        )
+        return bool(expected)
+
+    suite.run(case, deep_count=1_000, seconds=5)
+
+
+@pytest.mark.parametrize(
+    ("query", "options"),
+    [
+        ("A ; B", ["--labels"]),
+        ("A ; B", ["--events"]),
+        ("MAX(A+) ; B", []),
+        ("<type = 'A'>^ . <TRUE>* . <type = 'B'>^", []),
+    ],
+    ids=["labels", "events", "reference", "sremo"],
+)
+def test_an_answer_arrives_while_the_pipe_is_open_and_an_interrupt_is_130(
+    query: str, options: list[str]
+) -> None:
+    command = [sys.executable, "-m", "cerlab", "run", query, "-", *options]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"A(v=1)\nB(v=2)\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["positions"] == [0, 1]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--labels", "--evaluator", "tecs"], "CER0408"),
+        (["--evaluator", "no"], "CER0805"),
+        (["--evaluator", "automaton"], "CER0403"),
+        (["--evaluator", "reference", "--labels", "--limit", "-1"], "CER0804"),
+    ],
+)
+def test_what_cannot_be_run_on_a_pipe_leaves_the_output_alone(
+    options: list[str],
+    code: str,
+    tmp_path: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def asked(_: int) -> None:
+        raise AssertionError("the pipe was read")
+
+    (tmp_path / "out").write_text("kept")
+    monkeypatch.setattr(sys, "stdin", Pieces([b"A()\n"], asked))
+    assert main(["run", "MAX(A) ; B", "-", *options, "-o", str(tmp_path / "out")]) == 2
+    assert code in capsys.readouterr().err
+    assert (tmp_path / "out").read_text() == "kept"
+
+
+@pytest.mark.parametrize("options", [[], ["--labels"], ["--events"]])
+@pytest.mark.parametrize("evaluator", ["auto", "automaton", "reference"])
+def test_a_bad_row_comes_after_the_answers_before_it(
+    options: list[str],
+    evaluator: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Pieces([b"A()\nA(\nA()\n"], lambda piece: None))
+    assert main(["run", "A", "-", "--evaluator", evaluator, *options]) == 2
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()) == 1
+    assert "standard input, row 2" in shown.err
+
+
+def test_attributes_are_chosen_where_only_the_reference_knows_the_labels(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pieces = [b"A(v=1,w=1)\n", b"A(v=2,w=2)\nB(v=3,w=3)\n"]
+    monkeypatch.setattr(sys, "stdin", Pieces(pieces, lambda piece: None))
+    assert main(["run", "SELECT a[v], B WHERE MAX(A+ AS a) ; B", "-", "--events"]) == 0
+    first = [{"position": 0, "type": "A", "v": 1}, {"position": 1, "type": "A", "v": 2}]
+    last = {"position": 2, "type": "B", "v": 3, "w": 3}
+    rows = [json.loads(line)["events"] for line in capsys.readouterr().out.splitlines()]
+    assert sorted(rows, key=len)[-1] == [*first, last]
