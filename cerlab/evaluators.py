@@ -127,6 +127,7 @@ def fo_answers_of(
     well. ``"auto"`` is the best of these that there is, else the reference.
     """
     if evaluator == "reference":
+        check_scopes(with_variables(selected_formula(query.ast)))
         return iter(query_answers(query.ast, stream, fo_valuations))
     if evaluator == "lists":
         cea, strategy = anchored_query(query.ast, first_order=True)

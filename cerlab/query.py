@@ -202,9 +202,9 @@ class Query:
         """A push interface: ``push(batch)`` gives the new answers, ``state()`` bytes to go on from.
 
         `time` and `unit` name the time attribute for windows in hours, minutes or seconds; without
-        them it is the only timestamp that the query's schema declares. With the
-        `state` of an earlier session of the same query it goes on where that was; raises `BadData`
-        for other bytes.
+        them it is the only timestamp that the query's schema declares. With the `state` of an
+        earlier session of the same query it goes on where that was, on the same time; raises
+        `BadData` for other bytes, `UsageError` for another time.
 
         >>> session = parse_query("SELECT * WHERE A ; B").open()
         >>> session.push([{"type": "A"}])
@@ -212,7 +212,9 @@ class Query:
         >>> session.push([{"type": "B"}])
         [ComplexEvent(start=0, end=1, positions=(0, 1))]
         """
-        axis = axis_of_options(time, unit) or io.time_of_schema(self.schema)
+        axis = axis_of_options(time, unit)
+        if axis is None and state is None:
+            axis = io.time_of_schema(self.schema)
         return Session(self.plan, self.prepared, axis, state)
 
     def __repr__(self) -> str:

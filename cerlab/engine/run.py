@@ -19,7 +19,7 @@ from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.lookahead import KEYS_KEPT, why_not
 from cerlab.engine.prepared import Prepared, prepared
 from cerlab.engine.ranges import ranged_answers, why_not_ranges
-from cerlab.engine.state import no_state, packed, unpacked
+from cerlab.engine.state import axis_of_state, no_state, packed, unpacked
 from cerlab.engine.tecs import Tecs
 from cerlab.engine.two_phases import TwoPhases
 from cerlab.errors import BadData
@@ -48,17 +48,24 @@ class CompiledRun:
         answers: int = 1 << 15,
         state: bytes | None = None,
     ) -> None:
-        """A fresh run, or with `state` one that goes on; raises `BadData` for other bytes."""
+        """A fresh run, or with `state` one that goes on; raises `BadData` for other bytes.
+
+        Without `time` it is that of the state; raises `UsageError` for another one.
+        """
         self._plan = plan
         self._known = prepared(machine)
+        before = None if state is None else unpacked(plan, self._known.machine, state)
+        if before is not None:
+            time = axis_of_state(time, before[0]["time"])
+        self._time = time
         self._keys = KeyCodes(plan.partition) if plan.partition else None
         self._starts = WindowStarts(plan.window, time)
         width = plan.window.width if isinstance(plan.window, EventWindow) else NONE
         self._tecs = Tecs(plan, self._known.table, width, arena=arena, answers=answers)
         self._read = 0
         self._enough_keys = KEYS_KEPT
-        if state is not None:
-            self._resume(state)
+        if before is not None:
+            self._resume(*before)
 
     @property
     def steps(self) -> int:
@@ -79,10 +86,10 @@ class CompiledRun:
         keys = self._keys.keys() if self._keys else [()]
         arrays = self._tecs.arrays(len(keys))
         machine = self._known.machine
-        return packed(self._plan, machine, self._read, keys, self._starts.inside(), arrays)
+        inside = self._starts.inside()
+        return packed(self._plan, machine, self._time, self._read, keys, inside, arrays)
 
-    def _resume(self, state: bytes) -> None:
-        header, arrays = unpacked(self._plan, self._known.machine, state)
+    def _resume(self, header: Mapping[str, Any], arrays: dict[str, Any]) -> None:
         self._read = header["read"]
         self._starts.resume(*header["window"])
         count = len(arrays["length"])

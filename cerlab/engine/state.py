@@ -1,7 +1,8 @@
 """The state of a run as bytes, and back: versioned, documented, and no code runs when it is read.
 
 The bytes are an uncompressed ``.npz`` archive (read without pickle). Its member ``header`` is UTF-8
-JSON: ``format`` ("cerlab-engine"), ``version``, ``plan`` (the digest of the plan), ``read`` (events
+JSON: ``format`` ("cerlab-engine"), ``version``, ``plan`` (the digest of the plan), ``time`` (the
+attribute and the unit that a window in hours, minutes or seconds is measured on), ``read`` (events
 so far), ``keys`` (of the partitions, by id), ``states`` and ``idle`` (the macro-states that the
 arrays number from 0), ``window`` (instants and positions still inside it). The other members are
 the arrays ``position, left, right, max_start`` of the arena, and of the partitions ``length,
@@ -26,21 +27,29 @@ from cerlab.automata.naming import (
     plan_digest,
     state_of_name,
 )
-from cerlab.errors import BadData
+from cerlab.errors import BadData, UsageError
+from cerlab.model.clauses import TimeWindow
+from cerlab.model.clock import TimeAxis, time_axis
 from cerlab.model.json_values import value_from_json, value_to_json
 
 if TYPE_CHECKING:
     from cerlab.automata.plan import Plan
 
 FORMAT = "cerlab-engine"
-VERSION = 1
+VERSION = 2
 ARENA = ("position", "left", "right", "max_start")
 PARTITIONS = ("length", "idle_state", "seen")
 """The members that are arrays, besides ``pool``."""
 
 
 def packed(
-    plan: Plan, machine: Machine, read: int, keys: Any, window: Any, arrays: dict[str, Any]
+    plan: Plan,
+    machine: Machine,
+    time: TimeAxis | None,
+    read: int,
+    keys: Any,
+    window: Any,
+    arrays: dict[str, Any],
 ) -> bytes:
     """The bytes of a run; `arrays` are by the names above."""
     pool, states = _renumbered(arrays["pool"], arrays["length"])
@@ -50,6 +59,7 @@ def packed(
         "format": FORMAT,
         "version": VERSION,
         "plan": plan_digest(plan),
+        "time": _axis_to_json(time) if isinstance(plan.window, TimeWindow) else None,
         "read": read,
         "keys": [[value_to_json(value) for value in key] for key in keys],
         "states": [name_of_state(machine, q) for q in states],
@@ -97,9 +107,39 @@ def unpacked(plan: Plan, machine: Machine, state: bytes) -> tuple[dict[str, Any]
         pool[at] = numbers[pool[at]]
     arrays["pool"] = pool
     arrays["idle_state"] = idles[arrays["idle_state"]]
+    header["time"] = _axis_from_json(header["time"])
     header["keys"] = [tuple(map(value_from_json, key)) for key in header["keys"]]
     header["window"] = ([_read_instant(t) for t in header["window"][0]], header["window"][1])
     return header, arrays
+
+
+def axis_of_state(given: TimeAxis | None, kept: TimeAxis | None) -> TimeAxis | None:
+    """What a run that goes on measures time on; raises `UsageError` for another axis than before.
+
+    Either is None where nothing is said of it.
+    """
+    if given is not None and kept is not None and given != kept:
+        raise UsageError(
+            "CER0777",
+            f"this state measures time on {_axis_text(kept)}, not on {_axis_text(given)}",
+            hint="leave time= and unit= out",
+        )
+    return given or kept
+
+
+def _axis_text(time: TimeAxis) -> str:
+    return f"'{time.attribute}'" + (f" in {time.unit.name.lower()}" if time.unit else "")
+
+
+def _axis_to_json(time: TimeAxis | None) -> list[str | None] | None:
+    return None if time is None else [time.attribute, time.unit.name if time.unit else None]
+
+
+def _axis_from_json(written: list[str | None] | None) -> TimeAxis | None:
+    if written is None:
+        return None
+    attribute, unit = written
+    return time_axis(str(attribute), unit)
 
 
 def no_state(why: str) -> BadData:

@@ -133,6 +133,16 @@ def test_what_is_outside_fo_cel_is_refused_by_all(text: str, evaluator: Evaluato
         cerlab.evaluate(text, events, logic="fo", evaluator=evaluator)
 
 
+@pytest.mark.parametrize("evaluator", ["reference", *FO_MACHINES, "auto"])
+def test_scopes_are_checked_where_no_event_is_read(evaluator: Evaluator) -> None:
+    text = "SELECT * FROM S WHERE A FILTER A[v = 1]"
+    events = [{"type": "A", "stream": "T"}]
+    with pytest.raises((cerlab.IllFormed, cerlab.Unsupported)):
+        cerlab.evaluate(text, events, logic="fo", evaluator=evaluator)
+    with pytest.raises(cerlab.IllFormed, match="CER0230"):
+        cerlab.valuations(text, events, logic="fo")
+
+
 def test_what_the_reference_refuses_as_fo_cel_is_refused_by_all(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         drawn = random_case(rng, Shape(depth=2, events=5, family=rng.random() < 0.5))

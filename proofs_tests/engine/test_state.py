@@ -81,6 +81,23 @@ def test_a_schema_with_one_timestamp_tells_the_time_of_a_session() -> None:
         as_query("SELECT * WHERE A ; B WITHIN 3 SECONDS").open()
 
 
+def test_a_state_knows_what_time_was_measured_on() -> None:
+    query = as_query("SELECT * WHERE A ; B WITHIN 3 SECONDS")
+    first = query.open(time="t", unit="ms")
+    first.push([{"type": "A", "t": 0, "u": 0}])
+    state = first.state()
+    for again in (query.open(state=state), query.open(state=state, time="t", unit="ms")):
+        assert again.push([{"type": "B", "t": 3_000, "u": 9}]) == [ComplexEvent(0, 1, (0, 1))]
+    for time, unit in (("t", "s"), ("t", None), ("u", "ms")):
+        with pytest.raises(cerlab.UsageError, match="CER0777: .* on 't' in ms"):
+            cerlab.UsageError, match="CER0777: this state measures time on 't' in ms"
+        ):
+            query.open(state=state, time=time, unit=unit)
+    other = as_query("SELECT * WHERE A ; B WITHIN 3 [t]").open(time="u", unit="s")
+    other.push([{"type": "A", "t": 0}])
+    as_query("SELECT * WHERE A ; B WITHIN 3 [t]").open(time="t", state=other.state())
+
+
 def test_states_outside_the_window_are_not_kept() -> None:
     query = as_query("SELECT * WHERE A ; B WITHIN 10 EVENTS")
     session = query.open()
@@ -97,7 +114,7 @@ def test_states_outside_the_window_are_not_kept() -> None:
         (lambda state: b"", "CER0771"),
         (lambda state: b"no state", "CER0771"),
         (lambda state: state[: len(state) // 2], "CER0771"),
-        (lambda state: state.replace(b'"version": 1', b'"version": 9'), "CER0772"),
+        (lambda state: state.replace(b'"version": 2', b'"version": 9'), "CER0772"),
     ],
 )
 def test_other_bytes_are_refused(damage: object, code: str) -> None:

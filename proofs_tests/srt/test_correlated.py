@@ -176,7 +176,7 @@ def test_the_register_holds_the_greatest_so_far(capsys: pytest.CaptureFixture[st
     assert main(["check", text]) == 0
     said = capsys.readouterr().out
     assert "4 states, 9 transitions, 1 registers" in said
-    assert "registers, reference" in said
+    assert "reference, compiled, registers" in said
     assert main(["check", "A+ AS a ; B AS b FILTER a.v != b.v"]) == 0
     assert "'a', which repeats" in capsys.readouterr().out
 

@@ -16,13 +16,13 @@ from cerlab.automata.cea import IntervalCea, Mark, Transition
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.vcea import Vcea
 from cerlab.logic.cel.syntax import Atom, Plus
-from cerlab.predicates.syntax import EVERYTHING, Attribute, Between, TypeIs
+from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.viz import render
 from cerlab.viz.deterministic import MintermTable
 from cerlab.viz.displays import SHOWN
 from cerlab.viz.minterms import MintermList
 from proofs_tests.suite import Suite
-from proofs_tests.viz.values import KINDS, machine_without_text, random_value
+from proofs_tests.viz.values import KINDS, random_value
 
 TABLES = (MintermTable, MintermList)
 """What is a table in HTML, which takes no Graphviz."""
@@ -65,17 +65,9 @@ def test_displays_without_graphviz_never_raise(suite: Suite) -> None:
     suite.run(case, deep_count=2_000, seconds=6)
 
 
-def test_what_has_no_text_is_still_shown(suite: Suite) -> None:
+def test_what_has_no_text_is_still_shown() -> None:
     """A renderer that fails leaves the poorer mimetypes, in the worst case `repr`."""
-
-    def case(rng: Random) -> bool:
-        value = machine_without_text(rng)
-        bundle = value._repr_mimebundle_()
-        assert bundle["text/plain"] == str(value)
-        return set(bundle) == PICTURES
-
-    suite.run(case, deep_count=2_000, seconds=4, needs_answers=0.3)
-    odd = Between(Attribute("v"), None, Attribute("w"))
+    odd: Any = "no predicate"
     A: Any = IntervalCea(2, (Transition(0, odd, Mark.TAKE, 1),), 0, frozenset({1}))
     assert A._repr_mimebundle_() == {"text/plain": repr(A)}
 

@@ -16,8 +16,6 @@ from cerlab.compile.vcea_to_cea import vcea_to_cea
 from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import Formula
 from cerlab.model.clauses import Strategy
-from cerlab.predicates.syntax import Predicate
-from cerlab.predicates.text import predicate_text
 from cerlab.testing import (
     SMALL,
     random_fo_formula,
@@ -45,23 +43,7 @@ def compiled(rng: Random) -> IntervalCea:
 
 def machine_of_nasty_texts(rng: Random) -> Any:
     """A machine of any plain kind, whose predicates hold every kind of constant and name."""
-    return random_machine(rng, written_predicate)
-
-
-def machine_without_text(rng: Random) -> Any:
-    """The same, with predicates among them that have no text in any language."""
     return random_machine(rng, lambda rng: rich_predicate(rng, 2))
-
-
-def written_predicate(rng: Random) -> Predicate:
-    """A predicate with a text: a range of expressions with one end has none."""
-    while True:
-        P = rich_predicate(rng, 2)
-        try:
-            predicate_text(P)
-        except AssertionError:
-            continue
-        return P
 
 
 def snapshot(rng: Random) -> Any:

@@ -9,7 +9,7 @@ an answer too large to be computed is an error at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
+from collections.abc import Set as AbstractSet
 from typing import TypeAlias, assert_never
 
 from cerlab.errors import ResourceLimit
@@ -95,8 +95,7 @@ def _clause(phi: Formula, S: Sequence[Event]) -> Valuations:
         case And(left, right):
             return valuations(left, S) & valuations(right, S)
         case All(left, right):
-            both = product(valuations(left, S), valuations(right, S))
-            return frozenset(_joined(V1, V2) for V1, V2 in both)
+            return _product(valuations(left, S), valuations(right, S), _in_any_order)
         case Unless(left, right):
             rivals = valuations(right, S)
             return frozenset(
@@ -139,6 +138,10 @@ def _support(V: Valuation) -> Positions:
     return tuple({i for D in V.labels.values() for i in D})
 
 
+def _in_any_order(V1: Valuation, V2: Valuation) -> bool:
+    return True
+
+
 def _before(V1: Valuation, V2: Valuation) -> bool:
     return V1.end < V2.start
 
@@ -152,7 +155,11 @@ Precedes: TypeAlias = Callable[[Valuation, Valuation], bool]
 
 def _product(left: Valuations, right: Valuations, precedes: Precedes) -> Valuations:
     """All concatenations of a valuation of `left` with one of `right` that it precedes."""
-    return frozenset(_joined(V1, V2) for V1 in left for V2 in right if precedes(V1, V2))
+    joined: set[Valuation] = set()
+    for V1 in left:
+        joined.update(_joined(V1, V2) for V2 in right if precedes(V1, V2))
+        _refuse_too_many(joined)
+    return frozenset(joined)
 
 
 def _joined(V1: Valuation, V2: Valuation) -> Valuation:
@@ -172,13 +179,17 @@ def _iterate(once: Valuations, precedes: Precedes) -> Valuations:
 
 
 def _affordable(V: Valuations) -> Valuations:
+    _refuse_too_many(V)
+    return V
+
+
+def _refuse_too_many(V: AbstractSet[Valuation]) -> None:
     if len(V) > MAX_VALUATIONS:
         raise ResourceLimit(
             "CER0604",
             f"the reference computes sets of up to {MAX_VALUATIONS:,} valuations",
             hint='use evaluator="tecs", which need not hold the answers',
         )
-    return V
 
 
 def _inside(W: Valuation, V: Valuation) -> bool:
