@@ -25,9 +25,10 @@ from cerlab.display import displayed
 from cerlab.errors import CerlabWarning, UsageError, nearest
 from cerlab.evaluators import Evaluator
 from cerlab.expressions import LANGUAGES, AnyLanguage, read
+from cerlab.matches import Matches
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
-from cerlab.query import Matches, Query
+from cerlab.query import Query
 from cerlab.workbench import Sremo, evaluate
 
 OPTIONS = ("on", "evaluator", "limit", "as", "language")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
-from itertools import chain
-from operator import index
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from warnings import warn
 
@@ -21,7 +19,6 @@ from cerlab.compile.correlated_to_srt import correlated_plan
 from cerlab.compile.pipeline import compile_query
 from cerlab.display import shown
 from cerlab.errors import CerlabWarning, ResourceLimit, Unsupported, UsageError
-from cerlab.io.write import table_of_batches
 from cerlab.logic.cel.depth import refuse_deep
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.check import Remark, check_query, remarks
@@ -30,14 +27,12 @@ from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text
 from cerlab.logic.sremo.parser import begins_sremo
 from cerlab.logic.sremo.syntax import Sremo
-from cerlab.model.answer import ComplexEvent
+from cerlab.matches import Matches
 from cerlab.model.clock import axis_of_options
 from cerlab.model.schema import Schema
-from cerlab.model.stream import Stream
 from cerlab.session import Session
 
 if TYPE_CHECKING:
-    from cerlab.engine.access.by_number import Access
     from cerlab.engine.explain import Explanation
     from cerlab.engine.prepared import Prepared
     from cerlab.viz.deterministic import MintermTable
@@ -219,103 +214,6 @@ class Query:
 
     def __repr__(self) -> str:
         return self.text
-
-
-@shown
-class Matches:
-    """The answers of a query on a stream, lazily: by end, inside one end in a fixed order."""
-
-    def __init__(self, query: Query, stream: Stream, *, workers: int = 1) -> None:
-        self.query = query
-        self.stream = stream
-        self._workers = workers
-
-    def __iter__(self) -> Iterator[ComplexEvent]:
-        from cerlab.engine.access.by_number import BatchAccess
-        from cerlab.evaluators import answers_of  # which evaluators take queries is known there
-
-        if self._workers > 1 and isinstance(self._numbered, BatchAccess):
-            return chain.from_iterable(self._numbered.batches())
-        return answers_of(self.query, self.stream)
-
-    @cached_property
-    def _numbered(self) -> Access:
-        from cerlab.engine.access import by_number
-        from cerlab.evaluators import SHORT, answers_of
-
-        query, stream = self.query, self.stream
-        if not query.has_automaton:
-            return by_number.ListAccess(list(answers_of(query, stream)))
-        if len(stream) <= SHORT:
-            return by_number.TecsAccess(query.plan, query.machine, stream)
-        return by_number.BatchAccess(query.plan, query.prepared, stream, workers=self._workers)
-
-    def __getitem__(self, k: int) -> ComplexEvent:
-        """The k-th answer of the iteration, from 0; its cost does not depend on k.
-
-        The numbers of answers up to each end are kept, and the evaluation at the end last asked
-        for; with a window, an earlier end evaluates the stream up to there again. Streams that the
-        compiled engine iterates pass over the answers before, batch by batch. Raises IndexError,
-        and `ResourceLimit` where the numbers on the way would not fit into memory or too many
-        answers come before; `count` still works there.
-
-        >>> matches = parse_query("SELECT * WHERE A+").run([{"type": "A"}] * 100)
-        >>> matches[2**99 - 1]
-        ComplexEvent(start=99, end=99, positions=(99,))
-        """
-        return self._numbered.answer(index(k))
-
-    def count(self) -> int:
-        """How many answers there are, without listing them: exact, of any size.
-
-        Where filters compare labels up to 2^53, and `ResourceLimit` beyond.
-        """
-        from cerlab.evaluators import count_on_registers
-
-        if self.query.on_registers:
-            return count_on_registers(self.query, self.stream)
-        return self._numbered.total
-
-    def sample(self, n: int, seed: int | None = None) -> list[ComplexEvent]:
-        """n answers, each uniform over all of them and independent of the others.
-
-        Equal seeds give equal samples; without one they differ. One pass over the stream. Raises
-        IndexError if there are no answers, `UsageError` for a negative n, `ResourceLimit` as
-        ``m[k]`` does.
-        """
-        from cerlab.engine.access.by_number import drawn
-
-        return drawn(self._numbered, n, seed)
-
-    def why(self, answer: ComplexEvent | int) -> Why:
-        """The derivation of an answer, or of the k-th one (`cerlab.why`); of others why not.
-
-        >>> found = parse_query("SELECT * WHERE A ; B").run([{"type": "A"}, {"type": "B"}])
-        >>> print(found.why(0))
-        a match: {0, 1} in [0, 1]
-        ; [0, 1]  A {0}  B {1}
-        ├─ A 0: A()
-        └─ B 1: B()
-        """
-        from cerlab.why import why
-
-        given = answer if isinstance(answer, ComplexEvent) else self[answer]
-        return why(self.query, self.stream, given.positions, given.start, given.end)
-
-    def to_arrow(self) -> Any:
-        """A pyarrow Table: ``start int64, end int64, positions list<int64>``."""
-        from cerlab.engine.access.by_number import BatchAccess
-
-        if isinstance(self._numbered, BatchAccess):
-            return table_of_batches(self._numbered.batches())
-        return io.arrow_table(self)
-
-    def to_pandas(self) -> Any:
-        """The same as a pandas DataFrame."""
-        return self.to_arrow().to_pandas()
-
-    def __repr__(self) -> str:
-        return f"<Matches of a query on {len(self.stream)} events>"
 
 
 What: TypeAlias = str | Query | Formula

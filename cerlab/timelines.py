@@ -15,11 +15,12 @@ from cerlab.errors import UsageError, nearest
 from cerlab.evaluators import Evaluator, answers_of
 from cerlab.expressions import read, sremo_answers
 from cerlab.logic.sremo.syntax import Sremo
+from cerlab.matches import Matches
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clauses import Strategy
 from cerlab.model.order import by_end
 from cerlab.model.stream import Stream
-from cerlab.query import Matches, Query, What
+from cerlab.query import Query, What
 
 if TYPE_CHECKING:
     from cerlab.viz.timeline import Row, Timeline

@@ -24,12 +24,12 @@ from cerlab.logic.focel.scope import check_scopes, with_variables
 from cerlab.logic.focel.semantics import fo_valuations
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.logic.sremo.syntax import Sremo
+from cerlab.matches import Matches
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.order import by_end
 from cerlab.query import (
     Language,
     Logic,
-    Matches,
     Query,
     What,
     as_query,

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from cerlab.errors import CerlabError
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.syntax import Formula, children
+from cerlab.logic.cel.syntax import Formula, children, with_child
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow
 from cerlab.model.event import Event
@@ -109,7 +109,7 @@ def _plainer_formulas(phi: Formula) -> Iterator[Formula]:
     for n, psi in enumerate(below):
         for plainer in _plainer_formulas(psi):
             if not isinstance(phi, cel.Not) or isinstance(plainer, cel.Atom | cel.Filter):
-                yield _with_child(phi, n, plainer)
+                yield with_child(phi, n, plainer)
 
 
 def _plainer_conditions(condition: Condition) -> Iterator[Condition]:
@@ -122,14 +122,6 @@ def _plainer_conditions(condition: Condition) -> Iterator[Condition]:
             yield from (On(label, first), On(label, second))
         case _:
             return
-
-
-def _with_child(phi: Formula, n: int, psi: Formula) -> Formula:
-    below = list(children(phi))
-    below[n] = psi
-    sides = ("left", "right") if len(below) == 2 else ("body",)
-    made: Formula = replace(phi, **dict(zip(sides, below, strict=True)))  # type: ignore[arg-type]
-    return made
 
 
 def _plainer_events(event: Event) -> Iterator[Event]:

@@ -24,6 +24,7 @@ from cerlab.logic.cel.syntax import (
     Star,
     Unless,
     children,
+    with_child,
 )
 from cerlab.logic.cel.text import formula_text
 from cerlab.logic.ceql.syntax import CeqlQuery
@@ -157,8 +158,5 @@ def _put(phi: Formula, path: Path, into: Formula) -> Formula:
     """The formula with another one at a place."""
     if not path:
         return into
-    below = list(children(phi))
-    below[path[0]] = _put(below[path[0]], path[1:], into)
-    sides = ("left", "right") if len(below) == 2 else ("body",)
-    made: Formula = replace(phi, **dict(zip(sides, below, strict=True)))  # type: ignore[arg-type]
-    return made
+    n, *below = path
+    return with_child(phi, n, _put(children(phi)[n], tuple(below), into))

@@ -8,7 +8,7 @@ from random import Random
 
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
-from cerlab.logic.cel.syntax import Formula, children, subformulas
+from cerlab.logic.cel.syntax import Formula, children, subformulas, with_child
 from cerlab.logic.ceql.semantics import Meaning, query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.focel.semantics import fo_valuations
@@ -174,13 +174,8 @@ def replaced(phi: Formula, path: Path, change: Callable[[Formula], Formula]) -> 
     """The formula with something else at a place."""
     if not path:
         return change(phi)
-    below = [
-        replaced(psi, path[1:], change) if n == path[0] else psi
-        for n, psi in enumerate(children(phi))
-    ]
-    sides = ("left", "right") if len(below) == 2 else ("body",)
-    made: Formula = replace(phi, **dict(zip(sides, below, strict=True)))  # type: ignore[arg-type]  # by name
-    return made
+    n, *below = path
+    return with_child(phi, n, replaced(children(phi)[n], tuple(below), change))
 
 
 def has_strategy(phi: Formula) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from cerlab.display import shown
@@ -161,6 +161,17 @@ def children(phi: Formula) -> tuple[Formula, ...]:
             return (phi.left, phi.right)
         case _:
             return (phi.body,)
+
+
+def with_child(phi: Formula, n: int, psi: Formula) -> Formula:
+    """The formula with another n-th direct subformula."""
+    match phi:
+        case Atom():
+            raise IndexError(f"{phi} has no subformula {n}")
+        case Or() | And() | All() | Unless() | Seq() | Concat():
+            return replace(phi, left=psi) if n == 0 else replace(phi, right=psi)
+        case _:
+            return replace(phi, body=psi)
 
 
 def subformulas(phi: Formula) -> Iterator[Formula]:

@@ -90,24 +90,22 @@ class Builder(Transformer_NonRecursive[Token, Any]):
         # 2^63 itself may stand there, for the sake of -9223372036854775808.
         value = int(digits.lstrip("0")[:20] or "0")
         if value > 2**63:
-            raise IllFormed(
-                "CER0204",
-                "an integer needs more than 64 bits",
-                place=self.place(meta),
-                hint="integers are from -2^63 to 2^63 - 1, other numbers below 1.8e308",
-            )
+            raise self._too_large(meta, "an integer")
         return value
 
     def decimal(self, meta: Meta, children: list[Token]) -> float:
         value = float(children[0])
         if value in (float("inf"), float("-inf")):
-            raise IllFormed(
-                "CER0204",
-                "a number needs more than 64 bits",
-                place=self.place(meta),
-                hint="integers are from -2^63 to 2^63 - 1, other numbers below 1.8e308",
-            )
+            raise self._too_large(meta, "a number")
         return value
+
+    def _too_large(self, meta: Meta, what: str) -> IllFormed:
+        return IllFormed(
+            "CER0204",
+            f"{what} needs more than 64 bits",
+            place=self.place(meta),
+            hint="integers are from -2^63 to 2^63 - 1, other numbers below 1.8e308",
+        )
 
     def negative_decimal(self, meta: Meta, children: list[Token]) -> pred.Constant:
         return self._made(meta, pred.Constant(-self.decimal(meta, children)))
@@ -149,12 +147,10 @@ class Builder(Transformer_NonRecursive[Token, Any]):
         try:
             search(pattern, "")
         except (ValueError, OSError) as error:
-            raise IllFormed(
-                "CER0205",
-                f"LIKE takes a regular expression in RE2 syntax: {error}",
-                place=SourcePlace(self.text, _token_span(token)),
-                hint="RE2 has no look-around and no back-references",
-            ) from None
+            message = f"LIKE takes a regular expression in RE2 syntax: {error}"
+            place = SourcePlace(self.text, _token_span(token))
+            hint = "RE2 has no look-around and no back-references"
+            raise IllFormed("CER0205", message, place=place, hint=hint) from None
         return self._made(meta, pred.Like(operand, pattern), operand)
 
     def members(self, meta: Meta, children: list[pred.Constant]) -> tuple[pred.Constant, ...]:
@@ -164,12 +160,9 @@ class Builder(Transformer_NonRecursive[Token, Any]):
     def _check_kinds(self, meta: Meta, what: str, values: Sequence[pred.Expression]) -> None:
         constants = (each.value for each in values if isinstance(each, pred.Constant))
         if len({kind_of(value) for value in constants}) > 1:
-            raise IllFormed(
-                "CER0206",
-                f"a {what} after IN mixes kinds of values, which never compare",
-                place=self.place(meta),
-                hint=f"use two {what}s with OR between them",
-            )
+            message = f"a {what} after IN mixes kinds of values, which never compare"
+            hint = f"use two {what}s with OR between them"
+            raise IllFormed("CER0206", message, place=self.place(meta), hint=hint)
 
     def member(self, meta: Meta, children: list[Any]) -> pred.Member:
         return self._made(meta, pred.Member(*children), children[0])
@@ -309,12 +302,8 @@ class Builder(Transformer_NonRecursive[Token, Any]):
     def time_window(self, meta: Meta, children: list[Any]) -> Window:
         total = sum((child for child in children if child is not None), Decimal(0))
         if total != int(total):
-            raise IllFormed(
-                "CER0207",
-                "a window of a fraction of a nanosecond",
-                place=self.place(meta),
-                hint="write a whole number of nanoseconds",
-            )
+            message, hint = "a window of a fraction of a nanosecond", "write whole nanoseconds"
+            raise IllFormed("CER0207", message, place=self.place(meta), hint=hint)
         return TimeWindow(int(total))
 
     def within(self, meta: Meta, children: list[Window]) -> tuple[str, Window]:
@@ -326,12 +315,8 @@ class Builder(Transformer_NonRecursive[Token, Any]):
     def limit(self, meta: Meta, children: list[Token]) -> tuple[str, Limit]:
         count = self._int(meta, children[0])
         if count < 1:
-            raise IllFormed(
-                "CER0208",
-                "LIMIT takes a number from 1",
-                place=self.place(meta),
-                hint="leave LIMIT out for all answers",
-            )
+            message, hint = "LIMIT takes a number from 1", "leave it out for all answers"
+            raise IllFormed("CER0208", message, place=self.place(meta), hint=hint)
         return ("limit", Limit(count))
 
     def query(self, meta: Meta, children: list[Any]) -> CeqlQuery:
