@@ -21,7 +21,7 @@ from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.syntax import Formula, Select
 from cerlab.logic.ceql.semantics import query_answers, query_valuations
 from cerlab.logic.ceql.syntax import selected_formula
-from cerlab.logic.focel.scope import check_scopes, with_variables
+from cerlab.logic.focel.scope import check_first_order
 from cerlab.logic.focel.semantics import fo_valuations
 from cerlab.logic.focel.translate import fo_to_so, unary_fo_to_so
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
@@ -127,7 +127,7 @@ def fo_answers_of(
     well. ``"auto"`` is the best of these that there is, else the reference.
     """
     if evaluator == "reference":
-        check_scopes(with_variables(selected_formula(query.ast)))
+        check_first_order(selected_formula(query.ast))
         return iter(query_answers(query.ast, stream, fo_valuations))
     if evaluator == "lists":
         cea, strategy = anchored_query(query.ast, first_order=True)
@@ -164,7 +164,7 @@ def _without_variables(query: Query) -> Query:
 def _translated(phi: Formula) -> Formula:
     if isinstance(phi, Select):
         return Select(phi.strategy, _translated(phi.body))
-    check_scopes(with_variables(phi))
+    check_first_order(phi)
     return fo_to_so(phi)
 
 

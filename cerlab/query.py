@@ -261,6 +261,11 @@ def parse_formula(text: str) -> Formula:
     return formula
 
 
+def query_of(ast: CeqlQuery, schema: Schema | None = None) -> Query:
+    """A query of a tree alone, without a text that errors could point into."""
+    return Query(ast, schema=schema, source=Source("", {}, ()))
+
+
 def as_query(
     what: What,
     language: Language | None = None,
@@ -287,7 +292,7 @@ def as_query(
             hint = "a text, a Query, a Formula or a Sremo is"
             raise UsageError("CER0838", f"{type(what).__name__} is no query", hint=hint)
         refuse_deep(what)
-        return Query(CeqlQuery(what), schema=schema, source=Source("", {}, ()))
+        return query_of(CeqlQuery(what), schema)
     if language == "ceql" or (language is None and _CEQL.match(what)):
         query = _read_query(what, schema)
     else:

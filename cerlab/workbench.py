@@ -20,7 +20,7 @@ from cerlab.expressions import AnyLanguage, matches, read, sremo_answers, sremo_
 from cerlab.logic.cel.semantics import valuations as cel_valuations
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import selected_formula
-from cerlab.logic.focel.scope import check_scopes, with_variables
+from cerlab.logic.focel.scope import check_first_order
 from cerlab.logic.focel.semantics import fo_valuations
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.logic.sremo.syntax import Sremo
@@ -116,7 +116,7 @@ def valuations(what: What | Sremo, events: Any, *, logic: Logic = "so") -> set[V
     meaning = cel_valuations
     if is_fo(logic):
         meaning = fo_valuations
-        check_scopes(with_variables(selected_formula(query.ast)))
+        check_first_order(selected_formula(query.ast))
     return set(query_valuations(query.ast, io.as_stream(events), meaning))
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from cerlab.errors import CerlabError
-from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text
@@ -17,9 +16,9 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clock import time_axis
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
+from cerlab.query import query_of
 from cerlab.testing import as_dict
 from cerlab.why import why, why_text
-from cerlab.workbench import Query
 
 TIME = time_axis("t", "s")
 """The time of all streams: the attribute t, in seconds."""
@@ -102,7 +101,7 @@ def _lines(found: Difference) -> Iterator[str]:
 def _reason(
     found: Difference, positions: list[int], start: int | None, end: int | None
 ) -> Iterator[str]:
-    query = Query(found.query, source=Source("", {}, ()))
+    query = query_of(found.query)
     stream = Stream(found.events, time=TIME)
     if not positions and start is None:
         return

@@ -14,6 +14,8 @@ from typing import Any
 
 from cerlab import io
 from cerlab.errors import Unsupported, UsageError
+from cerlab.logic.ceql.syntax import selected_formula
+from cerlab.logic.focel.scope import check_first_order
 from cerlab.logic.sremo.parser import begins_sremo, parse_sremo
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import Positions
@@ -28,7 +30,6 @@ from cerlab.why.conditions import event_text
 from cerlab.why.confirm import confirm
 from cerlab.why.derivation import Derivation, moved
 from cerlab.why.failure import Failure, Kind, Repair
-from cerlab.why.meaning import check_first_order
 from cerlab.why.rest import first_passing
 from cerlab.why.sremo.derivation import SremoDerivation
 from cerlab.why.sremo.explain import explain
@@ -86,7 +87,7 @@ def why(
         return explain(query, stream, given, start, end)
     pattern = as_query(query, logic=logic)
     if first_order:
-        check_first_order(pattern.ast)
+        check_first_order(selected_formula(pattern.ast))
     question = asked(pattern.ast, stream, given, start, end, first_order=first_order)
     if not question.positions and (start is None or end is None):
         raise UsageError(

@@ -7,19 +7,11 @@ from dataclasses import replace
 
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluators import answers_of, fo_answers_of
-from cerlab.logic.cel.syntax import Formula, Select
-from cerlab.logic.ceql.parser import Source
-from cerlab.logic.ceql.syntax import CeqlQuery, selected_formula
-from cerlab.logic.focel.scope import check_scopes, with_variables
+from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.focel.translate import unary_fo_to_so
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
-from cerlab.query import Query
-
-
-def query_of(ast: CeqlQuery) -> Query:
-    """A query of a tree alone."""
-    return Query(ast, source=Source("", {}, ()))
+from cerlab.query import Query, query_of
 
 
 def answers(ast: CeqlQuery, stream: Stream, *, first_order: bool) -> Iterator[ComplexEvent]:
@@ -37,11 +29,3 @@ def with_automaton(ast: CeqlQuery, *, first_order: bool) -> Query | None:
             return None
     query = query_of(ast)
     return query if query.has_automaton else None
-
-
-def check_first_order(ast: CeqlQuery) -> None:
-    """Raise `Unsupported` or `IllFormed` for what FO-CEL gives no meaning (DESIGN 3.5)."""
-    phi: Formula = selected_formula(ast)
-    while isinstance(phi, Select):
-        phi = phi.body
-    check_scopes(with_variables(phi))

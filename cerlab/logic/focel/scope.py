@@ -146,6 +146,11 @@ def unscoped(phi: Formula, outside: frozenset[str] = frozenset()) -> str | None:
     return next((variable for variable in found if variable is not None), None)
 
 
+def check_first_order(phi: Formula) -> None:
+    """Raise `Unsupported` or `IllFormed` for what has no meaning in FO-CEL (DESIGN 3.5)."""
+    check_scopes(with_variables(phi))
+
+
 def check_scopes(phi: Formula) -> None:
     """Raise `IllFormed` if a filter uses a variable that is not in its scope (erratum E4)."""
     if (variable := unscoped(phi)) is not None:
