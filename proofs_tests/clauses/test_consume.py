@@ -106,6 +106,18 @@ CASES = [
         [c(1, 3, 1, 3)],  # of k = 1: A C B B, whose B is 2 after A; of k = 2: A B A, then no B
         id="with-a-window-inside-partitions",
     ),
+    pytest.param(
+        "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 100 [t] CONSUME BY ANY",
+        word("AABAB", k="01011", t="01234"),
+        [c(0, 2, 0, 2), c(3, 4, 3, 4)],  # {1, 4} would hold an event before the answer at 2
+        id="any-restarts-every-partition-inside-a-window-in-time",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 100 [t] CONSUME BY PARTITION",
+        word("AABAB", k="01011", t="01234"),
+        [c(0, 2, 0, 2), c(1, 4, 1, 4), c(3, 4, 3, 4)],
+        id="partition-restarts-its-own-inside-a-window-in-time",
+    ),
 ]
 
 

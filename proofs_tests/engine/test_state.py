@@ -69,6 +69,18 @@ def test_a_session_goes_on_from_its_state() -> None:
     assert found == [ComplexEvent(1, 2, (1, 2))], "x began more than 2 before"
 
 
+@pytest.mark.parametrize("window", ["2 [t]", "2 SECONDS"])
+@pytest.mark.parametrize("kind", ["A", "other"])
+def test_time_that_goes_back_after_a_state_is_seen(window: str, kind: str) -> None:
+    """Also where no run has begun before the state."""
+    query = cerlab.parse_query(f"SELECT * WHERE A ; B WITHIN {window}")
+    first = query.open(time="t", unit="s")
+    first.push([{"type": kind, "t": 5}, {"type": "other", "t": 9}])
+    later = query.open(state=first.state())
+    with pytest.raises(cerlab.BadData, match="CER0714"):
+        later.push([{"type": "B", "t": 8}])
+
+
 def test_a_schema_with_one_timestamp_tells_the_time_of_a_session() -> None:
     schema = "CREATE STREAM S { EVENT A { t:timestamp }, EVENT B { t:timestamp } }"
     query = cerlab.parse_query("SELECT * WHERE A ; B WITHIN 3 SECONDS", schema)

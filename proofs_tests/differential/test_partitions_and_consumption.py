@@ -1,0 +1,68 @@
+"""Few keys, 10 to 50 events, windows in time, every CONSUME BY: where partitions meet in time.
+
+Random queries reach such streams rarely: a consumed event of one partition matters to another only
+if both have open runs, and time only if the window is wider than the gaps between events of a key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import cerlab
+from cerlab.logic.ceql.semantics import query_answers
+from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.model.clauses import AttributeWindow, Consume, TimeWindow
+from cerlab.model.clock import time_axis
+from cerlab.model.event import Event
+from cerlab.model.order import by_end
+from cerlab.model.stream import Stream
+from cerlab.testing import Shape, random_formula
+from cerlab.workbench import answers_of
+from proofs_tests.random_cases import Case
+from proofs_tests.suite import Suite
+
+
+def interleaved_case(rng: Random) -> Case:
+    """A small formula by key, within a window in time, on a stream where keys interleave."""
+    ast = CeqlQuery(random_formula(rng, Shape(depth=rng.choice((1, 1, 2)))))
+    width = rng.choice((0, 3, 8, 20, 100))
+    ast = replace(
+        ast,
+        partition=(("k",),),
+        consume=rng.choice(list(Consume)),
+        window=rng.choice((AttributeWindow(width, "t"), TimeWindow(width * 10**9))),
+    )
+    time, keys, events = 0, rng.choice((2, 3)), []
+    for _ in range(rng.randrange(10, 51 if width < 20 else 21)):
+        time += rng.choice((0, 1, 1, 3))
+        attributes = {"t": time, "k": rng.randrange(keys), "v": rng.randrange(2)}
+        events.append(Event(rng.choice("AABBC"), attributes))
+    return Case(ast, Stream(events, time=time_axis("t", "s")))
+
+
+def in_pieces(case: Case, rng: Random) -> list[cerlab.ComplexEvent]:
+    """The answers of sessions, each resumed from the state of the one before."""
+    events, found = case.stream.events, []
+    session = case.query.open(time="t", unit="s")
+    cuts = sorted(rng.randrange(len(events) + 1) for _ in range(rng.randrange(4)))
+    for start, end in zip([0, *cuts], [*cuts, len(events)], strict=True):
+        found += session.push(events[start:end])
+        session = case.query.open(time="t", unit="s", state=session.state())
+    return found
+
+
+def test_partitions_that_interleave_agree(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = interleaved_case(rng)
+        try:
+            expected = query_answers(drawn.ast, drawn.stream)
+        except cerlab.ResourceLimit:
+            return False
+        for evaluator in ("automaton", "tecs", "compiled"):
+            found = sorted(answers_of(drawn.query, drawn.stream, evaluator), key=by_end)
+            assert found == expected, (evaluator, drawn.describe())
+        assert sorted(in_pieces(drawn, rng), key=by_end) == expected, drawn.describe()
+        return bool(expected)
+
+    suite.run(case, deep_count=10_000, seconds=20)
