@@ -7,7 +7,7 @@ from typing import TextIO
 
 from cerlab.io.synthetic import STOCK_SCHEMA, stocks
 from cerlab.model.stream import Stream
-from cerlab.viz.text import det_text, tree_text
+from cerlab.viz.machines.text import det_text, tree_text
 from cerlab.workbench import Evaluator, evaluate, parse_query
 
 QUERY = """\

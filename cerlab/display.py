@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 Renderer = Callable[[Any], str | None]
 
-PICTURES = "cerlab.viz.displays"
+PICTURES = "cerlab.viz.notebook.displays"
 """The module whose import registers all pictures; by name, so that layer 0 imports none."""
 
 MIMETYPES = ("text/html", "image/svg+xml", "text/latex")

@@ -35,7 +35,7 @@ from cerlab.session import Session
 if TYPE_CHECKING:
     from cerlab.engine.explain import Explanation
     from cerlab.engine.prepared import Prepared
-    from cerlab.viz.deterministic import MintermTable
+    from cerlab.viz.machines.deterministic import MintermTable
     from cerlab.why.answer import Why
     from cerlab.why.none import WhyNone
 
@@ -123,7 +123,7 @@ class Query:
     @property
     def table(self) -> MintermTable:
         """What `machine` does on each kind of event, explored; raises `ResourceLimit`."""
-        from cerlab.viz.deterministic import minterm_table
+        from cerlab.viz.machines.deterministic import minterm_table
 
         return minterm_table(self.machine)
 

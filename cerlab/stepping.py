@@ -8,7 +8,7 @@ from cerlab import io
 from cerlab.query import What, as_query
 
 if TYPE_CHECKING:
-    from cerlab.viz.steps import Steps
+    from cerlab.viz.notebook.steps import Steps
 
 
 def step(query: What, events: Any, *, first: int = 0, last: int | None = None) -> Steps:
@@ -27,7 +27,7 @@ def step(query: What, events: Any, *, first: int = 0, last: int | None = None) -
     tECS: 1 new node, unions among them: 0; active macro-states: 2.
     Answer [0, 1] {0, 1}.
     """
-    from cerlab.viz.steps import steps_of
+    from cerlab.viz.notebook.steps import steps_of
 
     asked, stream = as_query(query), io.as_stream(events)
     return steps_of(asked.text, asked.plan, asked.machine, stream, first=first, last=last)

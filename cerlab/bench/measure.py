@@ -16,7 +16,7 @@ from cerlab.bench.streams import read_columns
 from cerlab.bench.timing import timed
 from cerlab.engine.run import BATCH, compiled_answers
 from cerlab.model.stream import Stream
-from cerlab.predicates.bitvector import SymbolStage
+from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.mentions import mentioned
 from cerlab.predicates.syntax import atoms
 from cerlab.workbench import Query, answers_of

@@ -34,17 +34,17 @@ from cerlab.io.machine_json import machine_to_json
 from cerlab.io.mata import machine_to_mata
 from cerlab.model.clauses import Strategy
 from cerlab.model.stream import Stream
-from cerlab.viz.deterministic import MintermTable, table_text
 from cerlab.viz.dot import dot_text
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS, sremo_tree_text
-from cerlab.viz.macro import written
-from cerlab.viz.minterms import MintermList, listed_minterms, minterms_text
+from cerlab.viz.machines.deterministic import MintermTable, table_text
+from cerlab.viz.machines.exploration import written
+from cerlab.viz.machines.minterms import MintermList, listed_minterms, minterms_text
+from cerlab.viz.machines.registers import srt_text, srt_tikz
+from cerlab.viz.machines.text import cea_text, det_text, tree_text, vcea_text
+from cerlab.viz.machines.tikz import machine_tikz
 from cerlab.viz.render import FORMS, drawing
-from cerlab.viz.srt import srt_text, srt_tikz
 from cerlab.viz.tecs import snapshot_json, snapshot_text, tecs_snapshot
-from cerlab.viz.text import cea_text, det_text, tree_text, vcea_text
 from cerlab.viz.theme import THEMES
-from cerlab.viz.tikz import machine_tikz
 from cerlab.workbench import Query, Sremo
 
 _STRATEGIES = {s.name.lower(): s for s in Strategy}

@@ -14,7 +14,7 @@ from cerlab.engine.columns import sliced, taken
 from cerlab.engine.kernels.relevant import relevant, relevant_once
 from cerlab.engine.program import Program, Read
 from cerlab.model.clock import Instant
-from cerlab.predicates.key_codes import KeyCodes
+from cerlab.predicates.columns.key_codes import KeyCodes
 
 
 class Batch(NamedTuple):

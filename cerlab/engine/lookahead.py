@@ -26,7 +26,7 @@ from cerlab.engine.tecs import CONSUMES
 from cerlab.errors import BadData
 from cerlab.model.clauses import EventWindow, Strategy
 from cerlab.model.clock import Instant, TimeAxis
-from cerlab.predicates.key_codes import KeyCodes
+from cerlab.predicates.columns.key_codes import KeyCodes
 
 Found = TypeVar("Found")
 

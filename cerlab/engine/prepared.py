@@ -9,7 +9,7 @@ from typing import Any
 from cerlab.automata.naming import Machine
 from cerlab.engine.program import Program, program
 from cerlab.engine.table import GrowingTable
-from cerlab.predicates.bitvector import SymbolStage
+from cerlab.predicates.columns import SymbolStage
 
 
 class Prepared:

@@ -26,7 +26,7 @@ from cerlab.errors import BadData
 from cerlab.model.clauses import EventWindow
 from cerlab.model.clock import TimeAxis
 from cerlab.model.stream import Stream
-from cerlab.predicates.key_codes import KeyCodes
+from cerlab.predicates.columns.key_codes import KeyCodes
 
 __all__ = ["BATCH", "AnswerBatch", "CompiledRun", "compiled_answers", "stream_run"]
 

@@ -8,18 +8,10 @@
 'CEL formula of 3 nodes: A ; B'
 """
 
-from cerlab.viz import (
-    conjunctive,
-    derivations,
-    deterministic,
-    formulas,
-    machines,
-    minterms,
-    srt,
-    tecs,
-)
+from cerlab.viz import conjunctive, derivations, formulas, tecs
 from cerlab.viz.dot import dot_text
 from cerlab.viz.graph import Graph, alt_text, graph_of
+from cerlab.viz.machines import deterministic, minterms, registers, states
 from cerlab.viz.networks import from_networkx, to_networkx
 from cerlab.viz.render import drawing, svg, to_graphviz
 
@@ -34,9 +26,9 @@ __all__ = [
     "formulas",
     "from_networkx",
     "graph_of",
-    "machines",
     "minterms",
-    "srt",
+    "registers",
+    "states",
     "svg",
     "tecs",
     "to_graphviz",

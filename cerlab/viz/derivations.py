@@ -15,7 +15,7 @@ from cerlab.logic.sremo.syntax import Sremo
 from cerlab.predicates.text import name_text
 from cerlab.viz.formulas import expression_node_text, own_parts
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, registered
-from cerlab.viz.text import node_text
+from cerlab.viz.machines.text import node_text
 
 MOST_WORDS = 5
 """How many failures the legend tells."""

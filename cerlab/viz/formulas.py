@@ -11,7 +11,7 @@ from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.sremo import syntax as sremo
 from cerlab.predicates.text import name_text
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, registered
-from cerlab.viz.text import node_text, tree_lines
+from cerlab.viz.machines.text import node_text, tree_lines
 
 CEL_KINDS: tuple[type, ...] = (cel.Atom, *get_args(cel.Unary), *get_args(cel.Binary))
 SREMO_KINDS: tuple[type, ...] = (

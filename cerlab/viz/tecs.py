@@ -18,7 +18,7 @@ from cerlab.errors import UsageError
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.viz.graph import Cell, Edge, EdgeKind, Graph, Node, NodeKind, registered
-from cerlab.viz.macro import run_state_text
+from cerlab.viz.machines.exploration import run_state_text
 from cerlab.viz.words import answer_text, event_text
 
 HEAD = 18

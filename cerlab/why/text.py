@@ -45,7 +45,7 @@ def derivation_text(derivation: Derivation | SremoDerivation) -> str:
 
 def tree_text(root: Derivation | SremoDerivation, events: Mapping[int, Event]) -> str:
     """One line for a node: the operator, the interval, what it adds; then those below."""
-    from cerlab.viz.text import tree_lines  # pictures load when something is shown
+    from cerlab.viz.machines.text import tree_lines  # pictures load when something is shown
 
     def says(node: Derivation | SremoDerivation) -> str:
         if isinstance(node, SremoDerivation):
@@ -60,7 +60,7 @@ def tree_text(root: Derivation | SremoDerivation, events: Mapping[int, Event]) -
 
 def node_text(node: Derivation, events: Mapping[int, Event]) -> str:
     """``; [0, 2]  A {0}  B {2}``; of a part for one event the event."""
-    from cerlab.viz.text import node_text as operator_text
+    from cerlab.viz.machines.text import node_text as operator_text
 
     return f"{operator_text(node.part)} {_said(node, events)}".rstrip()
 

@@ -17,7 +17,7 @@ from cerlab.io.machine_json import Machine, initial_states
 from cerlab.io.mata import machine_to_mata
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.text import predicate_text
-from cerlab.viz.tikz import latex_text, layers, machine_tikz
+from cerlab.viz.machines.tikz import latex_text, layers, machine_tikz
 from proofs_tests.io.machine_cases import random_machine, tower
 from proofs_tests.suite import Suite
 

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from cerlab.model.event import Event, Timestamp, Value
-from cerlab.predicates.bitvector import SymbolStage
+from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.syntax import (
     EVERYTHING,
     Arithmetic,

@@ -17,8 +17,8 @@ import pytest
 
 from cerlab.errors import BadData
 from cerlab.model.event import Event, Timestamp, Value
-from cerlab.predicates.bitvector import SymbolStage, arrays, axes, stage
-from cerlab.predicates.key_codes import KeyCodes
+from cerlab.predicates.columns import SymbolStage, arrays, axes, stage
+from cerlab.predicates.columns.key_codes import KeyCodes
 from cerlab.predicates.syntax import (
     EVERYTHING,
     Arithmetic,
@@ -266,7 +266,7 @@ def test_all_this_without_the_jit() -> None:
 
 def test_importing_the_stage_loads_neither_numpy_nor_numba() -> None:
     code = (
-        "import sys, cerlab.predicates.bitvector, cerlab.predicates.key_codes;"
+        "import sys, cerlab.predicates.columns, cerlab.predicates.columns.key_codes;"
         "print([m for m in ('numpy', 'numba', 'pyarrow') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cerlab.predicates.bitvector import compacted, kernels, twins
+from cerlab.predicates.columns import compacted, kernels, twins
 from proofs_tests.laws.random_columns import DEEP, JIT, SECONDS
 from proofs_tests.suite import Suite
 

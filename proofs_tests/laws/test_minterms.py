@@ -38,7 +38,7 @@ from cerlab.predicates.syntax import (
 )
 from cerlab.predicates.truth import satisfies
 from cerlab.testing import ATTRIBUTES, TYPES, random_predicate
-from cerlab.viz.macro import explored
+from cerlab.viz.machines.exploration import explored
 from cerlab.workbench import as_query
 from proofs_tests.suite import Suite
 

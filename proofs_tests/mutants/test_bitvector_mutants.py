@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cerlab.predicates.bitvector import axes, columns, cuts, twins
+from cerlab.predicates.columns import axes, cuts, pieces, twins
 from proofs_tests.laws.random_columns import JIT, check_case
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_seeds
 from proofs_tests.suite import Suite
@@ -51,7 +51,7 @@ def stale_dictionary(self: Any, dictionary: Any, name: str, numbers_of: Any) -> 
     return _TABLE(self, dictionary, name, numbers_of)
 
 
-_TABLE = columns.Lookup._table
+_TABLE = pieces.Lookup._table
 
 STAGE = on_seeds(check_case, 600)
 CUT_BELOW, NAN_IS_LARGE = map(operations_with, (cut_below, nan_is_large))
@@ -63,7 +63,7 @@ MUTANTS = [
     mutant(STAGE, cuts, "numbers_of", rounded_constants, id="constants are rounded"),
     mutant(
         STAGE,
-        columns.Lookup,
+        pieces.Lookup,
         "_table",
         stale_dictionary,
         id="a dictionary is known by its length",

@@ -16,7 +16,7 @@ from cerlab.engine import dense, lookahead, program
 from cerlab.engine.dense import Batch
 from cerlab.engine.lookahead import Lookahead
 from cerlab.engine.program import Program
-from cerlab.predicates.key_codes import KeyCodes
+from cerlab.predicates.columns.key_codes import KeyCodes
 from proofs_tests.engine.ahead import by_phases, cuts, windowed
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
 from proofs_tests.suite import Suite

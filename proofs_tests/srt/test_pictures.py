@@ -11,7 +11,7 @@ from cerlab.automata.srt import Transducer
 from cerlab.automata.srt.determinise import macro_states
 from cerlab.automata.srt.transducer import empty_moves
 from cerlab.cli import main
-from cerlab.viz.srt import srt_dot, srt_text, srt_tikz
+from cerlab.viz.machines.registers import srt_dot, srt_text, srt_tikz
 from proofs_tests.sremo.test_vectors import E1
 from proofs_tests.srt.figures import FIG_1, FIG_3, FIG_4, FIG_5A, FIG_5B, FIG_12, FIG_14
 

@@ -18,9 +18,9 @@ from cerlab.automata.vcea import Vcea
 from cerlab.logic.cel.syntax import Atom, Plus
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.viz import render
-from cerlab.viz.deterministic import MintermTable
-from cerlab.viz.displays import SHOWN
-from cerlab.viz.minterms import MintermList
+from cerlab.viz.machines.deterministic import MintermTable
+from cerlab.viz.machines.minterms import MintermList
+from cerlab.viz.notebook.displays import SHOWN
 from proofs_tests.suite import Suite
 from proofs_tests.viz.values import KINDS, random_value
 

@@ -13,9 +13,9 @@ import pytest
 import cerlab
 from cerlab.model.answer import ComplexEvent
 from cerlab.stepping import step
-from cerlab.viz.filmstrip import SHOWN, Frames
-from cerlab.viz.stepper import page
-from cerlab.viz.steps import Steps
+from cerlab.viz.notebook.filmstrip import SHOWN, Frames
+from cerlab.viz.notebook.stepper import page
+from cerlab.viz.notebook.steps import Steps
 from cerlab.viz.theme import DARK, LIGHT
 from cerlab.workbench import answers_of
 from proofs_tests.engine.test_compiled import compilable

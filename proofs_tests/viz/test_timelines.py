@@ -20,9 +20,9 @@ from cerlab.model.order import by_end
 from cerlab.query import Query
 from cerlab.timelines import LISTED, show
 from cerlab.timelines import timeline as asked
-from cerlab.viz.timeline import ANSWERS, EVENTS, Row, Timeline, timeline
-from cerlab.viz.timeline_style import COLOURS, MARKERS, SHAPES, look
-from cerlab.viz.timeline_text import timeline_text
+from cerlab.viz.timeline.layout import ANSWERS, EVENTS, Row, Timeline, timeline
+from cerlab.viz.timeline.style import COLOURS, MARKERS, SHAPES, look
+from cerlab.viz.timeline.text import timeline_text
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
 

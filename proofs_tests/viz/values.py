@@ -23,8 +23,8 @@ from cerlab.testing import (
     random_query,
     random_sremo,
 )
-from cerlab.viz.deterministic import minterm_table
-from cerlab.viz.minterms import listed_minterms
+from cerlab.viz.machines.deterministic import minterm_table
+from cerlab.viz.machines.minterms import listed_minterms
 from cerlab.viz.tecs import tecs_snapshot
 from proofs_tests.dqe.cases import random_gcq
 from proofs_tests.io.machine_cases import random_machine, rich_predicate

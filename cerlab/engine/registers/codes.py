@@ -15,7 +15,7 @@ import numpy as np
 
 from cerlab.engine.kernels.registers_arrays import KIND
 from cerlab.model.event import Timestamp, Value
-from cerlab.predicates.bitvector.columns import Coded, Column, Numbers, Piece, pieces, values_of
+from cerlab.predicates.columns.pieces import Coded, Column, Numbers, Piece, pieces, values_of
 from cerlab.predicates.truth import kind_of
 
 KINDS = ("boolean", "number", "text", "timestamp")

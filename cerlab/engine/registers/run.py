@@ -27,9 +27,9 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Consume, EventWindow, Window
 from cerlab.model.clock import TimeAxis
 from cerlab.model.stream import Stream
-from cerlab.predicates.bitvector import SymbolStage, compacted
+from cerlab.predicates.columns import SymbolStage, compacted
+from cerlab.predicates.columns.key_codes import KeyCodes
 from cerlab.predicates.guards import RegisterAttribute, RegisterComparison, guard_atoms
-from cerlab.predicates.key_codes import KeyCodes
 from cerlab.predicates.syntax import Atom, Attribute, Constant
 
 MAX_RULES = 1 << 20

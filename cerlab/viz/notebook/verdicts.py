@@ -11,8 +11,8 @@ from cerlab import display
 from cerlab.model.answer import ComplexEvent
 from cerlab.viz.html import block, note, pre, strong
 from cerlab.viz.timeline import Timeline, timeline
-from cerlab.viz.timeline_svg import timeline_svg
-from cerlab.viz.timeline_text import timeline_text
+from cerlab.viz.timeline.svg import timeline_svg
+from cerlab.viz.timeline.text import timeline_text
 from cerlab.viz.words import answer_text, counted, event_text
 
 

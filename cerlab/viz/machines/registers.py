@@ -1,7 +1,7 @@
 """Pictures of symbolic register transducers: edges say guard / mark ↓ written registers.
 
 An empty move says ε. As a graph, as text, as DOT (see `cerlab.viz.dot`) and as TikZ (see
-`cerlab.viz.tikz`).
+`cerlab.viz.machines.tikz`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from cerlab.predicates.guard_text import guard_text
 from cerlab.predicates.text import name_text
 from cerlab.viz.dot import dot_text
 from cerlab.viz.graph import Edge, Graph, registered
-from cerlab.viz.machines import empty_edge, mark_kind, state_graph, state_nodes
-from cerlab.viz.tikz import Edge as Drawn
-from cerlab.viz.tikz import states_tikz
+from cerlab.viz.machines.states import empty_edge, mark_kind, state_graph, state_nodes
+from cerlab.viz.machines.tikz import Edge as Drawn
+from cerlab.viz.machines.tikz import states_tikz
 
 
 def edge_text(t: RegisterTransition) -> str:

@@ -21,10 +21,10 @@ MAX_KEY = 2**62
 def operations() -> Any:
     """The kernels, or their twins where Numba is switched off (``NUMBA_DISABLE_JIT=1``)."""
     if os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0"):
-        from cerlab.predicates.bitvector import kernels
+        from cerlab.predicates.columns import kernels
 
         return kernels
-    from cerlab.predicates.bitvector import twins
+    from cerlab.predicates.columns import twins
 
     return twins
 

@@ -10,8 +10,8 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from cerlab.model.event import Value
-from cerlab.predicates.bitvector.arrays import Codes, combinations, joined, translated
-from cerlab.predicates.bitvector.columns import Column, Lookup, Numbers, checked, pieces
+from cerlab.predicates.columns.arrays import Codes, combinations, joined, translated
+from cerlab.predicates.columns.pieces import Column, Lookup, Numbers, checked, pieces
 from cerlab.predicates.truth import kind_of
 
 if TYPE_CHECKING:

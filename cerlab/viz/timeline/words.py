@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cerlab.model.answer import ComplexEvent
-from cerlab.viz.timeline import Row, Timeline, differs
+from cerlab.viz.timeline.layout import Row, Timeline, differs
 from cerlab.viz.words import answer_text, counted, number_text
 
 

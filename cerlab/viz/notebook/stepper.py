@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from cerlab.errors import Unsupported
-from cerlab.viz.filmstrip import Frames
 from cerlab.viz.html import escape
+from cerlab.viz.notebook.filmstrip import Frames
+from cerlab.viz.notebook.steps import Steps
 from cerlab.viz.render import Look
-from cerlab.viz.steps import Steps
 
 SCRIPT = Path(__file__).with_name("stepper.js")
 

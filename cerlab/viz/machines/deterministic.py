@@ -15,11 +15,11 @@ from cerlab.automata.strategy import StrategyCea
 from cerlab.display import shown
 from cerlab.predicates.text import predicate_text
 from cerlab.viz.graph import Cell, Edge, Graph, Node, NodeKind, registered
-from cerlab.viz.guards import guard_words
 from cerlab.viz.html import block, note, pre
 from cerlab.viz.html import table as html_table
-from cerlab.viz.machines import mark_kind, state_graph, state_nodes
-from cerlab.viz.macro import ExploredCea, GuardedMove, explored
+from cerlab.viz.machines.exploration import ExploredCea, GuardedMove, explored
+from cerlab.viz.machines.guards import guard_words
+from cerlab.viz.machines.states import mark_kind, state_graph, state_nodes
 from cerlab.viz.words import counted
 
 EXACT_NOTE = "LIKE, arithmetic and two-attribute comparisons are taken as independent"

@@ -10,7 +10,7 @@ from cerlab.automata.ucea import Ucea
 from cerlab.automata.vcea import LabelTransition, Vcea
 from cerlab.predicates.text import predicate_text
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, registered
-from cerlab.viz.text import labels_text
+from cerlab.viz.machines.text import labels_text
 
 
 def state_nodes(

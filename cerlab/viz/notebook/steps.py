@@ -18,8 +18,8 @@ from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.errors import CerlabError, UsageError
 from cerlab.model.stream import Stream
 from cerlab.predicates.text import predicate_text
-from cerlab.viz.deterministic import det_graph
 from cerlab.viz.graph import Graph
+from cerlab.viz.machines.deterministic import det_graph
 from cerlab.viz.render import Look
 from cerlab.viz.tecs import snapshot_text, tecs_snapshots
 from cerlab.viz.words import answer_text, counted, event_text
@@ -118,13 +118,13 @@ class Steps:
 
     def frame(self, k: int, theme: Look = "auto") -> str:
         """Step number k as an ``<svg>`` element."""
-        from cerlab.viz.filmstrip import Frames
+        from cerlab.viz.notebook.filmstrip import Frames
 
         return Frames(self, theme).one(k)
 
     def widget(self) -> Any:
         """A slider over the frames, as an anywidget; raises `Unsupported` without anywidget."""
-        from cerlab.viz.stepper import widget
+        from cerlab.viz.notebook.stepper import widget
 
         return widget(self)
 
@@ -133,8 +133,8 @@ class Steps:
 
         Raises `UsageError` for other names than ``.svg``, ``.html`` and ``.txt``.
         """
-        from cerlab.viz.filmstrip import Frames
-        from cerlab.viz.stepper import page
+        from cerlab.viz.notebook.filmstrip import Frames
+        from cerlab.viz.notebook.stepper import page
 
         match Path(path).suffix:
             case ".svg":

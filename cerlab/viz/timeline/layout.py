@@ -1,8 +1,8 @@
 """Timelines: rows of answers under the events of a stream, and where the rows differ.
 
 A timeline is a value. It is decided here what of a long stream and of many answers is shown; it is
-drawn by `cerlab.viz.timeline_svg`, `timeline_plot` and `timeline_text`. Each row is what one query,
-strategy or evaluator answered. Every answer has the same lane in all rows, so that what one row has
+drawn by `cerlab.viz.timeline.svg`, `plot` and `text`. Each row is what one query, strategy or
+evaluator answered. Every answer has the same lane in all rows, so that what one row has
 and another lacks lies one below the other.
 """
 
@@ -96,13 +96,13 @@ class Timeline:
 
     def svg(self, theme: str = "auto") -> str:
         """A standalone SVG document; `theme` is ``"auto"`` (as the reader's), light or dark."""
-        from cerlab.viz.timeline_svg import timeline_svg
+        from cerlab.viz.timeline.svg import timeline_svg
 
         return timeline_svg(self, theme)
 
     def plot(self, ax: Any = None) -> Any:
         """The same with Matplotlib, on the given axes or new ones; the axes are returned."""
-        from cerlab.viz.timeline_plot import timeline_plot
+        from cerlab.viz.timeline.plot import timeline_plot
 
         return timeline_plot(self, ax)
 

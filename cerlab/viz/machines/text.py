@@ -15,7 +15,7 @@ from cerlab.logic.cel.syntax import Formula, children
 from cerlab.model.stream import Stream
 from cerlab.predicates.text import condition_text, name_text, predicate_text
 from cerlab.viz.graph import Graph, NodeKind
-from cerlab.viz.macro import ExploredCea, explored
+from cerlab.viz.machines.exploration import ExploredCea, explored
 
 
 def node_text(phi: Formula) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, assert_never
 
 from cerlab.model.event import Event, Timestamp, Value
-from cerlab.predicates.bitvector import cuts
-from cerlab.predicates.bitvector.arrays import (
+from cerlab.predicates.columns import cuts
+from cerlab.predicates.columns.arrays import (
     Codes,
     combinations,
     joined,
@@ -15,7 +15,7 @@ from cerlab.predicates.bitvector.arrays import (
     operations,
     translated,
 )
-from cerlab.predicates.bitvector.columns import (
+from cerlab.predicates.columns.pieces import (
     Coded,
     Column,
     Listed,

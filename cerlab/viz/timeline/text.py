@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from string import ascii_letters
 
 from cerlab import display
-from cerlab.viz.timeline import Bar, Timeline, differs, kinds, lanes
-from cerlab.viz.timeline_words import comparison, extent
+from cerlab.viz.timeline.layout import Bar, Timeline, differs, kinds, lanes
+from cerlab.viz.timeline.words import comparison, extent
 from cerlab.viz.words import cut
 
 _LONG = 4

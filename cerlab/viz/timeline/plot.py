@@ -6,9 +6,9 @@ from itertools import pairwise
 from typing import Any
 
 from cerlab.errors import Unsupported
-from cerlab.viz.timeline import Bar, Timeline, differs, kinds, lanes
-from cerlab.viz.timeline_style import COLOURS, LIGHT, MARKERS, look
-from cerlab.viz.timeline_words import comparison, extent, row_text
+from cerlab.viz.timeline.layout import Bar, Timeline, differs, kinds, lanes
+from cerlab.viz.timeline.style import COLOURS, LIGHT, MARKERS, look
+from cerlab.viz.timeline.words import comparison, extent, row_text
 from cerlab.viz.words import cut
 
 

@@ -15,7 +15,7 @@ from cerlab.automata.vcea import LabelTransition
 from cerlab.io.machine_json import Machine, initial_states
 from cerlab.predicates.encoding import check_depth
 from cerlab.predicates.text import predicate_text
-from cerlab.viz.text import labels_text
+from cerlab.viz.machines.text import labels_text
 
 _HEAD = r"""%% \usetikzlibrary{automata, positioning}
 \begin{tikzpicture}[->, auto, node distance=16mm and %dmm, initial text=,

@@ -23,27 +23,27 @@ from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.gcq.syntax import Atom, Gcq
 from cerlab.model.event import Timestamp
-from cerlab.viz import (
-    answers,
-    filmstrip,
-    html,
-    plans,
-    render,
-    streams,
-    timeline_svg,
-    timeline_text,
-    verdicts,
-)
-from cerlab.viz.deterministic import MintermTable, table_html, table_text
+from cerlab.viz import html, render
 from cerlab.viz.dot import dot_text
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS
 from cerlab.viz.graph import graph_of
-from cerlab.viz.macro import ExploredCea
-from cerlab.viz.minterms import MintermList, minterms_html, minterms_text
+from cerlab.viz.machines.deterministic import MintermTable, table_html, table_text
+from cerlab.viz.machines.exploration import ExploredCea
+from cerlab.viz.machines.minterms import MintermList, minterms_html, minterms_text
+from cerlab.viz.machines.registers import srt_text
+from cerlab.viz.machines.text import (
+    cea_text,
+    det_text,
+    explored_text,
+    first_lines,
+    graph_text,
+    vcea_text,
+)
 from cerlab.viz.networks import to_networkx
-from cerlab.viz.srt import srt_text
+from cerlab.viz.notebook import answers, filmstrip, plans, streams, verdicts
 from cerlab.viz.tecs import snapshot_text
-from cerlab.viz.text import cea_text, det_text, explored_text, first_lines, graph_text, vcea_text
+from cerlab.viz.timeline import svg as timeline_svg
+from cerlab.viz.timeline import text as timeline_text
 
 __all__ = ["answers", "filmstrip", "plans", "streams", "timeline_svg", "timeline_text", "verdicts"]
 

@@ -11,7 +11,7 @@ from cerlab.model.schema import EventDeclaration, Schema
 from cerlab.model.stream import Stream
 from cerlab.viz.html import bars, block, note, table
 from cerlab.viz.timeline import timeline
-from cerlab.viz.timeline_svg import timeline_svg
+from cerlab.viz.timeline.svg import timeline_svg
 from cerlab.viz.words import counted, cut, event_text, value_text
 
 SHOWN = 50

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cerlab.predicates.bitvector.arrays import Codes, operations
+from cerlab.predicates.columns.arrays import Codes, operations
 
 if TYPE_CHECKING:
     import numpy as np

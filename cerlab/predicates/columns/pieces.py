@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from cerlab.errors import BadData
 from cerlab.model.event import Timestamp, Value, to_value
-from cerlab.predicates.bitvector.arrays import Codes, narrow, translated
+from cerlab.predicates.columns.arrays import Codes, narrow, translated
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from cerlab import display
 from cerlab.viz.graph import Graph
 from cerlab.viz.html import block, escape, items, note, pre
+from cerlab.viz.notebook.steps import Step, Steps, highlighted, step_text, steps_text
 from cerlab.viz.render import Look, dark_where_dark, page_colours, svg
 from cerlab.viz.render import html as drawn
-from cerlab.viz.steps import Step, Steps, highlighted, step_text, steps_text
 from cerlab.viz.tecs import tecs_graph
 from cerlab.viz.theme import THEMES, Theme, ThemeName
 from cerlab.viz.words import cut

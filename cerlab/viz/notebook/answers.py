@@ -18,7 +18,7 @@ from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.viz.html import block, note, pre, table
 from cerlab.viz.timeline import Row, Timeline, timeline
-from cerlab.viz.timeline_svg import timeline_svg
+from cerlab.viz.timeline.svg import timeline_svg
 from cerlab.viz.words import counted, cut, event_text, positions_text
 
 SHOWN = 50

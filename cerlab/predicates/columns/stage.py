@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from cerlab.predicates.bitvector.arrays import (
+from cerlab.predicates.columns.arrays import (
     Codes,
     combinations,
     narrowest,
     operations,
     translated,
 )
-from cerlab.predicates.bitvector.axes import Axis, read_by_atom
-from cerlab.predicates.bitvector.columns import Column
+from cerlab.predicates.columns.axes import Axis, read_by_atom
+from cerlab.predicates.columns.pieces import Column
 from cerlab.predicates.syntax import (
     Atom,
     Complement,

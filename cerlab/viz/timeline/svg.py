@@ -15,9 +15,9 @@ from itertools import pairwise
 from cerlab import display
 from cerlab.model.event import value_of
 from cerlab.viz.html import block, escape
-from cerlab.viz.timeline import Bar, Tick, Timeline, differs, kinds, lanes
-from cerlab.viz.timeline_style import glyph, style
-from cerlab.viz.timeline_words import comparison, description, extent, row_text
+from cerlab.viz.timeline.layout import Bar, Tick, Timeline, differs, kinds, lanes
+from cerlab.viz.timeline.style import glyph, style
+from cerlab.viz.timeline.words import comparison, description, extent, row_text
 from cerlab.viz.words import answer_text, counted, cut, event_text
 
 PLOT = 680

@@ -1,0 +1,1 @@
+"""Pictures of automata: as graphs, text, tables over minterms and TikZ."""
