@@ -29,7 +29,6 @@ from cerlab.cli.options import (
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.errors import Unsupported, UsageError
-from cerlab.io.machine_hoa import machine_to_hoa
 from cerlab.io.machine_json import machine_to_json
 from cerlab.io.mata import machine_to_mata
 from cerlab.model.clauses import Strategy
@@ -52,12 +51,11 @@ WHAT = (
     *("ast", "vcea", "cea", "det", *_STRATEGIES, "srt"),
     *("table", "minterms", "tecs"),
 )
-FORMATS = ("text", "dot", *FORMS, "tikz", "json", "hoa", "mata")
+FORMATS = ("text", "dot", *FORMS, "tikz", "json", "mata")
 
 _WRITERS: dict[str, Callable[[Vcea | IntervalCea | AnchoredCea | Ucea], str]] = {
     "tikz": machine_tikz,
     "json": machine_to_json,
-    "hoa": machine_to_hoa,
     "mata": machine_to_mata,
 }
 

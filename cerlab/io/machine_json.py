@@ -23,29 +23,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cerlab.automata.encoding import (
-    KINDS,
-    LABELLED,
-    Machine,
-    initial_states,
-    kind_of,
-    machine_from_value,
-    machine_to_value,
-)
-from cerlab.model.json_document import JsonNode, read_json
-
-__all__ = [
-    "FORMAT",
-    "KINDS",
-    "LABELLED",
-    "VERSION",
-    "Machine",
-    "initial_states",
-    "kind_of",
-    "machine_from_json",
-    "machine_of",
-    "machine_to_json",
-]
+from cerlab.automata.encoding import Machine, machine_from_value, machine_to_value
+from cerlab.model.json_document import read_json
 
 FORMAT = "cerlab-machine"
 VERSION = 1
@@ -93,11 +72,7 @@ def machine_from_json(text: str) -> Machine:
     Raises `BadData` at the path in the document for all that is malformed, `IllFormed` for a
     transition into the initial state of a ``cea``, `ResourceLimit` for what is too large.
     """
-    return machine_of(read_json(text))
-
-
-def machine_of(root: JsonNode) -> Machine:
-    """The machine of a document; raises as `machine_from_json`."""
+    root = read_json(text)
     if root.key("format").text() != FORMAT:
         raise root.key("format").bad("CER0754", "this is no machine", f"the format is '{FORMAT}'")
     if root.key("version").of(int) != VERSION:

@@ -17,18 +17,32 @@ machines; one that fails may fail only on vectors that no event has.
 
 The empty word stands for no answer. A run of an `AnchoredCea` has to end with a transition that
 takes, so these, where they enter F, lead to a state ``qend`` as well, which alone is final.
+
+The legend has each atom as in CEQL, where ``type = 'A'`` is the set of events of type A (`TypeIs`)
+and ``stream = 'S'`` that of stream S (`StreamIs`). An atom that CEQL cannot write (over NULL, NaN,
+infinities, moments, integers beyond 64 bits, attributes without a name) stands as a JSON object, as
+`cerlab.predicates.encoding` says.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from typing import TypeAlias
 
 from cerlab.automata.cea import AnchoredCea, IntervalCea, Mark, Transition
+from cerlab.automata.encoding import Machine, initial_states, kind_of
 from cerlab.automata.vcea import LabelTransition
-from cerlab.io.machine_json import Machine, initial_states, kind_of
-from cerlab.io.machine_propositions import Propositions, guard_text
+from cerlab.errors import CerlabError
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.ceql.parser import parse_cel
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.encoding import check_depth
+from cerlab.predicates.condition import On
+from cerlab.predicates.encoding import check_depth, predicate_to_json
+from cerlab.predicates.text import predicate_text
+
+Propositions: TypeAlias = dict[str, tuple[int, pred.Atom]]
+"""Atoms and their numbers, by their JSON, which tells 0.0 from -0.0 and finds NaN again."""
 
 
 def machine_to_mata(A: Machine) -> str:
@@ -52,7 +66,7 @@ def machine_to_mata(A: Machine) -> str:
     Delta: tuple[Transition | LabelTransition, ...] = A.Delta
     labels = sorted({x for t in Delta if isinstance(t, LabelTransition) for x in t.labels})
     bits = {label: f"x{n}" for n, label in enumerate(labels)}
-    propositions = Propositions()
+    propositions: Propositions = {}
     body = []
     for t in Delta:
         letter = _letter(t, propositions, bits)
@@ -60,7 +74,7 @@ def machine_to_mata(A: Machine) -> str:
         if isinstance(A, AnchoredCea) and t.target in A.F and _takes(t):
             body.append(f"q{t.source} ({letter}) qend\n")
     final = ["qend"] if isinstance(A, AnchoredCea) else [f"q{q}" for q in sorted(A.F)]
-    legend = [f"p{n}: {text}" for n, text in enumerate(propositions.texts)]
+    legend = [f"p{n}: {proposition_text(atom)}" for n, atom in propositions.values()]
     legend += [f"{bit}: the label {json.dumps(label)}" for label, bit in bits.items()]
     if isinstance(A, IntervalCea | AnchoredCea):
         legend.append("take: the transition takes its event")
@@ -73,15 +87,77 @@ def machine_to_mata(A: Machine) -> str:
 def _letter(
     t: Transition | LabelTransition, propositions: Propositions, bits: dict[str, str]
 ) -> str:
-    """The bit vectors of a transition, as a formula."""
+    """The bit vectors of a transition, as a formula; its new atoms get the next numbers."""
     check_depth(t.predicate)
-    guard = guard_text(t.predicate, lambda atom: f"p{propositions.number(atom)}", "\\true", level=1)
+
+    def bit_of(atom: pred.Atom) -> str:
+        number, _ = propositions.setdefault(_json_text(atom), (len(propositions), atom))
+        return f"p{number}"
+
+    guard = _guard_text(t.predicate, bit_of, 1)
     if isinstance(t, LabelTransition):
         action = [bit if label in t.labels else f"!{bit}" for label, bit in bits.items()]
     else:
         action = ["take" if _takes(t) else "!take"]
     tests = [guard] if t.predicate != pred.EVERYTHING or not action else []
     return " & ".join([*tests, *action])
+
+
+def _guard_text(P: pred.Predicate, name: Callable[[pred.Atom], str], level: int) -> str:
+    """A predicate over names of its atoms, in parentheses where looser than `level` (``|`` 0)."""
+    match P:
+        case pred.Everything():
+            return "\\true"
+        case pred.Disjunction(left, right):
+            text = f"{_guard_text(left, name, 0)} | {_guard_text(right, name, 1)}"
+            return f"({text})" if level > 0 else text
+        case pred.Conjunction(left, right):
+            text = f"{_guard_text(left, name, 1)} & {_guard_text(right, name, 2)}"
+            return f"({text})" if level > 1 else text
+        case pred.Complement(operand):
+            return f"!{_guard_text(operand, name, 2)}"
+        case atom:
+            return name(atom)
+
+
+def proposition_text(atom: pred.Atom) -> str:
+    """An atom as CEQL writes it, if that reads back as the same atom, else as JSON.
+
+    >>> proposition_text(pred.TypeIs("A"))
+    "type = 'A'"
+    >>> proposition_text(pred.Comparison(pred.Operator.EQ, pred.Attribute("v"), pred.Negated(
+    ...     pred.Constant(1))))  # in CEQL, -(1) is the constant -1
+    '{"kind": "comparison", "operator": "=", "left": {"kind": "attribute", "name": "v"},
+      "right": {"kind": "negated", "operand": {"kind": "constant", "value": {"int": 1}}}}'
+    """
+    encoded = _json_text(atom)
+    try:
+        text = predicate_text(atom)
+        if text.isprintable() and _json_text(_ceql_atom(text)) == encoded:
+            return text
+    except (CerlabError, AssertionError, OverflowError):
+        pass  # it has no text, or one that does not read back
+    return encoded
+
+
+def _json_text(P: pred.Predicate | None) -> str:
+    return "" if P is None else json.dumps(predicate_to_json(P))
+
+
+def _ceql_atom(text: str) -> pred.Predicate | None:
+    """The predicate that a text is in CEQL, None if it is none."""
+    match parse_cel(f"A FILTER A[{text}]")[0]:
+        case cel.Filter(cel.Atom("A", None), On("A", P)):
+            pass
+        case _:
+            return None
+    match P:
+        case pred.Comparison(pred.Operator.EQ, pred.Attribute("type"), pred.Constant(str(name))):
+            return pred.TypeIs(name)
+        case pred.Comparison(pred.Operator.EQ, pred.Attribute("stream"), pred.Constant(str(name))):
+            return pred.StreamIs(name)
+        case _:
+            return P
 
 
 def _takes(t: Transition | LabelTransition) -> bool:

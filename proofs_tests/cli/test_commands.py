@@ -204,7 +204,7 @@ def test_a_budget_inside_the_class_is_exit_2(
     assert "CER0611" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("form", ["json", "hoa", "tikz", "mata"])
+@pytest.mark.parametrize("form", ["json", "tikz", "mata"])
 @pytest.mark.parametrize("what", ["vcea", "cea", "det", "nxt", "max"])
 def test_show_in_formats_for_files(
     what: str, form: str, capsys: pytest.CaptureFixture[str]

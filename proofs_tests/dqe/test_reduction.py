@@ -12,7 +12,8 @@ from cerlab import BadData, UsageError
 from cerlab.engine.reference.dqe import WindowEvaluation
 from cerlab.errors import CerlabError
 from cerlab.logic.gcq import Delete, Gcq, Insert, answers_after_each, parse_gcq
-from cerlab.logic.gcq.reduction import (
+from cerlab.logic.gcq.semantics import Row, Update
+from cerlab.theorems.dqe_reduction import (
     MATRIX_QUERY,
     WINDOW_QUERY,
     Evaluator,
@@ -20,7 +21,6 @@ from cerlab.logic.gcq.reduction import (
     translated,
     vectors_times_matrix,
 )
-from cerlab.logic.gcq.semantics import Row, Update
 from proofs_tests.dqe.cases import random_updates, updates, window_gcq
 from proofs_tests.suite import Suite
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.automata.srt import runs
-from cerlab.automata.srt.closure import concatenation, star
 from cerlab.automata.srt.compose import iteration, sequence
 from cerlab.automata.srt.epsilon import without_epsilon
 from cerlab.compile.sremo_to_srt import sremo_to_srt
+from cerlab.theorems import srt_runs as runs
+from cerlab.theorems.srt_closure import concatenation, star
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import events, random_srt, random_word
 from proofs_tests.srt.test_theorem_31 import iterated

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.automata.srt import runs
 from cerlab.automata.srt.epsilon import without_epsilon
 from cerlab.automata.srt.product import intersection
 from cerlab.compile.sremo_to_srt import sremo_to_srt
+from cerlab.theorems import srt_runs as runs
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import events
 from proofs_tests.srt.printed import product_of_any_marks

@@ -10,9 +10,10 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.srt import Srt, runs
+from cerlab.automata.srt import Srt
 from cerlab.automata.srt.epsilon import merged, without_epsilon
 from cerlab.compile.sremo_to_srt import sremo_to_srt
+from cerlab.theorems import srt_runs as runs
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import events, random_epsilon_srt, read, step
 from proofs_tests.srt.printed import merged_by_guard_and_mark, sets_visited

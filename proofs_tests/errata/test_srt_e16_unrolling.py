@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.automata.srt import runs
 from cerlab.automata.srt.epsilon import without_epsilon
 from cerlab.automata.srt.unroll import unrolled
 from cerlab.automata.srt.windows import length_window, mark_bounded, span_window
 from cerlab.compile.sremo_to_srt import sremo_to_srt
+from cerlab.theorems import srt_runs as runs
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import events, random_srt, read
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.automata.srt import runs
-from cerlab.automata.srt.closure import concatenation
 from cerlab.automata.srt.complement import match_complement
 from cerlab.automata.srt.epsilon import without_epsilon
 from cerlab.automata.srt.unroll import unrolled
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.logic.sremo import matches
 from cerlab.testing import random_sremo, random_sremo_events
+from cerlab.theorems import srt_runs as runs
+from cerlab.theorems.srt_closure import concatenation
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import SHAPE, events
 

@@ -18,14 +18,15 @@ from cerlab.automata import closure, epsilon, products
 from cerlab.automata.cea import AnchoredCea, IntervalCea
 from cerlab.automata.epsilon import EpsilonCea, printed_elimination, without_epsilon
 from cerlab.automata.explore import Explored, explore
-from cerlab.automata.label_by_label import LabelByLabel, label_by_label
 from cerlab.automata.products import BEFORE, Pair, moves_from
 from cerlab.automata.ucea import Ucea
-from cerlab.compile import focel_to_cea, socel_to_ucea, vcea_to_cel
-from cerlab.engine.reference.lists import labelled
+from cerlab.compile import focel_to_cea
 from cerlab.logic.cel import syntax as cel
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Predicate, conjunction
+from cerlab.theorems import lists_by_label as labelled
+from cerlab.theorems import socel_to_ucea, vcea_to_cel
+from cerlab.theorems.label_by_label import LabelByLabel, label_by_label
 from proofs_tests.foundations import (
     test_empty_moves,
     test_proposition_1,

@@ -11,16 +11,16 @@ from random import Random
 
 import pytest
 
-from cerlab.automata import selection
 from cerlab.automata.cea import AnchoredCea, Mark
-from cerlab.automata.selection import last_selected, maximal, strict
-from cerlab.automata.selection import selected as selected_automaton
-from cerlab.automata.sizes import reachable_states
 from cerlab.automata.strategy import StrategyCea
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event
 from cerlab.predicates.minterms import minterms
 from cerlab.predicates.truth import satisfies
+from cerlab.theorems import selection
+from cerlab.theorems.selection import last_selected, maximal, strict
+from cerlab.theorems.selection import selected as selected_automaton
+from cerlab.theorems.sizes import reachable_states
 from cerlab.workbench import as_query
 from proofs_tests.foundations.anchored_cases import (
     Run,

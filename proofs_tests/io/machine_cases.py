@@ -1,4 +1,4 @@
-"""Random machines with predicates of every kind, and one small machine as both texts."""
+"""Random machines with predicates of every kind, and one small machine as JSON."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 from random import Random
 
 from cerlab.automata.cea import AnchoredCea, IntervalCea, Mark, Transition
+from cerlab.automata.encoding import Machine, initial_states
 from cerlab.automata.ucea import Ucea
 from cerlab.automata.vcea import LabelTransition, Vcea
-from cerlab.io.machine_json import Machine, initial_states
 from cerlab.model.event import Timestamp, Value
 from cerlab.predicates import syntax as pred
 
@@ -149,23 +149,4 @@ JSON = """\
 "right": {"kind": "constant", "value": {"float": 0.5}}}}}}, "labels": ["two words"], "target": 2}
   ]
 }
-"""
-
-HOA = """\
-CERLAB: v1
-kind: vcea
-States: 3
-Start: 0
-AP: 0 type = 'A'
-AP: 1 type = 'B'
-AP: 2 stream = 'S'
-AP: 3 v >= 0.5
---BODY--
-State: 0
-[0] {x, y} 1
-State: 1
-[t] {} 1
-[1 & (2 | !3)] {"two words"} 2
-State: 2 {0}
---END--
 """

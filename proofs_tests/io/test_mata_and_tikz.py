@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from itertools import product
@@ -10,15 +11,19 @@ from random import Random
 import pytest
 
 from cerlab.automata.cea import AnchoredCea, IntervalCea, Mark, Transition
+from cerlab.automata.encoding import Machine, initial_states
 from cerlab.automata.ucea import Ucea
 from cerlab.automata.vcea import LabelTransition, Vcea
 from cerlab.errors import ResourceLimit
-from cerlab.io.machine_json import Machine, initial_states
-from cerlab.io.mata import machine_to_mata
+from cerlab.io.mata import machine_to_mata, proposition_text
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.ceql.parser import parse_cel
 from cerlab.predicates import syntax as pred
+from cerlab.predicates.condition import On
+from cerlab.predicates.encoding import predicate_from_json
 from cerlab.predicates.text import predicate_text
 from cerlab.viz.machines.tikz import latex_text, layers, machine_tikz
-from proofs_tests.io.machine_cases import random_machine, tower
+from proofs_tests.io.machine_cases import random_machine, rich_predicate, tower
 from proofs_tests.suite import Suite
 
 A_OR_B = pred.Disjunction(pred.TypeIs("A"), pred.Complement(pred.TypeIs("B")))
@@ -75,6 +80,45 @@ def test_every_line_is_one_line_and_no_comment_ends_with_a_backslash() -> None:
     lines = text.splitlines()
     assert len(lines) == 3 + 2 * len(names) + 2 + len(names)
     assert not any(line.endswith("\\") for line in lines)
+
+
+def test_the_set_of_a_type_and_the_comparison_with_it_are_two_propositions() -> None:
+    compared = pred.Comparison(pred.Operator.EQ, pred.Attribute("type"), pred.Constant("A"))
+    Delta = tuple(
+        LabelTransition(0, P, frozenset(), 0) for P in (pred.TypeIs("A"), compared, pred.TypeIs(""))
+    )
+    text = machine_to_mata(Vcea(1, Delta, frozenset({0}), frozenset()))
+    assert "# p0: type = 'A'\n# p1: {" in text
+
+
+def test_the_text_of_a_proposition_reads_back_as_it(suite: Suite) -> None:
+    """As CEQL, where the text does not begin a JSON object; type and stream name sets there."""
+
+    def case(rng: Random) -> bool:
+        atoms = list(pred.atoms(rich_predicate(rng, 2)))
+        for atom in atoms:
+            text = proposition_text(atom)
+            if text.startswith("{"):
+                again = predicate_from_json(json.loads(text, parse_constant=pytest.fail))
+            else:
+                parsed, _ = parse_cel(f"A FILTER A[{text}]")
+                assert isinstance(parsed, cel.Filter)
+                assert isinstance(parsed.condition, On)
+                again = set_of_a_name(parsed.condition.predicate)
+            assert repr(again) == repr(atom), text
+        return bool(atoms)
+
+    suite.run(case, deep_count=20_000, seconds=3)
+
+
+def set_of_a_name(P: pred.Predicate) -> pred.Predicate:
+    match P:
+        case pred.Comparison(pred.Operator.EQ, pred.Attribute("type"), pred.Constant(str(name))):
+            return pred.TypeIs(name)
+        case pred.Comparison(pred.Operator.EQ, pred.Attribute("stream"), pred.Constant(str(name))):
+            return pred.StreamIs(name)
+        case _:
+            return P
 
 
 Letter = Mapping[str, bool]

@@ -11,23 +11,24 @@ import pytest
 
 from cerlab.automata.cea import Mark
 from cerlab.automata.explore import explore
-from cerlab.automata.srt import Srt, runs
-from cerlab.automata.srt.closure import concatenation, star
+from cerlab.automata.srt import Srt
 from cerlab.automata.srt.complement import complement, match_complement
 from cerlab.automata.srt.compose import iteration, sequence, streaming
 from cerlab.automata.srt.determinise import Minterm, determinised, minterms
 from cerlab.automata.srt.epsilon import merged, without_epsilon
 from cerlab.automata.srt.liveness import live_registers, without_dead_writes
 from cerlab.automata.srt.product import intersection
-from cerlab.automata.srt.single_register import single_register
 from cerlab.automata.srt.transducer import Label, from_explored, outgoing
 from cerlab.automata.srt.unroll import unrolled
 from cerlab.automata.srt.windows import length_window, span_window
-from cerlab.compile import srt_to_sremo as decompiler
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.event import Event
 from cerlab.predicates.guard_algebra import all_of, redirected
 from cerlab.predicates.guards import Guard, registers_of
+from cerlab.theorems import srt_runs as runs
+from cerlab.theorems import srt_to_sremo as decompiler
+from cerlab.theorems.single_register import single_register
+from cerlab.theorems.srt_closure import concatenation, star
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_seeds
 from proofs_tests.srt import test_elimination_of_states
 from proofs_tests.srt.cases import random_epsilon_srt, random_event, random_srt, random_word, read

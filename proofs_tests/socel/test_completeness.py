@@ -15,11 +15,8 @@ import pytest
 import cerlab
 from cerlab.automata.ucea import Ucea
 from cerlab.automata.vcea import LabelTransition, Vcea
-from cerlab.compile import vcea_to_cel as decompiler
 from cerlab.compile.cel_to_vcea import cel_to_vcea
-from cerlab.compile.vcea_to_cel import elimination_size, vcea_to_cel
 from cerlab.engine.reference.runs import VceaRuns
-from cerlab.engine.reference.ucea_runs import labelled_answers
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.text import formula_text
@@ -38,6 +35,9 @@ from cerlab.predicates.syntax import (
     TypeIs,
 )
 from cerlab.testing import Shape, random_events, random_formula
+from cerlab.theorems import vcea_to_cel as decompiler
+from cerlab.theorems.ucea_runs import labelled_answers
+from cerlab.theorems.vcea_to_cel import elimination_size, vcea_to_cel
 from cerlab.workbench import parse_formula
 from proofs_tests.suite import Suite
 

@@ -11,14 +11,14 @@ import pytest
 
 from cerlab.automata.ucea import Ucea
 from cerlab.automata.vcea import LabelTransition, Vcea
-from cerlab.compile.vcea_to_cel import vcea_to_cel
-from cerlab.engine.reference.ucea_runs import labelled_answers, star_answers
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
-from cerlab.logic.cel.star_property import Edit, star_violation
 from cerlab.model.answer import Labels
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
+from cerlab.theorems.star_property import Edit, star_violation
+from cerlab.theorems.ucea_runs import labelled_answers, star_answers
+from cerlab.theorems.vcea_to_cel import vcea_to_cel
 
 SKIP: frozenset[str] = frozenset()
 

@@ -12,16 +12,16 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.label_by_label import label_by_label
 from cerlab.automata.ucea import Ucea
 from cerlab.automata.vcea import LabelTransition
-from cerlab.compile.socel_to_ucea import socel_to_ucea, under_star_to_runs
-from cerlab.engine.reference.lists.labelled import UceaEvaluation
-from cerlab.engine.reference.ucea_runs import labelled_answers
 from cerlab.model.answer import Labels
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.testing import random_events
+from cerlab.theorems.label_by_label import label_by_label
+from cerlab.theorems.lists_by_label import UceaEvaluation
+from cerlab.theorems.socel_to_ucea import socel_to_ucea, under_star_to_runs
+from cerlab.theorems.ucea_runs import labelled_answers
 from proofs_tests.foundations.test_costs import count_operations
 from proofs_tests.socel.test_figure_2 import FIGURE_2
 from proofs_tests.socel.test_theorem_5 import (

@@ -11,11 +11,11 @@ import pytest
 
 import cerlab
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.between import between
 from cerlab.logic.cel.semantics import MAX_EVENTS, valuations
 from cerlab.logic.cel.text import formula_text
 from cerlab.model.event import Event
 from cerlab.testing import Shape, random_events, random_formula
+from cerlab.theorems.socel_semantics import between
 from cerlab.workbench import parse_formula
 from proofs_tests.suite import Suite
 

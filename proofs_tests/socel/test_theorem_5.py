@@ -17,9 +17,6 @@ import cerlab
 from cerlab.automata import products
 from cerlab.automata.ucea import Ucea
 from cerlab.automata.vcea import LabelTransition
-from cerlab.compile import socel_to_ucea as compiler
-from cerlab.compile import vcea_to_cel as decompiler
-from cerlab.engine.reference.ucea_runs import labelled_answers, star_answers
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.text import formula_text
@@ -36,6 +33,9 @@ from cerlab.predicates.syntax import (
     TypeIs,
 )
 from cerlab.testing import Shape, random_events, random_formula
+from cerlab.theorems import socel_to_ucea as compiler
+from cerlab.theorems import vcea_to_cel as decompiler
+from cerlab.theorems.ucea_runs import labelled_answers, star_answers
 from cerlab.workbench import parse_formula
 from proofs_tests.suite import Suite
 

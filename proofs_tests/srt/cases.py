@@ -9,8 +9,7 @@ from typing import TypeVar
 
 from cerlab.automata.cea import Mark
 from cerlab.automata.epsilon import EmptyMove
-from cerlab.automata.srt import EpsilonSrt, RegisterTransition, Srt, Transducer, runs
-from cerlab.automata.srt.runs import Configuration, Run, silently
+from cerlab.automata.srt import EpsilonSrt, RegisterTransition, Srt, Transducer
 from cerlab.automata.srt.transducer import Label, outgoing
 from cerlab.logic.sremo import Sremo, matches, parse_sremo
 from cerlab.logic.sremo import syntax as sre
@@ -22,6 +21,8 @@ from cerlab.model.stream import Stream
 from cerlab.predicates.guard_truth import guard_holds
 from cerlab.predicates.guards import Guard
 from cerlab.testing import REGISTERS, TYPES, Shape, random_sremo, random_sremo_events
+from cerlab.theorems import srt_runs as runs
+from cerlab.theorems.srt_runs import Configuration, Run, silently
 from proofs_tests.clauses.tables import word
 
 Found = frozenset[Positions]

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.automata.srt import Srt, runs
+from cerlab.automata.srt import Srt
 from cerlab.automata.srt.plan import RegisterPlan
 from cerlab.compile.register_plan import register_plan
 from cerlab.engine.reference.registers import answers
@@ -19,6 +19,7 @@ from cerlab.logic.sremo import Sremo, detected, matches
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.event import Event
 from cerlab.testing import random_sremo, random_sremo_events
+from cerlab.theorems import srt_runs as runs
 from proofs_tests.sremo.tables import sre as parsed
 from proofs_tests.sremo.test_vectors import E1, TABLE_1
 from proofs_tests.srt.cases import SHAPE, Found, events, step

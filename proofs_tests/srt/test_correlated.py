@@ -13,7 +13,7 @@ import pytest
 import cerlab
 from cerlab import evaluators
 from cerlab.automata.cea import Mark
-from cerlab.automata.srt import RegisterTransition, Srt, runs
+from cerlab.automata.srt import RegisterTransition, Srt
 from cerlab.automata.srt.coalesce import coalesced
 from cerlab.automata.srt.plan import CorrelatedPlan
 from cerlab.automata.srt.transducer import NONE
@@ -28,6 +28,7 @@ from cerlab.predicates.syntax import EVERYTHING, Operator
 from cerlab.predicates.truth import kind_of
 from cerlab.testing import Shape, random_correlated_formula, with_limit
 from cerlab.testing.correlated import comparisons
+from cerlab.theorems import srt_runs as runs
 from cerlab.workbench import Logic, as_query, live_answers, parse_formula
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.srt.cases import guard, random_srt, read

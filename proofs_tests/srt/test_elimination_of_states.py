@@ -13,17 +13,18 @@ import pytest
 
 import cerlab
 from cerlab.automata.epsilon import EmptyMove
-from cerlab.automata.srt import EpsilonSrt, Srt, Transducer, runs
-from cerlab.automata.srt.single_register import single_register
-from cerlab.compile import srt_to_sremo as decompiler
+from cerlab.automata.srt import EpsilonSrt, Srt, Transducer
 from cerlab.compile.sremo_to_srt import sremo_to_srt
-from cerlab.compile.srt_to_sremo import srt_to_sremo
 from cerlab.logic.sremo import Sremo, derivations, matches, parse_sremo, sremo_text
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import subexpressions
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
 from cerlab.testing import random_sremo
+from cerlab.theorems import srt_runs as runs
+from cerlab.theorems import srt_to_sremo as decompiler
+from cerlab.theorems.single_register import single_register
+from cerlab.theorems.srt_to_sremo import srt_to_sremo
 from proofs_tests.sremo.tables import sre as parsed
 from proofs_tests.srt.cases import (
     SHAPE,

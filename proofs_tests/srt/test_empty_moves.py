@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.automata.srt import runs
 from cerlab.automata.srt.epsilon import merged, without_epsilon
 from cerlab.automata.srt.reduce import reduced
 from cerlab.automata.srt.trim import trimmed
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.testing import random_sremo
+from cerlab.theorems import srt_runs as runs
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import SHAPE, random_epsilon_srt, random_srt, read, shown
 from proofs_tests.suite import Suite

@@ -6,7 +6,6 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.srt import runs
 from cerlab.automata.srt.epsilon import without_epsilon
 from cerlab.automata.srt.liveness import without_dead_writes
 from cerlab.automata.srt.product import written_registers
@@ -19,6 +18,7 @@ from cerlab.logic.sremo.rewrite import sequence
 from cerlab.model.event import Event
 from cerlab.predicates.guards import Not
 from cerlab.testing import Shape, random_sremo, random_sremo_events
+from cerlab.theorems import srt_runs as runs
 from proofs_tests.sremo.tables import sre as parsed
 from proofs_tests.srt.cases import (
     SHAPE,

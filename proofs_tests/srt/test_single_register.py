@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.automata.srt import Srt, runs
-from cerlab.automata.srt.single_register import single_register
+from cerlab.automata.srt import Srt
+from cerlab.theorems import srt_runs as runs
+from cerlab.theorems.single_register import single_register
 from proofs_tests.srt.cases import random_srt, read, step
 from proofs_tests.suite import Suite
 

@@ -9,15 +9,15 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.srt import runs
 from cerlab.automata.srt.epsilon import without_epsilon
-from cerlab.automata.srt.runs import Outcome
 from cerlab.compile.sremo_to_srt import registers, sremo_to_srt
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.logic.sremo import Sremo, derivations, matches
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.registers import Registers
 from cerlab.testing import random_sremo
+from cerlab.theorems import srt_runs as runs
+from cerlab.theorems.srt_runs import Outcome
 from proofs_tests.sremo.tables import sre as parsed
 from proofs_tests.srt.cases import SHAPE, random_event, shown, without_clocks
 from proofs_tests.suite import Suite

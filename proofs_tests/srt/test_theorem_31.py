@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from cerlab.automata.srt import Srt, runs
-from cerlab.automata.srt.closure import concatenation, star, union
+from cerlab.automata.srt import Srt
 from cerlab.automata.srt.compose import streaming
 from cerlab.automata.srt.epsilon import without_epsilon
 from cerlab.model.event import Event
+from cerlab.theorems import srt_runs as runs
+from cerlab.theorems.srt_closure import concatenation, star, union
 from proofs_tests.srt.cases import Found, random_epsilon_srt, random_srt, random_word, read, shift
 from proofs_tests.suite import Suite
 

@@ -7,12 +7,13 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.srt import Srt, runs
+from cerlab.automata.srt import Srt
 from cerlab.automata.srt.product import intersection, product, written_registers
 from cerlab.automata.srt.rename import renamed
 from cerlab.errors import IllFormed
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
+from cerlab.theorems import srt_runs as runs
 from proofs_tests.srt.cases import random_event, random_srt, read, step
 from proofs_tests.suite import Suite
 

@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from cerlab.automata.cea import Mark
-from cerlab.automata.srt import Srt, runs
+from cerlab.automata.srt import Srt
 from cerlab.automata.srt.complement import complement, match_complement
 from cerlab.automata.srt.determinise import MAX_GUARDS, determinised, io_determinised, minterms
 from cerlab.automata.srt.unroll import unrolled
@@ -17,6 +17,7 @@ from cerlab.model.event import Event
 from cerlab.model.registers import Registers
 from cerlab.predicates.guard_truth import guard_holds
 from cerlab.predicates.guards import And, Not
+from cerlab.theorems import srt_runs as runs
 from proofs_tests.srt.cases import (
     Found,
     guard,

@@ -11,7 +11,6 @@ from random import Random
 import pytest
 
 from cerlab.automata.cea import AnchoredCea
-from cerlab.automata.srt import runs
 from cerlab.automata.srt.compose import streaming
 from cerlab.automata.srt.epsilon import without_epsilon
 from cerlab.automata.srt.plan import RegisterPlan
@@ -21,6 +20,7 @@ from cerlab.engine.reference.registers import answers
 from cerlab.errors import Unsupported
 from cerlab.model.event import Event
 from cerlab.testing import random_sremo
+from cerlab.theorems import srt_runs as runs
 from proofs_tests.foundations.anchored_cases import Run, accepted, extended, random_case
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import SHAPE, Found, shown

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
-from cerlab.automata.srt import runs
 from cerlab.automata.srt.single_use import depths
 from cerlab.automata.srt.trim import longest
 from cerlab.automata.srt.unroll import unrolled
 from cerlab.automata.srt.windows import length_window, mark_bounded, span_window
 from cerlab.model.registers import Registers
+from cerlab.theorems import srt_runs as runs
 from proofs_tests.srt.cases import Found, random_event, random_srt, read
 from proofs_tests.suite import Suite
 

@@ -11,13 +11,11 @@ from itertools import pairwise
 import pytest
 
 from cerlab.automata.cea import Mark
-from cerlab.automata.srt import Transducer, runs
-from cerlab.automata.srt.closure import star
+from cerlab.automata.srt import Transducer
 from cerlab.automata.srt.complement import complement
 from cerlab.automata.srt.compose import iteration, streaming
 from cerlab.automata.srt.determinise import determinised, macro_states
 from cerlab.automata.srt.epsilon import without_epsilon
-from cerlab.automata.srt.runs import Configuration
 from cerlab.automata.srt.transducer import registers_used
 from cerlab.automata.srt.trim import trimmed
 from cerlab.automata.srt.unroll import unrolled
@@ -28,6 +26,9 @@ from cerlab.engine.reference.registers.shared import SharedRuns
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
 from cerlab.predicates.guards import And, Not
+from cerlab.theorems import srt_runs as runs
+from cerlab.theorems.srt_closure import star
+from cerlab.theorems.srt_runs import Configuration
 from proofs_tests.sremo.tables import sre
 from proofs_tests.sremo.test_vectors import E1, TABLE_1, trades
 from proofs_tests.srt.cases import Found, events, from_one, guard

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TypeAlias
 
 from cerlab.automata.cea import Transition
+from cerlab.automata.encoding import Machine, initial_states
 from cerlab.automata.vcea import LabelTransition
-from cerlab.io.machine_json import Machine, initial_states
 from cerlab.predicates.encoding import check_depth
 from cerlab.predicates.text import predicate_text
 from cerlab.viz.machines.text import labels_text

@@ -11,7 +11,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cerlab.automata.cea import Mark
-from cerlab.automata.elimination import END, START, Edge, Operations, add_edge, eliminated
 from cerlab.automata.srt import RegisterTransition, Transducer
 from cerlab.automata.srt.transducer import empty_moves
 from cerlab.errors import ResourceLimit
@@ -26,6 +25,7 @@ from cerlab.logic.sremo.syntax import (
     Star,
     Terminal,
 )
+from cerlab.theorems.elimination import END, START, Edge, Operations, add_edge, eliminated
 
 MAX_SIZE = 20_000
 """The largest expression that is made."""

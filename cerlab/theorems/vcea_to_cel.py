@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from cerlab.automata.elimination import END, START, Edge, Operations, add_edge, eliminated
 from cerlab.automata.trim import trim
 from cerlab.automata.ucea import Ucea
 from cerlab.automata.vcea import LabelTransition, Vcea
@@ -42,6 +41,7 @@ from cerlab.predicates.syntax import (
     TypeIs,
     atoms,
 )
+from cerlab.theorems.elimination import END, START, Edge, Operations, add_edge, eliminated
 
 MAX_SIZE = 20_000
 """The largest formula that is made."""

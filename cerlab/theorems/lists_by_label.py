@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cerlab.automata.label_by_label import label_by_label, labels_at
 from cerlab.automata.ucea import Ucea
 from cerlab.engine.reference.lists.evaluation import Evaluation
 from cerlab.model.answer import Labels
 from cerlab.model.event import Event
+from cerlab.theorems.label_by_label import label_by_label, labels_at
 
 
 class UceaEvaluation:
