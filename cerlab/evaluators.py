@@ -170,10 +170,10 @@ def _translated(phi: Formula) -> Formula:
 
 def _compiled(query: Query, stream: Stream) -> Iterator[ComplexEvent]:
     """By the compiled engine; Numba and NumPy load here."""
-    from cerlab.engine.run import compiled_answers
+    from cerlab.engine.whole_stream import compiled_answers
 
     time = _time(query.plan, stream)
-    batches = compiled_answers(query.plan, query.prepared, stream, time)
+    batches = compiled_answers(query.plan, query.learned, stream, time)
     return (answer for batch in batches for answer in batch)
 
 
@@ -183,7 +183,7 @@ def _by_registers(
     """The runs of a transducer, as written; beyond `SHORT` events in the compiled engine."""
     if not compiled and len(stream) <= SHORT:
         return _as_written(plan, stream)
-    from cerlab.engine.registers.run import register_answers
+    from cerlab.engine.registers.evaluation import register_answers
 
     return register_answers(plan, stream, lambda: _as_written(plan, stream), _time(plan, stream))
 
@@ -201,7 +201,7 @@ def _time(plan: Clauses, stream: Stream) -> TimeAxis | None:
 
 def count_on_registers(query: Query, stream: Stream) -> int:
     """How many answers a query has that compares labels; raises as `register_count`."""
-    from cerlab.engine.registers.run import register_count
+    from cerlab.engine.registers.evaluation import register_count
 
     plan = query.registers
     return register_count(plan, stream, lambda: _as_written(plan, stream), _time(plan, stream))

@@ -113,7 +113,7 @@ def live_sremo_answers(e: Sremo, events: Iterable[Event]) -> Iterator[ComplexEve
 
 def _compiled(plan: RegisterPlan, stream: Stream) -> Iterator[ComplexEvent]:
     """By the compiled engine; Numba and NumPy load here."""
-    from cerlab.engine.registers.run import register_answers
+    from cerlab.engine.registers.evaluation import register_answers
 
     return register_answers(plan, stream, lambda: registers.answers(plan, stream.events))
 
@@ -123,7 +123,7 @@ def sremo_count(e: Sremo, stream: Stream) -> int:
 
     Raises `ResourceLimit` for 2^53 and more.
     """
-    from cerlab.engine.registers.run import register_count
+    from cerlab.engine.registers.evaluation import register_count
 
     try:
         plan = register_plan(e)

@@ -15,7 +15,7 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
-    from cerlab.engine.access.by_number import Access
+    from cerlab.engine.random_access.by_number import Access
     from cerlab.query import Query
     from cerlab.why.answer import Why
 
@@ -30,7 +30,7 @@ class Matches:
         self._workers = workers
 
     def __iter__(self) -> Iterator[ComplexEvent]:
-        from cerlab.engine.access.by_number import BatchAccess
+        from cerlab.engine.random_access.by_number import BatchAccess
         from cerlab.evaluators import answers_of  # which evaluators take queries is known there
 
         if self._workers > 1 and isinstance(self._numbered, BatchAccess):
@@ -39,7 +39,7 @@ class Matches:
 
     @cached_property
     def _numbered(self) -> Access:
-        from cerlab.engine.access import by_number
+        from cerlab.engine.random_access import by_number
         from cerlab.evaluators import SHORT, answers_of
 
         query, stream = self.query, self.stream
@@ -47,7 +47,7 @@ class Matches:
             return by_number.ListAccess(list(answers_of(query, stream)))
         if len(stream) <= SHORT:
             return by_number.TecsAccess(query.plan, query.machine, stream)
-        return by_number.BatchAccess(query.plan, query.prepared, stream, workers=self._workers)
+        return by_number.BatchAccess(query.plan, query.learned, stream, workers=self._workers)
 
     def __getitem__(self, k: int) -> ComplexEvent:
         """The k-th answer of the iteration, from 0; its cost does not depend on k.
@@ -83,7 +83,7 @@ class Matches:
         IndexError if there are no answers, `UsageError` for a negative n, `ResourceLimit` as
         ``m[k]`` does.
         """
-        from cerlab.engine.access.by_number import drawn
+        from cerlab.engine.random_access.by_number import drawn
 
         return drawn(self._numbered, n, seed)
 
@@ -105,7 +105,7 @@ class Matches:
 
     def to_arrow(self) -> Any:
         """A pyarrow Table: ``start int64, end int64, positions list<int64>``."""
-        from cerlab.engine.access.by_number import BatchAccess
+        from cerlab.engine.random_access.by_number import BatchAccess
 
         if isinstance(self._numbered, BatchAccess):
             return table_of_batches(self._numbered.batches())

@@ -34,7 +34,7 @@ from cerlab.session import Session
 
 if TYPE_CHECKING:
     from cerlab.engine.explain import Explanation
-    from cerlab.engine.prepared import Prepared
+    from cerlab.engine.learned import LearnedTables
     from cerlab.viz.machines.deterministic import MintermTable
     from cerlab.why.answer import Why
     from cerlab.why.none import WhyNone
@@ -128,11 +128,11 @@ class Query:
         return minterm_table(self.machine)
 
     @cached_property
-    def prepared(self) -> Prepared:
+    def learned(self) -> LearnedTables:
         """What the compiled engine has learnt of the query; it grows with the streams it reads."""
-        from cerlab.engine.prepared import Prepared
+        from cerlab.engine.learned import LearnedTables
 
-        return Prepared(self.machine)
+        return LearnedTables(self.machine)
 
     def explain(self, events: Any = None) -> Explanation:
         """How the compiled engine goes about the query, on streams such as `events`.
@@ -150,8 +150,8 @@ class Query:
 
         if events is not None:
             stream = io.as_stream(events)
-            self.prepared.symbols(stream.columns, len(stream))
-        return explain(self.plan, self.prepared)
+            self.learned.symbols(stream.columns, len(stream))
+        return explain(self.plan, self.learned)
 
     def run(self, events: Any, *, workers: int = 1) -> Matches:
         """The answers on a stream, evaluated while they are iterated.
@@ -210,7 +210,7 @@ class Query:
         axis = axis_of_options(time, unit)
         if axis is None and state is None:
             axis = io.time_of_schema(self.schema)
-        return Session(self.plan, self.prepared, axis, state)
+        return Session(self.plan, self.learned, axis, state)
 
     def __repr__(self) -> str:
         return self.text

@@ -11,7 +11,7 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clock import TimeAxis
 
 if TYPE_CHECKING:
-    from cerlab.engine.prepared import Prepared
+    from cerlab.engine.learned import LearnedTables
 
 
 @displayed
@@ -23,11 +23,11 @@ class Session:
     """
 
     def __init__(
-        self, plan: Plan, machine: Prepared, time: TimeAxis | None, state: bytes | None
+        self, plan: Plan, machine: LearnedTables, time: TimeAxis | None, state: bytes | None
     ) -> None:
-        from cerlab.engine.run import CompiledRun
+        from cerlab.engine.general.evaluation import GeneralEvaluation
 
-        self._run = CompiledRun(plan, machine, time, state=state)
+        self._run = GeneralEvaluation(plan, machine, time, state=state)
         self.plan = plan
         self.pushed = 0
         self.answered = 0
@@ -49,7 +49,7 @@ class Session:
     def state(self) -> bytes:
         """All that has to be known to go on later, elsewhere: ``query.open(state=..)``.
 
-        A documented, versioned format that runs no code when it is read (`cerlab.engine.state`).
+        A documented, versioned format that runs no code when it is read (`engine.general.state`).
         """
         return self._run.state()
 

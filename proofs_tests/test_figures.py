@@ -19,7 +19,7 @@ from cerlab.bench.foundations import QUERIES, process, random_stream
 from cerlab.bench.register_patterns import OF_FIGURES, PATTERNS, sremo
 from cerlab.bench.streams import from_file
 from cerlab.compile.register_plan import register_plan
-from cerlab.engine.registers.run import RegisterRun
+from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.workbench import parse_query
 
@@ -101,7 +101,7 @@ def test_the_answers_in_the_data_are_those_of_the_stream(stock_file: Path) -> No
     rows = {(row["query"], row["window"]): row for row in rows_of("srt_throughput")}
     for name in ("reg_1", "k_1", "kn_1"):
         plan = register_plan(parse_sremo(sremo(PATTERNS[name], 500)))
-        assert RegisterRun(plan, stream).estimate() == rows[name, 500]["answers"] > 0
+        assert RegisterEvaluation(plan, stream).estimate() == rows[name, 500]["answers"] > 0
 
 
 def test_the_visits_in_the_data_are_those_of_the_engine() -> None:

@@ -18,7 +18,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from cerlab.bench.streams import in_memory
-from cerlab.engine.run import compiled_answers
+from cerlab.engine.whole_stream import compiled_answers
 from cerlab.model.stream import Stream
 from cerlab.workbench import Query, parse_query
 
@@ -57,9 +57,7 @@ def measure_cores(name: str, query: Query, stream: Stream, cores: int, rounds: i
 def listed(query: Query, stream: Stream, workers: int) -> int:
     """How many answers so many threads list."""
     time = stream.time
-    return sum(
-        map(len, compiled_answers(query.plan, query.prepared, stream, time, workers=workers))
-    )
+    return sum(map(len, compiled_answers(query.plan, query.learned, stream, time, workers=workers)))
 
 
 def _wall(query: Query, stream: Stream, workers: int) -> float:

@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from cerlab.bench.streams import in_memory
 from cerlab.bench.timing import timed
+from cerlab.engine.general.tecs import Tecs
 from cerlab.engine.kernels.arrays import NONE
-from cerlab.engine.run import compiled_answers
-from cerlab.engine.tecs import Tecs
+from cerlab.engine.whole_stream import compiled_answers
 from cerlab.model.clauses import Strategy
 from cerlab.model.stream import Stream
 from cerlab.workbench import Query, parse_query
@@ -104,11 +104,11 @@ def process(query: Query, stream: Stream, listed: int = 0) -> tuple[int, Iterato
     An answer is its positions.
     """
     length = len(stream)
-    tecs = Tecs(query.plan, query.prepared.table, NONE, arena=1 << 14, answers=1 << 15)
+    tecs = Tecs(query.plan, query.learned.table, NONE, arena=1 << 14, answers=1 << 15)
     nothing = np.zeros(length, np.int64)
     batches = list(
         tecs.read(
-            query.prepared.symbols(stream.columns, length),
+            query.learned.symbols(stream.columns, length),
             nothing,
             np.arange(length, dtype=np.int64),
             nothing,
@@ -144,7 +144,7 @@ def measure_consumed(formula: str, stream: Stream, runs: int) -> Consumed:
     def run() -> tuple[int, int]:
         answers = ends = 0
         last = NONE
-        for batch in compiled_answers(query.plan, query.prepared, stream, stream.time):
+        for batch in compiled_answers(query.plan, query.learned, stream, stream.time):
             answers += len(batch)
             ends += int(np.count_nonzero(np.diff(batch.end, prepend=last)))
             last = batch.end[-1]

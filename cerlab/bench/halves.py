@@ -12,9 +12,8 @@ from time import process_time
 from typing import NamedTuple
 
 from cerlab.bench.timing import SHORTEST
-from cerlab.engine.columns import sliced
-from cerlab.engine.run import BATCH, CompiledRun, stream_run
-from cerlab.engine.two_phases import TwoPhases
+from cerlab.engine.columns import slice_rows
+from cerlab.engine.whole_stream import BATCH, Evaluation, stream_evaluation
 from cerlab.model.stream import Stream
 from cerlab.workbench import Query
 
@@ -52,7 +51,7 @@ class _Read(NamedTuple):
 
 def _round(query: Query, stream: Stream, half: int) -> tuple[_Read, _Read]:
     """One run over both halves."""
-    run = stream_run(query.plan, query.prepared, stream.time)
+    run = stream_evaluation(query.plan, query.learned, stream.time)
 
     def read(start: int) -> _Read:
         before = process_time()
@@ -62,11 +61,11 @@ def _round(query: Query, stream: Stream, half: int) -> tuple[_Read, _Read]:
     return read(0), read(half)
 
 
-def _listed(run: TwoPhases | CompiledRun, stream: Stream, start: int, end: int) -> int:
+def _listed(run: Evaluation, stream: Stream, start: int, end: int) -> int:
     """How many answers some events complete."""
     found = 0
     for begin in range(start, end, BATCH):
         size = min(BATCH, end - begin)
-        part = {name: sliced(column, begin, size) for name, column in stream.columns.items()}
+        part = {name: slice_rows(column, begin, size) for name, column in stream.columns.items()}
         found += sum(map(len, run.push(part, size)))
     return found + sum(map(len, run.finish()))

@@ -14,7 +14,7 @@ import numpy as np
 
 from cerlab.bench.streams import read_columns
 from cerlab.bench.timing import timed
-from cerlab.engine.run import BATCH, compiled_answers
+from cerlab.engine.whole_stream import BATCH, compiled_answers
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.mentions import mentioned
@@ -68,7 +68,7 @@ class AgainstTecs:
 
 def answers(query: Query, stream: Stream) -> int:
     """How many answers the compiled engine lists."""
-    return sum(map(len, compiled_answers(query.plan, query.prepared, stream, stream.time)))
+    return sum(map(len, compiled_answers(query.plan, query.learned, stream, stream.time)))
 
 
 def count(query: Query, stream: Stream) -> int:

@@ -14,7 +14,7 @@ from dataclasses import asdict
 
 from cerlab.bench.memory import Memory, measure_run
 from cerlab.compile.register_plan import register_plan
-from cerlab.engine.registers.run import RegisterRun
+from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.model.stream import Stream
 
@@ -37,7 +37,7 @@ def measure_asked(path: str, text: str) -> Memory:
     plan = register_plan(parse_sremo(what["expression"]))
 
     def run(stream: Stream) -> None:
-        made = RegisterRun(plan, stream)
+        made = RegisterEvaluation(plan, stream)
         if not what["listed"]:
             made.estimate()
             return

@@ -24,7 +24,7 @@ from cerlab.bench.timing import SHORTEST, once
 from cerlab.compile.register_plan import register_plan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.reference.registers.runs import Runs
-from cerlab.engine.registers.run import RegisterRun
+from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.errors import ResourceLimit
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.model.stream import Stream
@@ -108,17 +108,17 @@ def _asked(name: str, window: int, stream: Stream) -> _Asked:
     """A pattern in a window; checks that the query has the same complex events."""
     plan = register_plan(parse_sremo(sremo(PATTERNS[name], window)))
     query = parse_query(ceql(PATTERNS[name], window)).registers
-    counted = RegisterRun(plan, stream)
+    counted = RegisterEvaluation(plan, stream)
     made = _Asked(window, plan, counted.estimate(), counted.configurations.visits)
     if made.listed:
-        same = digest(RegisterRun(plan, stream)) == digest(RegisterRun(query, stream))
+        same = digest(RegisterEvaluation(plan, stream)) == digest(RegisterEvaluation(query, stream))
     else:
-        same = isclose(RegisterRun(query, stream).estimate(), made.answers, rel_tol=1e-9)
+        same = isclose(RegisterEvaluation(query, stream).estimate(), made.answers, rel_tol=1e-9)
     assert same, f"{name} in {window} ms: the query has other answers"
     return made
 
 
-def digest(run: RegisterRun) -> tuple[int, int]:
+def digest(run: RegisterEvaluation) -> tuple[int, int]:
     """How many answers there are, and a number that is the same for the same set of them."""
     count = total = 0
     for batch in run.answers():
@@ -144,7 +144,7 @@ def _seconds(asked: _Asked, stream: Stream) -> float:
     """CPU seconds of one run; checks the number of answers."""
 
     def run() -> None:
-        made = RegisterRun(asked.plan, stream)
+        made = RegisterEvaluation(asked.plan, stream)
         found = sum(map(len, made.answers())) if asked.listed else made.estimate()
         assert found == asked.answers, f"{found} answers, and {asked.answers} before"
 
@@ -165,7 +165,7 @@ def _algorithm_1(plan: RegisterPlan, stream: Stream, events: Stream) -> tuple[in
             break
     seconds = max(process_time() - begin, SHORTEST)
     same = Stream.from_arrow(pa.table(dict(stream.columns)).slice(0, read))
-    assert RegisterRun(plan, same).estimate() == found, "Algorithm 1 finds other answers"
+    assert RegisterEvaluation(plan, same).estimate() == found, "Algorithm 1 finds other answers"
     return read, seconds
 
 

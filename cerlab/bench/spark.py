@@ -138,10 +138,10 @@ def _read(query: Query, files: list[Path]) -> tuple[int, float, float]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from cerlab.engine.run import stream_run
+    from cerlab.engine.whole_stream import stream_evaluation
 
     before, engine, answers = perf_counter(), 0.0, 0
-    run = stream_run(query.plan, query.prepared)
+    run = stream_evaluation(query.plan, query.learned)
     pa.set_cpu_count(1)
     for path in files:
         table = pq.read_table(

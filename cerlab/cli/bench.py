@@ -326,10 +326,10 @@ def _on_cores(
     arguments: argparse.Namespace, stream: Stream, queries: dict[str, Query]
 ) -> Iterator[dict[str, Any]]:
     from cerlab.bench.cores import measure_cores
-    from cerlab.engine.ranges import why_not_ranges
+    from cerlab.engine.windowed.ranges import why_not_by_ranges
 
     for name, query in queries.items():
-        if (reason := why_not_ranges(query.plan)) is not None:
+        if (reason := why_not_by_ranges(query.plan)) is not None:
             raise Unsupported(
                 "CER0414",
                 f"'{name}' cannot be read in ranges: {reason}",

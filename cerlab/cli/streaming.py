@@ -28,8 +28,8 @@ from cerlab.workbench import live_answers
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
-    from cerlab.engine.run import CompiledRun
-    from cerlab.engine.two_phases import TwoPhases
+    from cerlab.engine.general.evaluation import GeneralEvaluation
+    from cerlab.engine.whole_stream import Evaluation
 
 _PATIENCE_SECONDS = 2.0
 _LONGEST_BACKLOG = 1 << 14
@@ -89,15 +89,15 @@ def answers_on_file(
     Raises `UsageError` for a window in hours, minutes or seconds where neither `axis` nor the
     declarations of schema and file say which attribute is the time.
     """
-    from cerlab.engine.run import stream_run
+    from cerlab.engine.whole_stream import stream_evaluation
 
     axis = axis or io.time_of_file(path, options["schema"])
-    run = stream_run(query.plan, query.prepared, axis)
+    run = stream_evaluation(query.plan, query.learned, axis)
     batches = _watched(io.batches(path, **options), io.known_length(path))
     return _pushed(run, batches)
 
 
-def _pushed(run: TwoPhases | CompiledRun, batches: Iterable[Stream]) -> Iterator[AnswerBatch]:
+def _pushed(run: Evaluation, batches: Iterable[Stream]) -> Iterator[AnswerBatch]:
     """The answers on some batches; where one cannot be read those on what came before it."""
     try:
         for batch in batches:
@@ -139,7 +139,7 @@ class LiveRun:
         self._by_tecs = by_tecs
         self._seen = seen
         self._backlog: list[Event] = []
-        self._run: CompiledRun | None = None
+        self._run: GeneralEvaluation | None = None
 
     def into(self, sink: Sink) -> None:
         """Read to the end; raises `BadData` after the answers on what came before."""
@@ -156,9 +156,9 @@ class LiveRun:
 
     def _start(self, events: list[Event]) -> None:
         """Start the engine after these events, whose answers have been given."""
-        from cerlab.engine.run import CompiledRun
+        from cerlab.engine.general.evaluation import GeneralEvaluation
 
-        self._run = CompiledRun(self._query.plan, self._query.prepared, self._axis)
+        self._run = GeneralEvaluation(self._query.plan, self._query.learned, self._axis)
         for _ in self._run.push(Stream(events).columns, len(events)):
             pass
 

@@ -1,4 +1,4 @@
-"""Answers in bulk: flat arrays, complex events only when they are looked at."""
+"""Answers in bulk: flat arrays, complex events only when iterated."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cerlab.engine.kernels.window import goes_back, window_starts
+from cerlab.engine.kernels.windowed.window import goes_back, window_starts
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.clock import Instant, TimeAxis, check_order, clock_for
 from cerlab.model.event import Event, Timestamp
@@ -206,7 +206,7 @@ class _Inside:
     """Events with their instants, as a queue: one is moved a constant number of times on average.
 
     So a push costs what it brings, however much the window holds. Instants are int64 until one
-    comes that is not, and a list from then on, which is copied when it is looked at.
+    comes that is not, and a list from then on, copied at each access.
     """
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 
-def of_streams(streams: Sequence[str], columns: Mapping[str, Any], length: int) -> Any | None:
+def rows_of_streams(streams: Sequence[str], columns: Mapping[str, Any], length: int) -> Any | None:
     """The indices of the events that FROM leaves, int64, increasing; None for all."""
     if not streams or "stream" not in columns:
         return None
@@ -18,14 +18,14 @@ def of_streams(streams: Sequence[str], columns: Mapping[str, Any], length: int) 
     return None if len(inside) == length else np.array(inside, np.int64)
 
 
-def taken(column: Any, indices: Any) -> Any:
+def take_rows(column: Any, indices: Any) -> Any:
     """The values at some indices, shape (indices,)."""
     if hasattr(column, "take"):
         return column.take(indices)
     return [column[n] for n in indices.tolist()]
 
 
-def sliced(column: Any, start: int, size: int) -> Any:
+def slice_rows(column: Any, start: int, size: int) -> Any:
     """`size` values from `start` on."""
     if hasattr(column, "slice"):
         return column.slice(start, size)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from cerlab.automata.plan import Plan
 from cerlab.display import displayed
-from cerlab.engine.lookahead import why_not
-from cerlab.engine.prepared import Prepared
-from cerlab.engine.program import BUDGET, Program, Read
+from cerlab.engine.learned import LearnedTables
+from cerlab.engine.windowed.program import BUDGET, Program, Read
+from cerlab.engine.windowed.scan import why_not_windowed
 from cerlab.model.clauses import Consume
 from cerlab.predicates.mentions import mentioned
 from cerlab.predicates.syntax import atoms
@@ -28,26 +28,26 @@ class Explanation:
         return str(self)
 
 
-def explain(plan: Plan, known: Prepared) -> Explanation:
+def explain(plan: Plan, learned: LearnedTables) -> Explanation:
     """What the engine does with the streams it reads, as far as it has seen symbols."""
-    return Explanation((*_predicates(known), *_machine(plan, known), *_clauses(plan)))
+    return Explanation((*_predicates(learned), *_machine(plan, learned), *_clauses(plan)))
 
 
-def _predicates(known: Prepared) -> list[str]:
-    tests = list(dict.fromkeys(a for P in known.machine.predicates for a in atoms(P)))
+def _predicates(learned: LearnedTables) -> list[str]:
+    tests = list(dict.fromkeys(a for P in learned.machine.predicates for a in atoms(P)))
     columns = ", ".join(sorted(mentioned(tests))) or "none"
     return [
         f"predicates: {len(tests)} tests on the columns {columns};"
-        f" {known.seen} different outcomes seen so far"
+        f" {learned.seen} different outcomes seen so far"
     ]
 
 
-def _machine(plan: Plan, known: Prepared) -> list[str]:
-    reason = why_not(plan)
+def _machine(plan: Plan, learned: LearnedTables) -> list[str]:
+    reason = why_not_windowed(plan)
     if reason is not None:
         return [f"one phase, the general tECS: {reason}"]
-    program = known.program() if known.seen else None
-    if not known.seen:
+    program = learned.program() if learned.seen else None
+    if not learned.seen:
         return ["two phases: which ones is decided when a stream has been seen"]
     if program is None:
         return [

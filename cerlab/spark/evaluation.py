@@ -13,8 +13,9 @@ from cerlab.automata.machine import machine_of
 from cerlab.automata.plan import Plan
 from cerlab.automata.plan_json import plan_from_bytes
 from cerlab.engine.answers import AnswerBatch
-from cerlab.engine.prepared import Prepared
-from cerlab.engine.run import CompiledRun, stream_run
+from cerlab.engine.general.evaluation import GeneralEvaluation
+from cerlab.engine.learned import LearnedTables
+from cerlab.engine.whole_stream import stream_evaluation
 from cerlab.io.write import arrow_schema
 from cerlab.model.clock import TimeAxis
 from cerlab.spark.positions import Positions
@@ -38,10 +39,10 @@ class Job:
 
 
 @lru_cache(maxsize=16)
-def known(plan: bytes) -> tuple[Plan, Prepared]:
+def known(plan: bytes) -> tuple[Plan, LearnedTables]:
     """A plan, and what a worker has learnt of it; kept from task to task."""
     made = plan_from_bytes(plan)
-    return made, Prepared(machine_of(made))
+    return made, LearnedTables(machine_of(made))
 
 
 class Evaluation:
@@ -56,7 +57,7 @@ class Evaluation:
         self._job = job
         self._plan = plan
         self._at_once = at_once or job.with_partition
-        make = CompiledRun if self._at_once else stream_run
+        make = GeneralEvaluation if self._at_once else stream_evaluation
         self._run = make(plan, prepared, job.time)
         self._positions: Positions | None = None
         self.first = 0

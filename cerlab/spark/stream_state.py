@@ -4,7 +4,7 @@ Eight bytes, little-endian, are the length of a header; the header is UTF-8 JSON
 parts, one after the other, of the ``sizes`` that it gives. It has besides ``format``
 ("cerlab-stream"), ``version``, ``job`` (the digest of all that decides what the rest means),
 ``read`` (events released so far), ``released`` and ``timer``. The parts: the bytes of
-`cerlab.engine.state`; the events that those name, in their own counting, and the positions of
+`engine.general.state`; the events that those name, in their own counting, and the positions of
 these, both int64 little-endian; an Arrow IPC stream of the rows that are kept
 (`cerlab.spark.reorder.Kept`).
 """

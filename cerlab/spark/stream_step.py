@@ -15,7 +15,7 @@ import numpy as np
 from cerlab.automata.plan import Plan
 from cerlab.automata.plan_json import plan_digest
 from cerlab.engine.answers import AnswerBatch
-from cerlab.engine.run import CompiledRun
+from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.model.clauses import EventWindow, Strategy
 from cerlab.model.clock import TimeAxis
 from cerlab.spark.evaluation import known
@@ -108,7 +108,7 @@ class KeyStep:
         """The rows that the engine reads now, in order, as a table."""
         self.late = arrival.late
         """The late rows, as a table."""
-        self._run: CompiledRun | None = None
+        self._run: GeneralEvaluation | None = None
         self._index, self._place = self._places()
 
     @property
@@ -133,7 +133,7 @@ class KeyStep:
         rows = self.released
         if not rows.num_rows:
             return
-        self._run = CompiledRun(
+        self._run = GeneralEvaluation(
             self._plan,
             self._prepared,
             self._job.time,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cerlab.engine.access import by_number
-from cerlab.engine.access.weights import Weights
+from cerlab.engine.random_access import by_number
+from cerlab.engine.random_access.weights import Weights
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape
 from cerlab.workbench import Matches

@@ -9,8 +9,8 @@ import pytest
 
 import cerlab
 from cerlab import evaluators
-from cerlab.engine.access import weights
-from cerlab.engine.access.weights import Weighed
+from cerlab.engine.random_access import weights
+from cerlab.engine.random_access.weights import Weighed
 from cerlab.io.write import arrow_schema, arrow_table
 from cerlab.testing import Shape, with_limit
 from cerlab.workbench import as_query

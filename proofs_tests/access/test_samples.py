@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.engine.access import by_number
+from cerlab.engine.random_access import by_number
 from cerlab.model.answer import ComplexEvent
 from cerlab.workbench import Matches, as_query
 from proofs_tests.access.cases import all_of, weights_of
@@ -82,15 +82,15 @@ def test_a_sample_is_one_pass(window: str, passes: int) -> None:
     types = "".join(Random(7).choices("AB", k=300))
     matches = as_query(f"SELECT * WHERE A ; B ; A {window}").run(all_of(types))
     matches.sample(500, seed=1)
-    access, known = matches._numbered, weights_of(matches)
+    access, weights = matches._numbered, weights_of(matches)
     assert isinstance(access, by_number.TecsAccess)
     assert access._walk.evaluations == 1
     last = matches.count() - 1
     matches[last]
-    added = known.additions
+    added = weights.additions
     for k in range(last - 10, last):
         matches[k]
     assert matches[last].end == matches[last - 10].end
-    assert known.additions == added
+    assert weights.additions == added
     matches.sample(500, seed=2)
     assert access._walk.evaluations == passes

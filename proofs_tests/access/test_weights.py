@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.engine.access import budget, weights
-from cerlab.engine.access.dag import Parts
-from cerlab.engine.access.weights import Weighed, Weights
+from cerlab.engine.random_access import budget, weights
+from cerlab.engine.random_access.dag import Parts
+from cerlab.engine.random_access.weights import Weighed, Weights
 from cerlab.model.answer import ComplexEvent
 from cerlab.workbench import as_query
 from proofs_tests.access.cases import all_of, weights_of
@@ -58,10 +58,10 @@ def test_answers_of_a_dag_by_hand() -> None:
         ComplexEvent(2, 9, ()),  # u, v, b2
         ComplexEvent(3, 9, (5,)),  # alone, p, b3; nothing on the right is inside the window
     ]
-    known: Weights[str] = Weights()
-    assert [known.answer(BY_HAND, k) for k in range(5)] == expected
-    assert [known.answer(BY_HAND, k) for k in reversed(range(5))] == expected[::-1]
-    assert known.additions == 3, "w, v and u, each once"
+    weighed: Weights[str] = Weights()
+    assert [weighed.answer(BY_HAND, k) for k in range(5)] == expected
+    assert [weighed.answer(BY_HAND, k) for k in reversed(range(5))] == expected[::-1]
+    assert weighed.additions == 3, "w, v and u, each once"
 
 
 def test_the_way_along_right_edges_is_logarithmic() -> None:

@@ -16,7 +16,7 @@ from cerlab.bench.register_patterns import PAPER, PATTERNS, WINDOWS, ceql, sremo
 from cerlab.bench.streams import from_file, synthetic
 from cerlab.cli import main
 from cerlab.compile.register_plan import register_plan
-from cerlab.engine.registers.run import RegisterRun
+from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.model.stream import Stream
 
@@ -98,11 +98,11 @@ def test_the_nested_iterations_that_the_paper_measured_are_other_ones(stock_file
     last = "<type = 'SELL' AND name = 'MSFT' AND price < r0.price>^"
     text = f"({sold} . <TRUE>* . ({bought})* . <TRUE>* . {last})[within 499 stock_time]"
     stream = from_file(str(stock_file))
-    executed = sum(map(len, RegisterRun(register_plan(parse_sremo(text)), stream).answers()))
+    executed = sum(map(len, RegisterEvaluation(register_plan(parse_sremo(text)), stream).answers()))
     assert executed == 9_630
     assert 100 * executed / len(stream) == pytest.approx(PAPER["kn_1", 500], abs=0.005)
     asked = register_plan(parse_sremo(sremo(PATTERNS["kn_1"], 500)))
-    assert RegisterRun(asked, stream).count() == 763
+    assert RegisterEvaluation(asked, stream).count() == 763
 
 
 def test_what_the_figures_draw_is_asked_with_its_memory(
@@ -130,8 +130,8 @@ def test_the_process_for_memory_lists_or_counts(monkeypatch: pytest.MonkeyPatch)
         done.append(name)
         return ()
 
-    monkeypatch.setattr(RegisterRun, "answers", lambda _: noted("answers"))
-    monkeypatch.setattr(RegisterRun, "estimate", lambda _: noted("estimate"))
+    monkeypatch.setattr(RegisterEvaluation, "answers", lambda _: noted("answers"))
+    monkeypatch.setattr(RegisterEvaluation, "estimate", lambda _: noted("estimate"))
     with MemoryOf(synthetic("stocks", 50), PROGRAM) as opened:
         for listed in (True, False):
             text = asked(sremo(PATTERNS["reg_1"], 500), listed=listed)
@@ -153,6 +153,6 @@ def test_a_digest_is_of_the_set_of_answers() -> None:
         e = parse_sremo(
             text.replace("A", "<type = 'A'>").replace("B", "<type = 'B'>").replace("_", "<TRUE>")
         )
-        digests.append(registers.digest(RegisterRun(register_plan(e), S)))
+        digests.append(registers.digest(RegisterEvaluation(register_plan(e), S)))
     assert digests[0] == digests[2]
     assert len(set(digests)) == 3

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cerlab.bench.queries import catalogue
-from cerlab.engine.run import stream_run
+from cerlab.engine.whole_stream import stream_evaluation
 from cerlab.io.synthetic import stock_batches
 from cerlab.workbench import parse_query
 
@@ -38,7 +38,7 @@ def batches(count: int) -> Iterator[dict[str, Any]]:
 
 def main(name: str, count: int) -> None:
     query = parse_query(KEYS if name == "keys" else catalogue("stocks")[name])
-    run = stream_run(query.plan, query.prepared)
+    run = stream_evaluation(query.plan, query.learned)
     answers, read = 0, 0
     steps, sizes = [0], list[int]()
     for columns in batches(count):

@@ -19,12 +19,13 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.engine import run as run_module
 from cerlab.engine.clock import WindowStarts
+from cerlab.engine.general import evaluation
+from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.kernels import arrays
-from cerlab.engine.prepared import prepared
-from cerlab.engine.run import CompiledRun, compiled_answers
-from cerlab.engine.two_phases import TwoPhases
+from cerlab.engine.learned import learned_tables
+from cerlab.engine.whole_stream import compiled_answers
+from cerlab.engine.windowed.evaluation import WindowedEvaluation
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow
@@ -42,7 +43,9 @@ def in_batches(
 ) -> list[ComplexEvent]:
     """The answers of a run whose stream comes in pieces."""
     query = case.query
-    run = CompiledRun(query.plan, query.machine, case.stream.time, arena=arena, answers=answers)
+    run = GeneralEvaluation(
+        query.plan, query.machine, case.stream.time, arena=arena, answers=answers
+    )
     columns = case.stream.columns
     found: list[ComplexEvent] = []
     for start, end in zip([0, *cuts], [*cuts, len(case.stream)], strict=True):
@@ -152,7 +155,9 @@ def test_answers_before_a_bad_time_are_given(ahead: bool, wrong: int | None) -> 
     """Time that goes back, or is missing, inside a batch."""
     query = as_query("SELECT * WHERE A ; B WITHIN 9 [t]")
     columns = {"type": list("ABBAB"), "t": [1, 2, 3, wrong, 5]}
-    run = (TwoPhases if ahead else CompiledRun)(query.plan, prepared(query.machine), None)
+    run = (WindowedEvaluation if ahead else GeneralEvaluation)(
+        query.plan, learned_tables(query.machine), None
+    )
     found: list[ComplexEvent] = []
     with pytest.raises(cerlab.BadData) as caught:
         found.extend(answer for batch in run.push(columns, 5) for answer in batch)
@@ -174,7 +179,7 @@ def test_times_by_columns_and_by_events_are_one() -> None:
         pa.array(times[5:7]),
         times[7:],
     ]
-    run = CompiledRun(query.plan, query.machine)
+    run = GeneralEvaluation(query.plan, query.machine)
     found: list[ComplexEvent] = []
     for part in parts:
         for batch in run.push({"type": ["A"] * len(part), "t": part}, len(part)):
@@ -202,7 +207,7 @@ def test_the_arena_is_bounded_by_the_window_and_grows_without_one() -> None:
 
     def room_and_steps(text: str, length: int) -> tuple[int, float]:
         query = as_query(text)
-        run = CompiledRun(query.plan, query.machine, arena=1 << 8)
+        run = GeneralEvaluation(query.plan, query.machine, arena=1 << 8)
         rng = Random(1)
         for _ in range(length // 1_000):
             types = rng.choices("ABC", k=1_000)
@@ -270,7 +275,7 @@ def merge_of_the_first(_arena: Any, _reg: Any, pool: Any, first: int, _length: i
     os.environ.get("NUMBA_DISABLE_JIT") != "1", reason="compiled kernels call each other directly"
 )
 def test_without_jit_a_broken_kernel_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cerlab.engine.kernels import advance
+    from cerlab.engine.kernels.tecs import advance
 
     monkeypatch.setattr(advance, "merge", merge_of_the_first)
     wrong = 0
@@ -301,14 +306,14 @@ def test_dead_keys_are_forgotten(
     window: str, consume: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One key per event, more or less: partitions with no run in the window leave no trace."""
-    monkeypatch.setattr(run_module, "KEYS_KEPT", 8)
+    monkeypatch.setattr(evaluation, "KEYS_KEPT", 8)
     query = as_query(f"SELECT * WHERE A ; B PARTITION BY [k] {window} {consume}")
     events = [
         event
         for n in range(300)
         for event in ({"type": "A", "k": n // 2, "t": n}, {"type": "B", "k": (n - 1) // 2, "t": n})
     ]
-    run = CompiledRun(query.plan, query.machine)
+    run = GeneralEvaluation(query.plan, query.machine)
     found: list[ComplexEvent] = []
     most = 0
     for n in range(0, len(events), 2):

@@ -20,10 +20,10 @@ from typing import Any
 import pytest
 
 import cerlab.engine
-from cerlab.engine.prepared import prepared
-from cerlab.engine.run import CompiledRun
-from cerlab.engine.tecs import Tecs
-from cerlab.engine.two_phases import TwoPhases
+from cerlab.engine.general.evaluation import GeneralEvaluation
+from cerlab.engine.general.tecs import Tecs
+from cerlab.engine.learned import learned_tables
+from cerlab.engine.windowed.evaluation import WindowedEvaluation
 from cerlab.workbench import as_query
 
 KERNELS = str(Path(cerlab.engine.__file__).parent / "kernels")
@@ -73,11 +73,11 @@ def lines_of(make: Callable[[], Any], length: int, kinds: str = "ABC") -> tuple[
     return lines[0], listed
 
 
-def general(text: str) -> Callable[[], CompiledRun]:
+def general(text: str) -> Callable[[], GeneralEvaluation]:
     """Nodes are collected now and then where the window allows, else there is room for all."""
     query = as_query(text)
     arena = 1 << (10 if "WITHIN" in text else 14)
-    return lambda: CompiledRun(query.plan, query.machine, arena=arena)
+    return lambda: GeneralEvaluation(query.plan, query.machine, arena=arena)
 
 
 def grows_with_the_stream(text: str) -> bool:
@@ -96,7 +96,8 @@ def test_an_event_costs_the_same_early_and_late(text: str) -> None:
 @plain_only
 def test_a_union_that_looks_for_an_old_node_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A linear-time bug on purpose: the right answer, slower with every event."""
-    from cerlab.engine.kernels import arena, arrays
+    from cerlab.engine.kernels import arrays
+    from cerlab.engine.kernels.tecs import arena
 
     union = arena.union
 
@@ -142,8 +143,8 @@ def test_an_answer_costs_its_size() -> None:
 def test_looking_ahead_costs_a_constant_for_each_event_that_matters() -> None:
     query = as_query("SELECT * WHERE A ; B ; X WITHIN 30 EVENTS")
 
-    def make() -> TwoPhases:
-        return TwoPhases(query.plan, prepared(query.machine))
+    def make() -> WindowedEvaluation:
+        return WindowedEvaluation(query.plan, learned_tables(query.machine))
 
     short, _ = lines_of(make, 1_000, "ABCX")
     long, _ = lines_of(make, 2_000, "ABCX")
@@ -151,7 +152,7 @@ def test_looking_ahead_costs_a_constant_for_each_event_that_matters() -> None:
     assert long - short <= 1.2 * short
     narrow = as_query("SELECT * WHERE A ; B ; Y WITHIN 30 EVENTS")
     costs = [
-        lines_of(lambda q=q: TwoPhases(q.plan, prepared(q.machine)), 2_000)[0]  # type: ignore[misc]
+        lines_of(lambda q=q: WindowedEvaluation(q.plan, learned_tables(q.machine)), 2_000)[0]  # type: ignore[misc]
         for q in (narrow, wide)
     ]
     assert costs[1] <= 1.6 * costs[0], "a window ten times as wide, no answers"
@@ -165,7 +166,7 @@ def test_the_counts_are_made_without_the_compiler(request: pytest.FixtureRequest
     done = subprocess.run(
         [
             *(sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"),
-            *(f"{here}/test_kernel_steps.py", f"{here}/test_two_phases.py"),
+            *(f"{here}/test_kernel_steps.py", f"{here}/test_windowed.py"),
             *("-k", "kernel_steps or still_count or moves_runs or learnt or ring or forgotten"),
         ],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},

@@ -8,7 +8,7 @@ from random import Random
 from cerlab.automata.deterministic import Deterministic
 from cerlab.automata.mealy import GONE, Mealy, Move, mealy
 from cerlab.workbench import as_query
-from proofs_tests.engine.ahead import SMALL
+from proofs_tests.engine.windowed_cases import SMALL
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
 

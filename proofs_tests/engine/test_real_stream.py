@@ -15,9 +15,9 @@ import pytest
 import cerlab
 from cerlab.bench.queries import catalogue
 from cerlab.bench.streams import from_file
-from cerlab.engine.end_counts import end_counts
 from cerlab.engine.reference import driver
-from cerlab.engine.run import compiled_answers
+from cerlab.engine.whole_stream import compiled_answers
+from cerlab.engine.windowed.counts import end_counts
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
 from cerlab.workbench import answers_of, as_query
@@ -63,7 +63,7 @@ def test_the_same_answers_as_the_tecs(
 ) -> None:
     query = as_query(f"{catalogue('stocks')[name]} {consume}")
     some = stream if suite.deep else part(stream)
-    made = compiled_answers(query.plan, query.prepared, some, None)
+    made = compiled_answers(query.plan, query.learned, some, None)
     ours = digest(answer for batch in made for answer in batch)
     assert ours == digest(answers_of(query, some, "tecs"))
     if suite.deep and not consume:
@@ -73,8 +73,8 @@ def test_the_same_answers_as_the_tecs(
 @pytest.mark.parametrize("name", ANSWERS)
 def test_the_published_numbers_by_listing_and_by_counting(name: str, stream: Stream) -> None:
     query = as_query(catalogue("stocks")[name])
-    listed = sum(map(len, compiled_answers(query.plan, query.prepared, stream, None)))
-    counted = end_counts(query.plan, query.prepared, stream, None)
+    listed = sum(map(len, compiled_answers(query.plan, query.learned, stream, None)))
+    counted = end_counts(query.plan, query.learned, stream, None)
     assert listed == ANSWERS[name] == sum(int(counts.sum()) for _, counts in counted)
 
 
@@ -83,7 +83,7 @@ def test_counts_of_each_end_are_exact(stream: Stream, suite: Suite) -> None:
     query = as_query(catalogue("stocks")["Q4"])
     some = stream if suite.deep else part(stream)
     expected = [row for row in driver.counts(query.plan, query.machine, some, None) if row[1]]
-    made = end_counts(query.plan, query.prepared, some, None)
+    made = end_counts(query.plan, query.learned, some, None)
     found = [
         row for ends, counts in made for row in zip(ends.tolist(), counts.tolist(), strict=True)
     ]

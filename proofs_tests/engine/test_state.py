@@ -13,8 +13,8 @@ import cerlab
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.naming import plan_digest
 from cerlab.automata.strategy import StrategyCea
-from cerlab.engine.run import CompiledRun
-from cerlab.engine.state import FORMAT, VERSION
+from cerlab.engine.general.evaluation import GeneralEvaluation
+from cerlab.engine.general.state import FORMAT, VERSION
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.answer import ComplexEvent
 from cerlab.workbench import Query, as_query
@@ -36,7 +36,9 @@ def with_stops(case: Case, cuts: list[int]) -> list[ComplexEvent]:
     found: list[ComplexEvent] = []
     for start, end in zip([0, *cuts], [*cuts, len(case.stream)], strict=True):
         machine = fresh_machine(query)
-        run = CompiledRun(query.plan, machine, case.stream.time, arena=32, answers=2, state=state)
+        run = GeneralEvaluation(
+            query.plan, machine, case.stream.time, arena=32, answers=2, state=state
+        )
         part = {name: column[start:end] for name, column in columns.items()}
         for batch in run.push(part, end - start):
             found += batch

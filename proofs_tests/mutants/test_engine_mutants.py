@@ -12,16 +12,16 @@ import pytest
 
 from cerlab.automata import mealy as mealy_module
 from cerlab.automata.mealy import GONE, Step
-from cerlab.engine import dense, lookahead, program
-from cerlab.engine.dense import Batch
-from cerlab.engine.lookahead import Lookahead
-from cerlab.engine.program import Program
+from cerlab.engine.windowed import program, relevant_events, scan
+from cerlab.engine.windowed.program import Program
+from cerlab.engine.windowed.relevant_events import Batch
+from cerlab.engine.windowed.scan import WindowScan
 from cerlab.predicates.columns.key_codes import KeyCodes
-from proofs_tests.engine.ahead import by_phases, cuts, windowed
+from proofs_tests.engine.windowed_cases import by_phases, cuts, windowed
 from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
 from proofs_tests.suite import Suite
 
-_LAST_WINDOW = dense.last_window
+_LAST_WINDOW = relevant_events.last_window
 
 
 def chained_anyhow(states: int, moves: Any, begins: Any) -> bool:
@@ -52,22 +52,22 @@ def window_without_its_first(batches: Sequence[Batch], width: Any, keys: KeyCode
     return made.chosen(np.arange(min(1, len(made.symbols) - 1), len(made.symbols)))
 
 
-def consumed_may_begin_again(self: Lookahead[Any]) -> None:
+def consumed_may_begin_again(self: WindowScan[Any]) -> None:
     """The next batch begins again with what CONSUME BY has ended."""
-    if self._looked is None:
+    if self._last_scan is None:
         return
-    self._looked = self._looked._replace(ends=np.zeros(0, np.int32))
-    _REMEMBER(self)
+    self._last_scan = self._last_scan._replace(ends=np.zeros(0, np.int32))
+    _CARRY_OVER(self)
 
 
-_REMEMBER = Lookahead._remember
+_CARRY_OVER = WindowScan._carry_over
 
 
 def idle_from_the_beginning(
-    self: Lookahead[Any], made: Program, batches: list[Batch], position: int, consumed: int
+    self: WindowScan[Any], made: Program, batches: list[Batch], position: int, consumed: int
 ) -> int:
     """A strategy that forgets what came before the window."""
-    return int(self._known.machine.idle)
+    return int(self._learned.machine.idle)
 
 
 def by_phases_or_by_tecs(rng: Random) -> bool:
@@ -86,10 +86,10 @@ PHASES = Judge(lambda seed: by_phases_or_by_tecs(Random(seed)), 1_200, enough=60
 MUTANTS = [
     mutant(PHASES, program, "_is_chained", chained_anyhow),
     mutant(PHASES, mealy_module, "_classes", classes_by_marks),
-    mutant(PHASES, lookahead, "last_window", only_what_mattered),
-    mutant(PHASES, lookahead, "last_window", window_without_its_first),
-    mutant(PHASES, Lookahead, "_remember", consumed_may_begin_again),
-    mutant(PHASES, Lookahead, "_idle_at", idle_from_the_beginning),
+    mutant(PHASES, scan, "last_window", only_what_mattered),
+    mutant(PHASES, scan, "last_window", window_without_its_first),
+    mutant(PHASES, WindowScan, "_carry_over", consumed_may_begin_again),
+    mutant(PHASES, WindowScan, "_idle_at", idle_from_the_beginning),
 ]
 
 

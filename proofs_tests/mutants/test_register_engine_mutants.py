@@ -11,8 +11,8 @@ import pytest
 
 from cerlab.automata.cea import Mark
 from cerlab.automata.srt.transducer import Srt, outgoing
-from cerlab.engine.kernels.registers_arrays import KIND
-from cerlab.engine.registers import ambiguity, codes, program, rules, run
+from cerlab.engine.kernels.registers.arrays import KIND
+from cerlab.engine.registers import ambiguity, codes, evaluation, program, rules
 from cerlab.engine.registers.ambiguity import Rule
 from cerlab.engine.registers.operands import Names
 from cerlab.engine.registers.program import GONE, Move, RegisterProgram, Slot
@@ -29,7 +29,7 @@ from proofs_tests.srt.register_cases import (
 )
 from proofs_tests.suite import Suite
 
-_LOWEST = run._lowest
+_LOWEST = evaluation._lowest
 
 
 def live_for_one_step(
@@ -135,7 +135,7 @@ MUTANTS = [
     mutant(REGISTERS, codes, "_code", one_kind),
     mutant(REGISTERS, rules, "_key", asked_for_what_differs),
     mutant(REGISTERS, ambiguity, "_compatible", comparisons_exclude_each_other),
-    mutant(REGISTERS, run, "_lowest", one_event_less),
+    mutant(REGISTERS, evaluation, "_lowest", one_event_less),
 ]
 
 

@@ -51,7 +51,7 @@ def parts_of(name: str, request: pytest.FixtureRequest) -> tuple[int, ...]:
 def test_counts_and_digests_are_those_of_the_local_engine(
     spark: Any, stocks: tuple[Stream, Any], name: str, request: pytest.FixtureRequest
 ) -> None:
-    from cerlab.engine.run import compiled_answers
+    from cerlab.engine.whole_stream import compiled_answers
 
     stream, frame = stocks
     query = cerlab.parse_query(catalogue("stocks")[name])

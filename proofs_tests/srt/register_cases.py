@@ -14,8 +14,8 @@ from cerlab.compile.register_plan import register_plan
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.registers import answers
 from cerlab.engine.reference.registers.intervals import IntervalRuns
+from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.engine.registers.program import AnyPlan
-from cerlab.engine.registers.run import RegisterRun
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow
@@ -52,7 +52,7 @@ def expected(plan: AnyPlan, stream: Stream) -> list[ComplexEvent]:
 
 def compiled(plan: AnyPlan, stream: Stream, *, room: int = 1, arena: int = 4) -> list[ComplexEvent]:
     """The answers of the engine, in order, from sizes so small that everything has to grow."""
-    run = RegisterRun(plan, stream, stream.time, room=room, arena=arena, answers=1)
+    run = RegisterEvaluation(plan, stream, stream.time, room=room, arena=arena, answers=1)
     found = [answer for batch in run.answers() for answer in batch]
     ends = [answer.end for answer in found]
     assert ends == sorted(ends)

@@ -22,14 +22,19 @@ import cerlab
 from cerlab import expressions
 from cerlab.automata.srt.plan import CorrelatedPlan
 from cerlab.compile.register_plan import register_plan
-from cerlab.engine.end_counts import NotCounted
-from cerlab.engine.kernels.registers_guards import compare
+from cerlab.engine.kernels.registers.guards import compare
 from cerlab.engine.reference.registers import answers
 from cerlab.engine.registers import configurations
 from cerlab.engine.registers.codes import codes_of
+from cerlab.engine.registers.evaluation import (
+    NotTaken,
+    RegisterEvaluation,
+    register_answers,
+    why_not,
+)
 from cerlab.engine.registers.operands import OPERATORS
 from cerlab.engine.registers.residual import clauses, residual
-from cerlab.engine.registers.run import NotTaken, RegisterRun, register_answers, why_not
+from cerlab.engine.windowed.counts import NotCounted
 from cerlab.logic.sremo import detected
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, Strategy
@@ -102,7 +107,7 @@ def test_longer_streams_and_counts(suite: Suite) -> None:
         stream = Stream(list(timed)[:40])
         window = rng.choice((EventWindow(5), EventWindow(8), AttributeWindow(6, "t")))
         plan = CorrelatedPlan(T, window=window)
-        count = RegisterRun(plan, stream, room=1, arena=4).count()
+        count = RegisterEvaluation(plan, stream, room=1, arena=4).count()
         if count > 3_000:
             return True
         found = compiled(plan, stream, arena=32)
@@ -218,7 +223,7 @@ def test_too_many_clauses_are_left_to_the_reference() -> None:
     e = parsed(f"A^ -> r . <{asked}>^")
     S = Stream(events("AA", v="11"))
     with pytest.raises(NotTaken):
-        RegisterRun(register_plan(e), S)
+        RegisterEvaluation(register_plan(e), S)
     assert cerlab.evaluate(e, S, evaluator="compiled") == [ComplexEvent(0, 1, (0, 1))]
 
 
@@ -287,14 +292,14 @@ def test_what_the_engine_leaves_to_the_reference() -> None:
     ):
         assert why_not(plan)
         with pytest.raises(NotTaken):
-            RegisterRun(plan, Stream([]))
+            RegisterEvaluation(plan, Stream([]))
     assert why_not(CorrelatedPlan(T, partition=("k",), consume=Consume.ANY)) is None
 
 
 def test_ambiguity_does_not_pile_up() -> None:
     """Two runs for each mark and 2^20 ways to the same match: it is listed once, and soon."""
     plan = register_plan(parsed("(_^ | <v = 1>^)+ . C^"))
-    run = RegisterRun(plan, Stream(events(20 * "A" + "C", v=20 * "1" + "0")))
+    run = RegisterEvaluation(plan, Stream(events(20 * "A" + "C", v=20 * "1" + "0")))
     assert sorted(a.start for batch in run.answers() for a in batch) == list(range(20))
     assert run.configurations.steps < 5_000
 
@@ -302,8 +307,8 @@ def test_ambiguity_does_not_pile_up() -> None:
 def test_counts_are_exact_or_refused() -> None:
     plan = register_plan(parsed("#(A^ -> r, #(A^*), <type = 'B' AND v > r.v>^)"))
 
-    def run(length: int) -> RegisterRun:
-        return RegisterRun(plan, Stream(events("A" * length + "B", v="0" * length + "1")))
+    def run(length: int) -> RegisterEvaluation:
+        return RegisterEvaluation(plan, Stream(events("A" * length + "B", v="0" * length + "1")))
 
     assert run(40).tables.unambiguous
     assert run(40).count() == 2**40 - 1
@@ -317,7 +322,7 @@ def test_too_many_configurations_are_refused(monkeypatch: pytest.MonkeyPatch) ->
     plan = register_plan(parsed("A^ -> r . _* . <v > r.v>^"))
     S = Stream([Event("A", {"v": -n}) for n in range(2_000)])
     with pytest.raises(cerlab.ResourceLimit, match="CER0685"):
-        RegisterRun(plan, S).count()
+        RegisterEvaluation(plan, S).count()
 
 
 def test_a_slice_without_jit_agrees() -> None:
@@ -349,7 +354,7 @@ def test_kernels_without_the_compiler(request: pytest.FixtureRequest) -> None:
 
 def unordered(arena: Any, made: Any, reg: Any, first: int, second: int, lowest: int) -> int:
     """``either`` that puts what came last on the left, whenever it started."""
-    from cerlab.engine.kernels.arena import join
+    from cerlab.engine.kernels.tecs.arena import join
 
     return join(arena, reg, first, second)
 
@@ -358,9 +363,9 @@ def unordered(arena: Any, made: Any, reg: Any, first: int, second: int, lowest: 
     os.environ.get("NUMBA_DISABLE_JIT") != "1", reason="compiled kernels call each other directly"
 )
 def test_without_jit_a_broken_kernel_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cerlab.engine.kernels import registers
+    from cerlab.engine.kernels.registers import read
 
-    monkeypatch.setattr(registers, "either", unordered)
+    monkeypatch.setattr(read, "either", unordered)
     wrong = answered = 0
     for seed in range(600):
         plan, stream = of_intervals(Random(seed))

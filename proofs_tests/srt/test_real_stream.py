@@ -17,7 +17,7 @@ from cerlab.bench.streams import from_file
 from cerlab.compile.register_plan import register_plan
 from cerlab.engine.reference.registers.runs import Runs
 from cerlab.engine.reference.registers.shared import SharedRuns
-from cerlab.engine.registers.run import RegisterRun
+from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.logic.sremo import parse_sremo
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
@@ -71,7 +71,9 @@ def test_the_shortest_sequence_and_the_shortest_iteration(stock_file: Path) -> N
         active = SharedRuns(plan)
         shown = [M for k, t in enumerate(events) for M in active.advance(t, k)]
         found.append(len(shown))
-        compiled = [answer for batch in RegisterRun(plan, stream).answers() for answer in batch]
+        compiled = [
+            answer for batch in RegisterEvaluation(plan, stream).answers() for answer in batch
+        ]
         assert len(compiled) == len(shown)
         assert {answer.positions for answer in compiled} == set(shown)
     assert tuple(found) == expected
@@ -85,10 +87,10 @@ def test_patterns_and_queries_have_the_same_complex_events(stock_file: Path) -> 
     percent = {}
     for name, pattern in PATTERNS.items():
         count, mixed = digest(
-            RegisterRun(register_plan(parse_sremo(sremo(pattern, 1_000))), stream)
+            RegisterEvaluation(register_plan(parse_sremo(sremo(pattern, 1_000))), stream)
         )
         query = parse_query(ceql(pattern, 1_000)).registers
-        assert digest(RegisterRun(query, stream)) == (count, mixed), name
+        assert digest(RegisterEvaluation(query, stream)) == (count, mixed), name
         percent[name] = 100 * count / len(stream)
     assert percent["q2"] == 0
     assert percent["q3"] == pytest.approx(13, abs=0.1)
@@ -103,7 +105,7 @@ def test_patterns_by_runs_on_a_prefix(stock_file: Path) -> None:
         plan = register_plan(parse_sremo(sremo(pattern, 1_000)))
         apart = Runs(plan)
         expected = {M for k, t in enumerate(events) for M in apart.advance(t, k)}
-        found = [a for batch in RegisterRun(plan, Stream(events)).answers() for a in batch]
+        found = [a for batch in RegisterEvaluation(plan, Stream(events)).answers() for a in batch]
         assert len(found) == len(expected)
         assert {answer.positions for answer in found} == expected
         answered += bool(expected)

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from cerlab.compile.register_plan import register_plan
-from cerlab.engine.registers.run import RegisterRun
+from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from proofs_tests.sremo.tables import sre as parsed
@@ -16,11 +16,11 @@ from proofs_tests.sremo.tables import sre as parsed
 ASKED = 200
 
 
-def many_open(text: str, live: int) -> RegisterRun:
+def many_open(text: str, live: int) -> RegisterEvaluation:
     """`live` events to remember, each of its own value; then some that ask."""
     remembered = [Event("A", {"v": n}) for n in range(live)]
     asking = [Event("B", {"v": n % live}) for n in range(ASKED)]
-    run = RegisterRun(register_plan(parsed(text)), Stream(remembered + asking))
+    run = RegisterEvaluation(register_plan(parsed(text)), Stream(remembered + asking))
     assert sum(map(len, run.answers())) > 0
     assert run.configurations.live == live + 1, "one for each value, and the one at the start"
     return run
@@ -44,7 +44,7 @@ def test_equality_of_several_registers_is_asked_by_one_of_them() -> None:
     S = [Event("A", {"w": n}) for n in range(300)]
     S += [Event("C", {"w": n, "v": n}) for n in range(300)]
     S += [Event("B", {"w": 300, "v": n}) for n in range(300)]
-    run = RegisterRun(register_plan(parsed(e)), Stream(S))
+    run = RegisterEvaluation(register_plan(parsed(e)), Stream(S))
     assert sum(map(len, run.answers())) == 300
     assert run.configurations.visits <= 3 * len(S)
 
@@ -53,7 +53,7 @@ def test_nothing_is_kept_for_a_match() -> None:
     """2^200 partial matches: as many configurations as for one, and nodes by the events."""
     plan = register_plan(parsed("#(A^ -> r, #(A^*), <type = 'B' AND v > r.v>^)"))
     S = [Event("A", {"v": 0})] * 200 + [Event("B", {"v": 1})]
-    run = RegisterRun(plan, Stream(S), arena=16, room=1)
+    run = RegisterEvaluation(plan, Stream(S), arena=16, room=1)
     assert run.estimate() == pytest.approx(2.0**200)
     assert run.configurations.live == 2
     assert run.configurations.visits <= 2.2 * len(S)
@@ -65,7 +65,7 @@ def test_registers_that_nothing_tells_apart_are_one() -> None:
     e = "A^ -> r . _* . <type = 'B' AND v = r.v>^ . _* . C^"
     S = [Event("A", {"v": n % 3}) for n in range(300)]
     S += [Event("B", {"v": n % 3}) for n in range(300)]
-    run = RegisterRun(register_plan(parsed(e)), Stream(S))
+    run = RegisterEvaluation(register_plan(parsed(e)), Stream(S))
     assert sum(map(len, run.answers())) == 0
     assert run.configurations.live == 1 + 3 + 1
 
@@ -84,7 +84,7 @@ def test_room_is_bounded_by_the_window(window: str, asked: str) -> None:
     e = f"(A^ -> r . _* . <type = 'B' AND {asked}>^){window}"
 
     def room_and_visits(text: str, length: int) -> tuple[tuple[int, int], float]:
-        run = RegisterRun(register_plan(parsed(text)), generated(length), room=4, arena=16)
+        run = RegisterEvaluation(register_plan(parsed(text)), generated(length), room=4, arena=16)
         assert sum(map(len, run.answers())) > 0
         return run.configurations.room, run.configurations.visits / length
 
@@ -97,7 +97,7 @@ def test_room_is_bounded_by_the_window(window: str, asked: str) -> None:
 
 
 def test_events_that_do_nothing_are_not_visited() -> None:
-    run = RegisterRun(
+    run = RegisterEvaluation(
         register_plan(parsed("(A^ -> r . _* . <type = 'B' AND v = r.v>^)[1..60]")), generated(4_000)
     )
     types = generated(4_000).columns["type"].to_pylist()
@@ -106,7 +106,7 @@ def test_events_that_do_nothing_are_not_visited() -> None:
 
 def test_listing_costs_a_constant_for_each_position() -> None:
     e = "#(A^ -> r, #(A^*), <type = 'B' AND v > r.v>^)[1..14]"
-    run = RegisterRun(register_plan(parsed(f"({e})")), generated(6_000))
+    run = RegisterEvaluation(register_plan(parsed(f"({e})")), generated(6_000))
     batches = list(run.answers())
     positions = sum(len(batch.positions) for batch in batches)
     assert positions > 40_000

@@ -104,9 +104,9 @@ def test_a_query_is_the_graph_of_its_formula() -> None:
 
 def test_what_is_learnt_of_a_query_says_how_much() -> None:
     query = cerlab.parse_query("SELECT * WHERE A ; B")
-    assert repr(query.prepared) == "<Prepared: 0 outcomes of 2 tests seen>"
+    assert repr(query.learned) == "<LearnedTables: 0 outcomes of 2 tests seen>"
     query.explain(EVENTS)
-    assert repr(query.prepared) == "<Prepared: 2 outcomes of 2 tests seen>"
+    assert repr(query.learned) == "<LearnedTables: 2 outcomes of 2 tests seen>"
 
 
 def test_plans_on_registers_say_what_they_run() -> None:

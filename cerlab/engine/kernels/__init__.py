@@ -1,6 +1,5 @@
-"""The compiled engine: Algorithm 1 and 2 of CORE over flat arrays (CORE Alg. 1; CORE Alg. 2).
+"""The compiled operations over flat arrays. Numba loads when one is imported.
 
-The same operations as `engine.reference`, by the same names. Numba loads when this is imported.
-
-Kernels allocate nothing; see `compiled`.
+`tecs` has those of `engine.reference`, by the same names (CORE Alg. 1; CORE Alg. 2); `windowed`
+finds ends and lists chains; `registers` follows configurations. Kernels allocate nothing.
 """

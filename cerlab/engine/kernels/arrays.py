@@ -72,7 +72,7 @@ class Ops(NamedTuple):
     marks: Ints  # uint8 (ops,)
 
 
-class Lanes(NamedTuple):
+class CopySteps(NamedTuple):
     """What the actions of a chained program do to the latest starts, each in as many steps.
 
     The latest starts are in cells: `BEGINNING` has the event being read, `SPARE` is for steps that

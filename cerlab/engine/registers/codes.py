@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cerlab.engine.kernels.registers_arrays import KIND
+from cerlab.engine.kernels.registers.arrays import KIND
 from cerlab.model.event import Timestamp, Value
 from cerlab.predicates.columns.pieces import Coded, Column, Numbers, Piece, pieces, values_of
 from cerlab.predicates.truth import kind_of

@@ -9,10 +9,10 @@ import numpy as np
 
 from cerlab.engine.answers import AnswerBatch, Buffer
 from cerlab.engine.kernels import arrays as k
-from cerlab.engine.kernels import registers_arrays as r
-from cerlab.engine.kernels.collect import collect
-from cerlab.engine.kernels.registers import ENTRY_HEADER, read_events
-from cerlab.engine.kernels.registers_live import move_over, restart, sweep
+from cerlab.engine.kernels.registers import arrays as r
+from cerlab.engine.kernels.registers.live import move_over, restart, sweep
+from cerlab.engine.kernels.registers.read import ENTRY_HEADER, read_events
+from cerlab.engine.kernels.tecs.collect import collect
 from cerlab.errors import ResourceLimit
 
 MAX_CONFIGURATIONS = 1 << 24

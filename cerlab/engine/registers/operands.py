@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cerlab.engine.kernels.registers_arrays import EQ, GE, GT, LE, LT, NE
+from cerlab.engine.kernels.registers.arrays import EQ, GE, GT, LE, LT, NE
 from cerlab.engine.registers.program import RegisterProgram, Slot
 from cerlab.predicates.guards import (
     Operand,

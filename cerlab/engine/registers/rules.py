@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cerlab.engine.kernels.arrays import NONE
-from cerlab.engine.kernels.registers_arrays import BY_KEY, BY_STATE, Rules
+from cerlab.engine.kernels.registers.arrays import BY_KEY, BY_STATE, Rules
 from cerlab.engine.registers.ambiguity import Rule, unambiguous
 from cerlab.engine.registers.operands import OPERATORS, Names
 from cerlab.engine.registers.program import GONE, PARTITION, Move, RegisterProgram, Slot

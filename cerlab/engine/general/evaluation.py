@@ -1,0 +1,150 @@
+"""A plan on one stream by the general engine: batches of columns in, answers out, state kept.
+
+The same stream gives the same answers however it is cut into batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from cerlab.automata.naming import Machine
+from cerlab.automata.plan import Plan
+from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.clock import WindowStarts
+from cerlab.engine.columns import rows_of_streams, slice_rows, take_rows
+from cerlab.engine.general.state import axis_of_state, no_state, packed, unpacked
+from cerlab.engine.general.tecs import Tecs
+from cerlab.engine.kernels.arrays import NONE
+from cerlab.engine.learned import LearnedTables, learned_tables
+from cerlab.engine.windowed.scan import KEYS_KEPT
+from cerlab.errors import BadData
+from cerlab.model.clauses import EventWindow
+from cerlab.model.clock import TimeAxis
+from cerlab.predicates.columns.key_codes import KeyCodes
+
+
+class GeneralEvaluation:
+    """The evaluation of a plan on one stream, batch by batch, by the general engine.
+
+    Each answer comes with the batch that completes it, and the state can be kept. `arena` nodes,
+    `answers` of a handed-over batch: starting sizes, which grow as needed.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        machine: Machine | LearnedTables,
+        time: TimeAxis | None = None,
+        *,
+        arena: int = 1 << 14,
+        answers: int = 1 << 15,
+        state: bytes | None = None,
+    ) -> None:
+        """A fresh run, or with `state` one that goes on; raises `BadData` for other bytes.
+
+        Without `time` it is that of the state; raises `UsageError` for another one.
+        """
+        self._plan = plan
+        self._learned = learned_tables(machine)
+        before = None if state is None else unpacked(plan, self._learned.machine, state)
+        if before is not None:
+            time = axis_of_state(time, before[0]["time"])
+        self._time = time
+        self._keys = KeyCodes(plan.partition) if plan.partition else None
+        self._starts = WindowStarts(plan.window, time)
+        width = plan.window.width if isinstance(plan.window, EventWindow) else NONE
+        self._tecs = Tecs(plan, self._learned.table, width, arena=arena, answers=answers)
+        self._read = 0
+        self._enough_keys = KEYS_KEPT
+        if before is not None:
+            self._resume(*before)
+
+    @property
+    def steps(self) -> int:
+        """Entries and nodes visited so far: the operations that complexity is counted in."""
+        return self._tecs.steps
+
+    @property
+    def nodes(self) -> int:
+        """Room for nodes in the arena."""
+        return self._tecs.nodes
+
+    def state(self) -> bytes:
+        """All that has to be known to go on, as bytes (`engine.state` says how).
+
+        To be asked for between batches, when their answers have been taken.
+        """
+        self._tecs.forget(self._starts.lowest())
+        keys = self._keys.keys() if self._keys else [()]
+        arrays = self._tecs.arrays(len(keys))
+        machine = self._learned.machine
+        inside = self._starts.inside()
+        return packed(self._plan, machine, self._time, self._read, keys, inside, arrays)
+
+    def _resume(self, header: Mapping[str, Any], arrays: dict[str, Any]) -> None:
+        self._read = header["read"]
+        self._starts.resume(*header["window"])
+        count = len(arrays["length"])
+        if self._keys is not None and header["keys"]:
+            columns = dict(
+                zip(self._plan.partition, zip(*header["keys"], strict=True), strict=True)
+            )
+            codes = self._keys.codes({name: list(v) for name, v in columns.items()}, count)
+            if codes.tolist() != list(range(count)):
+                raise no_state("equal keys")
+        self._tecs.resume(arrays)
+
+    def push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
+        """Read `length` more events; yields their answers, each as soon as a buffer is full.
+
+        To be exhausted before the next call. `columns` are as `SymbolStage.symbols` takes them.
+        Raises `BadData` for a time that is missing or goes back, `ResourceLimit` where
+        determinisation does.
+        """
+        self._forget_keys()
+        before = self._read, self._starts.last
+        try:
+            events = self._events(columns, length)
+        except BadData:
+            self._read, self._starts.last = before
+            if length == 1:
+                raise
+            for n in range(length):  # the answers before the bad event, then the error
+                yield from self.push({name: slice_rows(c, n, 1) for name, c in columns.items()}, 1)
+            raise
+        yield from self._tecs.read(*events)
+
+    def _events(self, columns: Mapping[str, Any], length: int) -> tuple[Any, Any, Any, Any]:
+        """Symbols, partitions, positions, and the first positions inside the windows."""
+        positions = np.arange(self._read, self._read + length, dtype=np.int64)
+        self._read += length
+        if (kept := rows_of_streams(self._plan.streams, columns, length)) is not None:
+            positions = positions[kept]
+            columns = {name: take_rows(column, kept) for name, column in columns.items()}
+        symbols = self._learned.symbols(columns, len(positions))
+        codes = self._codes(columns, len(positions))
+        return symbols, codes, positions, self._starts.read(columns, positions)
+
+    def _forget_keys(self) -> None:
+        """Number the partitions anew if most of them have nothing in the window any more."""
+        if self._keys is None or self._keys.count < self._enough_keys:
+            return
+        self._tecs.forget(self._starts.lowest())
+        occupied = self._tecs.occupied(self._keys.count)
+        self._keys = self._keys.only(occupied)
+        self._tecs.keep(occupied)
+        self._enough_keys = KEYS_KEPT + 2 * len(occupied)
+
+    def finish(self) -> Iterator[AnswerBatch]:
+        """Nothing is ever held back."""
+        return iter(())
+
+    def _codes(self, columns: Mapping[str, Any], length: int) -> Any:
+        if self._keys is None:
+            return np.zeros(length, np.int64)
+        codes = self._keys.codes(columns, length)
+        self._tecs.partitions(self._keys.count)
+        return codes

@@ -1,0 +1,273 @@
+"""The general engine: a tECS for every machine (CORE Alg. 1; CORE Alg. 2; `engine.kernels`).
+
+The kernels say what they lack; here is where arrays grow, cells are determinised, and full buffers
+are handed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from cerlab.automata.plan import Plan
+from cerlab.engine.answers import AnswerBatch, Buffer
+from cerlab.engine.general.table import GrowingTable
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.tecs.batch import read_batch
+from cerlab.engine.kernels.tecs.collect import collect, move_together
+from cerlab.model.clauses import Consume
+
+UNLIMITED = np.iinfo(np.int64).max
+CONSUMES = {
+    Consume.NONE: k.KEEP,
+    Consume.PARTITION: k.RESET_PARTITION,
+    Consume.ANY: k.RESET_ALL,
+}
+NOT_RESTARTED = np.zeros(0, np.uint8)
+NO_IDLE_STATES = np.zeros(0, np.int32)
+
+
+def limit_of(plan: Plan) -> int:
+    """How many answers each end may have."""
+    return min(plan.limit.per_end, UNLIMITED) if plan.limit else UNLIMITED
+
+
+class Tecs:
+    """The nodes and active states of all partitions, and the answers that events complete.
+
+    `width` is that of a window in events counted in partitions, else NONE. `arena` nodes, `answers`
+    of a handed-over batch: starting sizes, which grow as needed.
+    """
+
+    def __init__(
+        self, plan: Plan, table: GrowingTable, width: int, *, arena: int, answers: int
+    ) -> None:
+        self._table = table
+        self._width = width
+        self._limit = limit_of(plan)
+        self._consume = CONSUMES[plan.consume]
+        self._idle = table.machine.idle
+        self._asked = 0
+        self._collected_at = (0, -1)
+        self._reg = np.zeros(k.REGISTERS, np.int64)
+        self._arena = _arena(arena)
+        self.parts = _partitions(1, self._idle)
+        self._pool = np.zeros(1 << 10, np.int32)
+        self._scratch = _scratch(8, 8)
+        self._stack = _stack(64, 64)
+        self._answers = Buffer(answers)
+
+    @property
+    def steps(self) -> int:
+        """Entries and nodes visited so far: the operations that complexity is counted in."""
+        return int(self._reg[k.STEPS])
+
+    @property
+    def nodes(self) -> int:
+        """Room for nodes in the arena."""
+        return len(self._arena.position)
+
+    def partitions(self, count: int) -> None:
+        """Make room for so many partitions."""
+        have = len(self.parts.start)
+        if count > have:
+            more = _partitions(2 * count - have, self._idle)
+            self.parts = k.Partitions(
+                *(np.concatenate(pair) for pair in zip(self.parts, more, strict=True))
+            )
+
+    def read(
+        self,
+        symbols: Any,
+        codes: Any,
+        positions: Any,
+        lowest: Any,
+        *,
+        restarts: Any = NOT_RESTARTED,
+        idles: Any = NO_IDLE_STATES,
+        unlisted: int = 0,
+    ) -> Iterator[AnswerBatch]:
+        """Read events, all arrays of shape (events,): see `kernels.tecs.batch.read_batch`.
+
+        To be exhausted before the next call. Raises `ResourceLimit` where determinisation does.
+        """
+        if len(idles):
+            self._table.meet(int(idles.max()))
+        self._reg[k.EVENT] = 0
+        self._asked += 1
+        while True:
+            status = read_batch(
+                self._arena,
+                self._reg,
+                self._table.arrays,
+                self.parts,
+                self._pool,
+                self._scratch,
+                self._stack,
+                self._answers.arrays,
+                symbols,
+                codes,
+                positions,
+                lowest,
+                restarts,
+                idles,
+                unlisted,
+                self._width,
+                self._limit,
+                self._consume,
+                self._idle,
+            )
+            event = int(self._reg[k.EVENT])
+            if status == k.DONE:
+                break
+            if status == k.FULL:
+                if self._reg[k.LISTED]:
+                    yield self._handed_over()
+                else:  # one answer is longer than the buffer
+                    self._answers.longer()
+                continue
+            self._provide(status, int(symbols[event]), int(codes[event]), int(lowest[event]))
+        if self._reg[k.LISTED]:
+            yield self._handed_over()
+
+    def _handed_over(self) -> AnswerBatch:
+        made = self._answers.taken(int(self._reg[k.LISTED]), int(self._reg[k.TAKEN]))
+        self._reg[k.LISTED] = self._reg[k.TAKEN] = 0
+        return made
+
+    def _provide(self, status: int, symbol: int, p: int, lowest: int) -> None:
+        """What a kernel lacked."""
+        match status:
+            case k.NEED_CELL:
+                self._table.fill(symbol, self._states(p), int(self.parts.idle[p]))
+            case k.NEED_ARENA:
+                self._room(lowest)
+            case k.NEED_SCRATCH:
+                entries, longest = self._scratch.nodes.shape
+                self._scratch = _scratch(2 * entries, 2 * longest)
+            case k.NEED_POOL:
+                used = int(self.parts.length.sum())
+                pool = np.zeros(max(2 * len(self._pool), 8 * used), np.int32)
+                move_together(self._reg, self.parts, self._pool, pool)
+                self._pool = pool
+            case k.NEED_STACK:
+                self._stack = k.Stack(*(np.concatenate((a, np.zeros_like(a))) for a in self._stack))
+            case _:
+                raise AssertionError(f"unknown status {status}")
+
+    def _states(self, p: int) -> list[int]:
+        at = int(self.parts.start[p])
+        end = at + int(self.parts.length[p])
+        states = []
+        while at < end:
+            states.append(int(self._pool[at]))
+            at += 2 + int(self._pool[at + 1])
+        return states
+
+    def _room(self, lowest: int) -> None:
+        """Room in the arena: drop what no window allows; grow if that leaves little."""
+        self.forget(lowest)
+        now = (self._asked, int(self._reg[k.EVENT]))
+        asked_carried, self._collected_at = self._collected_at == now, now
+        if asked_carried or 2 * self._reg[k.HEAD] > self.nodes:
+            self._arena = k.Arena(*(np.concatenate((a, np.zeros_like(a))) for a in self._arena))
+
+    def forget(self, lowest: int) -> None:
+        """Drop nodes outside the window, and what CONSUME BY ANY has ended.
+
+        `lowest` is the lowest start inside it; windows counted in partitions know their own.
+        """
+        parts = self.parts
+        stale = parts.epoch != self._reg[k.EPOCH]
+        parts.length[stale] = 0
+        parts.idle[stale] = self._idle
+        parts.active[stale] = 0
+        parts.epoch[stale] = self._reg[k.EPOCH]
+        limits = np.full(len(parts.start), lowest, np.int64)
+        if self._width != k.NONE:
+            limits = parts.seen - self._width
+        number = np.zeros(self.nodes, np.int64)
+        collect(self._arena, self._reg, parts, self._pool, limits, number)
+
+    def occupied(self, count: int) -> list[int]:
+        """Which of the first `count` partitions are not as in the beginning; after `forget`."""
+        parts = self.parts
+        fresh = (parts.length[:count] == 0) & (parts.idle[:count] == self._idle)
+        return [int(p) for p in np.flatnonzero(~fresh)]
+
+    def keep(self, partitions: list[int]) -> None:
+        """Number the partitions anew: these become 0, 1, ..; the others are as in the beginning."""
+        fresh = _partitions(max(1, 2 * len(partitions)), self._idle)
+        for before, after in zip(self.parts, fresh, strict=True):
+            after[: len(partitions)] = before[partitions]
+        fresh.epoch[len(partitions) :] = self._reg[k.EPOCH]
+        self.parts = fresh
+
+    def arrays(self, count: int) -> dict[str, Any]:
+        """What `engine.state` keeps of the first `count` partitions; after `forget`."""
+        parts = self.parts
+        where = [slice(int(a), int(a + n)) for a, n in zip(parts.start, parts.length, strict=True)]
+        head = int(self._reg[k.HEAD])
+        return {
+            **{name: column[:head] for name, column in self._arena._asdict().items()},
+            "pool": np.concatenate([self._pool[each] for each in where]),
+            "length": parts.length[:count],
+            "idle_state": parts.idle[:count],
+            "seen": parts.seen[:count],
+        }
+
+    def resume(self, arrays: dict[str, Any]) -> None:
+        """Go on from what `arrays` gave."""
+        self._table.meet(int(max(arrays["idle_state"], default=0)))
+        count, head = len(arrays["length"]), len(arrays["position"])
+        self._arena = _arena(max(self.nodes, 2 * head))
+        for name, column in self._arena._asdict().items():
+            column[:head] = arrays[name]
+        self._reg[k.HEAD] = head
+        parts = self.parts = _partitions(max(count, 1), self._idle)
+        parts.length[:count] = parts.room[:count] = arrays["length"]
+        parts.start[:count] = np.cumsum(arrays["length"]) - arrays["length"]
+        parts.idle[:count] = arrays["idle_state"]
+        parts.seen[:count] = arrays["seen"]
+        parts.active[:count] = -1  # all bits: the first event looks at every state
+        used = len(arrays["pool"])
+        self._pool = np.zeros(max(1 << 10, 4 * used), np.int32)
+        self._pool[:used] = arrays["pool"]
+        self._reg[k.POOL_END] = used
+
+
+def _arena(nodes: int) -> k.Arena:
+    return k.Arena(
+        np.zeros(nodes, np.int64),
+        np.zeros(nodes, np.int32),
+        np.zeros(nodes, np.int32),
+        np.zeros(nodes, np.int64),
+    )
+
+
+def _partitions(count: int, idle: int) -> k.Partitions:
+    return k.Partitions(
+        start=np.zeros(count, np.int64),
+        room=np.zeros(count, np.int64),
+        length=np.zeros(count, np.int64),
+        idle=np.full(count, idle, np.int32),
+        epoch=np.zeros(count, np.int64),
+        seen=np.zeros(count, np.int64),
+        active=np.zeros(count, np.int64),
+    )
+
+
+def _scratch(entries: int, longest: int) -> k.Scratch:
+    return k.Scratch(
+        np.zeros(entries, np.int32),
+        np.zeros(entries, np.int32),
+        np.zeros((entries, longest), np.int32),
+    )
+
+
+def _stack(depth: int, longest: int) -> k.Stack:
+    return k.Stack(
+        np.zeros(depth, np.int32), np.zeros(depth, np.int32), np.zeros(longest, np.int64)
+    )

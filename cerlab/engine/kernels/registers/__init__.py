@@ -1,0 +1,1 @@
+"""Configurations of a transducer: followed, merged, listed and counted (SRT Alg. 1)."""

@@ -1,0 +1,54 @@
+"""When an event and the slots of a configuration satisfy a rule (SRT Def. 13)."""
+
+from __future__ import annotations
+
+from cerlab.engine.kernels.arrays import NONE
+from cerlab.engine.kernels.compiled import inlined
+from cerlab.engine.kernels.registers.arrays import EQ, GE, GT, KIND, LE, LT, Events, Live, Rules
+
+
+@inlined
+def compare(operator: int, left: int, right: int) -> bool:
+    """``left op right`` of two codes; false where the two do not compare."""
+    if left < 0 or right < 0 or (left >> KIND) != (right >> KIND):
+        return False
+    if operator == EQ:
+        return left == right
+    if operator == LT:
+        return left < right
+    if operator == LE:
+        return left <= right
+    if operator == GT:
+        return left > right
+    if operator == GE:
+        return left >= right
+    return left != right
+
+
+@inlined
+def operand(live: Live, events: Events, c: int, e: int, number: int) -> int:
+    """The code of an operand: a slot, a value of the event, or a constant; -1 of none."""
+    if number == NONE:
+        return NONE
+    slots, values = live.slots.shape[1], events.values.shape[1]
+    if number < slots:
+        return live.slots[c, number]
+    if number < slots + values:
+        return events.values[e, number - slots]
+    return events.constants[number - slots - values]
+
+
+@inlined
+def guard_holds(rules: Rules, live: Live, events: Events, c: int, e: int, rule: int) -> bool:
+    """Whether ``(t, v) |= guard``: whether all literals of some clause hold (SRT Def. 13)."""
+    for clause in range(rules.clauses[rule], rules.clauses[rule + 1]):
+        holds = True
+        for n in range(rules.literals[clause], rules.literals[clause + 1]):
+            left = operand(live, events, c, e, rules.left[n])
+            right = operand(live, events, c, e, rules.right[n])
+            if compare(rules.operator[n], left, right) == (rules.negated[n] == 1):
+                holds = False
+                break
+        if holds:
+            return True
+    return False

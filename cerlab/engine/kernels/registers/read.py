@@ -1,0 +1,258 @@
+"""Events of a register program: configurations followed, arrivals merged, answers listed.
+
+An event is followed first, which changes nothing but the head of the arena, and then settled; so
+where room lacks it is followed anew.
+"""
+
+from __future__ import annotations
+
+from cerlab.engine.kernels.arrays import (
+    DONE,
+    ENTRY,
+    EVENT,
+    FOUND,
+    HEAD,
+    KEEP,
+    LIST_INDEX,
+    LISTING,
+    NEED_ARENA,
+    NEED_POOL,
+    NEED_SCRATCH,
+    NONE,
+    PHASE,
+    READING,
+    TOP,
+    Answers,
+    Arena,
+    Ints,
+    Partitions,
+    Stack,
+    Table,
+)
+from cerlab.engine.kernels.compiled import inlined, kernel
+from cerlab.engine.kernels.registers.arrays import (
+    ARRIVED,
+    ATTEMPT,
+    BEGUN,
+    BOTTOM,
+    BY_STATE,
+    FREE,
+    LEFT,
+    VISITS,
+    Events,
+    Live,
+    Made,
+    Pending,
+    Rules,
+)
+from cerlab.engine.kernels.registers.counts import count_event
+from cerlab.engine.kernels.registers.guards import guard_holds, operand
+from cerlab.engine.kernels.registers.live import (
+    create,
+    forget,
+    found,
+    key_bucket,
+    link,
+    restart,
+    unlink,
+)
+from cerlab.engine.kernels.registers.marks import begun, either, marked
+from cerlab.engine.kernels.tecs.enumeration import enumerate_event
+
+ENTRY_HEADER = 2
+"""A list of nodes in the pool begins with a state and its length."""
+
+
+@kernel
+def read_events(
+    rules: Rules,
+    events: Events,
+    live: Live,
+    pending: Pending,
+    arena: Arena,
+    made: Made,
+    reg: Ints,
+    table: Table,
+    ended: Partitions,
+    pool: Ints,
+    stack: Stack,
+    answers: Answers,
+    nothing: Ints,
+    limit: int,
+    consume: int,
+    total: Ints,
+) -> int:
+    """Read events from number ``reg[EVENT]`` on: DONE, or what lacks; called again it goes on.
+
+    The nodes that accept at an event are one list in `pool`, of which `ended` and `table` say that
+    it is final. With a `total`, float64 (1,), answers are counted, and not listed.
+    """
+    while reg[EVENT] < events.symbol.shape[0]:
+        e = reg[EVENT]
+        if reg[PHASE] == READING:
+            status = follow(rules, events, live, pending, arena, made, reg, e)
+            if status == DONE:
+                status = room_to_settle(live, pending, arena, reg, pool)
+            if status != DONE:
+                reg[HEAD] = reg[BEGUN]
+                return status
+            settle(rules, live, pending, arena, made, reg, pool, events.lowest[e])
+            ended.length[0] = ENTRY_HEADER + pool[1]
+            reg[ENTRY] = reg[LIST_INDEX] = reg[FOUND] = reg[TOP] = 0
+            reg[PHASE] = LISTING
+        if pool[1] > 0:
+            end, lowest = events.position[e], events.lowest[e]
+            if total.shape[0]:
+                status = count_event(arena, made, reg, ended, pool, stack, lowest, limit, total)
+            else:
+                status = enumerate_event(
+                    arena, reg, table, ended, pool, stack, answers, 0, end, lowest, limit
+                )
+            if status != DONE:
+                return status
+            if consume != KEEP and reg[FOUND] > 0:
+                restart(live, reg, nothing)
+        reg[PHASE] = READING
+        reg[EVENT] += 1
+    return DONE
+
+
+@inlined
+def follow(
+    rules: Rules,
+    events: Events,
+    live: Live,
+    pending: Pending,
+    arena: Arena,
+    made: Made,
+    reg: Ints,
+    e: int,
+) -> int:
+    """What every configuration does at event e: arrivals, and those that leave (SRT Alg. 1)."""
+    reg[ATTEMPT] += 1
+    reg[BEGUN] = reg[HEAD]
+    reg[ARRIVED] = reg[LEFT] = 0
+    reg[BOTTOM] = NONE
+    symbol = events.symbol[e]
+    for job in range(rules.jobs[symbol], rules.jobs[symbol + 1]):
+        state, chain = rules.state[job], rules.chain[job]
+        bucket, slot, key = state, NONE, NONE
+        if chain != BY_STATE:
+            slot, key = live.asked[chain, state], events.values[e, rules.value[job]]
+            if key == NONE:
+                continue
+            bucket = key_bucket(live, state, key)
+        c = live.head[chain, bucket]
+        while c != NONE:
+            after = live.next[chain, c]
+            reg[VISITS] += 1
+            if chain == BY_STATE or (live.state[c] == state and live.slots[c, slot] == key):
+                node = live.node[c]
+                if node != NONE and arena.max_start[node] < events.lowest[e]:
+                    forget(live, reg, c)
+                else:
+                    status = visit(rules, events, live, pending, arena, made, reg, e, job, c)
+                    if status != DONE:
+                        return status
+            c = after
+    return DONE
+
+
+@inlined
+def visit(
+    rules: Rules,
+    events: Events,
+    live: Live,
+    pending: Pending,
+    arena: Arena,
+    made: Made,
+    reg: Ints,
+    e: int,
+    job: int,
+    c: int,
+) -> int:
+    """What one configuration does: an arrival for each rule of the job that holds."""
+    for rule in range(rules.rules[job], rules.rules[job + 1]):
+        if not guard_holds(rules, live, events, c, e, rule):
+            continue
+        if reg[ARRIVED] == pending.move.shape[0]:
+            return NEED_SCRATCH
+        if reg[HEAD] + 2 > arena.left.shape[0]:
+            return NEED_ARENA
+        move = rules.move[rule]
+        node = live.node[c]
+        if rules.begins[move]:
+            node = begun(arena, reg, events.position[e], events.order[e])
+        if rules.marks[move]:
+            node = marked(arena, made, reg, node, events.position[e])
+        at = reg[ARRIVED]
+        pending.move[at] = move
+        pending.node[at] = node
+        for s in range(live.slots.shape[1]):
+            pending.slots[at, s] = operand(live, events, c, e, rules.fill[move, s])
+        reg[ARRIVED] = at + 1
+    if rules.leaves[job]:
+        pending.leaving[reg[LEFT]] = c
+        reg[LEFT] += 1
+    return DONE
+
+
+@inlined
+def room_to_settle(live: Live, pending: Pending, arena: Arena, reg: Ints, pool: Ints) -> int:
+    """Whether all arrivals will find room."""
+    arrived = reg[ARRIVED]
+    if reg[FREE] < arrived:
+        return NEED_POOL
+    if reg[HEAD] + 3 * arrived > arena.left.shape[0]:
+        return NEED_ARENA
+    return DONE if ENTRY_HEADER + arrived <= pool.shape[0] else NEED_SCRATCH
+
+
+@inlined
+def settle(
+    rules: Rules,
+    live: Live,
+    pending: Pending,
+    arena: Arena,
+    made: Made,
+    reg: Ints,
+    pool: Ints,
+    lowest: int,
+) -> None:
+    """Let leave what leaves, and arrive what arrives; the nodes that accept go into the pool."""
+    for n in range(reg[LEFT]):
+        forget(live, reg, pending.leaving[n])
+    accepted = 0
+    for n in range(reg[ARRIVED]):
+        move, node = pending.move[n], pending.node[n]
+        if rules.accepts[move] and (accepted == 0 or pool[ENTRY_HEADER + accepted - 1] != node):
+            pool[ENTRY_HEADER + accepted] = node
+            accepted += 1
+        if rules.target[move] != NONE:
+            arrive(live, arena, made, reg, rules.target[move], pending.slots, n, node, lowest)
+    pool[0], pool[1] = 0, accepted
+
+
+@inlined
+def arrive(
+    live: Live,
+    arena: Arena,
+    made: Made,
+    reg: Ints,
+    state: int,
+    slots: Ints,
+    row: int,
+    node: int,
+    lowest: int,
+) -> None:
+    """Add matches to the configuration of a state and of the values ``slots[row]``."""
+    c = found(live, state, slots, row)
+    if c == NONE:
+        create(live, reg, state, slots, row, node)
+    elif node != live.latest[c]:
+        united = either(arena, made, reg, node, live.node[c], lowest)
+        if arena.max_start[united] > arena.max_start[live.node[c]]:
+            unlink(live, c)  # lists of a state are by latest start
+            link(live, c)
+        live.node[c] = united
+        live.latest[c] = node

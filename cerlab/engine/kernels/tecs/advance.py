@@ -1,0 +1,206 @@
+"""One iteration of the main loop: the active states of a partition after an event (CORE Alg. 1).
+
+A partition's part of the pool is a row of entries ``state, n, id0 .. id(n-1)``, in the order of
+insertion, which keeps max-starts decreasing from entry to entry.
+"""
+
+from __future__ import annotations
+
+from cerlab.engine.kernels.arrays import (
+    DONE,
+    HEAD,
+    NEED_ARENA,
+    NEED_CELL,
+    NEED_POOL,
+    NEED_SCRATCH,
+    NONE,
+    POOL_END,
+    STEPS,
+    UNKNOWN,
+    Arena,
+    Ints,
+    Partitions,
+    Scratch,
+    Table,
+)
+from cerlab.engine.kernels.compiled import inlined
+from cerlab.engine.kernels.tecs.arena import bottom, extend, insert, merge
+
+
+@inlined
+def advance(
+    arena: Arena,
+    reg: Ints,
+    table: Table,
+    parts: Partitions,
+    pool: Ints,
+    scratch: Scratch,
+    p: int,
+    symbol: int,
+    position: int,
+    order: int,
+    lowest: int,
+) -> int:
+    """Read the event at a position of the stream in partition p; DONE, or what is lacking.
+
+    `order` is the event's place as the window counts it, `lowest` the first place inside it. On
+    any other status than DONE nothing has changed.
+    """
+    status = _is_ready(arena, reg, table, parts, pool, p, symbol)
+    if status != DONE:
+        return status
+    idle = parts.idle[p]
+    count = 0
+    take, skip = table.begin_take[idle, symbol], table.begin_skip[idle, symbol]
+    if take != NONE or skip != NONE:
+        start = bottom(arena, reg, position, order)
+        if take != NONE:
+            count = _put(scratch, count, take, extend(arena, reg, start, position))
+        if skip != NONE:
+            count = _put(scratch, count, skip, start)
+    at, end = parts.start[p], parts.start[p] + parts.length[p]
+    while at < end:
+        q, length = pool[at], pool[at + 1]
+        first = at + 2
+        at = first + length
+        alive = _inside(arena, pool, first, length, lowest)
+        if alive == 0:
+            continue
+        reg[STEPS] += 1
+        count = _execute(arena, reg, table, pool, scratch, count, q, first, alive, symbol, position)
+        if count < 0:
+            return NEED_SCRATCH
+    if not _commit(reg, parts, pool, scratch, p, count):
+        return NEED_POOL
+    parts.idle[p] = table.wait[idle, symbol]
+    return DONE
+
+
+@inlined
+def _is_ready(
+    arena: Arena, reg: Ints, table: Table, parts: Partitions, pool: Ints, p: int, symbol: int
+) -> int:
+    """Whether all cells that the event needs are known, and the arena has room for its nodes."""
+    idle = parts.idle[p]
+    if table.begin_take[idle, symbol] == UNKNOWN:
+        return NEED_CELL
+    nodes = 2
+    at, end = parts.start[p], parts.start[p] + parts.length[p]
+    while at < end:
+        if table.take[pool[at], symbol] == UNKNOWN:
+            return NEED_CELL
+        nodes += pool[at + 1] + 8
+        at += 2 + pool[at + 1]
+    return DONE if reg[HEAD] + nodes <= arena.position.shape[0] else NEED_ARENA
+
+
+@inlined
+def _inside(arena: Arena, pool: Ints, first: int, length: int, lowest: int) -> int:
+    """How many nodes of a union-list the window still allows: they are in front."""
+    if arena.max_start[pool[first]] < lowest:
+        return 0
+    alive = length
+    while alive > 1 and arena.max_start[pool[first + alive - 1]] < lowest:
+        alive -= 1
+    return alive
+
+
+@inlined
+def _execute(
+    arena: Arena,
+    reg: Ints,
+    table: Table,
+    pool: Ints,
+    scratch: Scratch,
+    count: int,
+    q: int,
+    first: int,
+    length: int,
+    symbol: int,
+    position: int,
+) -> int:
+    """``ExecTrans``: the marking transition first; how many entries there are now, or -1."""
+    take, skip = table.take[q, symbol], table.skip[q, symbol]
+    if take == NONE and skip == NONE:
+        return count
+    there = _find(scratch, count, skip)
+    node = NONE
+    if take != NONE or there != NONE:
+        node = merge(arena, reg, pool, first, length)
+    if take != NONE:
+        count = _add(arena, reg, scratch, count, take, extend(arena, reg, node, position))
+        if count < 0 or skip == NONE:
+            return count
+        there = _find(scratch, count, skip)
+    if there != NONE:
+        if node == NONE:
+            node = merge(arena, reg, pool, first, length)
+        return count if insert(arena, reg, scratch, there, node) else -1
+    return _hand_over(scratch, count, skip, pool, first, length)
+
+
+@inlined
+def _find(scratch: Scratch, count: int, state: int) -> int:
+    """The entry of a state, NONE if there is none."""
+    if state != NONE:
+        for entry in range(count):
+            if scratch.state[entry] == state:
+                return entry
+    return NONE
+
+
+@inlined
+def _put(scratch: Scratch, count: int, state: int, node: int) -> int:
+    """A new entry with a list of one node; there is room for two."""
+    scratch.state[count] = state
+    scratch.length[count] = 1
+    scratch.nodes[count, 0] = node
+    return count + 1
+
+
+@inlined
+def _add(arena: Arena, reg: Ints, scratch: Scratch, count: int, state: int, node: int) -> int:
+    """``Add``: a new entry, or an insertion; -1 without room."""
+    entry = _find(scratch, count, state)
+    if entry != NONE:
+        return count if insert(arena, reg, scratch, entry, node) else -1
+    return _put(scratch, count, state, node) if count < scratch.state.shape[0] else -1
+
+
+@inlined
+def _hand_over(
+    scratch: Scratch, count: int, state: int, pool: Ints, first: int, length: int
+) -> int:
+    """The first to reach a state hands its list over; -1 without room."""
+    if count == scratch.state.shape[0] or length > scratch.nodes.shape[1]:
+        return -1
+    scratch.state[count] = state
+    scratch.length[count] = length
+    for i in range(length):
+        scratch.nodes[count, i] = pool[first + i]
+    return count + 1
+
+
+@inlined
+def _commit(reg: Ints, parts: Partitions, pool: Ints, scratch: Scratch, p: int, count: int) -> bool:
+    """Write the entries into the pool, where they were if there is room; False if there is none."""
+    length = 0
+    for entry in range(count):
+        length += 2 + scratch.length[entry]
+    if length > parts.room[p]:
+        if reg[POOL_END] + 2 * length > pool.shape[0]:
+            return False
+        parts.start[p] = reg[POOL_END]
+        parts.room[p] = 2 * length
+        reg[POOL_END] += 2 * length
+    at, active = parts.start[p], 0
+    for entry in range(count):
+        pool[at] = scratch.state[entry]
+        pool[at + 1] = scratch.length[entry]
+        for i in range(scratch.length[entry]):
+            pool[at + 2 + i] = scratch.nodes[entry, i]
+        at += 2 + scratch.length[entry]
+        active |= 1 << min(scratch.state[entry], 63)
+    parts.length[p] = length
+    parts.active[p] = active
+    return True

@@ -1,0 +1,231 @@
+"""A register plan on a stream, from columns to answers: in the engine, or by the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cerlab.automata.srt.plan import CorrelatedPlan
+from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.clock import TimeColumn, first_inside
+from cerlab.engine.columns import rows_of_streams, take_rows
+from cerlab.engine.general.tecs import CONSUMES, UNLIMITED
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.registers.arrays import Events
+from cerlab.engine.registers.codes import codes_of
+from cerlab.engine.registers.configurations import Configurations
+from cerlab.engine.registers.distinct import distinct
+from cerlab.engine.registers.operands import Names, event_atoms, names_of
+from cerlab.engine.registers.program import PARTITION, AnyPlan, RegisterProgram, register_program
+from cerlab.engine.registers.residual import TooManyClauses
+from cerlab.engine.registers.rules import Tables, tables
+from cerlab.engine.windowed.counts import NotCounted
+from cerlab.errors import BadData, ResourceLimit
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.clauses import Consume, EventWindow, Window
+from cerlab.model.clock import TimeAxis
+from cerlab.model.stream import Stream
+from cerlab.predicates.columns import SymbolStage, compacted
+from cerlab.predicates.columns.key_codes import KeyCodes
+from cerlab.predicates.guards import RegisterAttribute, RegisterComparison, guard_atoms
+from cerlab.predicates.syntax import Atom, Attribute, Constant
+
+MAX_RULES = 1 << 20
+"""The most moves times symbols that tables are made for."""
+
+EXACT = 2.0**53
+"""Beyond this, floats are no longer counts."""
+
+
+class NotTaken(Exception):
+    """The engine does not take a plan, or not on this stream; the reference may."""
+
+
+def register_answers(
+    plan: AnyPlan,
+    stream: Stream,
+    reference: Callable[[], Iterator[ComplexEvent]],
+    time: TimeAxis | None = None,
+) -> Iterator[ComplexEvent]:
+    """The answers of a plan on a stream, each once, by end; by `reference` what is not taken here.
+
+    That is also a stream whose time is missing somewhere or goes back: there the reference gives
+    what comes before, and raises `BadData`.
+    """
+    try:
+        run = RegisterEvaluation(plan, stream, time)
+    except (NotTaken, BadData):
+        return reference()
+    return (answer for batch in run.answers() for answer in batch)
+
+
+def register_count(
+    plan: AnyPlan,
+    stream: Stream,
+    reference: Callable[[], Iterator[ComplexEvent]],
+    time: TimeAxis | None = None,
+) -> int:
+    """How many answers there are; not listed where the engine takes the plan and each has one run.
+
+    Raises `ResourceLimit` for 2^53 answers and more.
+    """
+    try:
+        return RegisterEvaluation(plan, stream, time).count()
+    except (NotTaken, BadData):
+        return sum(1 for _ in reference())
+    except NotCounted:
+        raise ResourceLimit(
+            "CER0618", "answers on registers are counted up to 2^53", hint="a window has fewer"
+        ) from None
+
+
+class RegisterEvaluation:
+    """A plan on one stream, which is read as a whole; the sizes are those of `Configurations`."""
+
+    def __init__(
+        self, plan: AnyPlan, stream: Stream, time: TimeAxis | None = None, **sizes: int
+    ) -> None:
+        """Raises `NotTaken`, and `BadData` for a time that is missing or goes back."""
+        if (reason := why_not(plan)) is not None:
+            raise NotTaken(reason)
+        try:
+            program = register_program(plan)
+        except ResourceLimit as error:
+            raise NotTaken(error.message) from None
+        columns, positions = _of_plan(plan, stream)
+        lowest = _lowest(_windows(plan), columns, positions, time)
+        atoms = event_atoms(program)
+        stage = SymbolStage(atoms)
+        symbols = stage.symbols(columns, len(positions))
+        names = names_of(program)
+        self.tables = _tables(program, names, atoms, stage.vectors)
+        kept = compacted(symbols, self.tables.keep)
+        if program.partitioned:
+            assert isinstance(plan, CorrelatedPlan)
+            keys = KeyCodes(plan.partition).codes(columns, len(positions))
+            kept = kept[keys[kept] >= 0]
+            columns = {**columns, PARTITION.attribute: keys}
+        self.events = _events(names, columns, kept, symbols, positions, lowest)
+        self._limit = _limit(plan)
+        self.configurations = Configurations(
+            self.tables.asked,
+            len(program.slots),
+            limit=self._limit if self.tables.unambiguous else UNLIMITED,
+            consume=_consume(plan),
+            **sizes,
+        )
+
+    def answers(self) -> Iterator[AnswerBatch]:
+        """The answers, each once, by end; to be asked for once."""
+        batches = self.configurations.read(self.tables.rules, self.events)
+        return batches if self.tables.unambiguous else distinct(batches, self._limit)
+
+    def count(self) -> int:
+        """How many answers there are; not listed where each has one run. To be asked for once.
+
+        Raises `NotCounted` beyond 2^53.
+        """
+        if not self.tables.unambiguous:
+            return sum(map(len, self.answers()))
+        total = self.estimate()
+        if total >= EXACT:
+            raise NotCounted("there are 2^53 answers or more")
+        return int(total)
+
+    def estimate(self) -> float:
+        """The same as a float, exact below 2^53, where each answer has one run."""
+        assert self.tables.unambiguous
+        return self.configurations.count(self.tables.rules, self.events)
+
+
+def why_not(plan: AnyPlan) -> str | None:
+    """Why the engine does not take a plan; None if it does."""
+    if isinstance(plan, CorrelatedPlan):
+        if plan.partition and isinstance(plan.window, EventWindow):
+            return "WITHIN n EVENTS counts the events of each partition"
+        if plan.partition and plan.consume is Consume.PARTITION:
+            return "CONSUME BY PARTITION ends the partial matches of one partition"
+        if plan.strategy is not None:
+            return f"{plan.strategy.value} compares the answers of one end"
+    for t in plan.srt.Delta:
+        for atom in guard_atoms(t.guard):
+            if isinstance(atom, RegisterComparison):
+                for side in (atom.left, atom.right):
+                    if not isinstance(side, RegisterAttribute | Attribute | Constant):
+                        return "a guard computes with what it compares with a register"
+    return None
+
+
+def _tables(
+    program: RegisterProgram, names: Names, atoms: Sequence[Atom], vectors: Sequence[int]
+) -> Tables:
+    if len(program.moves) * len(vectors) > MAX_RULES:
+        raise NotTaken("there are too many kinds of events")
+    try:
+        return tables(program, names, atoms, vectors)
+    except TooManyClauses:
+        raise NotTaken("a guard has too many clauses") from None
+
+
+def _windows(plan: AnyPlan) -> tuple[Window, ...]:
+    if isinstance(plan, CorrelatedPlan):
+        return () if plan.window is None else (plan.window,)
+    return plan.windows
+
+
+def _limit(plan: AnyPlan) -> int:
+    limit = plan.limit if isinstance(plan, CorrelatedPlan) else None
+    return min(limit.per_end, UNLIMITED) if limit else UNLIMITED
+
+
+def _consume(plan: AnyPlan) -> int:
+    return CONSUMES[plan.consume] if isinstance(plan, CorrelatedPlan) else k.KEEP
+
+
+def _of_plan(plan: AnyPlan, stream: Stream) -> tuple[Mapping[str, Any], Any]:
+    """The columns of the events that FROM leaves, and their positions in the stream."""
+    columns, length = stream.columns, len(stream)
+    streams = plan.streams if isinstance(plan, CorrelatedPlan) else ()
+    inside = rows_of_streams(streams, columns, length)
+    if inside is None:
+        return columns, np.arange(length, dtype=np.int64)
+    return {name: take_rows(column, inside) for name, column in columns.items()}, inside
+
+
+def _lowest(
+    windows: Sequence[Window], columns: Mapping[str, Any], positions: Any, time: TimeAxis | None
+) -> Any:
+    """For each event the number of the first one that all windows allow with it: int64."""
+    numbers = np.arange(len(positions), dtype=np.int64)
+    lowest = np.zeros(len(positions), np.int64)
+    for window in windows:
+        if isinstance(window, EventWindow):
+            first = numbers - min(window.width, len(positions))
+        else:
+            clock = TimeColumn(window, time)
+            times = clock.read(columns, len(positions), lambda i: int(positions[i]))
+            first = first_inside(times, clock.width, 0)
+        np.maximum(lowest, first, out=lowest)
+    return lowest
+
+
+def _events(
+    names: Names, columns: Mapping[str, Any], kept: Any, symbols: Any, positions: Any, lowest: Any
+) -> Events:
+    """The events `kept`, by number, with the codes of what they bring."""
+    needed = {name: take_rows(columns[name], kept) for name in names.values if name in columns}
+    constants = [constant.value for constant in names.constants]
+    of_events = [name for name in names.values if name != PARTITION.attribute]
+    values, codes = codes_of(needed, of_events, constants, len(kept))
+    if len(of_events) < len(names.values):
+        values.insert(names.values.index(PARTITION.attribute), needed[PARTITION.attribute])
+    return Events(
+        symbol=symbols[kept].astype(np.int32),
+        values=np.stack(values, axis=1) if values else np.zeros((len(kept), 0), np.int64),
+        position=positions[kept],
+        order=kept,
+        lowest=lowest[kept],
+        constants=np.array(codes, np.int64),
+    )

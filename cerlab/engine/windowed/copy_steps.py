@@ -1,0 +1,83 @@
+"""A chained program in steps of one length: what `kernels.windowed.ends.find_ends_by_copies` reads.
+
+Where what enters a state never starts earlier than what is there, the latest start of a state is
+that of the last move into it: a copy, no comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cerlab.engine.kernels.arrays import BEGINNING, NEVER, NONE, SPARE, CopySteps, Ops
+
+Copy = tuple[int, int]
+"""From a cell, to a cell."""
+
+
+def copy_steps(actions: int, begin: Ops, move: Ops) -> CopySteps | None:
+    """The copy_steps of a chained program, or None if an action moves runs round in a circle."""
+    copies: list[list[Copy]] = []
+    accepted: list[list[int]] = []
+    for a in range(actions):
+        moved = _rows(move, a) + _rows(begin, a)
+        ordered = _sources_first([(s, t) for s, t, _ in moved if t not in (SPARE, s)])
+        if ordered is None:
+            return None
+        copies.append(ordered)
+        accepted.append([s for s, _, accepts in moved if accepts])
+    width = max(1, *map(len, copies)) if copies else 1
+    accepts = max(1, *map(len, accepted)) if accepted else 1
+    padded = [row + [(SPARE, SPARE)] * (width - len(row)) for row in copies]
+    return CopySteps(
+        width,
+        _flat([[s for s, _ in row] for row in padded]),
+        _flat([[t for _, t in row] for row in padded]),
+        accepts,
+        _flat([row + [NEVER] * (accepts - len(row)) for row in accepted]),
+    )
+
+
+def _rows(ops: Ops, a: int) -> list[tuple[int, int, bool]]:
+    """Source, target and whether it accepts, as cells; SPARE for no target."""
+    where = slice(int(ops.first[a]), int(ops.first[a + 1]))
+    return [
+        (
+            BEGINNING if source == NONE else 3 + source,
+            SPARE if target == NONE else 3 + target,
+            bool(accepts),
+        )
+        for source, target, accepts in zip(
+            ops.source[where].tolist(),
+            ops.target[where].tolist(),
+            ops.accepts[where].tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _sources_first(copies: Sequence[Copy]) -> list[Copy] | None:
+    """An order in which each cell is copied before it is written; None for a circle.
+
+    Of two copies into one cell the later start wins, which is that of the later copy as given.
+    """
+    ordered: list[Copy] = []
+    left = list(copies)
+    while left:
+        ready = [
+            c
+            for n, c in enumerate(left)
+            if not any(s == c[1] for s, _ in left if (s, _) != c)
+            and not any(t == c[1] for _, t in left[:n])
+        ]
+        if not ready:
+            return None
+        ordered.append(ready[0])
+        left.remove(ready[0])
+    return ordered
+
+
+def _flat(rows: Sequence[Sequence[int]]) -> Any:
+    return np.array([cell for row in rows for cell in row], np.uint32)

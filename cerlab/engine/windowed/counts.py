@@ -1,0 +1,120 @@
+"""Counting: the events that end answers, and how many each ends (CORE Sec. 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import numpy as np
+
+from cerlab.automata.plan import Plan
+from cerlab.engine.clock import first_inside
+from cerlab.engine.columns import slice_rows
+from cerlab.engine.general.tecs import limit_of
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.windowed.counts import count_ends
+from cerlab.engine.learned import LearnedTables
+from cerlab.engine.windowed.program import Program
+from cerlab.engine.windowed.relevant_events import RelevantEvents
+from cerlab.engine.windowed.scan import WindowScan, why_not_windowed
+from cerlab.model.clock import TimeAxis
+from cerlab.model.stream import Stream
+
+MAX_COUNTS = 1 << 24
+"""How many numbers are kept at most: for each partition, state and start in the window."""
+
+BATCH = 1 << 20
+
+
+class NotCounted(Exception):
+    """The numbers are too large, or too many, for the kernel; Python's integers can do it."""
+
+
+class EndCounts(WindowScan[tuple[Any, Any]]):
+    """The ends of the answers of a plan and their numbers: int64 arrays of positions and counts.
+
+    Counts are at most the LIMIT. Raises `NotCounted` where exact counting needs more than 64 bits.
+    """
+
+    def __init__(
+        self, plan: Plan, learned: LearnedTables, time: TimeAxis | None = None, *, starts: int = 64
+    ) -> None:
+        super().__init__(plan, learned, time)
+        self._starts = starts
+
+    def _evaluate(
+        self, program: Program | None, events: RelevantEvents, again: int
+    ) -> Generator[tuple[Any, Any], None, Any]:
+        if program is None:
+            raise NotCounted("the machine is too large for a program")
+        first = first_inside(events.times, self._width, 0)
+        count = events.count
+        ends, found = np.empty(count, np.int32), np.empty(count, np.int64)
+        while True:
+            status, listed = self._counted_once(program, events, first, again, ends, found)
+            if status == k.DONE:
+                break
+            if status == k.FULL:
+                raise NotCounted("there are more answers of one end than 2^53")
+            self._starts *= 2
+        if listed:
+            limited = np.minimum(found[:listed], limit_of(self._plan))
+            yield events.positions[ends[:listed]], limited
+        return ends[:listed]
+
+    def _counted_once(
+        self,
+        program: Program,
+        events: RelevantEvents,
+        first: Any,
+        again: int,
+        ends: Any,
+        found: Any,
+    ) -> tuple[int, int]:
+        partitions, size = self._partitions, self._starts
+        if partitions * program.states * size > MAX_COUNTS:
+            raise NotCounted("there are too many starts in the window, and partitions")
+        idle = np.zeros(partitions, np.int32)
+        idle[0] = program.idle_of[self._idle]
+        status = np.zeros(1, np.int64)
+        listed = count_ends(
+            program.states,
+            program.actions,
+            program.begin,
+            program.move,
+            program.leave_first,
+            program.leave,
+            program.wait,
+            events.actions,
+            events.codes,
+            first,
+            again,
+            self._consume,
+            np.zeros((partitions, size), np.int32),
+            np.zeros((partitions, 2), np.int64),
+            np.zeros((partitions, program.states, size), np.int64),
+            np.zeros((max(1, len(program.move.source)), size), np.int64),
+            np.zeros(partitions, np.int64),
+            idle,
+            ends,
+            found,
+            status,
+        )
+        return int(status[0]), listed
+
+
+def end_counts(
+    plan: Plan, learned: LearnedTables, stream: Stream, time: TimeAxis | None
+) -> Iterator[tuple[Any, Any]]:
+    """The ends of a whole stream and their numbers, in order, as `EndCounts` gives them.
+
+    Raises `NotCounted` also for plans that `why_not_windowed` objects to.
+    """
+    if (reason := why_not_windowed(plan)) is not None:
+        raise NotCounted(reason)
+    run = EndCounts(plan, learned, time)
+    columns, length = stream.columns, len(stream)
+    for start in range(0, length, BATCH):
+        size = min(BATCH, length - start)
+        yield from run.push({name: slice_rows(c, start, size) for name, c in columns.items()}, size)
+    yield from run.finish()

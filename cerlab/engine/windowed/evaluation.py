@@ -1,0 +1,197 @@
+"""Answers in two phases: most windows of most streams end none (PERFORMANCE.md, engine C).
+
+Phase one (`kernels.windowed.ends`) finds the events that end an answer, from one number per state.
+Phase two builds the tECS inside the windows of those only: as chains of records where runs only
+gather (`windowed.chains`), by the general engine (`general.tecs`) for every other machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cerlab.automata.plan import Plan
+from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.clock import first_inside
+from cerlab.engine.general.tecs import NO_IDLE_STATES, Tecs
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.windowed.ends import find_ends, find_ends_by_copies, inside_windows
+from cerlab.engine.learned import LearnedTables
+from cerlab.engine.windowed.chains import Chains
+from cerlab.engine.windowed.program import Program
+from cerlab.engine.windowed.relevant_events import RelevantEvents
+from cerlab.engine.windowed.scan import WindowScan
+from cerlab.model.clock import TimeAxis
+
+RECORDS_PER_NODE = 16
+"""Room for records costs nothing until it is used, and is not kept; so there is more of it."""
+
+FEW_ENDS = 16
+"""With fewer ends than one in so many events, their windows are looked up one by one."""
+
+
+class WindowedEvaluation(WindowScan[AnswerBatch]):
+    """The answers of a plan; `arena` nodes, `answers` of a batch: starting sizes, which grow."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        learned: LearnedTables,
+        time: TimeAxis | None = None,
+        *,
+        arena: int = 1 << 14,
+        answers: int = 1 << 15,
+    ) -> None:
+        super().__init__(plan, learned, time)
+        self._sizes = (arena, answers)
+        self._alone = False
+
+    @cached_property
+    def _tecs(self) -> Tecs:
+        arena, answers = self._sizes
+        return Tecs(self._plan, self._learned.table, k.NONE, arena=arena, answers=answers)
+
+    @cached_property
+    def _chains(self) -> Chains:
+        nodes, answers = self._sizes
+        return Chains(self._plan, records=RECORDS_PER_NODE * nodes, answers=answers)
+
+    @property
+    def steps(self) -> int:
+        """Entries, nodes and records visited so far in phase two."""
+        return self._tecs.steps + self._chains.steps
+
+    def _evaluate(
+        self, program: Program | None, events: RelevantEvents, again: int
+    ) -> Generator[AnswerBatch, None, Any]:
+        if program is None:
+            yield from self._by_tecs_alone(events, again)
+            return np.zeros(0, np.int32)
+        ends, idles = self._ends(program, events, again)
+        if len(ends) and program.chained:
+            yield from self._by_chains(program, events, ends)
+        elif len(ends):
+            yield from self._by_tecs(events, ends, idles, again)
+        return ends
+
+    def _ends(self, program: Program, events: RelevantEvents, again: int) -> tuple[Any, Any]:
+        """Phase one: the events that end an answer, and the idle state that each event meets."""
+        times = events.parts[0].batch.times if len(events.parts) == 1 else events.times
+        plain = self._keys is None and self._consume == k.KEEP and isinstance(times, np.ndarray)
+        if plain and program.copy_steps is not None:
+            return self._ends_by_copies(
+                program.copy_steps, program.states, events, again
+            ), NO_IDLE_STATES
+        count, partitions = events.count, self._partitions
+        idle = np.zeros(partitions, np.int32)
+        idle[0] = program.idle_of[self._idle]
+        idle_before = np.zeros(count if len(program.idles) > 1 else 0, np.int32)
+        ends = np.empty(count, np.int32)
+        times, width, first = events.times, 0, NO_IDLE_STATES
+        if isinstance(times, np.ndarray):
+            width = int(self._width)
+        else:
+            times, first = np.zeros(0, np.int64), first_inside(times, self._width, 0)
+        found = find_ends(
+            program.states,
+            program.actions,
+            program.begin,
+            program.move,
+            program.leave_first,
+            program.leave,
+            program.wait,
+            events.actions,
+            events.codes,
+            times,
+            width,
+            first,
+            again,
+            self._consume,
+            np.full(partitions * program.states, k.NONE, np.int32),
+            np.zeros(partitions, np.int64),
+            idle,
+            np.empty(len(program.move.source), np.int32),
+            idle_before,
+            ends,
+        )
+        return ends[:found], np.array(program.idles, np.int32)[idle_before]
+
+    def _ends_by_copies(
+        self, copy_steps: k.CopySteps, states: int, events: RelevantEvents, again: int
+    ) -> Any:
+        times, index = events.times_by_index
+        ends = np.empty(events.count, np.int32)
+        latest = np.full(3 + states, k.NONE, np.int32)
+        width = int(self._width)
+        return ends[
+            : find_ends_by_copies(
+                copy_steps, events.actions, times, index, width, again, latest, ends
+            )
+        ]
+
+    def _by_chains(
+        self, program: Program, events: RelevantEvents, ends: Any
+    ) -> Iterator[AnswerBatch]:
+        """Phase two where runs only gather."""
+        positions, offset = events.positions_and_offset
+        return self._chains.read(
+            program,
+            events.actions,
+            events.codes,
+            positions,
+            offset,
+            ends,
+            self._first(events, ends),
+            self._partitions,
+        )
+
+    def _first(self, events: RelevantEvents, ends: Any) -> Any:
+        """The first event inside the window of each end, int32."""
+        if len(ends) * FEW_ENDS > events.count or len(events.parts) > 1:
+            return first_inside(events.times, self._width, 0)[ends]
+        times, index = events.times_by_index
+        if not isinstance(times, np.ndarray):
+            return first_inside(events.times, self._width, 0)[ends]
+        lowest = times[index[ends]] - int(self._width)
+        return np.searchsorted(index, np.searchsorted(times, lowest)).astype(np.int32)
+
+    def _by_tecs(
+        self, events: RelevantEvents, ends: Any, idles: Any, again: int
+    ) -> Iterator[AnswerBatch]:
+        """Phase two by the general engine, from the beginning in each stretch of windows."""
+        count = events.count
+        first = first_inside(events.times, self._width, 0)
+        chosen, restarts = np.empty(count, np.int32), np.zeros(count, np.uint8)
+        chosen = chosen[: inside_windows(first, ends, chosen, restarts)]
+        self._tecs.partitions(self._partitions)
+        return self._tecs.read(
+            events.symbols[chosen],
+            events.codes[chosen],
+            events.positions[chosen],
+            events.positions[first[chosen]],
+            restarts=restarts[: len(chosen)],
+            idles=idles[chosen] if len(idles) else NO_IDLE_STATES,
+            unlisted=int(np.searchsorted(chosen, again)),
+        )
+
+    def _by_tecs_alone(self, events: RelevantEvents, again: int) -> Iterator[AnswerBatch]:
+        """The general engine, which from now on goes on where it was: there is no program."""
+        first = first_inside(events.times, self._width, 0)
+        at = again if self._alone else 0
+        restarts = np.zeros(events.count - at, np.uint8)
+        if not self._alone:
+            restarts[:1] = 1
+        self._alone = True
+        self._tecs.partitions(self._partitions)
+        return self._tecs.read(
+            events.symbols[at:],
+            events.codes[at:],
+            events.positions[at:],
+            events.positions[first[at:]],
+            restarts=restarts,
+            idles=np.full(len(restarts), self._idle, np.int32),
+            unlisted=again - at,
+        )

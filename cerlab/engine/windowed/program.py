@@ -1,0 +1,221 @@
+"""A whole machine as flat arrays, for window scans (PERFORMANCE.md, engines B and C).
+
+Symbols with the same effect are one *action*. An action lists only what it changes: most events
+change little, and those that change nothing are not read at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cerlab.automata.deterministic import Deterministic
+from cerlab.automata.mealy import GONE, NOWHERE, Mealy, Move, Step, mealy
+from cerlab.engine.kernels.arrays import CopySteps, Ops
+from cerlab.engine.windowed.copy_steps import copy_steps
+
+BUDGET = 20_000
+"""How many cells a machine may have for a program."""
+
+
+class Read(IntEnum):
+    """Which events with a symbol have to be read."""
+
+    NEVER = 0
+    ALWAYS = 1
+    ONCE = 2
+    """The first after one that is always read: the next ones change nothing more."""
+
+
+class Program(NamedTuple):
+    """A `Mealy` machine over the symbols so far, as kernels read it.
+
+    `begin` has its ops by idle state and action, at ``idle * actions + action``. `leave` lists the
+    states that an action empties, laid out as ops.
+    """
+
+    states: int
+    action: Any  # uint8 or uint16 (symbols,)
+    read: Any  # uint8 (symbols,), a Read
+    begin: Ops
+    move: Ops
+    leave_first: Any  # int32 (actions + 1,)
+    leave: Any  # int32 (..,)
+    wait: Any  # int32 (idle states * actions,)
+    actions: int
+    idles: tuple[int, ...]
+    """One number of each idle state in the machine."""
+    idle_of: dict[int, int]
+    """The idle state of each number."""
+    waits: Any  # int32 (numbers, symbols)
+    """The number after each symbol: machines over more symbols may tell more of them apart."""
+    chained: bool
+    """Whether `kernels.windowed.chains` can list its answers."""
+    copy_steps: CopySteps | None
+    """For chained programs only."""
+
+
+def program(machine: Deterministic, vectors: Sequence[int]) -> Program | None:
+    """The program of a machine over the truth vectors of its symbols; None if it is too large."""
+    made = mealy(machine, vectors, budget=BUDGET)
+    if made is None:
+        return None
+    idle_states = len(made.begin)
+    one_idle = {c: idle for idle, c in reversed(made.idle_of.items())}
+    columns = [_column(made, symbol) for symbol in range(len(vectors))]
+    numbers: dict[_Column, int] = {}
+    action = [numbers.setdefault(column, len(numbers)) for column in columns]
+    actions = list(numbers)
+    quiet = action[0] if _is_quiet(actions[action[0]]) else None
+    read = [
+        Read.ALWAYS if a != quiet else (Read.NEVER if _is_identity(actions[a]) else Read.ONCE)
+        for a in action
+    ]
+    moves = [_moves(column) for column in actions]
+    begins = [_begins(column.begin[i]) for i in range(idle_states) for column in actions]
+    leaves = [
+        [q for q, step in enumerate(column.step) if step.skip != Move(q, False)]
+        for column in actions
+    ]
+    chained = idle_states == 1 and not any(leaves) and _is_chained(len(made.step), moves, begins)
+    begin, move = _ops(begins), _ops(moves)
+    return Program(
+        states=len(made.step),
+        action=np.array(action, np.uint8 if len(actions) <= 256 else np.uint16),
+        read=np.array(read, np.uint8),
+        begin=begin,
+        move=move,
+        leave_first=_firsts(leaves),
+        leave=np.array([q for row in leaves for q in row], np.int32),
+        wait=np.array([column.wait[i] for i in range(idle_states) for column in actions], np.int32),
+        actions=len(actions),
+        idles=tuple(one_idle[c] for c in range(idle_states)),
+        idle_of=made.idle_of,
+        waits=_waits(machine, vectors, list(made.idle_of)),
+        chained=chained,
+        copy_steps=copy_steps(len(actions), begin, move) if chained else None,
+    )
+
+
+class _Column(NamedTuple):
+    """All that a symbol does."""
+
+    begin: tuple[Step, ...]  # by idle state
+    wait: tuple[int, ...]  # by idle state
+    step: tuple[Step, ...]  # by state
+
+
+class _Op(NamedTuple):
+    source: int
+    target: int
+    accepts: bool
+    marks: bool
+
+
+def _column(made: Mealy, symbol: int) -> _Column:
+    return _Column(
+        tuple(row[symbol] for row in made.begin),
+        tuple(row[symbol] for row in made.wait),
+        tuple(row[symbol] for row in made.step),
+    )
+
+
+def _is_quiet(column: _Column) -> bool:
+    """Whether doing it twice is doing it once: as a rule so of events that satisfy no predicate.
+
+    It starts and accepts nothing, and leaves a fresh machine as it is.
+    """
+    nothing = Step(NOWHERE, NOWHERE)
+    after = {q: step.skip.target for q, step in enumerate(column.step)} | {GONE: GONE}
+    return (
+        all(step == nothing for step in column.begin)
+        and column.wait[0] == 0
+        and all(column.wait[i] == i for i in column.wait)
+        and all(step.take == NOWHERE and not step.skip.accepts for step in column.step)
+        and all(after[target] == target for target in after.values())
+    )
+
+
+def _is_identity(column: _Column) -> bool:
+    return all(i == j for i, j in enumerate(column.wait)) and all(
+        step.skip.target == q for q, step in enumerate(column.step)
+    )
+
+
+def _moves(column: _Column) -> list[_Op]:
+    """The ops of runs that started earlier; of one target the run that stays there comes first."""
+    found = []
+    for q, (take, skip) in enumerate(column.step):
+        if take != NOWHERE:
+            found.append(_Op(q, take.target, take.accepts, True))
+        if skip not in (NOWHERE, Move(q, False)):
+            found.append(_Op(q, skip.target, skip.accepts, False))
+    return sorted(found, key=lambda op: op.source != op.target)
+
+
+def _begins(step: Step) -> list[_Op]:
+    return [
+        _Op(GONE, move.target, move.accepts, marks)
+        for move, marks in ((step.take, True), (step.skip, False))
+        if move != NOWHERE
+    ]
+
+
+def _is_chained(
+    states: int, moves: Sequence[Sequence[_Op]], begins: Sequence[Sequence[_Op]]
+) -> bool:
+    """Whether what enters a state never starts earlier than what is there already.
+
+    So it is where, at all times, the latest start in the source of a move is no earlier than the
+    latest in its target: the greatest relation that beginnings and moves keep.
+    """
+    over = {(p, q) for p in range(states) for q in range(states)}
+    while True:
+        kept = {(p, q) for p, q in over if _keeps(p, q, over, moves, begins)}
+        if kept == over:
+            break
+        over = kept
+    for ops in moves:
+        entered = [op.target for op in ops if op.target not in (GONE, op.source)]
+        if len(entered) > len(set(entered)):
+            return False
+    return all((op.source, op.target) in over for ops in moves for op in ops if op.target != GONE)
+
+
+def _keeps(
+    p: int,
+    q: int,
+    over: set[tuple[int, int]],
+    moves: Sequence[Sequence[_Op]],
+    begins: Sequence[Sequence[_Op]],
+) -> bool:
+    if p == q:
+        return True
+    return all((p, op.source) in over for ops in moves for op in ops if op.target == q) and all(
+        any(op.target == p for op in ops) for ops in begins if any(op.target == q for op in ops)
+    )
+
+
+def _waits(machine: Deterministic, vectors: Sequence[int], idles: list[int]) -> Any:
+    waits = np.full((max(idles) + 1, len(vectors)), GONE, np.int32)
+    for idle in idles:
+        waits[idle] = [machine.wait(idle, v) for v in vectors]
+    return waits
+
+
+def _ops(rows: Sequence[Sequence[_Op]]) -> Ops:
+    flat = [op for row in rows for op in row]
+    return Ops(
+        _firsts(rows),
+        np.array([op.source for op in flat], np.int32),
+        np.array([op.target for op in flat], np.int32),
+        np.array([op.accepts for op in flat], np.uint8),
+        np.array([op.marks for op in flat], np.uint8),
+    )
+
+
+def _firsts(rows: Sequence[Sequence[object]]) -> Any:
+    return np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int32)

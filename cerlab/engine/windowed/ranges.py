@@ -1,0 +1,141 @@
+"""One stream on several cores: overlapping ranges, each read from one window before it on.
+
+An answer belongs to the range in which it ends, and begins at most one window before that. So the
+ranges have all answers, each once; what they share is read twice.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cerlab.automata.plan import Plan
+from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.clock import TimeColumn
+from cerlab.engine.columns import rows_of_streams, slice_rows, take_rows
+from cerlab.engine.learned import LearnedTables
+from cerlab.engine.windowed.evaluation import WindowedEvaluation
+from cerlab.engine.windowed.scan import why_not_windowed
+from cerlab.errors import BadData
+from cerlab.model.clauses import Consume, EventWindow, Strategy
+from cerlab.model.clock import TimeAxis
+from cerlab.model.stream import Stream
+
+RANGE = 1 << 20
+"""How many events a range has at most."""
+
+FIRST_LOOK = 1 << 10
+"""Where a window begins is looked for in so many events, then in four times as many, and so on."""
+
+
+def why_not_by_ranges(plan: Plan) -> str | None:
+    """Why a query has to be read from the beginning; None if ranges stand on their own."""
+    if (reason := why_not_windowed(plan)) is not None:
+        return reason
+    if plan.consume is not Consume.NONE:
+        return "CONSUME BY makes each answer depend on those before it"
+    if plan.strategy not in (None, Strategy.STRICT):
+        return f"{plan.strategy.value} remembers what came before the window"
+    if plan.streams and isinstance(plan.window, EventWindow):
+        return "WITHIN n EVENTS counts the events that FROM leaves"
+    return None
+
+
+def ranged_answers(
+    plan: Plan, learned: LearnedTables, stream: Stream, time: TimeAxis | None, *, workers: int
+) -> Iterator[AnswerBatch]:
+    """The answers of a plan on a stream by several threads, where `why_not_by_ranges` allows it.
+
+    In the order of one thread, but for the order inside an end. At most two ranges for each worker
+    are in memory with their answers.
+    """
+    columns, length = stream.columns, len(stream)
+    size = min(RANGE, max(1, -(-length // workers)))
+    cuts = iter(range(0, length, size))
+    free: SimpleQueue[LearnedTables] = SimpleQueue()
+    for helper in learned.for_threads(workers):
+        free.put(helper)
+    running: deque[Future[_RangeAnswers]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+
+        def start_next() -> None:
+            cut = next(cuts, None)
+            if cut is not None:
+                until = min(cut + size, length)
+                running.append(pool.submit(_range, plan, free, columns, time, cut, until))
+
+        for _ in range(2 * workers):
+            start_next()
+        while running:
+            found = running.popleft().result()
+            start_next()
+            yield from found.answers
+            if found.error is not None:
+                raise found.error
+
+
+class _RangeAnswers(NamedTuple):
+    """The answers of a range, up to its first bad event if there is one."""
+
+    answers: list[AnswerBatch]
+    error: BadData | None
+
+
+def _range(
+    plan: Plan,
+    free: SimpleQueue[LearnedTables],
+    columns: Mapping[str, Any],
+    time: TimeAxis | None,
+    start: int,
+    end: int,
+) -> _RangeAnswers:
+    """The answers that end at the events from `start` to before `end`, by a helper that is free."""
+    helper = free.get()
+    answers: list[AnswerBatch] = []
+    try:
+        run = WindowedEvaluation(plan, helper, time)
+        first = _first(plan, columns, time, start)
+        run.begin_after(_part(columns, first, start), start - first, first)
+        answers += run.push(_part(columns, start, end), end - start)
+        answers += run.finish()
+    except BadData as error:
+        return _RangeAnswers(answers, error)
+    finally:
+        free.put(helper)
+    return _RangeAnswers(answers, None)
+
+
+def _first(plan: Plan, columns: Mapping[str, Any], time: TimeAxis | None, cut: int) -> int:
+    """An event from which on all are that may be in one window with event `cut` or a later one.
+
+    The last event before the cut is among them, so that no time goes back unseen. Raises `BadData`
+    as reading those events does.
+    """
+    assert plan.window is not None
+    if isinstance(plan.window, EventWindow):
+        return max(0, cut - plan.window.width)
+    reach = FIRST_LOOK
+    while True:
+        begin = max(0, cut - reach)
+        part, length = _part(columns, begin, cut), cut - begin
+        inside = rows_of_streams(plan.streams, part, length)
+        if inside is not None:
+            part, length = {name: take_rows(c, inside) for name, c in part.items()}, len(inside)
+        where = begin + (np.arange(length) if inside is None else inside)
+        clock = TimeColumn(plan.window, time)
+        instants = clock.read(part, length, where.item)
+        if length and (begin == 0 or instants[-1] - instants[0] > clock.width):
+            return int(where[bisect_left(instants, instants[-1] - clock.width)])
+        if begin == 0:
+            return 0
+        reach *= 4
+
+
+def _part(columns: Mapping[str, Any], begin: int, end: int) -> dict[str, Any]:
+    return {name: slice_rows(column, begin, end - begin) for name, column in columns.items()}

@@ -1,0 +1,190 @@
+"""Batches of events, and those of their events that a program has to read, side by side."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cerlab.engine.clock import Instants, joined
+from cerlab.engine.columns import slice_rows, take_rows
+from cerlab.engine.kernels.windowed.relevant_events import relevant, relevant_once
+from cerlab.engine.windowed.program import Program, Read
+from cerlab.model.clock import Instant
+from cerlab.predicates.columns.key_codes import KeyCodes
+
+
+class Batch(NamedTuple):
+    """Consecutive events of the stream; shape (events,) each."""
+
+    symbols: Any  # unsigned, of the predicate stage
+    times: Instants  # what the window is measured in
+    start: int  # the position of the first event
+    positions: Any | None  # int64, None where they follow on `start`
+    keys: Mapping[str, Any]  # the columns of PARTITION BY
+    codes: Any | None  # int32, the partitions where they are known, NONE for none
+
+    def at(self, indices: Any) -> Any:
+        """The positions of the events at some indices, int64 (indices,)."""
+        if self.positions is None:
+            return indices + np.int64(self.start)
+        return self.positions[indices]
+
+    def chosen(self, indices: Any) -> Batch:
+        """The events at some indices, of a batch whose partitions are learned."""
+        assert self.codes is not None
+        times = _times(self.times, indices)
+        codes = self.codes[indices]
+        return Batch(self.symbols[indices], times, 0, self.at(indices), {}, codes)
+
+
+def _times(times: Instants, indices: Any) -> Instants:
+    return times[indices] if isinstance(times, np.ndarray) else [times[n] for n in indices.tolist()]
+
+
+class RelevantPart(NamedTuple):
+    """The events of one batch that have to be read."""
+
+    batch: Batch
+    kept: Any  # int32, their indices
+    actions: Any  # unsigned (kept,), what they do in the program
+    codes: Any | None  # int32 (kept,), None where there is one partition
+
+
+class RelevantEvents:
+    """The events that have to be read, of all batches; what is asked for has shape (events,).
+
+    Most is asked for only where there are answers, and is put together then.
+    """
+
+    def __init__(self, parts: Sequence[RelevantPart]) -> None:
+        self.parts = parts
+        self.count = sum(len(part.kept) for part in parts)
+
+    @cached_property
+    def actions(self) -> Any:
+        """What each event does in the program, unsigned."""
+        return joined([part.actions for part in self.parts])
+
+    @cached_property
+    def symbols(self) -> Any:
+        """The symbol of each event, unsigned."""
+        return joined([part.batch.symbols[part.kept] for part in self.parts])
+
+    @cached_property
+    def codes(self) -> Any:
+        """The partition of each event, int32, NONE for none."""
+        if any(part.codes is None for part in self.parts):
+            return np.zeros(self.count, np.int32)
+        return joined([part.codes for part in self.parts])
+
+    @cached_property
+    def positions(self) -> Any:
+        """The position of each event, int64."""
+        return joined([part.batch.at(part.kept) for part in self.parts])
+
+    @property
+    def positions_and_offset(self) -> tuple[Any, int]:
+        """The position of each event less a number that is the same for all; not moved if so."""
+        only = self.parts[0]
+        if len(self.parts) == 1 and only.batch.positions is None:
+            return only.kept, only.batch.start
+        return self.positions, 0
+
+    @cached_property
+    def times(self) -> Instants:
+        """What the window is measured in."""
+        return joined([_times(part.batch.times, part.kept) for part in self.parts])
+
+    @property
+    def times_by_index(self) -> tuple[Instants, Any]:
+        """Times, and where that of each event is among them, int32: not moved for one batch."""
+        if len(self.parts) == 1:
+            return self.parts[0].batch.times, self.parts[0].kept
+        return self.times, np.arange(self.count, dtype=np.int32)
+
+
+def relevant_events(
+    program: Program | None, batches: Sequence[Batch], keys: KeyCodes | None
+) -> RelevantEvents:
+    """The events of some batches that have to be read; without a program those are all."""
+    if program is None:
+        every = [np.arange(len(batch.symbols), dtype=np.int32) for batch in batches]
+        codes = [partitions(batch, keys) for batch in batches]
+        return RelevantEvents(
+            [RelevantPart(*row) for row in zip(batches, every, every, codes, strict=True)]
+        )
+    if (program.read == Read.ONCE).any():
+        return RelevantEvents(_read_once(program, batches, keys))
+    return RelevantEvents([_read(program, batch, keys) for batch in batches])
+
+
+def _room(program: Program, batch: Batch) -> tuple[Any, Any]:
+    room = len(batch.symbols) + 1
+    return np.empty(room, np.int32), np.empty(room, program.action.dtype)
+
+
+def _read(program: Program, batch: Batch, keys: KeyCodes | None) -> RelevantPart:
+    index, actions = _room(program, batch)
+    found = relevant(batch.symbols, program.read, program.action, index, actions)
+    kept = index[:found]
+    codes = None
+    if batch.codes is not None:
+        codes = batch.codes[kept]
+    elif keys is not None:
+        columns = {name: take_rows(column, kept) for name, column in batch.keys.items()}
+        codes = keys.codes(columns, found).astype(np.int32)
+    return RelevantPart(batch, kept, actions[:found], codes)
+
+
+def _read_once(
+    program: Program, batches: Sequence[Batch], keys: KeyCodes | None
+) -> list[RelevantPart]:
+    codes = [partitions(batch, keys) for batch in batches]
+    fresh = np.ones(keys.count if keys else 1, np.uint8)
+    always = Read.ALWAYS.value
+    made = []
+    for batch, its_codes in zip(batches, codes, strict=True):
+        index, actions = _room(program, batch)
+        found = relevant_once(
+            batch.symbols, its_codes, program.read, program.action, always, fresh, index, actions
+        )
+        kept = index[:found]
+        made.append(RelevantPart(batch, kept, actions[:found], its_codes[kept]))
+    return made
+
+
+def partitions(batch: Batch, keys: KeyCodes | None) -> Any:
+    """The partition of each event of a batch, int32 (events,); NONE for none."""
+    if batch.codes is not None:
+        return batch.codes
+    if keys is None:
+        return np.zeros(len(batch.symbols), np.int32)
+    return keys.codes(batch.keys, len(batch.symbols)).astype(np.int32)
+
+
+def last_window(batches: Sequence[Batch], width: Instant, keys: KeyCodes | None) -> Batch:
+    """The events not more than `width` before the last one, of whatever symbol, as one batch."""
+    now = next(batch.times[-1] for batch in reversed(batches) if len(batch.symbols))
+    parts: list[Batch] = []
+    for batch in reversed(batches):
+        cut = bisect_left(batch.times, now - width)
+        size = len(batch.symbols) - cut
+        columns = {name: slice_rows(column, cut, size) for name, column in batch.keys.items()}
+        positions = batch.at(np.arange(cut, cut + size))
+        codes = None if batch.codes is None else batch.codes[cut:]
+        part = Batch(batch.symbols[cut:], batch.times[cut:], 0, positions, columns, codes)
+        parts.insert(0, part._replace(codes=partitions(part, keys)))
+        if cut:
+            break
+    return Batch(
+        np.concatenate([part.symbols for part in parts]),
+        joined([part.times for part in parts]),
+        0,
+        np.concatenate([part.positions for part in parts]),
+        {},
+        np.concatenate([part.codes for part in parts]),
+    )

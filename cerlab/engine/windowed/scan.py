@@ -1,0 +1,213 @@
+"""The window scan: a batch of events is read together with the window of events before it.
+
+An answer inside a window is decided by the events of one window. So a batch is read together with
+the last window before it, and nothing else is carried over: no run, no node, no state but the
+idle one. All events of that window are kept, also those that changed nothing, since a symbol that
+no event had yet can make them matter.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterator, Mapping
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from cerlab.automata.plan import Plan
+from cerlab.engine.clock import TimeColumn
+from cerlab.engine.columns import rows_of_streams, slice_rows, take_rows
+from cerlab.engine.general.tecs import CONSUMES
+from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.windowed.ends import idle_after
+from cerlab.engine.learned import LearnedTables
+from cerlab.engine.windowed.program import Program
+from cerlab.engine.windowed.relevant_events import (
+    Batch,
+    RelevantEvents,
+    last_window,
+    partitions,
+    relevant_events,
+)
+from cerlab.errors import BadData
+from cerlab.model.clauses import EventWindow, Strategy
+from cerlab.model.clock import Instant, TimeAxis
+from cerlab.predicates.columns.key_codes import KeyCodes
+
+Result = TypeVar("Result")
+
+KEYS_KEPT = 4096
+"""So many keys of PARTITION BY are not worth forgetting."""
+
+
+def why_not_windowed(plan: Plan) -> str | None:
+    """Why a plan has to be read from the beginning, by the general engine; None if it has not."""
+    if plan.window is None:
+        return "without WITHIN an answer may begin at any time, so nothing can be left out"
+    if plan.partition and isinstance(plan.window, EventWindow):
+        return "WITHIN n EVENTS counts all events of a partition, also those that change nothing"
+    if plan.partition and plan.strategy not in (None, Strategy.STRICT):
+        return f"{plan.strategy.value} remembers, in each partition, what came before the window"
+    return None
+
+
+class Scanned(NamedTuple):
+    """The last scan: what it read, and the events that ended answers."""
+
+    program: Program | None
+    batches: list[Batch]
+    events: RelevantEvents
+    ends: Any  # int32, indices of the events that ended answers
+
+
+class WindowScan(ABC, Generic[Result]):
+    """A plan on one stream, batch by batch, where `why_not_windowed` has no objection.
+
+    What is found may be held back until as much has been read as one window has; `finish` gives the
+    rest. Subclasses say what `_evaluate` is.
+    """
+
+    def __init__(self, plan: Plan, learned: LearnedTables, time: TimeAxis | None = None) -> None:
+        self._plan = plan
+        self._learned = learned
+        self._clock: TimeColumn | None = None
+        self._width: Instant
+        if isinstance(plan.window, EventWindow):
+            self._width = plan.window.width
+        else:
+            assert plan.window is not None
+            self._clock = TimeColumn(plan.window, time)
+            self._width = self._clock.width
+        self._keys = KeyCodes(plan.partition) if plan.partition else None
+        self._consume = CONSUMES[plan.consume]
+        self._read = 0
+        self._counted = 0
+        self._pending: list[Batch] = []
+        self._last_scan: Scanned | None = None
+        self._carried: Batch | None = None
+        self._idle = learned.machine.idle
+
+    def begin_after(self, columns: Mapping[str, Any], length: int, position: int) -> None:
+        """Begin in the middle of a stream, `position` being that of the first event given here.
+
+        These events have been reported, and those before them are outside the window of all that
+        will be pushed. Not for strategies and CONSUME BY, which remember more than a window.
+        """
+        self._read = position
+        batch = self._batch(columns, length)
+        if batch is not None:
+            self._carried = batch._replace(codes=partitions(batch, self._keys))
+
+    def push(self, columns: Mapping[str, Any], length: int) -> Iterator[Result]:
+        """Read `length` more events: what they complete; exhaust it before the next call.
+
+        `columns` are as `SymbolStage.symbols` takes them. Raises `BadData` for a time that is
+        missing or goes back, `ResourceLimit` where determinisation does.
+        """
+        before = self._read, self._counted, self._clock.last if self._clock else None
+        try:
+            batch = self._batch(columns, length)
+        except BadData:
+            self._read, self._counted, last = before
+            if self._clock is not None:
+                self._clock.last = last
+            if length == 1:
+                yield from self.finish()
+                raise
+            for n in range(length):  # what comes before the bad event, then the error
+                yield from self.push({name: slice_rows(c, n, 1) for name, c in columns.items()}, 1)
+            raise
+        if batch is None:
+            return
+        self._carry_over()
+        self._pending.append(batch)
+        carried = len(self._carried.symbols) if self._carried else 0
+        if sum(len(batch.symbols) for batch in self._pending) >= carried:
+            yield from self._scan()
+
+    def _batch(self, columns: Mapping[str, Any], length: int) -> Batch | None:
+        """The next events of the stream, those that FROM leaves; None if there are none."""
+        start, self._read = self._read, self._read + length
+        inside = rows_of_streams(self._plan.streams, columns, length)
+        positions = None
+        if inside is not None:
+            columns = {name: take_rows(column, inside) for name, column in columns.items()}
+            positions, length = inside + start, len(inside)
+        if not length:
+            return None
+        symbols = self._learned.symbols(columns, length)
+        keys = {name: columns[name] for name in self._plan.partition if name in columns}
+        batch = Batch(symbols, None, start, positions, keys, None)
+        if self._clock is not None:
+            times = self._clock.read(columns, length, lambda i: int(batch.at(i)))
+        else:  # it counts the events that FROM leaves
+            times = np.arange(self._counted, self._counted + length)
+        self._counted += length
+        return batch._replace(times=times)
+
+    def finish(self) -> Iterator[Result]:
+        """What was held back."""
+        if self._pending:
+            yield from self._scan()
+
+    def _scan(self) -> Iterator[Result]:
+        """Read the window carried over together with the pending batches."""
+        batches = [*([self._carried] if self._carried else []), *self._pending]
+        program = self._learned.program()
+        events = relevant_events(program, batches, self._keys)
+        again = len(events.parts[0].kept) if self._carried else 0
+        ends = yield from self._evaluate(program, events, again)
+        self._pending = []
+        self._last_scan = Scanned(program, batches, events, ends)
+
+    @abstractmethod
+    def _evaluate(
+        self, program: Program | None, events: RelevantEvents, again: int
+    ) -> Generator[Result, None, Any]:
+        """What the events from number `again` on complete; returns those that end an answer."""
+
+    @property
+    def _partitions(self) -> int:
+        return max(1, self._keys.count) if self._keys else 1
+
+    def _carry_over(self) -> None:
+        """What the next events may still have in their window, without what was consumed."""
+        if self._last_scan is None:
+            return
+        program, batches, events, ends = self._last_scan
+        again = last_window(batches, self._width, self._keys)
+        at, codes = again.positions, again.codes
+        assert at is not None
+        assert codes is not None
+        over = np.full(self._partitions, -1, np.int64)
+        if self._consume == k.RESET_ALL and len(ends):
+            over[:] = events.positions[ends[-1]]
+        elif self._consume == k.RESET_PARTITION and len(ends):
+            over[events.codes[ends]] = events.positions[ends]
+        live = np.flatnonzero((codes != k.NONE) & (at > over[codes]))
+        if program is not None and len(program.idle_of) > 1:
+            stop = int(at[live[0]]) if len(live) else self._read
+            self._idle = self._idle_at(program, batches, stop, int(over[0]))
+        self._carried = again.chosen(live)
+        self._last_scan = None
+        if program is not None:  # else partitions are kept from batch to batch, by number
+            self._forget_keys()
+
+    def _forget_keys(self) -> None:
+        """Number the partitions anew if most of them have no event in the window any more."""
+        if self._keys is None or self._carried is None:
+            return
+        assert self._carried.codes is not None
+        live, codes = np.unique(self._carried.codes, return_inverse=True)
+        if self._keys.count > KEYS_KEPT + 2 * len(live):
+            self._keys = self._keys.only(live.tolist())
+            self._carried = self._carried._replace(codes=codes.astype(np.int32))
+
+    def _idle_at(self, program: Program, batches: list[Batch], position: int, consumed: int) -> int:
+        """The number of the idle state before a position; after `consumed` all begins anew."""
+        idle = self._idle if consumed < 0 else self._learned.machine.idle
+        for batch in batches:
+            at = batch.at(np.arange(len(batch.symbols)))
+            between = batch.symbols[(consumed < at) & (at < position)]
+            idle = idle_after(between, program.waits, idle)
+        return int(idle)

@@ -1,0 +1,81 @@
+"""Random queries that can be looked at ahead, and their answers by phases and by counting."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import cerlab
+from cerlab.engine.learned import learned_tables
+from cerlab.engine.windowed.counts import EndCounts
+from cerlab.engine.windowed.evaluation import WindowedEvaluation
+from cerlab.engine.windowed.scan import why_not_windowed
+from cerlab.model.answer import ComplexEvent
+from cerlab.testing import Shape, with_limit
+from cerlab.workbench import answers_of
+from proofs_tests.random_cases import Case, random_case
+
+FOR_THE_ORACLE = Shape(depth=3, events=8, family=True)
+SMALL = Shape(depth=3, events=12, family=True)
+LONG = Shape(depth=2, events=60)
+MANY = 20_000
+
+
+def lookable(rng: Random, shape: Shape) -> Case:
+    while True:
+        case = random_case(rng, shape)
+        if case.query.has_automaton and why_not_windowed(case.query.plan) is None:
+            return case
+
+
+def windowed(rng: Random) -> tuple[Case, list[ComplexEvent]] | None:
+    """A case with its answers by the tECS; None if they are too many."""
+    case = lookable(rng, rng.choice((SMALL, LONG)))
+    if rng.random() < 0.2:
+        case = Case(with_limit(case.ast, rng.choice((1, 3))), case.stream)
+    if cerlab.count(case.query, case.stream) > MANY:
+        return None
+    return case, list(answers_of(case.query, case.stream, "tecs"))
+
+
+def cuts(rng: Random, length: int) -> list[int]:
+    """Where to cut a stream: nowhere, here and there, or after every event."""
+    if rng.random() < 0.2:
+        return list(range(1, length))
+    return sorted(rng.randrange(length + 1) for _ in range(rng.randrange(4)))
+
+
+def pieces(case: Case, cut: Sequence[int]) -> list[tuple[dict[str, Any], int]]:
+    columns, length = case.stream.columns, len(case.stream)
+    return [
+        ({name: column[start:end] for name, column in columns.items()}, end - start)
+        for start, end in zip([0, *cut], [*cut, length], strict=True)
+    ]
+
+
+def by_phases(
+    case: Case, cut: Sequence[int], *, arena: int = 16, answers: int = 2
+) -> list[ComplexEvent]:
+    query, time = case.query, case.stream.time
+    run = WindowedEvaluation(
+        query.plan, learned_tables(query.machine), time, arena=arena, answers=answers
+    )
+    found: list[ComplexEvent] = []
+    for columns, length in pieces(case, cut):
+        for batch in run.push(columns, length):
+            found += batch
+    for batch in run.finish():
+        found += batch
+    return found
+
+
+def by_counting(case: Case, cut: Sequence[int]) -> Counter[int]:
+    query, time = case.query, case.stream.time
+    run = EndCounts(query.plan, learned_tables(query.machine), time, starts=2)
+    found: Counter[int] = Counter()
+    made = [part for columns, n in pieces(case, cut) for part in run.push(columns, n)]
+    for ends, counts in [*made, *run.finish()]:
+        found.update(dict(zip(ends.tolist(), counts.tolist(), strict=True)))
+    return found
