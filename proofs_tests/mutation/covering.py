@@ -1,0 +1,48 @@
+"""Which tests run which lines, from one run of the suite under coverage.
+
+``pytest --cov=cerlab --cov-context=test --cov-report= --profile smoke`` writes it. Compiled kernels
+run no line that coverage sees, and imports run in no test; there the tests of the whole module
+stand in, and of a module without any those of its folder.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from coverage import CoverageData
+
+
+class Covering:
+    """The tests that run a line of a module."""
+
+    def __init__(self, data: Path, root: Path) -> None:
+        self._data = CoverageData(str(data))
+        self._data.read()
+        self._root = root
+        self._lines: dict[Path, dict[int, frozenset[str]]] = {}
+        self._width: Counter[str] = Counter()
+        for path in map(Path, self._data.measured_files()):
+            lines = {
+                line: frozenset(_test(context) for context in contexts if context)
+                for line, contexts in self._data.contexts_by_lineno(str(path)).items()
+            }
+            self._lines[path.relative_to(root)] = lines
+            self._width.update(test for tests in lines.values() for test in tests)
+
+    def tests(self, path: Path, line: int) -> list[str]:
+        """The tests of a line, the most special first: those that run the fewest lines in all."""
+        lines = self._lines.get(path, {})
+        folder = (found for other, found in self._lines.items() if other.parent == path.parent)
+        tests = lines.get(line, frozenset()) or _united([lines]) or _united(folder)
+        return sorted(tests, key=lambda test: (self._width[test], test))
+
+
+def _test(context: str) -> str:
+    """``proofs_tests/a.py::test_b|run`` is a context of pytest-cov; the phase does not matter."""
+    return context.rpartition("|")[0] or context
+
+
+def _united(modules: Iterable[dict[int, frozenset[str]]]) -> frozenset[str]:
+    return frozenset().union(*(tests for lines in modules for tests in lines.values()))

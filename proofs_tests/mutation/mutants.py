@@ -1,0 +1,146 @@
+"""One-line mutants of a module: a node of its syntax tree, replaced by a near one."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+
+SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.BitOr: ast.BitAnd,
+    ast.BitAnd: ast.BitOr,
+    ast.LShift: ast.RShift,
+    ast.RShift: ast.LShift,
+}
+"""Operators and what each is mistaken for."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A module with one node replaced: the place, and both texts of the node."""
+
+    path: Path
+    line: int
+    before: str
+    after: str
+    source: str
+    """The text of the whole mutated module."""
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.before}  ->  {self.after}"
+
+
+def mutants(path: Path) -> list[Mutant]:
+    """All mutants of a module, in the order of its lines."""
+    source = path.read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    drawn = (_mutant(path, source, node, other) for node, other in _replacements(tree))
+    return sorted((m for m in drawn if m is not None), key=lambda m: m.line)
+
+
+def _replacements(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, ast.AST]]:
+    """Nodes with what may stand in their place; types, texts and what raises stay as they are."""
+    pending: list[ast.AST] = [tree]
+    while pending:
+        node = pending.pop()
+        if not _is_left_alone(node):
+            yield from ((node, other) for other in _near(node))  # type: ignore[misc]  # only such
+            pending.extend(_parts(node))
+
+
+def _is_left_alone(node: ast.AST) -> bool:
+    match node:
+        case ast.Raise() | ast.Assert() | ast.Import() | ast.ImportFrom() | ast.JoinedStr():
+            return True
+        case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+            return True
+        case ast.Expr(ast.Call(func=ast.Name(id="assert_never" | "warn"))):
+            return True
+    return False
+
+
+def _parts(node: ast.AST) -> Iterator[ast.AST]:
+    """The children, without annotations, defaults of decorators and bases."""
+    skipped = {"annotation", "returns", "decorator_list", "bases", "keywords"}
+    if isinstance(node, ast.Call):
+        skipped -= {"keywords"}
+    for name, value in ast.iter_fields(node):
+        if name not in skipped:
+            yield from (v for v in (value if isinstance(value, list) else [value]) if _is_node(v))
+
+
+def _is_node(value: object) -> bool:
+    return isinstance(value, ast.AST)
+
+
+def _near(node: ast.AST) -> Iterator[ast.AST]:
+    """What the node is mistaken for."""
+    match node:
+        case ast.Compare(ops=[op, *_]) if type(op) in SWAPPED:
+            other = deepcopy(node)
+            other.ops[0] = SWAPPED[type(op)]()  # type: ignore[call-overload]
+            yield other
+        case ast.BoolOp(op=op) | ast.BinOp(op=op) | ast.AugAssign(op=op) if type(op) in SWAPPED:
+            changed = deepcopy(node)
+            changed.op = SWAPPED[type(op)]()  # type: ignore[assignment]
+            yield changed
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield operand
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
+            return
+        case ast.Constant(value=bool() as value):
+            yield ast.Constant(not value)
+        case ast.Constant(value=int() as value):
+            yield ast.Constant(value + 1)
+        case ast.IfExp():
+            yield ast.IfExp(node.test, node.orelse, node.body)
+        case ast.Break():
+            yield ast.Continue()
+        case ast.Continue():
+            yield ast.Break()
+        case ast.Expr(value=ast.Call()):
+            yield ast.Pass()
+
+
+def _mutant(path: Path, source: str, node: ast.expr | ast.stmt, other: ast.AST) -> Mutant | None:
+    """The mutant, or None where its text would be the same program or none."""
+    before = ast.get_source_segment(source, node)
+    assert before is not None
+    after = ast.unparse(ast.fix_missing_locations(other))
+    if isinstance(node, ast.expr):
+        after = f"({after})"
+    assert node.end_lineno is not None
+    assert node.end_col_offset is not None
+    start = _offset(source, node.lineno, node.col_offset)
+    end = _offset(source, node.end_lineno, node.end_col_offset)
+    text = source[:start] + after + source[end:]
+    try:
+        same = ast.dump(ast.parse(text)) == ast.dump(ast.parse(source))
+    except SyntaxError:  # a constant inside a pattern of `match`
+        return None
+    return None if same else Mutant(path, node.lineno, " ".join(before.split()), after, text)
+
+
+def _offset(source: str, line: int, column: int) -> int:
+    """A place of the tree, which counts bytes of UTF-8, as an index of the text."""
+    lines = source.splitlines(keepends=True)
+    return sum(map(len, lines[: line - 1])) + len(lines[line - 1].encode()[:column].decode())

@@ -1,0 +1,76 @@
+"""Mutants drawn by machine differ from the module in one place, and a seed draws the same ones."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from proofs_tests.mutation.__main__ import ROOT, draw, judge
+from proofs_tests.mutation.mutants import mutants
+
+MODULE = '''"""A module."""
+
+LIMIT = 7
+
+
+def inside(a: int, b: int = 3) -> bool:
+    """Whether it is."""
+    if not a < b:
+        raise ValueError(f"{a + b}")
+    return a + b <= LIMIT and "é" in ("é",)
+'''
+
+TEST = """
+from cerlab.part import inside
+
+
+def test_inside():
+    assert inside(1)
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A package with one module and one test."""
+    (tmp_path / "cerlab").mkdir()
+    (tmp_path / "cerlab" / "part.py").write_text(MODULE, encoding="utf-8")
+    (tmp_path / "test_part.py").write_text(TEST, encoding="utf-8")
+    return tmp_path
+
+
+def test_each_place_is_mistaken_once_and_texts_and_errors_stay(repository: Path) -> None:
+    drawn = mutants(repository / "cerlab" / "part.py")
+    assert [(m.line, m.before, m.after) for m in drawn] == [
+        (3, "7", "(8)"),
+        (6, "3", "(4)"),
+        (8, "not a < b", "(a < b)"),
+        (8, "a < b", "(a <= b)"),
+        (10, 'a + b <= LIMIT and "é" in ("é",)', "(a + b <= LIMIT or 'é' in ('é',))"),
+        (10, '"é" in ("é",)', "('é' not in ('é',))"),
+        (10, "a + b <= LIMIT", "(a + b < LIMIT)"),
+        (10, "a + b", "(a - b)"),
+    ]
+    for mutant in drawn:
+        assert ast.dump(ast.parse(mutant.source)) != ast.dump(ast.parse(MODULE))
+        assert len(mutant.source.splitlines()) == len(MODULE.splitlines())
+
+
+def test_the_seed_decides() -> None:
+    first, again, other = (draw(ROOT, ["logic/cel"], 10, 4, seed) for seed in (1, 1, 2))
+    assert first == again != other
+    assert len({mutant.path for mutant in first}) == 4
+
+
+def test_a_mutant_is_judged_by_its_tests(repository: Path) -> None:
+    path = Path("cerlab/part.py")
+    drawn = {mutant.before: replace(mutant, path=path) for mutant in mutants(repository / path)}
+    tests = ["test_part.py::test_inside"]
+    verdict, test = judge(drawn["not a < b"], repository, tests, 60)
+    assert verdict == "killed"
+    assert "test_inside" in test
+    assert judge(drawn["a < b"], repository, tests, 60) == ("survived", "")
+    assert judge(drawn["a < b"], repository, [], 60) == ("uncovered", "")
+    assert (repository / path).read_text(encoding="utf-8") == MODULE
