@@ -20,6 +20,7 @@ from cerlab.logic.cel.syntax import (
     As,
     Atom,
     Concat,
+    ConcatPlus,
     Filter,
     Formula,
     Not,
@@ -29,7 +30,6 @@ from cerlab.logic.cel.syntax import (
     Rename,
     Select,
     Seq,
-    Star,
     Unless,
 )
 from cerlab.model.clauses import Strategy
@@ -89,7 +89,7 @@ def _construct(phi: Formula) -> Vcea:
             return _sequence(_construct(left), _construct(right), gaps=False)
         case Plus(body):
             return _iteration(_construct(body), gaps=True)
-        case Star(body):
+        case ConcatPlus(body):
             return _iteration(_construct(body), gaps=False)
         case Project(labels, body):
             return _relabel(_construct(body), lambda L: L & labels)

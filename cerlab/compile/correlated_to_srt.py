@@ -38,6 +38,7 @@ from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.logic.cel.syntax import (
     As,
     Concat,
+    ConcatPlus,
     Filter,
     Formula,
     Or,
@@ -46,7 +47,6 @@ from cerlab.logic.cel.syntax import (
     Rename,
     Select,
     Seq,
-    Star,
     subformulas,
 )
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
@@ -123,7 +123,7 @@ def _construct(phi: Formula, fresh: Fresh) -> LabelledSrt:
             return sequence(_construct(left, fresh), _construct(right, fresh), gaps=False)
         case Plus(body):
             return iteration(_construct(body, fresh), gaps=True)
-        case Star(body):
+        case ConcatPlus(body):
             return iteration(_construct(body, fresh), gaps=False)
         case Project(labels, body):
             return relabelled(_construct(body, fresh), lambda L: L & labels)

@@ -57,7 +57,7 @@ def _operators(phi: Formula) -> Iterable[str]:
             return (":",)
         case cel.Plus():
             return ("+",)
-        case cel.Star():
+        case cel.ConcatPlus():
             return (":+",)
         case cel.Filter(_, condition):
             return ("FILTER", "x.v=y.v") if _compares(condition) else ("FILTER",)

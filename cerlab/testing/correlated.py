@@ -70,7 +70,7 @@ def _part(rng: Random, X: str) -> Formula:
         case "all":
             return cel.As(cel.Plus(atom), X)
         case "contiguous":
-            return cel.Star(cel.As(atom, X))
+            return cel.ConcatPlus(cel.As(atom, X))
         case _:
             return cel.Or(cel.As(atom, X), cel.Atom(rng.choice(TYPES)))
 
@@ -79,7 +79,7 @@ def _around(rng: Random, phi: Formula) -> Formula:
     """The formula, alone or in a larger one, where its filter is to see its own labels only."""
     match rng.choice(("alone", "alone", "plus", "seq", "as", "rename", "project", "or")):
         case "plus":
-            return rng.choice((cel.Plus, cel.Star))(phi)
+            return rng.choice((cel.Plus, cel.ConcatPlus))(phi)
         case "seq":
             return cel.Seq(*rng.sample([phi, _part(rng, rng.choice(LABELS))], 2))
         case "as":
@@ -109,10 +109,10 @@ def _formula(rng: Random, shape: Shape) -> Formula:
         case "plus":
             return cel.Plus(_formula(rng, smaller))
         case "star":
-            return cel.Star(_formula(rng, smaller))
+            return cel.ConcatPlus(_formula(rng, smaller))
         case "each":
             pair = cel.Seq(*(cel.As(_leaf(rng), X) for X in LABELS))
-            return rng.choice((cel.Plus, cel.Star))(_compared(rng, pair, shape))
+            return rng.choice((cel.Plus, cel.ConcatPlus))(_compared(rng, pair, shape))
         case "as":
             return cel.As(_formula(rng, smaller), rng.choice(LABELS))
         case "filter":

@@ -55,7 +55,7 @@ def random_formula(rng: Random, shape: Shape = ATTRIBUTES) -> Formula:
         case "plus":
             return cel.Plus(random_formula(rng, smaller))
         case "star":
-            return cel.Star(random_formula(rng, smaller))
+            return cel.ConcatPlus(random_formula(rng, smaller))
         case "as":
             return cel.As(random_formula(rng, smaller), rng.choice(LABELS))
         case "filter":

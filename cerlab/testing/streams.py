@@ -101,7 +101,7 @@ def _word(rng: Random, phi: Formula, shape: Shape) -> list[Event]:
             return _word(rng, phi.left, shape) + _word(rng, phi.right, shape)
         case cel.Unless(left, _):
             return _word(rng, left, shape)
-        case cel.Plus(body) | cel.Star(body):
+        case cel.Plus(body) | cel.ConcatPlus(body):
             times = rng.choice((1, 1, 2, 2, 3))
             return [event for _ in range(times) for event in _word(rng, body, shape)]
         case _:

@@ -18,6 +18,7 @@ from cerlab.logic.cel.syntax import (
     As,
     Atom,
     Concat,
+    ConcatPlus,
     Filter,
     Formula,
     Or,
@@ -25,7 +26,6 @@ from cerlab.logic.cel.syntax import (
     Project,
     Rename,
     Seq,
-    Star,
     size,
 )
 from cerlab.predicates.condition import On
@@ -68,7 +68,7 @@ def vcea_to_cel(A: Vcea, types: Sequence[str] | None = None) -> Formula:
     >>> print(vcea_to_cel(Vcea(3, Delta, frozenset({0}), frozenset({2}))))
     PROJECT[x](A AS x) : B OR PROJECT[x](A AS x) : (PROJECT[](B):+ : B)
     """
-    return _formula(A, types, _projected, _operations(Or, Concat, Star))
+    return _formula(A, types, _projected, _operations(Or, Concat, ConcatPlus))
 
 
 def ucea_to_socel(A: Ucea, types: Sequence[str] | None = None) -> Formula:

@@ -15,6 +15,7 @@ from cerlab.logic.cel.syntax import (
     As,
     Atom,
     Concat,
+    ConcatPlus,
     Filter,
     Formula,
     Not,
@@ -24,7 +25,6 @@ from cerlab.logic.cel.syntax import (
     Rename,
     Select,
     Seq,
-    Star,
     Unless,
     subformulas,
 )
@@ -96,7 +96,7 @@ def contexts(phi: Formula, above: Context) -> tuple[Context, ...]:
             return (above, above)
         case Seq() | Concat():
             return (replace(above, trailing=False), replace(above, leading=False))
-        case Plus() | Star():
+        case Plus() | ConcatPlus():
             return (replace(above, leading=False, trailing=False),)
         case Not():
             return (above,)

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from cerlab.logic.cel.syntax import All, Concat, Formula, Plus, Seq, Star
+from cerlab.logic.cel.syntax import All, Concat, ConcatPlus, Formula, Plus, Seq
 from cerlab.logic.cel.text import formula_text
 from cerlab.model.answer import Valuation
 from cerlab.why.context import Context
@@ -31,7 +31,7 @@ class Followers:
     def after(self, end: int) -> Iterator[tuple[Derivation, tuple[Failure, ...]]]:
         """Those that start after `end`, each with what is wrong with the gap before it."""
         goal = self._goal
-        adjacent = isinstance(self._phi, Concat | Star)
+        adjacent = isinstance(self._phi, Concat | ConcatPlus)
         for start in self._starts[bisect_right(self._starts, end) :]:
             gap: tuple[Failure, ...] = ()
             if adjacent and start != end + 1:
@@ -51,12 +51,12 @@ class Followers:
 def _gap(goal: Goal, phi: Formula, path: Path, end: int, start: int) -> Failure:
     """There are events where `:` or `:+` allows none."""
     n = start - end - 1
-    word = ":+" if isinstance(phi, Star) else ":"
+    word = ":+" if isinstance(phi, ConcatPlus) else ":"
     words = (
         f"gap of {n} event{'s' if n > 1 else ''} at '{word}', "
         f"between {goal.at[end]} and {goal.at[start]}"
     )
-    if isinstance(phi, Star):
+    if isinstance(phi, ConcatPlus):
         weaker: Formula = Plus(phi.body)
     else:
         assert isinstance(phi, Concat)
@@ -112,7 +112,7 @@ def _one_after_another(
 
 
 def iterations(
-    goal: Goal, phi: Plus | Star, path: Path, context: Context, once: Sequence[Derivation]
+    goal: Goal, phi: Plus | ConcatPlus, path: Path, context: Context, once: Sequence[Derivation]
 ) -> list[Derivation]:
     """One round, two rounds, ..: the children of a derivation are its rounds."""
     followers = Followers(goal, phi, path, once, loose=context.loose)

@@ -20,6 +20,7 @@ from cerlab.logic.cel.syntax import (
     As,
     Atom,
     Concat,
+    ConcatPlus,
     Filter,
     Formula,
     Not,
@@ -29,7 +30,6 @@ from cerlab.logic.cel.syntax import (
     Rename,
     Select,
     Seq,
-    Star,
     Unless,
 )
 from cerlab.logic.cel.text import formula_text
@@ -82,7 +82,7 @@ def _clause(goal: Goal, phi: Formula, path: Path, context: Context) -> Iterator[
                 yield above(phi, path, d, d.valuation)
         case Seq(left, right) | Concat(left, right):
             yield from sequences(goal, phi, path, context, of(left, 0), of(right, 1))
-        case Plus(psi) | Star(psi):
+        case Plus(psi) | ConcatPlus(psi):
             yield from iterations(goal, phi, path, context, of(psi))
         case Not():
             yield from of_not(goal, phi, path, context)

@@ -15,13 +15,13 @@ from cerlab.logic.cel.syntax import (
     And,
     Atom,
     Concat,
+    ConcatPlus,
     Filter,
     Formula,
     Not,
     Plus,
     Select,
     Seq,
-    Star,
     Unless,
     children,
     with_child,
@@ -107,7 +107,7 @@ def _here(phi: Formula) -> Iterator[tuple[str, Formula]]:
             yield f"ALL for AND before {formula_text(right)}", All(left, right)
         case Unless(left, right):
             yield f"leave out UNLESS {formula_text(right)}", left
-        case Star(body):
+        case ConcatPlus(body):
             yield f"'+' for ':+' after {formula_text(body)}", Plus(body)
         case Select(strategy, body):
             yield f"leave out {strategy.value}(..)", body

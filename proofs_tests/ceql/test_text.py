@@ -66,7 +66,7 @@ def test_print_after_parse_is_idempotent_with_every_operator(suite: Suite) -> No
         ("A UNLESS B OR C", cel.Unless(A, cel.Or(B, C))),
         ("A ; B ; C", cel.Seq(cel.Seq(A, B), C)),
         ("A ; B+", cel.Seq(A, cel.Plus(B))),
-        ("A:+ : B", cel.Concat(cel.Star(A), B)),
+        ("A:+ : B", cel.Concat(cel.ConcatPlus(A), B)),
         ("(A OR B)+ AS x", cel.As(cel.Plus(cel.Or(A, B)), "x")),
         ("A AS x+", cel.Plus(cel.As(A, "x"))),
         ("a ; A", cel.Seq(cel.Atom("a"), A)),

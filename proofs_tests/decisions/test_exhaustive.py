@@ -27,7 +27,7 @@ STREAMS = [
 def formulas() -> list[cel.Formula]:
     """All formulas up to size 3 over A and B: atoms, +, :+, NOT, the binary operators."""
     atoms: list[cel.Formula] = [cel.Atom(t) for t in TYPES]
-    unary = (cel.Plus, cel.Star, _project, _strict)
+    unary = (cel.Plus, cel.ConcatPlus, _project, _strict)
     binary = (cel.Seq, cel.Concat, cel.Or, cel.And, cel.All, cel.Unless)
     negated: list[cel.Formula] = [cel.Not(atom) for atom in atoms]
     second: list[cel.Formula] = [op(phi) for op in unary for phi in atoms]

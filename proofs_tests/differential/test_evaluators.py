@@ -99,7 +99,18 @@ def test_the_generator_covers_every_operator_and_clause() -> None:
         seen["partition"] += bool(query.partition)
         seen[type(query.window).__name__] += 1
         seen[query.consume.name] += query.consume is not Consume.NONE
-    operators = ("Atom", "Not", "As", "Filter", "Or", "Seq", "Concat", "Plus", "Star", "Project")
+    operators = (
+        "Atom",
+        "Not",
+        "As",
+        "Filter",
+        "Or",
+        "Seq",
+        "Concat",
+        "Plus",
+        "ConcatPlus",
+        "Project",
+    )
     strategies = tuple(strategy.name for strategy in Strategy)
     windows = ("EventWindow", "AttributeWindow", "TimeWindow", "NoneType")
     clauses = ("items", "streams", "partition", "ANY", "PARTITION")

@@ -73,7 +73,7 @@ def test_unary_fo_cel_by_every_evaluator(evaluator: str, suite: Suite) -> None:
     ("query", "said"),
     [
         ("A : B", "CONCAT"),
-        ("A:+", "STAR"),
+        ("A:+", "CONCATPLUS"),
         ("NOT(A)", "NOT"),
         ("PROJECT[A](A ; B)", "PROJECT"),
         ("A AND A", "AND"),

@@ -32,7 +32,7 @@ def plus_twice(
 def star_twice(
     rng: Random, f: cel.Formula, g: cel.Formula, h: cel.Formula
 ) -> tuple[cel.Formula, cel.Formula]:
-    return cel.Star(cel.Star(f)), cel.Star(f)
+    return cel.ConcatPlus(cel.ConcatPlus(f)), cel.ConcatPlus(f)
 
 
 def plus_unfolded(
@@ -143,7 +143,7 @@ def sequence_by_contiguity(
 ) -> tuple[cel.Formula, cel.Formula]:
     """``f ; g`` is ``f : g``, or with an unlabelled contiguous gap between (SOCEL Sec. 6)."""
     anything = cel.Or(cel.Atom("A"), cel.Not(cel.Atom("A")))
-    gap = cel.Project(frozenset(), cel.Star(anything))
+    gap = cel.Project(frozenset(), cel.ConcatPlus(anything))
     return cel.Seq(f, g), cel.Or(cel.Concat(f, g), cel.Concat(cel.Concat(f, gap), g))
 
 
@@ -207,7 +207,7 @@ def test_what_is_no_law(suite: Suite) -> None:
         L = frozenset(X for X in known(f) if rng.random() < 0.5)
         pairs: dict[str, tuple[cel.Formula, cel.Formula]] = {
             "sequence commutes": (cel.Seq(f, g), cel.Seq(g, f)),
-            "+ is :+": (cel.Plus(f), cel.Star(f)),
+            "+ is :+": (cel.Plus(f), cel.ConcatPlus(f)),
             "X[P] OR X[Q] is X[P OR Q]": (
                 cel.Filter(cel.Plus(f), Either(On(X, P), On(X, Q))),
                 cel.Plus(cel.Filter(f, Either(On(X, P), On(X, Q)))),

@@ -111,8 +111,8 @@ def filters_leave_iterations(phi: cel.Formula, fresh: Any) -> LabelledSrt:
     match phi:
         case cel.Plus(cel.Filter(body, condition)):
             return _CONSTRUCT(cel.Filter(cel.Plus(body), condition), fresh)
-        case cel.Star(cel.Filter(body, condition)):
-            return _CONSTRUCT(cel.Filter(cel.Star(body), condition), fresh)
+        case cel.ConcatPlus(cel.Filter(body, condition)):
+            return _CONSTRUCT(cel.Filter(cel.ConcatPlus(body), condition), fresh)
         case _:
             return _CONSTRUCT(phi, fresh)
 

@@ -27,6 +27,7 @@ from proofs_tests.clauses import (
     test_and,
     test_as,
     test_atom,
+    test_concat_plus,
     test_contiguous,
     test_correlation,
     test_filter,
@@ -36,7 +37,6 @@ from proofs_tests.clauses import (
     test_project,
     test_rename,
     test_sequence,
-    test_star,
     test_strategies,
     test_unless,
 )
@@ -45,7 +45,7 @@ from proofs_tests.suite import Suite
 
 TABLES: list[Any] = [
     *(test_atom, test_as, test_filter, test_or, test_sequence, test_contiguous, test_plus),
-    *(test_star, test_project, test_not, test_rename, test_and, test_all, test_unless),
+    *(test_concat_plus, test_project, test_not, test_rename, test_and, test_all, test_unless),
     *(test_correlation, test_strategies),
 ]
 CASES = [case.values for case in chain.from_iterable(table.CASES for table in TABLES)]
@@ -93,7 +93,7 @@ def seq_adjacent(phi: cel.Seq, S: Sequence[Event]) -> Valuations:
 
 
 def plus_adjacent(phi: cel.Plus, S: Sequence[Event]) -> Valuations:
-    return _CLAUSE(cel.Star(phi.body), S)
+    return _CLAUSE(cel.ConcatPlus(phi.body), S)
 
 
 def plus_at_most_twice(phi: cel.Plus, S: Sequence[Event]) -> Valuations:
@@ -135,7 +135,7 @@ def concat_by_marks(phi: cel.Concat, S: Sequence[Event]) -> Valuations:
     return semantics._product(valuations(phi.left, S), valuations(phi.right, S), adjacent)
 
 
-def star_skips(phi: cel.Star, S: Sequence[Event]) -> Valuations:
+def concat_plus_skips(phi: cel.ConcatPlus, S: Sequence[Event]) -> Valuations:
     return _CLAUSE(cel.Plus(phi.body), S)
 
 
@@ -226,7 +226,7 @@ CLAUSES: tuple[tuple[type, Clause], ...] = (
     (cel.Not, not_keeps_the_type),
     (cel.Not, not_marks),
     (cel.Concat, concat_by_marks),
-    (cel.Star, star_skips),
+    (cel.ConcatPlus, concat_plus_skips),
     (cel.And, and_by_support),
     (cel.All, all_in_order),
     (cel.Unless, unless_anywhere),

@@ -170,7 +170,7 @@ def test_transitions_by_hand(P: Predicate, labels: str, types: str | None, text:
 def test_a_loop_becomes_contiguous_iteration() -> None:
     step = LabelTransition(0, A, frozenset("A"), 0)
     phi = vcea_to_cel(Vcea(1, (step,), frozenset({0}), frozenset({0})))
-    assert any(isinstance(psi, cel.Star) for psi in cel.subformulas(phi))
+    assert any(isinstance(psi, cel.ConcatPlus) for psi in cel.subformulas(phi))
     S = [Event(R) for R in "AABA"]
     intervals = {(V.start, V.end) for V in valuations(phi, S)}
     assert intervals == {(0, 0), (1, 1), (0, 1), (3, 3)}

@@ -311,7 +311,7 @@ def test_under_the_star_semantics_other_events_are_not_looked_at() -> None:
     [
         ("PROJECT[A](A ; B)", "PROJECT"),
         ("A : B", "CONCAT"),
-        ("A:+", "STAR"),
+        ("A:+", "CONCATPLUS"),
         ("NOT(A)", "NOT"),
         ("(A ; A) UNLESS B", "UNLESS"),
         ("LAST(A ; B)", "SELECT"),

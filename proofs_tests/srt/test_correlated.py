@@ -20,7 +20,7 @@ from cerlab.automata.srt.transducer import NONE
 from cerlab.cli import main
 from cerlab.compile.correlated_to_srt import correlated_to_srt
 from cerlab.engine.reference.registers.intervals import IntervalRuns
-from cerlab.logic.cel.syntax import Plus, Star, subformulas
+from cerlab.logic.cel.syntax import ConcatPlus, Plus, subformulas
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.focel.semantics import fo_valuations
 from cerlab.model.event import Event
@@ -242,13 +242,25 @@ def test_the_generator_covers_the_fragment() -> None:
         seen.update(type(psi).__name__ for psi in subformulas(phi))
         seen.update(each.operator.name for each in comparisons(phi))
         seen["inside an iteration"] += any(
-            isinstance(psi, Plus | Star) and bool(comparisons(psi)) for psi in subformulas(phi)
+            isinstance(psi, Plus | ConcatPlus) and bool(comparisons(psi))
+            for psi in subformulas(phi)
         )
         case = correlated_case(rng)
         kinds = {kind_of(t.attributes.get("v")) for t in case.stream}
         seen["mixed kinds"] += len(kinds - {None}) > 1
         seen["no kind"] += None in kinds
-    operators = ("Atom", "As", "Filter", "Or", "Seq", "Concat", "Plus", "Star", "Project", "Rename")
+    operators = (
+        "Atom",
+        "As",
+        "Filter",
+        "Or",
+        "Seq",
+        "Concat",
+        "Plus",
+        "ConcatPlus",
+        "Project",
+        "Rename",
+    )
     others = ("inside an iteration", "mixed kinds", "no kind")
     for name in (*operators, *(op.name for op in Operator), *others):
         assert seen[name] >= 30, (name, seen[name])

@@ -60,7 +60,7 @@ def _paths(node: Derivation) -> list[tuple[int, ...]]:
         case cel.Or():
             assert node.children[0].path in ((*node.path, 0), (*node.path, 1))
             return [node.children[0].path]
-        case cel.Plus() | cel.Star():
+        case cel.Plus() | cel.ConcatPlus():
             return [(*node.path, 0)] * len(node.children)
         case cel.Unless():
             return [(*node.path, 0)]
@@ -98,7 +98,7 @@ def _follows(phi: cel.Formula, V: Valuation, below: list[Valuation], S: Substrea
         case cel.Seq() | cel.Plus():
             ordered = all(a.end < b.start for a, b in pairwise(below))
             return ordered and reduce(_together, below) == V
-        case cel.Concat() | cel.Star():
+        case cel.Concat() | cel.ConcatPlus():
             ordered = all(a.end + 1 == b.start for a, b in pairwise(below))
             return ordered and reduce(_together, below) == V
         case cel.All():

@@ -99,7 +99,7 @@ def tightened(rng: Random, q: Question, m: ComplexEvent) -> Question:
             case cel.Seq(left, right):
                 return cel.Concat(left, right)
             case cel.Plus(body):
-                return cel.Star(body)
+                return cel.ConcatPlus(body)
             case _:
                 return phi
 

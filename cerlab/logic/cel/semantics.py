@@ -19,6 +19,7 @@ from cerlab.logic.cel.syntax import (
     As,
     Atom,
     Concat,
+    ConcatPlus,
     Filter,
     Formula,
     Not,
@@ -28,7 +29,6 @@ from cerlab.logic.cel.syntax import (
     Rename,
     Select,
     Seq,
-    Star,
     Unless,
 )
 from cerlab.logic.selection.strategies import select
@@ -90,7 +90,7 @@ def _clause(phi: Formula, S: Sequence[Event]) -> Valuations:
             )
         case Concat(left, right):
             return _product(valuations(left, S), valuations(right, S), _immediately_before)
-        case Star(psi):
+        case ConcatPlus(psi):
             return _iterate(valuations(psi, S), _immediately_before)
         case And(left, right):
             return valuations(left, S) & valuations(right, S)

@@ -113,7 +113,7 @@ class Plus:
 
 @shown
 @dataclass(frozen=True, slots=True)
-class Star:
+class ConcatPlus:
     """``body:+``: one or more, each immediately after the one before."""
 
     body: Formula
@@ -148,7 +148,7 @@ class Select:
 
 
 Binary: TypeAlias = Or | And | All | Unless | Seq | Concat
-Unary: TypeAlias = Not | As | Filter | Plus | Star | Project | Rename | Select
+Unary: TypeAlias = Not | As | Filter | Plus | ConcatPlus | Project | Rename | Select
 Formula: TypeAlias = Atom | Unary | Binary
 
 

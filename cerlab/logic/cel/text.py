@@ -11,6 +11,7 @@ from cerlab.logic.cel.syntax import (
     As,
     Atom,
     Concat,
+    ConcatPlus,
     Filter,
     Formula,
     Not,
@@ -20,7 +21,6 @@ from cerlab.logic.cel.syntax import (
     Rename,
     Select,
     Seq,
-    Star,
     Unless,
 )
 from cerlab.predicates.text import condition_text, name_text
@@ -65,7 +65,7 @@ def formula_text(phi: Formula, level: int = _UNLESS, *, leftmost: bool = True) -
             return _infix(":", left, right, _CONCAT, level, leftmost)
         case Plus(body):
             return f"{formula_text(body, _POSTFIX, leftmost=leftmost)}+"
-        case Star(body):
+        case ConcatPlus(body):
             return f"{formula_text(body, _POSTFIX, leftmost=leftmost)}:+"
         case Project(labels, body):
             return f"PROJECT[{', '.join(map(name_text, sorted(labels)))}]({formula_text(body)})"

@@ -371,7 +371,7 @@ _RULES: dict[str, Callable[[Builder, Meta, list[Any]], object]] = {
     "seq": _node_rule(cel.Seq),
     "concat": _node_rule(cel.Concat),
     "plus": _node_rule(cel.Plus),
-    "star": _node_rule(cel.Star),
+    "concat_plus": _node_rule(cel.ConcatPlus),
 }
 for _name, _rule in _RULES.items():
     setattr(Builder, _name, v_args(meta=True)(_rule))

@@ -41,7 +41,7 @@ def node_text(phi: Formula) -> str:
             return ":"
         case cel.Plus():
             return "+"
-        case cel.Star():
+        case cel.ConcatPlus():
             return ":+"
         case cel.Project(labels):
             return f"PROJECT[{', '.join(map(name_text, sorted(labels)))}]"
