@@ -16,7 +16,8 @@ import numpy as np
 from cerlab.engine.kernels.windowed.window import goes_back, window_starts
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.clock import Instant, TimeAxis, check_order, clock_for
-from cerlab.model.event import Event, Timestamp
+from cerlab.model.columns import is_arrow, nanoseconds, values_of
+from cerlab.model.event import Event, Value
 
 SAFE = 1 << 61
 """Beyond this, sums of instants and widths are left to Python's integers."""
@@ -70,7 +71,11 @@ class TimeColumn:
         self, columns: Mapping[str, Any], length: int, place: Callable[[int], int]
     ) -> list[Instant]:
         attribute, times = self._attribute, []
-        for index, value in enumerate(_values(columns, attribute, length)):
+        column = columns.get(attribute)
+        values: Sequence[Value] = (
+            [None] * length if column is None else values_of(column, attribute)
+        )
+        for index, value in enumerate(values):
             now = self._clock(Event("?", {attribute: value}), place(index))
             if self.last is not None:
                 check_order(self.last, now, place(index))
@@ -84,28 +89,27 @@ class TimeColumn:
         return np.array(times, np.int64) if whole else times
 
     def _whole(self, column: Any) -> Any | None:
-        """The instants as int64, where the column is one of integers or moments without NULL."""
-        import pyarrow as pa
+        """The instants as int64, where the column is one of integers or moments without NULL.
 
-        if not isinstance(column, pa.Array | pa.ChunkedArray) or column.null_count:
+        None where 64 bits might not hold the instants of all events less the width.
+        """
+        from pyarrow import types
+
+        if not is_arrow(column) or column.null_count:
             return None
         if not isinstance(self.width, int) or self.width >= SAFE:
             return None
-        moment = pa.types.is_timestamp(column.type)
+        moment = types.is_timestamp(column.type)
         if moment != isinstance(self._window, TimeWindow) and not self._has_unit():
             return None
         if moment:
-            column = column.cast(pa.timestamp("ns")).cast(pa.int64())
-        elif not pa.types.is_signed_integer(column.type):
+            column = nanoseconds(column, self._attribute)
+        elif not types.is_integer(column.type) or types.is_uint64(column.type):
             return None
-        values = (
-            column.to_numpy(zero_copy_only=False)
-            if isinstance(column, pa.Array)
-            else (column.combine_chunks().to_numpy())
-        )
+        values = column.to_numpy()
         values = values.astype(np.int64, copy=False)
         factor = self._axis.unit.value if not moment and self._has_unit() else 1  # type: ignore[union-attr]
-        if len(values) and max(abs(int(values[0])), abs(int(values[-1]))) >= SAFE // factor:
+        if max(-int(values.min()), int(values.max())) >= SAFE // factor:
             return None
         return values if factor == 1 else values * factor
 
@@ -258,20 +262,3 @@ class _Inside:
             self._times[:count] = times
         self._begin, self._end = 0, count
         self.moved += count
-
-
-def _values(columns: Mapping[str, Any], attribute: str, length: int) -> Sequence[Any]:
-    """A column as values of events; NULL where there is no such column."""
-    column = columns.get(attribute)
-    if column is None:
-        return [None] * length
-    if not hasattr(column, "type"):
-        values: Sequence[Any] = column
-        return values
-    import pyarrow as pa
-
-    if pa.types.is_timestamp(column.type) or pa.types.is_date(column.type):
-        whole = column.cast(pa.timestamp("ns")).cast(pa.int64())
-        return [None if n is None else Timestamp(n) for n in whole.to_pylist()]
-    listed: Sequence[Any] = column.to_pylist()
-    return listed

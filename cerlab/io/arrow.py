@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,8 @@ from cerlab.errors import BadData, DataPlace
 from cerlab.io.conversion import OnBadRow, conformed, stands_twice
 from cerlab.io.formats import STREAMED
 from cerlab.io.write import row_text
-from cerlab.model.event import Event, Timestamp, Value, to_value
+from cerlab.model.columns import coded, decoded, is_moment, is_text, nanoseconds, values_of
+from cerlab.model.event import Event, Value
 from cerlab.model.schema import Schema
 
 _BATCH = 65_536
@@ -81,43 +82,12 @@ def _event(
     return Event(event_type, attributes, stream)
 
 
-def _values(column: Any, place: DataPlace) -> list[Value]:
-    import pyarrow as pa
-
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        return _values(_undictionaried(column), place)
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        try:
-            whole = column.cast(pa.timestamp("ns", getattr(kind, "tz", None))).cast(pa.int64())
-        except pa.ArrowInvalid as error:
-            hint = "moments are nanoseconds in 64 bits: the years 1678 to 2262"
-            raise BadData(
-                "CER0740", f"a moment out of range: {error}", place=place, hint=hint
-            ) from None
-        return [None if n is None else Timestamp(n) for n in whole.to_pylist()]
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_time(kind):
-        raise BadData(
-            "CER0741",
-            f"a column of {kind} holds no values of events",
-            place=place,
-            hint="cast it to numbers, text, booleans or moments, or drop it",
-        )
+def _values(column: Any, place: DataPlace) -> Sequence[Value]:
     try:
-        return [to_value(value, place.column or "?") for value in column.to_pylist()]
+        return values_of(column, place.column or "?")
     except BadData as error:
         error.place = place
         raise
-
-
-def _undictionaried(column: Any) -> Any:
-    """The values of a column of codes; those of polars have views, which Arrow does not look up."""
-    import pyarrow as pa
-
-    values = column.dictionary
-    if pa.types.is_string_view(values.type):
-        values = values.cast(pa.large_string())
-    return pa.DictionaryArray.from_arrays(column.indices, values).dictionary_decode()
 
 
 def plain_columns(table: Any, type_name: str | None) -> dict[str, Any] | None:
@@ -127,53 +97,49 @@ def plain_columns(table: Any, type_name: str | None) -> dict[str, Any] | None:
     signed bits, floats, texts and moments.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    columns = dict(zip(table.column_names, table.columns, strict=True))
-    if len(columns) < table.num_columns:
+    if len(set(table.column_names)) < table.num_columns:
         return None
+    columns = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if (plain := _plain(column)) is None:
+            return None
+        columns[name] = plain
     if type_name is not None and "type" not in columns:
         columns["type"] = pa.chunked_array([pa.repeat(type_name, table.num_rows)])
     types, streams = columns.get("type"), columns.get("stream")
-    if types is None or types.null_count or not _is_text(types.type):
+    if types is None or not is_text(types.type):
         return None
-    if streams is not None and not (_is_text(streams.type) or pa.types.is_null(streams.type)):
+    if streams is not None and not (is_text(streams.type) or pa.types.is_null(streams.type)):
         return None
-    if not all(_is_plain(column.type) for column in columns.values()):
-        return None
-    if table.num_rows and pc.any(pc.equal(pc.utf8_length(_decoded(types)), 0)).as_py():
-        return None
-    return columns
+    columns["type"] = types = coded(types)
+    return None if types.null_count or {"", None} & set(types.unique().to_pylist()) else columns
 
 
-def is_moment(kind: Any) -> bool:
-    """Whether a column of this type holds moments."""
+def _plain(column: Any) -> Any | None:
+    """A column as numbers of one kind, text, or moments in nanoseconds; None if it is another."""
     import pyarrow as pa
 
+    kind = column.type
     if pa.types.is_dictionary(kind):
-        return is_moment(kind.value_type)
-    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
-
-
-def _is_text(kind: Any) -> bool:
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(kind):
-        return _is_text(kind.value_type)
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _decoded(column: Any) -> Any:
-    import pyarrow as pa
-
-    return column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+        if pa.types.is_string(kind.value_type) or pa.types.is_large_string(kind.value_type):
+            return column
+        return _plain(decoded(column))
+    if pa.types.is_string_view(kind):
+        return column.cast(pa.large_string())
+    if is_moment(kind) and kind != pa.timestamp("ns"):
+        try:
+            return nanoseconds(column, "?").cast(pa.timestamp("ns"))
+        except BadData:  # the reader of rows says where
+            return None
+    return column if _is_plain(kind) else None
 
 
 def _is_plain(kind: Any) -> bool:
     import pyarrow as pa
 
     return (
-        _is_text(kind)
+        is_text(kind)
         or pa.types.is_boolean(kind)
         or pa.types.is_signed_integer(kind)
         or kind in (pa.uint8(), pa.uint16(), pa.uint32(), pa.float32(), pa.float64())

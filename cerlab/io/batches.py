@@ -22,6 +22,7 @@ from cerlab.io.quarantine import quarantined
 from cerlab.io.read import read_events
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options
+from cerlab.model.columns import is_moment
 from cerlab.model.event import Event
 from cerlab.model.schema import AttributeType, Schema
 from cerlab.model.stream import Stream
@@ -141,7 +142,7 @@ def time_of_file(
     if (kind := format_of(existing(path), format)) not in COLUMNAR:
         return None
     fields = columnar.arrow_schema(Path(path), kind)
-    return _only({field.name for field in fields if arrow.is_moment(field.type)})
+    return _only({field.name for field in fields if is_moment(field.type)})
 
 
 def time_of_schema(schema: Schema | None) -> TimeAxis | None:

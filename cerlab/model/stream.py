@@ -14,7 +14,8 @@ from typing import Any, overload
 from cerlab.display import shown
 from cerlab.errors import BadData, DataPlace
 from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options
-from cerlab.model.event import Event, event_from_dict
+from cerlab.model.columns import Columns
+from cerlab.model.event import Event, Value, event_from_dict
 from cerlab.model.schema import Schema
 
 _readers: dict[str, Callable[..., Stream]] = {}
@@ -43,7 +44,7 @@ class Stream:
         schema: Schema | None = None,
     ) -> None:
         self._events: tuple[Event, ...] | None = tuple(events)
-        self._columns: Mapping[str, Any] | None = None
+        self._columns: Columns | None = None
         self._load: Callable[[], Iterable[Event]] | None = None
         self._length = len(self._events)
         self.time = time
@@ -60,7 +61,7 @@ class Stream:
     ) -> Stream:
         """A stream of columns that are known to hold events; `load` makes the events of them."""
         made = cls((), time=time)
-        made._events, made._columns, made._load, made._length = None, columns, load, length
+        made._events, made._columns, made._load, made._length = None, Columns(columns), load, length
         return made
 
     @property
@@ -79,20 +80,22 @@ class Stream:
         return self._events[:n]
 
     @property
-    def columns(self) -> Mapping[str, Any]:
+    def columns(self) -> Columns:
         """``type``, ``stream`` and the attributes, each of the length of the stream.
 
-        Arrow arrays where the stream came as such, else lists of values; what an event lacks is
-        None.
+        What an event lacks is NULL. Each is Arrow, text coded, from its first use on, unless its
+        values are of several types (`cerlab.model.columns`).
         """
         if self._columns is None:
-            names = dict.fromkeys(name for event in self.events for name in event.attributes)
-            made: dict[str, list[Any]] = {
-                name: [event.attributes.get(name) for event in self.events] for name in names
+            events = self.events
+            names = dict.fromkeys(name for event in events for name in event.attributes)
+            sources: dict[str, Callable[[], list[Value]]] = {
+                name: lambda name=name: [event.attributes.get(name) for event in events]  # type: ignore[misc]  # mypy cannot type a default argument of a lambda
+                for name in names
             }
-            made["type"] = [event.type for event in self.events]
-            made["stream"] = [event.stream for event in self.events]
-            self._columns = made
+            sources["type"] = lambda: [event.type for event in events]
+            sources["stream"] = lambda: [event.stream for event in events]
+            self._columns = Columns(sources)
         return self._columns
 
     @classmethod

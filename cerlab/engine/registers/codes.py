@@ -14,8 +14,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from cerlab.engine.kernels.registers.arrays import KIND
+from cerlab.model.columns import Column, values_of
 from cerlab.model.event import Timestamp, Value
-from cerlab.predicates.columns.pieces import Coded, Column, Numbers, Piece, pieces, values_of
+from cerlab.predicates.columns.pieces import Coded, Numbers, Piece, pieces
 from cerlab.predicates.truth import kind_of
 
 KINDS = ("boolean", "number", "text", "timestamp")

@@ -6,8 +6,8 @@ one class per event), `stage` (the classes of all axes as one symbol), `kernels`
 `twins` (what the loops compute, in NumPy).
 """
 
+from cerlab.model.columns import Column
 from cerlab.predicates.columns.compaction import compacted
-from cerlab.predicates.columns.pieces import Column
 from cerlab.predicates.columns.stage import SymbolStage
 
 __all__ = ["Column", "SymbolStage", "compacted"]

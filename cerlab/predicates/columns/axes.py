@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, assert_never
 
+from cerlab.model.columns import Column
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.predicates.columns import cuts
 from cerlab.predicates.columns.arrays import (
@@ -17,7 +18,6 @@ from cerlab.predicates.columns.arrays import (
 )
 from cerlab.predicates.columns.pieces import (
     Coded,
-    Column,
     Listed,
     Lookup,
     Numbers,

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
+from cerlab.model.columns import Column
 from cerlab.model.event import Value
 from cerlab.predicates.columns.arrays import Codes, combinations, joined, translated
-from cerlab.predicates.columns.pieces import Column, Lookup, Numbers, checked, pieces
+from cerlab.predicates.columns.pieces import Lookup, Numbers, checked, pieces
 from cerlab.predicates.truth import kind_of
 
 if TYPE_CHECKING:

@@ -1,7 +1,4 @@
-"""What a column of events holds: numbers in an array, codes of a dictionary, or a list of values.
-
-A column is a pyarrow Array or ChunkedArray, or a plain sequence of `Value`.
-"""
+"""What a column holds: numbers in an array, codes of a dictionary, or a list of values."""
 
 from __future__ import annotations
 
@@ -9,17 +6,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from cerlab.errors import BadData
-from cerlab.model.event import Timestamp, Value, to_value
+from cerlab.model.columns import Column, array_of, is_moment, nanoseconds, values_of
+from cerlab.model.event import Value
 from cerlab.predicates.columns.arrays import Codes, narrow, translated
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-Column: TypeAlias = Any
-"""A pyarrow Array or ChunkedArray of booleans, numbers, text, moments, NULL or a dictionary of
-those, or a sequence of `Value`, of mixed types perhaps."""
 
 
 class Numbers(NamedTuple):
@@ -68,7 +61,7 @@ def pieces(column: Column, name: str, *, numeric: bool) -> Iterator[Piece]:
     import pyarrow as pa
 
     if not isinstance(column, (pa.Array, pa.ChunkedArray)):
-        array = _as_array(column)
+        array = array_of(column)
         if array is None:
             yield Listed(column)
             return
@@ -84,19 +77,13 @@ def _piece(chunk: Any, name: str, numeric: bool) -> Piece:
     types, kind = pa.types, chunk.type
     if types.is_dictionary(kind):
         return _coded(chunk)
-    if types.is_integer(kind) or types.is_floating(kind) or _is_moment(kind):
+    if types.is_integer(kind) or types.is_floating(kind) or is_moment(kind):
         return _numbers(chunk, name) if numeric else _coded(chunk.dictionary_encode())
     if types.is_string_view(kind):
         chunk = chunk.cast(pa.large_string())
     if types.is_string(chunk.type) or types.is_large_string(chunk.type) or types.is_boolean(kind):
         return _coded(chunk.dictionary_encode())
     return Listed(values_of(chunk, name))
-
-
-def _is_moment(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_timestamp(kind) or types.is_date(kind))
 
 
 def _coded(chunk: Any) -> Coded:
@@ -113,9 +100,9 @@ def _numbers(chunk: Any, name: str) -> Numbers:
     import numpy as np
     import pyarrow as pa
 
-    moments = _is_moment(chunk.type)
+    moments = is_moment(chunk.type)
     if moments:
-        chunk = _nanoseconds(chunk, name)
+        chunk = nanoseconds(chunk, name)
     elif chunk.type == pa.float16():
         chunk = chunk.cast(pa.float32())
     nulls = None
@@ -127,61 +114,6 @@ def _numbers(chunk: Any, name: str) -> Numbers:
         wide = np.float64 if pa.types.is_floating(chunk.type) else np.int64
         values = values.astype(wide, copy=False)
     return Numbers(np.ascontiguousarray(values), nulls, moments)
-
-
-def _nanoseconds(array: Any, name: str) -> Any:
-    """Moments as an Arrow array of int64, in nanoseconds since 1970."""
-    import pyarrow as pa
-
-    exact = pa.timestamp("ns", getattr(array.type, "tz", None))
-    try:
-        return array.cast(exact).cast(pa.int64())
-    except pa.ArrowInvalid as error:
-        raise BadData(
-            "CER0740",
-            f"a moment out of range in column '{name}': {error}",
-            hint="moments are nanoseconds in 64 bits: the years 1678 to 2262",
-        ) from None
-
-
-def values_of(array: Any, name: str) -> list[Value]:
-    """An Arrow array as the values of events, one by one; `BadData` for types that hold none."""
-    from pyarrow import types
-
-    kind = array.type
-    if types.is_dictionary(kind):
-        return values_of(array.dictionary_decode(), name)
-    if _is_moment(kind):
-        whole = _nanoseconds(array, name).to_pylist()
-        return [None if n is None else Timestamp(n) for n in whole]
-    if types.is_nested(kind) or types.is_binary(kind) or types.is_time(kind):
-        raise BadData(
-            "CER0741",
-            f"column '{name}' of {kind} holds no values of events",
-            hint="cast it to numbers, text, booleans or moments, or drop it",
-        )
-    if types.is_integer(kind):
-        integers: list[Value] = array.to_pylist()
-        return integers
-    return [to_value(value, name) for value in array.to_pylist()]
-
-
-def _as_array(values: Sequence[Value]) -> Any | None:
-    """A list of values of one type, and NULL, as an Arrow array; None if that is not exact."""
-    import pyarrow as pa
-
-    kinds = set(map(type, values)) - {type(None)}
-    if len(kinds) != 1:
-        return None
-    kind = kinds.pop()
-    try:
-        if kind is Timestamp:
-            whole = [v.nanoseconds if isinstance(v, Timestamp) else None for v in values]
-            return pa.array(whole, pa.int64()).cast(pa.timestamp("ns"))
-        exact = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
-        return pa.array(values, exact[kind], from_pandas=False) if kind in exact else None
-    except (ValueError, OverflowError, TypeError):  # beyond 64 bits, half of a surrogate pair
-        return None
 
 
 def same(value: Value) -> tuple[type, Value] | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
+from cerlab.model.columns import Column
 from cerlab.predicates.columns.arrays import (
     Codes,
     combinations,
@@ -14,7 +15,6 @@ from cerlab.predicates.columns.arrays import (
     translated,
 )
 from cerlab.predicates.columns.axes import Axis, read_by_atom
-from cerlab.predicates.columns.pieces import Column
 from cerlab.predicates.syntax import (
     Atom,
     Complement,

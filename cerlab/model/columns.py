@@ -1,0 +1,171 @@
+"""Columns of events: Arrow arrays, and the values of events that they hold.
+
+A column is a pyarrow Array or ChunkedArray of booleans, numbers, text, moments, NULL or a
+dictionary of those, or a sequence of `Value` where they are of mixed types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from cerlab.errors import BadData
+from cerlab.model.event import Timestamp, Value, to_value
+
+Column: TypeAlias = Any
+"""A pyarrow Array or ChunkedArray, or a sequence of `Value`, of mixed types perhaps."""
+
+
+def is_arrow(column: Column) -> bool:
+    """Whether a column is an Array or ChunkedArray of pyarrow."""
+    return hasattr(column, "null_count")
+
+
+def is_moment(kind: Any) -> bool:
+    """Whether an Arrow type holds moments, as they are or in a dictionary."""
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        return is_moment(kind.value_type)
+    return bool(types.is_timestamp(kind) or types.is_date(kind))
+
+
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type holds text, as it is or in a dictionary."""
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def nanoseconds(array: Any, name: str) -> Any:
+    """Moments as an Arrow array of int64, in nanoseconds since 1970.
+
+    Raises `BadData` for moments that 64 bits do not hold.
+    """
+    import pyarrow as pa
+
+    exact = pa.timestamp("ns", getattr(array.type, "tz", None))
+    try:
+        return array.cast(exact).cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        raise BadData(
+            "CER0740",
+            f"a moment out of range in column '{name}': {error}",
+            hint="moments are nanoseconds in 64 bits: the years 1678 to 2262",
+        ) from None
+
+
+def values_of(column: Column, name: str) -> Sequence[Value]:
+    """The values of events that a column holds, one by one.
+
+    Raises `BadData` for Arrow types that hold none, and as `nanoseconds`.
+
+    >>> import pyarrow as pa
+    >>> values_of(pa.array(["a", None]).dictionary_encode(), "n")
+    ['a', None]
+    """
+    if not is_arrow(column):
+        listed: Sequence[Value] = column
+        return listed
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_dictionary(kind):
+        return values_of(decoded(column), name)
+    if is_moment(kind):
+        whole = nanoseconds(column, name).to_pylist()
+        return [None if n is None else Timestamp(n) for n in whole]
+    refuse_nested(kind, name)
+    values: list[Value] = column.to_pylist()
+    exact = types.is_integer(kind) or types.is_boolean(kind) or types.is_float64(kind)
+    return values if exact else [to_value(value, name) for value in values]
+
+
+def refuse_nested(kind: Any, name: str) -> None:
+    """Raise `BadData` for an Arrow type that holds no values of events."""
+    from pyarrow import types
+
+    if types.is_nested(kind) or types.is_binary(kind) or types.is_time(kind):
+        raise BadData(
+            "CER0741",
+            f"column '{name}' of {kind} holds no values of events",
+            hint="cast it to numbers, text, booleans or moments, or drop it",
+        )
+
+
+def decoded(column: Any) -> Any:
+    """An Arrow column without its dictionary.
+
+    The dictionaries of polars hold views, which Arrow does not look up.
+    """
+    import pyarrow as pa
+
+    if isinstance(column, pa.ChunkedArray):
+        chunks = [decoded(chunk) for chunk in column.chunks]
+        return pa.chunked_array(chunks) if chunks else column.cast(column.type.value_type)
+    values = column.dictionary
+    if pa.types.is_string_view(values.type):
+        values = values.cast(pa.large_string())
+    return pa.DictionaryArray.from_arrays(column.indices, values).dictionary_decode()
+
+
+def array_of(values: Sequence[Value]) -> Any | None:
+    """Values of one type, and NULL, as an Arrow array; None if that is not exact."""
+    import pyarrow as pa
+
+    kinds = set(map(type, values)) - {type(None)}
+    if len(kinds) != 1:
+        return None
+    kind = kinds.pop()
+    try:
+        if kind is Timestamp:
+            whole = [v.nanoseconds if isinstance(v, Timestamp) else None for v in values]
+            return pa.array(whole, pa.int64()).cast(pa.timestamp("ns"))
+        exact = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+        return pa.array(values, exact[kind], from_pandas=False) if kind in exact else None
+    except (ValueError, OverflowError, TypeError):  # beyond 64 bits, half of a surrogate pair
+        return None
+
+
+class Columns(Mapping[str, Column]):
+    """Columns by name, as Arrow where that is exact, text coded; each made at first use and kept.
+
+    `sources` are columns, or functions that list the values of one.
+    """
+
+    def __init__(self, sources: Mapping[str, Column | Callable[[], Sequence[Value]]]) -> None:
+        self._sources = sources
+        self._columns: dict[str, Column] = {}
+
+    def __getitem__(self, name: str) -> Column:
+        column = self._columns.get(name)
+        if column is None:
+            source = self._sources[name]
+            column = self._columns[name] = _as_arrow(source() if callable(source) else source)
+        return column
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sources)
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+
+def _as_arrow(column: Column) -> Column:
+    if not is_arrow(column):
+        array = array_of(column)
+        return column if array is None else coded(array)
+    return coded(column)
+
+
+def coded(column: Any) -> Any:
+    """An Arrow column, its text in one dictionary."""
+    import pyarrow as pa
+
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return column.dictionary_encode()
+    if pa.types.is_dictionary(column.type) and isinstance(column, pa.ChunkedArray):
+        return column.unify_dictionaries()
+    return column

@@ -1,0 +1,68 @@
+"""The instants of a column: exact or refused, wherever in the column the large ones are."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import cerlab
+from proofs_tests.suite import Suite
+
+EVALUATORS = ("reference", "automaton", "tecs", "compiled")
+IN_SECONDS = cerlab.parse_query("SELECT * WHERE A ; A WITHIN 20 SECONDS")
+IN_UNITS = cerlab.parse_query("SELECT * WHERE A ; A WITHIN 20 [t]")
+TIMES = (-(2**63), -(2**61), -10, 0, 5, 10, 30, 2**32, 5 + 2**55, 2**61 - 1, 2**61, 2**63 - 1)
+
+
+def _outcome(evaluate: Any) -> Any:
+    try:
+        return evaluate()
+    except cerlab.BadData as error:
+        return error.code, error.message
+
+
+def _table(times: list[int]) -> Any:
+    return pa.table({"type": ["A"] * len(times), "t": pa.array(times, pa.int64())})
+
+
+def _pushed(query: cerlab.Query, times: list[int], unit: str | None) -> list[cerlab.ComplexEvent]:
+    """The answers of a session that is given all events at once."""
+    session = query.open(time="t", unit=unit) if unit else query.open()
+    return session.push(_table(times))
+
+
+def _by(evaluator: Any, query: cerlab.Query, times: list[int], unit: str | None) -> Any:
+    options = {"time": "t", "unit": unit} if unit else {}
+    stream = cerlab.Stream.from_arrow(_table(times), **options)
+    return cerlab.evaluate(query, stream, evaluator=evaluator)
+
+
+def test_a_time_that_overflows_in_the_middle_is_not_between_the_others() -> None:
+    times = [0, 5 + 2**55, 10]
+    for evaluator in EVALUATORS:
+        with pytest.raises(cerlab.BadData, match="CER0714"):
+            _by(evaluator, IN_SECONDS, times, "s")
+    with pytest.raises(cerlab.BadData, match="CER0714"):
+        _pushed(IN_SECONDS, times, "s")
+
+
+def test_large_times_anywhere_in_a_column(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        times = [rng.choice(TIMES) for _ in range(rng.randrange(1, 6))]
+        if rng.random() < 0.6:
+            times.sort()
+        unit = rng.choice((None, "ns", "us", "ms", "s"))
+        query = IN_SECONDS if unit else IN_UNITS
+        expected = _outcome(lambda: _by("tecs", query, times, unit))
+        assert _outcome(lambda: _by("compiled", query, times, unit)) == expected, (times, unit)
+        assert _outcome(lambda: sorted(_pushed(query, times, unit), key=_order)) == expected
+        return isinstance(expected, list)
+
+    suite.run(case, deep_count=2_000, seconds=3)
+
+
+def _order(answer: cerlab.ComplexEvent) -> Any:
+    return answer.end, answer.start, answer.positions
