@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from proofs_tests.suite import Suite
+from proofs_tests.suite import Profile, Suite
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--profile deep`` runs every random suite to its full count."""
-    parser.addoption("--profile", default="quick", choices=("quick", "deep"))
+    """``--profile``: how many cases random suites run."""
+    parser.addoption("--profile", default=Profile.QUICK, type=Profile, choices=list(Profile))
 
 
 @pytest.fixture
 def suite(request: pytest.FixtureRequest) -> Suite:
     """Runs random cases; see `proofs_tests.suite`."""
-    return Suite(request.config.getoption("--profile") == "deep", request)
+    return Suite(request.config.getoption("--profile"), request)
 
 
 @pytest.fixture(scope="session")

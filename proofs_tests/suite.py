@@ -1,8 +1,14 @@
-"""Random suites: a share of time each, a count of cases, and a bar for how many had answers.
+"""Random suites: how many cases the profile gives each, and a bar for how many had answers.
 
-In the quick profile a suite stops when its share of time is over, and fails if it ran fewer than a
-twentieth of its deep count; in the deep profile (``pytest --profile deep``) it runs all cases. It
-fails too if fewer than half of the cases had answers: agreement on nothing proves nothing.
+========= ==========================================================================
+profile   cases of a random suite
+========= ==========================================================================
+``smoke`` `SMOKE_CASES`, and half the bar: so few cases say nothing about a rate
+``quick`` what its share of time allows, and at least a twentieth of its deep count
+``deep``  all
+========= ==========================================================================
+
+A suite fails if fewer than half of the cases had answers: agreement on nothing proves nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from random import Random
 
 import pytest
@@ -19,13 +26,34 @@ QUICK_SECONDS = 15.0
 SHARE = 0.3
 """How much of the seconds that a suite asks for it gets in the quick profile."""
 
+SMOKE_CASES = 20
+"""Enough to see that a change did not break everything, in no time."""
+
+
+class Profile(StrEnum):
+    """How much of the random cases a run of the tests does (``pytest --profile``)."""
+
+    SMOKE = "smoke"
+    QUICK = "quick"
+    DEEP = "deep"
+
 
 @dataclass(frozen=True)
 class Suite:
     """Runs cases; a case gets its own generator and says whether it had answers."""
 
-    deep: bool
+    profile: Profile
     request: pytest.FixtureRequest
+
+    @property
+    def deep(self) -> bool:
+        """Whether all cases run."""
+        return self.profile is Profile.DEEP
+
+    @property
+    def smoke(self) -> bool:
+        """Whether a few cases are enough: what takes longer is left to the other profiles."""
+        return self.profile is Profile.SMOKE
 
     def run(
         self,
@@ -34,12 +62,16 @@ class Suite:
         deep_count: int,
         seconds: float = QUICK_SECONDS,
         needs_answers: float = 0.5,
-    ) -> None:
-        """Run seeds 0, 1, ..; a failing case names its seed."""
+    ) -> int:
+        """Run seeds 0, 1, ..; a failing case names its seed. How many ran."""
+        least = deep_count // 20
+        if self.smoke:
+            deep_count = least = min(deep_count, SMOKE_CASES)
+            needs_answers /= 2
         deadline = time.monotonic() + SHARE * seconds
         ran = answered = 0
         for seed in range(deep_count):
-            if not self.deep and ran >= deep_count // 20 and time.monotonic() > deadline:
+            if not self.deep and ran >= least and time.monotonic() > deadline:
                 break
             try:
                 answered += case(Random(seed))
@@ -48,5 +80,6 @@ class Suite:
                 raise
             ran += 1
         self.request.node.user_properties.append(("suite", f"{ran} cases, {answered} with answers"))
-        assert ran >= deep_count // 20
+        assert ran >= least
         assert answered >= needs_answers * ran, f"only {answered} of {ran} cases had answers"
+        return ran

@@ -350,8 +350,8 @@ def test_a_changed_document_is_refused_or_is_another_plan(suite: Suite) -> None:
         assert plan_from_bytes(plan_to_bytes(again)) is not None
         return True
 
-    suite.run(case, deep_count=10_000, seconds=6)
-    assert refused > 100
+    ran = suite.run(case, deep_count=10_000, seconds=6)
+    assert refused > ran // 2
 
 
 def test_changed_bytes_are_refused(suite: Suite) -> None:

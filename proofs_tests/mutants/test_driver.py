@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from random import Random
 from types import SimpleNamespace
 
@@ -16,7 +17,7 @@ from proofs_tests.mutants.driver import (
     on_rows,
     on_seeds,
 )
-from proofs_tests.suite import Suite
+from proofs_tests.suite import SMOKE_CASES, Profile, Suite
 
 HOUSE = SimpleNamespace(double=lambda n: 2 * n)
 
@@ -76,9 +77,12 @@ def test_cases_without_answers_do_not_count_as_right(
         check_killed(Mutant("silent", Judge(one_in_three, 30, 30), ()), monkeypatch, suite)
 
 
-@pytest.mark.parametrize(("deep", "expected"), [(False, 151), (True, 400)])
+@pytest.mark.parametrize(("profile", "expected"), [(Profile.QUICK, 151), (Profile.DEEP, 400)])
 def test_seeds_are_judged_until_there_are_enough(
-    deep: bool, expected: int, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    profile: Profile,
+    expected: int,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     """In the quick profile, once one has seen the mutant; in the deep one all are."""
     drawn: list[float] = []
@@ -88,5 +92,29 @@ def test_seeds_are_judged_until_there_are_enough(
         assert len(drawn) != 151
         return True
 
-    check_killed(Mutant("late", on_seeds(check, 400), ()), monkeypatch, Suite(deep, request))
+    check_killed(Mutant("late", on_seeds(check, 400), ()), monkeypatch, Suite(profile, request))
     assert len(set(drawn)) == expected
+
+
+@pytest.mark.parametrize(("sees", "skipped"), [(SMOKE_CASES, False), (SMOKE_CASES + 1, True)])
+def test_smoke_judges_a_few_seeds_and_says_what_they_do_not_see(
+    sees: int, skipped: bool, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    drawn: list[float] = []
+
+    def check(rng: Random) -> bool:
+        drawn.append(rng.random())
+        assert len(drawn) != sees
+        return True
+
+    late = Mutant("late", on_seeds(check, 400), ())
+    with pytest.raises(pytest.skip.Exception) if skipped else nullcontext():
+        check_killed(late, monkeypatch, Suite(Profile.SMOKE, request))
+    assert len(drawn) == SMOKE_CASES
+
+
+def test_smoke_judges_a_whole_table(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    with pytest.raises(AssertionError, match="survived"):
+        check_killed(right_below(10), monkeypatch, Suite(Profile.SMOKE, request))

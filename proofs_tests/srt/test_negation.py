@@ -116,8 +116,8 @@ def test_what_always_marks(suite: Suite) -> None:
         telling += marked and bool(found)
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=4)
-    assert telling > 100
+    ran = suite.run(case, deep_count=10_000, seconds=4)
+    assert telling > ran // 10
 
 
 WRITES_AND_READS = "(B -> r . _* . <v = r.v>)"
