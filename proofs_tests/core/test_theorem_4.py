@@ -139,3 +139,31 @@ def test_forgetting_keeps_every_answer_of_the_window(suite: Suite) -> None:
         return answered
 
     suite.run(case, deep_count=4_000, seconds=8)
+
+
+class Shuffled(TecsEvaluation):
+    """Algorithm 1 on a hash table without an order: the keys come in any (CORE Sec. 4.2)."""
+
+    def __init__(self, automaton: DeterministicCea, rng: Random) -> None:
+        super().__init__(automaton)
+        self._rng = rng
+
+    def advance(self, event: Event, position: int) -> None:
+        keys = list(self.T)
+        self._rng.shuffle(keys)
+        self.T = {q: self.T[q] for q in keys}
+        super().advance(event, position)
+
+
+def test_without_the_order_of_the_keys_the_precondition_of_insert_fails() -> None:
+    """On one random automaton in ten or more; with the order it never does, as shown above."""
+    failed = 0
+    for seed in range(200):
+        rng = Random(seed)
+        evaluation = Shuffled(DeterministicCea(random_cea(rng)), rng)
+        try:
+            for j in range(8):
+                evaluation.advance(Event(rng.choice("AB")), j)
+        except AssertionError:
+            failed += 1
+    assert failed >= 20

@@ -18,6 +18,7 @@ import cerlab
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.focel import rewrite
+from cerlab.logic.focel.report import Sizes, rewriting_sizes
 from cerlab.logic.focel.rewrite import (
     disjunctive_normal_form,
     is_lp,
@@ -126,6 +127,13 @@ def test_fo_to_so_keeps_the_complex_events(suite: Suite) -> None:
     suite.run(case, deep_count=20_000, seconds=8)
 
 
+def small_so(rng: Random, depth: int) -> cel.Formula:
+    """One whose translation binds few enough variables for the reference."""
+    while len(vdef(so_to_fo(phi := random_so(rng, depth)))) > 5:
+        pass
+    return phi
+
+
 def random_so(rng: Random, depth: int) -> cel.Formula:
     """R, AS, FILTER, OR, ``;``, ``+`` and RENAME."""
     if depth == 0:
@@ -151,13 +159,11 @@ def random_so(rng: Random, depth: int) -> cel.Formula:
 
 def test_so_to_fo_keeps_the_complex_events_and_is_safe_and_lp(suite: Suite) -> None:
     def case(rng: Random) -> bool:
-        phi = random_so(rng, 4)
+        phi = small_so(rng, 4)
         made = so_to_fo(phi)
         assert safe(made)
         assert is_lp(made)
         assert unscoped(made) is None
-        if len(vdef(made)) > 5:
-            return True
         S = tuple(random_events(rng, phi, SHAPE))
         expected = answers(phi, S)
         found = {(min(C), max(C), tuple(sorted(C))) for C in meaning(made, S)}
@@ -196,6 +202,56 @@ def test_when_every_disjunct_is_unsafe_nothing_is_left() -> None:
     phi = parse_formula("(A AS x ; A AS x)+")
     assert safe_form(phi) == rewrite.NOTHING
     assert meaning(rewrite.NOTHING, stream("R", "1")) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A AS x FILTER x[v = 1]", True),
+        ("(A AS x FILTER x[v = 1]) ; B AS y", True),
+        ("((A AS x FILTER x[v = 1]) OR (B AS x FILTER x[v = 1]))+", True),
+        ("(A AS x ; B AS y) FILTER x.v = y.v", True),  # a binary filter may stand anywhere
+        ("A AS x ; B AS y", True),
+        ("(A AS x ; B AS y) FILTER x[v = 1]", False),
+        ("(A AS x OR B AS x) FILTER x[v = 1]", False),
+        ("(A AS x)+ FILTER x[v = 1]", False),
+        ("A AS x ; (B AS y FILTER x[v = 1])", False),  # on another variable's clause
+        ("(A AS x FILTER x[v = 1]) FILTER x[w = 1]", False),  # on a filter, not on the clause
+        ("C AS z ; ((A AS x ; B AS y) FILTER y[v = 1])+", False),
+    ],
+)
+def test_lp_normal_form_by_hand(text: str, expected: bool) -> None:
+    """Every unary filter stands on the AS clause of its variable (FOUND Sec. 5.2)."""
+    assert is_lp(parse_formula(text)) is expected
+
+
+def test_rewritings_are_at_most_exponentially_larger(suite: Suite) -> None:
+    """Every choice doubles what is around it at most (FOUND Thm. 1; FOUND Lemma 2)."""
+
+    def case(rng: Random) -> bool:
+        phi = scoped(rng, 4, binary=True)
+        sizes = rewriting_sizes(phi)
+        choices = sum(isinstance(psi, cel.Or) for psi in cel.subformulas(with_variables(phi)))
+        assert sizes.original == cel.size(with_variables(phi))
+        assert sizes.disjunctive is not None
+        assert sizes.safe is not None
+        assert sizes.disjunctive <= (sizes.original + 1) * 2**choices
+        assert sizes.safe <= max(sizes.disjunctive, cel.size(rewrite.NOTHING))
+        return choices > 0
+
+    suite.run(case, deep_count=4_000, seconds=4)
+
+
+@pytest.mark.parametrize("n", range(1, 8))
+def test_the_sizes_of_a_family_that_reaches_the_blow_up(n: int) -> None:
+    """n choices in a row: 2^n disjuncts of n clauses, n - 1 sequences; 2^n - 1 OR between them.
+
+    An ``R AS x`` is of size 2. The safe form deletes none, the LP-normal form moves none.
+    """
+    phi = parse_formula(" ; ".join(f"(A AS x{k} OR B AS x{k})" for k in range(n)))
+    grown = 2**n * (2 * n + n - 1) + 2**n - 1
+    same = 5 * n + n - 1
+    assert rewriting_sizes(phi) == Sizes(same, disjunctive=grown, safe=grown, lp=same)
 
 
 def test_sizes_double_with_each_choice_in_a_sequence() -> None:
