@@ -8,9 +8,10 @@ meaning: 01 syntax, 02 ill-formed, 03 type, 04 unsupported, 05 undecided, 06 res
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +146,11 @@ class ResourceLimit(CerlabError):
 class BadData(CerlabError):
     """Data that cannot be read as events, or events that the query's clauses do not allow.
 
-    Knows its `file`, `row` and `column`, each None where there is none.
+    Knows its `file`, `row` and `column`, each None where there is none; and of events pushed to a
+    session the `matches` that those before the bad event completed.
     """
+
+    matches: Sequence[Any] = ()
 
     @property
     def file(self) -> str | None:

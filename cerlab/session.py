@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cerlab import io
 from cerlab.automata.plan import Plan
 from cerlab.display import displayed
+from cerlab.errors import BadData
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clock import TimeAxis
 
@@ -37,14 +38,24 @@ class Session:
 
         By end, inside one end in an order fixed by query and stream; all that are there, so for
         patterns with very many answers keep batches small or the query's LIMIT low. Raises
-        `BadData` for events that cannot be read, `UsageError` for a window in time without the
-        time attribute.
+        `BadData` for an event that cannot be read; the answers before it are on the error as
+        ``.matches``, and `pushed` counts the events that were read: all before it, of a batch that
+        is no events none. The next push goes on after them. Raises `UsageError` for a window in
+        time without the time attribute.
         """
-        stream = io.as_stream(batch)
-        found = [answer for made in self._run.push(stream.columns, len(stream)) for answer in made]
-        self.pushed += len(stream)
-        self.answered += len(found)
-        return found
+        matches: list[ComplexEvent] = []
+        before = self._run.position
+        try:
+            stream = io.as_stream(batch)
+            for answers in self._run.push(stream.columns, len(stream)):
+                matches += answers
+        except BadData as error:
+            error.matches = matches
+            raise
+        finally:
+            self.pushed += self._run.position - before
+            self.answered += len(matches)
+        return matches
 
     def state(self) -> bytes:
         """All that has to be known to go on later, elsewhere: ``query.open(state=..)``.

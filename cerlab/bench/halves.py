@@ -12,8 +12,10 @@ from time import process_time
 from typing import NamedTuple
 
 from cerlab.bench.timing import SHORTEST
+from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.batches import BATCH, Evaluation
 from cerlab.engine.columns import slice_rows
-from cerlab.engine.whole_stream import BATCH, Evaluation, stream_evaluation
+from cerlab.engine.whole_stream import stream_evaluation
 from cerlab.model.stream import Stream
 from cerlab.workbench import Query
 
@@ -61,7 +63,7 @@ def _round(query: Query, stream: Stream, half: int) -> tuple[_Read, _Read]:
     return read(0), read(half)
 
 
-def _listed(run: Evaluation, stream: Stream, start: int, end: int) -> int:
+def _listed(run: Evaluation[AnswerBatch], stream: Stream, start: int, end: int) -> int:
     """How many answers some events complete."""
     found = 0
     for begin in range(start, end, BATCH):

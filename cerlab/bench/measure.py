@@ -14,7 +14,8 @@ import numpy as np
 
 from cerlab.bench.streams import read_columns
 from cerlab.bench.timing import timed
-from cerlab.engine.whole_stream import BATCH, compiled_answers
+from cerlab.engine.batches import BATCH
+from cerlab.engine.whole_stream import compiled_answers
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.mentions import mentioned

@@ -28,8 +28,8 @@ from cerlab.workbench import live_answers
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
+    from cerlab.engine.batches import Evaluation
     from cerlab.engine.general.evaluation import GeneralEvaluation
-    from cerlab.engine.whole_stream import Evaluation
 
 _PATIENCE_SECONDS = 2.0
 _LONGEST_BACKLOG = 1 << 14
@@ -97,7 +97,7 @@ def answers_on_file(
     return _pushed(run, batches)
 
 
-def _pushed(run: Evaluation, batches: Iterable[Stream]) -> Iterator[AnswerBatch]:
+def _pushed(run: Evaluation[AnswerBatch], batches: Iterable[Stream]) -> Iterator[AnswerBatch]:
     """The answers on some batches; where one cannot be read those on what came before it."""
     try:
         for batch in batches:

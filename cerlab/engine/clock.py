@@ -46,7 +46,7 @@ class TimeColumn:
     ) -> Instants:
         """The instants of a batch; `place` gives the position of an event of it.
 
-        Raises `BadData` for a time that is missing or goes back.
+        Raises `BadData` for a time that is missing or goes back, and has then read nothing.
         """
         if not length:
             return np.zeros(0, np.int64)
@@ -70,17 +70,19 @@ class TimeColumn:
     def _one_by_one(
         self, columns: Mapping[str, Any], length: int, place: Callable[[int], int]
     ) -> list[Instant]:
-        attribute, times = self._attribute, []
+        attribute, last = self._attribute, self.last
+        times: list[Instant] = []
         column = columns.get(attribute)
         values: Sequence[Value] = (
             [None] * length if column is None else values_of(column, attribute)
         )
         for index, value in enumerate(values):
             now = self._clock(Event("?", {attribute: value}), place(index))
-            if self.last is not None:
-                check_order(self.last, now, place(index))
-            self.last = now
+            if last is not None:
+                check_order(last, now, place(index))
+            last = now
             times.append(now)
+        self.last = last
         return times
 
     def _flat(self, times: list[Instant]) -> Instants:
@@ -173,16 +175,6 @@ class WindowStarts:
         starts = self._inside.positions[first]
         self._inside.drop(int(first[-1]))
         return starts
-
-    @property
-    def last(self) -> Instant | None:
-        """The instant of the last event."""
-        return None if self._clock is None else self._clock.last
-
-    @last.setter
-    def last(self, instant: Instant | None) -> None:
-        if self._clock is not None:
-            self._clock.last = instant
 
     @property
     def moved(self) -> int:

@@ -30,3 +30,8 @@ def slice_rows(column: Any, start: int, size: int) -> Any:
     if hasattr(column, "slice"):
         return column.slice(start, size)
     return column[start : start + size]
+
+
+def slice_columns(columns: Mapping[str, Any], start: int, size: int) -> dict[str, Any]:
+    """`size` events from `start` on."""
+    return {name: slice_rows(column, start, size) for name, column in columns.items()}

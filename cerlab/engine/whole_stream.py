@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
 
 from cerlab.automata.naming import Machine
 from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
-from cerlab.engine.columns import slice_rows
+from cerlab.engine.batches import whole
 from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.learned import LearnedTables, learned_tables
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
@@ -17,16 +16,10 @@ from cerlab.engine.windowed.scan import why_not_windowed
 from cerlab.model.clock import TimeAxis
 from cerlab.model.stream import Stream
 
-Evaluation: TypeAlias = WindowedEvaluation | GeneralEvaluation
-"""Columns in by ``push``, answers out; what was held back comes from ``finish``."""
-
-BATCH = 1 << 20
-"""How many events of a whole stream are read at once."""
-
 
 def stream_evaluation(
     plan: Plan, machine: Machine | LearnedTables, time: TimeAxis | None = None
-) -> Evaluation:
+) -> WindowedEvaluation | GeneralEvaluation:
     """The fastest evaluation of a plan on a stream that is read to its end.
 
     Its answers may be held back; after the last batch those that are come from ``finish``.
@@ -52,9 +45,4 @@ def compiled_answers(
     if workers > 1 and len(stream) > 1 and why_not_by_ranges(plan) is None:
         yield from ranged_answers(plan, learned_tables(machine), stream, time, workers=workers)
         return
-    run = stream_evaluation(plan, machine, time)
-    columns, length = stream.columns, len(stream)
-    for start in range(0, length, BATCH):
-        size = min(BATCH, length - start)
-        yield from run.push({name: slice_rows(c, start, size) for name, c in columns.items()}, size)
-    yield from run.finish()
+    yield from whole(stream_evaluation(plan, machine, time), stream)

@@ -13,14 +13,14 @@ import numpy as np
 from cerlab.automata.naming import Machine
 from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.batches import until_bad
 from cerlab.engine.clock import WindowStarts
-from cerlab.engine.columns import rows_of_streams, slice_rows, take_rows
+from cerlab.engine.columns import rows_of_streams, take_rows
 from cerlab.engine.general.state import axis_of_state, no_state, packed, unpacked
 from cerlab.engine.general.tecs import Tecs
 from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.learned import LearnedTables, learned_tables
 from cerlab.engine.windowed.scan import KEYS_KEPT
-from cerlab.errors import BadData
 from cerlab.model.clauses import EventWindow
 from cerlab.model.clock import TimeAxis
 from cerlab.predicates.columns.key_codes import KeyCodes
@@ -57,7 +57,8 @@ class GeneralEvaluation:
         self._starts = WindowStarts(plan.window, time)
         width = plan.window.width if isinstance(plan.window, EventWindow) else NONE
         self._tecs = Tecs(plan, self._learned.table, width, arena=arena, answers=answers)
-        self._read = 0
+        self.position = 0
+        """How many events of the stream have been read: the position of the next one."""
         self._enough_keys = KEYS_KEPT
         if before is not None:
             self._resume(*before)
@@ -82,10 +83,10 @@ class GeneralEvaluation:
         arrays = self._tecs.arrays(len(keys))
         machine = self._learned.machine
         inside = self._starts.inside()
-        return packed(self._plan, machine, self._time, self._read, keys, inside, arrays)
+        return packed(self._plan, machine, self._time, self.position, keys, inside, arrays)
 
     def _resume(self, header: Mapping[str, Any], arrays: dict[str, Any]) -> None:
-        self._read = header["read"]
+        self.position = header["read"]
         self._starts.resume(*header["window"])
         count = len(arrays["length"])
         if self._keys is not None and header["keys"]:
@@ -101,32 +102,23 @@ class GeneralEvaluation:
         """Read `length` more events; yields their answers, each as soon as a buffer is full.
 
         To be exhausted before the next call. `columns` are as `SymbolStage.symbols` takes them.
-        Raises `BadData` for a time that is missing or goes back, `ResourceLimit` where
-        determinisation does.
+        Raises `BadData` for a time that is missing or goes back, after the answers before it, and
+        `ResourceLimit` where determinisation does.
         """
-        self._forget_keys()
-        before = self._read, self._starts.last
-        try:
-            events = self._events(columns, length)
-        except BadData:
-            self._read, self._starts.last = before
-            if length == 1:
-                raise
-            for n in range(length):  # the answers before the bad event, then the error
-                yield from self.push({name: slice_rows(c, n, 1) for name, c in columns.items()}, 1)
-            raise
-        yield from self._tecs.read(*events)
+        return until_bad(self._push, columns, length)
 
-    def _events(self, columns: Mapping[str, Any], length: int) -> tuple[Any, Any, Any, Any]:
-        """Symbols, partitions, positions, and the first positions inside the windows."""
-        positions = np.arange(self._read, self._read + length, dtype=np.int64)
-        self._read += length
+    def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
+        """The answers of a batch without a bad event; raises at once for others."""
+        self._forget_keys()
+        positions = np.arange(self.position, self.position + length, dtype=np.int64)
         if (kept := rows_of_streams(self._plan.streams, columns, length)) is not None:
             positions = positions[kept]
             columns = {name: take_rows(column, kept) for name, column in columns.items()}
         symbols = self._learned.symbols(columns, len(positions))
         codes = self._codes(columns, len(positions))
-        return symbols, codes, positions, self._starts.read(columns, positions)
+        lowest = self._starts.read(columns, positions)
+        self.position += length
+        return self._tecs.read(symbols, codes, positions, lowest)
 
     def _forget_keys(self) -> None:
         """Number the partitions anew if most of them have nothing in the window any more."""

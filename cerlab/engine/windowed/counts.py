@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from cerlab.automata.plan import Plan
+from cerlab.engine.batches import whole
 from cerlab.engine.clock import first_inside
-from cerlab.engine.columns import slice_rows
 from cerlab.engine.general.tecs import limit_of
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.windowed.counts import count_ends
@@ -22,8 +22,6 @@ from cerlab.model.stream import Stream
 
 MAX_COUNTS = 1 << 24
 """How many numbers are kept at most: for each partition, state and start in the window."""
-
-BATCH = 1 << 20
 
 
 class NotCounted(Exception):
@@ -112,9 +110,4 @@ def end_counts(
     """
     if (reason := why_not_windowed(plan)) is not None:
         raise NotCounted(reason)
-    run = EndCounts(plan, learned, time)
-    columns, length = stream.columns, len(stream)
-    for start in range(0, length, BATCH):
-        size = min(BATCH, length - start)
-        yield from run.push({name: slice_rows(c, start, size) for name, c in columns.items()}, size)
-    yield from run.finish()
+    yield from whole(EndCounts(plan, learned, time), stream)

@@ -18,7 +18,7 @@ import numpy as np
 from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.clock import TimeColumn
-from cerlab.engine.columns import rows_of_streams, slice_rows, take_rows
+from cerlab.engine.columns import rows_of_streams, slice_columns, take_rows
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
 from cerlab.engine.windowed.scan import why_not_windowed
@@ -101,8 +101,8 @@ def _range(
     try:
         run = WindowedEvaluation(plan, helper, time)
         first = _first(plan, columns, time, start)
-        run.begin_after(_part(columns, first, start), start - first, first)
-        answers += run.push(_part(columns, start, end), end - start)
+        run.begin_after(slice_columns(columns, first, start - first), start - first, first)
+        answers += run.push(slice_columns(columns, start, end - start), end - start)
         answers += run.finish()
     except BadData as error:
         return _RangeAnswers(answers, error)
@@ -123,7 +123,7 @@ def _first(plan: Plan, columns: Mapping[str, Any], time: TimeAxis | None, cut: i
     reach = FIRST_LOOK
     while True:
         begin = max(0, cut - reach)
-        part, length = _part(columns, begin, cut), cut - begin
+        part, length = slice_columns(columns, begin, cut - begin), cut - begin
         inside = rows_of_streams(plan.streams, part, length)
         if inside is not None:
             part, length = {name: take_rows(c, inside) for name, c in part.items()}, len(inside)
@@ -135,7 +135,3 @@ def _first(plan: Plan, columns: Mapping[str, Any], time: TimeAxis | None, cut: i
         if begin == 0:
             return 0
         reach *= 4
-
-
-def _part(columns: Mapping[str, Any], begin: int, end: int) -> dict[str, Any]:
-    return {name: slice_rows(column, begin, end - begin) for name, column in columns.items()}

@@ -15,8 +15,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from cerlab.automata.plan import Plan
+from cerlab.engine.batches import until_bad
 from cerlab.engine.clock import TimeColumn
-from cerlab.engine.columns import rows_of_streams, slice_rows, take_rows
+from cerlab.engine.columns import rows_of_streams, take_rows
 from cerlab.engine.general.tecs import CONSUMES
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.windowed.ends import idle_after
@@ -102,23 +103,21 @@ class WindowScan(ABC, Generic[Result]):
         """Read `length` more events: what they complete; exhaust it before the next call.
 
         `columns` are as `SymbolStage.symbols` takes them. Raises `BadData` for a time that is
-        missing or goes back, `ResourceLimit` where determinisation does.
+        missing or goes back, after all that the events before it complete, and `ResourceLimit`
+        where determinisation does.
         """
-        before = self._read, self._counted, self._clock.last if self._clock else None
         try:
-            batch = self._batch(columns, length)
+            yield from until_bad(self._push, columns, length)
         except BadData:
-            self._read, self._counted, last = before
-            if self._clock is not None:
-                self._clock.last = last
-            if length == 1:
-                yield from self.finish()
-                raise
-            for n in range(length):  # what comes before the bad event, then the error
-                yield from self.push({name: slice_rows(c, n, 1) for name, c in columns.items()}, 1)
+            yield from self.finish()
             raise
-        if batch is None:
-            return
+
+    def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[Result]:
+        """What a batch without a bad event completes; raises at once for others."""
+        batch = self._batch(columns, length)
+        return iter(()) if batch is None else self._append(batch)
+
+    def _append(self, batch: Batch) -> Iterator[Result]:
         self._carry_over()
         self._pending.append(batch)
         carried = len(self._carried.symbols) if self._carried else 0
@@ -127,13 +126,14 @@ class WindowScan(ABC, Generic[Result]):
 
     def _batch(self, columns: Mapping[str, Any], length: int) -> Batch | None:
         """The next events of the stream, those that FROM leaves; None if there are none."""
-        start, self._read = self._read, self._read + length
+        start, read = self._read, length
         inside = rows_of_streams(self._plan.streams, columns, length)
         positions = None
         if inside is not None:
             columns = {name: take_rows(column, inside) for name, column in columns.items()}
             positions, length = inside + start, len(inside)
         if not length:
+            self._read += read
             return None
         symbols = self._learned.symbols(columns, length)
         keys = {name: columns[name] for name in self._plan.partition if name in columns}
@@ -142,6 +142,7 @@ class WindowScan(ABC, Generic[Result]):
             times = self._clock.read(columns, length, lambda i: int(batch.at(i)))
         else:  # it counts the events that FROM leaves
             times = np.arange(self._counted, self._counted + length)
+        self._read += read
         self._counted += length
         return batch._replace(times=times)
 

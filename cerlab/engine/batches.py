@@ -1,0 +1,63 @@
+"""Streams read by batches of columns, and batches with an event that cannot be read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol, TypeAlias, TypeVar
+
+from cerlab.engine.columns import slice_columns
+from cerlab.errors import BadData
+from cerlab.model.stream import Stream
+
+Columns: TypeAlias = Mapping[str, Any]
+"""Attributes of consecutive events: lists of values or Arrow arrays, all of one length."""
+
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
+
+BATCH = 1 << 20
+"""How many events of a whole stream are read at once."""
+
+
+class Evaluation(Protocol[Result_co]):
+    """A plan on one stream, batch by batch."""
+
+    def push(self, columns: Columns, length: int) -> Iterator[Result_co]:
+        """Read `length` more events: what they complete, to be exhausted before the next call.
+
+        Where a batch has an event that cannot be read, what the events before it complete comes
+        first, and then `BadData`; neither that event nor those after it are read.
+        """
+
+    def finish(self) -> Iterator[Result_co]:
+        """What was held back."""
+
+
+def whole(evaluation: Evaluation[Result], stream: Stream) -> Iterator[Result]:
+    """What an evaluation gives on a whole stream."""
+    columns, length = stream.columns, len(stream)
+    for start in range(0, length, BATCH):
+        size = min(BATCH, length - start)
+        yield from evaluation.push(slice_columns(columns, start, size), size)
+    yield from evaluation.finish()
+
+
+def until_bad(
+    read: Callable[[Columns, int], Iterator[Result]], columns: Columns, length: int
+) -> Iterator[Result]:
+    """What `read` gives for some events; if one is bad for all before it, and then the error.
+
+    A `read` that raises `BadData` at once has read nothing. The bad event is found by halving, so
+    each event is read a few times at most.
+    """
+    try:
+        results = read(columns, length)
+    except BadData:
+        if length <= 1:
+            raise
+    else:
+        yield from results
+        return
+    half = length // 2
+    yield from until_bad(read, slice_columns(columns, 0, half), half)
+    yield from until_bad(read, slice_columns(columns, half, length - half), length - half)
