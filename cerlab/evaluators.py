@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
-from cerlab.automata.srt.plan import CorrelatedPlan
+from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.compile.foundations import anchored_query
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.evaluation import TecsEvaluation

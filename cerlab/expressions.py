@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, TypeAlias, get_args
 
 from cerlab import io
-from cerlab.automata.srt.plan import RegisterPlan
+from cerlab.automata.registers.plan import RegisterPlan
 from cerlab.compile.register_plan import register_plan
 from cerlab.engine.reference import registers
 from cerlab.errors import ResourceLimit, Unsupported, UsageError, nearest

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from warnings import warn
 
 from cerlab import io
-from cerlab.automata.cea import IntervalCea
+from cerlab.automata.automaton import IntervalCea, Vcea
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.machine import Machine, machine_of
 from cerlab.automata.plan import Plan
-from cerlab.automata.srt.plan import CorrelatedPlan
-from cerlab.automata.vcea import Vcea
+from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.compile.correlated_to_srt import correlated_plan
 from cerlab.compile.pipeline import compile_query
 from cerlab.display import shown

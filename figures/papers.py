@@ -22,11 +22,9 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 import cerlab
-from cerlab.automata.cea import AnchoredCea, Mark, Transition
+from cerlab.automata.automaton import AnchoredCea, LabelTransition, Mark, Transition, Ucea
 from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.srt.reduce import smaller
-from cerlab.automata.ucea import Ucea
-from cerlab.automata.vcea import LabelTransition
+from cerlab.automata.registers.reduce import smaller
 from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.engine.reference.evaluation import TecsEvaluation

@@ -7,7 +7,7 @@ from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
-from cerlab.automata.cea import AnchoredCea, IntervalCea, Mark, Transition
+from cerlab.automata.automaton import AnchoredCea, IntervalCea, Mark, Transition
 from cerlab.automata.explore import explore
 from cerlab.automata.products import Pair, moves_from, pairs
 from cerlab.predicates.minterms import minterms

@@ -9,9 +9,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import reduce
 from typing import TypeVar
 
+from cerlab.automata.automaton import LabelTransition, Vcea
 from cerlab.automata.explore import explore
 from cerlab.automata.trim import trim
-from cerlab.automata.vcea import LabelTransition, Vcea
 from cerlab.predicates.minterms import minterms
 from cerlab.predicates.syntax import (
     EVERYTHING,

@@ -14,7 +14,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import NamedTuple
 
-from cerlab.automata.cea import Mark
+from cerlab.automata.automaton import Mark
 from cerlab.automata.deterministic import Deterministic
 from cerlab.automata.successors import Moves
 from cerlab.errors import ResourceLimit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cerlab.automata.cea import AnchoredCea, IntervalCea, Mark
+from cerlab.automata.automaton import AnchoredCea, IntervalCea, Mark
 from cerlab.automata.deterministic import Numbering
 from cerlab.automata.successors import Moves, States, Successors
 from cerlab.display import shown

@@ -20,9 +20,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias, TypeVar
 
-from cerlab.automata.cea import AnchoredCea, IntervalCea, Mark, Transition
-from cerlab.automata.ucea import Ucea
-from cerlab.automata.vcea import LabelTransition, Vcea
+from cerlab.automata.automaton import (
+    AnchoredCea,
+    IntervalCea,
+    LabelTransition,
+    Mark,
+    Transition,
+    Ucea,
+    Vcea,
+)
 from cerlab.errors import DataPlace, IllFormed, ResourceLimit
 from cerlab.model.json_document import JsonNode, unicode
 from cerlab.predicates.encoding import predicate_from_json, predicate_to_json

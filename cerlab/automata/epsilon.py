@@ -3,47 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-from cerlab.automata.cea import AnchoredCea, Transition
+from cerlab.automata.automaton import AnchoredCea, EmptyMove, EpsilonCea, Transition
 from cerlab.automata.explore import explore
-from cerlab.display import shown
 from cerlab.errors import IllFormed
-
-
-class EmptyMove(NamedTuple):
-    """``source -- ε --> target``: no event is read."""
-
-    source: int
-    target: int
-
-
-@shown
-@dataclass(frozen=True, slots=True)
-class EpsilonCea:
-    """``(Q, Delta, I, F)`` with empty moves beside the transitions (FOUND App. C.2).
-
-    Its runs are those of an `AnchoredCea`, with any number of empty moves before, between and after
-    the transitions: a run over the events 0..n accepts if it ends in F and its last transition
-    takes. States are ``0 .. states-1``. Raises `IllFormed` for others.
-    """
-
-    states: int
-    Delta: tuple[Transition, ...]
-    moves: tuple[EmptyMove, ...]
-    I: frozenset[int]  # the paper's letter
-    F: frozenset[int]
-
-    def __post_init__(self) -> None:
-        ends = {(t.source, t.target) for t in self.Delta} | set(self.moves)
-        if not self.I.union(self.F, *ends) <= set(range(self.states)):
-            raise IllFormed(
-                "CER0220",
-                "a transition, a move, I or F names a state not in Q",
-                hint="states are numbered from 0 to Q - 1",
-            )
 
 
 def without_epsilon(A: EpsilonCea) -> AnchoredCea:
@@ -52,7 +17,7 @@ def without_epsilon(A: EpsilonCea) -> AnchoredCea:
     It has the transitions of those states, and is final if one of them is. As many states, at most
     quadratically many transitions.
 
-    >>> from cerlab.automata.cea import Mark
+    >>> from cerlab.automata.automaton import Mark
     >>> from cerlab.predicates.syntax import EVERYTHING
     >>> take = Transition(0, EVERYTHING, Mark.TAKE, 1)
     >>> again = EpsilonCea(2, (take,), (EmptyMove(1, 0),), frozenset({0}), frozenset({1}))

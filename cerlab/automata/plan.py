@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cerlab.automata.cea import IntervalCea
-from cerlab.automata.vcea import Vcea
+from cerlab.automata.automaton import IntervalCea, Vcea
 from cerlab.display import displayed
 from cerlab.model.clauses import Consume, Limit, Strategy, Window
 

@@ -32,10 +32,9 @@ import json
 import math
 from typing import Any, TypeVar, assert_never
 
-from cerlab.automata.cea import IntervalCea
+from cerlab.automata.automaton import IntervalCea, Vcea
 from cerlab.automata.encoding import Machine, machine_from_value, machine_to_value
 from cerlab.automata.plan import Plan
-from cerlab.automata.vcea import Vcea
 from cerlab.errors import BadData, DataPlace, IllFormed
 from cerlab.model.clauses import (
     AttributeWindow,

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeAlias, TypeVar
 
+from cerlab.automata.automaton import LabelTransition, Ucea
 from cerlab.automata.explore import Explored, explore
-from cerlab.automata.ucea import Ucea
-from cerlab.automata.vcea import LabelTransition
 from cerlab.predicates.syntax import Predicate, conjunction
 
 Side: TypeAlias = int | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cerlab.automata.cea import AnchoredCea, Mark
+from cerlab.automata.automaton import AnchoredCea, Mark
 
 
 def single_final(cea: AnchoredCea) -> AnchoredCea:
@@ -12,7 +12,7 @@ def single_final(cea: AnchoredCea) -> AnchoredCea:
     one. The paper copies all of them; then a run that ends with ∘, which does not accept, hides a
     worse one that does (erratum E6).
 
-    >>> from cerlab.automata.cea import Transition
+    >>> from cerlab.automata.automaton import Transition
     >>> from cerlab.predicates.syntax import EVERYTHING
     >>> loop = Transition(0, EVERYTHING, Mark.TAKE, 0)
     >>> [(t.source, t.target) for t in single_final(

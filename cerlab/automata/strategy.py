@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cerlab.automata.cea import IntervalCea, Mark, Transition
+from cerlab.automata.automaton import IntervalCea, Mark, Transition
 from cerlab.automata.deterministic import Numbering
 from cerlab.automata.successors import Moves, States, Successors
 from cerlab.display import shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from cerlab.automata.cea import Mark, Transition
+from cerlab.automata.automaton import Mark, Transition
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, Predicate
 from cerlab.predicates.truth import satisfies

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cerlab.automata.vcea import Vcea
+from cerlab.automata.automaton import Vcea
 
 
 def trim(A: Vcea) -> Vcea:

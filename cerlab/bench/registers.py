@@ -17,7 +17,7 @@ from typing import TextIO
 import numpy as np
 import pyarrow as pa
 
-from cerlab.automata.srt.plan import RegisterPlan
+from cerlab.automata.registers.plan import RegisterPlan
 from cerlab.bench.memory import Memory
 from cerlab.bench.register_patterns import PAPER, PATTERNS, WINDOWS, ceql, sremo
 from cerlab.bench.timing import SHORTEST, once

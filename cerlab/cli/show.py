@@ -9,13 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from cerlab import io
-from cerlab.automata.cea import AnchoredCea, IntervalCea
+from cerlab.automata.automaton import AnchoredCea, IntervalCea, Ucea, Vcea
 from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.srt.reduce import smaller
-from cerlab.automata.srt.transducer import EpsilonSrt, Srt, Transducer
+from cerlab.automata.registers.reduce import smaller
+from cerlab.automata.registers.transducer import EpsilonSrt, Srt, Transducer
 from cerlab.automata.strategy import StrategyCea
-from cerlab.automata.ucea import Ucea
-from cerlab.automata.vcea import Vcea
 from cerlab.cli.options import (
     OK,
     add_input,

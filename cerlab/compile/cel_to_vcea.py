@@ -10,9 +10,9 @@ from collections.abc import Callable
 from functools import reduce
 from typing import NoReturn, assert_never
 
+from cerlab.automata.automaton import LabelTransition, Vcea
 from cerlab.automata.combine import both, in_any_order, strict, unless
 from cerlab.automata.trim import trim
-from cerlab.automata.vcea import LabelTransition, Vcea
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.logic.cel.syntax import (
     All,

@@ -18,8 +18,8 @@ from dataclasses import replace
 from functools import partial, reduce
 from typing import assert_never
 
-from cerlab.automata.srt.coalesce import coalesced
-from cerlab.automata.srt.labelled import (
+from cerlab.automata.registers.coalesce import coalesced
+from cerlab.automata.registers.labelled import (
     LabelledSrt,
     iteration,
     marked,
@@ -28,10 +28,10 @@ from cerlab.automata.srt.labelled import (
     sequence,
     union,
 )
-from cerlab.automata.srt.plan import CorrelatedPlan
-from cerlab.automata.srt.reduce import reduced
-from cerlab.automata.srt.transducer import Srt
-from cerlab.automata.srt.unary import guard_of
+from cerlab.automata.registers.plan import CorrelatedPlan
+from cerlab.automata.registers.reduce import reduced
+from cerlab.automata.registers.transducer import Srt
+from cerlab.automata.registers.unary import guard_of
 from cerlab.compile.cel_to_vcea import MAX_COPIES, REFERENCE, cel_to_vcea
 from cerlab.compile.extremes import compared
 from cerlab.errors import ResourceLimit, Unsupported

@@ -20,8 +20,15 @@ from functools import cache
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
-from cerlab.automata.srt.labelled import LabelledSrt, Step, followed, labels_later, reached, trimmed
-from cerlab.automata.srt.transducer import NONE
+from cerlab.automata.registers.labelled import (
+    LabelledSrt,
+    Step,
+    followed,
+    labels_later,
+    reached,
+    trimmed,
+)
+from cerlab.automata.registers.transducer import NONE
 from cerlab.errors import Unsupported
 from cerlab.predicates.condition import Correlation, LabelAttribute
 from cerlab.predicates.guard_algebra import FALSE, all_of, either, negation

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from cerlab.automata.cea import AnchoredCea, Mark, Transition
-from cerlab.automata.epsilon import EmptyMove, EpsilonCea, without_epsilon
+from cerlab.automata.automaton import AnchoredCea, EmptyMove, EpsilonCea, Mark, Transition
+from cerlab.automata.epsilon import without_epsilon
 from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import As, Atom, Filter, Formula, Or, Plus, Select, Seq, subformulas
 from cerlab.logic.focel.rewrite import lp_normal_form, safe_form

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cerlab.automata.cea import AnchoredCea
+from cerlab.automata.automaton import AnchoredCea
 from cerlab.automata.closure import anchored
 from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.compile.focel_to_cea import focel_to_cea

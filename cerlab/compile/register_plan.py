@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from cerlab.automata.srt.compose import streaming
-from cerlab.automata.srt.epsilon import without_epsilon
-from cerlab.automata.srt.plan import MarkWindow, RegisterPlan
-from cerlab.automata.srt.reduce import smaller
-from cerlab.automata.srt.windows import length_window, mark_bounded
+from cerlab.automata.registers.compose import streaming
+from cerlab.automata.registers.epsilon import without_epsilon
+from cerlab.automata.registers.plan import MarkWindow, RegisterPlan
+from cerlab.automata.registers.reduce import smaller
+from cerlab.automata.registers.windows import length_window, mark_bounded
 from cerlab.compile.slices import WHOLE
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.logic.sremo.check import check_sremo

@@ -7,17 +7,24 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import assert_never
 
-from cerlab.automata.cea import Mark
-from cerlab.automata.srt import EpsilonSrt, Srt, Transducer
-from cerlab.automata.srt.complement import complement
-from cerlab.automata.srt.compose import choice, empty_word, iteration, nothing, one_event, sequence
-from cerlab.automata.srt.epsilon import without_epsilon
-from cerlab.automata.srt.liveness import without_dead_writes
-from cerlab.automata.srt.product import product, written_registers
-from cerlab.automata.srt.reduce import reduced, smaller
-from cerlab.automata.srt.trim import longest
-from cerlab.automata.srt.unroll import unrolled
-from cerlab.automata.srt.windows import length_window, span_window
+from cerlab.automata.automaton import Mark
+from cerlab.automata.registers import EpsilonSrt, Srt, Transducer
+from cerlab.automata.registers.complement import complement
+from cerlab.automata.registers.compose import (
+    choice,
+    empty_word,
+    iteration,
+    nothing,
+    one_event,
+    sequence,
+)
+from cerlab.automata.registers.epsilon import without_epsilon
+from cerlab.automata.registers.liveness import without_dead_writes
+from cerlab.automata.registers.product import product, written_registers
+from cerlab.automata.registers.reduce import reduced, smaller
+from cerlab.automata.registers.trim import longest
+from cerlab.automata.registers.unroll import unrolled
+from cerlab.automata.registers.windows import length_window, span_window
 from cerlab.compile.slices import WHOLE, Slice, after, before
 from cerlab.errors import Unsupported
 from cerlab.logic.sremo.check import check_sremo

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from cerlab.automata.cea import IntervalCea, Mark, Transition
+from cerlab.automata.automaton import IntervalCea, LabelTransition, Mark, Transition, Vcea
 from cerlab.automata.explore import explore
-from cerlab.automata.vcea import LabelTransition, Vcea
 
 FRESH = -1
 

@@ -38,7 +38,7 @@ def machine_to_json(A: Machine) -> str:
     Raises `ResourceLimit` for predicates that are too deep, `BadData` for text that is not
     Unicode.
 
-    >>> from cerlab.automata.cea import IntervalCea, Mark, Transition
+    >>> from cerlab.automata.automaton import IntervalCea, Mark, Transition
     >>> from cerlab.predicates.syntax import TypeIs
     >>> Delta = (Transition(0, TypeIs("A"), Mark.TAKE, 1),)
     >>> print(machine_to_json(IntervalCea(2, Delta, 0, frozenset({1}))), end="")

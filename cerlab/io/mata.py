@@ -30,9 +30,8 @@ import json
 from collections.abc import Callable
 from typing import TypeAlias
 
-from cerlab.automata.cea import AnchoredCea, IntervalCea, Mark, Transition
+from cerlab.automata.automaton import AnchoredCea, IntervalCea, LabelTransition, Mark, Transition
 from cerlab.automata.encoding import Machine, initial_states, kind_of
-from cerlab.automata.vcea import LabelTransition
 from cerlab.errors import CerlabError
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_cel

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cerlab.automata.cea import AnchoredCea, Mark, Transition
-from cerlab.automata.ucea import Ucea
+from cerlab.automata.automaton import AnchoredCea, Mark, Transition, Ucea
 from cerlab.model.answer import Labels, Positions
 from cerlab.predicates.syntax import EVERYTHING
 
@@ -38,7 +37,7 @@ def label_by_label(A: Ucea) -> LabelByLabel:
     The steps after the one that chooses a transition are one chain for each pair of labels and
     target, so it has at most ``|Q| + |Delta| (k + 1) + 1`` states.
 
-    >>> from cerlab.automata.vcea import LabelTransition
+    >>> from cerlab.automata.automaton import LabelTransition
     >>> step = LabelTransition(0, EVERYTHING, frozenset({"x"}), 1)
     >>> made = label_by_label(Ucea(2, (step,), frozenset({0}), frozenset({1})))
     >>> [(t.source, t.mark.value, t.target) for t in made.cea.Delta]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cerlab.automata.ucea import Ucea
+from cerlab.automata.automaton import Ucea
 from cerlab.engine.reference.lists.evaluation import Evaluation
 from cerlab.model.answer import Labels
 from cerlab.model.event import Event
@@ -18,7 +18,7 @@ class UceaEvaluation:
     a constant number, and within one as many as it gives labels. `advance` raises `ResourceLimit`
     if determinisation meets too many macro-states.
 
-    >>> from cerlab.automata.vcea import LabelTransition
+    >>> from cerlab.automata.automaton import LabelTransition
     >>> from cerlab.predicates.syntax import EVERYTHING
     >>> step = LabelTransition(0, EVERYTHING, frozenset({"x", "y"}), 0)
     >>> running = UceaEvaluation(Ucea(1, (step,), frozenset({0}), frozenset({0})))

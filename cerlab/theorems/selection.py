@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from cerlab.automata.cea import AnchoredCea, Mark, Transition
+from cerlab.automata.automaton import AnchoredCea, Mark, Transition
 from cerlab.automata.explore import explore
 from cerlab.automata.single_final import single_final
 from cerlab.automata.successors import States, Successors

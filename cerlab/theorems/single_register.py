@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from cerlab.automata.explore import explore
-from cerlab.automata.srt.transducer import NONE, Label, Srt, from_explored, outgoing
+from cerlab.automata.registers.transducer import NONE, Label, Srt, from_explored, outgoing
 from cerlab.predicates.guard_algebra import redirected
 
 Placement: TypeAlias = tuple[tuple[str, str], ...]

@@ -9,9 +9,8 @@ from collections.abc import Callable
 from functools import reduce
 from typing import NoReturn
 
+from cerlab.automata.automaton import LabelTransition, Ucea
 from cerlab.automata.products import all_product, and_product
-from cerlab.automata.ucea import Ucea
-from cerlab.automata.vcea import LabelTransition
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.logic.cel.syntax import (
     All,

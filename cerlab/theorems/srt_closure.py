@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from cerlab.automata.epsilon import EmptyMove
+from cerlab.automata.automaton import EmptyMove
 from cerlab.automata.explore import explore
-from cerlab.automata.srt.compose import choice, sequence, shifted
-from cerlab.automata.srt.rename import apart
-from cerlab.automata.srt.transducer import (
+from cerlab.automata.registers.compose import choice, sequence, shifted
+from cerlab.automata.registers.rename import apart
+from cerlab.automata.registers.transducer import (
     NONE,
     EpsilonSrt,
     Label,

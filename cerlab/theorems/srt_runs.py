@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from cerlab.automata.cea import Mark
-from cerlab.automata.srt.transducer import RegisterTransition, Srt, Transducer, empty_moves
+from cerlab.automata.automaton import Mark
+from cerlab.automata.registers.transducer import RegisterTransition, Srt, Transducer, empty_moves
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import Positions
 from cerlab.model.event import Event

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cerlab.automata.cea import Mark
-from cerlab.automata.srt import RegisterTransition, Transducer
-from cerlab.automata.srt.transducer import empty_moves
+from cerlab.automata.automaton import Mark
+from cerlab.automata.registers import RegisterTransition, Transducer
+from cerlab.automata.registers.transducer import empty_moves
 from cerlab.errors import ResourceLimit
 from cerlab.logic.sremo.check import check_sremo
 from cerlab.logic.sremo.syntax import (

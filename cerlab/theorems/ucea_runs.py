@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
-from cerlab.automata.ucea import Ucea
+from cerlab.automata.automaton import Ucea
 from cerlab.engine.reference.runs import MAX_RUNS
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import Labels
@@ -24,7 +24,7 @@ def labelled_answers(A: Ucea, S: Sequence[Event]) -> tuple[frozenset[Labels], ..
 
     Raises `ResourceLimit` above `MAX_RUNS` runs.
 
-    >>> from cerlab.automata.vcea import LabelTransition
+    >>> from cerlab.automata.automaton import LabelTransition
     >>> from cerlab.predicates.syntax import EVERYTHING
     >>> step = LabelTransition(0, EVERYTHING, frozenset({"x"}), 0)
     >>> labelled_answers(Ucea(1, (step,), frozenset({0}), frozenset({0})), [Event("A")] * 2)

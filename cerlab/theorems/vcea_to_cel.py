@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
 from typing import NamedTuple, TypeAlias, TypeVar
 
+from cerlab.automata.automaton import LabelTransition, Ucea, Vcea
 from cerlab.automata.trim import trim
-from cerlab.automata.ucea import Ucea
-from cerlab.automata.vcea import LabelTransition, Vcea
 from cerlab.errors import ResourceLimit
 from cerlab.logic.cel.syntax import (
     As,

@@ -145,7 +145,7 @@ def graph_of(value: object, *, limit: int | None = None) -> Graph:
 
     Raises `Unsupported` for what is no graph, `ResourceLimit` for machines too large to explore.
 
-    >>> from cerlab.automata.vcea import Vcea
+    >>> from cerlab.automata.automaton import Vcea
     >>> graph_of(Vcea(2, (), frozenset({0}), frozenset({1}))).title
     'VCEA: 2 states, 0 transitions'
     """

@@ -10,11 +10,17 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from cerlab.automata.cea import AnchoredCea, IntervalCea, Transition
-from cerlab.automata.epsilon import EmptyMove, EpsilonCea
-from cerlab.automata.srt.transducer import EpsilonSrt, RegisterTransition, Srt
-from cerlab.automata.ucea import Ucea
-from cerlab.automata.vcea import LabelTransition, Vcea
+from cerlab.automata.automaton import (
+    AnchoredCea,
+    EmptyMove,
+    EpsilonCea,
+    IntervalCea,
+    LabelTransition,
+    Transition,
+    Ucea,
+    Vcea,
+)
+from cerlab.automata.registers.transducer import EpsilonSrt, RegisterTransition, Srt
 from cerlab.errors import BadData, Unsupported
 from cerlab.logic.gcq.syntax import Atom, Gcq
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS

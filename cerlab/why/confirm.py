@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cerlab.automata.cea import IntervalCea
+from cerlab.automata.automaton import IntervalCea
 from cerlab.query import Query
 from cerlab.why.asked import Asked, places
 from cerlab.why.attempt import Attempt, with_hole

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from cerlab.automata.cea import IntervalCea, Mark
+from cerlab.automata.automaton import IntervalCea, Mark
 from cerlab.model.answer import ComplexEvent, Positions
 from cerlab.model.event import Event
 from cerlab.predicates.truth import satisfies

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import cerlab
-from cerlab.automata.cea import Mark
+from cerlab.automata.automaton import Mark
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.model.stream import Stream
 from cerlab.workbench import as_query

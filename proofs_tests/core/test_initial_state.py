@@ -9,8 +9,7 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.cea import IntervalCea, Mark, Transition
-from cerlab.automata.vcea import LabelTransition, Vcea
+from cerlab.automata.automaton import IntervalCea, LabelTransition, Mark, Transition, Vcea
 from cerlab.compile.vcea_to_cea import vcea_to_cea
 from cerlab.engine.reference.runs import CeaRuns, VceaRuns
 from cerlab.errors import IllFormed

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from cerlab.automata import strategy as construction
-from cerlab.automata.cea import Mark
+from cerlab.automata.automaton import Mark
 from cerlab.automata.strategy import Rivals, StrategyCea
 from cerlab.automata.successors import States
 from cerlab.logic.ceql.semantics import query_answers

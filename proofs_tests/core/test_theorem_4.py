@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.cea import IntervalCea, Mark, Transition
+from cerlab.automata.automaton import IntervalCea, Mark, Transition
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.strategy import StrategyCea
 from cerlab.engine.reference.evaluation import TecsEvaluation

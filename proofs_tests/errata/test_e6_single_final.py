@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.cea import AnchoredCea, Mark
+from cerlab.automata.automaton import AnchoredCea, Mark
 from cerlab.automata.single_final import single_final
 from cerlab.engine.reference.lists import ordered
 from cerlab.model.clauses import Strategy

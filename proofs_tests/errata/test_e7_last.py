@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.cea import AnchoredCea, Mark, Transition
+from cerlab.automata.automaton import AnchoredCea, Mark, Transition
 from cerlab.automata.explore import explore
 from cerlab.automata.successors import States, Successors
 from cerlab.model.clauses import Strategy

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.vcea import LabelTransition, Vcea
+from cerlab.automata.automaton import LabelTransition, Vcea
 from cerlab.compile import cel_to_vcea
 from cerlab.logic.cel.semantics import valuations
 from cerlab.model.answer import Valuation

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.automata.srt.compose import iteration, sequence
-from cerlab.automata.srt.epsilon import without_epsilon
+from cerlab.automata.registers.compose import iteration, sequence
+from cerlab.automata.registers.epsilon import without_epsilon
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.theorems import srt_runs as runs
 from cerlab.theorems.srt_closure import concatenation, star

@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.srt import Srt
-from cerlab.automata.srt.epsilon import merged, without_epsilon
+from cerlab.automata.registers import Srt
+from cerlab.automata.registers.epsilon import merged, without_epsilon
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.sremo.tables import sre

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.automata.srt import Srt
-from cerlab.automata.srt.determinise import determinised
-from cerlab.automata.srt.unroll import unrolled
+from cerlab.automata.registers import Srt
+from cerlab.automata.registers.determinise import determinised
+from cerlab.automata.registers.unroll import unrolled
 from cerlab.model.registers import Registers
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.srt.cases import events, random_event, random_srt, read, step

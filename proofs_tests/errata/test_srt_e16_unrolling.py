@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.automata.srt.epsilon import without_epsilon
-from cerlab.automata.srt.unroll import unrolled
-from cerlab.automata.srt.windows import length_window, mark_bounded, span_window
+from cerlab.automata.registers.epsilon import without_epsilon
+from cerlab.automata.registers.unroll import unrolled
+from cerlab.automata.registers.windows import length_window, mark_bounded, span_window
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.sremo.tables import sre

@@ -10,10 +10,10 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.srt import Srt
-from cerlab.automata.srt.complement import complement
-from cerlab.automata.srt.trim import longest
-from cerlab.automata.srt.unroll import unrolled
+from cerlab.automata.registers import Srt
+from cerlab.automata.registers.complement import complement
+from cerlab.automata.registers.trim import longest
+from cerlab.automata.registers.unroll import unrolled
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.srt.cases import events, random_event, random_srt, random_word, step
 from proofs_tests.srt.printed import complement_without_sink

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.srt.plan import RegisterPlan
+from cerlab.automata.registers.plan import RegisterPlan
 from cerlab.compile.register_plan import register_plan
 from cerlab.engine.reference.registers.runs import Runs
 from cerlab.engine.reference.registers.shared import SharedRuns

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.automata.srt.complement import match_complement
-from cerlab.automata.srt.epsilon import without_epsilon
-from cerlab.automata.srt.unroll import unrolled
+from cerlab.automata.registers.complement import match_complement
+from cerlab.automata.registers.epsilon import without_epsilon
+from cerlab.automata.registers.unroll import unrolled
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.logic.sremo import matches
 from cerlab.testing import random_sremo, random_sremo_events

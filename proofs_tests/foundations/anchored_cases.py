@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from cerlab.automata.cea import AnchoredCea, Mark, Transition
+from cerlab.automata.automaton import AnchoredCea, Mark, Transition
 from cerlab.engine.reference.lists import lists_recogniser
 from cerlab.engine.reference.lists.nodes import BOTTOM, NodeList
 from cerlab.engine.reference.recogniser import Recogniser

@@ -15,11 +15,10 @@ from typing import Any
 import pytest
 
 from cerlab.automata import closure, epsilon, products
-from cerlab.automata.cea import AnchoredCea, IntervalCea
-from cerlab.automata.epsilon import EpsilonCea, printed_elimination, without_epsilon
+from cerlab.automata.automaton import AnchoredCea, EpsilonCea, IntervalCea, Ucea
+from cerlab.automata.epsilon import printed_elimination, without_epsilon
 from cerlab.automata.explore import Explored, explore
 from cerlab.automata.products import BEFORE, Pair, moves_from
-from cerlab.automata.ucea import Ucea
 from cerlab.compile import focel_to_cea
 from cerlab.logic.cel import syntax as cel
 from cerlab.predicates.condition import On

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cerlab.automata.cea import AnchoredCea, Mark, Transition
+from cerlab.automata.automaton import AnchoredCea, Mark, Transition
 from cerlab.engine.reference.lists.enumeration import (
     BlackWhiteStack,
     Steps,

@@ -8,13 +8,8 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.automata.cea import AnchoredCea, Mark
-from cerlab.automata.epsilon import (
-    EmptyMove,
-    EpsilonCea,
-    printed_elimination,
-    without_epsilon,
-)
+from cerlab.automata.automaton import AnchoredCea, EmptyMove, EpsilonCea, Mark
+from cerlab.automata.epsilon import printed_elimination, without_epsilon
 from cerlab.model.answer import Positions
 from cerlab.model.event import Event
 from proofs_tests.foundations.anchored_cases import (

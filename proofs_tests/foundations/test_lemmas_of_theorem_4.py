@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from random import Random
 
-from cerlab.automata.cea import AnchoredCea, Mark
+from cerlab.automata.automaton import AnchoredCea, Mark
 from cerlab.engine.reference.lists.maximal import MaxState, move_marking, move_not_marking
 from cerlab.engine.reference.lists.moves import Successors, image, moves
 from cerlab.logic.selection.strategies import next_at_most

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import pytest
 
-from cerlab.automata.cea import AnchoredCea
+from cerlab.automata.automaton import AnchoredCea
 from cerlab.engine.reference import lists
 from cerlab.engine.reference.lists import evaluation, maximal, ordered
 from cerlab.engine.reference.lists.enumeration import Steps, complex_events, enumerate_all_star

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from cerlab.automata import closure
-from cerlab.automata.cea import AnchoredCea, Mark, Transition
+from cerlab.automata.automaton import AnchoredCea, Mark, Transition
 from cerlab.automata.closure import is_io_deterministic, predicate_types
 from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.compile.vcea_to_cea import vcea_to_cea

@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.automata.cea import AnchoredCea, Mark, Transition
+from cerlab.automata.automaton import AnchoredCea, Mark, Transition
 from cerlab.automata.epsilon import printed_elimination, without_epsilon
 from cerlab.compile.focel_to_cea import focel_to_cea, focel_to_epsilon_cea
 from cerlab.logic.cel import syntax as cel

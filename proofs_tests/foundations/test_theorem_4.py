@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.cea import AnchoredCea, Mark
+from cerlab.automata.automaton import AnchoredCea, Mark
 from cerlab.automata.strategy import StrategyCea
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event

@@ -6,10 +6,16 @@ import math
 from collections.abc import Callable
 from random import Random
 
-from cerlab.automata.cea import AnchoredCea, IntervalCea, Mark, Transition
+from cerlab.automata.automaton import (
+    AnchoredCea,
+    IntervalCea,
+    LabelTransition,
+    Mark,
+    Transition,
+    Ucea,
+    Vcea,
+)
 from cerlab.automata.encoding import Machine, initial_states
-from cerlab.automata.ucea import Ucea
-from cerlab.automata.vcea import LabelTransition, Vcea
 from cerlab.model.event import Timestamp, Value
 from cerlab.predicates import syntax as pred
 

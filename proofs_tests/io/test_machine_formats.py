@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from cerlab.automata.cea import AnchoredCea, Mark, Transition
-from cerlab.automata.vcea import LabelTransition, Vcea
+from cerlab.automata.automaton import AnchoredCea, LabelTransition, Mark, Transition, Vcea
 from cerlab.errors import (
     BadData,
     DataPlace,

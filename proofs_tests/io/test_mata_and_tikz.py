@@ -10,10 +10,16 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.cea import AnchoredCea, IntervalCea, Mark, Transition
+from cerlab.automata.automaton import (
+    AnchoredCea,
+    IntervalCea,
+    LabelTransition,
+    Mark,
+    Transition,
+    Ucea,
+    Vcea,
+)
 from cerlab.automata.encoding import Machine, initial_states
-from cerlab.automata.ucea import Ucea
-from cerlab.automata.vcea import LabelTransition, Vcea
 from cerlab.errors import ResourceLimit
 from cerlab.io.mata import machine_to_mata, proposition_text
 from cerlab.logic.cel import syntax as cel

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from cerlab.automata.srt import coalesce
-from cerlab.automata.srt.labelled import LabelledSrt
+from cerlab.automata.registers import coalesce
+from cerlab.automata.registers.labelled import LabelledSrt
 from cerlab.compile import correlated_to_srt, extremes
 from cerlab.compile.extremes import INCOMPARABLE, NOTHING, Side, Way
 from cerlab.engine.reference.registers.intervals import Configuration, IntervalRuns

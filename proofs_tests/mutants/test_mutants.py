@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cerlab.automata import combine
-from cerlab.automata.vcea import LabelTransition, Vcea
+from cerlab.automata.automaton import LabelTransition, Vcea
 from cerlab.compile import cel_to_vcea
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.driver import WindowPointer

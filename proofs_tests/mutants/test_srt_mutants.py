@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
-from cerlab.automata.cea import Mark
+from cerlab.automata.automaton import Mark
 from cerlab.automata.explore import explore
-from cerlab.automata.srt import Srt
-from cerlab.automata.srt.complement import complement, match_complement
-from cerlab.automata.srt.compose import iteration, sequence, streaming
-from cerlab.automata.srt.determinise import Minterm, determinised, minterms
-from cerlab.automata.srt.epsilon import merged, without_epsilon
-from cerlab.automata.srt.liveness import live_registers, without_dead_writes
-from cerlab.automata.srt.product import intersection
-from cerlab.automata.srt.transducer import Label, from_explored, outgoing
-from cerlab.automata.srt.unroll import unrolled
-from cerlab.automata.srt.windows import length_window, span_window
+from cerlab.automata.registers import Srt
+from cerlab.automata.registers.complement import complement, match_complement
+from cerlab.automata.registers.compose import iteration, sequence, streaming
+from cerlab.automata.registers.determinise import Minterm, determinised, minterms
+from cerlab.automata.registers.epsilon import merged, without_epsilon
+from cerlab.automata.registers.liveness import live_registers, without_dead_writes
+from cerlab.automata.registers.product import intersection
+from cerlab.automata.registers.transducer import Label, from_explored, outgoing
+from cerlab.automata.registers.unroll import unrolled
+from cerlab.automata.registers.windows import length_window, span_window
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.event import Event
 from cerlab.predicates.guard_algebra import all_of, redirected

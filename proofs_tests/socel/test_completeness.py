@@ -13,8 +13,7 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.automata.ucea import Ucea
-from cerlab.automata.vcea import LabelTransition, Vcea
+from cerlab.automata.automaton import LabelTransition, Ucea, Vcea
 from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.engine.reference.runs import VceaRuns
 from cerlab.logic.cel import syntax as cel

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from cerlab.automata.ucea import Ucea
-from cerlab.automata.vcea import LabelTransition, Vcea
+from cerlab.automata.automaton import LabelTransition, Ucea, Vcea
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.model.answer import Labels

@@ -12,8 +12,7 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.ucea import Ucea
-from cerlab.automata.vcea import LabelTransition
+from cerlab.automata.automaton import LabelTransition, Ucea
 from cerlab.model.answer import Labels
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, TypeIs

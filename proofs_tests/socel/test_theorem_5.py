@@ -15,8 +15,7 @@ import pytest
 
 import cerlab
 from cerlab.automata import products
-from cerlab.automata.ucea import Ucea
-from cerlab.automata.vcea import LabelTransition
+from cerlab.automata.automaton import LabelTransition, Ucea
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.text import formula_text

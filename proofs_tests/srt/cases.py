@@ -7,10 +7,9 @@ from functools import cache
 from random import Random
 from typing import TypeVar
 
-from cerlab.automata.cea import Mark
-from cerlab.automata.epsilon import EmptyMove
-from cerlab.automata.srt import EpsilonSrt, RegisterTransition, Srt, Transducer
-from cerlab.automata.srt.transducer import Label, outgoing
+from cerlab.automata.automaton import EmptyMove, Mark
+from cerlab.automata.registers import EpsilonSrt, RegisterTransition, Srt, Transducer
+from cerlab.automata.registers.transducer import Label, outgoing
 from cerlab.logic.sremo import Sremo, matches, parse_sremo
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import subexpressions

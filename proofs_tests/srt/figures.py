@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from cerlab.automata.srt import EpsilonSrt, Srt
-from cerlab.automata.srt.determinise import determinised
-from cerlab.automata.srt.unroll import unrolled
+from cerlab.automata.registers import EpsilonSrt, Srt
+from cerlab.automata.registers.determinise import determinised
+from cerlab.automata.registers.unroll import unrolled
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import step

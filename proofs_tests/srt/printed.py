@@ -6,14 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cerlab.automata.cea import Mark
+from cerlab.automata.automaton import Mark
 from cerlab.automata.explore import explore
-from cerlab.automata.srt import Srt, Transducer
-from cerlab.automata.srt.determinise import determinised
-from cerlab.automata.srt.epsilon import without_epsilon
-from cerlab.automata.srt.plan import RegisterPlan
-from cerlab.automata.srt.rename import apart
-from cerlab.automata.srt.transducer import NONE, Label, RegisterTransition, from_explored, outgoing
+from cerlab.automata.registers import Srt, Transducer
+from cerlab.automata.registers.determinise import determinised
+from cerlab.automata.registers.epsilon import without_epsilon
+from cerlab.automata.registers.plan import RegisterPlan
+from cerlab.automata.registers.rename import apart
+from cerlab.automata.registers.transducer import (
+    NONE,
+    Label,
+    RegisterTransition,
+    from_explored,
+    outgoing,
+)
 from cerlab.engine.reference.registers.runs import Run, Runs
 from cerlab.model.answer import Positions
 from cerlab.model.event import Event

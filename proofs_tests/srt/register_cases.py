@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import TypeVar
 
-from cerlab.automata.cea import Mark
-from cerlab.automata.srt import Srt
-from cerlab.automata.srt.plan import CorrelatedPlan, MarkWindow, RegisterPlan
-from cerlab.automata.srt.transducer import NONE, RegisterTransition
+from cerlab.automata.automaton import Mark
+from cerlab.automata.registers import Srt
+from cerlab.automata.registers.plan import CorrelatedPlan, MarkWindow, RegisterPlan
+from cerlab.automata.registers.transducer import NONE, RegisterTransition
 from cerlab.compile.register_plan import register_plan
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.registers import answers

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.automata.srt import Srt
-from cerlab.automata.srt.plan import RegisterPlan
+from cerlab.automata.registers import Srt
+from cerlab.automata.registers.plan import RegisterPlan
 from cerlab.compile.register_plan import register_plan
 from cerlab.engine.reference.registers import answers
 from cerlab.engine.reference.registers.runs import Runs

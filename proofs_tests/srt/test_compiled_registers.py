@@ -20,7 +20,7 @@ import pytest
 
 import cerlab
 from cerlab import expressions
-from cerlab.automata.srt.plan import CorrelatedPlan
+from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.compile.register_plan import register_plan
 from cerlab.engine.kernels.registers.guards import compare
 from cerlab.engine.reference.registers import answers

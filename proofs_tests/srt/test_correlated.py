@@ -12,11 +12,11 @@ import pytest
 
 import cerlab
 from cerlab import evaluators
-from cerlab.automata.cea import Mark
-from cerlab.automata.srt import RegisterTransition, Srt
-from cerlab.automata.srt.coalesce import coalesced
-from cerlab.automata.srt.plan import CorrelatedPlan
-from cerlab.automata.srt.transducer import NONE
+from cerlab.automata.automaton import Mark
+from cerlab.automata.registers import RegisterTransition, Srt
+from cerlab.automata.registers.coalesce import coalesced
+from cerlab.automata.registers.plan import CorrelatedPlan
+from cerlab.automata.registers.transducer import NONE
 from cerlab.cli import main
 from cerlab.compile.correlated_to_srt import correlated_to_srt
 from cerlab.engine.reference.registers.intervals import IntervalRuns

@@ -12,8 +12,8 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.automata.epsilon import EmptyMove
-from cerlab.automata.srt import EpsilonSrt, Srt, Transducer
+from cerlab.automata.automaton import EmptyMove
+from cerlab.automata.registers import EpsilonSrt, Srt, Transducer
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.logic.sremo import Sremo, derivations, matches, parse_sremo, sremo_text
 from cerlab.logic.sremo import syntax as sre

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.automata.srt.epsilon import merged, without_epsilon
-from cerlab.automata.srt.reduce import reduced
-from cerlab.automata.srt.trim import trimmed
+from cerlab.automata.registers.epsilon import merged, without_epsilon
+from cerlab.automata.registers.reduce import reduced
+from cerlab.automata.registers.trim import trimmed
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.testing import random_sremo
 from cerlab.theorems import srt_runs as runs

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from cerlab.automata.srt import Transducer
-from cerlab.automata.srt.determinise import macro_states
-from cerlab.automata.srt.transducer import empty_moves
+from cerlab.automata.registers import Transducer
+from cerlab.automata.registers.determinise import macro_states
+from cerlab.automata.registers.transducer import empty_moves
 from cerlab.cli import main
 from cerlab.viz.machines.registers import srt_dot, srt_text, srt_tikz
 from proofs_tests.sremo.test_vectors import E1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.automata.srt import Srt
+from cerlab.automata.registers import Srt
 from cerlab.theorems import srt_runs as runs
 from cerlab.theorems.single_register import single_register
 from proofs_tests.srt.cases import random_srt, read, step

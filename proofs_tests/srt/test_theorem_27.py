@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.srt.epsilon import without_epsilon
+from cerlab.automata.registers.epsilon import without_epsilon
 from cerlab.compile.sremo_to_srt import registers, sremo_to_srt
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.logic.sremo import Sremo, derivations, matches

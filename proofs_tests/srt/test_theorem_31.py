@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
-from cerlab.automata.srt import Srt
-from cerlab.automata.srt.compose import streaming
-from cerlab.automata.srt.epsilon import without_epsilon
+from cerlab.automata.registers import Srt
+from cerlab.automata.registers.compose import streaming
+from cerlab.automata.registers.epsilon import without_epsilon
 from cerlab.model.event import Event
 from cerlab.theorems import srt_runs as runs
 from cerlab.theorems.srt_closure import concatenation, star, union

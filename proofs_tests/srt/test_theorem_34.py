@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.srt import Srt
-from cerlab.automata.srt.product import intersection, product, written_registers
-from cerlab.automata.srt.rename import renamed
+from cerlab.automata.registers import Srt
+from cerlab.automata.registers.product import intersection, product, written_registers
+from cerlab.automata.registers.rename import renamed
 from cerlab.errors import IllFormed
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers

@@ -7,11 +7,16 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.cea import Mark
-from cerlab.automata.srt import Srt
-from cerlab.automata.srt.complement import complement, match_complement
-from cerlab.automata.srt.determinise import MAX_GUARDS, determinised, io_determinised, minterms
-from cerlab.automata.srt.unroll import unrolled
+from cerlab.automata.automaton import Mark
+from cerlab.automata.registers import Srt
+from cerlab.automata.registers.complement import complement, match_complement
+from cerlab.automata.registers.determinise import (
+    MAX_GUARDS,
+    determinised,
+    io_determinised,
+    minterms,
+)
+from cerlab.automata.registers.unroll import unrolled
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers

@@ -10,11 +10,11 @@ from random import Random
 
 import pytest
 
-from cerlab.automata.cea import AnchoredCea
-from cerlab.automata.srt.compose import streaming
-from cerlab.automata.srt.epsilon import without_epsilon
-from cerlab.automata.srt.plan import RegisterPlan
-from cerlab.automata.srt.unary import unary_cea, unary_srt
+from cerlab.automata.automaton import AnchoredCea
+from cerlab.automata.registers.compose import streaming
+from cerlab.automata.registers.epsilon import without_epsilon
+from cerlab.automata.registers.plan import RegisterPlan
+from cerlab.automata.registers.unary import unary_cea, unary_srt
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.engine.reference.registers import answers
 from cerlab.errors import Unsupported

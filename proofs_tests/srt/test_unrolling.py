@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
-from cerlab.automata.srt.single_use import depths
-from cerlab.automata.srt.trim import longest
-from cerlab.automata.srt.unroll import unrolled
-from cerlab.automata.srt.windows import length_window, mark_bounded, span_window
+from cerlab.automata.registers.single_use import depths
+from cerlab.automata.registers.trim import longest
+from cerlab.automata.registers.unroll import unrolled
+from cerlab.automata.registers.windows import length_window, mark_bounded, span_window
 from cerlab.model.registers import Registers
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.srt.cases import Found, random_event, random_srt, read

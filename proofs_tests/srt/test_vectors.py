@@ -10,16 +10,16 @@ from itertools import pairwise
 
 import pytest
 
-from cerlab.automata.cea import Mark
-from cerlab.automata.srt import Transducer
-from cerlab.automata.srt.complement import complement
-from cerlab.automata.srt.compose import iteration, streaming
-from cerlab.automata.srt.determinise import determinised, macro_states
-from cerlab.automata.srt.epsilon import without_epsilon
-from cerlab.automata.srt.transducer import registers_used
-from cerlab.automata.srt.trim import trimmed
-from cerlab.automata.srt.unroll import unrolled
-from cerlab.automata.srt.windows import span_window
+from cerlab.automata.automaton import Mark
+from cerlab.automata.registers import Transducer
+from cerlab.automata.registers.complement import complement
+from cerlab.automata.registers.compose import iteration, streaming
+from cerlab.automata.registers.determinise import determinised, macro_states
+from cerlab.automata.registers.epsilon import without_epsilon
+from cerlab.automata.registers.transducer import registers_used
+from cerlab.automata.registers.trim import trimmed
+from cerlab.automata.registers.unroll import unrolled
+from cerlab.automata.registers.windows import span_window
 from cerlab.compile.register_plan import register_plan
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.engine.reference.registers.shared import SharedRuns

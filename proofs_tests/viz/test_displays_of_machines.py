@@ -12,9 +12,8 @@ import pytest
 
 import cerlab
 from cerlab import display
-from cerlab.automata.cea import IntervalCea, Mark, Transition
+from cerlab.automata.automaton import IntervalCea, Mark, Transition, Vcea
 from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.vcea import Vcea
 from cerlab.logic.cel.syntax import Atom, Plus
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.viz import render

@@ -14,12 +14,19 @@ import pygraphviz
 import pytest
 
 import cerlab
-from cerlab.automata.cea import AnchoredCea, IntervalCea, Mark, Transition
-from cerlab.automata.epsilon import EmptyMove, EpsilonCea
-from cerlab.automata.srt.transducer import EpsilonSrt, RegisterTransition
+from cerlab.automata.automaton import (
+    AnchoredCea,
+    EmptyMove,
+    EpsilonCea,
+    IntervalCea,
+    LabelTransition,
+    Mark,
+    Transition,
+    Ucea,
+    Vcea,
+)
+from cerlab.automata.registers.transducer import EpsilonSrt, RegisterTransition
 from cerlab.automata.strategy import StrategyCea
-from cerlab.automata.ucea import Ucea
-from cerlab.automata.vcea import LabelTransition, Vcea
 from cerlab.logic.cel.syntax import As, Atom
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.syntax import EVERYTHING, TypeIs

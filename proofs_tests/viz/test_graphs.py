@@ -9,9 +9,8 @@ import networkx as nx
 import pytest
 
 import cerlab
-from cerlab.automata.cea import Mark, Transition
-from cerlab.automata.epsilon import EpsilonCea
-from cerlab.automata.srt.transducer import EpsilonSrt, Srt
+from cerlab.automata.automaton import EpsilonCea, Mark, Transition
+from cerlab.automata.registers.transducer import EpsilonSrt, Srt
 from cerlab.compile.focel_to_cea import focel_to_epsilon_cea
 from cerlab.errors import BadData, Unsupported
 from cerlab.predicates.syntax import EVERYTHING, TypeIs

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 import cerlab
-from cerlab.automata.cea import IntervalCea, Mark, Transition
+from cerlab.automata.automaton import IntervalCea, Mark, Transition
 from cerlab.errors import ResourceLimit, Unsupported, UsageError
 from cerlab.model.stream import Stream
 from cerlab.predicates.syntax import EVERYTHING, TypeIs

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from cerlab.automata.cea import IntervalCea
+from cerlab.automata.automaton import IntervalCea
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.explicit import explicit
 from cerlab.automata.strategy import StrategyCea

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cerlab.automata.automaton import LabelTransition
 from cerlab.automata.plan import Plan
-from cerlab.automata.vcea import LabelTransition
 from cerlab.engine.reference.recogniser import Clauses
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, TypeVar
 
-from cerlab.automata.cea import IntervalCea, Mark
-from cerlab.automata.vcea import Vcea
+from cerlab.automata.automaton import IntervalCea, Mark, Vcea
 from cerlab.engine.reference.selection import selected
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event

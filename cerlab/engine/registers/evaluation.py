@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cerlab.automata.srt.plan import CorrelatedPlan
+from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.clock import TimeColumn, first_inside
 from cerlab.engine.columns import rows_of_streams, take_rows

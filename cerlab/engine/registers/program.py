@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from cerlab.automata.cea import Mark
+from cerlab.automata.automaton import Mark
 from cerlab.automata.explore import explore
-from cerlab.automata.srt.plan import CorrelatedPlan, RegisterPlan
-from cerlab.automata.srt.reduce import smaller
-from cerlab.automata.srt.transducer import RegisterTransition, Srt, outgoing
+from cerlab.automata.registers.plan import CorrelatedPlan, RegisterPlan
+from cerlab.automata.registers.reduce import smaller
+from cerlab.automata.registers.transducer import RegisterTransition, Srt, outgoing
 from cerlab.predicates.guards import Guard, RegisterAttribute, RegisterComparison, guard_atoms
 from cerlab.predicates.syntax import EVERYTHING
 
@@ -87,7 +87,7 @@ def register_program(plan: AnyPlan) -> RegisterProgram:
     Of a query, transitions that ask and do the same are made one first, so that fewer matches have
     several runs.
 
-    >>> from cerlab.automata.srt.transducer import NONE
+    >>> from cerlab.automata.registers.transducer import NONE
     >>> steps = [RegisterTransition(0, EVERYTHING, mark, NONE, 0) for mark in Mark]
     >>> made = register_program(RegisterPlan(Srt(1, NONE, tuple(steps), 0, frozenset({0}))))
     >>> [(move.source, move.begins, move.target) for move in made.moves if move.accepts]

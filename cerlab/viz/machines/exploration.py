@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Literal, NamedTuple
 
-from cerlab.automata.cea import AnchoredCea, IntervalCea, Mark, Transition
+from cerlab.automata.automaton import AnchoredCea, IntervalCea, Mark, Transition
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.explore import explore
 from cerlab.automata.strategy import AFTER, INSIDE, Contender, Rivals, StrategyCea

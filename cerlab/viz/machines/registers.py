@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cerlab.automata.srt import EpsilonSrt, RegisterTransition, Srt, Transducer
-from cerlab.automata.srt.transducer import empty_moves
+from cerlab.automata.registers import EpsilonSrt, RegisterTransition, Srt, Transducer
+from cerlab.automata.registers.transducer import empty_moves
 from cerlab.predicates.guard_text import guard_text
 from cerlab.predicates.text import name_text
 from cerlab.viz.dot import dot_text
@@ -22,7 +22,7 @@ from cerlab.viz.machines.tikz import states_tikz
 def edge_text(t: RegisterTransition) -> str:
     """What a transition asks, whether it marks, and what it writes.
 
-    >>> from cerlab.automata.cea import Mark
+    >>> from cerlab.automata.automaton import Mark
     >>> from cerlab.predicates.syntax import TypeIs
     >>> edge_text(RegisterTransition(0, TypeIs("B"), Mark.TAKE, frozenset({"s", "r"}), 1))
     "type = 'B' / • ↓ r, s"

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cerlab.automata.cea import AnchoredCea, IntervalCea, Mark, Transition
-from cerlab.automata.epsilon import EmptyMove, EpsilonCea
-from cerlab.automata.ucea import Ucea
-from cerlab.automata.vcea import LabelTransition, Vcea
+from cerlab.automata.automaton import (
+    AnchoredCea,
+    EmptyMove,
+    EpsilonCea,
+    IntervalCea,
+    LabelTransition,
+    Mark,
+    Transition,
+    Ucea,
+    Vcea,
+)
 from cerlab.predicates.text import predicate_text
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, registered
 from cerlab.viz.machines.text import labels_text

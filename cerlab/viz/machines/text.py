@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar, assert_never
 
 from cerlab import display
-from cerlab.automata.cea import IntervalCea, Transition
+from cerlab.automata.automaton import IntervalCea, LabelTransition, Transition, Vcea
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.strategy import StrategyCea
-from cerlab.automata.vcea import LabelTransition, Vcea
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, children
 from cerlab.model.stream import Stream

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import TypeAlias
 
-from cerlab.automata.cea import Transition
+from cerlab.automata.automaton import LabelTransition, Transition
 from cerlab.automata.encoding import Machine, initial_states
-from cerlab.automata.vcea import LabelTransition
 from cerlab.predicates.encoding import check_depth
 from cerlab.predicates.text import predicate_text
 from cerlab.viz.machines.text import labels_text
@@ -51,7 +50,7 @@ def machine_tikz(A: Machine) -> str:
 
     Raises `ResourceLimit` for predicates that are too deep.
 
-    >>> from cerlab.automata.cea import IntervalCea, Mark
+    >>> from cerlab.automata.automaton import IntervalCea, Mark
     >>> from cerlab.predicates.syntax import TypeIs
     >>> Delta = (Transition(0, TypeIs("A_1"), Mark.TAKE, 1),)
     >>> print(machine_tikz(IntervalCea(2, Delta, 0, frozenset({1}))), end="")

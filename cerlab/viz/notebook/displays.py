@@ -11,14 +11,11 @@ from functools import partial
 from typing import Any
 
 from cerlab import display
-from cerlab.automata.cea import AnchoredCea, IntervalCea
+from cerlab.automata.automaton import AnchoredCea, EpsilonCea, IntervalCea, Ucea, Vcea
 from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.epsilon import EpsilonCea
 from cerlab.automata.explicit import ExplicitCea
-from cerlab.automata.srt.transducer import EpsilonSrt, Srt
+from cerlab.automata.registers.transducer import EpsilonSrt, Srt
 from cerlab.automata.strategy import StrategyCea
-from cerlab.automata.ucea import Ucea
-from cerlab.automata.vcea import Vcea
 from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.gcq.syntax import Atom, Gcq

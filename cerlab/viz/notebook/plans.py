@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
 from cerlab import display
-from cerlab.automata.cea import IntervalCea
+from cerlab.automata.automaton import IntervalCea
 from cerlab.automata.plan import Plan
-from cerlab.automata.srt.plan import CorrelatedPlan, RegisterPlan
-from cerlab.automata.srt.transducer import Srt
+from cerlab.automata.registers.plan import CorrelatedPlan, RegisterPlan
+from cerlab.automata.registers.transducer import Srt
 from cerlab.logic.ceql.text import window_text
 from cerlab.model.clauses import Consume
 from cerlab.viz.html import block, items, table

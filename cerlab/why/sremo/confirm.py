@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cerlab.automata.cea import Mark
-from cerlab.automata.srt.plan import MarkWindow, RegisterPlan
-from cerlab.automata.srt.transducer import outgoing
+from cerlab.automata.automaton import Mark
+from cerlab.automata.registers.plan import MarkWindow, RegisterPlan
+from cerlab.automata.registers.transducer import outgoing
 from cerlab.compile.register_plan import register_plan
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.logic.sremo.syntax import Sremo

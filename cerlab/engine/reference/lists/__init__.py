@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from cerlab.automata.cea import AnchoredCea
+from cerlab.automata.automaton import AnchoredCea
 from cerlab.engine.reference.lists.evaluation import Evaluation
 from cerlab.engine.reference.lists.maximal import MaxEvaluation
 from cerlab.engine.reference.lists.ordered import OrderedEvaluation, last_order, next_order

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Generic, TypeVar
 
-from cerlab.automata.cea import AnchoredCea
+from cerlab.automata.automaton import AnchoredCea
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.engine.reference.lists.enumeration import Steps, enumerate_lists
 from cerlab.engine.reference.lists.nodes import Node, NodeList, only_bottom

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from cerlab.automata.cea import AnchoredCea, Mark
+from cerlab.automata.automaton import AnchoredCea, Mark
 from cerlab.engine.reference.lists.evaluation import ListEvaluation
 from cerlab.engine.reference.lists.moves import Successors, image, moves
 from cerlab.engine.reference.lists.nodes import NodeList, only_bottom

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from cerlab.automata.cea import AnchoredCea, Mark
+from cerlab.automata.automaton import AnchoredCea, Mark
 from cerlab.model.event import Event
 from cerlab.predicates.truth import satisfies
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
-from cerlab.automata.cea import AnchoredCea, Mark
+from cerlab.automata.automaton import AnchoredCea, Mark
 from cerlab.automata.single_final import single_final
 from cerlab.engine.reference.lists.evaluation import ListEvaluation
 from cerlab.engine.reference.lists.moves import Successors, moves

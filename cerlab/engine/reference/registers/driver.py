@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cerlab.automata.srt.plan import RegisterPlan
+from cerlab.automata.registers.plan import RegisterPlan
 from cerlab.engine.reference.registers.shared import SharedRuns
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from cerlab.automata.srt.plan import MarkWindow
+from cerlab.automata.registers.plan import MarkWindow
 from cerlab.model.clauses import AttributeWindow, EventWindow
 from cerlab.model.clock import Clock, Instant, check_order, clock_for
 from cerlab.model.event import Event

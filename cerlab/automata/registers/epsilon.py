@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cerlab.automata.explore import explore
-from cerlab.automata.srt.transducer import (
+from cerlab.automata.registers.transducer import (
     Label,
     Srt,
     Transducer,
@@ -13,7 +13,7 @@ from cerlab.automata.srt.transducer import (
     from_explored,
     outgoing,
 )
-from cerlab.automata.srt.trim import trimmed
+from cerlab.automata.registers.trim import trimmed
 
 
 def without_epsilon(T: Transducer) -> Srt:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from cerlab.automata.srt.transducer import Transducer
+from cerlab.automata.registers.transducer import Transducer
 from cerlab.predicates.guard_algebra import redirected
 
 T = TypeVar("T", bound=Transducer)
@@ -24,7 +24,7 @@ def renamed(A: T, name: Callable[[str], str]) -> T:
 def apart(A: T, from_these: frozenset[str]) -> T:
     """The same transducer with registers that are none of these; those that are none keep theirs.
 
-    >>> from cerlab.automata.srt.compose import empty_word
+    >>> from cerlab.automata.registers.compose import empty_word
     >>> from dataclasses import replace
     >>> sorted(apart(replace(empty_word(), R=frozenset("rs")), frozenset("r")).R)
     ['r_', 's']

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cerlab.automata.srt.epsilon import merged, without_epsilon
-from cerlab.automata.srt.transducer import Label, Srt, Transducer, outgoing
+from cerlab.automata.registers.epsilon import merged, without_epsilon
+from cerlab.automata.registers.transducer import Label, Srt, Transducer, outgoing
 from cerlab.errors import ResourceLimit
 
 MAX_REDUCED = 500
@@ -31,8 +31,8 @@ def reduced(T: Srt) -> Srt:
     runs or fewer. Classes are numbered in the order of their first states; the start is 0 if q0 is.
     What has more than `MAX_REDUCED` states is left as it is.
 
-    >>> from cerlab.automata.cea import Mark
-    >>> from cerlab.automata.srt.transducer import NONE, RegisterTransition
+    >>> from cerlab.automata.automaton import Mark
+    >>> from cerlab.automata.registers.transducer import NONE, RegisterTransition
     >>> from cerlab.predicates.syntax import TypeIs
     >>> steps = [RegisterTransition(0, TypeIs("A"), Mark.TAKE, NONE, q) for q in (1, 2)]
     >>> reduced(Srt(3, NONE, tuple(steps), 0, frozenset({1, 2}))).states

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cerlab.automata.cea import Mark
-from cerlab.automata.epsilon import EmptyMove
-from cerlab.automata.srt.transducer import (
+from cerlab.automata.automaton import EmptyMove, Mark
+from cerlab.automata.registers.transducer import (
     NONE,
     EpsilonSrt,
     RegisterTransition,

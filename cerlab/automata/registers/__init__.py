@@ -4,6 +4,6 @@
 a macro-state of it means, and where the paper prints another one.
 """
 
-from cerlab.automata.srt.transducer import EpsilonSrt, RegisterTransition, Srt, Transducer
+from cerlab.automata.registers.transducer import EpsilonSrt, RegisterTransition, Srt, Transducer
 
 __all__ = ["EpsilonSrt", "RegisterTransition", "Srt", "Transducer"]

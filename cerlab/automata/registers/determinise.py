@@ -7,10 +7,10 @@ from functools import cache
 from itertools import count
 from typing import NamedTuple, TypeAlias
 
-from cerlab.automata.cea import Mark
+from cerlab.automata.automaton import Mark
 from cerlab.automata.explore import Explored, explore
-from cerlab.automata.srt.single_use import check_single_use
-from cerlab.automata.srt.transducer import (
+from cerlab.automata.registers.single_use import check_single_use
+from cerlab.automata.registers.transducer import (
     NONE,
     Label,
     RegisterTransition,

@@ -7,9 +7,8 @@ in the papers those of the transducer are one more.
 
 from __future__ import annotations
 
-from cerlab.automata.cea import AnchoredCea, Transition
-from cerlab.automata.epsilon import EmptyMove
-from cerlab.automata.srt.transducer import NONE, EpsilonSrt, RegisterTransition, Srt
+from cerlab.automata.automaton import AnchoredCea, EmptyMove, Transition
+from cerlab.automata.registers.transducer import NONE, EpsilonSrt, RegisterTransition, Srt
 from cerlab.errors import Unsupported
 from cerlab.predicates.guards import And, Guard, Not, Or, RegisterComparison
 from cerlab.predicates.syntax import Complement, Conjunction, Disjunction, Predicate

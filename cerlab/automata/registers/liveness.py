@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cerlab.automata.srt.transducer import NONE, Srt
+from cerlab.automata.registers.transducer import NONE, Srt
 from cerlab.predicates.guards import registers_of
 
 
@@ -14,8 +14,8 @@ def without_dead_writes(T: Srt) -> Srt:
     What registers hold at the end is not kept. Of a pattern as ``<TRUE>* . <A> -> r . <TRUE>*``
     nothing is written any more, so that it can be determinised without a window.
 
-    >>> from cerlab.automata.cea import Mark
-    >>> from cerlab.automata.srt.transducer import RegisterTransition
+    >>> from cerlab.automata.automaton import Mark
+    >>> from cerlab.automata.registers.transducer import RegisterTransition
     >>> from cerlab.predicates.syntax import EVERYTHING
     >>> step = RegisterTransition(0, EVERYTHING, Mark.SKIP, frozenset("r"), 1)
     >>> T = without_dead_writes(Srt(2, frozenset("r"), (step,), 0, frozenset({1})))

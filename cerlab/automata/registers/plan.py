@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cerlab.automata.srt.transducer import Srt
+from cerlab.automata.registers.transducer import Srt
 from cerlab.display import displayed
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, Strategy, Window
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cerlab.automata.explore import explore
-from cerlab.automata.srt.rename import apart
-from cerlab.automata.srt.transducer import NONE, Label, Srt, from_explored, outgoing
-from cerlab.automata.srt.trim import trimmed
+from cerlab.automata.registers.rename import apart
+from cerlab.automata.registers.transducer import NONE, Label, Srt, from_explored, outgoing
+from cerlab.automata.registers.trim import trimmed
 from cerlab.errors import IllFormed
 from cerlab.predicates.guard_algebra import both
 from cerlab.predicates.guards import registers_of

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from cerlab.automata.cea import Mark
+from cerlab.automata.automaton import Mark
 from cerlab.automata.explore import explore
-from cerlab.automata.srt.transducer import Label, Srt, from_explored, outgoing
-from cerlab.automata.srt.trim import trimmed
+from cerlab.automata.registers.transducer import Label, Srt, from_explored, outgoing
+from cerlab.automata.registers.trim import trimmed
 
 _Counted: TypeAlias = tuple[int, int]
 

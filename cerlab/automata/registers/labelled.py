@@ -9,11 +9,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
-from cerlab.automata.cea import Mark
+from cerlab.automata.automaton import Mark, Vcea
 from cerlab.automata.explore import explore
-from cerlab.automata.srt.transducer import NONE, RegisterTransition, Srt
-from cerlab.automata.srt.unary import guard_of
-from cerlab.automata.vcea import Vcea
+from cerlab.automata.registers.transducer import NONE, RegisterTransition, Srt
+from cerlab.automata.registers.unary import guard_of
 from cerlab.errors import IllFormed
 from cerlab.predicates.guards import Guard
 from cerlab.predicates.syntax import EVERYTHING

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import combinations
 from typing import TypeAlias
 
-from cerlab.automata.srt.liveness import live_registers, without_dead_writes
-from cerlab.automata.srt.transducer import Srt
+from cerlab.automata.registers.liveness import live_registers, without_dead_writes
+from cerlab.automata.registers.transducer import Srt
 from cerlab.predicates.guard_algebra import redirected
 
 Pair: TypeAlias = tuple[str, str]
@@ -19,8 +19,8 @@ def coalesced(T: Srt) -> Srt:
     a state then finds in the one what any of them would hold. So what two guards ask of one stored
     event is asked of one register, and one that is not needed any more is used again.
 
-    >>> from cerlab.automata.cea import Mark
-    >>> from cerlab.automata.srt.transducer import NONE, RegisterTransition
+    >>> from cerlab.automata.automaton import Mark
+    >>> from cerlab.automata.registers.transducer import NONE, RegisterTransition
     >>> from cerlab.predicates.guards import RegisterAttribute, RegisterComparison
     >>> from cerlab.predicates.syntax import EVERYTHING, Attribute, Operator
     >>> steps = [RegisterTransition(0, EVERYTHING, Mark.TAKE, frozenset("rs"), 1)]

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from cerlab.automata.explore import explore
-from cerlab.automata.srt.rename import fresh
-from cerlab.automata.srt.transducer import NONE, Label, Srt, from_explored, outgoing
-from cerlab.automata.srt.trim import trimmed
+from cerlab.automata.registers.rename import fresh
+from cerlab.automata.registers.transducer import NONE, Label, Srt, from_explored, outgoing
+from cerlab.automata.registers.trim import trimmed
 from cerlab.predicates.guard_algebra import redirected
 
 Unrolled: TypeAlias = tuple[int, int, tuple[tuple[str, str], ...]]

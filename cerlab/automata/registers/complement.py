@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cerlab.automata.srt.determinise import determinised, io_determinised
-from cerlab.automata.srt.transducer import Srt
+from cerlab.automata.registers.determinise import determinised, io_determinised
+from cerlab.automata.registers.transducer import Srt
 
 
 def complement(T: Srt) -> Srt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
 
-from cerlab.automata.srt.transducer import Srt
+from cerlab.automata.registers.transducer import Srt
 from cerlab.predicates.guard_algebra import FALSE
 
 

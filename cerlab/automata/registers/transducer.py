@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from cerlab.automata.cea import Mark
-from cerlab.automata.epsilon import EmptyMove
+from cerlab.automata.automaton import EmptyMove, Mark
 from cerlab.automata.explore import Explored, State
 from cerlab.display import shown
 from cerlab.errors import IllFormed
