@@ -172,11 +172,11 @@ def _apart(query: Query, folder: str, cores: int) -> OnSpark:
 
 def on_spark(query: Query, folder: str, cores: int) -> OnSpark:
     """Measure in this process, after a small job that starts the workers."""
-    from cerlab.spark.batch import answers, asked_of
-    from cerlab.spark.by_packs import packs_by_part, packs_where_they_lie
-    from cerlab.spark.dealing import Dealing
-    from cerlab.spark.first_pass import first_pass
-    from cerlab.spark.session import session
+    from cerlab.spark.batch.by_shuffle_units import packs_by_part, packs_where_they_lie
+    from cerlab.spark.batch.first_pass import first_pass
+    from cerlab.spark.batch.match import answers, asked_of
+    from cerlab.spark.launch.session import session
+    from cerlab.spark.plan.assignment import Dealing
 
     spark = session(f"local[{cores}]", {"spark.sql.shuffle.partitions": str(2 * cores)})
     try:

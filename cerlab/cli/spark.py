@@ -87,10 +87,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run_batch(spark: SparkSession, query: Query, arguments: argparse.Namespace) -> int:
-    from cerlab.spark import inputs
-    from cerlab.spark.batch import answers, asked_of
-    from cerlab.spark.explain import explained
-    from cerlab.spark.first_pass import first_pass
+    from cerlab.spark.batch import inputs
+    from cerlab.spark.batch.explain import explained
+    from cerlab.spark.batch.first_pass import first_pass
+    from cerlab.spark.batch.match import answers, asked_of
 
     column, unit = time_option(arguments)
     frame = inputs.read(spark, arguments.input, format=arguments.input_format, schema=query.schema)
@@ -116,12 +116,12 @@ def _run_batch(spark: SparkSession, query: Query, arguments: argparse.Namespace)
 
 
 def _run_stream(spark: SparkSession, query: Query, arguments: argparse.Namespace) -> int:
-    from cerlab.spark.request import parallelism
-    from cerlab.spark.stream_claim import claim
-    from cerlab.spark.stream_explain import explained_stream
-    from cerlab.spark.stream_files import read_stream, write_stream
-    from cerlab.spark.stream_step import digest
-    from cerlab.spark.streaming import asked_of_stream, stream_answers, use_rocksdb
+    from cerlab.spark.batch.request import parallelism
+    from cerlab.spark.stream.claim import claim
+    from cerlab.spark.stream.explain import explained_stream
+    from cerlab.spark.stream.files import read_stream, write_stream
+    from cerlab.spark.stream.match_stream import asked_of_stream, stream_answers, use_rocksdb
+    from cerlab.spark.stream.step import digest
 
     column, unit = time_option(arguments)
     frame = read_stream(

@@ -50,19 +50,18 @@ also the mode for a key that is most of the stream. *One task*: a `CerlabWarning
 
 What is sent to tasks is the plan as JSON (`cerlab.automata.plan_json`); ``cerlab`` has to be
 installed where they run. Only the DataFrame API is used, so a session of Spark Connect does as well
-(it needs ``pyspark[connect]``). Reading order: `modes`, `order`, `runs`, `dealing` and `packs` (a
-stream whose rows lie in order), `survey` and `cuts` (any other), `tasks` and `evaluation` (what
-runs in tasks); these know nothing of Spark. Then `frame`, `request`, `columns`, `runs_pass`,
-`first_pass`, `by_packs`, `by_rows`, `batch`. For streams `reorder`, `stream_state` and
-`stream_step` (a key in a micro-batch, without Spark), then `stream_columns`, `stream_processor`,
-`stream_request`, `stream_claim`, `streaming`. `jvm` and `session` start Spark.
+(it needs ``pyspark[connect]``). Reading order: `plan` (modes, order, runs,
+assignment; survey and cuts for rows in any order) and `tasks` (rows, evaluation, ranges and keys,
+shuffle units), which know nothing of Spark; then `batch` (frame, request, first pass, match). For
+streams `stream`: reorder, state and step, a key in a micro-batch, without Spark; then processor,
+request and match_stream. `launch` starts Spark.
 """
 
-from cerlab.spark.batch import match, matching
-from cerlab.spark.explain import explain
-from cerlab.spark.session import doctor, session
-from cerlab.spark.stream_explain import explain_stream
-from cerlab.spark.streaming import match_stream, matching_stream
+from cerlab.spark.batch.explain import explain
+from cerlab.spark.batch.match import match, matching
+from cerlab.spark.launch.session import doctor, session
+from cerlab.spark.stream.explain import explain_stream
+from cerlab.spark.stream.match_stream import match_stream, matching_stream
 
 __all__ = [
     "doctor",

@@ -15,11 +15,11 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.stream import Stream
 from cerlab.predicates.keys import partition_key
-from cerlab.spark.modes import Mode, why_not
-from cerlab.spark.order import Labels
-from cerlab.spark.reads import attributes_read
-from cerlab.spark.stream_state import unpacked
-from cerlab.spark.stream_step import KeyStep, StreamJob, digest
+from cerlab.spark.plan.modes import Mode, why_not
+from cerlab.spark.plan.order import Labels
+from cerlab.spark.plan.reads import attributes_read
+from cerlab.spark.stream.state import unpacked
+from cerlab.spark.stream.step import KeyStep, StreamJob, digest
 from proofs_tests.spark.dealt import TIME, Typed
 
 LABELS = Labels(("t", "id"), "t")

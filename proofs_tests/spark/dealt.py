@@ -23,12 +23,13 @@ from cerlab.model.clock import TimeAxis, TimeUnit
 from cerlab.model.event import Value
 from cerlab.model.stream import Stream
 from cerlab.predicates.keys import partition_key
-from cerlab.spark import cuts, tasks
-from cerlab.spark.evaluation import Job
-from cerlab.spark.modes import Mode
-from cerlab.spark.order import Labels
-from cerlab.spark.reads import attributes_read, window_width
-from cerlab.spark.survey import Summary, summaries
+from cerlab.spark.plan import cuts
+from cerlab.spark.plan.modes import Mode
+from cerlab.spark.plan.order import Labels
+from cerlab.spark.plan.reads import attributes_read, window_width
+from cerlab.spark.plan.survey import Summary, summaries
+from cerlab.spark.tasks import ranges_and_keys as tasks
+from cerlab.spark.tasks.evaluation import Job
 from cerlab.testing import Shape
 from cerlab.workbench import Query
 from proofs_tests.random_cases import Case, random_case

@@ -16,11 +16,13 @@ import pyarrow as pa
 
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
-from cerlab.spark import dealing, packs, tasks
-from cerlab.spark.dealing import Dealing
-from cerlab.spark.modes import Mode
-from cerlab.spark.reads import window_width
-from cerlab.spark.runs import Run, in_order, runs_in, runs_of
+from cerlab.spark.plan import assignment as dealing
+from cerlab.spark.plan.assignment import Dealing
+from cerlab.spark.plan.modes import Mode
+from cerlab.spark.plan.reads import window_width
+from cerlab.spark.plan.runs import Run, in_order, runs_in, runs_of
+from cerlab.spark.tasks import ranges_and_keys as tasks
+from cerlab.spark.tasks import shuffle_units as packs
 from proofs_tests.spark import dealt
 from proofs_tests.spark.dealt import Typed
 

@@ -15,9 +15,13 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.spark import cuts, dealing, evaluation, packs, runs, tasks
-from cerlab.spark.cuts import Halo
-from cerlab.spark.modes import Mode, why_not
+from cerlab.spark.plan import assignment as dealing
+from cerlab.spark.plan import cuts, runs
+from cerlab.spark.plan.cuts import Halo
+from cerlab.spark.plan.modes import Mode, why_not
+from cerlab.spark.tasks import evaluation
+from cerlab.spark.tasks import ranges_and_keys as tasks
+from cerlab.spark.tasks import shuffle_units as packs
 from cerlab.testing import with_limit
 from proofs_tests.spark.dealt import Typed, dealt, random_cut, typed_case
 from proofs_tests.spark.packed import dealt_in_packs, random_files, random_layout

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.spark import cuts
-from cerlab.spark.order import Labels
-from cerlab.spark.survey import Summary, summaries
+from cerlab.spark.plan import cuts
+from cerlab.spark.plan.order import Labels
+from cerlab.spark.plan.survey import Summary, summaries
 
 
 def surveyed(columns: dict[str, Any], *, width: int = 0, size: int = 2) -> list[Summary]:

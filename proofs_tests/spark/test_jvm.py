@@ -10,7 +10,7 @@ import pytest
 
 import cerlab
 from cerlab.cli import main
-from cerlab.spark import jvm
+from cerlab.spark.launch import java as jvm
 
 
 def java(home: Path, says: str, *, release: str | None = None) -> Path:

@@ -12,10 +12,11 @@ import pytest
 
 import cerlab
 from cerlab.automata.plan_json import plan_to_bytes
-from cerlab.spark import evaluation, tasks
-from cerlab.spark.evaluation import Job
-from cerlab.spark.positions import Positions
-from cerlab.spark.reads import attributes_read
+from cerlab.spark.plan.reads import attributes_read
+from cerlab.spark.tasks import evaluation
+from cerlab.spark.tasks import ranges_and_keys as tasks
+from cerlab.spark.tasks.evaluation import Job
+from cerlab.spark.tasks.positions import Positions
 
 ROWS = 6_000
 SIZE = 100

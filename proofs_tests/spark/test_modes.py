@@ -10,7 +10,7 @@ import pytest
 import cerlab
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.model.answer import ComplexEvent
-from cerlab.spark.modes import Mode, chosen, why_not
+from cerlab.spark.plan.modes import Mode, chosen, why_not
 from proofs_tests.spark.dealt import Cut, Typed, dealt
 
 KEYS, RANGES, ONE = Mode.KEYS, Mode.RANGES, Mode.ONE

@@ -18,10 +18,10 @@ import cerlab
 import cerlab.spark
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.stream import Stream
-from cerlab.spark.batch import answers, asked_of
-from cerlab.spark.dealing import Dealing
-from cerlab.spark.first_pass import first_pass
-from cerlab.spark.modes import Mode, why_not
+from cerlab.spark.batch.first_pass import first_pass
+from cerlab.spark.batch.match import answers, asked_of
+from cerlab.spark.plan.assignment import Dealing
+from cerlab.spark.plan.modes import Mode, why_not
 from cerlab.testing import Shape
 from proofs_tests.spark.dealt import typed_case
 

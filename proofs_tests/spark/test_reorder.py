@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.spark.reorder import Kept, arrive
+from cerlab.spark.stream.reorder import Kept, arrive
 from proofs_tests.spark.by_key import LABELS, positions_of
 from proofs_tests.spark.lateness import Model
 from proofs_tests.suite import Suite

@@ -11,16 +11,16 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.spark import runs as module
-from cerlab.spark.dealing import (
+from cerlab.spark.plan import runs as module
+from cerlab.spark.plan.assignment import (
     begins_in_events,
     begins_in_time,
     dealing,
     parts_of,
     starts_of,
 )
-from cerlab.spark.packs import _unpacked, packed
-from cerlab.spark.runs import Run, ascending, in_order, runs_in, runs_of
+from cerlab.spark.plan.runs import Run, ascending, in_order, runs_in, runs_of
+from cerlab.spark.tasks.shuffle_units import _unpacked, packed
 
 
 def lying(

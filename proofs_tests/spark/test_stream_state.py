@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.spark.order import Labels
-from cerlab.spark.reorder import Kept
-from cerlab.spark.stream_state import KeyState, packed, unpacked
-from cerlab.spark.stream_step import KeyStep, StreamJob, digest
+from cerlab.spark.plan.order import Labels
+from cerlab.spark.stream.reorder import Kept
+from cerlab.spark.stream.state import KeyState, packed, unpacked
+from cerlab.spark.stream.step import KeyStep, StreamJob, digest
 from proofs_tests.spark.by_key import by_key, job_of
 from proofs_tests.spark.dealt import Typed
 

@@ -11,7 +11,7 @@ import pytest
 
 import cerlab
 from cerlab.model.answer import ComplexEvent
-from cerlab.spark.stream_step import KeyStep, reach
+from cerlab.spark.stream.step import KeyStep, reach
 from cerlab.testing import Shape
 from proofs_tests.spark.by_key import by_key, fed, job_of, without
 from proofs_tests.spark.dealt import Typed, typed_case

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from cerlab.errors import BadData, DataPlace
 from cerlab.model.schema import Schema
-from cerlab.spark import inputs
-from cerlab.spark.streaming import counted
+from cerlab.spark.batch import inputs
+from cerlab.spark.stream.match_stream import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -44,9 +44,9 @@ def read_stream(
 ) -> DataFrame:
     """The events of the files of a folder as they arrive, at most `files` in a micro-batch.
 
-    The columns and their types are those of the files that are there, as `cerlab.spark.inputs.read`
-    reads and checks them; a file with others fails the query. Raises `BadData` as it does, and for
-    Parquet of other types than the schema declares.
+    The columns and their types are those of the files that are there, as
+    `cerlab.spark.batch.inputs.read` reads and checks them; a file with others fails the query.
+    Raises `BadData` as it does, and for Parquet of other types than the schema declares.
     """
     kind = format or _format(path)
     found = inputs.read(spark, path, format=kind, schema=schema).schema
@@ -79,7 +79,7 @@ def _format(path: str) -> str:
 
 
 def _plain(frame: DataFrame, field: Any) -> Column:
-    """A column of text as `cerlab.spark.inputs` reads it: empty cells and NULL are NULL."""
+    """A column of text as `cerlab.spark.batch.inputs` reads it: empty cells and NULL are NULL."""
     from pyspark.sql import functions as fn
 
     cell = frame["`" + field.name.replace("`", "``") + "`"]

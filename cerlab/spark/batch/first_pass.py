@@ -1,8 +1,8 @@
 """The first pass on Spark: the runs that rows lie in; else cuts, and what is between them.
 
-Rows that lie in order are read once, and stay where they are (`cerlab.spark.runs_pass`). Others are
-cut at quantiles of a sample, sorted, and told by one summary for each part; that also says what is
-wrong with rows that are no stream.
+Rows that lie in order are read once, and stay where they are (`cerlab.spark.batch.runs_pass`).
+Others are cut at quantiles of a sample, sorted, and told by one summary for each part; that also
+says what is wrong with rows that are no stream.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cerlab.model.clauses import EventWindow
-from cerlab.spark import cuts
-from cerlab.spark.cuts import Halo
-from cerlab.spark.dealing import Dealing
-from cerlab.spark.frame import MICROSECOND, at_or_after, how_many
-from cerlab.spark.modes import Mode
-from cerlab.spark.reads import window_width
-from cerlab.spark.request import Request
-from cerlab.spark.runs_pass import runs_pass
-from cerlab.spark.survey import SUMMARY, Summary, summaries
+from cerlab.spark.batch.frame import MICROSECOND, at_or_after, how_many
+from cerlab.spark.batch.request import Request
+from cerlab.spark.batch.runs_pass import runs_pass
+from cerlab.spark.plan import cuts
+from cerlab.spark.plan.assignment import Dealing
+from cerlab.spark.plan.cuts import Halo
+from cerlab.spark.plan.modes import Mode
+from cerlab.spark.plan.reads import window_width
+from cerlab.spark.plan.survey import SUMMARY, Summary, summaries
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -103,7 +103,7 @@ def spread(rows: DataFrame, part: str, parts: int, order: list[str]) -> DataFram
 
 
 def _columns(asked: Request, made: list[tuple[Any, ...]]) -> Iterator[Column]:
-    """The columns of `cerlab.spark.order`."""
+    """The columns of `cerlab.spark.plan.order`."""
     yield part_of(asked, made)
     for n, key in enumerate(asked.keys):
         yield key.alias(f"k{n}")

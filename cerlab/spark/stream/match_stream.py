@@ -8,13 +8,13 @@ from warnings import warn
 
 from cerlab.errors import CerlabWarning, UsageError
 from cerlab.query import What, as_query
-from cerlab.spark.durations import Length
-from cerlab.spark.frame import group_of
-from cerlab.spark.modes import Mode
-from cerlab.spark.stream_claim import claim
-from cerlab.spark.stream_columns import masked, restored, sent
-from cerlab.spark.stream_request import StreamRequest, stream_request
-from cerlab.spark.stream_step import digest
+from cerlab.spark.batch.frame import group_of
+from cerlab.spark.plan.modes import Mode
+from cerlab.spark.stream.claim import claim
+from cerlab.spark.stream.columns import masked, restored, sent
+from cerlab.spark.stream.durations import Length
+from cerlab.spark.stream.request import StreamRequest, stream_request
+from cerlab.spark.stream.step import digest
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -134,7 +134,7 @@ def stream_answers(asked: StreamRequest) -> DataFrame:
     """The DataFrame of answers and late rows."""
     from pyspark.sql import functions as fn
 
-    from cerlab.spark.stream_processor import KeyProcessor
+    from cerlab.spark.stream.processor import KeyProcessor
 
     if asked.choice.mode is Mode.ONE:
         reasons = "; ".join(f"{k.value}: {why}" for k, why in asked.choice.passed_over.items())

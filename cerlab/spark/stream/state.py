@@ -6,7 +6,7 @@ parts, one after the other, of the ``sizes`` that it gives. It has besides ``for
 ``read`` (events released so far), ``released`` and ``timer``. The parts: the bytes of
 `engine.general.state`; the events that those name, in their own counting, and the positions of
 these, both int64 little-endian; an Arrow IPC stream of the rows that are kept
-(`cerlab.spark.reorder.Kept`).
+(`cerlab.spark.stream.reorder.Kept`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from cerlab.errors import BadData
-from cerlab.spark.reorder import Kept
+from cerlab.spark.stream.reorder import Kept
 
 FORMAT = "cerlab-stream"
 VERSION = 1

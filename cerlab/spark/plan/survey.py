@@ -1,6 +1,6 @@
 """The first pass: what each stretch of the stream holds, and whether its order is one.
 
-It reads the columns of `cerlab.spark.order` and no others.
+It reads the columns of `cerlab.spark.plan.order` and no others.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from cerlab.spark.order import Labels, Problem, backwards, first_problem, kept_rows
-from cerlab.spark.rows import SIZE, gathered, stretches
+from cerlab.spark.plan.order import Labels, Problem, backwards, first_problem, kept_rows
+from cerlab.spark.tasks.rows import SIZE, gathered, stretches
 
 Instant: TypeAlias = int | float
 

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from cerlab.errors import UsageError
-from cerlab.spark import jvm
+from cerlab.spark.launch import java as jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from cerlab.errors import BadData
-from cerlab.spark.order import Labels, first_problem
+from cerlab.spark.plan.order import Labels, first_problem
 
 Instant: TypeAlias = int | float
 """A time in the unit of its column."""

@@ -9,13 +9,13 @@ from warnings import warn
 from cerlab.errors import CerlabWarning
 from cerlab.model.clock import time_axis
 from cerlab.query import What, as_query
-from cerlab.spark.by_packs import answers_by_packs
-from cerlab.spark.by_rows import answers_by_rows
-from cerlab.spark.dealing import Dealing
-from cerlab.spark.first_pass import FirstPass, Sorted, first_pass
-from cerlab.spark.frame import source_of
-from cerlab.spark.modes import Mode, chosen
-from cerlab.spark.request import Request, request
+from cerlab.spark.batch.by_rows import answers_by_rows
+from cerlab.spark.batch.by_shuffle_units import answers_by_packs
+from cerlab.spark.batch.first_pass import FirstPass, Sorted, first_pass
+from cerlab.spark.batch.frame import source_of
+from cerlab.spark.batch.request import Request, request
+from cerlab.spark.plan.assignment import Dealing
+from cerlab.spark.plan.modes import Mode, chosen
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -11,12 +11,12 @@ from cerlab.automata.plan_json import plan_to_bytes
 from cerlab.errors import UsageError
 from cerlab.model.clauses import EventWindow, TimeWindow
 from cerlab.model.clock import TimeAxis
-from cerlab.spark import frame
-from cerlab.spark.evaluation import Job
-from cerlab.spark.frame import Source
-from cerlab.spark.modes import Choice, Mode
-from cerlab.spark.order import Labels
-from cerlab.spark.reads import attributes_read, time_attribute
+from cerlab.spark.batch import frame
+from cerlab.spark.batch.frame import Source
+from cerlab.spark.plan.modes import Choice, Mode
+from cerlab.spark.plan.order import Labels
+from cerlab.spark.plan.reads import attributes_read, time_attribute
+from cerlab.spark.tasks.evaluation import Job
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
-from cerlab.spark.runs import Run
+from cerlab.spark.plan.runs import Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cerlab.model.clauses import EventWindow
-from cerlab.spark.columns import keys_of
-from cerlab.spark.dealing import (
+from cerlab.spark.batch.columns import keys_of
+from cerlab.spark.batch.frame import MICROSECOND
+from cerlab.spark.batch.request import Request
+from cerlab.spark.plan.assignment import (
     Dealing,
     begins_in_events,
     begins_in_time,
@@ -16,11 +18,9 @@ from cerlab.spark.dealing import (
     parts_of,
     starts_of,
 )
-from cerlab.spark.frame import MICROSECOND
-from cerlab.spark.modes import Mode
-from cerlab.spark.reads import window_width
-from cerlab.spark.request import Request
-from cerlab.spark.runs import Run, in_order, runs_in, runs_of
+from cerlab.spark.plan.modes import Mode
+from cerlab.spark.plan.reads import window_width
+from cerlab.spark.plan.runs import Run, in_order, runs_in, runs_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -60,7 +60,7 @@ def _begins(asked: Request, runs: Sequence[Run], starts: Sequence[int]) -> list[
 
 
 def _columns(asked: Request) -> Iterator[Column]:
-    """The columns of `cerlab.spark.runs`."""
+    """The columns of `cerlab.spark.plan.runs`."""
     from pyspark.sql import functions as fn
 
     yield from keys_of(asked)
@@ -72,7 +72,7 @@ def _columns(asked: Request) -> Iterator[Column]:
 
 
 def _schema(asked: Request, keys: StructType) -> StructType:
-    """That of `cerlab.spark.runs.runs_of`."""
+    """That of `cerlab.spark.plan.runs.runs_of`."""
     from pyspark.sql.types import DoubleType, LongType, StructType
 
     made = StructType()

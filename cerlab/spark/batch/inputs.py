@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cerlab.errors import BadData, DataPlace, UsageError, nearest
 from cerlab.model.schema import Schema
-from cerlab.spark.declared import conformed
+from cerlab.spark.batch.declared import conformed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

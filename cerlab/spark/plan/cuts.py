@@ -10,8 +10,8 @@ from itertools import accumulate
 from typing import Any
 
 from cerlab.errors import BadData
-from cerlab.spark.order import backwards
-from cerlab.spark.survey import Summary
+from cerlab.spark.plan.order import backwards
+from cerlab.spark.plan.survey import Summary
 
 LEAST, NEVER = -(2**63), 2**63 - 1
 """Places that are not after, and not before, that of any event."""

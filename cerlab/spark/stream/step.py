@@ -18,12 +18,12 @@ from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.model.clauses import EventWindow, Strategy
 from cerlab.model.clock import TimeAxis
-from cerlab.spark.evaluation import known
-from cerlab.spark.order import Labels
-from cerlab.spark.reads import engine_column, window_width
-from cerlab.spark.reorder import Instant, Kept, arrive
-from cerlab.spark.stream_columns import schema_of
-from cerlab.spark.stream_state import KeyState, named, packed, unpacked
+from cerlab.spark.plan.order import Labels
+from cerlab.spark.plan.reads import engine_column, window_width
+from cerlab.spark.stream.columns import schema_of
+from cerlab.spark.stream.reorder import Instant, Kept, arrive
+from cerlab.spark.stream.state import KeyState, named, packed, unpacked
+from cerlab.spark.tasks.evaluation import known
 
 MICROSECOND = 1_000
 """Moments are integers of so many nanoseconds."""
@@ -93,7 +93,8 @@ class KeyStep:
     ) -> None:
         """`rows` may be empty; `watermark` is that of Spark in milliseconds, None for none yet.
 
-        Raises `BadData` as `cerlab.spark.reorder.arrive` and `cerlab.spark.stream_state.unpacked`.
+        Raises `BadData` as `cerlab.spark.stream.reorder.arrive` and
+        `cerlab.spark.stream.state.unpacked`.
         """
         self._job = job
         self._plan, self._prepared = known(job.plan)

@@ -12,9 +12,9 @@ import numpy as np
 
 from cerlab.errors import BadData
 from cerlab.model.clauses import EventWindow
-from cerlab.spark.evaluation import Evaluation, Job, known
-from cerlab.spark.reads import last_instant, time_attribute, window_width
-from cerlab.spark.rows import SIZE, gathered, integers, stretches
+from cerlab.spark.plan.reads import last_instant, time_attribute, window_width
+from cerlab.spark.tasks.evaluation import Evaluation, Job, known
+from cerlab.spark.tasks.rows import SIZE, gathered, integers, stretches
 
 _NANOSECOND = 1
 

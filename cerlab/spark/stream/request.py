@@ -12,15 +12,15 @@ from cerlab.automata.plan_json import plan_to_bytes
 from cerlab.errors import Unsupported, UsageError, nearest
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.clock import TimeAxis, clock_for, time_axis
-from cerlab.spark import frame
-from cerlab.spark.durations import Length, length_in
-from cerlab.spark.frame import Source
-from cerlab.spark.modes import Choice, Mode, chosen, why_not
-from cerlab.spark.order import Labels
-from cerlab.spark.reads import attributes_read, time_attribute
-from cerlab.spark.reorder import Instant
-from cerlab.spark.stream_columns import kind_of
-from cerlab.spark.stream_step import MICROSECOND, StreamJob
+from cerlab.spark.batch import frame
+from cerlab.spark.batch.frame import Source
+from cerlab.spark.plan.modes import Choice, Mode, chosen, why_not
+from cerlab.spark.plan.order import Labels
+from cerlab.spark.plan.reads import attributes_read, time_attribute
+from cerlab.spark.stream.columns import kind_of
+from cerlab.spark.stream.durations import Length, length_in
+from cerlab.spark.stream.reorder import Instant
+from cerlab.spark.stream.step import MICROSECOND, StreamJob
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cerlab.spark.frame import group_of
-from cerlab.spark.modes import Mode
-from cerlab.spark.request import Request
+from cerlab.spark.batch.frame import group_of
+from cerlab.spark.batch.request import Request
+from cerlab.spark.plan.modes import Mode
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

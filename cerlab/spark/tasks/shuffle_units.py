@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cerlab.spark.dealing import Dealing
-from cerlab.spark.evaluation import Evaluation, Job
-from cerlab.spark.rows import SIZE, gathered, keys_in
-from cerlab.spark.runs import ascending
-from cerlab.spark.tasks import changed, same_as_surveyed
+from cerlab.spark.plan.assignment import Dealing
+from cerlab.spark.plan.runs import ascending
+from cerlab.spark.tasks.evaluation import Evaluation, Job
+from cerlab.spark.tasks.ranges_and_keys import changed, same_as_surveyed
+from cerlab.spark.tasks.rows import SIZE, gathered, keys_in
 
 
 def packed(batches: Iterable[Any], deal: Dealing, size: int = SIZE) -> Iterator[Any]:

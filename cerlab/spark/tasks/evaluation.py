@@ -18,8 +18,8 @@ from cerlab.engine.learned import LearnedTables
 from cerlab.engine.whole_stream import stream_evaluation
 from cerlab.io.write import arrow_schema
 from cerlab.model.clock import TimeAxis
-from cerlab.spark.positions import Positions
-from cerlab.spark.reads import engine_column
+from cerlab.spark.plan.reads import engine_column
+from cerlab.spark.tasks.positions import Positions
 
 
 @dataclass(frozen=True, slots=True)

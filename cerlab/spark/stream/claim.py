@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from cerlab.errors import BadData, DataPlace
-from cerlab.spark.stream_state import ANOTHER, GO_ON
+from cerlab.spark.stream.state import ANOTHER, GO_ON
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,7 +17,7 @@ CLAIM = "cerlab-query"
 def claim(spark: SparkSession, checkpoint: str, job: str) -> None:
     """Write into a checkpoint whose it is, unless it says so already.
 
-    `job` is `cerlab.spark.stream_step.digest`. Raises `BadData` for a checkpoint of another query
+    `job` is `cerlab.spark.stream.step.digest`. Raises `BadData` for a checkpoint of another query
     or other settings, before anything of it is used.
     """
     from pyspark.errors import AnalysisException

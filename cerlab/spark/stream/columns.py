@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cerlab.spark.frame import Source, order_key
+from cerlab.spark.batch.frame import Source, order_key
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

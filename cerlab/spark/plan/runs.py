@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from cerlab.spark.order import kept_rows, mask
-from cerlab.spark.rows import SIZE, gathered, keys_in
-from cerlab.spark.survey import Instant
+from cerlab.spark.plan.order import kept_rows, mask
+from cerlab.spark.plan.survey import Instant
+from cerlab.spark.tasks.rows import SIZE, gathered, keys_in
 
 RUN = 1 << 13
 """How many rows a run has at most, until a task has read `FEW` times as many; then it is longer."""
@@ -50,7 +50,7 @@ def runs_of(
 
     It ends early, with a row of NULL, where rows are no runs of a stream: an event without key,
     type or time, two in one place, a time or (with `positions`) a position that goes back inside a
-    run, or too many short runs. What exactly is wrong is for `cerlab.spark.survey` to say.
+    run, or too many short runs. What exactly is wrong is for `cerlab.spark.plan.survey` to say.
     """
     import pyarrow as pa
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
-from cerlab.spark import cuts, tasks
-from cerlab.spark.columns import answer_schema, key_names, keys_of, value_names, values_of
-from cerlab.spark.first_pass import Sorted, halo_of, part_of, spread
-from cerlab.spark.frame import how_many
-from cerlab.spark.modes import Mode
-from cerlab.spark.request import Request
+from cerlab.spark.batch.columns import answer_schema, key_names, keys_of, value_names, values_of
+from cerlab.spark.batch.first_pass import Sorted, halo_of, part_of, spread
+from cerlab.spark.batch.frame import how_many
+from cerlab.spark.batch.request import Request
+from cerlab.spark.plan import cuts
+from cerlab.spark.plan.modes import Mode
+from cerlab.spark.tasks import ranges_and_keys as tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Unpack, assert_never
 
 from cerlab.automata.plan_json import plan_digest
 from cerlab.query import What, as_query
-from cerlab.spark.batch import Options, asked_of
-from cerlab.spark.dealing import Dealing, starts_of
-from cerlab.spark.first_pass import FirstPass, Sorted, first_pass, halo_of
-from cerlab.spark.modes import Mode
-from cerlab.spark.request import Request
+from cerlab.spark.batch.first_pass import FirstPass, Sorted, first_pass, halo_of
+from cerlab.spark.batch.match import Options, asked_of
+from cerlab.spark.batch.request import Request
+from cerlab.spark.plan.assignment import Dealing, starts_of
+from cerlab.spark.plan.modes import Mode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Unpack
 
 from cerlab.automata.plan_json import plan_digest
 from cerlab.query import What, as_query
-from cerlab.spark.durations import Length
-from cerlab.spark.modes import Mode
-from cerlab.spark.stream_request import StreamRequest
-from cerlab.spark.stream_step import reach
-from cerlab.spark.streaming import StreamOptions, asked_of_stream
+from cerlab.spark.plan.modes import Mode
+from cerlab.spark.stream.durations import Length
+from cerlab.spark.stream.match_stream import StreamOptions, asked_of_stream
+from cerlab.spark.stream.request import StreamRequest
+from cerlab.spark.stream.step import reach
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

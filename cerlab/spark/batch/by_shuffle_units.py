@@ -1,17 +1,20 @@
-"""Answers of a stream whose rows lie in order: Spark moves packs of them (`cerlab.spark.packs`)."""
+"""Answers of a stream whose rows lie in order: what Spark moves are units of many rows.
+
+The units are those of `cerlab.spark.tasks.shuffle_units`.
+"""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cerlab.spark import packs
-from cerlab.spark.by_rows import answers_by_keys
-from cerlab.spark.columns import answer_schema, key_names, keys_of, values_of
-from cerlab.spark.dealing import Dealing
-from cerlab.spark.first_pass import spread
-from cerlab.spark.modes import Mode
-from cerlab.spark.request import Request
+from cerlab.spark.batch.by_rows import answers_by_keys
+from cerlab.spark.batch.columns import answer_schema, key_names, keys_of, values_of
+from cerlab.spark.batch.first_pass import spread
+from cerlab.spark.batch.request import Request
+from cerlab.spark.plan.assignment import Dealing
+from cerlab.spark.plan.modes import Mode
+from cerlab.spark.tasks import shuffle_units as packs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,7 +32,7 @@ def answers_by_packs(asked: Request, deal: Dealing) -> DataFrame:
 
 
 def packs_where_they_lie(asked: Request, deal: Dealing) -> DataFrame:
-    """The packs, made in the tasks that read their rows (`cerlab.spark.packs`)."""
+    """The packs, made in the tasks that read their rows (`cerlab.spark.tasks.shuffle_units`)."""
     from pyspark.sql.types import BinaryType, IntegerType, StructType
 
     rows = _rows(asked)

@@ -10,8 +10,8 @@ from pyspark.sql.streaming import StatefulProcessor
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from cerlab.engine.answers import AnswerBatch
-from cerlab.spark.stream_columns import received
-from cerlab.spark.stream_step import KeyStep, StreamJob
+from cerlab.spark.stream.columns import received
+from cerlab.spark.stream.step import KeyStep, StreamJob
 
 STATE = "cerlab"
 """The name of the only state variable."""

@@ -1,0 +1,1 @@
+"""A DataFrame of events to a DataFrame of answers."""

@@ -1,0 +1,1 @@
+"""A session of Spark, and a Java for it."""

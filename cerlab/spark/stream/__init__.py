@@ -1,0 +1,1 @@
+"""A stream of events to a stream of answers, by Structured Streaming."""
