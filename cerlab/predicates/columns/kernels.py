@@ -6,12 +6,12 @@ The bodies keep to flat arrays and to blocks of events whose counters stay in th
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from cerlab.kernel_cache import Kernel, compiled
 
 BLOCK = 2048
 FEW = 16
@@ -20,22 +20,20 @@ FEW = 16
 UNKNOWN = -1
 PENDING = -2
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-
-def compiled(function: F) -> F:
+def kernel(function: Kernel) -> Kernel:
     """`function` under Numba: compiled at the first call, kept on disk, without the GIL."""
-    return cast(F, njit(cache=True, nogil=True)(function))
+    return compiled(function, nogil=True)
 
 
-@compiled
+@kernel
 def translate(codes: NDArray[np.uint32], table: NDArray[Any], out: NDArray[Any]) -> None:
     """``out[i] = table[codes[i]]``; all of one dimension, `out` as long as `codes`."""
     for i in range(codes.size):
         out[i] = table[codes[i]]
 
 
-@compiled
+@kernel
 def regions(
     values: NDArray[Any], starts: NDArray[Any], table: NDArray[Any], out: NDArray[Any]
 ) -> None:
@@ -56,7 +54,7 @@ def regions(
         translate(below, table, out[begin:end])
 
 
-@compiled
+@kernel
 def _compare_with_each(
     values: NDArray[Any], starts: NDArray[Any], below: NDArray[np.uint32]
 ) -> None:
@@ -65,7 +63,7 @@ def _compare_with_each(
             below[j] += np.uint32(1) if start <= values[j] else np.uint32(0)
 
 
-@compiled
+@kernel
 def _halve(values: NDArray[Any], starts: NDArray[Any], below: NDArray[np.uint32]) -> None:
     """Binary search of all values in step: ``below[j] <= the number <= below[j] + left``."""
     left = np.uint32(starts.size)
@@ -78,7 +76,7 @@ def _halve(values: NDArray[Any], starts: NDArray[Any], below: NDArray[np.uint32]
         left = np.uint32(left - half)
 
 
-@compiled
+@kernel
 def fuse(
     classes: NDArray[Any],
     strides: NDArray[np.int32],
@@ -109,13 +107,13 @@ def fuse(
     return found
 
 
-@compiled
+@kernel
 def _add_scaled(cells: NDArray[np.uint32], classes: NDArray[Any], stride: np.uint32) -> None:
     for j in range(cells.size):
         cells[j] += np.uint32(stride * np.uint32(classes[j]))
 
 
-@compiled
+@kernel
 def _look_up(cells: NDArray[np.uint32], lut: NDArray[np.int32], out: NDArray[Any]) -> int:
     """The symbols of the cells; returns a negative number if one is not known."""
     lowest = np.int32(0)
@@ -126,7 +124,7 @@ def _look_up(cells: NDArray[np.uint32], lut: NDArray[np.int32], out: NDArray[Any
     return int(lowest)
 
 
-@compiled
+@kernel
 def compact(symbols: NDArray[Any], keep: NDArray[np.bool_], out: NDArray[np.int64]) -> int:
     """Write the indices i with ``keep[symbols[i]]`` into `out` (as long as `symbols`); how many.
 
