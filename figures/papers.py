@@ -31,9 +31,9 @@ from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import (
     EVERYTHING,
+    And,
     Attribute,
     Comparison,
-    Conjunction,
     Constant,
     Operator,
     TypeIs,
@@ -119,7 +119,7 @@ def foundations_figure_1() -> str:
 def foundations_figure_2() -> str:
     """The CEA that marks two humidities and any high temperatures between them."""
     humid = TypeIs("H")
-    hot = Conjunction(TypeIs("T"), Comparison(Operator.GT, Attribute("temp"), Constant(40)))
+    hot = And(TypeIs("T"), Comparison(Operator.GT, Attribute("temp"), Constant(40)))
     Delta = (
         Transition(0, EVERYTHING, Mark.SKIP, 0),
         Transition(0, humid, Mark.TAKE, 1),

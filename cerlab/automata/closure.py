@@ -11,7 +11,7 @@ from cerlab.automata.automaton import AnchoredCea, IntervalCea, Mark, Transition
 from cerlab.automata.explore import explore
 from cerlab.automata.products import Pair, moves_from, pairs
 from cerlab.predicates.minterms import minterms
-from cerlab.predicates.syntax import EVERYTHING, Complement, Predicate, conjunction
+from cerlab.predicates.syntax import EVERYTHING, Not, Predicate, conjunction
 
 
 def union(A: AnchoredCea, B: AnchoredCea) -> AnchoredCea:
@@ -108,7 +108,7 @@ def _type_of(tests: Sequence[Predicate], symbol: int) -> PredicateType:
     members: set[Predicate] = {EVERYTHING}
     for bit, P in enumerate(tests):
         holds = symbol >> bit & 1
-        said = conjunction(said, P if holds else Complement(P))
+        said = conjunction(said, P if holds else Not(P))
         members |= {P} if holds else set()
     return PredicateType(said, frozenset(members))
 

@@ -13,13 +13,7 @@ from cerlab.automata.automaton import LabelTransition, Vcea
 from cerlab.automata.explore import explore
 from cerlab.automata.trim import trim
 from cerlab.predicates.minterms import minterms
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    Complement,
-    Disjunction,
-    Predicate,
-    conjunction,
-)
+from cerlab.predicates.syntax import EVERYTHING, Not, Or, Predicate, conjunction
 
 START = -1
 """A fresh initial state with the transitions of all initial ones."""
@@ -131,10 +125,10 @@ def _followed(B: Outgoing, R: frozenset[int]) -> Iterator[tuple[Predicate, froze
         )
         guard: Predicate = EVERYTHING
         for P in tests:
-            guard = conjunction(guard, P if P in held else Complement(P))
+            guard = conjunction(guard, P if P in held else Not(P))
         cases.setdefault(reached, []).append(guard)
     for reached, ways in cases.items():
-        yield (EVERYTHING if len(cases) == 1 else reduce(Disjunction, ways)), reached
+        yield (EVERYTHING if len(cases) == 1 else reduce(Or, ways)), reached
 
 
 def strict(A: Vcea) -> Vcea:

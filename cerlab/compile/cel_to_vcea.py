@@ -33,26 +33,9 @@ from cerlab.logic.cel.syntax import (
     Unless,
 )
 from cerlab.model.clauses import Strategy
-from cerlab.predicates.condition import (
-    Applied,
-    Atomic,
-    Both,
-    Condition,
-    Correlation,
-    Either,
-    On,
-    alternatives,
-)
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    Complement,
-    Conjunction,
-    Disjunction,
-    Predicate,
-    StreamIs,
-    TypeIs,
-    conjunction,
-)
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.condition import Applied, Atomic, Condition, Correlation, On, alternatives
+from cerlab.predicates.syntax import EVERYTHING, Predicate, StreamIs, TypeIs, conjunction
 
 NO_LABELS: frozenset[str] = frozenset()
 
@@ -116,7 +99,7 @@ def _one_event(phi: Atom | Not | Filter) -> Predicate:
             return TypeIs(R) if stream is None else conjunction(StreamIs(stream), TypeIs(R))
         case Not(body):
             assert isinstance(body, Atom | Filter)
-            return Complement(_one_event(body))
+            return pred.Not(_one_event(body))
         case Filter(body, condition):
             assert isinstance(body, Atom | Filter)
             return conjunction(_one_event(body), _on_own_label(_atom_of(body).type, condition))
@@ -136,10 +119,10 @@ def _on_own_label(R: str, condition: Condition) -> Predicate:
     match condition:
         case On(label, P):
             return P if label == R else EVERYTHING
-        case Both(left, right):
-            return Conjunction(_on_own_label(R, left), _on_own_label(R, right))
-        case Either(left, right):
-            return Disjunction(_on_own_label(R, left), _on_own_label(R, right))
+        case pred.And(left, right):
+            return pred.And(_on_own_label(R, left), _on_own_label(R, right))
+        case pred.Or(left, right):
+            return pred.Or(_on_own_label(R, left), _on_own_label(R, right))
         case Correlation() | Applied():
             _refuse(condition)
         case _:

@@ -31,7 +31,6 @@ from cerlab.automata.registers.labelled import (
 from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.automata.registers.reduce import reduced
 from cerlab.automata.registers.transducer import Srt
-from cerlab.automata.registers.unary import guard_of
 from cerlab.compile.cel_to_vcea import MAX_COPIES, REFERENCE, cel_to_vcea
 from cerlab.compile.extremes import compared
 from cerlab.errors import ResourceLimit, Unsupported
@@ -51,17 +50,9 @@ from cerlab.logic.cel.syntax import (
 )
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
 from cerlab.logic.focel.binary import Names
-from cerlab.predicates.condition import (
-    Applied,
-    Atomic,
-    Both,
-    Condition,
-    Correlation,
-    Either,
-    On,
-    alternatives,
-)
-from cerlab.predicates.guard_algebra import both
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.condition import Applied, Atomic, Condition, Correlation, On, alternatives
+from cerlab.predicates.syntax import And, conjunction
 
 Fresh = Callable[[str], str]
 
@@ -154,9 +145,8 @@ def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:
     """``X[P]`` is put to every transition that gives its event to X; a comparison to the runs."""
     match condition:
         case On(X, P):
-            asked = guard_of(P)
             Delta = tuple(
-                t._replace(guard=both(t.guard, asked)) if X in t.labels else t for t in A.Delta
+                t._replace(guard=conjunction(t.guard, P)) if X in t.labels else t for t in A.Delta
             )
             return replace(A, Delta=Delta)
         case Correlation():
@@ -184,7 +174,7 @@ def correlates(phi: Formula) -> bool:
 
 def _compares(condition: Condition) -> bool:
     match condition:
-        case Both(left, right) | Either(left, right):
+        case And(left, right) | pred.Or(left, right):
             return _compares(left) or _compares(right)
         case atomic:
             return isinstance(atomic, Correlation)

@@ -31,9 +31,19 @@ from cerlab.automata.registers.labelled import (
 from cerlab.automata.registers.transducer import NONE
 from cerlab.errors import Unsupported
 from cerlab.predicates.condition import Correlation, LabelAttribute
-from cerlab.predicates.guard_algebra import FALSE, all_of, either, negation
-from cerlab.predicates.guards import Guard, RegisterAttribute, RegisterComparison
-from cerlab.predicates.syntax import EVERYTHING, Attribute, Comparison, Operator
+from cerlab.predicates.syntax import (
+    EVERYTHING,
+    FALSE,
+    Attribute,
+    Comparison,
+    Guard,
+    Operator,
+    RegisterAttribute,
+    RegisterComparison,
+    all_of,
+    disjunction,
+    negation,
+)
 
 Seen: TypeAlias = int
 """What is known of a label: how many registers hold events of it, or `INCOMPARABLE`."""
@@ -186,7 +196,7 @@ def _remembered(side: Side, seen: Seen, *, alone: bool) -> Iterator[Way]:
         yield Way(further, frozenset({side.register(0)}), seen)
     yield Way(within, NONE, seen)
     if alone:
-        yield Way(negation(either(further, within)), NONE, INCOMPARABLE)
+        yield Way(negation(disjunction(further, within)), NONE, INCOMPARABLE)
 
 
 def _against(side: Side, op: Operator, kept: Side, n: int) -> Guard:

@@ -13,10 +13,10 @@ from cerlab.errors import ResourceLimit
 from cerlab.logic.cel.syntax import Atom, Filter, subformulas
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.schema import Schema
-from cerlab.predicates.condition import Applied, Both, Condition, Correlation, Either, On
+from cerlab.predicates.condition import Applied, Condition, Correlation, On
 from cerlab.predicates.minterms import minterms
 from cerlab.predicates.second_order import SetOf
-from cerlab.predicates.syntax import Predicate, TypeIs
+from cerlab.predicates.syntax import And, Or, Predicate, TypeIs
 from cerlab.predicates.truth import kind_of
 from cerlab.workbench import Query
 
@@ -145,7 +145,7 @@ def _asked(queries: Sequence[Query]) -> tuple[tuple[Predicate, ...], set[str]]:
 
 def _atomic(condition: Condition) -> Iterator[On | Correlation | Applied]:
     match condition:
-        case Both(left, right) | Either(left, right):
+        case And(left, right) | Or(left, right):
             yield from _atomic(left)
             yield from _atomic(right)
         case atomic:

@@ -50,7 +50,7 @@ def machine_to_mata(A: Machine) -> str:
     Raises `ResourceLimit` for predicates that are too deep, `BadData` for text that is not
     Unicode.
 
-    >>> P = pred.Conjunction(pred.TypeIs("A"), pred.Complement(pred.StreamIs("S")))
+    >>> P = pred.And(pred.TypeIs("A"), pred.Not(pred.StreamIs("S")))
     >>> print(machine_to_mata(IntervalCea(2, (Transition(0, P, Mark.TAKE, 1),), 0, frozenset({1}))))
     @NFA-bits
     %Alphabet-auto
@@ -107,13 +107,13 @@ def _guard_text(P: pred.Predicate, name: Callable[[pred.Atom], str], level: int)
     match P:
         case pred.Everything():
             return "\\true"
-        case pred.Disjunction(left, right):
+        case pred.Or(left, right):
             text = f"{_guard_text(left, name, 0)} | {_guard_text(right, name, 1)}"
             return f"({text})" if level > 0 else text
-        case pred.Conjunction(left, right):
+        case pred.And(left, right):
             text = f"{_guard_text(left, name, 1)} & {_guard_text(right, name, 2)}"
             return f"({text})" if level > 1 else text
-        case pred.Complement(operand):
+        case pred.Not(operand):
             return f"!{_guard_text(operand, name, 2)}"
         case atom:
             return name(atom)

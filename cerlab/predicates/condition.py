@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from cerlab.model.event import Value
 from cerlab.predicates.second_order import SetOf, UserPredicate
-from cerlab.predicates.syntax import Operator, Predicate
+from cerlab.predicates.syntax import And, Operator, Or, Predicate
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +43,9 @@ class Applied:
     arguments: tuple[SetOf | Value, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Both:
-    """``condition AND condition``: nested filters."""
-
-    left: Condition
-    right: Condition
-
-
-@dataclass(frozen=True, slots=True)
-class Either:
-    """``condition OR condition``: the OR of two copies, so each copy decides as a whole."""
-
-    left: Condition
-    right: Condition
-
-
 Atomic: TypeAlias = On | Correlation | Applied
-Condition: TypeAlias = Atomic | Both | Either
+Condition: TypeAlias = Atomic | And["Condition"] | Or["Condition"]
+"""AND nests filters; OR is the OR of two copies, so each copy decides as a whole."""
 
 
 def labels_of(condition: Condition) -> frozenset[str]:
@@ -72,16 +57,16 @@ def labels_of(condition: Condition) -> frozenset[str]:
             return frozenset({left.label, right.label})
         case Applied(_, arguments):
             return frozenset(a.label for a in arguments if isinstance(a, SetOf))
-        case Both(first, second) | Either(first, second):
+        case And(first, second) | Or(first, second):
             return labels_of(first) | labels_of(second)
 
 
 def alternatives(condition: Condition) -> tuple[tuple[Atomic, ...], ...]:
     """The disjunctive form: one tuple of atomic conditions for each way to satisfy it."""
     match condition:
-        case Both(left, right):
+        case And(left, right):
             return tuple(a + b for a in alternatives(left) for b in alternatives(right))
-        case Either(left, right):
+        case Or(left, right):
             return alternatives(left) + alternatives(right)
         case atomic:
             return ((atomic,),)

@@ -69,13 +69,13 @@ def check_depth(predicate: pred.Predicate) -> None:
 
 def _children(node: Node) -> tuple[Node, ...]:
     match node:
-        case pred.Conjunction(first, second) | pred.Disjunction(first, second):
+        case pred.And(first, second) | pred.Or(first, second):
             return (first, second)
         case pred.Comparison(_, left, right) | pred.Computed(_, left, right):
             return (left, right)
         case pred.Between(operand, low, high):
             return (operand, *(bound for bound in (low, high) if bound is not None))
-        case pred.Complement(inner):
+        case pred.Not(inner):
             return (inner,)
         case pred.Member(operand) | pred.Like(operand) | pred.Negated(operand):
             return (operand,)
@@ -114,11 +114,11 @@ def _predicate_json(P: pred.Predicate) -> dict[str, Any]:
         case pred.Like(operand, pattern):
             fields = {"operand": _expression_json(operand), "pattern": unicode(pattern)}
             return {"kind": "like", **fields}
-        case pred.Conjunction(first, second):
+        case pred.And(first, second):
             return {"kind": "and", "left": _predicate_json(first), "right": _predicate_json(second)}
-        case pred.Disjunction(first, second):
+        case pred.Or(first, second):
             return {"kind": "or", "left": _predicate_json(first), "right": _predicate_json(second)}
-        case pred.Complement(inner):
+        case pred.Not(inner):
             return {"kind": "not", "operand": _predicate_json(inner)}
         case _:
             assert_never(P)
@@ -184,10 +184,10 @@ def _predicate(node: JsonNode, depth: int) -> pred.Predicate:
             return pred.Like(_expression(operand, below), _pattern(pattern))
         case "not":
             _, inner = node.keys("kind", "operand")
-            return pred.Complement(_predicate(inner, below))
+            return pred.Not(_predicate(inner, below))
         case _:
             _, left, right = node.keys("kind", "left", "right")
-            make = pred.Conjunction if kind == "and" else pred.Disjunction
+            make = pred.And if kind == "and" else pred.Or
             return make(_predicate(left, below), _predicate(right, below))
 
 

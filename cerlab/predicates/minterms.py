@@ -25,14 +25,11 @@ from cerlab.predicates.smt import by_solver
 from cerlab.predicates.syntax import (
     Atom,
     Attribute,
-    Complement,
-    Conjunction,
     Constant,
-    Disjunction,
-    Everything,
     Like,
     Predicate,
     atoms,
+    holds,
 )
 from cerlab.predicates.truth import satisfies
 
@@ -103,7 +100,7 @@ def _minterms_among(
             for atom, holds in zip(group, choice.vector, strict=True)
         }
         truth = {atom: held[reduced[atom]] for atom in every}
-        symbol = sum(1 << bit for bit, P in enumerate(predicates) if _holds(P, truth))
+        symbol = sum(1 << bit for bit, P in enumerate(predicates) if holds(P, truth.__getitem__))
         if symbol not in done:
             example = _example(chosen, events)
             if example is not None and not has_symbol(example, predicates, symbol):
@@ -116,20 +113,6 @@ def _minterms_among(
 def has_symbol(event: Event, predicates: Sequence[Predicate], symbol: int) -> bool:
     """Whether the event has this truth vector."""
     return all(satisfies(event, P) == bool(symbol >> bit & 1) for bit, P in enumerate(predicates))
-
-
-def _holds(P: Predicate, truth: Mapping[Atom, bool]) -> bool:
-    match P:
-        case Everything():
-            return True
-        case Conjunction(left, right):
-            return _holds(left, truth) and _holds(right, truth)
-        case Disjunction(left, right):
-            return _holds(left, truth) or _holds(right, truth)
-        case Complement(inner):
-            return not _holds(inner, truth)
-        case atom:
-            return truth[atom]
 
 
 def _example(chosen: Iterable[Choice], events: EventSet) -> Event | None:

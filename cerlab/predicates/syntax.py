@@ -1,16 +1,23 @@
-"""Predicates: unary, hence sets of events (CORE Sec. 2.2), as immutable trees.
+"""Predicates on an event (CORE Sec. 2.2), and guards on an event and registers (SRT Def. 10).
 
-`Comparison`, `Member`, `Between`, `Like` are the comparisons of DESIGN 3.3: each is false on an
-event that gives it nothing to compare. `Complement` is set complement, so it holds there.
+Both are Boolean combinations of atoms. `Comparison`, `Member`, `Between`, `Like` are the
+comparisons of DESIGN 3.3: each is false on an event that gives it nothing to compare. `Not` is set
+complement, so it holds there. A guard may also compare with attributes of stored events; the paper
+calls guards conditions, which here are of FILTER (`cerlab.predicates.condition`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from functools import reduce
+from typing import Generic, TypeAlias, TypeVar, overload
 
 from cerlab.model.event import Value
+
+A = TypeVar("A")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Operator(Enum):
@@ -137,59 +144,137 @@ class Like:
 
 
 @dataclass(frozen=True, slots=True)
-class Conjunction:
+class RegisterAttribute:
+    """``r.price``: the value of the attribute in the event that register r holds."""
+
+    register: str
+    attribute: str
+
+
+Operand: TypeAlias = Expression | RegisterAttribute
+"""A side of a comparison; an `Expression` is over the event being read."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterComparison:
+    """``price > r.price``, ``r.price > 3``, ``r.price = s.price``: one side or both are stored."""
+
+    operator: Operator
+    left: Operand
+    right: Operand
+
+
+@dataclass(frozen=True, slots=True)
+class And(Generic[T_co]):
     """``left AND right``."""
 
-    left: Predicate
-    right: Predicate
+    left: T_co
+    right: T_co
 
 
 @dataclass(frozen=True, slots=True)
-class Disjunction:
+class Or(Generic[T_co]):
     """``left OR right``."""
 
-    left: Predicate
-    right: Predicate
+    left: T_co
+    right: T_co
 
 
 @dataclass(frozen=True, slots=True)
-class Complement:
+class Not(Generic[T_co]):
     """``NOT operand``."""
 
-    operand: Predicate
+    operand: T_co
 
 
+Boolean: TypeAlias = Everything | A | And["Boolean[A]"] | Or["Boolean[A]"] | Not["Boolean[A]"]
 Atom: TypeAlias = TypeIs | StreamIs | Comparison | Member | Between | Like
-Predicate: TypeAlias = Everything | Atom | Conjunction | Disjunction | Complement
+Predicate: TypeAlias = Boolean[Atom]
+Guard: TypeAlias = Boolean[Atom | RegisterComparison]
 
 EVERYTHING = Everything()
+FALSE: Predicate = Not(EVERYTHING)
+"""The predicate that nothing satisfies."""
+
+P = TypeVar("P", Predicate, Guard)
 
 
-def conjunction(left: Predicate, right: Predicate) -> Predicate:
-    """``left AND right`` without a TRUE that says nothing.
+@overload
+def conjunction(left: Predicate, right: Predicate) -> Predicate: ...
 
-    >>> conjunction(EVERYTHING, TypeIs("A"))
-    TypeIs(type='A')
+
+@overload
+def conjunction(left: Guard, right: Guard) -> Guard: ...
+
+
+def conjunction(left: Guard, right: Guard) -> Guard:
+    """``left AND right`` without a constant in it.
+
+    >>> conjunction(EVERYTHING, TypeIs("A")), conjunction(TypeIs("A"), FALSE) == FALSE
+    (TypeIs(type='A'), True)
     """
+    if left == FALSE or right == FALSE:
+        return FALSE
     if left == EVERYTHING:
         return right
-    if right == EVERYTHING or left == right:
-        return left
-    return Conjunction(left, right)
+    return left if right in (EVERYTHING, left) else And(left, right)
 
 
-def atoms(predicate: Predicate) -> tuple[Atom, ...]:
-    """The atoms of a predicate, each once, from left to right."""
-    found: dict[Atom, None] = {}
-    pending: list[Predicate] = [predicate]
+def disjunction(left: P, right: P) -> P:
+    """``left OR right`` without a constant in it."""
+    if EVERYTHING in (left, right):
+        return EVERYTHING
+    if left == FALSE:
+        return right
+    return left if right in (FALSE, left) else Or(left, right)
+
+
+def negation(operand: P) -> P:
+    """``NOT operand``, of a negation what it negates."""
+    return operand.operand if isinstance(operand, Not) else Not(operand)
+
+
+def all_of(guards: Iterable[Guard]) -> Guard:
+    """The conjunction of guards, TRUE of none."""
+    start: Guard = EVERYTHING
+    return reduce(conjunction, guards, start)
+
+
+@overload
+def atoms(predicate: Predicate) -> tuple[Atom, ...]: ...
+
+
+@overload
+def atoms(predicate: Guard) -> tuple[Atom | RegisterComparison, ...]: ...
+
+
+def atoms(predicate: Guard) -> tuple[Atom | RegisterComparison, ...]:
+    """The atoms of a predicate or guard, each once, from left to right."""
+    found: dict[Atom | RegisterComparison, None] = {}
+    pending: list[Guard] = [predicate]
     while pending:
         match pending.pop():
             case Everything():
                 pass
-            case Conjunction(left, right) | Disjunction(left, right):
+            case And(left, right) | Or(left, right):
                 pending += (right, left)
-            case Complement(operand):
+            case Not(operand):
                 pending.append(operand)
             case atom:
                 found[atom] = None
     return tuple(found)
+
+
+def holds(predicate: Predicate, atom_holds: Callable[[Atom], bool]) -> bool:
+    """Whether a predicate holds where exactly the atoms hold of which that is said."""
+    match predicate:
+        case Everything():
+            return True
+        case And(left, right):
+            return holds(left, atom_holds) and holds(right, atom_holds)
+        case Or(left, right):
+            return holds(left, atom_holds) or holds(right, atom_holds)
+        case Not(operand):
+            return not holds(operand, atom_holds)
+        case atom:
+            return atom_holds(atom)

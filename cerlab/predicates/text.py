@@ -1,30 +1,34 @@
-"""Predicates, conditions and names as text: what the parser reads back to the same tree."""
+"""Predicates, guards, conditions and names as text: what the parsers read back to the same tree."""
 
 from __future__ import annotations
 
 import re
-from typing import assert_never
+from typing import assert_never, get_args
 
 from cerlab import display
 from cerlab.model.event import Timestamp, Value
-from cerlab.predicates.condition import Applied, Both, Condition, Correlation, Either, On
+from cerlab.predicates.condition import Applied, Condition, Correlation, LabelAttribute, On
 from cerlab.predicates.second_order import SetOf
 from cerlab.predicates.syntax import (
+    And,
     Arithmetic,
+    Atom,
     Attribute,
     Between,
     Comparison,
-    Complement,
     Computed,
-    Conjunction,
     Constant,
-    Disjunction,
     Everything,
     Expression,
+    Guard,
     Like,
     Member,
     Negated,
-    Predicate,
+    Not,
+    Operand,
+    Or,
+    RegisterAttribute,
+    RegisterComparison,
     StreamIs,
     TypeIs,
 )
@@ -134,8 +138,17 @@ def expression_text(expression: Expression, level: int = 0) -> str:
             assert_never(expression)
 
 
-def predicate_text(predicate: Predicate, level: int = 0) -> str:
-    """A predicate, in parentheses where it binds looser than `level` (OR 0, AND 1, NOT 2)."""
+def predicate_text(predicate: Guard | Condition, level: int = 0) -> str:
+    """A predicate, guard or condition of FILTER.
+
+    It is in parentheses where it binds looser than `level` (OR 0, AND 1, NOT 2).
+
+    >>> from cerlab.predicates.syntax import Operator
+    >>> stored = RegisterAttribute("r", "id")
+    >>> same = RegisterComparison(Operator.EQ, Attribute("id"), stored)
+    >>> predicate_text(Not(And(TypeIs("A"), same)))
+    "NOT (type = 'A' AND id = r.id)"
+    """
     match predicate:
         case Everything():
             return "TRUE"
@@ -143,8 +156,8 @@ def predicate_text(predicate: Predicate, level: int = 0) -> str:
             return f"type = {value_text(type_name)}"
         case StreamIs(stream):
             return f"stream = {value_text(stream)}"
-        case Comparison(op, left, right):
-            return f"{expression_text(left)} {op.value} {expression_text(right)}"
+        case Comparison(op, left, right) | RegisterComparison(op, left, right):
+            return f"{_side_text(left)} {op.value} {_side_text(right)}"
         case Member(operand, values, negated):
             listed = ", ".join(map(expression_text, values))
             return f"{expression_text(operand)} {_in(negated)} {{{listed}}}"
@@ -152,16 +165,30 @@ def predicate_text(predicate: Predicate, level: int = 0) -> str:
             return _between_text(operand, low, high, negated)
         case Like(operand, pattern):
             return f"{expression_text(operand)} LIKE {value_text(pattern)}"
-        case Conjunction(left_part, right_part):
-            text = f"{predicate_text(left_part, 1)} AND {predicate_text(right_part, 2)}"
+        case On(label, inner):
+            return f"{name_text(label)}[{predicate_text(inner)}]"
+        case Correlation(op, left, right):
+            return f"{_side_text(left)} {op.value} {_side_text(right)}"
+        case Applied(P, arguments):
+            return f"{name_text(P.name)}({', '.join(map(_argument_text, arguments))})"
+        case And(left, right):
+            text = f"{predicate_text(left, 1)} AND {predicate_text(right, 2)}"
             return f"({text})" if level > 1 else text
-        case Disjunction(left_part, right_part):
-            text = f"{predicate_text(left_part, 0)} OR {predicate_text(right_part, 1)}"
+        case Or(left, right):
+            text = f"{predicate_text(left, 0)} OR {predicate_text(right, 1)}"
             return f"({text})" if level > 0 else text
-        case Complement(inner):
+        case Not(inner):
             return f"NOT {predicate_text(inner, 2)}"
         case _:
             assert_never(predicate)
+
+
+def _side_text(side: Operand | LabelAttribute) -> str:
+    match side:
+        case RegisterAttribute(name, attribute) | LabelAttribute(name, attribute):
+            return f"{name_text(name)}.{name_text(attribute)}"
+        case expression:
+            return expression_text(expression)
 
 
 def _in(negated: bool) -> str:
@@ -187,28 +214,6 @@ def _between_text(
     return f"{value} {_in(negated)} RANGE({low_text}, {high_text})"
 
 
-def condition_text(condition: Condition, level: int = 0) -> str:
-    """A condition, in parentheses where it binds looser than `level` (OR 0, AND 1)."""
-    match condition:
-        case On(label, predicate):
-            return f"{name_text(label)}[{predicate_text(predicate)}]"
-        case Correlation(op, left, right):
-            return (
-                f"{name_text(left.label)}.{name_text(left.attribute)} {op.value} "
-                f"{name_text(right.label)}.{name_text(right.attribute)}"
-            )
-        case Applied(P, arguments):
-            return f"{name_text(P.name)}({', '.join(map(_argument_text, arguments))})"
-        case Both(first, second):
-            text = f"{condition_text(first, 1)} AND {condition_text(second, 2)}"
-            return f"({text})" if level > 1 else text
-        case Either(first, second):
-            text = f"{condition_text(first, 0)} OR {condition_text(second, 1)}"
-            return f"({text})" if level > 0 else text
-        case _:
-            assert_never(condition)
-
-
 def _argument_text(argument: SetOf | Value) -> str:
     if not isinstance(argument, SetOf):
         return value_text(argument)
@@ -216,5 +221,5 @@ def _argument_text(argument: SetOf | Value) -> str:
     return name_text(argument.label) + attribute
 
 
-for _kind in Predicate.__args__:
+for _kind in (Everything, *get_args(Atom), RegisterComparison, And, Or, Not):
     display.register(_kind, "text/plain", predicate_text)

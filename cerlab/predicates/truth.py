@@ -1,34 +1,38 @@
-"""When an event satisfies a predicate (CORE Sec. 2.2; DESIGN 3.3).
+"""When an event satisfies a predicate, and with registers a guard (CORE Sec. 2.2; SRT Def. 13).
 
-This is the scalar reference: one event, one answer, no tricks.
+This is the scalar reference for DESIGN 3.3: one event, one answer, no tricks.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, assert_never
 
 from cerlab.model.event import Event, Timestamp, Value, value_of
 from cerlab.predicates.syntax import (
+    And,
     Arithmetic,
     Attribute,
     Between,
     Comparison,
-    Complement,
     Computed,
-    Conjunction,
     Constant,
-    Disjunction,
     Everything,
     Expression,
+    Guard,
     Like,
     Member,
     Negated,
+    Not,
+    Operand,
     Operator,
-    Predicate,
+    Or,
+    RegisterAttribute,
+    RegisterComparison,
     StreamIs,
     TypeIs,
 )
@@ -41,12 +45,27 @@ _COMPARE: dict[Operator, Callable[[Any, Any], bool]] = {
     Operator.EQ: operator.eq,
     Operator.NE: operator.ne,
 }
+EMPTY: Mapping[str, Event] = MappingProxyType({})
+"""Registers that hold nothing."""
+
 _INT64 = range(-(2**63), 2**63)
 
 
-def satisfies(event: Event, predicate: Predicate) -> bool:
-    """Whether ``event |= predicate``."""
-    match predicate:
+def satisfies(event: Event, guard: Guard, registers: Mapping[str, Event] = EMPTY) -> bool:
+    """Whether ``(event, registers) |= guard``; a predicate is a guard that reads no register.
+
+    An atom that reads an empty register is false, as one that reads a missing value is, so its
+    negation is true.
+
+    >>> from cerlab.predicates.syntax import Attribute, Not, Operator, RegisterAttribute
+    >>> stored = RegisterAttribute("r", "id")
+    >>> other = RegisterComparison(Operator.NE, Attribute("id"), stored)
+    >>> same = RegisterComparison(Operator.EQ, Attribute("id"), stored)
+    >>> t = Event("A", {"id": 1})
+    >>> satisfies(t, other), satisfies(t, Not(same)), satisfies(t, same, {"r": t})
+    (False, True, True)
+    """
+    match guard:
         case Everything():
             return True
         case TypeIs(type_name):
@@ -75,14 +94,26 @@ def satisfies(event: Event, predicate: Predicate) -> bool:
         case Like(operand, pattern):
             value = evaluate(event, operand)
             return isinstance(value, str) and search(pattern, value)
-        case Conjunction(left_part, right_part):
-            return satisfies(event, left_part) and satisfies(event, right_part)
-        case Disjunction(left_part, right_part):
-            return satisfies(event, left_part) or satisfies(event, right_part)
-        case Complement(inner):
-            return not satisfies(event, inner)
+        case RegisterComparison(op, left, right):
+            sides = (_operand(side, event, registers) for side in (left, right))
+            return compare(op, *sides)
+        case And(left, right):
+            return satisfies(event, left, registers) and satisfies(event, right, registers)
+        case Or(left, right):
+            return satisfies(event, left, registers) or satisfies(event, right, registers)
+        case Not(operand):
+            return not satisfies(event, operand, registers)
         case _:
-            assert_never(predicate)
+            assert_never(guard)
+
+
+def _operand(operand: Operand, event: Event, registers: Mapping[str, Event]) -> Value:
+    """The value of a side, None where the register is empty or the value is missing."""
+    match operand:
+        case RegisterAttribute(register, attribute):
+            return value_of(registers[register], attribute) if register in registers else None
+        case expression:
+            return evaluate(event, expression)
 
 
 def kind_of(value: Value) -> str | None:

@@ -14,7 +14,7 @@ def random_condition(rng: Random, labels: list[str], shape: Shape) -> cond.Condi
     if not likely(rng, 0.3):
         return cond.On(rng.choice(labels), random_predicate(rng, shape))
     left, right = (random_condition(rng, labels, shape) for _ in range(2))
-    return cond.Both(left, right) if likely(rng, 0.4) else cond.Either(left, right)
+    return pred.And(left, right) if likely(rng, 0.4) else pred.Or(left, right)
 
 
 def random_predicate(rng: Random, shape: Shape) -> pred.Predicate:
@@ -28,11 +28,11 @@ def random_predicate(rng: Random, shape: Shape) -> pred.Predicate:
     v = pred.Attribute(rng.choice(("v", "v", "w")))
     match rng.randrange(9):
         case 0:
-            return pred.Complement(random_predicate(rng, shape))
+            return pred.Not(random_predicate(rng, shape))
         case 1:
-            return pred.Conjunction(random_predicate(rng, shape), random_predicate(rng, shape))
+            return pred.And(random_predicate(rng, shape), random_predicate(rng, shape))
         case 2:
-            return pred.Disjunction(random_predicate(rng, shape), random_predicate(rng, shape))
+            return pred.Or(random_predicate(rng, shape), random_predicate(rng, shape))
         case 3:
             values = rng.choice(((0, 1), (1,), (True,), ("a",)))
             return pred.Member(v, tuple(map(pred.Constant, values)), likely(rng, 0.3))

@@ -147,7 +147,7 @@ def _compared(
 def _condition(rng: Random, labels: list[str], shape: Shape) -> cond.Condition:
     if likely(rng, 0.3):
         first, second = (_condition(rng, labels, shape) for _ in range(2))
-        return cond.Both(first, second) if likely(rng, 0.6) else cond.Either(first, second)
+        return pred.And(first, second) if likely(rng, 0.6) else pred.Or(first, second)
     if len(labels) < 2 or likely(rng, 0.1):
         return random_condition(rng, labels, shape)
     x, y = sorted(rng.sample(labels, 2))

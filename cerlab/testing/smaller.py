@@ -12,8 +12,8 @@ from cerlab.logic.cel.syntax import Formula, children, with_child
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow
 from cerlab.model.event import Event
-from cerlab.predicates.condition import Both, Condition, Either, On
-from cerlab.predicates.syntax import Conjunction, Disjunction
+from cerlab.predicates.condition import Condition, On
+from cerlab.predicates.syntax import And, Or
 
 Case: TypeAlias = tuple[CeqlQuery, tuple[Event, ...]]
 Fails: TypeAlias = Callable[[CeqlQuery, tuple[Event, ...]], bool]
@@ -114,11 +114,11 @@ def _plainer_formulas(phi: Formula) -> Iterator[Formula]:
 
 def _plainer_conditions(condition: Condition) -> Iterator[Condition]:
     match condition:
-        case Both(left, right) | Either(left, right):
+        case And(left, right) | Or(left, right):
             yield from (left, right)
             yield from (replace(condition, left=each) for each in _plainer_conditions(left))
             yield from (replace(condition, right=each) for each in _plainer_conditions(right))
-        case On(label, Conjunction(first, second) | Disjunction(first, second)):
+        case On(label, And(first, second) | Or(first, second)):
             yield from (On(label, first), On(label, second))
         case _:
             return

@@ -17,10 +17,9 @@ from cerlab.logic.sremo.rewrite import rewritten
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.event import Event, Value
 from cerlab.model.registers import Registers
-from cerlab.predicates import guards as grd
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.guard_truth import guard_holds
-from cerlab.predicates.guards import Guard, RegisterAttribute, RegisterComparison
+from cerlab.predicates.syntax import Guard, RegisterAttribute, RegisterComparison
+from cerlab.predicates.truth import satisfies
 from cerlab.testing.conditions import random_predicate
 from cerlab.testing.shape import ATTRIBUTES, TYPES, Shape, likely
 
@@ -142,38 +141,26 @@ def _guard(rng: Random, scope: _Scope) -> Guard:
         case "alone":
             return test
         case "and":
-            return grd.And(of_type, test)
+            return pred.And(of_type, test)
         case "or":
-            return grd.Or(of_type, test)
+            return pred.Or(of_type, test)
         case _:
-            return grd.Not(test)
+            return pred.Not(test)
 
 
 def _test(rng: Random, scope: _Scope) -> Guard:
     readable = sorted(scope.known) or ([] if scope.kind == "unary" else list(REGISTERS))
     if not readable or not likely(rng, 0.7 if scope.known else 0.1):
-        return _as_guard(random_predicate(rng, scope.shape))
+        return random_predicate(rng, scope.shape)
     op = rng.choice((*[pred.Operator.EQ] * 3, pred.Operator.NE, pred.Operator.LE, pred.Operator.GT))
     stored = RegisterAttribute(rng.choice(readable), "v")
-    other: tuple[grd.Operand, ...] = (
+    other: tuple[pred.Operand, ...] = (
         *[pred.Attribute("v")] * 3,
         pred.Constant(1),
         RegisterAttribute(rng.choice(readable), "v"),
     )
     sides = (rng.choice(other), stored)
     return RegisterComparison(op, *(reversed(sides) if likely(rng, 0.2) else sides))
-
-
-def _as_guard(P: pred.Predicate) -> Guard:
-    match P:
-        case pred.Complement(operand):
-            return grd.Not(_as_guard(operand))
-        case pred.Conjunction(left, right):
-            return grd.And(_as_guard(left), _as_guard(right))
-        case pred.Disjunction(left, right):
-            return grd.Or(_as_guard(left), _as_guard(right))
-        case atom:
-            return atom
 
 
 def random_sremo_events(rng: Random, e: Sremo, shape: Shape = ATTRIBUTES) -> list[Event]:
@@ -213,7 +200,7 @@ def _word(rng: Random, e: Sremo, v: Registers, shape: Shape) -> tuple[list[Event
             return [], v
         case sre.Terminal(phi, _, W):
             tried = [_event(rng, shape) for _ in range(30)]
-            t = next((t for t in tried if guard_holds(phi, t, v)), tried[0])
+            t = next((t for t in tried if satisfies(t, phi, v)), tried[0])
             return [t], v.written(W, t)
         case sre.Concat(left, right):
             return _words(rng, (left, right), v, shape)

@@ -17,7 +17,7 @@ from cerlab.automata.single_final import single_final
 from cerlab.automata.successors import States, Successors
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.minterms import minterms
-from cerlab.predicates.syntax import EVERYTHING, Complement, Predicate, conjunction
+from cerlab.predicates.syntax import EVERYTHING, Not, Predicate, conjunction
 
 Macro = TypeVar("Macro", tuple[States, States], tuple[States, States, States])
 Image = Callable[[States, Mark], States]
@@ -152,5 +152,5 @@ def _type(tests: tuple[Predicate, ...], symbol: int) -> Predicate:
     """The predicate that says of each test whether it holds."""
     made: Predicate = EVERYTHING
     for bit, P in enumerate(tests):
-        made = conjunction(made, P if symbol >> bit & 1 else Complement(P))
+        made = conjunction(made, P if symbol >> bit & 1 else Not(P))
     return made

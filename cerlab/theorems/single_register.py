@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from cerlab.automata.explore import explore
 from cerlab.automata.registers.transducer import NONE, Label, Srt, from_explored, outgoing
-from cerlab.predicates.guard_algebra import redirected
+from cerlab.predicates.guards import redirected
 
 Placement: TypeAlias = tuple[tuple[str, str], ...]
 """Which place holds what each register holds, sorted; registers not in it are empty."""

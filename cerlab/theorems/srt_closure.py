@@ -22,7 +22,7 @@ from cerlab.automata.registers.transducer import (
     from_explored,
     outgoing,
 )
-from cerlab.predicates.guard_algebra import redirected
+from cerlab.predicates.guards import redirected
 
 _Iteration: TypeAlias = tuple[int, frozenset[str]]
 

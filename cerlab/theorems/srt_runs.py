@@ -15,7 +15,7 @@ from cerlab.errors import ResourceLimit
 from cerlab.model.answer import Positions
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
-from cerlab.predicates.guard_truth import guard_holds
+from cerlab.predicates.truth import satisfies
 
 MAX_CONFIGURATIONS = 100_000
 """How many configurations are followed at once."""
@@ -59,7 +59,7 @@ def enabled(T: Transducer, S: Sequence[Event], c: Configuration) -> list[Registe
     if c.position == len(S):
         return []
     t_j = S[c.position]
-    return [t for t in T.Delta if t.source == c.state and guard_holds(t.guard, t_j, c.registers)]
+    return [t for t in T.Delta if t.source == c.state and satisfies(t_j, t.guard, c.registers)]
 
 
 def taken(t: RegisterTransition, S: Sequence[Event], c: Configuration) -> Configuration:

@@ -27,25 +27,30 @@ from cerlab.logic.cel.syntax import (
     Seq,
     size,
 )
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import (
     EVERYTHING,
+    FALSE,
+    And,
     Comparison,
-    Complement,
-    Conjunction,
     Constant,
-    Disjunction,
+    Not,
     Operator,
     Predicate,
     TypeIs,
     atoms,
+    conjunction,
+    disjunction,
+    negation,
 )
 from cerlab.theorems.elimination import END, START, Edge, Operations, add_edge, eliminated
 
 MAX_SIZE = 20_000
 """The largest formula that is made."""
 
-FALSE = Comparison(Operator.EQ, Constant(0), Constant(1))
+NEVER = Comparison(Operator.EQ, Constant(0), Constant(1))
+"""FALSE as formulas have it."""
 
 E = TypeVar("E")
 
@@ -150,40 +155,14 @@ def _of_type(P: Predicate, R: str) -> Predicate:
     match P:
         case TypeIs(name):
             return EVERYTHING if name == R else FALSE
-        case Complement(operand):
-            return _not(_of_type(operand, R))
-        case Conjunction(left, right):
-            return _and(_of_type(left, R), _of_type(right, R))
-        case Disjunction(left, right):
-            return _or(_of_type(left, R), _of_type(right, R))
+        case Not(operand):
+            return negation(_of_type(operand, R))
+        case And(left, right):
+            return conjunction(_of_type(left, R), _of_type(right, R))
+        case pred.Or(left, right):
+            return disjunction(_of_type(left, R), _of_type(right, R))
         case _:
             return P
-
-
-def _not(P: Predicate) -> Predicate:
-    match P:
-        case Complement(operand):
-            return operand
-        case _ if P == EVERYTHING:
-            return FALSE
-        case _:
-            return EVERYTHING if P == FALSE else Complement(P)
-
-
-def _and(P: Predicate, Q: Predicate) -> Predicate:
-    if FALSE in (P, Q):
-        return FALSE
-    if EVERYTHING in (P, Q):
-        return Q if P == EVERYTHING else P
-    return Conjunction(P, Q)
-
-
-def _or(P: Predicate, Q: Predicate) -> Predicate:
-    if EVERYTHING in (P, Q):
-        return EVERYTHING
-    if FALSE in (P, Q):
-        return Q if P == FALSE else P
-    return Disjunction(P, Q)
 
 
 def _types(A: Vcea, types: Sequence[str] | None) -> tuple[str, ...]:
@@ -192,7 +171,7 @@ def _types(A: Vcea, types: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _nothing() -> Formula:
-    return Filter(Atom("R"), On("R", FALSE))
+    return Filter(Atom("R"), On("R", NEVER))
 
 
 # -- Elimination --------------------------------------------------------------------------------

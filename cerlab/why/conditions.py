@@ -20,7 +20,7 @@ from cerlab.predicates.condition import (
 )
 from cerlab.predicates.mentions import mentioned
 from cerlab.predicates.syntax import Predicate, atoms
-from cerlab.predicates.text import condition_text, name_text, predicate_text, value_text
+from cerlab.predicates.text import name_text, predicate_text, value_text
 from cerlab.predicates.truth import compare, kind_of, satisfies
 
 SHOWN = 3
@@ -51,7 +51,7 @@ def why_false(
     said = [_atomic(each, V, S, at) for each in nearest]
     words = "; ".join(each.words for each in said)
     if len(ways) > 1:
-        words = f"no side of {condition_text(condition)} holds: {words}"
+        words = f"no side of {predicate_text(condition)} holds: {words}"
     blamed = frozenset[int]().union(*(each.blamed for each in said))
     return WhyFalse(words, blamed, blamed.intersection(*(each.enough for each in said)))
 
@@ -79,14 +79,14 @@ def _atomic(condition: Atomic, V: Valuation, S: Sequence[Event], at: Sequence[in
                 f"{_side(x, S[i], at[i])} {op.value} {_side(y, S[j], at[j])}"
                 for i, j in pairs[:SHOWN]
             )
-            words = f"{condition_text(condition)} is false: {shown}"
+            words = f"{predicate_text(condition)} is false: {shown}"
             blamed = frozenset(i for pair in pairs for i in pair)
             ways = [_may_mend(S, i, x, j, y) for i, j in pairs]
             return WhyFalse(words, blamed, blamed.intersection(*ways))
         case Applied():
             taken = sorted({i for X in labels_of(condition) for i in V.labels.get(X, ())})
             where = _listed(at[i] for i in taken)
-            words = f"{condition_text(condition)} is false of the events at {where}"
+            words = f"{predicate_text(condition)} is false of the events at {where}"
             return WhyFalse(words, frozenset(taken), frozenset())
         case _:
             assert_never(condition)

@@ -28,9 +28,10 @@ from cerlab.logic.cel.syntax import (
 )
 from cerlab.logic.cel.text import formula_text
 from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.predicates.condition import Both, Condition, On
-from cerlab.predicates.syntax import Conjunction, Predicate
-from cerlab.predicates.text import condition_text, name_text
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.condition import Condition, On
+from cerlab.predicates.syntax import Predicate
+from cerlab.predicates.text import name_text, predicate_text
 from cerlab.why.failure import Path, Relax, Without
 
 
@@ -129,29 +130,29 @@ def _without_an_operand(phi: Formula) -> Iterator[tuple[str, Formula]]:
 def _dropped(condition: Condition) -> Iterator[tuple[str, Condition | None]]:
     """The condition without one of those that it is the conjunction of; None is no condition."""
     match condition:
-        case Both(left, right):
+        case pred.And(left, right):
             for text, rest in _dropped(left):
-                yield text, right if rest is None else Both(rest, right)
+                yield text, right if rest is None else pred.And(rest, right)
             for text, rest in _dropped(right):
-                yield text, left if rest is None else Both(left, rest)
+                yield text, left if rest is None else pred.And(left, rest)
         case On(label, predicate):
             for part, left_over in _conjuncts(predicate):
-                text = condition_text(On(label, part))
+                text = predicate_text(On(label, part))
                 yield text, None if left_over is None else On(label, left_over)
         case _:
-            yield condition_text(condition), None
+            yield predicate_text(condition), None
 
 
 def _conjuncts(predicate: Predicate) -> Iterator[tuple[Predicate, Predicate | None]]:
     """Each part of a conjunction, and what is left without it."""
-    if not isinstance(predicate, Conjunction):
+    if not isinstance(predicate, pred.And):
         yield predicate, None
         return
     left, right = predicate.left, predicate.right
     for part, rest in _conjuncts(left):
-        yield part, right if rest is None else Conjunction(rest, right)
+        yield part, right if rest is None else pred.And(rest, right)
     for part, rest in _conjuncts(right):
-        yield part, left if rest is None else Conjunction(left, rest)
+        yield part, left if rest is None else pred.And(left, rest)
 
 
 def _put(phi: Formula, path: Path, into: Formula) -> Formula:

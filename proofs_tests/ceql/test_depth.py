@@ -10,7 +10,7 @@ import cerlab
 from cerlab.logic.cel.depth import MAX_DEPTH
 from cerlab.logic.cel.syntax import Atom, Filter, Formula, Seq
 from cerlab.predicates.condition import On
-from cerlab.predicates.syntax import Complement, Predicate, TypeIs
+from cerlab.predicates.syntax import Not, Predicate, TypeIs
 
 
 def chain(atoms: int) -> Formula:
@@ -23,7 +23,7 @@ def chain(atoms: int) -> Formula:
 def negated(times: int) -> Formula:
     predicate: Predicate = TypeIs("A")
     for _ in range(times):
-        predicate = Complement(predicate)
+        predicate = Not(predicate)
     return Filter(Atom("A"), On("A", predicate))
 
 

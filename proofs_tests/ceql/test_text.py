@@ -12,8 +12,8 @@ from cerlab.logic.ceql.parser import parse_cel, parse_ceql, parse_schema
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.clauses import Consume, EventWindow, Limit, Strategy, TimeWindow
 from cerlab.model.schema import AttributeType
-from cerlab.predicates.condition import Both, Correlation, Either, LabelAttribute, On
-from cerlab.predicates.syntax import Operator
+from cerlab.predicates.condition import Correlation, LabelAttribute, On
+from cerlab.predicates.syntax import And, Operator, Or
 from cerlab.testing import random_formula, random_query
 from proofs_tests.suite import Suite
 
@@ -92,12 +92,12 @@ def test_filter_is_a_suffix_on_everything_to_its_left() -> None:
         case other:
             pytest.fail(str(other))
     match filtered("A ; B FILTER A[v = 1] AND B[v = 2] OR C"):
-        case cel.Or(cel.Filter(cel.Seq(), Both(On("A"), On("B"))), right):
+        case cel.Or(cel.Filter(cel.Seq(), And(On("A"), On("B"))), right):
             assert right == C
         case other:
             pytest.fail(str(other))
     match filtered("A FILTER (A[v = 1] OR A[v = 2]) AND (x[w = 1]) AND (B ; C)"):
-        case cel.And(cel.Filter(_, Both(Either(), On("x"))), cel.Seq()):
+        case cel.And(cel.Filter(_, And(Or(), On("x"))), cel.Seq()):
             pass
         case other:
             pytest.fail(str(other))

@@ -17,7 +17,7 @@ from cerlab.automata.explore import explore
 from cerlab.automata.successors import States, Successors
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.minterms import minterms
-from cerlab.predicates.syntax import EVERYTHING, Complement, Predicate, conjunction
+from cerlab.predicates.syntax import EVERYTHING, Not, Predicate, conjunction
 from proofs_tests.foundations.anchored_cases import anchored, random_anchored, word
 from proofs_tests.foundations.test_theorem_4 import agree, random_word
 
@@ -56,7 +56,7 @@ def last_automaton(A: AnchoredCea, blocked: Blocked) -> AnchoredCea:
             U = ordered(takes + skips)
             guard: Predicate = EVERYTHING
             for bit, P in enumerate(tests):
-                guard = conjunction(guard, P if m.symbol >> bit & 1 else Complement(P))
+                guard = conjunction(guard, P if m.symbol >> bit & 1 else Not(P))
             for mark in Mark:
                 for q in successors.after(frozenset({p}), m.symbol, mark):
                     if not blocked(i, q, mark, takes, skips):

@@ -18,8 +18,8 @@ from cerlab.predicates.syntax import (
     EVERYTHING,
     Attribute,
     Comparison,
-    Complement,
     Constant,
+    Not,
     Operator,
     Predicate,
     TypeIs,
@@ -85,7 +85,7 @@ def random_anchored(rng: Random) -> AnchoredCea:
 def random_io_deterministic(rng: Random) -> AnchoredCea:
     """One initial state; of each state and mark, transitions whose predicates are disjoint."""
     states = rng.randrange(2, 6)
-    disjoint = ((EVERYTHING,), (EVERYTHING,), (A, B), (ONE, Complement(ONE)), (A,), (B,), ())
+    disjoint = ((EVERYTHING,), (EVERYTHING,), (A, B), (ONE, Not(ONE)), (A,), (B,), ())
     Delta = [
         Transition(q, predicate, mark, rng.randrange(states))
         for q in range(states)

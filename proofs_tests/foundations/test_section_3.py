@@ -13,7 +13,7 @@ import pytest
 import cerlab
 from cerlab.model.event import Event
 from cerlab.predicates.second_order import predicate_named
-from cerlab.predicates.syntax import Complement, Conjunction, Disjunction, Predicate, TypeIs
+from cerlab.predicates.syntax import And, Not, Or, Predicate, TypeIs
 from cerlab.predicates.truth import satisfies
 from cerlab.testing import ATTRIBUTES, random_events, random_predicate
 from cerlab.workbench import parse_formula
@@ -57,9 +57,9 @@ def test_unary_predicates_are_closed_and_have_the_test_of_each_type(suite: Suite
             return {k for k, t in enumerate(S) if satisfies(t, R)}
 
         p, q, every = where(P), where(Q), set(range(len(S)))
-        assert where(Conjunction(P, Q)) == p & q
-        assert where(Disjunction(P, Q)) == p | q
-        assert where(Complement(P)) == every - p
+        assert where(And(P, Q)) == p & q
+        assert where(Or(P, Q)) == p | q
+        assert where(Not(P)) == every - p
         for R in "ABC":
             assert where(TypeIs(R)) == {k for k, t in enumerate(S) if t.type == R}
         return bool(p) and p != every

@@ -23,9 +23,9 @@ from cerlab.model.answer import Positions
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import (
     EVERYTHING,
+    And,
     Attribute,
     Comparison,
-    Conjunction,
     Constant,
     Operator,
     TypeIs,
@@ -119,7 +119,9 @@ def test_misplaced_filters_double_the_automaton() -> None:
 def fig_2() -> AnchoredCea:
     """H, any of the T above 40, H (FOUND Fig. 2)."""
     humid = TypeIs("H")
-    hot = Conjunction(TypeIs("T"), Comparison(Operator.GT, Attribute("temp"), Constant(40)))
+    hot: And[TypeIs | Comparison] = And(
+        TypeIs("T"), Comparison(Operator.GT, Attribute("temp"), Constant(40))
+    )
     Delta = (
         Transition(0, EVERYTHING, Mark.SKIP, 0),
         Transition(0, humid, Mark.TAKE, 1),

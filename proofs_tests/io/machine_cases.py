@@ -67,11 +67,11 @@ def rich_predicate(rng: Random, depth: int) -> pred.Predicate:
         case 6:
             return pred.Like(part(), rng.choice(PATTERNS))
         case 7:
-            return pred.Complement(rich_predicate(rng, depth - 1))
+            return pred.Not(rich_predicate(rng, depth - 1))
         case 8:
-            return pred.Conjunction(*(rich_predicate(rng, depth - 1) for _ in range(2)))
+            return pred.And(*(rich_predicate(rng, depth - 1) for _ in range(2)))
         case _:
-            return pred.Disjunction(*(rich_predicate(rng, depth - 1) for _ in range(2)))
+            return pred.Or(*(rich_predicate(rng, depth - 1) for _ in range(2)))
 
 
 def random_machine(rng: Random, predicate: Callable[[Random], pred.Predicate]) -> Machine:
@@ -109,7 +109,7 @@ def tower(depth: int) -> Vcea:
     """A machine with a predicate of this depth."""
     P: pred.Predicate = pred.TypeIs("A")
     for _ in range(depth - 1):
-        P = pred.Complement(P)
+        P = pred.Not(P)
     return Vcea(1, (LabelTransition(0, P, frozenset(), 0),), frozenset({0}), frozenset({0}))
 
 
@@ -120,11 +120,11 @@ A1 = Vcea(
         LabelTransition(1, pred.EVERYTHING, frozenset(), 1),
         LabelTransition(
             1,
-            pred.Conjunction(
+            pred.And(
                 pred.TypeIs("B"),
-                pred.Disjunction(
+                pred.Or(
                     pred.StreamIs("S"),
-                    pred.Complement(
+                    pred.Not(
                         pred.Comparison(pred.Operator.GE, pred.Attribute("v"), pred.Constant(0.5))
                     ),
                 ),

@@ -32,7 +32,7 @@ from cerlab.viz.machines.tikz import latex_text, layers, machine_tikz
 from proofs_tests.io.machine_cases import random_machine, rich_predicate, tower
 from proofs_tests.suite import Suite
 
-A_OR_B = pred.Disjunction(pred.TypeIs("A"), pred.Complement(pred.TypeIs("B")))
+A_OR_B: pred.Predicate = pred.Or(pred.TypeIs("A"), pred.Not(pred.TypeIs("B")))
 LARGE = pred.Comparison(pred.Operator.GT, pred.Attribute("v_1"), pred.Constant(3))
 
 
@@ -41,7 +41,7 @@ LARGE = pred.Comparison(pred.Operator.GT, pred.Attribute("v_1"), pred.Constant(3
 
 def test_the_mata_text_of_a_small_vcea() -> None:
     Delta = (
-        LabelTransition(0, pred.Conjunction(A_OR_B, LARGE), frozenset({"x"}), 1),
+        LabelTransition(0, pred.And(A_OR_B, LARGE), frozenset({"x"}), 1),
         LabelTransition(1, pred.EVERYTHING, frozenset(), 1),
         LabelTransition(1, LARGE, frozenset({"two words", "x"}), 2),
     )
@@ -203,11 +203,11 @@ def holds(P: pred.Predicate, truth: Mapping[str, bool]) -> bool:
     match P:
         case pred.Everything():
             return True
-        case pred.Conjunction(left, right):
+        case pred.And(left, right):
             return holds(left, truth) and holds(right, truth)
-        case pred.Disjunction(left, right):
+        case pred.Or(left, right):
             return holds(left, truth) or holds(right, truth)
-        case pred.Complement(operand):
+        case pred.Not(operand):
             return not holds(operand, truth)
         case atom:
             return truth[predicate_text(atom)]
@@ -242,11 +242,11 @@ def small_predicate(rng: Random, depth: int = 2) -> pred.Predicate:
         case 2:
             return pred.EVERYTHING
         case 3 | 4:
-            return pred.Complement(small_predicate(rng, depth - 1))
+            return pred.Not(small_predicate(rng, depth - 1))
         case 5:
-            return pred.Conjunction(*(small_predicate(rng, depth - 1) for _ in range(2)))
+            return pred.And(*(small_predicate(rng, depth - 1) for _ in range(2)))
         case _:
-            return pred.Disjunction(*(small_predicate(rng, depth - 1) for _ in range(2)))
+            return pred.Or(*(small_predicate(rng, depth - 1) for _ in range(2)))
 
 
 def with_few_labels(A: Machine) -> Machine:

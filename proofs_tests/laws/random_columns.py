@@ -19,20 +19,20 @@ from cerlab.model.event import Event, Timestamp, Value
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.syntax import (
     EVERYTHING,
+    And,
     Arithmetic,
     Attribute,
     Between,
     Comparison,
-    Complement,
     Computed,
-    Conjunction,
     Constant,
-    Disjunction,
     Expression,
     Like,
     Member,
     Negated,
+    Not,
     Operator,
+    Or,
     Predicate,
     StreamIs,
     TypeIs,
@@ -195,13 +195,13 @@ def random_question(rng: Random, palette: Palette, depth: int = 3) -> Predicate:
             name = rng.choice(("v", "type", "stream"))
             return Comparison(operator, Attribute(name), Attribute("w"))
         case 9:
-            return Complement(random_question(rng, palette, depth - 1))
+            return Not(random_question(rng, palette, depth - 1))
         case _:
             both = (
                 random_question(rng, palette, depth - 1),
                 random_question(rng, palette, depth - 1),
             )
-            return Conjunction(*both) if rng.random() < 0.5 else Disjunction(*both)
+            return And(*both) if rng.random() < 0.5 else Or(*both)
 
 
 def random_batch(rng: Random, length: int, palette: Palette = CONSTANTS) -> Batch:

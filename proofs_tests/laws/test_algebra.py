@@ -14,8 +14,8 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.text import formula_text
 from cerlab.model.event import Event
-from cerlab.predicates.condition import Both, Either, On
-from cerlab.predicates.syntax import Conjunction
+from cerlab.predicates.condition import On
+from cerlab.predicates.syntax import And, Or
 from cerlab.testing import Shape, random_condition, random_events, random_formula, random_predicate
 from proofs_tests.suite import Suite
 
@@ -101,21 +101,21 @@ def two_filters_are_one(
 ) -> tuple[cel.Formula, cel.Formula]:
     X = rng.choice(known(f))
     P, Q = (random_predicate(rng, SHAPE) for _ in range(2))
-    return cel.Filter(cel.Filter(f, On(X, P)), On(X, Q)), cel.Filter(f, On(X, Conjunction(P, Q)))
+    return cel.Filter(cel.Filter(f, On(X, P)), On(X, Q)), cel.Filter(f, On(X, And(P, Q)))
 
 
 def filter_and_nests(
     rng: Random, f: cel.Formula, g: cel.Formula, h: cel.Formula
 ) -> tuple[cel.Formula, cel.Formula]:
     c, d = (random_condition(rng, known(f), SHAPE) for _ in range(2))
-    return cel.Filter(f, Both(c, d)), cel.Filter(cel.Filter(f, c), d)
+    return cel.Filter(f, And(c, d)), cel.Filter(cel.Filter(f, c), d)
 
 
 def filter_or_copies(
     rng: Random, f: cel.Formula, g: cel.Formula, h: cel.Formula
 ) -> tuple[cel.Formula, cel.Formula]:
     c, d = (random_condition(rng, known(f), SHAPE) for _ in range(2))
-    return cel.Filter(f, Either(c, d)), cel.Or(cel.Filter(f, c), cel.Filter(f, d))
+    return cel.Filter(f, Or(c, d)), cel.Or(cel.Filter(f, c), cel.Filter(f, d))
 
 
 def projections_compose(
@@ -209,8 +209,8 @@ def test_what_is_no_law(suite: Suite) -> None:
             "sequence commutes": (cel.Seq(f, g), cel.Seq(g, f)),
             "+ is :+": (cel.Plus(f), cel.ConcatPlus(f)),
             "X[P] OR X[Q] is X[P OR Q]": (
-                cel.Filter(cel.Plus(f), Either(On(X, P), On(X, Q))),
-                cel.Plus(cel.Filter(f, Either(On(X, P), On(X, Q)))),
+                cel.Filter(cel.Plus(f), Or(On(X, P), On(X, Q))),
+                cel.Plus(cel.Filter(f, Or(On(X, P), On(X, Q)))),
             ),
             "projection before a filter": (
                 cel.Filter(cel.Project(L, f), On(X, P)),

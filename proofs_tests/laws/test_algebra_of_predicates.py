@@ -14,15 +14,7 @@ from cerlab.model.schema import (
     StreamDeclaration,
 )
 from cerlab.predicates.algebra import disjoint, equivalent, implies, model, satisfiable
-from cerlab.predicates.syntax import (
-    Arithmetic,
-    Comparison,
-    Complement,
-    Computed,
-    Conjunction,
-    Constant,
-    Operator,
-)
+from cerlab.predicates.syntax import And, Arithmetic, Comparison, Computed, Constant, Not, Operator
 from cerlab.predicates.truth import satisfies
 from cerlab.testing import ATTRIBUTES, random_predicate
 from proofs_tests.laws.vectors import V, W, p, vectors
@@ -88,14 +80,14 @@ def test_arithmetic_and_several_attributes_by_hand(
 
 def test_infinity_is_a_number_that_attributes_can_have() -> None:
     infinite = Comparison(Operator.EQ, V, Constant(INF))
-    above = Conjunction(Comparison(Operator.GT, W, V), Comparison(Operator.GT, V, Constant(10)))
-    assert satisfiable(Conjunction(infinite, Comparison(Operator.EQ, V, W))) is True
-    assert satisfiable(Conjunction(infinite, above)) is False
-    assert satisfiable(Conjunction(Comparison(Operator.EQ, W, Constant(INF)), above)) is True
+    above = And(Comparison(Operator.GT, W, V), Comparison(Operator.GT, V, Constant(10)))
+    assert satisfiable(And(infinite, Comparison(Operator.EQ, V, W))) is True
+    assert satisfiable(And(infinite, above)) is False
+    assert satisfiable(And(Comparison(Operator.EQ, W, Constant(INF)), above)) is True
     assert satisfiable(Comparison(Operator.LT, V, Constant(-INF))) is False
     # Arithmetic is over the rationals, so together with the infinite it is not decided.
     more = Comparison(Operator.GT, Computed(Arithmetic.ADD, V, Constant(1)), V)
-    assert satisfiable(Conjunction(infinite, more)) is None
+    assert satisfiable(And(infinite, more)) is None
 
 
 def test_nan_compares_with_nothing() -> None:
@@ -105,8 +97,8 @@ def test_nan_compares_with_nothing() -> None:
         assert satisfiable(Comparison(op, Computed(Arithmetic.ADD, V, nan), W)) is False
     double = AttributeDeclaration("v", AttributeType.DOUBLE)
     schema = Schema((StreamDeclaration("S", (EventDeclaration("A", (double,)),)),))
-    assert satisfiable(Complement(p("v <= 0 OR v > 0")), schema=schema) is True
-    assert satisfiable(Complement(p("v * v >= 0")), schema=schema) is True
+    assert satisfiable(Not(p("v <= 0 OR v > 0")), schema=schema) is True
+    assert satisfiable(Not(p("v * v >= 0")), schema=schema) is True
 
 
 def test_integers_of_more_than_64_bits_take_no_part_in_arithmetic() -> None:
@@ -156,11 +148,11 @@ def test_questions_and_their_answers() -> None:
 def test_the_algebra_agrees_with_the_events_of_minterms(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         P, Q = (random_predicate(rng, ATTRIBUTES) for _ in range(2))
-        found = model(Conjunction(P, Complement(Q)))
+        found = model(And(P, Not(Q)))
         assert implies(P, Q) is (found is None)
         assert found is None or (satisfies(found, P) and not satisfies(found, Q))
         assert equivalent(P, Q) is (implies(P, Q) and implies(Q, P))
-        assert disjoint(P, Q) is (not satisfiable(Conjunction(P, Q)))
+        assert disjoint(P, Q) is (not satisfiable(And(P, Q)))
         return satisfiable(P) is True
 
     suite.run(case, deep_count=20_000, seconds=8)

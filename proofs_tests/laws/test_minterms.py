@@ -20,18 +20,18 @@ from cerlab.model.schema import (
 from cerlab.predicates.choices import event_of
 from cerlab.predicates.minterms import minterms
 from cerlab.predicates.syntax import (
+    And,
     Arithmetic,
     Attribute,
     Between,
     Comparison,
-    Complement,
     Computed,
-    Conjunction,
     Constant,
-    Disjunction,
     Like,
     Member,
+    Not,
     Operator,
+    Or,
     Predicate,
     StreamIs,
     TypeIs,
@@ -46,7 +46,7 @@ NAN = float("nan")
 CONSTANTS: tuple[Value, ...] = (0, 1, 1.5, -2, 2**53, "a", "b", "ab", "", True, False)
 
 IS_NUMBER = Between(Attribute("v"), Constant(float("-inf")), None)
-HALVES = Conjunction(
+HALVES = And(
     Comparison(Operator.GT, Attribute("v"), Constant(0)),
     Comparison(Operator.LT, Attribute("v"), Constant(1)),
 )
@@ -69,11 +69,11 @@ def random_unary(rng: Random) -> Predicate:
             low, high = (Constant(rng.choice(CONSTANTS)) for _ in range(2))
             return Between(attribute, low, high if rng.random() < 0.7 else None, rng.random() < 0.5)
         case 4:
-            return Complement(random_unary(rng))
+            return Not(random_unary(rng))
         case 5:
-            return Conjunction(random_unary(rng), random_unary(rng))
+            return And(random_unary(rng), random_unary(rng))
         case 6:
-            return Disjunction(random_unary(rng), random_unary(rng))
+            return Or(random_unary(rng), random_unary(rng))
         case _:
             operator = rng.choice(list(Operator))
             return Comparison(operator, attribute, Constant(rng.choice(CONSTANTS)))
@@ -255,14 +255,14 @@ def test_what_is_not_decided_is_said() -> None:
 
 def test_constants_that_a_float_cannot_tell_apart_have_a_gap_where_there_is_an_integer() -> None:
     v = Attribute("v")
-    inside = Conjunction(
+    inside = And(
         Comparison(Operator.GT, v, Constant(2**53)), Comparison(Operator.LT, v, Constant(2**53 + 2))
     )
     assert [minterm.example for minterm in minterms([inside]) if minterm.symbol] == [
         Event("other", {"v": 2**53 + 1})
     ]
     huge = Comparison(Operator.GT, v, Constant(10**400))
-    assert {minterm.symbol for minterm in minterms([huge, Complement(huge)])} == {1, 2}
+    assert {minterm.symbol for minterm in minterms([huge, Not(huge)])} == {1, 2}
     assert {minterm.symbol for minterm in minterms([huge], schema=declared(AttributeType.INT))} == {
         0
     }

@@ -21,9 +21,9 @@ from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.registers import Registers
 from cerlab.predicates import condition as cond
-from cerlab.predicates.guard_truth import guard_holds
-from cerlab.predicates.guards import Guard
-from cerlab.predicates.syntax import EVERYTHING, Operator
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.syntax import EVERYTHING, Guard, Operator
+from cerlab.predicates.truth import satisfies
 from proofs_tests.mutants.driver import ENOUGH, Judge, Mutant, check_killed, each_of, mutant
 from proofs_tests.random_cases import Case
 from proofs_tests.srt.correlated_cases import by_registers, correlated_case, directed_case
@@ -129,14 +129,14 @@ def filters_see_the_labels_outside(phi: cel.Formula, fresh: Any) -> LabelledSrt:
 
 def either_is_both(A: LabelledSrt, condition: cond.Condition, fresh: Any) -> LabelledSrt:
     """An OR of filters asks for all of them."""
-    if isinstance(condition, cond.Either):
-        condition = cond.Both(condition.left, condition.right)
+    if isinstance(condition, pred.Or):
+        condition = pred.And(condition.left, condition.right)
     return _FILTERED(A, condition, fresh)
 
 
 def either_is_its_left(A: LabelledSrt, condition: cond.Condition, fresh: Any) -> LabelledSrt:
     """An OR of filters asks for its first."""
-    if isinstance(condition, cond.Either):
+    if isinstance(condition, pred.Or):
         condition = condition.left
     return _FILTERED(A, condition, fresh)
 
@@ -160,7 +160,7 @@ def write_before_read(self: IntervalRuns, c: Configuration, event: Any) -> Itera
     """The guard reads registers that the transition has written already."""
     for t in self._leaving[c.state]:
         written = c.registers.written(t.writes, event)
-        if guard_holds(t.guard, event, written):
+        if satisfies(event, t.guard, written):
             live = self._live[t.target]
             kept = {r: stored for r, stored in written.items() if r in live}
             yield t.mark, Configuration(t.target, Registers(kept), c.start)

@@ -21,7 +21,7 @@ from cerlab.model.answer import Valuation
 from cerlab.model.clauses import Consume, Strategy
 from cerlab.model.event import Event
 from cerlab.predicates.condition import alternatives
-from cerlab.predicates.syntax import EVERYTHING, Conjunction, Predicate, conjunction
+from cerlab.predicates.syntax import EVERYTHING, And, Predicate, conjunction
 from cerlab.testing import Shape, random_events, random_formula
 from proofs_tests.core.test_theorem_4 import check_run, random_cea
 from proofs_tests.differential.test_evaluators import agree
@@ -33,7 +33,7 @@ from proofs_tests.suite import Suite
 def demand_everywhere(A: Vcea, condition: Any) -> Vcea:
     """FILTER X[P] put to every marked transition, also of other labels."""
     Delta = tuple(
-        t._replace(predicate=Conjunction(t.predicate, condition.predicate)) if t.labels else t
+        t._replace(predicate=And(t.predicate, condition.predicate)) if t.labels else t
         for t in A.Delta
     )
     return Vcea(A.states, Delta, A.I, A.F)
@@ -131,7 +131,7 @@ _SEQUENCE = cel_to_vcea._sequence
 
 def filter_on_first_only(P: Predicate, Q: Predicate) -> Predicate:
     """Two filters on one event: the later one wins."""
-    return P if isinstance(P, Conjunction) else _CONJUNCTION(P, Q)
+    return P if isinstance(P, And) else _CONJUNCTION(P, Q)
 
 
 _CONJUNCTION = conjunction

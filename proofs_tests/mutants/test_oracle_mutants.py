@@ -20,7 +20,8 @@ from cerlab.logic.cel.semantics import Valuations, valuations
 from cerlab.logic.selection import strategies
 from cerlab.model.answer import Valuation
 from cerlab.model.event import Event
-from cerlab.predicates.condition import Condition, Correlation, Either, On
+from cerlab.predicates.condition import Condition, Correlation, On
+from cerlab.predicates.syntax import Or
 from cerlab.predicates.truth import satisfies
 from proofs_tests.clauses import (
     test_all,
@@ -185,7 +186,7 @@ def empty_labels_fail(condition: On, V: Valuation, S: Sequence[Event]) -> bool:
     return bool(V.labels.get(condition.label)) and _HOLDS(condition, V, S)
 
 
-def either_is_both(condition: Either, V: Valuation, S: Sequence[Event]) -> bool:
+def either_is_both(condition: Or[Condition], V: Valuation, S: Sequence[Event]) -> bool:
     return _HOLDS(condition.left, V, S) and _HOLDS(condition.right, V, S)
 
 
@@ -236,7 +237,7 @@ CLAUSES: tuple[tuple[type, Clause], ...] = (
 FILTERS: tuple[tuple[type, Callable[..., bool]], ...] = (
     (On, some_event_is_enough),
     (On, empty_labels_fail),
-    (Either, either_is_both),
+    (Or, either_is_both),
     (Correlation, some_pair_is_enough),
     (Correlation, ignore),
 )

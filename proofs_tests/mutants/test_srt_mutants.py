@@ -23,8 +23,8 @@ from cerlab.automata.registers.unroll import unrolled
 from cerlab.automata.registers.windows import length_window, span_window
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.event import Event
-from cerlab.predicates.guard_algebra import all_of, redirected
-from cerlab.predicates.guards import Guard, registers_of
+from cerlab.predicates.guards import redirected, registers_of
+from cerlab.predicates.syntax import Guard, all_of
 from cerlab.theorems import srt_runs as runs
 from cerlab.theorems import srt_to_sremo as decompiler
 from cerlab.theorems.single_register import single_register

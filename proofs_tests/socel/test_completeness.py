@@ -23,13 +23,13 @@ from cerlab.model.answer import Labels, Valuation
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import (
     EVERYTHING,
+    And,
     Attribute,
     Comparison,
-    Complement,
-    Conjunction,
     Constant,
-    Disjunction,
+    Not,
     Operator,
+    Or,
     Predicate,
     TypeIs,
 )
@@ -40,12 +40,13 @@ from cerlab.theorems.vcea_to_cel import elimination_size, vcea_to_cel
 from cerlab.workbench import parse_formula
 from proofs_tests.suite import Suite
 
-ONE = Comparison(Operator.EQ, Attribute("v"), Constant(1))
-A, B = TypeIs("A"), TypeIs("B")
+ONE: Predicate = Comparison(Operator.EQ, Attribute("v"), Constant(1))
+A: Predicate = TypeIs("A")
+B: Predicate = TypeIs("B")
 PREDICATES: tuple[Predicate, ...] = (
-    *(EVERYTHING, A, B, ONE, Complement(A), Complement(ONE)),
-    *(Conjunction(A, ONE), Disjunction(A, ONE), Disjunction(A, Conjunction(B, ONE))),
-    Conjunction(A, B),
+    *(EVERYTHING, A, B, ONE, Not(A), Not(ONE)),
+    *(And(A, ONE), Or(A, ONE), Or(A, And(B, ONE))),
+    And(A, B),
 )
 LABELS = tuple(map(frozenset, ("", "", "A", "B", "x", "Ax", "AB")))
 SMALL_FORMULAS = Shape(depth=2, events=4, rich=False)
@@ -151,13 +152,13 @@ def one_step(P: Predicate, labels: str) -> Vcea:
         (A, "x", None, "PROJECT[x](A AS x)"),
         (A, "Ax", None, "A AS x"),
         (A, "B", None, "PROJECT[B](A AS B)"),
-        (Conjunction(A, ONE), "A", None, "A FILTER A[v = 1]"),
-        (Disjunction(A, B), "", None, "PROJECT[](A) OR PROJECT[](B)"),
-        (Disjunction(A, B), "A", None, "A OR PROJECT[A](B AS A)"),
-        (Disjunction(A, ONE), "A", "AB", "A OR PROJECT[A](B FILTER B[v = 1] AS A)"),
+        (And(A, ONE), "A", None, "A FILTER A[v = 1]"),
+        (Or(A, B), "", None, "PROJECT[](A) OR PROJECT[](B)"),
+        (Or(A, B), "A", None, "A OR PROJECT[A](B AS A)"),
+        (Or(A, ONE), "A", "AB", "A OR PROJECT[A](B FILTER B[v = 1] AS A)"),
         (EVERYTHING, "A", "A", "A"),
-        (Complement(A), "B", "AB", "B"),
-        (Complement(Complement(A)), "A", "AB", "A"),
+        (Not(A), "B", "AB", "B"),
+        (Not(Not(A)), "A", "AB", "A"),
     ],
 )
 def test_transitions_by_hand(P: Predicate, labels: str, types: str | None, text: str) -> None:
@@ -180,7 +181,7 @@ def test_a_loop_becomes_contiguous_iteration() -> None:
     [
         Vcea(1, (), frozenset({0}), frozenset({0})),
         Vcea(2, (), frozenset({0}), frozenset({1})),
-        one_step(Conjunction(A, B), "A"),
+        one_step(And(A, B), "A"),
         one_step(EVERYTHING, "x"),
     ],
 )

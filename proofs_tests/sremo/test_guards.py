@@ -11,10 +11,10 @@ from cerlab.logic.sremo import parse_sremo
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
-from cerlab.predicates.guard_text import guard_text
-from cerlab.predicates.guard_truth import guard_holds
-from cerlab.predicates.guards import And, Guard, Not, Or, guard_atoms, registers_of
-from cerlab.predicates.syntax import EVERYTHING
+from cerlab.predicates.guards import registers_of
+from cerlab.predicates.syntax import EVERYTHING, And, Guard, Not, Or, atoms
+from cerlab.predicates.text import predicate_text
+from cerlab.predicates.truth import satisfies
 from cerlab.testing import REGISTERS, random_sremo, random_sremo_events
 from proofs_tests.suite import Suite
 
@@ -84,8 +84,8 @@ R = Registers({"r": event(v=1, name="b", type="B"), "s": event(v=2.0)})
     ],
 )
 def test_truth(text: str, expected: bool) -> None:
-    assert guard_holds(guard(text), T, R) is expected
-    assert guard_holds(Not(guard(text)), T, R) is not expected
+    assert satisfies(T, guard(text), R) is expected
+    assert satisfies(T, Not(guard(text)), R) is not expected
 
 
 def test_not_binds_tighter_than_and_and_and_than_or() -> None:
@@ -93,14 +93,14 @@ def test_not_binds_tighter_than_and_and_and_than_or() -> None:
     assert guard("v = 1 OR v = r.v AND r.v = s.v") == Or(a, And(b, c))
     assert guard("NOT v = 1 AND v = r.v") == And(Not(a), b)
     assert guard("v = 1 OR v = r.v OR r.v = s.v") == Or(Or(a, b), c)
-    assert guard_text(Not(Or(a, And(b, c)))) == "NOT (v = 1 OR v = r.v AND r.v = s.v)"
-    assert guard_text(And(Or(a, b), c)) == "(v = 1 OR v = r.v) AND r.v = s.v"
+    assert predicate_text(Not(Or(a, And(b, c)))) == "NOT (v = 1 OR v = r.v AND r.v = s.v)"
+    assert predicate_text(And(Or(a, b), c)) == "(v = 1 OR v = r.v) AND r.v = s.v"
 
 
 def test_what_a_guard_reads() -> None:
     phi = guard("v = 1 AND (NOT v = r.v OR s.v < 3) AND TRUE")
     assert registers_of(phi) == {"r", "s"}
-    assert len(list(guard_atoms(phi))) == 4
+    assert [*map(predicate_text, atoms(phi))] == ["v = 1", "v = r.v", "s.v < 3"]
     assert registers_of(EVERYTHING) == frozenset()
 
 
@@ -113,9 +113,9 @@ def test_de_morgan_and_exactly_one_minterm_even_on_empty_registers(suite: Suite)
         v = Registers({rng.choice(REGISTERS): t for t in stored})
         S = random_sremo_events(rng, sre.Concat(sre.Terminal(a), sre.Terminal(b)))
         for t in S:
-            assert guard_holds(Not(And(a, b)), t, v) == guard_holds(Or(Not(a), Not(b)), t, v)
+            assert satisfies(t, Not(And(a, b)), v) == satisfies(t, Or(Not(a), Not(b)), v)
             minterms = [And(p, q) for p in (a, Not(a)) for q in (b, Not(b))]
-            assert sum(guard_holds(m, t, v) for m in minterms) == 1
+            assert sum(satisfies(t, m, v) for m in minterms) == 1
         return bool(S) and bool(registers_of(a) | registers_of(b))
 
     suite.run(case, deep_count=5_000, seconds=3)

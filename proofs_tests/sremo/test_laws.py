@@ -12,7 +12,7 @@ from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.rewrite import sequence, streaming
 from cerlab.logic.sremo.syntax import SKIP
 from cerlab.model.event import Event
-from cerlab.predicates.guards import Not
+from cerlab.predicates.syntax import Not
 from cerlab.testing import Shape, random_sremo, random_sremo_events
 from proofs_tests.sremo.tables import Match, shown_at
 from proofs_tests.suite import Suite

@@ -18,8 +18,9 @@ from cerlab.logic.sremo.semantics import NONE, NOTHING_STORED, Derivation, Deriv
 from cerlab.logic.sremo.syntax import EPSILON, SKIP, Sremo
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
-from cerlab.predicates import guard_truth
-from cerlab.predicates.guards import Guard, Not, RegisterComparison, registers_of
+from cerlab.predicates import truth
+from cerlab.predicates.guards import registers_of
+from cerlab.predicates.syntax import Guard, Not, RegisterComparison
 from proofs_tests.mutants.driver import Mutant, Place, check_killed, each_of, mutant, on_rows
 from proofs_tests.sremo.tables import match
 from proofs_tests.sremo.test_clauses import CASES
@@ -27,7 +28,7 @@ from proofs_tests.suite import Suite
 
 Rule = Callable[[Any, Reading, int, Registers], Derivations]
 _RULE = semantics._rule
-_HOLDS = guard_truth.guard_holds
+_HOLDS = truth.satisfies
 
 
 def rule(kind: type, wrong: Rule) -> Rule:
@@ -246,21 +247,24 @@ def next_excludes_the_first_too(e: sre.SkipNext) -> Sremo:
     return sequence([first, *(part for each in others for part in (gap, each))])
 
 
-def holding(kind: type, wrong: Callable[[Any, Event, Any], bool]) -> Any:
-    return lambda phi, t, v: wrong(phi, t, v) if isinstance(phi, kind) else _HOLDS(phi, t, v)
+def holding(kind: type, wrong: Callable[[Event, Any, Any], bool]) -> Any:
+    def holds(t: Event, phi: Guard, v: Any = truth.EMPTY) -> bool:
+        return wrong(t, phi, v) if isinstance(phi, kind) else _HOLDS(t, phi, v)
+
+    return holds
 
 
-def empty_registers_satisfy(phi: RegisterComparison, t: Event, v: Registers) -> bool:
-    return not registers_of(phi) <= v.keys() or _HOLDS(phi, t, v)
+def empty_registers_satisfy(t: Event, phi: RegisterComparison, v: Registers) -> bool:
+    return not registers_of(phi) <= v.keys() or _HOLDS(t, phi, v)
 
 
-def three_valued_negation(phi: Not, t: Event, v: Registers) -> bool:
+def three_valued_negation(t: Event, phi: Not[Guard], v: Registers) -> bool:
     """A guard that reads an empty register is not true, however it is written (erratum SRT-E2)."""
-    return registers_of(phi) <= v.keys() and _HOLDS(phi, t, v)
+    return registers_of(phi) <= v.keys() and _HOLDS(t, phi, v)
 
 
-def registers_read_the_event(phi: Guard, t: Event, v: Registers) -> bool:
-    return _HOLDS(phi, t, dict.fromkeys(v, t))
+def registers_read_the_event(t: Event, phi: Guard, v: Registers) -> bool:
+    return _HOLDS(t, phi, dict.fromkeys(v, t))
 
 
 RULES: tuple[tuple[type, Any], ...] = (
@@ -326,9 +330,7 @@ MUTANTS = [
         Mutant(
             w.__name__,
             TABLE,
-            tuple(
-                Place(owner, "guard_holds", holding(kind, w)) for owner in (semantics, guard_truth)
-            ),
+            tuple(Place(owner, "satisfies", holding(kind, w)) for owner in (semantics, truth)),
         )
         for kind, w in TRUTHS
     ),

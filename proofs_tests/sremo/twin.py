@@ -17,7 +17,7 @@ from typing import TypeAlias, assert_never
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.event import Event, Value
-from cerlab.predicates import guards as grd
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.truth import compare, evaluate, satisfies
 
 Marks: TypeAlias = frozenset[int]
@@ -169,28 +169,28 @@ class Twin:
             now[r] = one if one != before else two
         yield frozenset((r, p) for r, p in now.items() if p is not None)
 
-    def holds(self, phi: grd.Guard, i: int, v: Held) -> bool:
+    def holds(self, phi: pred.Guard, i: int, v: Held) -> bool:
         match phi:
-            case grd.Not(operand):
+            case pred.Not(operand):
                 return not self.holds(operand, i, v)
-            case grd.And(left, right):
+            case pred.And(left, right):
                 return all((self.holds(left, i, v), self.holds(right, i, v)))
-            case grd.Or(left, right):
+            case pred.Or(left, right):
                 return any((self.holds(left, i, v), self.holds(right, i, v)))
-            case grd.RegisterComparison(op, left_side, right_side):
+            case pred.RegisterComparison(op, left_side, right_side):
                 sides = (left_side, right_side)
-                read = {s.register for s in sides if isinstance(s, grd.RegisterAttribute)}
+                read = {s.register for s in sides if isinstance(s, pred.RegisterAttribute)}
                 if not read <= dict(v).keys():
                     return False
                 return compare(op, *(self.value(s, i, v) for s in sides))
             case predicate:
                 return satisfies(self.events[i], predicate)
 
-    def value(self, side: grd.Operand, i: int, v: Held) -> Value:
+    def value(self, side: pred.Operand, i: int, v: Held) -> Value:
         match side:
-            case grd.RegisterAttribute(r, "type"):
+            case pred.RegisterAttribute(r, "type"):
                 return self.events[dict(v)[r]].type
-            case grd.RegisterAttribute(r, attribute):
+            case pred.RegisterAttribute(r, attribute):
                 return self.events[dict(v)[r]].attributes.get(attribute)
             case expression:
                 return evaluate(self.events[i], expression)

@@ -17,8 +17,8 @@ from cerlab.model.answer import Positions
 from cerlab.model.event import Event, Value
 from cerlab.model.registers import Registers
 from cerlab.model.stream import Stream
-from cerlab.predicates.guard_truth import guard_holds
-from cerlab.predicates.guards import Guard
+from cerlab.predicates.syntax import Guard
+from cerlab.predicates.truth import satisfies
 from cerlab.testing import REGISTERS, TYPES, Shape, random_sremo, random_sremo_events
 from cerlab.theorems import srt_runs as runs
 from cerlab.theorems.srt_runs import Configuration, Run, silently
@@ -160,7 +160,7 @@ def _walk(rng: Random, T: Transducer, most: int) -> tuple[list[Event], bool]:
             return S, final
         t = rng.choice(choices)
         tried = [random_event(rng) for _ in range(20)]
-        event = next((x for x in tried if guard_holds(t.guard, x, v)), tried[0])
+        event = next((x for x in tried if satisfies(x, t.guard, v)), tried[0])
         S.append(event)
         v, q = v.written(t.writes, event), t.target
 

@@ -24,9 +24,8 @@ from cerlab.engine.reference.registers.runs import Run, Runs
 from cerlab.model.answer import Positions
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
-from cerlab.predicates.guard_algebra import both
-from cerlab.predicates.guard_truth import guard_holds
-from cerlab.predicates.guards import Guard
+from cerlab.predicates.syntax import Guard, conjunction
+from cerlab.predicates.truth import satisfies
 
 
 def merged_by_guard_and_mark(T: Transducer) -> Srt:
@@ -68,7 +67,10 @@ def product_of_any_marks(A: Srt, B: Srt) -> Srt:
         for s in left[state[0]]:
             for t in right[state[1]]:
                 mark = s.mark if s.mark is t.mark else Mark.SKIP
-                yield Label(both(s.guard, t.guard), mark, s.writes | t.writes), (s.target, t.target)
+                yield (
+                    Label(conjunction(s.guard, t.guard), mark, s.writes | t.writes),
+                    (s.target, t.target),
+                )
 
     found = explore((A.q0, B.q0), follow, lambda state: state[0] in A.F and state[1] in B.F)
     return from_explored(found, A.R | B.R)
@@ -105,7 +107,7 @@ def runs_reported(plan: RegisterPlan, S: Sequence[Event]) -> list[Positions]:
 
 
 def _can(run: Run, t: RegisterTransition, event: Event) -> bool:
-    return t.source == run.state and guard_holds(t.guard, event, run.registers)
+    return t.source == run.state and satisfies(event, t.guard, run.registers)
 
 
 def _after(run: Run, t: RegisterTransition, event: Event, k: int) -> Run:
@@ -118,7 +120,7 @@ def overlapping(T: Srt, event: Event, v: Registers, *, printed: bool) -> bool:
 
     As printed, those between the same two states need not.
     """
-    holding: list[Any] = [t for t in T.Delta if guard_holds(t.guard, event, v)]
+    holding: list[Any] = [t for t in T.Delta if satisfies(event, t.guard, v)]
     return any(
         s.source == t.source and (s.target != t.target or not printed)
         for n, s in enumerate(holding)

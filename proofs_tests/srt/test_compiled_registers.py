@@ -42,10 +42,17 @@ from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.registers import Registers
 from cerlab.model.stream import Stream
 from cerlab.predicates import truth
-from cerlab.predicates.guard_algebra import FALSE
-from cerlab.predicates.guard_truth import guard_holds
-from cerlab.predicates.guards import And, Guard, Not, Or, RegisterComparison, guard_atoms
-from cerlab.predicates.syntax import EVERYTHING
+from cerlab.predicates.syntax import (
+    EVERYTHING,
+    FALSE,
+    And,
+    Guard,
+    Not,
+    Or,
+    RegisterComparison,
+    atoms,
+)
+from cerlab.predicates.truth import satisfies
 from proofs_tests.sremo.tables import sre as parsed
 from proofs_tests.srt.cases import events, random_event, random_guard, random_srt
 from proofs_tests.srt.correlated_cases import correlated_case, under_clauses
@@ -193,14 +200,14 @@ def test_clauses_hold_when_the_guard_does(suite: Suite) -> None:
         guard = nested(rng, 3)
         t, v = random_event(rng), Registers()
         v = v.written(frozenset(r for r in "rs" if rng.random() < 0.6), random_event(rng))
-        left = residual(guard, lambda atom: guard_holds(atom, t, v))
-        asks = all(isinstance(atom, RegisterComparison) for atom in guard_atoms(left))
+        left = residual(guard, lambda atom: satisfies(t, atom, v))
+        asks = all(isinstance(atom, RegisterComparison) for atom in atoms(left))
         assert asks or left in (EVERYTHING, FALSE)
         holds = any(
-            all(guard_holds(each.comparison, t, v) != each.negated for each in clause)
+            all(satisfies(t, each.comparison, v) != each.negated for each in clause)
             for clause in clauses(left)
         )
-        assert holds == guard_holds(guard, t, v)
+        assert holds == satisfies(t, guard, v)
         return holds
 
     suite.run(case, deep_count=10_000, seconds=3, needs_answers=0.4)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from random import Random
 
 from cerlab.model.registers import Registers
-from cerlab.predicates.guard_algebra import FALSE, all_of, both, either, negation, redirected
-from cerlab.predicates.guard_truth import guard_holds
-from cerlab.predicates.guards import registers_of
-from cerlab.predicates.syntax import EVERYTHING
+from cerlab.predicates.guards import redirected, registers_of
+from cerlab.predicates.syntax import EVERYTHING, FALSE, all_of, conjunction, disjunction, negation
+from cerlab.predicates.truth import satisfies
 from proofs_tests.srt.cases import guard, random_event, random_guard
 from proofs_tests.suite import Suite
 
@@ -17,11 +16,11 @@ def test_boolean_operations(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         phi, psi = (rng.choice((random_guard(rng), EVERYTHING, FALSE)) for _ in range(2))
         t, v = random_event(rng), random_registers(rng)
-        p, q = guard_holds(phi, t, v), guard_holds(psi, t, v)
-        assert guard_holds(both(phi, psi), t, v) == (p and q)
-        assert guard_holds(either(phi, psi), t, v) == (p or q)
-        assert guard_holds(negation(phi), t, v) == (not p)
-        assert guard_holds(all_of([phi, psi, phi]), t, v) == (p and q)
+        p, q = satisfies(t, phi, v), satisfies(t, psi, v)
+        assert satisfies(t, conjunction(phi, psi), v) == (p and q)
+        assert satisfies(t, disjunction(phi, psi), v) == (p or q)
+        assert satisfies(t, negation(phi), v) == (not p)
+        assert satisfies(t, all_of([phi, psi, phi]), v) == (p and q)
         return p or q
 
     suite.run(case, deep_count=10_000, seconds=2)
@@ -36,8 +35,8 @@ def test_redirected_registers(suite: Suite) -> None:
         kept = {r: where[r] for r in v if list(where.values()).count(where[r]) == 1}
         there = Registers({kept[r]: v[r] for r in kept})
         moved = redirected(phi, kept.get)
-        meant = guard_holds(phi, t, Registers({r: v[r] for r in kept}))
-        assert guard_holds(moved, t, there) == meant
+        meant = satisfies(t, phi, Registers({r: v[r] for r in kept}))
+        assert satisfies(t, moved, there) == meant
         assert registers_of(moved) <= set(kept.values())
         return meant or bool(registers_of(moved))
 
@@ -50,9 +49,11 @@ def random_registers(rng: Random) -> Registers:
 
 def test_constants_are_dropped() -> None:
     phi = guard("v = r.v")
-    assert both(EVERYTHING, phi) == both(phi, EVERYTHING) == both(phi, phi) == phi
-    assert either(FALSE, phi) == either(phi, FALSE) == either(phi, phi) == phi
-    assert both(FALSE, phi) == both(phi, FALSE) == FALSE
-    assert either(EVERYTHING, phi) == EVERYTHING
+    assert (
+        conjunction(EVERYTHING, phi) == conjunction(phi, EVERYTHING) == conjunction(phi, phi) == phi
+    )
+    assert disjunction(FALSE, phi) == disjunction(phi, FALSE) == disjunction(phi, phi) == phi
+    assert conjunction(FALSE, phi) == conjunction(phi, FALSE) == FALSE
+    assert disjunction(EVERYTHING, phi) == EVERYTHING
     assert negation(negation(phi)) == phi
     assert redirected(guard("NOT v = r.v AND v = 1"), lambda r: None) == guard("v = 1")

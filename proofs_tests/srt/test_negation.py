@@ -16,7 +16,7 @@ from cerlab.logic.sremo import Sremo, derivations, matches
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.rewrite import sequence
 from cerlab.model.event import Event
-from cerlab.predicates.guards import Not
+from cerlab.predicates.syntax import Not
 from cerlab.testing import Shape, random_sremo, random_sremo_events
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.sremo.tables import sre as parsed

@@ -20,8 +20,8 @@ from cerlab.automata.registers.unroll import unrolled
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
-from cerlab.predicates.guard_truth import guard_holds
-from cerlab.predicates.guards import And, Not
+from cerlab.predicates.syntax import And, Not
+from cerlab.predicates.truth import satisfies
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.srt.cases import (
     Found,
@@ -61,9 +61,9 @@ def test_p9_minterms_exclude_each_other_and_leave_nothing_out(suite: Suite) -> N
         guards = [random_terminal(rng).guard for _ in range(rng.choice((1, 2, 3)))]
         t = random_event(rng)
         v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.5})
-        true = [m for m in minterms(guards) if guard_holds(m.guard, t, v)]
+        true = [m for m in minterms(guards) if satisfies(t, m.guard, v)]
         assert len(true) == 1
-        holding = {g for g in guards if guard_holds(g, t, v)}
+        holding = {g for g in guards if satisfies(t, g, v)}
         assert set(guards) & true[0].holding == holding
         return bool(holding)
 

@@ -25,7 +25,7 @@ from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.engine.reference.registers.shared import SharedRuns
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
-from cerlab.predicates.guards import And, Not
+from cerlab.predicates.syntax import And, Not
 from cerlab.theorems import srt_runs as runs
 from cerlab.theorems.srt_closure import star
 from cerlab.theorems.srt_runs import Configuration

@@ -17,7 +17,7 @@ from cerlab.logic.sremo.semantics import derivations
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
-from cerlab.predicates.guard_truth import guard_holds
+from cerlab.predicates.truth import satisfies
 from cerlab.why import SremoDerivation
 from cerlab.why.sremo.derivation import Stored
 
@@ -69,7 +69,7 @@ def _follows(node: SremoDerivation, v: Stored, S: Stream, read: frozenset[str]) 
         case sre.Terminal(guard, marked, W):
             written = tuple(sorted({**dict(v), **dict.fromkeys(W & read, i)}.items()))
             right = node.marks == ((i,) if marked else ()) and node.registers == written
-            return j == i + 1 and right and guard_holds(guard, S[i], registers(v, S))
+            return j == i + 1 and right and satisfies(S[i], guard, registers(v, S))
         case sre.Concat() as e:
             parts = []
             spine: Sremo = e
@@ -82,7 +82,7 @@ def _follows(node: SremoDerivation, v: Stored, S: Stream, read: frozenset[str]) 
             not W
         ):
             enough = isinstance(node.part, sre.Star) or j > i
-            taken = all(guard_holds(guard, t, registers(v, S)) for t in S[i:j])
+            taken = all(satisfies(t, guard, registers(v, S)) for t in S[i:j])
             return same and not node.marks and enough and taken and not below
         case sre.Star(body) | sre.Plus(body):
             assert all(child.part == body for child in below)

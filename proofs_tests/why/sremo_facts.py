@@ -11,8 +11,8 @@ from cerlab.logic.sremo.registers import reads
 from cerlab.logic.sremo.semantics import derivations
 from cerlab.logic.sremo.syntax import Sremo, children
 from cerlab.model.event import value_of
-from cerlab.predicates.guard_truth import guard_holds
 from cerlab.predicates.text import value_text
+from cerlab.predicates.truth import satisfies
 from cerlab.why import Failure, Kind, SremoDerivation, Why
 from cerlab.why.failure import Path
 from cerlab.why.sremo.derivation import Stored
@@ -101,7 +101,7 @@ def _guard_fails(
     return any(
         not known(part, v)
         or (
-            not guard_holds(part.guard, q.stream[p], registers(v, q.stream.events))
+            not satisfies(q.stream[p], part.guard, registers(v, q.stream.events))
             and _values_are_right(q, p, failure.words, v)
         )
         for v in entries
@@ -163,7 +163,7 @@ def _is_missing(q: Question, failure: Failure, part: Sremo, root: SremoDerivatio
     free = [
         p
         for p in range(after + 1, before)
-        if guard_holds(part.guard, q.stream[p], {}) and part.marked == (p in q.positions)
+        if satisfies(q.stream[p], part.guard, {}) and part.marked == (p in q.positions)
     ]
     return none and not free
 

@@ -12,8 +12,15 @@ from cerlab.logic.sremo.rewrite import absence
 from cerlab.model.answer import Positions
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
-from cerlab.predicates.guards import And, RegisterAttribute, RegisterComparison
-from cerlab.predicates.syntax import Attribute, Comparison, Constant, Operator
+from cerlab.predicates.syntax import (
+    And,
+    Attribute,
+    Comparison,
+    Constant,
+    Operator,
+    RegisterAttribute,
+    RegisterComparison,
+)
 from cerlab.testing import TYPES
 from cerlab.why.failure import Path
 from proofs_tests.why.sremo_checker import paths

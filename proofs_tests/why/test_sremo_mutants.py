@@ -17,7 +17,7 @@ import pytest
 from cerlab.errors import CerlabError
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import SpanWindow, Sremo, Terminal, Window, subexpressions
-from cerlab.predicates.guards import And
+from cerlab.predicates.syntax import And
 from cerlab.testing import Shape
 from cerlab.why.failure import Failure, Kind, Path, Relax
 from cerlab.why.sremo import chains, goal, leaves, negation, search, windows

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from cerlab.automata.registers.liveness import live_registers, without_dead_writes
 from cerlab.automata.registers.transducer import Srt
-from cerlab.predicates.guard_algebra import redirected
+from cerlab.predicates.guards import redirected
 
 Pair: TypeAlias = tuple[str, str]
 

@@ -16,8 +16,7 @@ from cerlab.automata.registers.transducer import (
     Transducer,
     empty_moves,
 )
-from cerlab.predicates.guards import Guard
-from cerlab.predicates.syntax import EVERYTHING
+from cerlab.predicates.syntax import EVERYTHING, Guard
 
 
 def nothing() -> EpsilonSrt:

@@ -19,9 +19,7 @@ from cerlab.automata.registers.transducer import (
     outgoing,
 )
 from cerlab.errors import ResourceLimit
-from cerlab.predicates.guard_algebra import FALSE, all_of, negation
-from cerlab.predicates.guards import Guard
-from cerlab.predicates.syntax import EVERYTHING
+from cerlab.predicates.syntax import EVERYTHING, FALSE, Guard, all_of, negation
 
 MAX_GUARDS = 14
 """The most different guards on the transitions that leave one macro-state."""

@@ -12,10 +12,8 @@ from typing import NamedTuple, TypeVar
 from cerlab.automata.automaton import Mark, Vcea
 from cerlab.automata.explore import explore
 from cerlab.automata.registers.transducer import NONE, RegisterTransition, Srt
-from cerlab.automata.registers.unary import guard_of
 from cerlab.errors import IllFormed
-from cerlab.predicates.guards import Guard
-from cerlab.predicates.syntax import EVERYTHING
+from cerlab.predicates.syntax import EVERYTHING, Guard
 
 NO_LABELS: frozenset[str] = frozenset()
 
@@ -54,9 +52,7 @@ class LabelledSrt:
 
 def of_vcea(A: Vcea) -> LabelledSrt:
     """The same runs, from a fresh state 0 with the transitions of all initial states."""
-    steps = [
-        Step(t.source + 1, guard_of(t.predicate), t.labels, NONE, t.target + 1) for t in A.Delta
-    ]
+    steps = [Step(t.source + 1, t.predicate, t.labels, NONE, t.target + 1) for t in A.Delta]
     begin = [t._replace(source=0) for t in steps if t.source - 1 in A.I]
     F = frozenset(q + 1 for q in A.F)
     return LabelledSrt(A.states + 1, NONE, _once((*begin, *steps)), F)

@@ -9,8 +9,8 @@ from cerlab.automata.registers.rename import apart
 from cerlab.automata.registers.transducer import NONE, Label, Srt, from_explored, outgoing
 from cerlab.automata.registers.trim import trimmed
 from cerlab.errors import IllFormed
-from cerlab.predicates.guard_algebra import both
 from cerlab.predicates.guards import registers_of
+from cerlab.predicates.syntax import conjunction
 
 
 def intersection(A: Srt, B: Srt) -> Srt:
@@ -33,7 +33,7 @@ def product(A: Srt, B: Srt) -> Srt:
         for s in left[state[0]]:
             for t in right[state[1]]:
                 if s.mark is t.mark:
-                    label = Label(both(s.guard, t.guard), s.mark, s.writes | t.writes)
+                    label = Label(conjunction(s.guard, t.guard), s.mark, s.writes | t.writes)
                     yield label, (s.target, t.target)
 
     found = explore((A.q0, B.q0), follow, lambda state: state[0] in A.F and state[1] in B.F)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from cerlab.automata.registers.transducer import Transducer
-from cerlab.predicates.guard_algebra import redirected
+from cerlab.predicates.guards import redirected
 
 T = TypeVar("T", bound=Transducer)
 

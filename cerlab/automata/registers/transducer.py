@@ -10,7 +10,8 @@ from cerlab.automata.automaton import EmptyMove, Mark
 from cerlab.automata.explore import Explored, State
 from cerlab.display import shown
 from cerlab.errors import IllFormed
-from cerlab.predicates.guards import Guard, registers_of
+from cerlab.predicates.guards import registers_of
+from cerlab.predicates.syntax import Guard
 
 NONE: frozenset[str] = frozenset()
 """No registers."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from graphlib import CycleError, TopologicalSorter
 
 from cerlab.automata.registers.transducer import Srt
-from cerlab.predicates.guard_algebra import FALSE
+from cerlab.predicates.syntax import FALSE
 
 
 def trimmed(T: Srt) -> Srt:

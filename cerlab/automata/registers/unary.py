@@ -10,8 +10,8 @@ from __future__ import annotations
 from cerlab.automata.automaton import AnchoredCea, EmptyMove, Transition
 from cerlab.automata.registers.transducer import NONE, EpsilonSrt, RegisterTransition, Srt
 from cerlab.errors import Unsupported
-from cerlab.predicates.guards import And, Guard, Not, Or, RegisterComparison
-from cerlab.predicates.syntax import Complement, Conjunction, Disjunction, Predicate
+from cerlab.predicates.guards import reads_no_register
+from cerlab.predicates.syntax import Guard, Predicate
 
 
 def unary_cea(T: Srt) -> AnchoredCea:
@@ -28,7 +28,7 @@ def unary_cea(T: Srt) -> AnchoredCea:
 def unary_srt(A: AnchoredCea) -> EpsilonSrt:
     """The transducer with the same transitions, and a start with empty moves to A's."""
     Delta = tuple(
-        RegisterTransition(t.source, guard_of(t.predicate), t.mark, NONE, t.target) for t in A.Delta
+        RegisterTransition(t.source, t.predicate, t.mark, NONE, t.target) for t in A.Delta
     )
     moves = tuple(EmptyMove(A.states, q) for q in sorted(A.I))
     return EpsilonSrt(A.states + 1, NONE, Delta, moves, A.states, A.F)
@@ -36,31 +36,10 @@ def unary_srt(A: AnchoredCea) -> EpsilonSrt:
 
 def predicate_of(guard: Guard) -> Predicate:
     """The guard as a predicate on the event being read; raises as `unary_cea`."""
-    match guard:
-        case RegisterComparison():
-            raise Unsupported(
-                "CER0485",
-                "a guard reads a register, and complex event automata have none",
-                hint='evaluator="registers" runs it',
-            )
-        case Not(operand):
-            return Complement(predicate_of(operand))
-        case And(left, right):
-            return Conjunction(predicate_of(left), predicate_of(right))
-        case Or(left, right):
-            return Disjunction(predicate_of(left), predicate_of(right))
-        case predicate:
-            return predicate
-
-
-def guard_of(predicate: Predicate) -> Guard:
-    """The predicate as a guard."""
-    match predicate:
-        case Complement(operand):
-            return Not(guard_of(operand))
-        case Conjunction(left, right):
-            return And(guard_of(left), guard_of(right))
-        case Disjunction(left, right):
-            return Or(guard_of(left), guard_of(right))
-        case atom:
-            return atom
+    if reads_no_register(guard):
+        return guard
+    raise Unsupported(
+        "CER0485",
+        "a guard reads a register, and complex event automata have none",
+        hint='evaluator="registers" runs it',
+    )

@@ -9,7 +9,7 @@ from cerlab.automata.explore import explore
 from cerlab.automata.registers.rename import fresh
 from cerlab.automata.registers.transducer import NONE, Label, Srt, from_explored, outgoing
 from cerlab.automata.registers.trim import trimmed
-from cerlab.predicates.guard_algebra import redirected
+from cerlab.predicates.guards import redirected
 
 Unrolled: TypeAlias = tuple[int, int, tuple[tuple[str, str], ...]]
 

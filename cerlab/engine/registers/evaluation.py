@@ -29,8 +29,14 @@ from cerlab.model.clock import TimeAxis
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage, compacted
 from cerlab.predicates.columns.key_codes import KeyCodes
-from cerlab.predicates.guards import RegisterAttribute, RegisterComparison, guard_atoms
-from cerlab.predicates.syntax import Atom, Attribute, Constant
+from cerlab.predicates.syntax import (
+    Atom,
+    Attribute,
+    Constant,
+    RegisterAttribute,
+    RegisterComparison,
+    atoms,
+)
 
 MAX_RULES = 1 << 20
 """The most moves times symbols that tables are made for."""
@@ -150,7 +156,7 @@ def why_not(plan: AnyPlan) -> str | None:
         if plan.strategy is not None:
             return f"{plan.strategy.value} compares the answers of one end"
     for t in plan.srt.Delta:
-        for atom in guard_atoms(t.guard):
+        for atom in atoms(t.guard):
             if isinstance(atom, RegisterComparison):
                 for side in (atom.left, atom.right):
                     if not isinstance(side, RegisterAttribute | Attribute | Constant):

@@ -6,13 +6,17 @@ from typing import NamedTuple
 
 from cerlab.engine.kernels.registers.arrays import EQ, GE, GT, LE, LT, NE
 from cerlab.engine.registers.program import RegisterProgram, Slot
-from cerlab.predicates.guards import (
+from cerlab.predicates.syntax import (
+    Atom,
+    Attribute,
+    Constant,
+    Everything,
     Operand,
+    Operator,
     RegisterAttribute,
     RegisterComparison,
-    guard_atoms,
+    atoms,
 )
-from cerlab.predicates.syntax import Atom, Attribute, Constant, Everything, Operator
 
 OPERATORS = {
     Operator.EQ: EQ,
@@ -48,7 +52,7 @@ def event_atoms(program: RegisterProgram) -> tuple[Atom, ...]:
     """The atoms on the event alone, each once."""
     found: dict[Atom, None] = {}
     for move in program.moves:
-        for atom in guard_atoms(move.guard):
+        for atom in atoms(move.guard):
             if not isinstance(atom, RegisterComparison | Everything):
                 found[atom] = None
     return tuple(found)
@@ -59,7 +63,7 @@ def names_of(program: RegisterProgram) -> Names:
     values = dict.fromkeys(slot.attribute for slot in program.slots)
     constants: dict[Constant, None] = {}
     for move in program.moves:
-        for atom in guard_atoms(move.guard):
+        for atom in atoms(move.guard):
             if isinstance(atom, RegisterComparison):
                 for side in (atom.left, atom.right):
                     match side:

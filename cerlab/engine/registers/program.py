@@ -16,8 +16,7 @@ from cerlab.automata.explore import explore
 from cerlab.automata.registers.plan import CorrelatedPlan, RegisterPlan
 from cerlab.automata.registers.reduce import smaller
 from cerlab.automata.registers.transducer import RegisterTransition, Srt, outgoing
-from cerlab.predicates.guards import Guard, RegisterAttribute, RegisterComparison, guard_atoms
-from cerlab.predicates.syntax import EVERYTHING
+from cerlab.predicates.syntax import EVERYTHING, Guard, RegisterAttribute, RegisterComparison, atoms
 
 AnyPlan: TypeAlias = RegisterPlan | CorrelatedPlan
 
@@ -158,7 +157,7 @@ def _useful(moves: Sequence[Move]) -> set[int]:
 
 def _read(guard: Guard) -> Iterator[Slot]:
     """The slots that a guard reads, from left to right."""
-    for atom in guard_atoms(guard):
+    for atom in atoms(guard):
         if isinstance(atom, RegisterComparison):
             for side in (atom.left, atom.right):
                 if isinstance(side, RegisterAttribute):

@@ -9,9 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from cerlab.predicates.guard_algebra import FALSE, both, either, negation
-from cerlab.predicates.guards import And, Guard, Not, Or, RegisterComparison
-from cerlab.predicates.syntax import EVERYTHING, Atom, Everything
+from cerlab.predicates.syntax import (
+    EVERYTHING,
+    FALSE,
+    And,
+    Atom,
+    Everything,
+    Guard,
+    Not,
+    Or,
+    RegisterComparison,
+    conjunction,
+    disjunction,
+    negation,
+)
 
 MAX_CLAUSES = 64
 """The most clauses of a guard; more are left to the reference."""
@@ -44,9 +55,9 @@ def residual(guard: Guard, holds: Callable[[Atom], bool]) -> Guard:
         case Not(operand):
             return negation(residual(operand, holds))
         case And(left, right):
-            return both(residual(left, holds), residual(right, holds))
+            return conjunction(residual(left, holds), residual(right, holds))
         case Or(left, right):
-            return either(residual(left, holds), residual(right, holds))
+            return disjunction(residual(left, holds), residual(right, holds))
         case atom:
             return EVERYTHING if holds(atom) else FALSE
 

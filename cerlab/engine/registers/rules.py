@@ -20,11 +20,13 @@ from cerlab.engine.registers.ambiguity import Rule, unambiguous
 from cerlab.engine.registers.operands import OPERATORS, Names
 from cerlab.engine.registers.program import GONE, PARTITION, Move, RegisterProgram, Slot
 from cerlab.engine.registers.residual import Clause, Literal, clauses, residual
-from cerlab.predicates.guards import (
+from cerlab.predicates.syntax import (
+    Atom,
+    Attribute,
+    Operator,
     RegisterAttribute,
     RegisterComparison,
 )
-from cerlab.predicates.syntax import Atom, Attribute, Operator
 
 SAME_PARTITION = Literal(
     RegisterComparison(Operator.EQ, Attribute(PARTITION.attribute), RegisterAttribute(*PARTITION)),

@@ -34,7 +34,8 @@ from cerlab.logic.cel.syntax import (
 from cerlab.logic.selection.strategies import select
 from cerlab.model.answer import Positions, Valuation
 from cerlab.model.event import Event, value_of
-from cerlab.predicates.condition import Applied, Both, Condition, Correlation, Either, On
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.condition import Applied, Condition, Correlation, On
 from cerlab.predicates.second_order import holds_of
 from cerlab.predicates.truth import compare, satisfies
 
@@ -114,9 +115,9 @@ def holds(condition: Condition, V: Valuation, S: Sequence[Event]) -> bool:
     match condition:
         case On(X, P):
             return all(satisfies(S[i], P) for i in V.labels.get(X, ()))
-        case Both(left, right):
+        case pred.And(left, right):
             return holds(left, V, S) and holds(right, V, S)
-        case Either(left, right):
+        case pred.Or(left, right):
             return holds(left, V, S) or holds(right, V, S)
         case Correlation(op, x, y):
             return all(

@@ -23,7 +23,7 @@ from cerlab.logic.cel.syntax import (
     Seq,
     Unless,
 )
-from cerlab.predicates.text import condition_text, name_text
+from cerlab.predicates.text import name_text, predicate_text
 
 # How tightly an operator binds. FILTER is a suffix on everything to its left inside the
 # parentheses, so a filtered formula needs none at the left edge of an operator of any level.
@@ -49,7 +49,7 @@ def formula_text(phi: Formula, level: int = _UNLESS, *, leftmost: bool = True) -
             return f"{formula_text(body, _POSTFIX, leftmost=leftmost)} AS {name_text(label)}"
         case Filter(body, condition):
             inner = formula_text(body)
-            text = f"{inner} FILTER {condition_text(condition, 1)}"
+            text = f"{inner} FILTER {predicate_text(condition, 1)}"
             return text if leftmost else f"({text})"
         case Or(left, right):
             return _infix("OR", left, right, _CHOICE, level, leftmost)

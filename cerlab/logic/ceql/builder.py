@@ -189,9 +189,6 @@ class Builder(Transformer_NonRecursive[Token, Any]):
         operand, (low, high) = children
         return self._made(meta, pred.Between(operand, low, high, negated=True), operand, low, high)
 
-    def complement(self, meta: Meta, children: list[pred.Predicate]) -> pred.Complement:
-        return self._made(meta, pred.Complement(children[0]), children[0])
-
     # -- filters -----------------------------------------------------------------------------
 
     def on(self, meta: Meta, children: list[Any]) -> cond.On:
@@ -359,10 +356,11 @@ _RULES: dict[str, Callable[[Builder, Meta, list[Any]], object]] = {
     "select_next": _node_rule(_select(Strategy.NXT)),
     "select_last": _node_rule(_select(Strategy.LAST)),
     "select_max": _node_rule(_select(Strategy.MAX)),
-    "conjunction": _node_rule(pred.Conjunction),
-    "disjunction": _node_rule(pred.Disjunction),
-    "both": _node_rule(cond.Both),
-    "either": _node_rule(cond.Either),
+    "complement": _node_rule(pred.Not),
+    "conjunction": _node_rule(pred.And),
+    "disjunction": _node_rule(pred.Or),
+    "both": _node_rule(pred.And),
+    "either": _node_rule(pred.Or),
     "not_": _node_rule(cel.Not),
     "or_": _node_rule(cel.Or),
     "and_": _node_rule(cel.And),

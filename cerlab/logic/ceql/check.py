@@ -31,15 +31,14 @@ from cerlab.model.schema import AttributeType, EventDeclaration, Schema
 from cerlab.predicates.condition import (
     Applied,
     Atomic,
-    Both,
     Condition,
     Correlation,
-    Either,
     LabelAttribute,
     On,
     labels_of,
 )
 from cerlab.predicates.second_order import SetOf
+from cerlab.predicates.syntax import And, Or
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +102,7 @@ def _unset(what: str, label: str, known: Iterable[str], place: SourcePlace | Non
 
 def _atomic(condition: Condition) -> Iterator[Atomic]:
     match condition:
-        case Both(left, right) | Either(left, right):
+        case And(left, right) | Or(left, right):
             yield from _atomic(left)
             yield from _atomic(right)
         case atomic:

@@ -10,24 +10,24 @@ from cerlab.logic.ceql.parser import Source
 from cerlab.model.schema import AttributeType, EventDeclaration
 from cerlab.predicates.condition import Correlation
 from cerlab.predicates.syntax import (
+    And,
     Attribute,
     Between,
     Comparison,
-    Complement,
     Computed,
-    Conjunction,
     Constant,
-    Disjunction,
     Everything,
     Expression,
     Like,
     Member,
     Negated,
+    Not,
+    Or,
     Predicate,
     StreamIs,
     TypeIs,
 )
-from cerlab.predicates.text import condition_text, expression_text, predicate_text
+from cerlab.predicates.text import expression_text, predicate_text
 from cerlab.predicates.truth import kind_of
 
 _KINDS = {
@@ -50,10 +50,10 @@ def check_predicate(P: Predicate, events: Sequence[EventDeclaration], source: So
     match P:
         case Everything() | TypeIs() | StreamIs():
             pass
-        case Conjunction(left, right) | Disjunction(left, right):
+        case And(left, right) | Or(left, right):
             check_predicate(left, events, source)
             check_predicate(right, events, source)
-        case Complement(inner):
+        case Not(inner):
             check_predicate(inner, events, source)
         case Comparison(_, left, right):
             _compare(P, [left, right], events, source)
@@ -104,7 +104,7 @@ def check_correlation(
     if ours and theirs and ours.isdisjoint(theirs):
         raise TypeMismatch(
             "CER0303",
-            f"{condition_text(comparison)} can never hold: it compares {' or '.join(sorted(ours))}"
+            f"{predicate_text(comparison)} can never hold: it compares {' or '.join(sorted(ours))}"
             f" with {' or '.join(sorted(theirs))}",
             place=source.place(comparison),
             hint=_SAME_KIND,

@@ -22,15 +22,9 @@ from cerlab.logic.cel.syntax import (
     children,
     subformulas,
 )
-from cerlab.predicates.condition import (
-    Applied,
-    Both,
-    Condition,
-    Correlation,
-    Either,
-    On,
-    labels_of,
-)
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.condition import Applied, Condition, Correlation, On, labels_of
+from cerlab.predicates.syntax import And
 
 
 def with_variables(phi: Formula) -> Formula:
@@ -70,9 +64,9 @@ def _named(phi: Formula, fresh: Iterator[str]) -> Formula:
 def _nested(phi: Formula, condition: Condition) -> Formula:
     """``FILTER p AND q`` is two filters, ``FILTER p OR q`` the OR of two copies (FOUND Sec. 3)."""
     match condition:
-        case Both(left, right):
+        case And(left, right):
             return _nested(_nested(phi, left), right)
-        case Either(left, right):
+        case pred.Or(left, right):
             return Or(_nested(phi, left), _nested(phi, right))
         case On() | Correlation() | Applied():
             return Filter(phi, condition)

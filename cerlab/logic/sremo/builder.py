@@ -10,7 +10,6 @@ from lark.tree import Meta
 from cerlab.errors import SourcePlace
 from cerlab.logic.ceql.builder import Builder
 from cerlab.logic.sremo import syntax as sre
-from cerlab.predicates import guards as grd
 from cerlab.predicates import syntax as pred
 
 
@@ -27,28 +26,16 @@ class SremoBuilder(Builder):
         """``TRUE``."""
         return self._made(meta, pred.Everything())
 
-    def stored(self, meta: Meta, children: list[str]) -> grd.RegisterAttribute:
+    def stored(self, meta: Meta, children: list[str]) -> pred.RegisterAttribute:
         """``r.attr``."""
-        return self._made(meta, grd.RegisterAttribute(*children))
+        return self._made(meta, pred.RegisterAttribute(*children))
 
     def comparison(self, meta: Meta, children: list[Any]) -> Any:
         """``side op side``: of the event being read alone, or with a register."""
         left, op, right = children
-        if any(isinstance(side, grd.RegisterAttribute) for side in (left, right)):
-            return self._made(meta, grd.RegisterComparison(op, left, right), left, right)
+        if any(isinstance(side, pred.RegisterAttribute) for side in (left, right)):
+            return self._made(meta, pred.RegisterComparison(op, left, right), left, right)
         return super().comparison(meta, children)
-
-    def complement(self, meta: Meta, children: list[Any]) -> Any:
-        """``NOT guard``."""
-        return self._made(meta, grd.Not(children[0]), children[0])
-
-    def conjunction(self, meta: Meta, children: list[Any]) -> grd.And:
-        """``guard AND guard``."""
-        return self._made(meta, grd.And(*children), *children)
-
-    def disjunction(self, meta: Meta, children: list[Any]) -> grd.Or:
-        """``guard OR guard``."""
-        return self._made(meta, grd.Or(*children), *children)
 
     def registers(self, meta: Meta, children: list[str]) -> frozenset[str]:
         """``r``, ``{r, s}``."""

@@ -44,7 +44,7 @@ from cerlab.model.clauses import AttributeWindow
 from cerlab.model.clock import Instant, check_order, clock_for
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
-from cerlab.predicates.guard_truth import guard_holds
+from cerlab.predicates.truth import satisfies
 
 MAX_EVENTS = 256
 """The longest stream that the reference takes."""
@@ -130,7 +130,7 @@ def _rule(e: Sremo, S: Reading, i: int, v: Registers) -> Derivations:
         case Empty():
             return frozenset()
         case Terminal(phi, marked, W):
-            if i == len(S.events) or not guard_holds(phi, S.events[i], v):
+            if i == len(S.events) or not satisfies(S.events[i], phi, v):
                 return frozenset()
             M = frozenset({i}) if marked else NONE
             return frozenset({Derivation(i + 1, M, v.written(W, S.events[i]))})

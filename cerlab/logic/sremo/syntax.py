@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cerlab.display import shown
-from cerlab.predicates.guards import Guard
-from cerlab.predicates.syntax import EVERYTHING
+from cerlab.predicates.syntax import EVERYTHING, Guard
 
 
 @shown

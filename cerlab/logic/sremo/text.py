@@ -23,8 +23,7 @@ from cerlab.logic.sremo.syntax import (
     Terminal,
     Within,
 )
-from cerlab.predicates.guard_text import guard_text
-from cerlab.predicates.text import name_text
+from cerlab.predicates.text import name_text, predicate_text
 
 _ALTERNATION, _INTERSECTION, _CONCAT, _NEGATION, _POSTFIX = range(5)
 
@@ -81,7 +80,7 @@ def _terminal_text(e: Terminal) -> str:
     registers = ", ".join(map(name_text, sorted(e.writes)))
     if len(e.writes) > 1:
         registers = f"{{{registers}}}"
-    return f"<{guard_text(e.guard)}>{'^' * e.marked}{' -> ' * bool(e.writes)}{registers}"
+    return f"<{predicate_text(e.guard)}>{'^' * e.marked}{' -> ' * bool(e.writes)}{registers}"
 
 
 for _kind in Sremo.__args__:

@@ -15,15 +15,7 @@ from cerlab.predicates.columns.arrays import (
     translated,
 )
 from cerlab.predicates.columns.axes import Axis, read_by_atom
-from cerlab.predicates.syntax import (
-    Atom,
-    Complement,
-    Conjunction,
-    Disjunction,
-    Everything,
-    Predicate,
-    atoms,
-)
+from cerlab.predicates.syntax import Atom, Predicate, atoms, holds
 
 if TYPE_CHECKING:
     import numpy as np
@@ -147,7 +139,11 @@ class SymbolStage:
             held = 0
             for axis, c in zip(self._axes, classes, strict=True):
                 held |= axis.masks[c]
-            vector = sum(1 << k for k, P in enumerate(self.predicates) if self._holds(P, held))
+            vector = sum(
+                1 << k
+                for k, P in enumerate(self.predicates)
+                if holds(P, lambda atom: bool(held >> self._bit[atom] & 1))
+            )
             symbol = self._symbol_of.setdefault(vector, len(self.vectors))
             if symbol == len(self.vectors):
                 self.vectors.append(vector)
@@ -155,17 +151,3 @@ class SymbolStage:
                 self._known.clear()
             self._known[classes] = symbol
         return symbol
-
-    def _holds(self, predicate: Predicate, held: int) -> bool:
-        """Whether a predicate holds where exactly the atoms of the mask `held` do."""
-        match predicate:
-            case Everything():
-                return True
-            case Conjunction(left, right):
-                return self._holds(left, held) and self._holds(right, held)
-            case Disjunction(left, right):
-                return self._holds(left, held) or self._holds(right, held)
-            case Complement(inner):
-                return not self._holds(inner, held)
-            case _:
-                return bool(held >> self._bit[predicate] & 1)

@@ -14,13 +14,7 @@ from cerlab.automata.strategy import AFTER, INSIDE, Contender, Rivals, StrategyC
 from cerlab.errors import Unsupported
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.minterms import minterms
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    Complement,
-    Disjunction,
-    Predicate,
-    conjunction,
-)
+from cerlab.predicates.syntax import EVERYTHING, Not, Or, Predicate, conjunction
 from cerlab.predicates.text import predicate_text
 
 
@@ -175,6 +169,6 @@ def _predicate(A: ExploredCea, move: GuardedMove) -> Predicate:
     for symbol in move.symbols:
         way: Predicate = EVERYTHING
         for bit, P in enumerate(A.predicates):
-            way = conjunction(way, P if symbol >> bit & 1 else Complement(P))
+            way = conjunction(way, P if symbol >> bit & 1 else Not(P))
         ways.append(way)
-    return reduce(Disjunction, ways)
+    return reduce(Or, ways)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from cerlab.predicates.syntax import EVERYTHING, Complement, Predicate, conjunction
+from cerlab.predicates.syntax import EVERYTHING, Not, Predicate, conjunction
 from cerlab.predicates.text import predicate_text
 
 
@@ -55,6 +55,6 @@ def _cube_text(cube: Cube, predicates: Sequence[Predicate], *, alone: bool) -> s
     way: Predicate = EVERYTHING
     for bit, P in enumerate(predicates):
         if cube.mask >> bit & 1:
-            way = conjunction(way, P if cube.value >> bit & 1 else Complement(P))
+            way = conjunction(way, P if cube.value >> bit & 1 else Not(P))
     text = predicate_text(way)
     return text if alone or way == EVERYTHING else f"({text})"

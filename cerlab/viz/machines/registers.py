@@ -10,8 +10,7 @@ from collections.abc import Iterable
 
 from cerlab.automata.registers import EpsilonSrt, RegisterTransition, Srt, Transducer
 from cerlab.automata.registers.transducer import empty_moves
-from cerlab.predicates.guard_text import guard_text
-from cerlab.predicates.text import name_text
+from cerlab.predicates.text import name_text, predicate_text
 from cerlab.viz.dot import dot_text
 from cerlab.viz.graph import Edge, Graph, registered
 from cerlab.viz.machines.states import empty_edge, mark_kind, state_graph, state_nodes
@@ -28,7 +27,7 @@ def edge_text(t: RegisterTransition) -> str:
     "type = 'B' / • ↓ r, s"
     """
     written = f" ↓ {', '.join(map(name_text, sorted(t.writes)))}" if t.writes else ""
-    return f"{guard_text(t.guard)} / {t.mark.value}{written}"
+    return f"{predicate_text(t.guard)} / {t.mark.value}{written}"
 
 
 def srt_text(T: Transducer) -> str:

@@ -12,7 +12,7 @@ from cerlab.automata.strategy import StrategyCea
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, children
 from cerlab.model.stream import Stream
-from cerlab.predicates.text import condition_text, name_text, predicate_text
+from cerlab.predicates.text import name_text, predicate_text
 from cerlab.viz.graph import Graph, NodeKind
 from cerlab.viz.machines.exploration import ExploredCea, explored
 
@@ -31,7 +31,7 @@ def node_text(phi: Formula) -> str:
         case cel.As(_, label):
             return f"AS {name_text(label)}"
         case cel.Filter(_, condition):
-            return f"FILTER {condition_text(condition)}"
+            return f"FILTER {predicate_text(condition)}"
         case cel.Or() | cel.And() | cel.All() | cel.Unless():
             return type(phi).__name__.upper()
         case cel.Seq():

@@ -10,8 +10,7 @@ from dataclasses import replace
 from functools import reduce
 
 from cerlab.logic.sremo.syntax import Terminal
-from cerlab.predicates.guards import And, Guard
-from cerlab.predicates.syntax import EVERYTHING
+from cerlab.predicates.syntax import EVERYTHING, And, Guard
 from cerlab.why.failure import Failure, Kind, Path, Relax, Remark, Repair
 from cerlab.why.sremo.derivation import SremoDerivation
 from cerlab.why.sremo.guards import conjuncts

@@ -14,7 +14,7 @@ from cerlab.model.answer import Positions
 from cerlab.model.clauses import EventWindow
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
-from cerlab.predicates.guard_truth import guard_holds
+from cerlab.predicates.truth import satisfies
 from cerlab.why.sremo.windows import elapsed
 
 MAX_CONFIGURATIONS = 1_000
@@ -46,7 +46,7 @@ def _shows(plan: RegisterPlan, events: Sequence[Event], marked: Positions, lo: i
             (move.target, v.written(move.writes, t))
             for q, v in configurations
             for move in leaving[q]
-            if move.mark is mark and guard_holds(move.guard, t, v)
+            if move.mark is mark and satisfies(t, move.guard, v)
         }
         if len(configurations) > MAX_CONFIGURATIONS:
             return None

@@ -8,30 +8,26 @@ from functools import reduce
 from typing import NamedTuple, TypeAlias
 
 from cerlab.model.event import Event, value_of
-from cerlab.predicates.guard_text import guard_text
-from cerlab.predicates.guard_truth import guard_holds
-from cerlab.predicates.guards import (
-    And,
-    Guard,
-    Not,
-    Or,
-    RegisterAttribute,
-    RegisterComparison,
-    guard_atoms,
-    registers_of,
-)
+from cerlab.predicates.guards import registers_of
 from cerlab.predicates.mentions import leaves_of, mentioned
 from cerlab.predicates.syntax import (
     EVERYTHING,
+    And,
     Atom,
     Attribute,
     Comparison,
     Constant,
     Everything,
+    Guard,
+    Not,
     Operator,
+    Or,
+    RegisterAttribute,
+    RegisterComparison,
+    atoms,
 )
-from cerlab.predicates.text import name_text
-from cerlab.predicates.truth import kind_of
+from cerlab.predicates.text import name_text, predicate_text
+from cerlab.predicates.truth import kind_of, satisfies
 from cerlab.why.conditions import value_said
 from cerlab.why.failure import Alter, Repair, Retype
 from cerlab.why.sremo.derivation import Stored
@@ -56,7 +52,7 @@ def may_hold(guard: Guard, t: Event, v: Stored, events: Sequence[Event]) -> bool
     """Whether the guard holds, whatever the registers hold for which no event is there yet."""
     unknown = frozenset(r for r, p in v if p is None)
     if not unknown & registers_of(guard):
-        return guard_holds(guard, t, held(v, events))
+        return satisfies(t, guard, held(v, events))
     return True in _truths(guard, t, held(v, events), unknown)
 
 
@@ -76,7 +72,7 @@ def _truths(
         case atom:
             if unknown & registers_of(atom):
                 return frozenset({False, True})
-            return frozenset({guard_holds(atom, t, v)})
+            return frozenset({satisfies(t, atom, v)})
 
 
 def why_false(guard: Guard, position: int, v: Stored, events: Sequence[Event]) -> WhyFalse:
@@ -87,7 +83,7 @@ def why_false(guard: Guard, position: int, v: Stored, events: Sequence[Event]) -
     t = events[position]
     sides = {side: may_hold(side, t, v, events) for side in conjuncts(guard)}
     false = [side for side, holds in sides.items() if not holds]
-    said = (f"{guard_text(side, 2)}: {_values(side, t, v, events)}" for side in false)
+    said = (f"{predicate_text(side, 2)}: {_values(side, t, v, events)}" for side in false)
     words = f"event {position} fails {' and '.join(said)}"
     kept = [side for side, holds in sides.items() if holds]
     weaker: Guard = reduce(And, kept) if kept else EVERYTHING
@@ -118,7 +114,7 @@ def _retyped(
 def _values(guard: Guard, t: Event, v: Stored, events: Sequence[Event]) -> str:
     """``price is 95, r is event 3 with price 97``: all that a guard looks at."""
     where = dict(v)
-    read = [each for atom in guard_atoms(guard) for each in _reads(atom)]
+    read = [each for atom in atoms(guard) for each in _reads(atom)]
     said = [
         f"{name_text(name)} is {value_said(t, name)}"
         for r, name in dict.fromkeys(read)
@@ -159,7 +155,7 @@ def _may_mend(side: Guard, position: int, v: Stored, events: Sequence[Event]) ->
     found: set[int] = set()
     where: dict[str | None, int | None] = {None: position}
     where.update(v)
-    for atom in guard_atoms(side):
+    for atom in atoms(side):
         read = [(where[r], name) for r, name in _reads(atom) if r in where]
         if len(read) < len(list(_reads(atom))):
             continue

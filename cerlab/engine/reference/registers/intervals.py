@@ -17,8 +17,8 @@ from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
-from cerlab.predicates.guard_truth import guard_holds
-from cerlab.predicates.guards import RegisterAttribute, RegisterComparison, guard_atoms
+from cerlab.predicates.syntax import RegisterAttribute, RegisterComparison, atoms
+from cerlab.predicates.truth import satisfies
 
 NO_REGISTERS = Registers()
 
@@ -84,7 +84,7 @@ class IntervalRuns:
 
     def _followed(self, c: Configuration, event: Event) -> Iterator[tuple[Mark, Configuration]]:
         transitions = self._leaving[c.state]
-        enabled = [t for t in transitions if guard_holds(t.guard, event, c.registers)]
+        enabled = [t for t in transitions if satisfies(event, t.guard, c.registers)]
         self.counts.leave(len(transitions), len(enabled))
         for t in enabled:
             live = self._live[t.target]
@@ -129,7 +129,7 @@ def _attributes_read(T: Srt) -> dict[str, frozenset[str]]:
     """For each register the attributes that some guard reads of it."""
     read: dict[str, set[str]] = {r: set() for r in T.R}
     for t in T.Delta:
-        for atom in guard_atoms(t.guard):
+        for atom in atoms(t.guard):
             if isinstance(atom, RegisterComparison):
                 for side in (atom.left, atom.right):
                     if isinstance(side, RegisterAttribute):

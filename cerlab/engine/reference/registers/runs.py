@@ -13,7 +13,7 @@ from cerlab.errors import ResourceLimit
 from cerlab.model.answer import Positions
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
-from cerlab.predicates.guard_truth import guard_holds
+from cerlab.predicates.truth import satisfies
 
 MAX_RUNS = 500_000
 """How many runs may be active at once."""
@@ -66,7 +66,7 @@ class Runs:
 
     def _followed(self, run: Run, event: Event, position: int) -> list[Run]:
         transitions = self._leaving[run.state]
-        enabled = [t for t in transitions if guard_holds(t.guard, event, run.registers)]
+        enabled = [t for t in transitions if satisfies(event, t.guard, run.registers)]
         self.counts.leave(len(transitions), len(enabled))
         return [
             Run(

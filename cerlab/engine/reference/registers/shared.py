@@ -15,7 +15,7 @@ from cerlab.errors import ResourceLimit
 from cerlab.model.answer import Positions
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
-from cerlab.predicates.guard_truth import guard_holds
+from cerlab.predicates.truth import satisfies
 
 MAX_CONFIGURATIONS = 500_000
 """How many configurations may be active at once."""
@@ -83,7 +83,7 @@ class SharedRuns:
     ) -> Iterator[tuple[RegisterTransition, Configuration]]:
         """The transitions that a configuration can take, and where to; none out of the windows."""
         transitions = self._leaving[c.state]
-        enabled = [t for t in transitions if guard_holds(t.guard, event, c.registers)]
+        enabled = [t for t in transitions if satisfies(event, t.guard, c.registers)]
         self.counts.leave(len(transitions), len(enabled))
         for t in enabled:
             first = c.first
