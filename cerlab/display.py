@@ -9,7 +9,7 @@ mimetype is shown, and ``text/plain`` always exists (`repr` in the worst case).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -131,3 +131,24 @@ def shown(cls: T) -> T:
     cls.to_networkx = _to_networkx  # type: ignore[attr-defined]
     cls.to_graphviz = _to_graphviz  # type: ignore[attr-defined]
     return cls
+
+
+Tree = TypeVar("Tree")
+
+
+def tree_lines(
+    root: Tree, says: Callable[[Tree], str], below: Callable[[Tree], Sequence[Tree]]
+) -> str:
+    """Any tree, one node a line: what each `says`, and what is `below` it."""
+    lines = []
+    pending = [(root, "", "")]
+    while pending:
+        value, first, rest = pending.pop()
+        lines.append(first + says(value))
+        inner = below(value)
+        last = len(inner) - 1
+        pending += [
+            (child, rest + ("├─ " if n < last else "└─ "), rest + ("│  " if n < last else "   "))
+            for n, child in reversed(list(enumerate(inner)))
+        ]
+    return "\n".join(lines)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, Protocol, assert_never, get_args
+from typing import Any, Protocol, get_args
 
+from cerlab.display import tree_lines
 from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.sremo import syntax as sremo
-from cerlab.predicates.text import name_text
+from cerlab.logic.sremo.text import node_text as expression_node_text
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, registered
-from cerlab.viz.machines.text import node_text, tree_lines
 
 CEL_KINDS: tuple[type, ...] = (cel.Atom, *get_args(cel.Unary), *get_args(cel.Binary))
 SREMO_KINDS: tuple[type, ...] = (
@@ -31,43 +32,6 @@ class Formulated(Protocol):
     @property
     def formula(self) -> cel.Formula:
         """The one after WHERE."""
-
-
-def expression_node_text(e: sremo.Sremo) -> str:
-    """What one node of a SREMO says, without its subexpressions.
-
-    >>> expression_node_text(sremo.SpanWindow(sremo.EPSILON, 3))
-    '[1..3]'
-    """
-    match e:
-        case sremo.Epsilon() | sremo.Empty() | sremo.Terminal():
-            return str(e)
-        case sremo.Concat():
-            return "."
-        case sremo.Alternation():
-            return "|"
-        case sremo.Intersection():
-            return "&"
-        case sremo.Star():
-            return "*"
-        case sremo.Plus():
-            return "+"
-        case sremo.Option():
-            return "?"
-        case sremo.Negation():
-            return "!"
-        case sremo.SpanWindow(_, width):
-            return f"[1..{width}]"
-        case sremo.LengthWindow(_, width):
-            return f"[len<={width}]"
-        case sremo.Within(_, width, attribute):
-            return f"[within {width} {name_text(attribute)}]"
-        case sremo.SkipAny():
-            return "#"
-        case sremo.SkipNext():
-            return "@"
-        case _:
-            assert_never(e)
 
 
 def sremo_tree_text(e: sremo.Sremo) -> str:

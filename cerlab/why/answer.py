@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from cerlab.display import shown
 from cerlab.model.answer import Positions
 from cerlab.model.event import Event
-from cerlab.why.derivation import Derivation
+from cerlab.why.deduction import Derivation
 from cerlab.why.failure import Failure, Repair, single_repairs
-from cerlab.why.sremo.derivation import SremoDerivation
 
 
 @shown
@@ -27,7 +27,7 @@ class Why:
 
     holds: bool
     positions: Positions
-    derivation: Derivation | SremoDerivation | None
+    derivation: Derivation[Any, Any] | None
     failures: tuple[Failure, ...]
     searched: tuple[int, int] | None
     events: Mapping[int, Event]

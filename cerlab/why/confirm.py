@@ -1,36 +1,47 @@
-"""A second opinion: the automaton, run on one interval with the given marks (CORE Sec. 3)."""
+"""A second opinion: the automaton or the transducer, run with the given marks (CORE Sec. 3).
+
+A disagreement is a bug of one of the two, and raises AssertionError.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cerlab.automata.automaton import IntervalCea
-from cerlab.query import Query
-from cerlab.why.asked import Asked, places
-from cerlab.why.attempt import Attempt, with_hole
-from cerlab.why.context import unmarked_ends
+from cerlab.automata.automaton import IntervalCea, Mark
+from cerlab.automata.registers.plan import MarkWindow, RegisterPlan
+from cerlab.automata.registers.transducer import outgoing
+from cerlab.compile.register_plan import register_plan
+from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.model.answer import Positions
+from cerlab.model.clauses import EventWindow
+from cerlab.model.event import Event
+from cerlab.model.registers import Registers
+from cerlab.predicates.truth import satisfies
+from cerlab.why.candidates import Candidate, with_hole
+from cerlab.why.evaluation import plan_of
+from cerlab.why.labels import unmarked_ends
 from cerlab.why.marked_runs import accepts
-from cerlab.why.meaning import with_automaton
-from cerlab.why.window import Meter
+from cerlab.why.question import Question, places
+from cerlab.why.sremo_candidates import SremoQuestion
+from cerlab.why.windows import Meter, elapsed
+
+MAX_CONFIGURATIONS = 1_000
+"""With more of them at once, a SREMO has no second opinion."""
 
 
-def confirm(query: Query, question: Asked, exact: Sequence[Attempt]) -> None:
-    """Check what the search says of the formula, where the query has an automaton.
-
-    A disagreement is a bug of one of the two, and raises AssertionError.
-    """
-    machine = with_automaton(question.ast, first_order=True) if question.first_order else query
-    if machine is None or not machine.has_automaton:
+def confirm(question: Question, exact: Sequence[Candidate]) -> None:
+    """Check what the deduction says of the formula, where the query has an automaton."""
+    if (plan := plan_of(question.ast, first_order=question.first_order)) is None:
         return
-    for attempt in exact[:1]:
-        agreed = _accepted(machine.cea, question, *attempt.interval)
+    for candidate in exact[:1]:
+        agreed = _accepted(plan.cea, question, *candidate.interval)
         assert agreed, "a derivation was found that the automaton does not accept"
     if not exact and (interval := _only_interval(question)) is not None:
-        agreed = not _accepted(machine.cea, question, *interval)
+        agreed = not _accepted(plan.cea, question, *interval)
         assert agreed, "the automaton accepts what no derivation was found for"
 
 
-def _only_interval(question: Asked) -> tuple[int, int] | None:
+def _only_interval(question: Question) -> tuple[int, int] | None:
     """The interval of an answer with these positions, if there can be only one."""
     opens, closes = unmarked_ends(question.formula, question.context)
     start, end = question.start, question.end
@@ -41,7 +52,7 @@ def _only_interval(question: Asked) -> tuple[int, int] | None:
     return None if start is None or end is None else (start, end)
 
 
-def _accepted(cea: IntervalCea, question: Asked, start: int, end: int) -> bool:
+def _accepted(cea: IntervalCea, question: Question, start: int, end: int) -> bool:
     """Whether the automaton accepts the marks on an interval that the window holds."""
     (place, *others) = places(question, start, end)
     if (
@@ -60,3 +71,38 @@ def _accepted(cea: IntervalCea, question: Asked, start: int, end: int) -> bool:
         and meter.fits(0, len(substream.events) - 1)
         and accepts(cea, substream.events, marked)
     )
+
+
+def confirm_sremo(question: SremoQuestion, lo: int, *, holds: bool) -> None:
+    """Check what the deduction says, where the expression has a transducer of reasonable size."""
+    try:
+        plan = register_plan(question.e)
+    except (Unsupported, ResourceLimit):
+        return
+    found = _shows(plan, question.stream.events, question.positions, lo)
+    assert found in (None, holds), f"the transducer says {found}, the search {holds}"
+
+
+def _shows(plan: RegisterPlan, events: Sequence[Event], marked: Positions, lo: int) -> bool | None:
+    """Whether some run from `lo` on marks exactly these positions; None where that costs much."""
+    if not all(_fits(window, events, marked) for window in plan.windows):
+        return False
+    leaving = outgoing(plan.srt)
+    configurations = {(plan.srt.q0, Registers())}
+    for i in range(lo, marked[-1] + 1):
+        t, mark = events[i], Mark.TAKE if i in marked else Mark.SKIP
+        configurations = {
+            (move.target, v.written(move.writes, t))
+            for q, v in configurations
+            for move in leaving[q]
+            if move.mark is mark and satisfies(t, move.guard, v)
+        }
+        if len(configurations) > MAX_CONFIGURATIONS:
+            return None
+    return any(q in plan.srt.F for q, _ in configurations)
+
+
+def _fits(window: MarkWindow, events: Sequence[Event], marked: Positions) -> bool:
+    if isinstance(window, EventWindow):
+        return marked[-1] - marked[0] <= window.width
+    return elapsed(marked, events, window.attribute) <= window.width

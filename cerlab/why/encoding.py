@@ -17,15 +17,12 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from cerlab.logic.cel.text import formula_text
 from cerlab.logic.ceql.text import window_text
-from cerlab.logic.sremo.text import sremo_text
-from cerlab.model.answer import ComplexEvent
+from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.why.answer import Why
-from cerlab.why.derivation import Derivation
+from cerlab.why.deduction import CelDerivation, Reading, SremoDerivation
 from cerlab.why.failure import Failure, Relax, Remark, Repair, Widen
 from cerlab.why.none import WhyNone
-from cerlab.why.sremo.derivation import SremoDerivation
 
 
 def why_to_json(why: Why) -> dict[str, Any]:
@@ -84,32 +81,26 @@ def repair_to_json(repair: Repair) -> dict[str, Any]:
     return {"do": type(repair).__name__.lower(), **made}
 
 
-def derivation_to_json(node: Derivation | SremoDerivation) -> dict[str, Any]:
+def derivation_to_json(node: CelDerivation | SremoDerivation) -> dict[str, Any]:
     """A node and those below."""
-    if isinstance(node, SremoDerivation):
-        return _sremo_to_json(node)
-    V = node.valuation
     return {
-        "part": formula_text(node.part),
+        "part": str(node.part),
         "path": list(node.path),
-        "start": None if V is None else V.start,
-        "end": None if V is None else V.end,
-        "labels": {} if V is None else {X: list(D) for X, D in V.labels.items()},
+        **_value_to_json(node.valuation),
         "children": [derivation_to_json(child) for child in node.children],
     }
 
 
-def _sremo_to_json(node: SremoDerivation) -> dict[str, Any]:
-    there = node.end > node.start
-    return {
-        "part": sremo_text(node.part),
-        "path": list(node.path),
-        "start": node.start if there else None,
-        "end": node.end - 1 if there else None,
-        "marks": list(node.marks),
-        "registers": dict(node.registers),
-        "children": [_sremo_to_json(child) for child in node.children],
-    }
+def _value_to_json(value: Valuation | Reading | None) -> dict[str, Any]:
+    if isinstance(value, Reading):
+        there = value.end > value.start
+        start, end = (value.start, value.end - 1) if there else (None, None)
+        marks, registers = list(value.marks), dict(value.registers)
+        return {"start": start, "end": end, "marks": marks, "registers": registers}
+    if value is None:
+        return {"start": None, "end": None, "labels": {}}
+    labels = {X: list(D) for X, D in value.labels.items()}
+    return {"start": value.start, "end": value.end, "labels": labels}
 
 
 def _answer(answer: ComplexEvent) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
@@ -222,24 +222,6 @@ def missing_words(part: str, after: int | None, before: int | None) -> str:
     where = [f" after {after}" if after is not None else ""]
     where.append(f" before {before}" if before is not None else "")
     return f"no event is there for {part}{' and'.join(filter(None, where))}"
-
-
-def placed(
-    failures: Sequence[Failure], after: int | None = None, before: int | None = None
-) -> tuple[Failure, ...]:
-    """The failures, where missing events that have no neighbour on a side yet get this one."""
-    return tuple(_placed(failure, after, before) for failure in failures)
-
-
-def _placed(failure: Failure, after: int | None, before: int | None) -> Failure:
-    match failure.repairs:
-        case (Insert(path, known_after, known_before), *others):
-            after = after if known_after is None else known_after
-            before = before if known_before is None else known_before
-            words = missing_words(failure.part, after, before)
-            return replace(failure, words=words, repairs=(Insert(path, after, before), *others))
-        case _:
-            return failure
 
 
 register(Failure, "text/plain", lambda failure: failure.words)

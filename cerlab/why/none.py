@@ -10,7 +10,6 @@ from typing import Any, assert_never
 from cerlab import display, io
 from cerlab.display import shown
 from cerlab.errors import ResourceLimit, Unsupported, nearest
-from cerlab.evaluators import answers_of
 from cerlab.logic.cel.syntax import Atom, Filter, subformulas
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
 from cerlab.logic.ceql.text import window_text
@@ -20,9 +19,10 @@ from cerlab.model.stream import Stream
 from cerlab.predicates.condition import Condition, Correlation, On, alternatives
 from cerlab.predicates.mentions import mentioned
 from cerlab.predicates.syntax import atoms
-from cerlab.query import What, as_query, query_of
+from cerlab.query import What, as_query
+from cerlab.why.evaluation import answers
 from cerlab.why.failure import Relax, Widen, Without
-from cerlab.why.rivals import positions_text
+from cerlab.why.preference import positions_text
 from cerlab.why.weaker import Weaker, shorter, weaker
 
 _MILLISECOND = 10**6
@@ -109,7 +109,7 @@ def _enough(tried: Iterator[Weaker], stream: Stream) -> tuple[list[Change], list
 
 
 def _first(ast: CeqlQuery, stream: Stream) -> ComplexEvent | None:
-    return next(answers_of(query_of(ast), stream), None)
+    return next(answers(ast, stream), None)
 
 
 def _wider(ast: CeqlQuery, stream: Stream) -> Change | None:

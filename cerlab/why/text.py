@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cerlab import display
-from cerlab.logic.cel.syntax import Atom, Not
+from cerlab.display import tree_lines
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.text import node_text
+from cerlab.logic.sremo import syntax as sre
+from cerlab.logic.sremo.text import node_text as expression_node_text
 from cerlab.model.event import Event
 from cerlab.predicates.text import name_text
 from cerlab.why.answer import Why
-from cerlab.why.conditions import event_text
-from cerlab.why.derivation import Derivation
-from cerlab.why.rivals import positions_text
-from cerlab.why.sremo.derivation import SremoDerivation
-from cerlab.why.sremo.text import sremo_node_text
+from cerlab.why.deduction import CelDerivation, Derivation, Reading, SremoDerivation, said
+from cerlab.why.filters import event_text
+from cerlab.why.preference import positions_text
 
 
 def why_text(why: Why) -> str:
     """The verdict in a line, then the derivation; of a failure its words first."""
     lines = list(_head(why))
     if why.derivation is not None:
-        lines.append(tree_text(why.derivation, why.events))
+        lines.append(derivation_text(why.derivation, why.events))
     return "\n".join(lines)
 
 
@@ -38,43 +40,45 @@ def _head(why: Why) -> Iterator[str]:
         yield f"searched from {why.searched[0]} to {why.searched[1]}; the nearest that there is:"
 
 
-def derivation_text(derivation: Derivation | SremoDerivation) -> str:
-    """The tree without the events."""
-    return tree_text(derivation, {})
+def derivation_text(
+    root: CelDerivation | SremoDerivation, events: Mapping[int, Event] | None = None
+) -> str:
+    """One line for a node: the operator, the interval, what it adds; then those below.
 
+    Parts for one event have the event, as far as `events` are given by their positions.
+    """
 
-def tree_text(root: Derivation | SremoDerivation, events: Mapping[int, Event]) -> str:
-    """One line for a node: the operator, the interval, what it adds; then those below."""
-    from cerlab.viz.machines.text import tree_lines  # pictures load when something is shown
-
-    def says(node: Derivation | SremoDerivation) -> str:
-        if isinstance(node, SremoDerivation):
-            words = sremo_node_text(node, events)
-        else:
-            words = node_text(node, events)
+    def line(node: CelDerivation | SremoDerivation) -> str:
         failing = any(failure.path == node.path for failure in node.failures)
+        words = f"{_part(node)} {_taken(node, events or {})}".rstrip()
         return f"{words} ✗" if failing else words
 
-    return tree_lines(root, says, lambda node: node.children)
+    return tree_lines(root, line, lambda node: node.children)
 
 
-def node_text(node: Derivation, events: Mapping[int, Event]) -> str:
-    """``; [0, 2]  A {0}  B {2}``; of a part for one event the event."""
-    from cerlab.viz.machines.text import node_text as operator_text
+def _part(node: CelDerivation | SremoDerivation) -> str:
+    """The operator; of a SREMO without nodes below, all of it."""
+    if isinstance(node.part, cel.Formula):
+        return node_text(node.part)
+    return expression_node_text(node.part) if node.children else said(node.part)
 
-    return f"{operator_text(node.part)} {_said(node, events)}".rstrip()
 
-
-def _said(node: Derivation, events: Mapping[int, Event]) -> str:
-    V = node.valuation
-    if V is None:
+def _taken(node: CelDerivation | SremoDerivation, events: Mapping[int, Event]) -> str:
+    """``[0, 2]  A {0}  B {2}``, ``[0, 2]  ^ {0, 2}  r = 0``; of a part for one event the event."""
+    value = node.valuation
+    if value is None or (isinstance(value, Reading) and value.end == value.start):
         return "no event"
-    if isinstance(node.part, Atom | Not):
-        return f"{V.start}: {event_text(events[V.start])}" if V.start in events else f"{V.start}"
-    labels = "  ".join(f"{name_text(X)} {positions_text(D)}" for X, D in V.labels.items())
-    return f"[{V.start}, {V.end}]  {labels}".rstrip()
+    i = value.start
+    if isinstance(node.part, cel.Atom | cel.Not | sre.Terminal):
+        return f"{i}: {event_text(events[i])}" if i in events else f"{i}"
+    if isinstance(value, Reading):
+        words = [f"[{i}, {value.end - 1}]"]
+        words += [f"^ {positions_text(value.marks)}"] if value.marks else []
+        words += [f"{name_text(r)} = {'?' if p is None else p}" for r, p in value.registers]
+        return "  ".join(words)
+    labels = [f"{name_text(X)} {positions_text(D)}" for X, D in value.labels.items()]
+    return "  ".join([f"[{i}, {value.end}]", *labels])
 
 
 display.register(Why, "text/plain", why_text)
 display.register(Derivation, "text/plain", derivation_text)
-display.register(SremoDerivation, "text/plain", derivation_text)

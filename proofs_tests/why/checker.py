@@ -18,7 +18,7 @@ from cerlab.model.answer import Valuation, complex_event
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.predicates.keys import partition_key
-from cerlab.why import Derivation
+from cerlab.why.deduction import CelDerivation
 
 
 class Substream:
@@ -42,7 +42,7 @@ class Substream:
         return Valuation(place[V.start], place[V.end], labels)
 
 
-def check(node: Derivation, S: Substream) -> Valuation:
+def check(node: CelDerivation, S: Substream) -> Valuation:
     """The node's valuation, in the substream's positions, after all of it has been checked."""
     assert node.valuation is not None
     V = S.local(node.valuation)
@@ -53,7 +53,7 @@ def check(node: Derivation, S: Substream) -> Valuation:
     return V
 
 
-def _paths(node: Derivation) -> list[tuple[int, ...]]:
+def _paths(node: CelDerivation) -> list[tuple[int, ...]]:
     match node.part:
         case cel.Atom() | cel.Not():
             return []

@@ -17,6 +17,7 @@ from cerlab.model.event import value_of
 from cerlab.predicates.condition import labels_of
 from cerlab.predicates.keys import partition_key
 from cerlab.why import Derivation, Failure, Kind, Why
+from cerlab.why.deduction import CelDerivation
 from cerlab.why.failure import Path
 from proofs_tests.why.checker import Substream
 from proofs_tests.why.mutations import Question
@@ -33,7 +34,7 @@ def part_at(phi: Formula, path: Path) -> Formula:
     return part_at(children(phi)[path[0]], path[1:]) if path else phi
 
 
-def nodes(found: Why, path: Path) -> list[Derivation]:
+def nodes(found: Why, path: Path) -> list[CelDerivation]:
     assert isinstance(found.derivation, Derivation)
     return [node for node in found.derivation if node.path == path]
 
@@ -112,12 +113,12 @@ def is_true(q: Question, found: Why, failure: Failure) -> bool:
             assert_never(failure.kind)
 
 
-def _all_nodes(found: Why) -> list[Derivation]:
+def _all_nodes(found: Why) -> list[CelDerivation]:
     assert isinstance(found.derivation, Derivation)
     return list(found.derivation)
 
 
-def _binds(node: Derivation, x: str) -> bool:
+def _binds(node: CelDerivation, x: str) -> bool:
     return isinstance(node.part, cel.As) and node.part.label == x
 
 

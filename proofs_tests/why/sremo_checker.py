@@ -7,7 +7,6 @@ children's, and what looks further than them (negations, the gaps of ``@``) asks
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import assert_never
 
 from cerlab.logic.sremo import syntax as sre
@@ -19,7 +18,7 @@ from cerlab.model.event import Event
 from cerlab.model.registers import Registers
 from cerlab.predicates.truth import satisfies
 from cerlab.why import SremoDerivation
-from cerlab.why.sremo.derivation import Stored
+from cerlab.why.deduction import Reading, Stored
 
 Stream = Sequence[Event]
 
@@ -27,9 +26,10 @@ Stream = Sequence[Event]
 def check(node: SremoDerivation, v: Stored, S: Stream, read: frozenset[str]) -> None:
     """One ``(e, S, i, j, M, v) |- v'``, and all below it; of the registers those that are read."""
     assert not node.failures
-    assert 0 <= node.start <= node.end <= len(S)
-    assert all(node.start <= p < node.end for p in node.marks)
-    assert list(node.marks) == sorted(set(node.marks))
+    taken = node.valuation
+    assert 0 <= taken.start <= taken.end <= len(S)
+    assert all(taken.start <= p < taken.end for p in taken.marks)
+    assert list(taken.marks) == sorted(set(taken.marks))
     assert part_at_is_there(node)
     assert _follows(node, v, S, read), (str(node), v)
 
@@ -59,16 +59,16 @@ def registers(v: Stored, S: Stream) -> Registers:
 
 
 def _follows(node: SremoDerivation, v: Stored, S: Stream, read: frozenset[str]) -> bool:
-    below, i, j = node.children, node.start, node.end
-    same = node.registers == v
+    taken, below = node.valuation, node.children
+    i, j, marks, same = taken.start, taken.end, taken.marks, taken.registers == v
     match node.part:
         case sre.Epsilon():
-            return i == j and same and not node.marks
+            return i == j and same and not marks
         case sre.Empty():
             return False
         case sre.Terminal(guard, marked, W):
             written = tuple(sorted({**dict(v), **dict.fromkeys(W & read, i)}.items()))
-            right = node.marks == ((i,) if marked else ()) and node.registers == written
+            right = marks == ((i,) if marked else ()) and taken.registers == written
             return j == i + 1 and right and satisfies(S[i], guard, registers(v, S))
         case sre.Concat() as e:
             parts = []
@@ -82,29 +82,27 @@ def _follows(node: SremoDerivation, v: Stored, S: Stream, read: frozenset[str]) 
             not W
         ):
             enough = isinstance(node.part, sre.Star) or j > i
-            taken = all(satisfies(t, guard, registers(v, S)) for t in S[i:j])
-            return same and not node.marks and enough and taken and not below
+            all_taken = all(satisfies(t, guard, registers(v, S)) for t in S[i:j])
+            return same and not marks and enough and all_taken and not below
         case sre.Star(body) | sre.Plus(body):
             assert all(child.part == body for child in below)
             if not below:
-                return isinstance(node.part, sre.Star) and i == j and same and not node.marks
+                return isinstance(node.part, sre.Star) and i == j and same and not marks
             return _chained(node, v, S, read, gaps="")
         case sre.Option():
             if not below:
-                return i == j and same and not node.marks
+                return i == j and same and not marks
             return _passed_on(node, v, S, read)
         case sre.Alternation():
             return _passed_on(node, v, S, read)
         case sre.SpanWindow(_, w):
-            return _passed_on(node, v, S, read) and (
-                not node.marks or node.marks[-1] - node.marks[0] + 1 <= w
-            )
+            return _passed_on(node, v, S, read) and (not marks or marks[-1] - marks[0] + 1 <= w)
         case sre.LengthWindow(_, w):
             return _passed_on(node, v, S, read) and j - i <= w
         case sre.Within(_, n, time):
-            if not node.marks:
+            if not marks:
                 return _passed_on(node, v, S, read)
-            first, last = (S[p].attributes[time] for p in (node.marks[0], node.marks[-1]))
+            first, last = (S[p].attributes[time] for p in (marks[0], marks[-1]))
             assert isinstance(first, int)
             assert isinstance(last, int)
             return _passed_on(node, v, S, read) and last - first <= n
@@ -113,14 +111,18 @@ def _follows(node: SremoDerivation, v: Stored, S: Stream, read: frozenset[str]) 
             assert (a.part, b.part) == (left, right)
             for side in below:
                 check(side, v, S, read)
-                assert (side.start, side.end, side.marks) == (i, j, node.marks)
-            own = {r: p for r, p in a.registers if r in writes(left)}
-            other = {r: p for r, p in b.registers if r in writes(right)}
+                assert (side.valuation.start, side.valuation.end, side.valuation.marks) == (
+                    i,
+                    j,
+                    marks,
+                )
+            own = {r: p for r, p in a.valuation.registers if r in writes(left)}
+            other = {r: p for r, p in b.valuation.registers if r in writes(right)}
             untouched = {r: p for r, p in v if r not in writes(left) | writes(right)}
-            return dict(node.registers) == {**untouched, **own, **other}
+            return dict(taken.registers) == {**untouched, **own, **other}
         case sre.Negation(body):
             taken_ends = {d.end for d in derivations(body, S, i, registers(v, S))}
-            return same and not node.marks and not below and j not in taken_ends
+            return same and not marks and not below and j not in taken_ends
         case sre.SkipAny():
             return _rounds_or_operands(node) and _chained(node, v, S, read, gaps="#")
         case sre.SkipNext():
@@ -133,12 +135,7 @@ def _passed_on(node: SremoDerivation, v: Stored, S: Stream, read: frozenset[str]
     """The node is what its only child is."""
     (child,) = node.children
     check(child, v, S, read)
-    return (child.start, child.end, child.marks, child.registers) == (
-        node.start,
-        node.end,
-        node.marks,
-        node.registers,
-    )
+    return child.valuation == node.valuation
 
 
 def _rounds_or_operands(node: SremoDerivation) -> bool:
@@ -156,20 +153,19 @@ def _chained(
     node: SremoDerivation, v: Stored, S: Stream, read: frozenset[str], *, gaps: str
 ) -> bool:
     """The children one after another, with gaps only where the operator has some."""
-    below = node.children
+    taken, below = node.valuation, node.children
     if not below:
-        return node.start == node.end and not node.marks and node.registers == v
+        return taken == Reading(taken.start, taken.start, (), v)
     for child in below:
         check(child, v, S, read)
-        v = child.registers
-    assert (below[0].start, below[-1].end) == (node.start, node.end)
-    assert node.registers == below[-1].registers
-    assert node.marks == tuple(p for child in below for p in child.marks)
-    for a, b in pairwise(below):
+        v = child.valuation.registers
+    parts = [child.valuation for child in below]
+    assert (parts[0].start, parts[-1].end) == (taken.start, taken.end)
+    assert taken.registers == parts[-1].registers
+    assert taken.marks == tuple(p for part in parts for p in part.marks)
+    for a, b, after in zip(parts, parts[1:], below[1:], strict=False):
         assert a.end == b.start or (gaps and a.end < b.start)
         if gaps == "@":
-            skipped = {
-                d.end for d in derivations(absence(b.part), S, a.end, registers(a.registers, S))
-            }
-            assert b.start in skipped
+            held = registers(a.registers, S)
+            assert b.start in {d.end for d in derivations(absence(after.part), S, a.end, held)}
     return True

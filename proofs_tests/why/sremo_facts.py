@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.registers import reads
@@ -13,9 +14,9 @@ from cerlab.logic.sremo.syntax import Sremo, children
 from cerlab.model.event import value_of
 from cerlab.predicates.text import value_text
 from cerlab.predicates.truth import satisfies
-from cerlab.why import Failure, Kind, SremoDerivation, Why
+from cerlab.why import Derivation, Failure, Kind, SremoDerivation, Why
+from cerlab.why.deduction import Stored
 from cerlab.why.failure import Path
-from cerlab.why.sremo.derivation import Stored
 from proofs_tests.why.sremo_checker import registers
 from proofs_tests.why.sremo_mutations import Question
 
@@ -37,7 +38,7 @@ def entered(node: SremoDerivation, v: Stored = ()) -> Iterator[tuple[SremoDeriva
     for child in node.children:
         yield from entered(child, v)
         if not isinstance(node.part, sre.Intersection):
-            v = child.registers
+            v = child.valuation.registers
 
 
 def known(e: Sremo, v: Stored) -> bool:
@@ -47,11 +48,11 @@ def known(e: Sremo, v: Stored) -> bool:
 
 def is_true(q: Question, found: Why, failure: Failure) -> bool:
     """Whether the stream, the expression and the derivation are as the failure says."""
-    root = found.derivation
+    root: Any = found.derivation
     if failure.kind is Kind.POSITION:
         (p,) = failure.positions
         return not 0 <= p < len(q.stream)
-    assert isinstance(root, SremoDerivation)
+    assert isinstance(root, Derivation)
     part = part_at(q.e, failure.path)
     here = [(node, v) for node, v in entered(root) if node.path == failure.path]
     match failure.kind:
@@ -65,7 +66,7 @@ def is_true(q: Question, found: Why, failure: Failure) -> bool:
             first, last = failure.positions
             n = last - first - 1
             pairs = [pair for node in root for pair in pairwise(node.children)]
-            apart = any((a.end - 1, b.start) == (first, last) for a, b in pairs)
+            apart = any((a.valuation.end - 1, b.valuation.start) == (first, last) for a, b in pairs)
             return n > 0 and apart and f"gap of {n} event" in failure.words
         case Kind.MISSING:
             return _is_missing(q, failure, part, root)
@@ -74,7 +75,7 @@ def is_true(q: Question, found: Why, failure: Failure) -> bool:
             return p not in q.positions and isinstance(part, sre.Terminal) and part.marked
         case Kind.LEFTOVER:
             (p,) = failure.positions
-            return p in q.positions and p not in root.marks
+            return p in q.positions and p not in root.valuation.marks
         case Kind.AND:
             return _lacks(q, part, here)
         case Kind.WINDOW:
@@ -92,11 +93,13 @@ def _guard_fails(
 ) -> bool:
     (p,) = failure.positions
     assert isinstance(part, sre.Terminal)
-    entries = [v for node, v in here if node.start == p < node.end]
+    entries = [v for node, v in here if _takes(node, p)]
     entries += [  # an iteration that leaves no trace is one node
         v
         for node, v in entered(root)
-        if node.path == failure.path[:-1] and not node.children and node.start <= p < node.end
+        if node.path == failure.path[:-1]
+        and not node.children
+        and node.valuation.start <= p < node.valuation.end
     ]
     return any(
         not known(part, v)
@@ -106,6 +109,10 @@ def _guard_fails(
         )
         for v in entries
     )
+
+
+def _takes(node: SremoDerivation, p: int) -> bool:
+    return node.valuation.start <= p < node.valuation.end
 
 
 def _values_are_right(q: Question, p: int, words: str, v: Stored) -> bool:
@@ -132,20 +139,27 @@ def _is_there(q: Question, failure: Failure, part: Sremo, root: SremoDerivation)
         if node.path != failure.path:
             continue
         if isinstance(part, sre.Negation):
-            ends = {d.end for d in derivations(part.body, S, node.start, registers(v, S))}
-            inside = rival is None or (node.start, node.end) == (rival.start, rival.end + 1)
-            if inside and node.end in ends:
+            ends = {d.end for d in derivations(part.body, S, node.valuation.start, registers(v, S))}
+            inside = rival is None or (node.valuation.start, node.valuation.end) == (
+                rival.start,
+                rival.end + 1,
+            )
+            if inside and node.valuation.end in ends:
                 return True
         for a, b in pairwise(node.children):
-            held = registers(a.registers, S)
-            start = a.end if rival is None else rival.start
+            held = registers(a.valuation.registers, S)
+            start = a.valuation.end if rival is None else rival.start
             if rival is None:
                 instances = {d.end for d in derivations(b.part, S, start, held)}
                 if start in instances:
                     return True
                 continue
             instances = {d.end for d in derivations(b.part, S, start, held)}
-            if a.end <= rival.start and rival.end < b.start and rival.end + 1 in instances:
+            if (
+                a.valuation.end <= rival.start
+                and rival.end < b.valuation.start
+                and rival.end + 1 in instances
+            ):
                 return True
     return False
 
@@ -154,7 +168,9 @@ def _is_missing(q: Question, failure: Failure, part: Sremo, root: SremoDerivatio
     """No event that would do stands between, as far as that can be told of it alone."""
     assert isinstance(part, sre.Terminal)
     none = any(
-        node.start == node.end and node.path in (failure.path, failure.path[:-1]) for node in root
+        node.valuation.start == node.valuation.end
+        and node.path in (failure.path, failure.path[:-1])
+        for node in root
     )
     between = re.search(r"no event is there for .* after (\d+) and before (\d+)$", failure.words)
     if between is None or reads(part):
@@ -175,8 +191,13 @@ def _lacks(q: Question, part: Sremo, here: list[tuple[SremoDerivation, Stored]])
         if len(node.children) == 1:
             (has,) = node.children
             other = part.right if has.path[-1] == 0 else part.left
-            made = derivations(other, q.stream.events, node.start, registers(v, q.stream.events))
-            there = any((d.end, d.marks) == (node.end, frozenset(node.marks)) for d in made)
+            made = derivations(
+                other, q.stream.events, node.valuation.start, registers(v, q.stream.events)
+            )
+            there = any(
+                (d.end, d.marks) == (node.valuation.end, frozenset(node.valuation.marks))
+                for d in made
+            )
             if not there or not known(other, v):
                 return True
     return False
@@ -187,13 +208,23 @@ def _too_wide(
 ) -> bool:
     first, last = failure.positions[0], failure.positions[-1]
     for node, _ in here:
+        taken = node.valuation
         more: float
         match part:
-            case sre.SpanWindow(_, w) if (first, last) == (node.marks[0], node.marks[-1]):
+            case sre.SpanWindow(_, w) if (first, last) == (
+                taken.marks[0],
+                taken.marks[-1],
+            ):
                 more = last - first + 1 - w
-            case sre.LengthWindow(_, w) if (first, last) == (node.start, node.end - 1):
-                more = node.end - node.start - w
-            case sre.Within(_, n, name) if (first, last) == (node.marks[0], node.marks[-1]):
+            case sre.LengthWindow(_, w) if (first, last) == (
+                taken.start,
+                taken.end - 1,
+            ):
+                more = taken.end - taken.start - w
+            case sre.Within(_, n, name) if (first, last) == (
+                taken.marks[0],
+                taken.marks[-1],
+            ):
                 here_, there = q.stream[first].attributes[name], q.stream[last].attributes[name]
                 assert isinstance(here_, int)
                 assert isinstance(there, int)

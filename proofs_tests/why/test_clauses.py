@@ -9,7 +9,7 @@ import pytest
 
 import cerlab
 from cerlab.model.clauses import EventWindow
-from cerlab.why import Derivation, Kind, goal, why
+from cerlab.why import Derivation, Kind, deduction, why
 from cerlab.why.failure import (
     Alter,
     Drop,
@@ -164,7 +164,7 @@ def test_refused_by_name(query: str, options: Any, code: str) -> None:
 
 
 def test_a_search_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(goal, "MAX_STEPS", 5_000)
+    monkeypatch.setattr(deduction, "MAX_STEPS", 5_000)
     events = word("A" * 700 + "B" + "C")
     with pytest.raises(cerlab.ResourceLimit) as error:
         why("SELECT C WHERE (A ; A) ; D ; (A ; A)+ ; C", events, (701,))

@@ -28,6 +28,7 @@ from cerlab.predicates.syntax import Operator
 from cerlab.testing import Shape, random_events, random_predicate
 from cerlab.testing.fo import random_fo_formula
 from cerlab.why import Derivation, Kind, Why, why
+from cerlab.why.deduction import CelDerivation
 from proofs_tests.clauses.tables import word
 from proofs_tests.suite import Suite
 from proofs_tests.why.checker import _together
@@ -112,7 +113,7 @@ def prove(ast: CeqlQuery, stream: Stream, m: ComplexEvent, found: Why) -> None:
     check(node, stream.events, {x: p for x, p in bindings(node) if p is not None})
 
 
-def bindings(node: Derivation) -> list[tuple[str, int | None]]:
+def bindings(node: CelDerivation) -> list[tuple[str, int | None]]:
     """The variables that are bound outside every ``+``, with their events."""
     if isinstance(node.part, cel.As):
         return [(node.part.label, node.valuation.start if node.valuation else None)]
@@ -121,7 +122,7 @@ def bindings(node: Derivation) -> list[tuple[str, int | None]]:
     return [each for child in node.children for each in bindings(child)]
 
 
-def check(node: Derivation, S: tuple[Event, ...], nu: dict[str, int]) -> Valuation:
+def check(node: CelDerivation, S: tuple[Event, ...], nu: dict[str, int]) -> Valuation:
     """``C in [[phi]](S, nu)``, node by node (FOUND Sec. 3)."""
     V = node.valuation
     assert V is not None

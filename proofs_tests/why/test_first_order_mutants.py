@@ -13,8 +13,8 @@ import pytest
 
 from cerlab.errors import CerlabError
 from cerlab.model.answer import Positions
-from cerlab.why import Derivation, first_order
-from cerlab.why.goal import Goal, Table
+from cerlab.why import focel
+from cerlab.why.deduction import CelDerivation, Goal
 from proofs_tests.why.test_first_order import agree
 from proofs_tests.why.test_first_order import (
     test_a_misplaced_or_shared_variable_is_one_event as cases_by_hand,
@@ -23,17 +23,17 @@ from proofs_tests.why.test_first_order import (
 CASES = 40
 
 
-def two_events(goal: Goal, d: Derivation, scope: first_order.Scope) -> Iterator[Derivation]:
+def two_events(goal: Goal, d: CelDerivation, scope: focel.Scope) -> Iterator[CelDerivation]:
     """A variable may be two events."""
     yield d
 
 
-def all_events(x: str, d: Derivation, scope: first_order.Scope) -> Positions:
+def all_events(x: str, d: CelDerivation, scope: focel.Scope) -> Positions:
     """A filter is about all events of its label, as in SO-CEL."""
     return () if d.valuation is None else d.valuation.labels.get(x, ())
 
 
-def any_event(d: Derivation, x: str, p: int | None) -> bool:
+def any_event(d: CelDerivation, nu: focel.Choice) -> bool:
     """The event that is chosen for a variable need not be the one that it has."""
     return True
 
@@ -43,17 +43,17 @@ def kept_inside(phi: Any) -> frozenset[str]:
     return frozenset()
 
 
-def labels_only(self: first_order.Bindings, found: Derivation) -> Any:
+def labels_only(d: CelDerivation, scope: focel.Scope) -> Any:
     """It does not matter from above which variables are bound."""
-    return Table.key(self, found)
+    return ()
 
 
 MUTANTS: list[tuple[Any, str, Callable[..., Any]]] = [
-    (first_order, "_one_event_each", two_events),
-    (first_order, "_event_of", all_events),
-    (first_order, "vdef_plus", kept_inside),
-    (first_order, "_takes", any_event),
-    (first_order.Bindings, "key", labels_only),
+    (focel, "_one_event_each", two_events),
+    (focel, "event_of", all_events),
+    (focel, "vdef_plus", kept_inside),
+    (focel, "_takes", any_event),
+    (focel, "bindings_item", labels_only),
 ]
 
 

@@ -17,10 +17,11 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.model.answer import Valuation
 from cerlab.model.clauses import EventWindow, Window
 from cerlab.testing import Shape
-from cerlab.why import goal, join, leaves, rest, search, why, window
-from cerlab.why.context import Context, contexts
-from cerlab.why.derivation import Derivation
+from cerlab.why import cel as table
+from cerlab.why import clauses, deduction, why, windows
+from cerlab.why.deduction import CelDerivation, Goal
 from cerlab.why.failure import Failure, Kind, Retype
+from cerlab.why.labels import Context, contexts
 from proofs_tests.clauses.tables import word
 from proofs_tests.why.facts import check_facts
 from proofs_tests.why.test_agreement import agree
@@ -43,26 +44,26 @@ def as_without_its_label(phi: Any, V: Valuation | None) -> Valuation | None:
     return V if isinstance(phi, cel.As) else _RELABELLED(phi, V)
 
 
-_RELABELLED = search.relabelled
+_RELABELLED = table.relabelled
 
 
-def intervals_only(self: goal.Table, found: Derivation) -> goal.Key:
+def intervals_only(context: Context, d: CelDerivation) -> Any:
     """Derivations that differ in labels a filter reads are taken as equal."""
-    return None if found.valuation is None else (found.valuation.start, found.valuation.end)
+    return None if d.valuation is None else d.interval
 
 
 def no_rival(*_: Any) -> None:
     """Strategies keep everything; consumption takes nothing."""
 
 
-def strict_fits(self: window.Meter, start: int, end: int) -> bool:
+def strict_fits(self: windows.Meter, start: int, end: int) -> bool:
     """WITHIN that is strict."""
     if isinstance(self.window, EventWindow) and end > start:
         return self.span(start, end) < self.window.width
     return _FITS(self, start, end)
 
 
-_FITS = window.Meter.fits
+_FITS = windows.Meter.fits
 
 
 def nothing_inside(rivals: Sequence[Valuation], V: Valuation) -> Valuation | None:
@@ -75,15 +76,15 @@ def everything_loose(phi: cel.Formula, above: Context) -> tuple[Context, ...]:
     return tuple(replace(below, loose=True) for below in contexts(phi, above))
 
 
-def same_type(phi: cel.Atom, path: Any, event: Any, position: int) -> tuple[Failure, ...]:
+def same_type(goal: Goal, phi: cel.Atom, path: Any, i: int) -> tuple[Failure, ...]:
     """The repair is the type that the event has."""
     return tuple(
-        replace(f, repairs=(Retype(position, event.type),)) if f.kind is Kind.TYPE else f
-        for f in _WRONG(phi, path, event, position)
+        replace(f, repairs=(Retype(goal.at[i], goal.events[i].type),)) if f.kind is Kind.TYPE else f
+        for f in _WRONG(goal, phi, path, i)
     )
 
 
-_WRONG = leaves._wrong
+_WRONG = table._wrong
 
 
 def unwidened(given: Window, spanned: Any) -> Window:
@@ -91,14 +92,14 @@ def unwidened(given: Window, spanned: Any) -> Window:
     return given
 
 
-def next_position(goal_: goal.Goal, phi: Any, path: Any, end: int, start: int) -> Failure:
+def next_position(here: table.Part, phi: Any, end: int, start: int) -> Failure:
     """A gap is counted with the event after it."""
-    found = _GAP(goal_, phi, path, end, start)
-    n = start - end
-    return replace(found, words=f"gap of {n} events between {goal_.at[end]} and {goal_.at[start]}")
+    at, n = here.goal.at, start - end
+    words = f"gap of {n} events between {at[end]} and {at[start]}"
+    return replace(_GAP(here, phi, end, start), words=words)
 
 
-_GAP = join._gap
+_GAP = table._gap
 
 
 def first_is_blamed(failures: Sequence[Failure]) -> int:
@@ -107,20 +108,20 @@ def first_is_blamed(failures: Sequence[Failure]) -> int:
 
 
 AGAINST_THE_REFERENCE: list[tuple[Any, str, Callable[..., Any]]] = [
-    (search, "contexts", showing_projections),
-    (search, "relabelled", as_without_its_label),
-    (rest.Checks, "_preferred", no_rival),
-    (rest.Checks, "_consumer", no_rival),
-    (window.Meter, "fits", strict_fits),
-    (search, "inside", nothing_inside),
-    (search, "contexts", everything_loose),
+    (table, "contexts", showing_projections),
+    (table, "relabelled", as_without_its_label),
+    (clauses.Checks, "_preferred", no_rival),
+    (clauses.Checks, "_consumer", no_rival),
+    (windows.Meter, "fits", strict_fits),
+    (table, "inside", nothing_inside),
+    (table, "contexts", everything_loose),
 ]
 
 IN_THE_BLAME: list[tuple[Any, str, Callable[..., Any]]] = [
-    (leaves, "_wrong", same_type),
-    (window, "_wide", unwidened),
-    (join, "_gap", next_position),
-    (goal, "cost", first_is_blamed),
+    (table, "_wrong", same_type),
+    (windows, "_wide", unwidened),
+    (table, "_gap", next_position),
+    (deduction, "cost", first_is_blamed),
 ]
 
 
@@ -178,6 +179,6 @@ def test_a_labelling_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     query = "(A AS x OR A AS y) FILTER x[v = 1]"
     assert why(query, word("A", v="0"), (0,)).holds
-    monkeypatch.setattr(goal.Table, "key", intervals_only)
+    monkeypatch.setattr(table, "item", intervals_only)
     with pytest.raises(AssertionError, match="the automaton accepts"):
         why(query, word("A", v="0"), (0,))

@@ -11,7 +11,8 @@ import pytest
 
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
-from cerlab.why import Derivation, Kind, SremoDerivation, Why, goal, why
+from cerlab.why import Derivation, Kind, Why, deduction, why
+from cerlab.why.deduction import Reading
 from proofs_tests.core.test_real_stream import S3
 
 ANSWER = ComplexEvent(199_914, 200_021, (199_914, 200_020, 200_021))
@@ -26,7 +27,7 @@ def stream(stock_file: Path) -> Stream:
 
 @pytest.fixture(autouse=True)
 def few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(goal, "MAX_STEPS", STEPS)
+    monkeypatch.setattr(deduction, "MAX_STEPS", STEPS)
 
 
 def kinds(found: Why) -> list[Kind]:
@@ -81,9 +82,11 @@ def test_a_sremo(stream: Stream) -> None:
     first, second, third = ANSWER.positions
     found = why(SREMO, stream, ANSWER.positions)
     assert found.holds
-    assert isinstance(found.derivation, SremoDerivation)
-    assert [child.start for child in found.derivation.children[0].children] == [*ANSWER.positions]
-    assert found.derivation.registers == (("x", first),)
+    assert isinstance(found.derivation, Derivation)
+    chain = found.derivation.children[0].children
+    assert [child.interval[0] for child in chain] == [*ANSWER.positions]
+    assert isinstance(found.derivation.valuation, Reading)
+    assert found.derivation.valuation.registers == (("x", first),)
     narrow = why(SREMO.replace("10000", "100"), stream, ANSWER.positions)
     assert kinds(narrow) == [Kind.WINDOW]
     (failure,) = why(SREMO.replace("price >", "price <"), stream, ANSWER.positions).failures

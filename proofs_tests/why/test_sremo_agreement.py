@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
 from cerlab.errors import ResourceLimit
 from cerlab.logic.sremo import Sremo, detected
@@ -11,7 +12,7 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape
 from cerlab.testing.sremo import random_sremo, random_sremo_events
-from cerlab.why import SremoDerivation, Why, why
+from cerlab.why import Derivation, Reading, Why, why
 from proofs_tests.suite import Suite
 from proofs_tests.why.sremo_checker import check
 
@@ -46,12 +47,13 @@ def agree(rng: Random, shape: Shape) -> bool:
 
 def prove(e: Sremo, stream: Stream, answer: ComplexEvent, found: Why) -> None:
     """The derivation of a match follows rule by rule, and gives that match at its last event."""
-    node = found.derivation
-    assert isinstance(node, SremoDerivation)
+    node: Any = found.derivation
+    assert isinstance(node, Derivation)
+    assert isinstance(node.valuation, Reading)
     assert node.part == e
     check(node, (), stream.events, reads(e))
-    assert node.marks == answer.positions
-    assert node.end == answer.end + 1
+    assert node.valuation.marks == answer.positions
+    assert node.valuation.end == answer.end + 1
     assert node.interval == (answer.start, answer.end)
 
 

@@ -13,7 +13,7 @@ from cerlab.logic.sremo.syntax import Terminal
 from cerlab.model.answer import Positions
 from cerlab.viz import graph_of, svg
 from cerlab.viz.graph import NodeKind
-from cerlab.why import Kind, Repair, SremoDerivation, Why, goal, why
+from cerlab.why import Derivation, Kind, Repair, Why, deduction, why
 from cerlab.why.encoding import why_to_json
 from cerlab.why.failure import Alter, Drop, Give, Insert, Reach, Relax, Remark, Remove, Retype
 from proofs_tests.clauses.tables import word
@@ -163,7 +163,7 @@ def asked_on(text: str, events: list[dict[str, object]], positions: Positions) -
 
 
 def test_a_search_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(goal, "MAX_STEPS", 2_000)
+    monkeypatch.setattr(deduction, "MAX_STEPS", 2_000)
     with pytest.raises(cerlab.ResourceLimit) as error:
         why(sre("(_* . A . _*)* . D . B^"), word("A" * 300 + "B"), (300,))
     assert error.value.code == "CER0695"
@@ -201,7 +201,7 @@ def test_a_time_that_goes_backwards_is_bad_data() -> None:
 
 def test_pictures() -> None:
     found = asked("A^ -> r . B^ . <v = r.v>^", "ABC", (0, 1, 2), v="112")
-    assert isinstance(found.derivation, SremoDerivation)
+    assert isinstance(found.derivation, Derivation)
     graph = graph_of(found.derivation)
     assert graph.title == "Derivation of 4 nodes: not a match"
     assert graph.legend == ("event 2 fails v = r.v: v is 2, r is event 0 with v 1",)

@@ -19,9 +19,9 @@ from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import SpanWindow, Sremo, Terminal, Window, subexpressions
 from cerlab.predicates.syntax import And
 from cerlab.testing import Shape
+from cerlab.why import sremo, windows
+from cerlab.why.deduction import Reading, Stored
 from cerlab.why.failure import Failure, Kind, Path, Relax
-from cerlab.why.sremo import chains, goal, leaves, negation, search, windows
-from cerlab.why.sremo.derivation import SremoDerivation, Stored
 from proofs_tests.why.sremo_facts import check_facts
 from proofs_tests.why.test_sremo_agreement import agree, drawn
 from proofs_tests.why.test_sremo_mutations import SHAPE, changed, explained, is_right
@@ -36,55 +36,55 @@ def no_instance(*_: Any) -> tuple[Failure, ...]:
     return ()
 
 
-def nothing_taken(g: Any, e: Any, path: Any, i: Any, v: Any, taken: Any) -> Iterator[Any]:
+def nothing_taken(here: sremo.Part, taken: Any) -> Iterator[Any]:
     """``!e`` takes anything."""
-    return _NEGATION(g, e, path, i, v, {})
+    return _NEGATION(here, ())
 
 
-_NEGATION = negation.of_negation
+_NEGATION = sremo._of_negation
 
 
-def nothing_stored(self: goal.Goal, v: Stored, writes: frozenset[str], position: Any) -> Stored:
+def nothing_stored(
+    self: sremo.MarkGoal, v: Stored, writes: frozenset[str], position: Any
+) -> Stored:
     """Registers stay empty."""
     return v
 
 
-def first_stored(self: goal.Goal, v: Stored, writes: frozenset[str], position: Any) -> Stored:
+def first_stored(self: sremo.MarkGoal, v: Stored, writes: frozenset[str], position: Any) -> Stored:
     """A register keeps the first event."""
     return _STORED(self, v, writes - {r for r, _ in v}, position)
 
 
-_STORED = goal.Goal.stored
+_STORED = sremo.MarkGoal.stored
 
 
 def strict_window(
-    e: Window, path: Path, d: SremoDerivation, events: Sequence[Any]
-) -> tuple[Failure, ...]:
+    e: Window, path: Path, taken: Reading, events: Sequence[Any]
+) -> Iterator[Failure]:
     """Windows are strict."""
     made: Any = e
     narrower = replace(made, width=e.width - 1) if e.width > 1 else e
-    return _OUTSIDE(narrower, path, d, events)
+    return _OUTSIDE(narrower, path, taken, events)
 
 
 _OUTSIDE = windows.out_of_window
 
 
-def by_length(
-    e: Window, path: Path, d: SremoDerivation, events: Sequence[Any]
-) -> tuple[Failure, ...]:
+def by_length(e: Window, path: Path, taken: Reading, events: Sequence[Any]) -> Iterator[Failure]:
     """The span is of all events, marked or not."""
-    if isinstance(e, SpanWindow) and d.end - d.start > e.width:
-        return (Failure(Kind.WINDOW, "", repairs=(Relax(path, e),)),)
-    return _OUTSIDE(e, path, d, events)
+    if isinstance(e, SpanWindow) and taken.end - taken.start > e.width:
+        return iter((Failure(Kind.WINDOW, "", repairs=(Relax(path, e),)),))
+    return _OUTSIDE(e, path, taken, events)
 
 
 AGAINST_THE_REFERENCE: list[tuple[Any, str, Callable[..., Any], tuple[type, ...]]] = [
-    (chains, "instance_in_gap", no_instance, (sre.SkipNext,)),
-    (search, "of_negation", nothing_taken, (sre.Negation,)),
-    (goal.Goal, "stored", nothing_stored, (sre.Terminal,)),
-    (goal.Goal, "stored", first_stored, (sre.Terminal,)),
-    (search, "out_of_window", strict_window, (sre.SpanWindow, sre.LengthWindow, sre.Within)),
-    (search, "out_of_window", by_length, (sre.SpanWindow,)),
+    (sremo, "instance_in_gap", no_instance, (sre.SkipNext,)),
+    (sremo, "_of_negation", nothing_taken, (sre.Negation,)),
+    (sremo.MarkGoal, "stored", nothing_stored, (sre.Terminal,)),
+    (sremo.MarkGoal, "stored", first_stored, (sre.Terminal,)),
+    (sremo, "out_of_window", strict_window, (sre.SpanWindow, sre.LengthWindow, sre.Within)),
+    (sremo, "out_of_window", by_length, (sre.SpanWindow,)),
 ]
 
 
@@ -93,39 +93,39 @@ def unwidened(e: Window, measured: Any) -> Window:
     return e
 
 
-def next_position(part: chains.Part, end: int, start: int) -> Failure:
+def next_position(operator: sremo.Part, end: int, start: int) -> Failure:
     """A gap is counted with the event after it."""
-    found = _GAP(part, end, start)
+    found = _GAP(operator, end, start)
     n = start - end + 1
     words = f"gap of {n} events at '.', between {end - 1} and {start}"
     return replace(found, words=words)
 
 
-_GAP = chains._gap
+_GAP = sremo._gap
 
 
-def as_it_stands(g: goal.Goal, e: Terminal, path: Path, i: int, v: Stored) -> Failure:
+def as_it_stands(here: sremo.Part, e: Terminal) -> Failure:
     """A terminal with AND is said to be weaker, and is what it was."""
-    found = _GUARD(g, e, path, i, v)
-    return replace(found, repairs=(Relax(path, e),)) if isinstance(e.guard, And) else found
+    found = _GUARD(here, e)
+    return replace(found, repairs=(Relax(here.path, e),)) if isinstance(e.guard, And) else found
 
 
-_GUARD = leaves._guard_failure
+_GUARD = sremo._guard_failure
 
 
-def last_rival(d: SremoDerivation) -> Any:
+def last_rival(taken: Reading) -> Any:
     """What is negated is said to end one event later."""
-    rival = _RIVAL(d)
+    rival = _RIVAL(taken)
     return None if rival is None else replace(rival, end=rival.end + 1)
 
 
-_RIVAL = negation.rival_of
+_RIVAL = sremo.rival_of
 
 IN_THE_BLAME: list[tuple[Any, str, Callable[..., Any], Kind]] = [
-    (windows, "_wide", unwidened, Kind.WINDOW),
-    (chains, "_gap", next_position, Kind.GAP),
-    (leaves, "_guard_failure", as_it_stands, Kind.GUARD),
-    (negation, "rival_of", last_rival, Kind.NEGATION),
+    (windows, "_wider", unwidened, Kind.WINDOW),
+    (sremo, "_gap", next_position, Kind.GAP),
+    (sremo, "_guard_failure", as_it_stands, Kind.GUARD),
+    (sremo, "rival_of", last_rival, Kind.NEGATION),
 ]
 
 

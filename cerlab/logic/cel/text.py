@@ -84,5 +84,41 @@ def _infix(word: str, left: Formula, right: Formula, own: int, level: int, leftm
     return f"({text})" if bracketed else text
 
 
+def node_text(phi: Formula) -> str:
+    """What one node of a formula says, without its subformulas.
+
+    >>> from cerlab.logic.cel.syntax import As, Atom
+    >>> node_text(As(Atom("A"), "x"))
+    'AS x'
+    """
+    match phi:
+        case Atom(R, stream):
+            return f"{stream}>{R}" if stream else R
+        case Not():
+            return "NOT"
+        case As(_, label):
+            return f"AS {name_text(label)}"
+        case Filter(_, condition):
+            return f"FILTER {predicate_text(condition)}"
+        case Or() | And() | All() | Unless():
+            return type(phi).__name__.upper()
+        case Seq():
+            return ";"
+        case Concat():
+            return ":"
+        case Plus():
+            return "+"
+        case ConcatPlus():
+            return ":+"
+        case Project(labels):
+            return f"PROJECT[{', '.join(map(name_text, sorted(labels)))}]"
+        case Rename(old, new):
+            return f"RENAME[{name_text(old)} -> {name_text(new)}]"
+        case Select(strategy):
+            return strategy.value
+        case _:
+            assert_never(phi)
+
+
 for _kind in Formula.__args__:
     display.register(_kind, "text/plain", formula_text)

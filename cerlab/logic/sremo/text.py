@@ -83,5 +83,42 @@ def _terminal_text(e: Terminal) -> str:
     return f"<{predicate_text(e.guard)}>{'^' * e.marked}{' -> ' * bool(e.writes)}{registers}"
 
 
+def node_text(e: Sremo) -> str:
+    """What one node of a SREMO says, without its subexpressions.
+
+    >>> node_text(SpanWindow(Epsilon(), 3))
+    '[1..3]'
+    """
+    match e:
+        case Epsilon() | Empty() | Terminal():
+            return str(e)
+        case Concat():
+            return "."
+        case Alternation():
+            return "|"
+        case Intersection():
+            return "&"
+        case Star():
+            return "*"
+        case Plus():
+            return "+"
+        case Option():
+            return "?"
+        case Negation():
+            return "!"
+        case SpanWindow(_, width):
+            return f"[1..{width}]"
+        case LengthWindow(_, width):
+            return f"[len<={width}]"
+        case Within(_, width, attribute):
+            return f"[within {width} {name_text(attribute)}]"
+        case SkipAny():
+            return "#"
+        case SkipNext():
+            return "@"
+        case _:
+            assert_never(e)
+
+
 for _kind in Sremo.__args__:
     display.register(_kind, "text/plain", sremo_text)

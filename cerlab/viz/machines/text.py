@@ -2,59 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar, assert_never
+from collections.abc import Iterable
 
 from cerlab import display
 from cerlab.automata.automaton import IntervalCea, LabelTransition, Transition, Vcea
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.strategy import StrategyCea
-from cerlab.logic.cel import syntax as cel
+from cerlab.display import tree_lines
 from cerlab.logic.cel.syntax import Formula, children
+from cerlab.logic.cel.text import node_text
 from cerlab.model.stream import Stream
 from cerlab.predicates.text import name_text, predicate_text
 from cerlab.viz.graph import Graph, NodeKind
 from cerlab.viz.machines.exploration import ExploredCea, explored
 
 
-def node_text(phi: Formula) -> str:
-    """What one node of a formula says, without its subformulas.
-
-    >>> node_text(cel.As(cel.Atom("A"), "x"))
-    'AS x'
-    """
-    match phi:
-        case cel.Atom(R, stream):
-            return f"{stream}>{R}" if stream else R
-        case cel.Not():
-            return "NOT"
-        case cel.As(_, label):
-            return f"AS {name_text(label)}"
-        case cel.Filter(_, condition):
-            return f"FILTER {predicate_text(condition)}"
-        case cel.Or() | cel.And() | cel.All() | cel.Unless():
-            return type(phi).__name__.upper()
-        case cel.Seq():
-            return ";"
-        case cel.Concat():
-            return ":"
-        case cel.Plus():
-            return "+"
-        case cel.ConcatPlus():
-            return ":+"
-        case cel.Project(labels):
-            return f"PROJECT[{', '.join(map(name_text, sorted(labels)))}]"
-        case cel.Rename(old, new):
-            return f"RENAME[{name_text(old)} -> {name_text(new)}]"
-        case cel.Select(strategy):
-            return strategy.value
-        case _:
-            assert_never(phi)
-
-
 def tree_text(phi: Formula) -> str:
     """A formula as a tree, one node a line.
 
+    >>> from cerlab.logic.cel import syntax as cel
     >>> print(tree_text(cel.Seq(cel.Atom("A"), cel.Plus(cel.Atom("B")))))
     ;
     ├─ A
@@ -62,27 +28,6 @@ def tree_text(phi: Formula) -> str:
        └─ B
     """
     return tree_lines(phi, node_text, children)
-
-
-Tree = TypeVar("Tree")
-
-
-def tree_lines(
-    root: Tree, says: Callable[[Tree], str], below: Callable[[Tree], Sequence[Tree]]
-) -> str:
-    """Any tree, one node a line: what each `says`, and what is `below` it."""
-    lines = []
-    pending = [(root, "", "")]
-    while pending:
-        value, first, rest = pending.pop()
-        lines.append(first + says(value))
-        inner = below(value)
-        last = len(inner) - 1
-        pending += [
-            (child, rest + ("├─ " if n < last else "└─ "), rest + ("│  " if n < last else "   "))
-            for n, child in reversed(list(enumerate(inner)))
-        ]
-    return "\n".join(lines)
 
 
 def labels_text(labels: frozenset[str]) -> str:

@@ -48,10 +48,7 @@ SHOWN = 50
 """How many nodes of a picture, and lines of a text, a display shows; it says of how many."""
 
 QUERIES: tuple[type | str, ...] = (CeqlQuery, "cerlab.query.Query")
-DERIVATIONS = (
-    "cerlab.why.derivation.Derivation",
-    "cerlab.why.sremo.derivation.SremoDerivation",
-)
+DERIVATIONS = ("cerlab.why.deduction.Derivation",)
 WHY = "cerlab.why.answer.Why"
 WORDS: tuple[type | str, ...] = (
     Timestamp,

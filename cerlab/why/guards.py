@@ -28,9 +28,9 @@ from cerlab.predicates.syntax import (
 )
 from cerlab.predicates.text import name_text, predicate_text
 from cerlab.predicates.truth import kind_of, satisfies
-from cerlab.why.conditions import value_said
+from cerlab.why.deduction import Stored
 from cerlab.why.failure import Alter, Repair, Retype
-from cerlab.why.sremo.derivation import Stored
+from cerlab.why.filters import value_said
 
 GuardAtom: TypeAlias = Everything | Atom | RegisterComparison
 

@@ -9,25 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from cerlab.logic.cel.syntax import (
-    All,
-    And,
-    As,
-    Atom,
-    Concat,
-    ConcatPlus,
-    Filter,
-    Formula,
-    Not,
-    Or,
-    Plus,
-    Project,
-    Rename,
-    Select,
-    Seq,
-    Unless,
-    subformulas,
-)
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.syntax import Formula, subformulas
 from cerlab.predicates.condition import labels_of
 
 
@@ -53,15 +36,15 @@ def labels_in(phi: Formula) -> frozenset[str]:
     found: set[str] = set()
     for psi in subformulas(phi):
         match psi:
-            case Atom(R, _):
+            case cel.Atom(R, _):
                 found.add(R)
-            case As(_, X):
+            case cel.As(_, X):
                 found.add(X)
-            case Rename(old, new, _):
+            case cel.Rename(old, new, _):
                 found |= {old, new}
-            case Project(labels, _):
+            case cel.Project(labels, _):
                 found |= labels
-            case Filter(_, condition):
+            case cel.Filter(_, condition):
                 found |= labels_of(condition)
             case _:
                 pass
@@ -71,34 +54,34 @@ def labels_in(phi: Formula) -> frozenset[str]:
 def contexts(phi: Formula, above: Context) -> tuple[Context, ...]:
     """The contexts of the children of a formula, from left to right."""
     match phi:
-        case Atom():
+        case cel.Atom():
             return ()
-        case As(_, X):
+        case cel.As(_, X):
             visible = above.every if X in above.visible else above.visible
             read = above.every if X in above.read else above.read
             return (replace(above, visible=visible, read=read),)
-        case Filter(_, condition):
+        case cel.Filter(_, condition):
             return (replace(above, read=above.read | labels_of(condition)),)
-        case Project(labels, _):
+        case cel.Project(labels, _):
             return (replace(above, visible=above.visible & labels, read=above.read & labels),)
-        case Rename(old, new, _):
+        case cel.Rename(old, new, _):
             visible, read = (_before_renaming(L, old, new) for L in (above.visible, above.read))
             return (replace(above, visible=visible, read=read),)
-        case Select():
+        case cel.Select():
             return (replace(above, read=above.every),)
-        case And():
+        case cel.And():
             side = replace(above, read=above.every)
             return (side, side)
-        case All():
+        case cel.All():
             side = replace(above, leading=False, trailing=False, loose=True)
             return (side, side)
-        case Or() | Unless():
+        case cel.Or() | cel.Unless():
             return (above, above)
-        case Seq() | Concat():
+        case cel.Seq() | cel.Concat():
             return (replace(above, trailing=False), replace(above, leading=False))
-        case Plus() | ConcatPlus():
+        case cel.Plus() | cel.ConcatPlus():
             return (replace(above, leading=False, trailing=False),)
-        case Not():
+        case cel.Not():
             return (above,)
         case _:
             assert_never(phi)
@@ -112,17 +95,17 @@ def _before_renaming(labels: frozenset[str], old: str, new: str) -> frozenset[st
 def unmarked_ends(phi: Formula, context: Context) -> tuple[bool, bool]:
     """Whether a valuation may begin, and may end, with an event that is not in the answer."""
     match phi:
-        case Atom(R, _):
+        case cel.Atom(R, _):
             hidden = R not in context.visible
             return hidden, hidden
-        case Not():
+        case cel.Not():
             return True, True
-        case Seq(left, right) | Concat(left, right):
+        case cel.Seq(left, right) | cel.Concat(left, right):
             before, after = contexts(phi, context)
             return unmarked_ends(left, before)[0], unmarked_ends(right, after)[1]
-        case Unless(left, _):
+        case cel.Unless(left, _):
             return unmarked_ends(left, context)
-        case Or(left, right) | And(left, right) | All(left, right):
+        case cel.Or(left, right) | cel.And(left, right) | cel.All(left, right):
             first, second = (
                 unmarked_ends(side, below)
                 for side, below in zip((left, right), contexts(phi, context), strict=True)

@@ -1,31 +1,32 @@
-"""What evaluators say of a query under its logic: that of CEL, or FO-CEL's (SOCEL Thm. 1)."""
+"""Queries evaluated, with the meaning of CEL or that of FO-CEL (SOCEL Thm. 1)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
+from cerlab.automata.plan import Plan
+from cerlab.compile.pipeline import compile_query
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluators import answers_of, fo_answers_of
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.focel.translate import unary_fo_to_so
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
-from cerlab.query import Query, query_of
+from cerlab.query import query_of
 
 
-def answers(ast: CeqlQuery, stream: Stream, *, first_order: bool) -> Iterator[ComplexEvent]:
+def answers(ast: CeqlQuery, stream: Stream, *, first_order: bool = False) -> Iterator[ComplexEvent]:
     """What the best evaluator that there is answers, by end."""
     by = fo_answers_of if first_order else answers_of
     return by(query_of(ast), stream)
 
 
-def with_automaton(ast: CeqlQuery, *, first_order: bool) -> Query | None:
-    """A query with the same answers that has an automaton, if there is one."""
-    if first_order:
-        try:
+def plan_of(ast: CeqlQuery, *, first_order: bool) -> Plan | None:
+    """The plan of a query, or of one in SO-CEL with the same answers; None without an automaton."""
+    try:
+        if first_order:
             ast = replace(ast, formula=unary_fo_to_so(ast.formula))
-        except (Unsupported, ResourceLimit):
-            return None
-    query = query_of(ast)
-    return query if query.has_automaton else None
+        return compile_query(ast)
+    except (Unsupported, ResourceLimit):
+        return None

@@ -1,10 +1,11 @@
-"""What was asked, and the substreams in which it is looked for (DESIGN 3.1)."""
+"""The question whether positions are an answer of a query, and its substreams (DESIGN 3.1)."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from cerlab.logic.cel.syntax import Formula, Select, subformulas
 from cerlab.logic.ceql.semantics import Substream
@@ -17,30 +18,66 @@ from cerlab.model.stream import Stream
 from cerlab.predicates.keys import Key, partition_key
 from cerlab.predicates.text import name_text, value_text
 from cerlab.predicates.truth import kind_of
-from cerlab.why.conditions import value_said
-from cerlab.why.context import Context, labels_in
-from cerlab.why.failure import Alter, Failure, Kind, Path, Relax, Repair, Without
+from cerlab.why.failure import Alter, Failure, Kind, Path, Reach, Relax, Repair, Without
+from cerlab.why.filters import value_said
+from cerlab.why.labels import Context, labels_in
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Positions of a stream, and whether they are an answer of a query.
+@dataclass(frozen=True)
+class Question:
+    """Positions of a stream, and an interval as far as it is given: are they an answer of a query?
 
-    `time` is the axis that a window in hours, minutes or seconds measures. `formula` is at `path`
-    in the query's formula, and `strategy` compares its answers: a strategy that is the root of the
-    formula is the same as one in SELECT. With `first_order` it has the meaning of FO-CEL.
+    With `first_order` the formula has the meaning of FO-CEL.
     """
 
     ast: CeqlQuery
     stream: Stream
     positions: Positions
-    start: int | None
-    end: int | None
-    time: TimeAxis | None
-    formula: Formula
-    path: Path
-    strategy: Strategy | None
-    first_order: bool
+    start: int | None = None
+    end: int | None = None
+    first_order: bool = False
+
+    @cached_property
+    def _root_strategy(self) -> Select | None:
+        """A strategy that is the root of the formula: the same as one in SELECT."""
+        ast, phi = self.ast, self.ast.formula
+        outside = ast.strategy is not None or ast.items is not None
+        return phi if isinstance(phi, Select) and not outside else None
+
+    @property
+    def formula(self) -> Formula:
+        """The formula below the strategy that compares its answers, at `path` in the query's."""
+        return self._root_strategy.body if self._root_strategy else self.ast.formula
+
+    @property
+    def path(self) -> Path:
+        """Where `formula` is in the query's formula."""
+        return (0,) if self._root_strategy else ()
+
+    @property
+    def strategy(self) -> Strategy | None:
+        """The strategy around `formula`."""
+        return self._root_strategy.strategy if self._root_strategy else self.ast.strategy
+
+    @property
+    def without_strategy(self) -> Repair:
+        """Leave out the strategy around `formula`, where it stands."""
+        return Relax((), self.formula) if self.path else Without("strategy")
+
+    @cached_property
+    def time(self) -> TimeAxis | None:
+        """The axis that a window in hours, minutes or seconds measures."""
+        if self.stream.time is None and isinstance(self.ast.window, TimeWindow):
+            return only_timestamp(self.stream)
+        return self.stream.time
+
+    @property
+    def context(self) -> Context:
+        """What the formula has above it: SELECT, which chooses labels."""
+        every = labels_in(self.ast.formula)
+        if self.ast.items is None:
+            return Context(every, every)
+        return Context(every, every & {item.label for item in self.ast.items})
 
     @property
     def needed(self) -> Positions:
@@ -53,61 +90,30 @@ class Asked:
         streams = self.ast.streams
         return not streams or event.stream is None or event.stream in streams
 
-    @property
-    def without_strategy(self) -> Repair:
-        """Leave out the strategy around the formula, where it stands."""
-        return Relax((), self.formula) if self.path else Without("strategy")
 
-    @property
-    def context(self) -> Context:
-        """What the formula has above it: SELECT, which chooses labels."""
-        every = labels_in(self.ast.formula)
-        if self.ast.items is None:
-            return Context(every, every)
-        return Context(every, every & {item.label for item in self.ast.items})
-
-
-def asked(
-    ast: CeqlQuery,
-    stream: Stream,
-    positions: Positions,
-    start: int | None,
-    end: int | None,
-    *,
-    first_order: bool = False,
-) -> Asked:
-    """The question about a query, a stream and positions."""
-    time = stream.time
-    if time is None and isinstance(ast.window, TimeWindow):
-        time = only_timestamp(stream)
-    formula, path, strategy = _without_root_strategy(ast)
-    return Asked(
-        ast, stream, positions, start, end, time, formula, path, strategy, first_order=first_order
-    )
-
-
-def _without_root_strategy(ast: CeqlQuery) -> tuple[Formula, Path, Strategy | None]:
-    """The formula below the strategy around it, where that is, and the strategy."""
-    match ast.formula:
-        case Select(strategy, body) if ast.strategy is None and ast.items is None:
-            return body, (0,), strategy
-        case formula:
-            return formula, (), ast.strategy
-
-
-def out_of_stream(question: Asked) -> tuple[Failure, ...]:
-    """The positions and ends that the stream does not have."""
-    n = len(question.stream)
-    ends = [p for p in (question.start, question.end) if p is not None]
+def out_of_stream(positions: Positions, stream: Stream) -> tuple[Failure, ...]:
+    """The positions that the stream does not have."""
+    n = len(stream)
     return tuple(
         Failure(
             Kind.POSITION,
             f"position {p} is out of the stream, which has {n:,} events",
             positions=(p,),
         )
-        for p in sorted({*question.positions, *ends})
+        for p in positions
         if not 0 <= p < n
     )
+
+
+def other_interval(
+    real: tuple[int, int], start: int | None, end: int | None
+) -> tuple[Failure, ...]:
+    """Another interval than the one that was asked for."""
+    asked = (real[0] if start is None else start, real[1] if end is None else end)
+    if asked == real:
+        return ()
+    words = f"it starts at {real[0]} and ends at {real[1]}, not [{asked[0]}, {asked[1]}]"
+    return (Failure(Kind.INTERVAL, words, positions=real, repairs=(Reach(*real),)),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +134,7 @@ class Place:
         return i if there else -1
 
 
-def places(question: Asked, lo: int, hi: int) -> Iterator[Place]:
+def places(question: Question, lo: int, hi: int) -> Iterator[Place]:
     """The substreams that some of the positions are in, with the events from lo to hi."""
     stream = question.stream
     outside = _left_out(question)
@@ -147,7 +153,7 @@ def places(question: Asked, lo: int, hi: int) -> Iterator[Place]:
         yield Place(Substream.of(rows), key, failures)
 
 
-def _left_out(question: Asked) -> tuple[Failure, ...]:
+def _left_out(question: Question) -> tuple[Failure, ...]:
     """What FROM leaves out."""
     streams = ", ".join(map(name_text, question.ast.streams))
     return tuple(
@@ -187,7 +193,7 @@ def _key_failures(
 
 
 def compares_with_all(phi: Formula) -> bool:
-    """Whether a strategy inside the formula looks at the substream from its beginning."""
+    """Whether a strategy inside a formula compares answers from the substream's beginning on."""
     return any(
         isinstance(psi, Select) and psi.strategy is not Strategy.STRICT for psi in subformulas(phi)
     )

@@ -1,0 +1,464 @@
+"""The clause table of CEL: its semantics, turned towards given positions (CORE Table 2).
+
+One arm per row of the table, as in `cerlab.logic.cel.semantics`. Three things differ. Only what can
+be part of the answer is made: events that are marked, and those that a part of the formula may take
+unmarked. Of derivations that look equal from above one is kept. And with an allowance a part may
+fail an obligation and go on as if it had not: the failures that cost the least are those blamed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple, assert_never
+
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.semantics import holds, valuations
+from cerlab.logic.cel.syntax import Formula, children
+from cerlab.logic.ceql.semantics import Meaning
+from cerlab.model.answer import Valuation, complex_event
+from cerlab.model.clauses import Strategy
+from cerlab.why.deduction import (
+    NARROW,
+    NEARBY,
+    CelDerivation,
+    Chart,
+    Derivation,
+    Goal,
+    joined,
+    said,
+)
+from cerlab.why.failure import (
+    HEAVY,
+    LIGHT,
+    Alter,
+    Drop,
+    Failure,
+    Give,
+    Kind,
+    Path,
+    Relax,
+    Remove,
+    Repair,
+    Retype,
+    missing,
+)
+from cerlab.why.filters import why_false
+from cerlab.why.labels import Context, contexts, labels_in
+from cerlab.why.preference import (
+    ending_at,
+    first_preferred,
+    hole,
+    inside,
+    moved_answer,
+    positions_text,
+    rival_words,
+)
+
+
+class Part(NamedTuple):
+    """A part of a formula: where it is, what is looked for, and what is above it."""
+
+    goal: Goal
+    phi: Formula
+    path: Path
+    context: Context
+
+    def below(self, n: int = 0) -> Part:
+        """The n-th part of it."""
+        psi, context = children(self.phi)[n], contexts(self.phi, self.context)[n]
+        return Part(self.goal, psi, (*self.path, n), context)
+
+    def above(
+        self, d: CelDerivation, V: Valuation | None, own: Iterable[Failure] = ()
+    ) -> CelDerivation:
+        """A node with one child, and what it fails besides."""
+        return Derivation(self.phi, self.path, V, (d,), (*d.failures, *own))
+
+
+def derivations(here: Part) -> list[CelDerivation]:
+    """The derivations of a formula that the goal allows, the best of each item."""
+    return chart(here).all(_clause(here))
+
+
+def _clause(here: Part) -> Iterator[CelDerivation]:
+    def of(n: int = 0) -> list[CelDerivation]:
+        return derivations(here.below(n))
+
+    match here.phi:
+        case cel.Atom() as phi:
+            yield from of_atom(here, phi)
+        case cel.As() | cel.Project() | cel.Rename() as phi:
+            yield from (here.above(d, relabelled(phi, d.valuation)) for d in of())
+        case cel.Filter() as phi:
+            yield from (here.above(d, d.valuation, _filtered(here, phi, d.valuation)) for d in of())
+        case cel.Or():
+            yield from (here.above(d, d.valuation) for d in (*of(0), *of(1)))
+        case cel.Seq() | cel.Concat():
+            yield from sequences(here, of(0), of(1))
+        case cel.Plus() | cel.ConcatPlus():
+            yield from iterations(here, of())
+        case cel.Not() as phi:
+            yield from _of_not(here, phi)
+        case cel.And() as phi:
+            yield from _agreeing(here, phi, of(0), of(1))
+        case cel.All():
+            yield from _overlapping(here, of(0), of(1))
+        case cel.Unless() as phi:
+            rivals = _counter_examples(here.goal, phi.right)
+            for d in of():
+                yield here.above(d, d.valuation, _unless(here, phi, d.valuation, rivals))
+        case cel.Select() as phi:
+            for d in of():
+                yield here.above(d, d.valuation, selected(here, phi, d.valuation, valuations))
+        case _:
+            assert_never(here.phi)
+
+
+def chart(
+    here: Part, more: Callable[[CelDerivation], Hashable] = lambda d: None
+) -> Chart[CelDerivation]:
+    """The chart of a part: items that look equal from above, and `more` that tells them apart."""
+    return Chart(here.goal, lambda d: (item(here.context, d), more(d)), partial(_outside, here))
+
+
+def item(context: Context, d: CelDerivation) -> Hashable:
+    """The interval, and the positions of the labels that are read above; under ALL, the visible."""
+    V = d.valuation
+    if V is None:
+        return None
+    read = context.read | context.visible if context.loose else context.read
+    return (V.start, V.end, *((X, D) for X, D in V.labels.items() if X in read))
+
+
+def _outside(here: Part, d: CelDerivation) -> int:
+    """What it costs that a part which begins or ends the whole does it at the wrong place."""
+    goal, context, V = here.goal, here.context, d.valuation
+    marked = goal.marked or ()
+    if V is None or context.loose:
+        return 0
+    left_out = missed = 0
+    if context.leading:
+        left_out += bisect_left(marked, V.start)
+        missed += goal.start is not None and V.start != goal.start
+    if context.trailing:
+        left_out += len(marked) - bisect_right(marked, V.end)
+        missed += goal.end is not None and V.end != goal.end
+    return HEAVY * (left_out + min(missed, 1))  # one repair of the interval mends both ends
+
+
+# R, S>R and NOT(R): one event
+
+
+def of_atom(here: Part, phi: cel.Atom) -> Iterator[CelDerivation]:
+    """Every event that may be the atom's; with an allowance those that fail to be, and no event."""
+    goal, _, path, context = here
+    visible = phi.type in context.visible
+    for i in _candidates(goal) if visible else range(goal.lo, goal.hi + 1):
+        wrong = _wrong(goal, phi, path, i)
+        asked, p = goal.marks(i), (goal.at[i],)
+        if wrong and (goal.allowance < LIGHT or not (asked or goal.narrow)):
+            continue
+        failures = wrong
+        if visible and not asked:
+            words = f"event {p[0]} is not among the positions, and {said(phi)} needs it"
+            failures += (Failure(Kind.UNMARKED, words, said(phi), path, p, (Give(*p),)),)
+        if not visible and asked and not context.loose:
+            words = f"event {p[0]} is for {phi.type}, which a projection leaves out of the answer"
+            failures += (Failure(Kind.LEFTOVER, words, said(phi), path, p, (Drop(*p),)),)
+        yield Derivation(phi, path, Valuation(i, i, {phi.type: (i,)}), (), failures)
+    yield from _no_event(here)
+
+
+def _candidates(goal: Goal) -> Iterable[int]:
+    """Where an atom may take an event that is in the answer."""
+    marked = goal.marked or ()
+    if goal.allowance < HEAVY:
+        return marked
+    if goal.hi - goal.lo < NARROW:
+        return range(goal.lo, goal.hi + 1)
+    near = {p + d for p in marked for d in range(-NEARBY, NEARBY + 1)}
+    return sorted(near & set(range(goal.lo, goal.hi + 1)))
+
+
+def _wrong(goal: Goal, phi: cel.Atom, path: Path, i: int) -> tuple[Failure, ...]:
+    """What keeps an event from being the atom's."""
+    t, p = goal.events[i], goal.at[i]
+    if t.type != phi.type:
+        words = f"event {p} is {t.type}, {phi.type} was asked"
+        repairs = (Retype(p, phi.type), Alter(p))
+        return (Failure(Kind.TYPE, words, said(phi), path, (p,), repairs),)
+    if phi.stream is not None and t.stream is not None and t.stream != phi.stream:
+        words = f"event {p} is of stream {t.stream}, {phi.stream} was asked"
+        return (Failure(Kind.STREAM, words, said(phi), path, (p,), (Alter(p),)),)
+    return ()
+
+
+def _of_not(here: Part, phi: cel.Not) -> Iterator[CelDerivation]:
+    """Every event that is not what NOT excludes; it sets no label, so it marks nothing."""
+    goal, _, path, context = here
+    for i in range(goal.lo, goal.hi + 1):
+        failures: tuple[Failure, ...] = ()
+        if valuations(phi.body, (goal.events[i],)):
+            if goal.allowance < LIGHT:
+                continue
+            p = goal.at[i]
+            words = f"event {p} is {goal.events[i].type}, which {said(phi)} excludes"
+            failures = (Failure(Kind.NOT, words, str(phi), path, (p,), (Alter(p),)),)
+        if goal.marks(i) and not context.loose:
+            failures += goal.leftover((i,))
+        yield Derivation(phi, path, Valuation(i, i, {}), (), failures)
+    yield from _no_event(here)
+
+
+def _no_event(here: Part) -> Iterator[CelDerivation]:
+    if here.goal.allowance >= HEAVY:
+        failure = missing(here.path, said(here.phi))
+        yield Derivation(here.phi, here.path, None, (), (failure,))
+
+
+# AS, PROJECT, RENAME and FILTER
+
+
+def relabelled(phi: cel.As | cel.Project | cel.Rename, V: Valuation | None) -> Valuation | None:
+    """What an operator that only touches labels makes of a valuation."""
+    if V is None:
+        return None
+    labels = dict(V.labels)
+    match phi:
+        case cel.As(_, X):
+            labels[X] = complex_event(V).positions
+        case cel.Project(kept, _):
+            labels = {X: D for X, D in labels.items() if X in kept}
+        case cel.Rename(old, new, _):
+            moved = labels.pop(old, ())
+            labels[new] = labels.get(new, ()) + moved
+        case _:
+            assert_never(phi)
+    return Valuation(V.start, V.end, labels)
+
+
+def _filtered(here: Part, phi: cel.Filter, V: Valuation | None) -> Iterator[Failure]:
+    if V is not None and not holds(phi.condition, V, here.goal.events):
+        yield false_filter(here, phi, V)
+
+
+def false_filter(here: Part, phi: cel.Filter, V: Valuation) -> Failure:
+    """Why a condition is false of a valuation; without an allowance it is not said."""
+    goal, _, path, _ = here
+    if goal.allowance < LIGHT:
+        return _REFUSED
+    why = why_false(phi.condition, V, goal.events, goal.at)
+    blamed = tuple(goal.at[i] for i in sorted(why.blamed))
+    altered = (Alter(goal.at[i]) for i in sorted(why.enough))
+    repairs: tuple[Repair, ...] = (Relax(path, phi.body), *altered)
+    return Failure(Kind.FILTER, why.words, str(phi), path, blamed, repairs)
+
+
+_REFUSED = Failure(Kind.FILTER, "not said: no failure is allowed")
+"""Stands for a filter that fails where the chart refuses it anyway: its words would cost most."""
+
+
+# ; : + :+ and ALL
+
+
+def united(V: Valuation | None, W: Valuation | None) -> Valuation | None:
+    """From the smaller start to the larger end, with the labels of both."""
+    if V is None or W is None:
+        return V or W
+    labels = {X: V.labels.get(X, ()) + W.labels.get(X, ()) for X in {*V.labels, *W.labels}}
+    return Valuation(min(V.start, W.start), max(V.end, W.end), labels)
+
+
+def sequences(
+    here: Part, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
+) -> Iterator[CelDerivation]:
+    """A derivation of the left side, and one of the right side after it."""
+    by_start, absent = _by_start(rights), [d for d in rights if d.valuation is None]
+    for a in lefts:
+        before = here.above(a, a.valuation)
+        for b in rights if a.valuation is None else absent:
+            yield joined(before, (), b, united(a.valuation, b.valuation), here.goal.at)
+        yield from _longer(here, before, by_start)
+
+
+def iterations(here: Part, once: Sequence[CelDerivation]) -> list[CelDerivation]:
+    """One round, two rounds, ..: the children of a derivation are its rounds."""
+    by_start = _by_start(once)
+    more_may_follow = replace(here.context, trailing=False)
+    rounds = chart(here._replace(context=more_may_follow))
+    first = [d for d in (here.above(d, d.valuation) for d in once) if rounds.offer(d)]
+    return rounds.iterated(first, lambda d: _longer(here, d, by_start))
+
+
+def _by_start(found: Iterable[CelDerivation]) -> dict[int, list[CelDerivation]]:
+    """Derivations by their first event, from the left."""
+    by_start: dict[int, list[CelDerivation]] = {}
+    for d in found:
+        if d.valuation is not None:
+            by_start.setdefault(d.valuation.start, []).append(d)
+    return dict(sorted(by_start.items()))
+
+
+def _longer(
+    here: Part, before: CelDerivation, by_start: Mapping[int, Sequence[CelDerivation]]
+) -> Iterator[CelDerivation]:
+    """A derivation with each of those that start after it, and what is wrong with the gap."""
+    if before.valuation is None:
+        return
+    goal, end, starts = here.goal, before.valuation.end, list(by_start)
+    for start in starts[bisect_right(starts, end) :]:
+        gap: tuple[Failure, ...] = ()
+        if isinstance(here.phi, cel.Concat | cel.ConcatPlus) and start != end + 1:
+            if goal.allowance < LIGHT:
+                return
+            gap = (_gap(here, here.phi, end, start),)
+        if not here.context.loose:
+            skipped = goal.between(end, start)
+            if HEAVY * len(skipped) > goal.allowance:
+                return
+            gap += goal.leftover(skipped)
+        for d in by_start[start]:
+            goal.budget.spend()
+            yield joined(before, gap, d, united(before.valuation, d.valuation), goal.at)
+
+
+def _gap(here: Part, phi: cel.Concat | cel.ConcatPlus, end: int, start: int) -> Failure:
+    """There are events where `:` or `:+` allows none."""
+    at, path = here.goal.at, here.path
+    n, ends = start - end - 1, (at[end], at[start])
+    word = ":+" if isinstance(phi, cel.ConcatPlus) else ":"
+    words = f"gap of {n} event{'s' * (n > 1)} at '{word}', between {ends[0]} and {ends[1]}"
+    weaker = cel.Plus(phi.body) if isinstance(phi, cel.ConcatPlus) else cel.Seq(phi.left, phi.right)
+    repairs = (Relax(path, weaker), Remove(tuple(at[end + 1 : start])))
+    return Failure(Kind.GAP, words, str(phi), path, ends, repairs)
+
+
+def _overlapping(
+    here: Part, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
+) -> Iterator[CelDerivation]:
+    """A derivation of each side; what both leave out of the marked positions is left over."""
+    goal, phi, path, context = here
+    for a in lefts:
+        for b in rights:
+            goal.budget.spend()
+            if _at_odds(goal, a, b) or _at_odds(goal, b, a):
+                continue
+            failures, V = _both(a, b), united(a.valuation, b.valuation)
+            if V is not None and not context.loose:
+                taken = _taken(V, context.visible)
+                inside = goal.between(V.start - 1, V.end + 1)
+                failures += goal.leftover(p for p in inside if p not in taken)
+            yield Derivation(phi, path, V, (a, b), failures)
+
+
+def _both(a: CelDerivation, b: CelDerivation) -> tuple[Failure, ...]:
+    return a.failures + tuple(f for f in b.failures if f not in a.failures)
+
+
+def _taken(V: Valuation, labels: Iterable[str]) -> set[int]:
+    return {i for X in labels for i in V.labels.get(X, ())}
+
+
+def _at_odds(goal: Goal, a: CelDerivation, b: CelDerivation) -> bool:
+    """Whether `a` asks for another type of an event that `b` takes: no event has two types."""
+    V = b.valuation
+    taken = set() if V is None else {goal.at[i] for i in _taken(V, V.labels)}
+    retyped = [other.repairs[0] for other in b.failures if other.repairs]
+    return any(
+        failure.kind is Kind.TYPE
+        and not taken.isdisjoint(failure.positions)
+        and failure.repairs[0] not in retyped
+        for failure in a.failures
+    )
+
+
+# AND and UNLESS
+
+
+def _agreeing(
+    here: Part, phi: cel.And, lefts: Sequence[CelDerivation], rights: Sequence[CelDerivation]
+) -> Iterator[CelDerivation]:
+    """The valuations of both sides; with an allowance those of one side too."""
+    by_valuation = {d.valuation: d for d in rights}
+    for a in lefts:
+        if (b := by_valuation.get(a.valuation)) is not None:
+            yield Derivation(phi, here.path, a.valuation, (a, b), _both(a, b))
+        yield from _alone(here, a, has=phi.left, lacks=phi.right)
+    for b in rights:
+        yield from _alone(here, b, has=phi.right, lacks=phi.left)
+
+
+def _alone(
+    here: Part, d: CelDerivation, *, has: Formula, lacks: Formula
+) -> Iterator[CelDerivation]:
+    goal, phi, path, _ = here
+    V = d.valuation
+    if V is None or goal.allowance < LIGHT:
+        return
+    start, end = goal.at[V.start], goal.at[V.end]
+    labels = ", ".join(f"{X}: {positions_text(goal.at[i] for i in D)}" for X, D in V.labels.items())
+    words = (
+        f"AND asks for the same valuation of both sides, and {said(lacks)} does not give "
+        f"[{start}, {end}] with {labels or 'no labels'}"
+    )
+    ends, repairs = tuple(sorted({start, end})), (Relax(path, has),)
+    yield here.above(d, V, (Failure(Kind.AND, words, str(phi), path, ends, repairs),))
+
+
+def _counter_examples(goal: Goal, right: Formula) -> list[Valuation]:
+    """Valuations of the right side of UNLESS, of each interval one, shortest first."""
+    free = replace(goal, marked=(), start=None, end=None, allowance=0)
+    found = derivations(Part(free, right, (), Context(labels_in(right), frozenset())))
+    intervals = [d.valuation for d in found if d.valuation is not None]
+    return sorted(intervals, key=lambda W: (W.end - W.start, W.start))
+
+
+def _unless(
+    here: Part, phi: cel.Unless, V: Valuation | None, rivals: Sequence[Valuation]
+) -> Iterator[Failure]:
+    goal, _, path, _ = here
+    if V is None or (W := inside(rivals, V)) is None:
+        return
+    rival = moved_answer(complex_event(W), goal.at)
+    words = (
+        f"UNLESS: {said(phi.right)} matches inside, at {positions_text(rival.positions)} "
+        f"in [{rival.start}, {rival.end}]"
+    )
+    repairs: tuple[Repair, ...] = (Relax(path, phi.left),)
+    intervals = {(R.start, R.end) for R in rivals if inside((R,), V)}
+    if intervals == {(W.start, W.start)}:
+        repairs += (Alter(goal.at[W.start]),)
+    yield Failure(Kind.UNLESS, words, str(phi), path, (), repairs, rival)
+
+
+# STRICT, NEXT, LAST, MAX
+
+
+def selected(
+    here: Part, phi: cel.Select, V: Valuation | None, meaning: Meaning
+) -> Iterator[Failure]:
+    """Whether a strategy inside the formula keeps the valuation, on the whole substream."""
+    if V is None:
+        return
+    goal, _, path, _ = here
+    C, strategy, repairs = complex_event(V), phi.strategy, (Relax(path, phi.body),)
+    if strategy is Strategy.STRICT:
+        if pair := hole(C.positions):
+            yield strict_failure((goal.at[pair[0]], goal.at[pair[1]]), str(phi), path, repairs)
+        return
+    answers = ending_at(phi.body, goal.events, C.end, meaning)
+    if found := first_preferred(strategy, answers, C.positions):
+        rival = moved_answer(found, goal.at)
+        words = rival_words(strategy, rival)
+        yield Failure(Kind.STRATEGY, words, str(phi), path, (), repairs, rival)
+
+
+def strict_failure(
+    ends: tuple[int, int], part: str, path: Path, repairs: tuple[Repair, ...]
+) -> Failure:
+    """STRICT drops positions that do not follow each other."""
+    words = f"STRICT: there are events between {ends[0]} and {ends[1]} that are left out"
+    return Failure(Kind.STRATEGY, words, part, path, ends, repairs)

@@ -1,0 +1,280 @@
+"""Weighted deduction: the cheapest derivation of each item, where a rule may fail at a cost.
+
+An item says what a part of a query takes of the events, as in deductive parsing; the rules of a
+clause table derive it from items of the parts below. An obligation may stay unmet, and mending it
+costs (`cerlab.why.failure.cost`). Costs are small whole numbers, so the agenda of Knuth's
+generalisation of Dijkstra's algorithm is one pass for each, the cheapest first: a pass makes the
+derivations that cost no more than its allowance, and of each item the cheapest is kept.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, count
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from cerlab.display import shown
+from cerlab.errors import ResourceLimit
+from cerlab.logic.cel.syntax import Formula
+from cerlab.logic.sremo.syntax import Sremo
+from cerlab.model.answer import Positions, Valuation
+from cerlab.model.event import Event
+from cerlab.why.failure import (
+    HEAVY,
+    LIGHT,
+    Drop,
+    Failure,
+    Insert,
+    Kind,
+    Path,
+    blamed,
+    cost,
+    missing_words,
+)
+
+MAX_STEPS = 200_000
+"""How many derivations, of all parts, a deduction may make."""
+
+NARROW = 64
+"""In intervals of up to so many events, unmarked events are blamed too."""
+
+NEARBY = 8
+"""In longer ones, an event that should be marked is looked for so near to a marked one."""
+
+LONGEST = 60
+"""How long the text of a part may be inside a sentence."""
+
+Stored: TypeAlias = tuple[tuple[str, int | None], ...]
+"""Which event each register holds, by register; None is one that a part should have stored, for
+which no event is there. Registers that are not listed are empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a SREMO takes: the events from `start` to before `end`, with its marks among them.
+
+    `registers` is what those hold after it that some guard reads: one ``(e, S, i, j, M, v) |- v'``
+    (SRT Def. 17).
+    """
+
+    start: int
+    end: int
+    marks: Positions
+    registers: Stored
+
+    @property
+    def ends(self) -> Positions:
+        """Its first and its last event, if it has any."""
+        return tuple(sorted({self.start, self.end - 1})) if self.end > self.start else ()
+
+
+P = TypeVar("P")
+V = TypeVar("V")
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class Derivation(Generic[P, V]):
+    """One node: a part of a query, what it takes of the events, and what that is made of.
+
+    `valuation` is a `Valuation` of a formula (CORE Table 2), None where no event is there for it,
+    and the `Reading` of a SREMO (SRT Def. 17). The children of an iteration are its rounds, of a
+    choice the side that was taken, of UNLESS the left side; of other operators one for each
+    operand, and none of an atom, a negation, or an iteration of one event without mark and
+    register. `failures` are the obligations that the node and those below it do not meet: without
+    any, it is a derivation by the semantics.
+    """
+
+    part: P
+    path: Path
+    valuation: V
+    children: tuple[Derivation[P, V], ...] = ()
+    failures: tuple[Failure, ...] = ()
+
+    @property
+    def interval(self) -> tuple[int, int]:
+        """From where to where it is: of a SREMO, from its first mark to its last."""
+        value = self.valuation
+        if isinstance(value, Reading):
+            return value.marks[0], value.marks[-1]
+        assert isinstance(value, Valuation)
+        return value.start, value.end
+
+    def __iter__(self) -> Iterator[Derivation[P, V]]:
+        """The nodes, outermost first, left to right."""
+        pending = [self]
+        while pending:
+            node = pending.pop()
+            yield node
+            pending.extend(reversed(node.children))
+
+
+CelDerivation: TypeAlias = Derivation[Formula, Valuation | None]
+SremoDerivation: TypeAlias = Derivation[Sremo, Reading]
+D = TypeVar("D", bound=Derivation[Any, Any])
+
+
+@dataclass(slots=True)
+class Budget:
+    """How many derivations have been made."""
+
+    steps: int = 0
+
+    def spend(self) -> None:
+        """Count one more; raises `ResourceLimit` above `MAX_STEPS`."""
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise ResourceLimit(
+                "CER0695",
+                f"the search for a derivation looks at up to {MAX_STEPS:,} partial ones",
+                hint="give start and end, or a shorter interval",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """Positions `marked` of some events, to be those that a derivation between lo and hi marks.
+
+    `at` has the positions in the whole stream of the `events`; everything else counts in these.
+    `marked` is None where any marks will do, as inside a negation. `start` and `end` are those of
+    the answer, if they are given. `allowance` is the highest cost of a derivation in this pass.
+    """
+
+    events: Sequence[Event]
+    at: Sequence[int]
+    marked: Positions | None
+    lo: int
+    hi: int
+    start: int | None = None
+    end: int | None = None
+    allowance: int = 0
+    budget: Budget = field(default_factory=Budget)
+
+    def marks(self, i: int) -> bool:
+        """Whether an event is among the marked ones."""
+        return self.marked is not None and i in self.marked
+
+    def between(self, after: int, before: int) -> Positions:
+        """The marked positions that lie strictly between two."""
+        marked = self.marked or ()
+        return marked[bisect_right(marked, after) : bisect_left(marked, before)]
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the interval is short enough to blame every event in it."""
+        return self.hi - self.lo < NARROW
+
+    def leftover(
+        self, marked: Iterable[int], lack: str = "no part of the formula takes it"
+    ) -> tuple[Failure, ...]:
+        """Marked positions whose events nothing takes."""
+        return tuple(
+            Failure(
+                Kind.LEFTOVER,
+                f"event {self.at[i]} is {self.events[i].type}, and {lack}",
+                positions=(self.at[i],),
+                repairs=(Drop(self.at[i]),),
+            )
+            for i in marked
+        )
+
+
+def passes() -> Iterator[int]:
+    """The allowances of the passes with failures, from the cheapest failure on."""
+    return chain(range(LIGHT, 2 * HEAVY), count(2 * HEAVY, HEAVY))
+
+
+class Chart(Generic[D]):
+    """The best derivation of each item that the goal allows: the cheapest, of these the nearest.
+
+    `item` is what a derivation looks like from above; `surcharge` what it will cost besides.
+    """
+
+    def __init__(
+        self,
+        goal: Goal,
+        item: Callable[[D], Hashable],
+        surcharge: Callable[[D], int] = lambda d: 0,
+    ) -> None:
+        self._goal, self._item, self._surcharge = goal, item, surcharge
+        self._best: dict[Hashable, tuple[tuple[int, int], D]] = {}
+
+    def offer(self, d: D) -> bool:
+        """Keep a derivation if it is allowed and better than what is there of its item."""
+        self._goal.budget.spend()
+        price = cost(d.failures)
+        if price + self._surcharge(d) > self._goal.allowance:
+            return False
+        key, rank = self._item(d), (price, blamed(d.failures))
+        if key in self._best and self._best[key][0] <= rank:
+            return False
+        self._best[key] = (rank, d)
+        return True
+
+    def all(self, offered: Iterable[D] = ()) -> list[D]:
+        """The best ones, in the order in which their items came; some may be offered before."""
+        for d in offered:
+            self.offer(d)
+        return [d for _, d in self._best.values()]
+
+    def iterated(
+        self,
+        latest: list[D],
+        longer: Callable[[D], Iterable[D]],
+    ) -> list[D]:
+        """One round, two rounds, ..: `longer` are those with one round more than a derivation."""
+        while latest:
+            latest = [more for d in latest for more in longer(d) if self.offer(more)]
+        return self.all()
+
+
+def joined(
+    before: Derivation[P, V],
+    gap: tuple[Failure, ...],
+    d: Derivation[P, V],
+    valuation: V,
+    at: Sequence[int],
+) -> Derivation[P, V]:
+    """A chain with one part more; what is missing at the seam is placed between its sides."""
+    last, first = _ends(before.valuation), _ends(d.valuation)
+    earlier = _placed(before.failures, before=at[first[0]]) if first else before.failures
+    later = _placed(d.failures, after=at[last[1]]) if last else d.failures
+    failures = (*earlier, *gap, *later)
+    return Derivation(before.part, before.path, valuation, (*before.children, d), failures)
+
+
+def _ends(value: object) -> tuple[int, int] | None:
+    """The first and the last event."""
+    match value:
+        case Valuation():
+            return value.start, value.end
+        case Reading(start, end) if end > start:
+            return start, end - 1
+        case _:
+            return None
+
+
+def _placed(
+    failures: Sequence[Failure], after: int | None = None, before: int | None = None
+) -> tuple[Failure, ...]:
+    """The failures, where missing events that have no neighbour on a side yet get this one."""
+
+    def placed(failure: Failure) -> Failure:
+        match failure.repairs:
+            case (Insert(path, known_after, known_before), *others):
+                a = after if known_after is None else known_after
+                b = before if known_before is None else known_before
+                words = missing_words(failure.part, a, b)
+                return replace(failure, words=words, repairs=(Insert(path, a, b), *others))
+            case _:
+                return failure
+
+    return tuple(map(placed, failures))
+
+
+def said(part: Formula | Sremo) -> str:
+    """The text of a part, cut where it is long."""
+    text = str(part)
+    return text if len(text) <= LONGEST else text[: LONGEST - 2] + ".."

@@ -1,0 +1,210 @@
+"""The search under FO-CEL: one event for each variable (FOUND Sec. 3).
+
+It follows `cerlab.logic.focel.semantics`, and is that of CEL with three differences. A filter is
+about the one event of each of its variables; a variable that is filtered where it is not bound has
+its event chosen beforehand, as nu does for all. A variable with events on both sides of a ``;`` has
+two, which is one too many. And ``+`` chooses anew for the variables that it binds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import TypeAlias
+
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.semantics import holds
+from cerlab.logic.cel.syntax import Formula, children, subformulas
+from cerlab.logic.focel.scope import bound, vdef_plus
+from cerlab.logic.focel.semantics import fo_valuations
+from cerlab.model.answer import Positions, Valuation
+from cerlab.predicates.condition import labels_of
+from cerlab.predicates.text import name_text
+from cerlab.why.cel import (
+    Part,
+    chart,
+    false_filter,
+    iterations,
+    of_atom,
+    relabelled,
+    selected,
+    sequences,
+)
+from cerlab.why.deduction import CelDerivation, Goal
+from cerlab.why.failure import LIGHT, Failure, Kind, Relax
+
+Choice: TypeAlias = Mapping[str, int | None]
+"""nu, as far as it is chosen beforehand; None where no event is there for the variable."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where filters look their variables up: what is chosen of nu.
+
+    `shared` are the variables on both sides of some ``;``, `types` the event types of the formula,
+    which are labels as variables are.
+    """
+
+    chosen: Choice
+    shared: frozenset[str]
+    types: frozenset[str]
+
+
+def fo_derivations(here: Part) -> list[CelDerivation]:
+    """The derivations of a formula under FO-CEL that the goal allows, the best of each item."""
+    types = frozenset(psi.type for psi in subformulas(here.phi) if isinstance(psi, cel.Atom))
+    return _choosing(here, Scope({}, frozenset(), types))
+
+
+def _clause(here: Part, scope: Scope) -> Iterator[CelDerivation]:
+    def of(n: int = 0) -> list[CelDerivation]:
+        return _derivations(here.below(n), scope)
+
+    match here.phi:
+        case cel.Atom() as phi:
+            yield from of_atom(here, phi)
+        case cel.As(cel.Atom() as atom, _) as phi:
+            for d in of_atom(here.below(), atom):
+                yield from _named(here, phi, d, scope)
+        case cel.Filter() as phi:
+            yield from (here.above(d, d.valuation, _filtered(here, phi, d, scope)) for d in of())
+        case cel.Or():
+            yield from (here.above(d, d.valuation) for d in (*of(0), *of(1)))
+        case cel.Seq():
+            for d in sequences(here, of(0), of(1)):
+                yield from _one_event_each(here.goal, d, scope)
+        case cel.Plus():
+            yield from iterations(here, _choosing(here.below(), scope))
+        case cel.Select() as phi:
+            for d in of():
+                yield here.above(d, d.valuation, selected(here, phi, d.valuation, fo_valuations))
+        case _:
+            raise AssertionError(f"not in FO-CEL: {here.phi}")
+
+
+def _derivations(here: Part, scope: Scope) -> list[CelDerivation]:
+    return chart(here, lambda d: bindings_item(d, scope)).all(_clause(here, scope))
+
+
+def bindings_item(d: CelDerivation, scope: Scope) -> tuple[tuple[str, int | None], ...]:
+    """Which of the variables that matter later are bound, to which event."""
+    names = scope.shared | scope.chosen.keys()
+    return tuple((x, _event(node)) for x, node in sorted(_bindings(d, names).items()))
+
+
+def _choosing(here: Part, outside: Scope) -> list[CelDerivation]:
+    """Those of a formula that binds variables of its own, for each choice of events for them."""
+    goal, phi, *_ = here
+    own = vdef_plus(phi)
+    names = sorted(x for x in own if _is_looked_up(phi, x, outside.types))
+    around = {x: p for x, p in outside.chosen.items() if x not in own}
+    candidates = (*(goal.marked or ()), *((None,) if goal.allowance >= LIGHT else ()))
+    best = chart(here)
+    for events in product(candidates, repeat=len(names)):
+        goal.budget.spend()
+        nu: Choice = dict(zip(names, events, strict=True))
+        scope = replace(outside, chosen={**around, **nu}, shared=_on_both_sides(phi))
+        best.all(d for d in _derivations(here, scope) if _takes(d, nu))
+    return best.all()
+
+
+def _takes(d: CelDerivation, nu: Choice) -> bool:
+    """Whether the variables that a derivation binds have the events chosen for them."""
+    return all(nu[x] == _event(node) for x, node in _bindings(d, nu.keys()).items())
+
+
+def _on_both_sides(phi: Formula) -> frozenset[str]:
+    """The variables that both sides of some ``;`` bind, outside every ``+``."""
+    if isinstance(phi, cel.As | cel.Atom | cel.Plus):
+        return frozenset()
+    here = vdef_plus(phi.left) & vdef_plus(phi.right) if isinstance(phi, cel.Seq) else frozenset()
+    return here.union(*map(_on_both_sides, children(phi)))
+
+
+def _is_looked_up(phi: Formula, x: str, types: frozenset[str]) -> bool:
+    """Whether some filter on x does not find its event by the label x, and no other event.
+
+    The filter may stand where x is not bound, inside a ``+`` or around one that rebinds x; or an
+    event type has the same name.
+    """
+    match phi:
+        case cel.Filter(body, condition) if x in labels_of(condition):
+            rebound = any(
+                isinstance(psi, cel.Plus) and x in vdef_plus(psi.body) for psi in subformulas(body)
+            )
+            return x in types or rebound or x not in bound(body) or _is_looked_up(body, x, types)
+        case cel.Plus(body) if x in vdef_plus(body):
+            return False
+        case cel.As() | cel.Atom():
+            return False
+        case _:
+            return any(_is_looked_up(psi, x, types) for psi in children(phi))
+
+
+def _named(here: Part, phi: cel.As, d: CelDerivation, scope: Scope) -> Iterator[CelDerivation]:
+    """The atom's event is the one chosen for its variable, if one is.
+
+    With several atoms of one variable that is asked when it is known which of them are taken.
+    """
+    x = phi.label
+    if x in scope.shared or x not in scope.chosen or scope.chosen[x] == _event(d):
+        yield here.above(d, relabelled(phi, d.valuation))
+
+
+def _one_event_each(goal: Goal, d: CelDerivation, scope: Scope) -> Iterator[CelDerivation]:
+    """A sequence, unless both sides bind a variable: they would give it two events."""
+    before, after = (_bindings(side, scope.shared) for side in d.children)
+    failures = tuple(
+        failure
+        for x, node in after.items()
+        if x in before
+        for failure in _two_events(goal, x, before[x], node)
+    )
+    if not failures or goal.allowance >= LIGHT:
+        yield replace(d, failures=d.failures + failures)
+
+
+def _two_events(goal: Goal, x: str, one: CelDerivation, other: CelDerivation) -> Iterator[Failure]:
+    first, second = _event(one), _event(other)
+    if first is not None and second is not None:
+        taken = goal.at[first], goal.at[second]
+        words = f"{name_text(x)} is event {taken[0]} and event {taken[1]}: a variable is one event"
+        assert isinstance(other.part, cel.As)
+        weaker = Relax(other.path, other.part.body)
+        yield Failure(Kind.VARIABLE, words, str(other.part), other.path, taken, (weaker,))
+
+
+def _event(node: CelDerivation) -> int | None:
+    """The event of an atom or a variable, if one is there."""
+    return None if node.valuation is None else node.valuation.start
+
+
+def _bindings(d: CelDerivation, names: Collection[str]) -> dict[str, CelDerivation]:
+    """The node that binds each of some variables, outside every ``+``; of several the last."""
+    if not names or isinstance(d.part, cel.Plus):
+        return {}
+    if isinstance(d.part, cel.As):
+        return {d.part.label: d} if d.part.label in names else {}
+    found: dict[str, CelDerivation] = {}
+    for child in d.children:
+        found |= _bindings(child, names)
+    return found
+
+
+def _filtered(here: Part, phi: cel.Filter, d: CelDerivation, scope: Scope) -> Iterator[Failure]:
+    """Whether the events of the variables satisfy the filter."""
+    events = {x: event_of(x, d, scope) for x in labels_of(phi.condition)}
+    if d.valuation is None or not all(events.values()):
+        return  # no event is there for a variable, which is said where it should be
+    nu = Valuation(d.valuation.start, d.valuation.end, events)
+    if not holds(phi.condition, nu, here.goal.events):
+        yield false_filter(here, phi, nu)
+
+
+def event_of(x: str, d: CelDerivation, scope: Scope) -> Positions:
+    """``nu(x)``, as one position or none."""
+    if x in scope.chosen:
+        p = scope.chosen[x]
+        return () if p is None else (p,)
+    return () if d.valuation is None else d.valuation.labels.get(x, ())

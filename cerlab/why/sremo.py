@@ -1,0 +1,471 @@
+"""The clause table of SREMO: ``(e, S, i, j, M, v) |- v'``, turned to given marks (SRT Def. 17).
+
+One arm per rule, as in `cerlab.logic.sremo.semantics`; derived operators have arms of their own,
+which follow what they stand for. Two things differ. The marks are known, so a part has those that
+lie among the events it takes. And with an allowance a part may fail an obligation and go on as if
+it had not: the failures that cost the least are those that are blamed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, assert_never
+
+from cerlab.logic.sremo import syntax as sre
+from cerlab.logic.sremo.registers import reads, writes
+from cerlab.logic.sremo.syntax import SKIP, Sremo, children, subexpressions
+from cerlab.model.answer import ComplexEvent, Positions
+from cerlab.why.deduction import (
+    NEARBY,
+    Chart,
+    Derivation,
+    Goal,
+    Reading,
+    SremoDerivation,
+    Stored,
+    joined,
+    said,
+)
+from cerlab.why.failure import (
+    HEAVY,
+    LIGHT,
+    Alter,
+    Drop,
+    Failure,
+    Give,
+    Insert,
+    Kind,
+    Path,
+    Relax,
+    Remark,
+    Remove,
+    Repair,
+    missing,
+)
+from cerlab.why.guards import may_hold, why_false
+from cerlab.why.preference import positions_text
+from cerlab.why.windows import out_of_window
+
+
+@dataclass(frozen=True, slots=True)
+class MarkGoal(Goal):
+    """A goal whose derivations read no event after `hi`.
+
+    `read` are the registers that guards read; others are not followed. `by_marks`, inside a
+    negation: derivations that differ in their marks look different from above.
+    """
+
+    read: frozenset[str] = frozenset()
+    by_marks: bool = False
+    known: dict[Hashable, list[SremoDerivation]] = field(default_factory=dict)
+
+    @property
+    def stop(self) -> int:
+        """The position after the last event that may be read."""
+        return self.hi + 1
+
+    def stored(self, v: Stored, writes: frozenset[str], position: int | None) -> Stored:
+        """``v[W <- t]``, by the positions of events (SRT Def. 12)."""
+        followed = dict.fromkeys(writes & self.read, position)
+        return tuple(sorted({**dict(v), **followed}.items()))
+
+    def unmarked(self, start: int, stop: int) -> tuple[Failure, ...]:
+        """The marked positions from `start` to before `stop`, which nothing there marks."""
+        return self.leftover(self.between(start - 1, stop), "no part of the expression marks it")
+
+    def chart(self) -> Chart[SremoDerivation]:
+        """A chart of one part from one position: an item is where it ends, and the registers."""
+        return Chart(self, self.item)
+
+    def item(self, d: SremoDerivation) -> Hashable:
+        """What a derivation looks like from above."""
+        r = d.valuation
+        return (r.end, r.registers, r.marks if self.by_marks else ())
+
+
+class Part(NamedTuple):
+    """A part of an expression and where it is, from event i on with registers v."""
+
+    goal: MarkGoal
+    e: Sremo
+    path: Path
+    i: int
+    v: Stored
+
+    def below(self, *path: int) -> Part:
+        """The part of it at a path, from the same event on."""
+        e = self.e
+        for n in path:
+            e = children(e)[n]
+        return self._replace(e=e, path=(*self.path, *path))
+
+    def up_to(self, end: int, *failures: Failure, marks: Positions = ()) -> SremoDerivation:
+        """A leaf that takes the events before `end`, and leaves the registers as they are."""
+        return Derivation(self.e, self.path, Reading(self.i, end, marks, self.v), (), failures)
+
+    def above(self, d: SremoDerivation, own: Iterable[Failure] = ()) -> SremoDerivation:
+        """A node with one child, and what it fails besides."""
+        return Derivation(self.e, self.path, d.valuation, (d,), (*d.failures, *own))
+
+
+def readings(here: Part) -> list[SremoDerivation]:
+    """The derivations of a part that the goal allows, the best of each item.
+
+    Raises `ResourceLimit` where there are too many partial ones.
+    """
+    goal, _, path, i, v = here
+    key = (goal.marked is None, goal.by_marks, path, i, v)
+    if key not in goal.known:
+        goal.known[key] = goal.chart().all(_rule(here))
+    return goal.known[key]
+
+
+def _rule(here: Part) -> Iterator[SremoDerivation]:
+    def of(n: int = 0) -> list[SremoDerivation]:
+        return readings(here.below(n))
+
+    match here.e:
+        case sre.Epsilon():
+            yield here.up_to(here.i)
+        case sre.Empty() as e:
+            yield from _of_empty(here)
+        case sre.Terminal() as e:
+            yield from of_terminal(here, e)
+        case sre.Star(sre.Terminal(_, False, W) as e) | sre.Plus(
+            sre.Terminal(_, False, W) as e
+        ) if not W:
+            yield from _of_run(here, e)
+        case sre.Concat():
+            yield from _sequence(here, _links(here))
+        case sre.Star() | sre.Plus() as e:
+            yield from _iteration(here, Link(here.below(0), here), e)
+        case sre.SkipAny((sre.Star() | sre.Plus() as e,)) | sre.SkipNext(
+            (sre.Star() | sre.Plus() as e,)
+        ):
+            yield from _iteration(here, Link(here.below(0, 0), here), e)
+        case sre.SkipAny(operands) | sre.SkipNext(operands):
+            links = [Link(here.below(n), here) for n, _ in enumerate(operands)]
+            yield from _sequence(here, links)
+        case sre.Alternation():
+            yield from map(here.above, (*of(0), *of(1)))
+        case sre.SpanWindow() | sre.LengthWindow() | sre.Within() as e:
+            for d in of():
+                yield here.above(d, out_of_window(e, here.path, d.valuation, here.goal.events))
+        case sre.Intersection() as e:
+            yield from _agreeing(here, e, of(0), of(1))
+        case sre.Negation():
+            yield from _of_negation(here, _without_marks(here.below(0)))
+        case sre.Option():
+            yield here.up_to(here.i)
+            yield from map(here.above, of())
+        case _:
+            assert_never(here.e)
+
+
+# EMPTY, <guard>, and <guard>* that leaves no trace
+
+
+def _of_empty(here: Part) -> Iterator[SremoDerivation]:
+    """``EMPTY``, which nothing derives."""
+    if here.goal.allowance >= LIGHT:
+        words, repairs = "EMPTY matches nothing", (Relax(here.path, sre.EPSILON),)
+        failure = Failure(Kind.EMPTY, words, said(here.e), here.path, repairs=repairs)
+        yield here.up_to(here.i, failure)
+
+
+def of_terminal(here: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
+    """The event at i; with an allowance also if it fails to be the terminal's, and no event."""
+    goal, _, path, i, v = here
+    if i < goal.stop:
+        holds = may_hold(e.guard, goal.events[i], v, goal.events)
+        if holds or (goal.allowance >= LIGHT and (goal.marks(i) or goal.narrow)):
+            wrong = () if holds else (_guard_failure(here, e),)
+            after = here._replace(v=goal.stored(v, e.writes, i))
+            failures = (*wrong, *_mark_failure(here, e))
+            yield after.up_to(i + 1, *failures, marks=(i,) if e.marked else ())
+    if goal.allowance >= HEAVY:
+        after = here._replace(v=goal.stored(v, e.writes, None))
+        yield after.up_to(i, missing(path, said(e), (Relax(path, sre.Option(e)),)))
+
+
+def _guard_failure(here: Part, e: sre.Terminal) -> Failure:
+    why = why_false(e.guard, here.i, here.v, here.goal.events)
+    repairs = (*why.repairs, Relax(here.path, replace(e, guard=why.weaker)))
+    return Failure(Kind.GUARD, why.words, said(e), here.path, (here.i,), repairs)
+
+
+def _mark_failure(here: Part, e: sre.Terminal) -> Iterator[Failure]:
+    """The event is asked for and the terminal does not mark it, or the other way round."""
+    goal, _, path, i, _ = here
+    if goal.marked is None or goal.marks(i) == e.marked:
+        return
+    part, other = said(e), Remark(path, replace(e, marked=not e.marked))
+    if e.marked:
+        words = f"event {i} is not among the positions, and {part} marks it"
+        yield Failure(Kind.UNMARKED, words, part, path, (i,), (Give(i), other))
+    else:
+        words = f"event {i} is among the positions, and {part} does not mark it"
+        yield Failure(Kind.LEFTOVER, words, part, path, (i,), (Drop(i), other))
+
+
+def _of_run(here: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
+    """The events from i on that an iteration without marks and registers takes, as one node."""
+    goal, below = here.goal, here.below(0)
+    if isinstance(here.e, sre.Star):
+        yield here.up_to(here.i)
+    elif goal.allowance >= HEAVY:
+        option = (Relax(below.path, sre.Option(e)),)
+        yield here.up_to(here.i, missing(below.path, said(e), option))
+    failures: tuple[Failure, ...] = ()
+    for k in range(here.i, goal.stop):
+        once = (d for d in of_terminal(below._replace(i=k), e) if d.valuation.end > k)
+        if (d := next(once, None)) is None:
+            return
+        failures += d.failures
+        yield here.up_to(k + 1, *failures)
+        if HEAVY * len(goal.between(here.i - 1, k + 1)) > goal.allowance:
+            return
+
+
+# e . e, e*, e+, #(..) and @(..)
+
+
+class Link(NamedTuple):
+    """A part of a chain, and the operator before it, which says what may be skipped there."""
+
+    part: Part
+    operator: Part
+
+
+def _links(here: Part) -> list[Link]:
+    """The parts of ``e . .. . e``, which nests to the left."""
+    links, left = [], here
+    while isinstance(left.e, sre.Concat):
+        links.append(Link(left.below(1), left))
+        left = left.below(0)
+    return [Link(left, here), *reversed(links)]
+
+
+def _sequence(here: Part, links: Iterable[Link]) -> list[SremoDerivation]:
+    """One derivation of each part, in their order."""
+    found = [here.up_to(here.i)]
+    for n, link in enumerate(links):
+        longer = (d for before in found for d in _longer(before, link, first=n == 0))
+        found = here.goal.chart().all(longer)
+    return found
+
+
+def _iteration(here: Part, body: Link, e: sre.Star | sre.Plus) -> list[SremoDerivation]:
+    """One round, two rounds, ..; and none, of ``*``. A round goes on, or it is the first."""
+    rounds, none = here.goal.chart(), here.up_to(here.i)
+    if isinstance(e, sre.Star):
+        rounds.offer(none)
+    once = list(_longer(none, body, first=True))
+    rounds.all(once)
+
+    def more(before: SremoDerivation) -> Iterator[SremoDerivation]:
+        end = before.valuation.end
+        return (d for d in _longer(before, body, first=False) if d.valuation.end > end)
+
+    return rounds.iterated(once, more)
+
+
+def _longer(before: SremoDerivation, link: Link, *, first: bool) -> Iterator[SremoDerivation]:
+    """A chain with one more part, which may start after a gap unless it is the first."""
+    r, part = before.valuation, link.part
+    gaps: Iterable[tuple[int, tuple[Failure, ...]]] = [(r.end, ())]
+    if not first:
+        gaps = _gaps(before.valuation, link)
+    for k, wrong in gaps:
+        too_far = any(failure.kind is Kind.GAP for failure in wrong)
+        for d in readings(part._replace(i=k, v=r.registers)):
+            end, marks = d.valuation.end, r.marks + d.valuation.marks
+            if end > k or not too_far:
+                value = Reading(r.start, end, marks, d.valuation.registers)
+                yield joined(before, wrong, d, value, part.goal.at)
+
+
+def _gaps(before: Reading, link: Link) -> Iterator[tuple[int, tuple[Failure, ...]]]:
+    """Where the next part may start, and what is wrong with the gap before it."""
+    goal = link.part.goal
+    match link.operator.e:
+        case sre.SkipAny():
+            yield from _skipped(goal, before.end)
+        case sre.SkipNext() as e:
+            yield from _without_instance(before, link, e)
+        case _:
+            yield before.end, ()
+            if goal.allowance >= LIGHT and before.end > before.start:
+                yield from _too_far(goal, before.end, link)
+
+
+def _skipped(goal: MarkGoal, end: int) -> Iterator[tuple[int, tuple[Failure, ...]]]:
+    """Any gap, as long as it leaves out no more marked positions than allowed."""
+    for k in range(end, goal.stop + 1):
+        failures = goal.unmarked(end, k)
+        if HEAVY * len(failures) > goal.allowance:
+            return
+        yield k, failures
+
+
+def _without_instance(
+    before: Reading, link: Link, e: sre.SkipNext
+) -> Iterator[tuple[int, tuple[Failure, ...]]]:
+    """The gaps that hold no instance of the next part, which runs with what is stored."""
+    part = link.part._replace(v=before.registers)
+    instances: list[Reading] = []
+    for k, failures in _skipped(part.goal, before.end):
+        if found := _without_marks(part._replace(i=k)):
+            instances.append(min((d.valuation for d in found), key=lambda r: r.end))
+        held = instance_in_gap(e, link, [r for r in instances if r.end <= k])
+        if held and part.goal.allowance < LIGHT:
+            return
+        yield k, held + failures
+
+
+def instance_in_gap(e: sre.SkipNext, link: Link, held: list[Reading]) -> tuple[Failure, ...]:
+    """What is wrong with a gap that holds instances of what comes next."""
+    if not held:
+        return ()
+    first, path = min(held, key=lambda r: (r.end, -r.start)), link.operator.path
+    words = f"@ skips no instance of {said(link.part.e)}, and {_events_text(first)} would be one"
+    repairs: tuple[Repair, ...] = (Relax(path, sre.SkipAny(e.operands)),)
+    if all(r == first for r in held) and first.end == first.start + 1:
+        repairs += (Alter(first.start), Remove((first.start,)))
+    return (Failure(Kind.NEGATION, words, said(e), path, first.ends, repairs, rival_of(first)),)
+
+
+def _too_far(goal: MarkGoal, end: int, link: Link) -> Iterator[tuple[int, tuple[Failure, ...]]]:
+    """Gaps where the operator allows none."""
+    near = goal.stop if goal.narrow else min(goal.stop, end + NEARBY)
+    for k in sorted({*range(end + 1, near), *goal.between(end, goal.stop)}):
+        skipped = goal.unmarked(end, k)
+        if LIGHT + HEAVY * len(skipped) > goal.allowance:
+            return
+        yield k, (_gap(link.operator, end, k), *skipped)
+
+
+def _gap(operator: Part, end: int, start: int) -> Failure:
+    """There are events where the operator allows none."""
+    n, path = start - end, operator.path
+    weaker: Sremo
+    match operator.e:
+        case sre.Concat(left, right):
+            sign, weaker = ".", sre.Concat(sre.Concat(left, SKIP), right)
+        case e:
+            sign, weaker = "*" if isinstance(e, sre.Star) else "+", sre.SkipAny((e,))
+    words = f"gap of {n} event{'s' * (n > 1)} at '{sign}', between {end - 1} and {start}"
+    repairs = (Relax(path, weaker), Remove(tuple(range(end, start))))
+    return Failure(Kind.GAP, words, said(operator.e), path, (end - 1, start), repairs)
+
+
+# !e, and instances in the gaps of skip-till-next
+
+
+def _without_marks(part: Part) -> list[SremoDerivation]:
+    """What is negated, with any marks and no failure: they count only where a part measures them.
+
+    There is none where a register is read of which it is not known what it holds.
+    """
+    if any(p is None and r in reads(part.e) for r, p in part.v):
+        return []
+    measuring = (sre.SpanWindow, sre.Within, sre.Intersection)
+    by_marks = any(isinstance(each, measuring) for each in subexpressions(part.e))
+    by_marks = by_marks or part.goal.by_marks
+    goal = replace(part.goal, marked=None, allowance=0, by_marks=by_marks)
+    return readings(part._replace(goal=goal))
+
+
+def _of_negation(here: Part, taken: Iterable[SremoDerivation]) -> Iterator[SremoDerivation]:
+    """The events from i on that the body does not take; `taken` are derivations of it."""
+    goal, by_end = here.goal, {d.valuation.end: d.valuation for d in taken}
+    for j in range(here.i, goal.stop + 1):
+        failures = goal.unmarked(here.i, j)
+        if HEAVY * len(failures) > goal.allowance:
+            return
+        if j in by_end:
+            if goal.allowance < LIGHT:
+                continue
+            failures += (_negated(here, by_end[j]),)
+        yield here.up_to(j, *failures)
+
+
+def _negated(here: Part, taken: Reading) -> Failure:
+    assert isinstance(here.e, sre.Negation)
+    words = f"{said(here.e)} fails: {said(here.e.body)} takes {_events_text(taken)}"
+    repairs: tuple[Repair, ...] = (Relax(here.path, SKIP),)
+    if taken.end == taken.start + 1:
+        repairs += (Alter(taken.start),)
+    rival = rival_of(taken)
+    return Failure(Kind.NEGATION, words, said(here.e), here.path, taken.ends, repairs, rival)
+
+
+def rival_of(r: Reading) -> ComplexEvent | None:
+    """What should not have been there, if it has an event."""
+    return ComplexEvent(r.start, r.end - 1, r.marks) if r.end > r.start else None
+
+
+def _events_text(r: Reading) -> str:
+    """``event 3``, ``events 3 to 5``."""
+    if r.end <= r.start + 1:
+        return f"event {r.start}" if r.end > r.start else "no event"
+    return f"events {r.start} to {r.end - 1}"
+
+
+# e & e
+
+
+def _agreeing(
+    here: Part, e: sre.Intersection, lefts: list[SremoDerivation], rights: list[SremoDerivation]
+) -> Iterator[SremoDerivation]:
+    """What both sides take with the same marks; with an allowance what one of them does."""
+    for a in lefts:
+        for b in rights:
+            r, other = a.valuation, b.valuation
+            if (r.end, r.marks) == (other.end, other.marks):
+                here.goal.budget.spend()
+                more = _same_missing(a.failures, b.failures)
+                failures = a.failures + tuple(f for f in more if f not in a.failures)
+                v = _merged(e, here.v, r.registers, other.registers)
+                yield Derivation(e, here.path, replace(r, registers=v), (a, b), failures)
+    if here.goal.allowance >= LIGHT:
+        yield from (_alone(here, d, has=e.left, lacks=e.right) for d in lefts)
+        yield from (_alone(here, d, has=e.right, lacks=e.left) for d in rights)
+
+
+def _same_missing(failures: tuple[Failure, ...], others: tuple[Failure, ...]) -> Iterator[Failure]:
+    """The others, where events that both sides lack at the same place are the same events."""
+    places: dict[tuple[int | None, int | None], list[Repair]] = {}
+    for failure in failures:
+        match failure:
+            case Failure(kind=Kind.MISSING, repairs=(Insert(_, after, before) as insert, *_)):
+                places.setdefault((after, before), []).append(insert)
+    for other in others:
+        match other:
+            case Failure(kind=Kind.MISSING, repairs=(Insert(_, after, before), *more)) if (
+                same := places.get((after, before))
+            ):
+                yield replace(other, repairs=(same.pop(0), *more))
+            case _:
+                yield other
+
+
+def _merged(e: sre.Intersection, v: Stored, v1: Stored, v2: Stored) -> Stored:
+    """v1 on what the left side writes, v2 on what the right side writes, v elsewhere."""
+    W1, W2 = writes(e.left), writes(e.right)
+    kept = {r: p for r, p in v if r not in W1 | W2}
+    own = {r: p for W, after in ((W1, v1), (W2, v2)) for r, p in after if r in W}
+    return tuple(sorted({**kept, **own}.items()))
+
+
+def _alone(here: Part, d: SremoDerivation, *, has: Sremo, lacks: Sremo) -> SremoDerivation:
+    """The other side does not take what this one takes, with its marks."""
+    r = d.valuation
+    marks = f" with the marks {positions_text(r.marks)}" if r.end > r.start else ""
+    words = (
+        f"& asks for the same of both sides, and {said(lacks)} does not take "
+        f"{_events_text(r)}{marks}"
+    )
+    repairs = (Relax(here.path, has),)
+    return here.above(d, (Failure(Kind.AND, words, said(here.e), here.path, r.ends, repairs),))
