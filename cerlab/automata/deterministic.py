@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
 from cerlab.automata.successors import Moves
@@ -76,9 +77,10 @@ Macro = TypeVar("Macro", bound=Hashable)
 
 
 class Numbering(Generic[Macro]):
-    """Macro-states, numbered in the order of discovery.
+    """Macro-states, numbered in the order of discovery; several threads may number at once.
 
-    Raises `ResourceLimit` above `MAX_STATES`.
+    A number is given out when `states` and `final` have its place. Raises `ResourceLimit` above
+    `MAX_STATES`.
     """
 
     def __init__(self, final: Callable[[Macro], bool]) -> None:
@@ -86,18 +88,24 @@ class Numbering(Generic[Macro]):
         self.final: list[bool] = []
         self._is_final = final
         self._numbers: dict[Macro, int] = {}
+        self._lock = Lock()
 
     def of(self, macro: Macro) -> int:
         """The number of a macro-state, a new one if it is new."""
         number = self._numbers.get(macro)
-        if number is None:
+        if number is not None:
+            return number
+        with self._lock:
+            if macro in self._numbers:
+                return self._numbers[macro]
             if len(self.states) >= MAX_STATES:
                 raise ResourceLimit(
                     "CER0605",
                     f"determinisation needs more than {MAX_STATES:,} states",
                     hint='evaluator="automaton" does not determinise; or iterate and nest less',
                 )
-            number = self._numbers[macro] = len(self.states)
-            self.states.append(macro)
+            number = len(self.states)
             self.final.append(self._is_final(macro))
-        return number
+            self.states.append(macro)
+            self._numbers[macro] = number
+            return number

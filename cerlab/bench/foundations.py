@@ -104,7 +104,7 @@ def process(query: Query, stream: Stream, listed: int = 0) -> tuple[int, Iterato
     An answer is its positions.
     """
     length = len(stream)
-    tecs = Tecs(query.plan, query.learned.table, NONE, arena=1 << 14, answers=1 << 15)
+    tecs = Tecs(query.plan, query.learned, NONE, arena=1 << 14, answers=1 << 15)
     nothing = np.zeros(length, np.int64)
     batches = list(
         tecs.read(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from threading import Lock, RLock
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 from cerlab.automata.naming import Machine
@@ -13,20 +14,22 @@ from cerlab.predicates.columns import SymbolStage
 
 
 class LearnedTables:
-    """The predicate stage, the table and the program of a machine, as far as streams needed them.
+    """The predicate stage, the tables and the program of a machine, as far as streams needed them.
 
-    Runs share it, also those of several threads; but one thread at a time reads symbols, so that
-    threads which work side by side have `twins`.
+    Several threads may share it. The machine numbers its states under a lock of its own; one thread
+    at a time reads symbols; a program does not change; and a table, which kernels read and write
+    side by side with other threads, is in one thread's hands until it is given back. Threads that
+    are to read symbols at once have `for_threads`.
     """
 
-    def __init__(self, machine: Machine, lock: RLock | None = None) -> None:
+    def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self._lock = lock or RLock()
-        self.table = GrowingTable(machine, self._lock)
         self._stage = SymbolStage(machine.predicates)
         self._reading = Lock()
+        self._tables: list[GrowingTable] = []
+        self._lock = Lock()
         self._program: tuple[int, Program | None] = (0, None)
-        self._twins: list[LearnedTables] = [self]
+        self._others: list[LearnedTables] = []
 
     def __repr__(self) -> str:
         tests = len(self.machine.predicates)
@@ -35,9 +38,9 @@ class LearnedTables:
     def for_threads(self, count: int) -> list[LearnedTables]:
         """So many of them with the same machine, each with symbols of its own; kept here."""
         with self._lock:
-            while len(self._twins) < count:
-                self._twins.append(LearnedTables(self.machine, self._lock))
-            return self._twins[:count]
+            while len(self._others) < count - 1:
+                self._others.append(LearnedTables(self.machine))
+            return [self, *self._others[: count - 1]]
 
     @property
     def seen(self) -> int:
@@ -45,21 +48,32 @@ class LearnedTables:
         return len(self._stage.vectors) - 1
 
     def symbols(self, columns: Mapping[str, Any], length: int) -> Any:
-        """The symbol of each event, as `SymbolStage.symbols`; the table then knows all of them."""
+        """The symbol of each event, as `SymbolStage.symbols`."""
         with self._reading:
-            symbols = self._stage.symbols(columns, length)
-            self.table.know(self._stage.vectors)
-            return symbols
+            return self._stage.symbols(columns, length)
+
+    @contextmanager
+    def table(self, idle_states: int) -> Iterator[GrowingTable]:
+        """A table that nobody else uses, with room for all states and symbols so far."""
+        try:
+            table = self._tables.pop()
+        except IndexError:
+            table = GrowingTable(self.machine)
+        table.follow(self._stage.vectors, idle_states)
+        try:
+            yield table
+        finally:
+            self._tables.append(table)
 
     def program(self) -> Program | None:
         """The program over the symbols so far; None where the machine is too large for one."""
         with self._lock:
-            known, made = self._program
+            symbols, known = self._program
             vectors = list(self._stage.vectors)
-            if known != len(vectors):
-                made = program(self.machine, vectors)
-                self._program = (len(vectors), made)
-            return made
+            if symbols != len(vectors):
+                known = program(self.machine, vectors)
+                self._program = (len(vectors), known)
+            return known
 
 
 def learned_tables(machine: Machine | LearnedTables) -> LearnedTables:

@@ -56,7 +56,7 @@ class GeneralEvaluation:
         self._keys = KeyCodes(plan.partition) if plan.partition else None
         self._starts = WindowStarts(plan.window, time)
         width = plan.window.width if isinstance(plan.window, EventWindow) else NONE
-        self._tecs = Tecs(plan, self._learned.table, width, arena=arena, answers=answers)
+        self._tecs = Tecs(plan, self._learned, width, arena=arena, answers=answers)
         self.position = 0
         """How many events of the stream have been read: the position of the next one."""
         self._enough_keys = KEYS_KEPT

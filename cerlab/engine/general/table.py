@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -12,73 +11,74 @@ from cerlab.engine.kernels.arrays import NONE, UNKNOWN, Table
 
 
 class GrowingTable:
-    """A `Table` that follows a `Deterministic` machine, with room to grow.
+    """A `Table` that follows a `Deterministic` machine and grows; for one thread at a time.
 
-    Columns are small symbols: `vector` of a symbol is the machine's own. Rows are the machine's
-    numbers of states and idle states.
+    Columns are symbols, small numbers of truth vectors. Rows are the machine's numbers of states
+    and of idle states.
     """
 
-    def __init__(self, machine: Deterministic, lock: RLock | None = None) -> None:
-        """`lock` is held while the machine is asked, which others may do too."""
-        self.machine = machine
-        self._lock = lock or RLock()
+    def __init__(self, machine: Deterministic) -> None:
+        self._machine = machine
         self._vectors: list[int] = []
-        self._idle_states = 1
-        self.arrays = self._made(16, 4, 16)
+        self._states = 0
+        self.arrays = _table(16, 4, 16)
 
-    def _made(self, states: int, idle: int, symbols: int) -> Table:
-        def cells(rows: int) -> Any:
-            return np.full((rows, symbols), UNKNOWN, np.int32)
+    def follow(self, vectors: list[int], idle_states: int) -> None:
+        """Make room for all states of the machine and for the symbols of some truth vectors.
 
-        return Table(
-            take=cells(states),
-            skip=cells(states),
-            begin_take=cells(idle),
-            begin_skip=cells(idle),
-            wait=cells(idle),
-            final=np.zeros(states, np.uint8),
-            silent=np.zeros(symbols, np.int64),
-        )
-
-    def know(self, vectors: list[int]) -> None:
-        """Take note of the truth vectors of all small symbols so far."""
+        States have other tables too, so this is told of all that were found through them.
+        """
         self._vectors = vectors
-        self._room(len(self.machine.final), self._idle_states, len(vectors))
+        final = self._machine.final
+        states = len(final)
+        self._room(states, idle_states, len(vectors))
+        self.arrays.final[self._states : states] = final[self._states : states]
+        self._states = states
 
-    def meet(self, idle: int) -> None:
-        """Make room for an idle state that did not come from a cell."""
-        self._idle_states = max(self._idle_states, idle + 1)
-        self._room(len(self.machine.final), self._idle_states, len(self._vectors))
+    @property
+    def idle_states(self) -> int:
+        """How many idle states there is room for."""
+        return len(self.arrays.wait)
 
     def fill(self, symbol: int, states: list[int], idle: int) -> None:
-        """Determinise the cells of some states and of an idle state for a small symbol."""
-        vector = self._vectors[symbol]
-        with self._lock:
-            moves = {q: self.machine.step(q, vector) for q in states}
-            begin = self.machine.begin(idle, vector)
-            after = self.machine.wait(idle, vector)
-        self._idle_states = max(self._idle_states, after + 1)
-        self._room(len(self.machine.final), self._idle_states, len(self._vectors))
+        """Determinise the cells of some states and of an idle state for a symbol."""
+        machine, vector = self._machine, self._vectors[symbol]
+        moves = {q: machine.step(q, vector) for q in states}
+        begin, after = machine.begin(idle, vector), machine.wait(idle, vector)
+        self.follow(self._vectors, after + 1)
         table = self.arrays
         for q, (take, skip) in moves.items():
             table.take[q, symbol] = NONE if take is None else take
             table.skip[q, symbol] = NONE if skip is None else skip
-            if q < 63 and take is None and skip == q and not self.machine.final[q]:
+            if q < 63 and take is None and skip == q and not table.final[q]:
                 table.silent[symbol] |= 1 << q
         table.begin_take[idle, symbol] = NONE if begin.take is None else begin.take
         table.begin_skip[idle, symbol] = NONE if begin.skip is None else begin.skip
         table.wait[idle, symbol] = after
-        final = self.machine.final
-        table.final[: len(final)] = final
 
     def _room(self, states: int, idle: int, symbols: int) -> None:
         """Make the arrays at least that large, twice as large where they grow."""
         old = self.arrays
-        have = (old.take.shape[0], old.wait.shape[0], old.silent.shape[0])
+        have = (len(old.take), len(old.wait), len(old.silent))
         need = (states, idle, symbols)
         if all(h >= n for h, n in zip(have, need, strict=True)):
             return
-        grown = self._made(*(h if h >= n else 2 * n for h, n in zip(have, need, strict=True)))
+        grown = _table(*(h if h >= n else 2 * n for h, n in zip(have, need, strict=True)))
         for before, after in zip(old, grown, strict=True):
             after[tuple(slice(n) for n in before.shape)] = before
         self.arrays = grown
+
+
+def _table(states: int, idle: int, symbols: int) -> Table:
+    def cells(rows: int) -> Any:
+        return np.full((rows, symbols), UNKNOWN, np.int32)
+
+    return Table(
+        take=cells(states),
+        skip=cells(states),
+        begin_take=cells(idle),
+        begin_skip=cells(idle),
+        wait=cells(idle),
+        final=np.zeros(states, np.uint8),
+        silent=np.zeros(symbols, np.int64),
+    )

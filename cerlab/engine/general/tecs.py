@@ -13,10 +13,10 @@ import numpy as np
 
 from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch, Buffer
-from cerlab.engine.general.table import GrowingTable
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.tecs.batch import read_batch
 from cerlab.engine.kernels.tecs.collect import collect, move_together
+from cerlab.engine.learned import LearnedTables
 from cerlab.model.clauses import Consume
 
 UNLIMITED = np.iinfo(np.int64).max
@@ -42,13 +42,14 @@ class Tecs:
     """
 
     def __init__(
-        self, plan: Plan, table: GrowingTable, width: int, *, arena: int, answers: int
+        self, plan: Plan, learned: LearnedTables, width: int, *, arena: int, answers: int
     ) -> None:
-        self._table = table
+        self._learned = learned
+        self._idle_states = 1
         self._width = width
         self._limit = limit_of(plan)
         self._consume = CONSUMES[plan.consume]
-        self._idle = table.machine.idle
+        self._idle = learned.machine.idle
         self._asked = 0
         self._collected_at = (0, -1)
         self._reg = np.zeros(k.REGISTERS, np.int64)
@@ -94,41 +95,46 @@ class Tecs:
         To be exhausted before the next call. Raises `ResourceLimit` where determinisation does.
         """
         if len(idles):
-            self._table.meet(int(idles.max()))
+            self._idle_states = max(self._idle_states, int(idles.max()) + 1)
         self._reg[k.EVENT] = 0
         self._asked += 1
-        while True:
-            status = read_batch(
-                self._arena,
-                self._reg,
-                self._table.arrays,
-                self.parts,
-                self._pool,
-                self._scratch,
-                self._stack,
-                self._answers.arrays,
-                symbols,
-                codes,
-                positions,
-                lowest,
-                restarts,
-                idles,
-                unlisted,
-                self._width,
-                self._limit,
-                self._consume,
-                self._idle,
-            )
-            event = int(self._reg[k.EVENT])
-            if status == k.DONE:
-                break
-            if status == k.FULL:
-                if self._reg[k.LISTED]:
-                    yield self._handed_over()
-                else:  # one answer is longer than the buffer
-                    self._answers.longer()
-                continue
-            self._provide(status, int(symbols[event]), int(codes[event]), int(lowest[event]))
+        with self._learned.table(self._idle_states) as table:
+            while True:
+                status = read_batch(
+                    self._arena,
+                    self._reg,
+                    table.arrays,
+                    self.parts,
+                    self._pool,
+                    self._scratch,
+                    self._stack,
+                    self._answers.arrays,
+                    symbols,
+                    codes,
+                    positions,
+                    lowest,
+                    restarts,
+                    idles,
+                    unlisted,
+                    self._width,
+                    self._limit,
+                    self._consume,
+                    self._idle,
+                )
+                event = int(self._reg[k.EVENT])
+                if status == k.DONE:
+                    break
+                if status == k.FULL:
+                    if self._reg[k.LISTED]:
+                        yield self._handed_over()
+                    else:  # one answer is longer than the buffer
+                        self._answers.longer()
+                elif status == k.NEED_CELL:
+                    p = int(codes[event])
+                    table.fill(int(symbols[event]), self._states(p), int(self.parts.idle[p]))
+                else:
+                    self._provide(status, int(lowest[event]))
+            self._idle_states = table.idle_states
         if self._reg[k.LISTED]:
             yield self._handed_over()
 
@@ -137,11 +143,9 @@ class Tecs:
         self._reg[k.LISTED] = self._reg[k.TAKEN] = 0
         return made
 
-    def _provide(self, status: int, symbol: int, p: int, lowest: int) -> None:
-        """What a kernel lacked."""
+    def _provide(self, status: int, lowest: int) -> None:
+        """The room that a kernel lacked."""
         match status:
-            case k.NEED_CELL:
-                self._table.fill(symbol, self._states(p), int(self.parts.idle[p]))
             case k.NEED_ARENA:
                 self._room(lowest)
             case k.NEED_SCRATCH:
@@ -220,7 +224,7 @@ class Tecs:
 
     def resume(self, arrays: dict[str, Any]) -> None:
         """Go on from what `arrays` gave."""
-        self._table.meet(int(max(arrays["idle_state"], default=0)))
+        self._idle_states = int(max(arrays["idle_state"], default=0)) + 1
         count, head = len(arrays["length"]), len(arrays["position"])
         self._arena = _arena(max(self.nodes, 2 * head))
         for name, column in self._arena._asdict().items():

@@ -52,7 +52,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
     @cached_property
     def _tecs(self) -> Tecs:
         arena, answers = self._sizes
-        return Tecs(self._plan, self._learned.table, k.NONE, arena=arena, answers=answers)
+        return Tecs(self._plan, self._learned, k.NONE, arena=arena, answers=answers)
 
     @cached_property
     def _chains(self) -> Chains:

@@ -1,0 +1,108 @@
+"""One query in the hands of several threads: each gets the answers that it would get alone."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.order import by_end
+from cerlab.query import Query
+from proofs_tests.suite import Suite
+
+THREADS = 8
+KINDS = "ABCDEFGH"
+TEXTS = (
+    "SELECT MAX * WHERE A ; (B OR C OR D FILTER D[v > 3])+ ; (E FILTER E[v < 5] OR F); (G OR H)+"
+    " WITHIN 12 EVENTS",
+    "SELECT LAST * WHERE (A OR E) ; (B OR F)+ ; (C OR D OR G FILTER G[v > 2]) WITHIN 9 EVENTS",
+    "SELECT NEXT * WHERE (A OR H) ; (B OR E) ; (C OR F FILTER F[v < 6])+ ; (D OR G)",
+    "SELECT * WHERE (A OR D) ; (B : C OR E : F)+ ; (G OR H FILTER H[v > 4]) WITHIN 9 EVENTS",
+    "SELECT * WHERE (A OR C) ; (B OR D OR E)+ ; (F OR G) WITHIN 7 EVENTS CONSUME BY ANY",
+)
+
+Events = list[dict[str, Any]]
+Evaluate = Callable[[Query, Events], list[ComplexEvent]]
+
+
+def random_events(rng: Random, length: int) -> Events:
+    return [{"type": rng.choice(KINDS), "v": rng.randrange(9)} for _ in range(length)]
+
+
+@pytest.fixture(autouse=True)
+def short_turns() -> Iterator[None]:
+    """Threads take turns every few microseconds."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(5e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def by_tecs(query: Query, events: Events) -> list[ComplexEvent]:
+    return cerlab.evaluate(query, events, evaluator="tecs")
+
+
+def by_the_engine(query: Query, events: Events) -> list[ComplexEvent]:
+    return cerlab.evaluate(query, events, evaluator="compiled")
+
+
+def by_sessions(query: Query, events: Events) -> list[ComplexEvent]:
+    """One session for the first half, and one that goes on where that was, event by event."""
+    half = len(events) // 2
+    session = query.open()
+    found = session.push(events[:half])
+    session = query.open(state=session.state())
+    for event in events[half:]:
+        found += session.push([event])
+    return sorted(found, key=by_end)
+
+
+def in_threads(evaluate: Evaluate, query: Query, streams: list[Events]) -> list[list[ComplexEvent]]:
+    """The answers on each stream, by as many threads that start together on a fresh machine."""
+    assert query.learned.machine is query.machine
+    together = Barrier(len(streams))
+
+    def work(events: Events) -> list[ComplexEvent]:
+        together.wait()
+        return evaluate(query, events)
+
+    with ThreadPoolExecutor(len(streams)) as pool:
+        return list(pool.map(work, streams))
+
+
+@pytest.mark.parametrize("evaluate", [by_tecs, by_the_engine, by_sessions])
+def test_threads_that_share_a_query_get_the_answers_of_one(
+    evaluate: Evaluate, suite: Suite
+) -> None:
+    def case(rng: Random) -> bool:
+        text = rng.choice(TEXTS)
+        drawn = [random_events(rng, rng.randrange(20, 40)) for _ in range(2)]
+        streams = drawn * (THREADS // 2)
+        expected = [by_tecs(cerlab.parse_query(text), events) for events in drawn] * (THREADS // 2)
+        assert in_threads(evaluate, cerlab.parse_query(text), streams) == expected
+        return sum(map(bool, expected)) >= THREADS // 2
+
+    suite.run(case, deep_count=2_000, seconds=20)
+
+
+def test_two_tables_in_use_are_two() -> None:
+    learned = cerlab.parse_query(TEXTS[0]).learned
+    with learned.table(1) as first, learned.table(1) as second:
+        assert first is not second
+    with learned.table(1) as again:
+        assert again in (first, second)
+
+
+def test_a_table_knows_the_states_that_were_found_through_another() -> None:
+    query = cerlab.parse_query("SELECT * WHERE A ; B ; C")
+    session = query.open()
+    with query.learned.table(1):
+        session.push([{"type": "A"}, {"type": "B"}, {"type": "C"}, {"type": "A"}, {"type": "B"}])
+    assert len(session.push([{"type": "C"}])) == 3, "by the table that was held meanwhile"
