@@ -31,6 +31,7 @@ from cerlab.model.event import Event, Timestamp
 from cerlab.model.schema import Schema
 from cerlab.model.stream import Stream
 from cerlab.predicates.second_order import predicate
+from cerlab.row_patterns import RowPattern, match_recognize, parse_rows
 from cerlab.stepping import step
 from cerlab.timelines import show, timeline
 from cerlab.why import Why, why
@@ -61,6 +62,7 @@ __all__ = [
     "Query",
     "QuerySyntaxError",
     "ResourceLimit",
+    "RowPattern",
     "Schema",
     "Sremo",
     "Stream",
@@ -78,10 +80,12 @@ __all__ = [
     "count",
     "equivalent",
     "evaluate",
+    "match_recognize",
     "matches",
     "parse_formula",
     "parse_gcq",
     "parse_query",
+    "parse_rows",
     "parse_schema",
     "parse_sremo",
     "predicate",

@@ -1,0 +1,328 @@
+"""From sqlglot's nodes to expressions: synonyms end here; what is not ours is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from sqlglot import exp
+
+from cerlab.errors import QuerySyntaxError, ResourceLimit, SourcePlace, Span, nearest
+from cerlab.logic.reading import place_at
+from cerlab.logic.rows import expressions as ex
+from cerlab.logic.rows.dialect import MODE, canonical
+from cerlab.logic.rows.errors import ill_formed, unsupported
+from cerlab.model.event import Value
+
+MAX_DEPTH = 200
+"""The deepest expression that is read; a chain of n operators is n deep."""
+
+_ARITHMETIC = {
+    exp.Add: ex.ArithmeticOperator.ADD,
+    exp.Sub: ex.ArithmeticOperator.SUB,
+    exp.Mul: ex.ArithmeticOperator.MUL,
+    exp.Div: ex.ArithmeticOperator.DIV,
+    exp.Mod: ex.ArithmeticOperator.MOD,
+}
+_COMPARISONS = {
+    exp.EQ: ex.ComparisonOperator.EQ,
+    exp.NEQ: ex.ComparisonOperator.NE,
+    exp.LT: ex.ComparisonOperator.LT,
+    exp.LTE: ex.ComparisonOperator.LE,
+    exp.GT: ex.ComparisonOperator.GT,
+    exp.GTE: ex.ComparisonOperator.GE,
+}
+_NAVIGATION: dict[str, type[ex.First | ex.Last | ex.Prev | ex.Next]] = {
+    "FIRST": ex.First,
+    "LAST": ex.Last,
+    "PREV": ex.Prev,
+    "NEXT": ex.Next,
+}
+_AGGREGATES = {function.value: function for function in ex.AggregateFunction}
+_FUNCTIONS = {function.value: function for function in ex.Function}
+_ARGUMENTS = {
+    ex.Function.ABS: (1, 1),
+    ex.Function.COALESCE: (1, None),
+    ex.Function.LOWER: (1, 1),
+    ex.Function.UPPER: (1, 1),
+    ex.Function.MOD: (2, 2),
+    ex.Function.NULLIF: (2, 2),
+}
+"""How many arguments a function takes, at least and at most."""
+
+_CALLS = (*_NAVIGATION, *_AGGREGATES, *_FUNCTIONS, "CLASSIFIER", "MATCH_NUMBER")
+
+
+class ExpressionBuilder:
+    """Builds the expressions of one text; `spans` has the place of each by identity.
+
+    `names` are the variables and unions, `inputs` the names of the input (rows.md 2.4).
+    """
+
+    def __init__(self, text: str, names: Collection[str], inputs: Collection[str]) -> None:
+        self.text = text
+        self.names = names
+        self.inputs = inputs
+        self.spans: dict[int, Span] = {}
+        self.nodes: list[object] = []
+        self._around: SourcePlace | None = None
+        self._depth = 0
+
+    def record(self, node: object, place: SourcePlace) -> None:
+        """Record the place of a node, which the builder keeps alive."""
+        self.spans[id(node)] = place.span
+        self.nodes.append(node)
+
+    def expression(self, node: exp.Expr, around: SourcePlace) -> ex.Expression:
+        """The expression of a node; `around` is the place of errors at what has no place itself.
+
+        Raises `IllFormed` (`arguments`, `offset`, `running-final`), `Unsupported`, and
+        `ResourceLimit` for what is too deep.
+        """
+        self._around, self._depth = around, 0
+        return self._build(node)
+
+    def _build(self, node: object) -> ex.Expression:
+        assert isinstance(node, exp.Expr)
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise ResourceLimit(
+                "CER0602",
+                f"an expression nests or chains more than {MAX_DEPTH} operators",
+                place=self._around,
+                hint="IN (..) is a choice of many values",
+            )
+        if MODE in node.meta and not self._takes_mode(node):
+            raise ill_formed(
+                "running-final",
+                f"{node.meta[MODE]} stands only before FIRST, LAST and aggregates",
+                self._place(node),
+                "PREV(FINAL LAST(x.c)) steps from the final row",
+            )
+        expression = self._operation(node) or self._leaf(node)
+        self._depth -= 1
+        self.record(expression, self._place(node))
+        return expression
+
+    def _takes_mode(self, node: exp.Expr) -> bool:
+        return isinstance(node, exp.Anonymous) and (
+            node.name.upper() in ("FIRST", "LAST", *_AGGREGATES)
+        )
+
+    def _operation(self, node: exp.Expr) -> ex.Expression | None:
+        """The expression of an operator, None of others."""
+        if (kind := type(node)) in _ARITHMETIC:
+            return ex.Arithmetic(_ARITHMETIC[kind], *self._sides(node))
+        if kind in _COMPARISONS:
+            return ex.Comparison(_COMPARISONS[kind], *self._sides(node))
+        match node:
+            case exp.And():
+                return ex.And(*self._sides(node))
+            case exp.Or():
+                return ex.Or(*self._sides(node))
+            case exp.DPipe():
+                return ex.Concatenation(*self._sides(node))
+            case exp.Not():
+                return ex.Not(self._build(node.this))
+            case exp.Neg():
+                return ex.Negative(self._build(node.this))
+            case exp.Paren():
+                return self._build(node.this)
+            case exp.Is():
+                return self._is(node)
+            case exp.In() if set(node.args) == {"this", "expressions"} and node.expressions:
+                return ex.In(self._build(node.this), tuple(map(self._build, node.expressions)))
+            case exp.Between():
+                parts = (node.this, node.args["low"], node.args["high"])
+                return ex.Between(*map(self._build, parts))
+            case exp.Case():
+                return self._case(node)
+        return None
+
+    def _leaf(self, node: exp.Expr) -> ex.Expression:
+        match node:
+            case exp.Literal():
+                return ex.Literal(self._constant(node))
+            case exp.Boolean():
+                return ex.Literal(bool(node.this))
+            case exp.Null():
+                return ex.Literal(None)
+            case exp.Column():
+                return self._column(node)
+            case exp.Anonymous():
+                return self._call(node)
+        raise unsupported(_called(node), self._place(node))
+
+    def _sides(self, node: exp.Expr) -> tuple[ex.Expression, ex.Expression]:
+        return self._build(node.this), self._build(node.args["expression"])
+
+    def _is(self, node: exp.Is) -> ex.Expression:
+        match node.args["expression"]:
+            case exp.Null():
+                truth = None
+            case exp.Boolean(this=value):
+                truth = bool(value)
+            case other:
+                raise unsupported(f"IS {_called(other)}", self._place(node))
+        test = ex.Is(self._build(node.this), truth)
+        return ex.Not(test) if node.args.get("negate") else test
+
+    def _case(self, node: exp.Case) -> ex.Case:
+        operand, otherwise = node.this, node.args.get("default")
+        return ex.Case(
+            self._build(operand) if operand else None,
+            tuple(
+                (self._build(arm.this), self._build(arm.args["true"])) for arm in node.args["ifs"]
+            ),
+            self._build(otherwise) if otherwise else None,
+        )
+
+    def _constant(self, node: exp.Literal) -> Value:
+        if node.is_string:
+            return str(node.this)
+        written = str(node.this)
+        if written.isdecimal():
+            return int(written)
+        try:
+            number = float(written)
+        except ValueError:
+            number = float("inf")
+        if number == float("inf"):
+            assert self._around is not None
+            message = f"'{written}' is no number of 64 bits"
+            raise QuerySyntaxError("CER0101", message, place=self._around, expected=())
+        return number
+
+    def _column(self, node: exp.Column) -> ex.Column:
+        if node.args.get("db") is not None or not isinstance(node.this, exp.Identifier):
+            raise unsupported(f"'{node.sql()}'", self._place(node), "write x.c or c")
+        table, name = node.args.get("table"), str(node.this.this)
+        if table is None:
+            return ex.Column(name)
+        qualifier = canonical(table)
+        if qualifier not in self.names and qualifier in self.inputs:
+            return ex.Column(name)
+        return ex.Column(name, self._variable(qualifier, self._place(node)))
+
+    def _variable(self, name: str, place: SourcePlace) -> str:
+        if name not in self.names:
+            message = f"'{name}' is no variable of PATTERN and no SUBSET"
+            raise ill_formed("unknown-variable", message, place, nearest(name, self.names))
+        return name
+
+    def key(self, node: exp.Expr, place: SourcePlace, clause: str) -> ex.Column:
+        """The column of PARTITION BY, ORDER BY or SELECT that `inputs` may qualify.
+
+        Raises `Unsupported` for other expressions, `IllFormed` (`unknown-variable`).
+        """
+        if not isinstance(node, exp.Column) or node.is_star or node.args.get("db") is not None:
+            raise unsupported(f"an expression in {clause}", place, "name a column")
+        table = node.args.get("table")
+        if table is not None and canonical(table) not in self.inputs:
+            message = f"'{canonical(table)}' is no name of the table"
+            raise ill_formed("unknown-variable", message, place, nearest(table.name, self.inputs))
+        column = ex.Column(str(node.this.this))
+        self.record(column, place)
+        return column
+
+    def _call(self, node: exp.Anonymous) -> ex.Expression:
+        name, arguments = node.name.upper(), node.expressions
+        final = node.meta.get(MODE) == "FINAL"
+        if name in _NAVIGATION:
+            return self._navigation(node, _NAVIGATION[name], final)
+        if name in _AGGREGATES:
+            return self._aggregate(node, _AGGREGATES[name], final)
+        if name in _FUNCTIONS:
+            least, most = _ARGUMENTS[_FUNCTIONS[name]]
+            self._count(node, least, most)
+            return ex.Call(_FUNCTIONS[name], tuple(map(self._build, arguments)))
+        if name == "MATCH_NUMBER":
+            self._count(node, 0, 0)
+            return ex.MatchNumber()
+        if name == "CLASSIFIER":
+            return self._classifier(node)
+        raise unsupported(f"the function {name}", self._place(node), nearest(name, _CALLS))
+
+    def _classifier(self, node: exp.Anonymous) -> ex.Classifier:
+        self._count(node, 0, 1)
+        if not node.expressions:
+            return ex.Classifier()
+        match node.expressions[0]:
+            case exp.Column(this=exp.Identifier() as name) as column if not column.table:
+                return ex.Classifier(self._variable(canonical(name), self._place(node)))
+        message = "CLASSIFIER takes a variable, or nothing"
+        raise ill_formed("arguments", message, self._place(node))
+
+    def _navigation(
+        self, node: exp.Anonymous, kind: type[ex.First | ex.Last | ex.Prev | ex.Next], final: bool
+    ) -> ex.Expression:
+        self._count(node, 1, 2)
+        body, *rest = node.expressions
+        if isinstance(body, exp.Star) or body.is_star:
+            raise ill_formed("arguments", f"{node.name.upper()} takes no *", self._place(node))
+        offset = 1 if kind in (ex.Prev, ex.Next) else 0
+        for written in rest:
+            if not (isinstance(written, exp.Literal) and str(written.this).isdecimal()) or (
+                written.is_string
+            ):
+                raise ill_formed(
+                    "offset",
+                    f"the offset of {node.name.upper()} is an integer from 0 on, as a literal",
+                    self._place(node),
+                )
+            offset = int(written.this)
+        if kind is ex.Prev or kind is ex.Next:
+            return kind(self._build(body), offset)
+        return kind(self._build(body), offset, final)  # type: ignore[call-arg]
+
+    def _aggregate(
+        self, node: exp.Anonymous, function: ex.AggregateFunction, final: bool
+    ) -> ex.Aggregate:
+        self._count(node, 1, 1)
+        (body,) = node.expressions
+        if not body.is_star:
+            return ex.Aggregate(function, self._build(body), final)
+        if function is not ex.AggregateFunction.COUNT:
+            message = f"{function.value} takes an expression; only COUNT takes *"
+            raise ill_formed("arguments", message, self._place(node))
+        qualifier = canonical(body.args["table"]) if isinstance(body, exp.Column) else None
+        rows = ex.AllRows(qualifier)
+        self.record(rows, self._place(body))
+        return ex.Aggregate(function, rows, final)
+
+    def _count(self, node: exp.Anonymous, least: int, most: int | None) -> None:
+        given = len(node.expressions)
+        if given < least or (most is not None and given > most):
+            wanted = f"{least}" if most == least else f"{least} to {most or 'any number'}"
+            message = f"{node.name.upper()} takes {wanted} arguments, not {given}"
+            raise ill_formed("arguments", message, self._place(node))
+
+    def _place(self, node: exp.Expr) -> SourcePlace:
+        """From the first to the last of its parts whose place sqlglot knows."""
+        ends = [
+            (each.meta["start"], each.meta["end"]) for each in node.walk() if "start" in each.meta
+        ]
+        if not ends:
+            assert self._around is not None
+            return self._around
+        start, end = min(start for start, _ in ends), max(end for _, end in ends)
+        return place_at(self.text, start, end - start + 1)
+
+
+_CONSTRUCTS: dict[type[exp.Expr], str] = {
+    exp.Subquery: "a subquery",
+    exp.Select: "a subquery",
+    exp.Exists: "a subquery",
+    exp.Cast: "a cast",
+    exp.Distinct: "DISTINCT",
+    exp.Filter: "FILTER",
+    exp.Window: "OVER",
+    exp.Interval: "INTERVAL outside WITHIN",
+    exp.Ordered: "ORDER BY in an aggregate",
+    exp.Order: "ORDER BY in an aggregate",
+    exp.Star: "*",
+}
+
+
+def _called(node: exp.Expr) -> str:
+    """What an error calls a construct of SQL that is not ours."""
+    return _CONSTRUCTS.get(type(node), type(node).__name__.upper())

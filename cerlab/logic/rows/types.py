@@ -1,0 +1,331 @@
+"""Row patterns against the columns of a table: names, static types, columns of the result.
+
+Everything here is found before a row is read (rows.md 2.2, 6.11, 8.4, 8.6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple, TypeAlias, assert_never
+
+from cerlab.errors import nearest
+from cerlab.logic.rows import expressions as ex
+from cerlab.logic.rows import syntax as rp
+from cerlab.logic.rows.check import duplicate, place_of
+from cerlab.logic.rows.errors import ill_formed, mismatch
+from cerlab.logic.rows.syntax import RowPattern
+from cerlab.model.clauses import TimeWindow
+
+
+class Kind(Enum):
+    """What values an expression has; `OTHER` columns are handed through and never read."""
+
+    BOOLEAN = "boolean"
+    INTEGER = "integer"
+    DOUBLE = "double"
+    TEXT = "text"
+    MOMENT = "moment"
+    NULL = "NULL"
+    OTHER = "no scalar"
+
+
+Columns: TypeAlias = Mapping[str, Kind]
+"""The columns of a table, in order."""
+
+_NUMBERS = (Kind.INTEGER, Kind.DOUBLE, Kind.NULL)
+
+
+class Typed(NamedTuple):
+    """The static type of an expression: its kind, and the column whose very type it has."""
+
+    kind: Kind
+    column: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputColumn:
+    """A column of the result that is one of the table."""
+
+    name: str
+    column: str
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureColumn:
+    """A column of the result that is the index-th measure."""
+
+    name: str
+    index: int
+    type: Typed
+
+
+OutputColumn: TypeAlias = InputColumn | MeasureColumn
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A query on a table: the column that each name stands for, the columns of the result."""
+
+    names: Mapping[str, str]
+    output: tuple[OutputColumn, ...]
+
+
+def bound(query: RowPattern, columns: Columns) -> Bound:
+    """The query on a table of these columns.
+
+    Raises `IllFormed` (`unknown-column`, `ambiguous-column`, `duplicate-column`, `no-columns`) and
+    `TypeMismatch` (`type`).
+    """
+    names: dict[str, str] = {}
+    for column in _references(query):
+        names[column.name] = _resolved(query, column, columns)
+    scope = _Scope(query, columns, names)
+    for key in (*query.partition_by, *(item.column for item in query.order_by)):
+        scope.typed(key)
+    for definition in query.define:
+        scope.need(definition.condition, (Kind.BOOLEAN, Kind.NULL), "a condition is a boolean")
+    if query.within is not None:
+        moments = isinstance(query.within, TimeWindow)
+        kinds = (Kind.MOMENT, Kind.NULL) if moments else _NUMBERS
+        message = "an interval measures moments, a number measures numbers"
+        scope.need(query.order_by[0].column, kinds, message)
+    types = [scope.typed(measure.expression) for measure in query.measures]
+    output = _output(query, names, columns, types)
+    return Bound(names, _selected(query, output))
+
+
+def _references(query: RowPattern) -> Iterator[ex.Column]:
+    yield from query.partition_by
+    yield from (item.column for item in query.order_by)
+    bodies = [definition.condition for definition in query.define]
+    for body in (*bodies, *(measure.expression for measure in query.measures)):
+        yield from (each for each in ex.subexpressions(body) if isinstance(each, ex.Column))
+
+
+def _resolved(query: RowPattern, column: ex.Column, columns: Iterable[str]) -> str:
+    """The column of that exact name, else the one that agrees but for case (rows.md 2.2)."""
+    known = list(columns)
+    if column.name in known:
+        return column.name
+    agreeing = [name for name in known if name.casefold() == column.name.casefold()]
+    place = place_of(query, column)
+    if not agreeing:
+        message = f"there is no column '{column.name}'"
+        raise ill_formed("unknown-column", message, place, nearest(column.name, known))
+    if len(agreeing) > 1:
+        message = f"'{column.name}' may be any of {', '.join(agreeing)}"
+        raise ill_formed("ambiguous-column", message, place, "spell it exactly")
+    return agreeing[0]
+
+
+def _output(
+    query: RowPattern, names: Mapping[str, str], columns: Columns, types: list[Typed]
+) -> tuple[OutputColumn, ...]:
+    """Keys, measures, and under ALL ROWS the remaining columns of the table (rows.md 8.4)."""
+    keys = [column.name for column in query.partition_by]
+    if query.rows is not rp.Rows.ONE:
+        keys += [item.column.name for item in query.order_by]
+    first = list(dict.fromkeys(names[key] for key in keys))
+    remaining = [] if query.rows is rp.Rows.ONE else [c for c in columns if c not in first]
+    output: list[OutputColumn] = [InputColumn(name, name) for name in first]
+    for i, (measure, kind) in enumerate(zip(query.measures, types, strict=True)):
+        output.append(MeasureColumn(measure.name, i, kind))
+    output += [InputColumn(name, name) for name in remaining]
+    _distinct(query, output)
+    return tuple(output)
+
+
+def _distinct(query: RowPattern, output: Iterable[OutputColumn]) -> None:
+    seen = set[str]()
+    for column in output:
+        if column.name.casefold() in seen:
+            named = (m for m in query.measures if m.name.casefold() == column.name.casefold())
+            raise duplicate(column.name, place_of(query, next(named, None)))
+        seen.add(column.name.casefold())
+    if not seen:
+        raise ill_formed("no-columns", "neither the clause nor the table has a column")
+
+
+def _selected(query: RowPattern, output: tuple[OutputColumn, ...]) -> tuple[OutputColumn, ...]:
+    """The columns of the SELECT around the clause (rows.md 3.6)."""
+    if query.select is None or query.select.items is None:
+        return output
+    named = {column.name: column for column in output}
+    selected: list[OutputColumn] = []
+    for item in query.select.items:
+        column = named[_resolved(query, item.column, named)]
+        name = item.name if item.name is not None else column.name
+        match column:
+            case InputColumn(_, source):
+                selected.append(InputColumn(name, source))
+            case MeasureColumn(_, index, kind):
+                selected.append(MeasureColumn(name, index, kind))
+    _distinct(query, selected)
+    return tuple(selected)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The columns that names stand for, and where errors are."""
+
+    query: RowPattern
+    columns: Columns
+    names: Mapping[str, str]
+
+    def need(self, e: ex.Expression, kinds: tuple[Kind, ...], message: str) -> Kind:
+        """The kind of an expression; raises `TypeMismatch` if it is none of these."""
+        kind = self.typed(e).kind
+        if kind not in kinds:
+            raise mismatch(f"{message}, and this is {kind.value}", place_of(self.query, e))
+        return kind
+
+    def comparable(self, e: ex.Expression, *others: ex.Expression) -> None:
+        """Numbers compare with numbers, any other kind with itself."""
+        for other in others:
+            kinds = {self.typed(e).kind, self.typed(other).kind} - {Kind.NULL}
+            if len(kinds) > 1 and kinds != {Kind.INTEGER, Kind.DOUBLE}:
+                listed = " and ".join(sorted(kind.value for kind in kinds))
+                place = place_of(self.query, other)
+                raise mismatch(f"{listed} do not compare", place, "compare values of one kind")
+
+    def united(self, parts: Iterable[ex.Expression]) -> Typed:
+        """The one kind of several expressions; numbers of both kinds are doubles."""
+        listed = list(parts)
+        for part in listed[1:]:
+            self.comparable(listed[0], part)
+        kinds = {self.typed(part).kind for part in listed} - {Kind.NULL}
+        if not kinds:
+            return Typed(Kind.NULL)
+        self.comparable(*listed)
+        return Typed(Kind.DOUBLE if Kind.DOUBLE in kinds else next(iter(kinds)))
+
+    def typed(self, e: ex.Expression) -> Typed:
+        """The static type of an expression (rows.md 6.11, 8.6)."""
+        match e:
+            case ex.Literal(value):
+                return Typed(kind_of(value))
+            case ex.Column(name):
+                kind = self.columns[self.names[name]]
+                if kind is Kind.OTHER:
+                    message = f"column '{name}' holds {kind.value}"
+                    raise mismatch(message, place_of(self.query, e), "cast it, or leave it out")
+                return Typed(kind, self.names[name])
+            case ex.Classifier():
+                return Typed(Kind.TEXT)
+            case ex.MatchNumber():
+                return Typed(Kind.INTEGER)
+            case ex.First(body) | ex.Last(body) | ex.Prev(body) | ex.Next(body):
+                return self.typed(body)
+            case ex.Aggregate(function, body):
+                return self._aggregate(function, body)
+            case _:
+                return self._operation(e)
+
+    def _aggregate(self, function: ex.AggregateFunction, body: ex.Expression | ex.AllRows) -> Typed:
+        if isinstance(body, ex.AllRows):
+            return Typed(Kind.INTEGER)
+        typed = self.typed(body)
+        match function:
+            case ex.AggregateFunction.COUNT:
+                return Typed(Kind.INTEGER)
+            case ex.AggregateFunction.MIN | ex.AggregateFunction.MAX:
+                return typed
+            case ex.AggregateFunction.SUM | ex.AggregateFunction.AVG:
+                self.need(body, _NUMBERS, f"{function.value} takes numbers")
+                exact = function is ex.AggregateFunction.SUM and typed.kind is not Kind.DOUBLE
+                return Typed(Kind.INTEGER if exact else Kind.DOUBLE)
+            case _:
+                assert_never(function)
+
+    def _operation(self, e: ex.Operation) -> Typed:
+        match e:
+            case ex.Negative(body):
+                return Typed(self.need(body, _NUMBERS, "- takes a number"))
+            case ex.Arithmetic(operator, left, right):
+                return self._number((left, right), operator)
+            case ex.Concatenation(left, right):
+                for side in (left, right):
+                    self.need(side, (Kind.TEXT, Kind.NULL), "|| takes texts")
+                return Typed(Kind.TEXT)
+            case ex.Comparison(_, left, right):
+                self.comparable(left, right)
+            case ex.And(left, right) | ex.Or(left, right):
+                self._booleans(left, right)
+            case ex.Not(body):
+                self._booleans(body)
+            case ex.In(body, members):
+                self.comparable(body, *members)
+            case ex.Between(body, low, high):
+                self.comparable(body, low, high)
+            case ex.Is(body, truth):
+                self.typed(body)
+                if truth is not None:
+                    self._booleans(body)
+            case ex.Case(operand, branches, otherwise):
+                return self._case(operand, branches, otherwise)
+            case ex.Call(function, arguments):
+                return self._call(function, arguments)
+            case _:
+                assert_never(e)
+        return Typed(Kind.BOOLEAN)
+
+    def _booleans(self, *operands: ex.Expression) -> None:
+        for operand in operands:
+            self.need(operand, (Kind.BOOLEAN, Kind.NULL), "a truth value is needed")
+
+    def _number(
+        self, operands: tuple[ex.Expression, ...], operator: ex.ArithmeticOperator
+    ) -> Typed:
+        kinds = {self.need(each, _NUMBERS, f"{operator.value} takes numbers") for each in operands}
+        exact = operator is not ex.ArithmeticOperator.DIV and Kind.DOUBLE not in kinds
+        return Typed(Kind.INTEGER if exact else Kind.DOUBLE)
+
+    def _case(
+        self,
+        operand: ex.Expression | None,
+        branches: tuple[tuple[ex.Expression, ex.Expression], ...],
+        otherwise: ex.Expression | None,
+    ) -> Typed:
+        tests = [test for test, _ in branches]
+        if operand is None:
+            self._booleans(*tests)
+        else:
+            self.comparable(operand, *tests)
+        results = [result for _, result in branches]
+        return self.united([*results, *([otherwise] if otherwise is not None else [])])
+
+    def _call(self, function: ex.Function, arguments: tuple[ex.Expression, ...]) -> Typed:
+        match function:
+            case ex.Function.COALESCE:
+                return self.united(arguments)
+            case ex.Function.LOWER | ex.Function.UPPER:
+                self.need(arguments[0], (Kind.TEXT, Kind.NULL), f"{function.value} takes a text")
+                return Typed(Kind.TEXT)
+            case ex.Function.ABS:
+                return Typed(self.need(arguments[0], _NUMBERS, "ABS takes a number"))
+            case ex.Function.MOD:
+                return self._number(arguments, ex.ArithmeticOperator.MOD)
+            case ex.Function.NULLIF:
+                self.comparable(*arguments)
+                return Typed(self.typed(arguments[0]).kind)
+            case _:
+                assert_never(function)
+
+
+def kind_of(value: object) -> Kind:
+    """The kind of a literal."""
+    match value:
+        case None:
+            return Kind.NULL
+        case bool():
+            return Kind.BOOLEAN
+        case int():
+            return Kind.INTEGER
+        case float():
+            return Kind.DOUBLE
+        case str():
+            return Kind.TEXT
+        case _:
+            return Kind.MOMENT

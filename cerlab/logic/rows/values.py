@@ -1,0 +1,205 @@
+"""Values and operators of SQL: three-valued logic, comparison, arithmetic (rows.md 6.10, 6.11).
+
+NULL is None. A NaN equals itself and is greater than every number, as in PostgreSQL and DuckDB.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, assert_never
+
+from cerlab.logic.rows import expressions as ex
+from cerlab.model.event import Value
+
+Operand = Callable[[ex.Expression], Value]
+"""The value of an operand, in the context of the operator."""
+
+
+def order_key(value: Any) -> tuple[bool, Any]:
+    """What values of one kind are ordered by: NaN after all numbers."""
+    not_a_number = isinstance(value, float) and math.isnan(value)
+    return (not_a_number, 0 if not_a_number else value)
+
+
+def operation(e: ex.Operation, operand: Operand) -> Value:
+    """The value of an operator or function (rows.md 6.10, 6.11)."""
+    match e:
+        case ex.And(left, right):
+            return conjunction((truth(operand(left)), truth(operand(right))))
+        case ex.Or(left, right):
+            return disjunction((truth(operand(left)), truth(operand(right))))
+        case ex.Not(body):
+            return negation(truth(operand(body)))
+        case ex.Is(body, None):
+            return operand(body) is None
+        case ex.Is(body, wanted):
+            return operand(body) is wanted
+        case ex.In(body, members):
+            return disjunction([equal(operand(body), operand(each)) for each in members])
+        case ex.Between(body, low, high):
+            at_least = compared(ex.ComparisonOperator.GE, operand(body), operand(low))
+            at_most = compared(ex.ComparisonOperator.LE, operand(body), operand(high))
+            return conjunction((at_least, at_most))
+        case ex.Comparison(operator, left, right):
+            return compared(operator, operand(left), operand(right))
+        case ex.Negative(body):
+            negated: Any = operand(body)
+            return None if negated is None else -negated
+        case ex.Arithmetic(operator, left, right):
+            return arithmetic(operator, operand(left), operand(right))
+        case ex.Concatenation(left, right):
+            a, b = operand(left), operand(right)
+            return a + b if isinstance(a, str) and isinstance(b, str) else None
+        case ex.Case():
+            return _case(e, operand)
+        case ex.Call(function, arguments):
+            return _called(function, [operand(each) for each in arguments])
+        case _:
+            assert_never(e)
+
+
+def truth(value: Value) -> bool | None:
+    """The value as a truth value; other kinds do not come here (`type`)."""
+    return value if isinstance(value, bool) else None
+
+
+def negation(a: bool | None) -> bool | None:
+    """NOT."""
+    return None if a is None else not a
+
+
+def conjunction(values: Iterable[bool | None]) -> bool | None:
+    """AND: FALSE if one is, else NULL if one is."""
+    listed = list(values)
+    if False in listed:
+        return False
+    return None if None in listed else True
+
+
+def disjunction(values: Iterable[bool | None]) -> bool | None:
+    """OR: TRUE if one is, else NULL if one is."""
+    listed = list(values)
+    if True in listed:
+        return True
+    return None if None in listed else False
+
+
+def equal(a: Value, b: Value) -> bool | None:
+    """``a = b``."""
+    return compared(ex.ComparisonOperator.EQ, a, b)
+
+
+def compared(operator: ex.ComparisonOperator, a: Value, b: Value) -> bool | None:
+    """``a operator b``, NULL where one is; integers and doubles compare by exact value."""
+    if a is None or b is None:
+        return None
+    x, y = order_key(a), order_key(b)
+    match operator:
+        case ex.ComparisonOperator.EQ:
+            return x == y
+        case ex.ComparisonOperator.NE:
+            return x != y
+        case ex.ComparisonOperator.LT:
+            return x < y
+        case ex.ComparisonOperator.LE:
+            return x <= y
+        case ex.ComparisonOperator.GT:
+            return x > y
+        case ex.ComparisonOperator.GE:
+            return x >= y
+        case _:
+            assert_never(operator)
+
+
+def arithmetic(operator: ex.ArithmeticOperator, a: Any, b: Any) -> Value:
+    """``a operator b``: integers are exact, ``/`` is a double, by zero NULL; % has a's sign."""
+    if a is None or b is None:
+        return None
+    result: Value
+    try:
+        match operator:
+            case ex.ArithmeticOperator.ADD:
+                result = a + b
+            case ex.ArithmeticOperator.SUB:
+                result = a - b
+            case ex.ArithmeticOperator.MUL:
+                result = a * b
+            case ex.ArithmeticOperator.DIV:
+                result = a / b if b else None
+            case ex.ArithmeticOperator.MOD:
+                result = _remainder(a, b) if b else None
+            case _:
+                assert_never(operator)
+    except OverflowError:  # an integer that no double is near
+        return None
+    return result
+
+
+def _remainder(a: int | float, b: int | float) -> int | float:
+    if isinstance(a, int) and isinstance(b, int):
+        return abs(a) % abs(b) * (-1 if a < 0 else 1)
+    return math.nan if math.isinf(a) else math.fmod(a, b)
+
+
+def _case(e: ex.Case, operand: Operand) -> Value:
+    """The result of the first branch that holds; without one ELSE, which is NULL if absent."""
+    for test, result in e.branches:
+        if e.operand is None:
+            holds = truth(operand(test))
+        else:
+            holds = equal(operand(e.operand), operand(test))
+        if holds is True:
+            return operand(result)
+    return None if e.otherwise is None else operand(e.otherwise)
+
+
+def _called(function: ex.Function, arguments: Sequence[Any]) -> Value:
+    if function is ex.Function.COALESCE:
+        return next((value for value in arguments if value is not None), None)
+    if function is ex.Function.NULLIF:
+        return None if equal(*arguments) is True else arguments[0]
+    if None in arguments:
+        return None
+    value = arguments[0]
+    match function:
+        case ex.Function.ABS:
+            return abs(value)  # type: ignore[no-any-return]
+        case ex.Function.LOWER:
+            return str(value).lower()
+        case ex.Function.UPPER:
+            return str(value).upper()
+        case ex.Function.MOD:
+            return arithmetic(ex.ArithmeticOperator.MOD, *arguments)
+        case _:
+            assert_never(function)
+
+
+def aggregated(function: ex.AggregateFunction, values: Sequence[Any]) -> Value:
+    """An aggregate of the values that are not NULL; over none COUNT is 0, the others NULL."""
+    present = [value for value in values if value is not None]
+    if function is ex.AggregateFunction.COUNT:
+        return len(present)
+    if not present:
+        return None
+    match function:
+        case ex.AggregateFunction.SUM:
+            return total(present)
+        case ex.AggregateFunction.AVG:
+            return arithmetic(ex.ArithmeticOperator.DIV, total(present), len(present))
+        case ex.AggregateFunction.MIN:
+            return min(present, key=order_key)  # type: ignore[no-any-return]
+        case ex.AggregateFunction.MAX:
+            return max(present, key=order_key)  # type: ignore[no-any-return]
+        case _:
+            assert_never(function)
+
+
+def total(numbers: Sequence[Any]) -> int | float:
+    """The sum: exact of integers, correctly rounded of doubles."""
+    if all(isinstance(number, int) for number in numbers):
+        return int(sum(numbers))
+    try:
+        return math.fsum(numbers)
+    except (OverflowError, ValueError):  # infinities come in, or the sum is one
+        return sum(map(float, numbers))

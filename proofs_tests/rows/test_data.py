@@ -1,0 +1,370 @@
+"""Tables, partitions, order, names of columns, rows of the result, by hand (rows.md 1, 2, 8)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from cerlab.errors import IllFormed
+from cerlab.row_patterns import match_recognize
+from proofs_tests.rows.tables import case, letters, numbers, rows_of
+
+G = [{"g": g, "x": x} for g, x in ((2, 1), (1, 5), (2, 0), (None, 7), (1, 4), (None, 8))]
+"""Partitions 2, 1, NULL in order of first appearance."""
+
+TIES = [{"k": k, "x": x} for k, x in ((1, "p"), (0, "q"), (None, "r"), (1, "s"), (0, "t"))]
+
+ALL = "MEASURES COUNT(*) AS n ALL ROWS PER MATCH PATTERN (A+)"
+
+DATA = [
+    case("MEASURES COUNT(A.y) AS n PATTERN (A+)", [{"x": 1}, {"y": 2}], (1,), id="1.1-absent"),
+    case(
+        "PARTITION BY g MEASURES SUM(x) AS s PATTERN (A+)",
+        G,
+        (2, 1),
+        (1, 9),
+        (None, 15),
+        id="1.2-partitions-in-order-of-first-appearance",
+    ),
+    case(
+        "PARTITION BY g MEASURES FIRST(x) AS s PATTERN (A A)",
+        G,
+        (2, 1),
+        (1, 5),
+        (None, 7),
+        id="D21-null-keys-are-one-partition",
+    ),
+    case("MEASURES COUNT(*) AS n PATTERN (A+)", G, (6,), id="1.2-without-the-clause-one-partition"),
+    case(
+        "PARTITION BY g, x MEASURES COUNT(*) AS n PATTERN (A+)",
+        [{"g": 1, "x": 1}, {"g": 1, "x": 2}, {"g": 1, "x": 1}],
+        (1, 1, 2),
+        (1, 2, 1),
+        id="1.2-two-keys",
+    ),
+    case(
+        f"ORDER BY k {ALL}",
+        TIES,
+        (0, 1, "q"),
+        (0, 2, "t"),
+        (1, 3, "p"),
+        (1, 4, "s"),
+        (None, 5, "r"),
+        id="1.3-stable-and-null-last",
+    ),
+    case(
+        f"ORDER BY k DESC {ALL}",
+        TIES,
+        (1, 1, "p"),
+        (1, 2, "s"),
+        (0, 3, "q"),
+        (0, 4, "t"),
+        (None, 5, "r"),
+        id="D15-null-last-with-desc-too",
+    ),
+    case(
+        f"ORDER BY k NULLS FIRST {ALL}",
+        TIES,
+        (None, 1, "r"),
+        (0, 2, "q"),
+        (0, 3, "t"),
+        (1, 4, "p"),
+        (1, 5, "s"),
+        id="1.3-nulls-first",
+    ),
+    case(
+        f"ORDER BY k DESC NULLS LAST, x DESC {ALL}",
+        TIES,
+        (1, "s", 1),
+        (1, "p", 2),
+        (0, "t", 3),
+        (0, "q", 4),
+        (None, "r", 5),
+        id="1.3-two-keys",
+    ),
+    case(ALL, TIES[:3], (1, 1, "p"), (2, 0, "q"), (3, None, "r"), id="D16-without-order-by"),
+    case(
+        "PARTITION BY g MEASURES MATCH_NUMBER() AS n PATTERN (A)",
+        G[:3],
+        (2, 1),
+        (2, 2),
+        (1, 1),
+        id="1.4-numbers-restart-in-each-partition",
+    ),
+    case(
+        "PARTITION BY g MEASURES FIRST(x) AS f PATTERN (^ A)",
+        G,
+        (2, 1),
+        (1, 5),
+        (None, 7),
+        id="1.4-anchors-are-of-the-partition",
+    ),
+    case(
+        "PARTITION BY g MEASURES PREV(x) AS f PATTERN (A A $)",
+        G,
+        (2, 1),
+        (1, 5),
+        (None, 7),
+        id="1.4-steps-stay-in-the-partition",
+    ),
+]
+NAMES = [
+    case(
+        'MEASURES "a".x AS y PATTERN (A "a") DEFINE "a" AS x = 2',
+        numbers("1 2"),
+        (2,),
+        id="2.1-quoted-names-keep-their-case",
+    ),
+    case(
+        "MEASURES b.x AS y PATTERN (a B) DEFINE B AS A.x = 1",
+        numbers("1 2"),
+        (2,),
+        id="2.1-regular-names-do-not",
+    ),
+    case(
+        'MEASURES CLASSIFIER() AS v PATTERN (abc "abc") DEFINE "abc" AS TRUE',
+        numbers("1 2"),
+        ("abc",),
+        id="D12-classifier-of-a-quoted-name",
+    ),
+    case(
+        "MEASURES CLASSIFIER() AS v PATTERN (abc)",
+        numbers("1"),
+        ("ABC",),
+        id="D12-classifier-of-a-regular-name",
+    ),
+    case("MEASURES X AS y PATTERN (A)", numbers("1"), (1,), id="2.2-a-column-but-for-case"),
+    case(
+        "MEASURES X AS y, x AS z PATTERN (A)",
+        [{"x": 1, "X": 2}],
+        (2, 1),
+        id="2.2-the-exact-name-first",
+    ),
+    case('MEASURES "X" AS y PATTERN (A)', numbers("1"), (1,), id="2.2-quoted-columns-alike"),
+    case(
+        "MEASURES U.x AS y, COUNT(U.x) AS n PATTERN (A B C) SUBSET U = (A, B)",
+        numbers("1 2 3"),
+        (2, 2),
+        id="2.3-a-union-has-the-rows-of-its-variables",
+    ),
+    case(
+        "MEASURES LAST(x) AS y PATTERN (A B) SUBSET U = (A, B), W = (B)",
+        numbers("1 2"),
+        (2,),
+        id="2.3-two-unions",
+    ),
+    case(
+        "MEASURES CLASSIFIER(U) AS y PATTERN (A B C) SUBSET U = (A, B)",
+        numbers("1 2 3"),
+        ("B",),
+        id="2.3-the-label-is-of-the-primary-variable",
+    ),
+]
+ROWS = [
+    case("MEASURES COUNT(*) AS n PATTERN (A{2})", numbers("1 2 3 4"), (2,), (2,), id="8.1-one-row"),
+    case(
+        "MEASURES COUNT(*) AS n PATTERN (A*) DEFINE A AS x = 1",
+        numbers("2 1"),
+        (0,),
+        (1,),
+        id="8.1-empty-matches-too",
+    ),
+    case(
+        "MEASURES CLASSIFIER() AS v ALL ROWS PER MATCH PATTERN (A {- B -} C)",
+        numbers("7 8 9"),
+        ("A", 0, 7),
+        ("C", 2, 9),
+        id="8.2-excluded-rows-are-not-shown",
+    ),
+    case(
+        "MEASURES SUM(x) AS s ALL ROWS PER MATCH PATTERN (A {- B -} C)",
+        numbers("7 8 9"),
+        (7, 0, 7),
+        (24, 2, 9),
+        id="8.2-but-are-in-the-match",
+    ),
+    case(
+        "MEASURES SUM(x) AS s ALL ROWS PER MATCH PATTERN ({- A {- B -} C -} D)",
+        numbers("1 2 3 4"),
+        (10, 3, 4),
+        id="5.2e-nested-exclusions",
+    ),
+    case(
+        "MEASURES SUM(x) AS s PATTERN (A {- B -} C)",
+        numbers("7 8 9"),
+        (24,),
+        id="8.3-no-effect-under-one-row",
+    ),
+    case(
+        "MEASURES COUNT(*) AS s ALL ROWS PER MATCH PATTERN ({- A -})",
+        numbers("7 8"),
+        id="8.2-all-excluded",
+    ),
+    case(
+        "MEASURES COUNT(*) AS n, LAST(x) AS l, CLASSIFIER() AS v ALL ROWS PER MATCH PATTERN (A*)"
+        " DEFINE A AS x > 1",
+        numbers("1 2"),
+        (0, None, None, 0, 1),
+        (1, 2, "A", 1, 2),
+        id="8.2-an-empty-match-gives-one-row",
+    ),
+    case(
+        "MEASURES MATCH_NUMBER() AS n ALL ROWS PER MATCH SHOW EMPTY MATCHES PATTERN (A*)"
+        " DEFINE A AS x > 1",
+        numbers("1 2"),
+        (1, 0, 1),
+        (2, 1, 2),
+        id="3.2-show-empty-matches",
+    ),
+    case(
+        "MEASURES MATCH_NUMBER() AS n ALL ROWS PER MATCH OMIT EMPTY MATCHES PATTERN (A*)"
+        " DEFINE A AS x > 1",
+        numbers("1 2"),
+        (2, 1, 2),
+        id="7.3-omitted-matches-take-numbers",
+    ),
+    case(
+        "MEASURES MATCH_NUMBER() AS n, COUNT(*) AS c, 7 AS k ALL ROWS PER MATCH WITH UNMATCHED ROWS"
+        " PATTERN (A) DEFINE A AS x > 1",
+        numbers("1 2"),
+        (None, None, None, 0, 1),
+        (1, 1, 7, 1, 2),
+        id="D19-an-unmatched-row-has-null-measures",
+    ),
+    case(
+        "MEASURES COUNT(*) AS c ALL ROWS PER MATCH WITH UNMATCHED ROWS PATTERN (A*)"
+        " DEFINE A AS x > 1",
+        numbers("1 2"),
+        (0, 0, 1),
+        (1, 1, 2),
+        id="8.3-with-unmatched-rows-shows-empty-matches",
+    ),
+    case(
+        "MEASURES MATCH_NUMBER() AS n ALL ROWS PER MATCH WITH UNMATCHED ROWS"
+        " AFTER MATCH SKIP TO NEXT ROW PATTERN (A B) DEFINE A AS x = 1, B AS x = 2",
+        numbers("1 2 2"),
+        (1, 0, 1),
+        (1, 1, 2),
+        (None, 2, 2),
+        id="8.3-a-row-of-an-earlier-match-is-not-unmatched",
+    ),
+    case(
+        "MEASURES MATCH_NUMBER() AS n ALL ROWS PER MATCH WITH UNMATCHED ROWS"
+        " AFTER MATCH SKIP TO NEXT ROW PATTERN (A B) DEFINE A AS x < 9, B AS x > 1",
+        numbers("1 2 3"),
+        (1, 0, 1),
+        (1, 1, 2),
+        (2, 1, 2),
+        (2, 2, 3),
+        id="8.5-rows-of-overlapping-matches-one-after-the-other",
+    ),
+]
+GK = [{"z": 0, "k": 2, "G": "p", "x": 1}, {"z": 1, "k": 1, "G": "p", "x": 2}]
+
+
+@pytest.mark.parametrize(("query", "table", "expected"), [*DATA, *NAMES, *ROWS])
+def test_the_result_is(query: str, table: Any, expected: list[Any]) -> None:
+    assert rows_of(query, table) == expected
+
+
+COLUMNS = [
+    pytest.param(
+        "PARTITION BY g ORDER BY k MEASURES COUNT(*) AS n PATTERN (A)", ["G", "n"], id="8.4-one-row"
+    ),
+    pytest.param(
+        "PARTITION BY g ORDER BY k MEASURES COUNT(*) AS n ALL ROWS PER MATCH PATTERN (A)",
+        ["G", "k", "n", "z", "x"],
+        id="D10-all-rows-has-the-order-of-the-standard",
+    ),
+    pytest.param(
+        "PARTITION BY g ORDER BY G, k MEASURES COUNT(*) AS n ALL ROWS PER MATCH PATTERN (A)",
+        ["G", "k", "n", "z", "x"],
+        id="8.4-a-key-twice-appears-once",
+    ),
+    pytest.param("ALL ROWS PER MATCH PATTERN (A)", ["z", "k", "G", "x"], id="8.4-no-measures"),
+    pytest.param(
+        'MEASURES 1 AS "My n", 2 AS Two PATTERN (A)',
+        ["My n", "Two"],
+        id="2.2-measures-keep-their-spelling",
+    ),
+]
+
+
+@pytest.mark.parametrize(("clauses", "expected"), COLUMNS)
+def test_the_columns_are(clauses: str, expected: list[str]) -> None:
+    assert match_recognize(f"MATCH_RECOGNIZE ({clauses})", GK).column_names == expected
+
+
+SELECTS = [
+    pytest.param("* FROM t", "", ["G", "k", "n", "z", "x"], id="3.6-star"),
+    pytest.param("n, m.x AS y, g FROM t", "AS m", ["n", "y", "G"], id="3.6-items"),
+    pytest.param("m.N FROM t AS s", "m", ["n"], id="3.6-aliases"),
+]
+
+
+@pytest.mark.parametrize(("before", "alias", "expected"), SELECTS)
+def test_select_chooses_columns(before: str, alias: str, expected: list[str]) -> None:
+    query = f"""SELECT {before} MATCH_RECOGNIZE (PARTITION BY t.g ORDER BY k MEASURES t.x + A.x AS n
+        ALL ROWS PER MATCH PATTERN (A)) {alias}"""
+    result = match_recognize(query.replace("t.g", "s.g") if " s " in query else query, GK)
+    assert result.column_names == expected
+    assert result.column("n").to_pylist() == [4, 2] if "n" in expected else True
+
+
+TYPES = [
+    ("COUNT(*)", pa.int64()), ("MATCH_NUMBER()", pa.int64()), ("AVG(i)", pa.float64()),
+    ("CLASSIFIER()", pa.string()), ("MIN(t)", pa.large_string()), ("LAST(i)", pa.int16()),
+    ("PREV(f)", pa.float32()), ("SUM(i)", pa.int64()), ("SUM(f)", pa.float64()),
+    ("i + 1", pa.int64()), ("i / 2", pa.float64()), ("i * 0.5", pa.float64()),
+    ("NULL", pa.null()), ("i > 1", pa.bool_()), ("t || 'a'", pa.string()),
+    ("PREV(d)", pa.date32()), ("PREV(s)", pa.timestamp("us", "UTC")),
+    ("CASE WHEN i = 1 THEN 1 ELSE 0.5 END", pa.float64()), ("COALESCE(NULL, i)", pa.int64()),
+    ("ABS(i)", pa.int64()), ("B.i", pa.int16()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("measure", "expected"), TYPES, ids=lambda each: f"8.6-{each}")
+def test_a_measure_has_its_static_type(measure: str, expected: pa.DataType) -> None:
+    table = pa.table(
+        {
+            "i": pa.array([1], pa.int16()),
+            "t": pa.array(["a"], pa.large_string()),
+            "f": pa.array([1.5], pa.float32()),
+            "d": pa.array([7], pa.date32()),
+            "s": pa.array([7], pa.timestamp("us", "UTC")),
+        }
+    )
+    query = f"MATCH_RECOGNIZE (MEASURES {measure} AS m PATTERN (A B?))"
+    assert match_recognize(query, table).schema.field("m").type == expected
+    assert match_recognize(query, table.slice(0, 0)).schema.field("m").type == expected
+
+
+def test_columns_of_any_type_are_handed_through() -> None:
+    """12.2: what is not read needs no type of ours."""
+    table = pa.table({"x": [1, 2], "l": [[1], [2, 3]]})
+    result = match_recognize(
+        "MATCH_RECOGNIZE (ALL ROWS PER MATCH PATTERN (A) DEFINE A AS x > 1)", table
+    )
+    assert result == table.slice(1)
+
+
+def test_an_empty_table_has_no_partition() -> None:
+    """1.2."""
+    table = pa.table({"x": pa.array([], pa.int64())})
+    result = match_recognize("MATCH_RECOGNIZE (MEASURES COUNT(*) AS n PATTERN (A*))", table)
+    assert result.num_rows == 0
+    assert result.column_names == ["n"]
+
+
+def test_an_ambiguous_column_is_refused_and_an_exact_one_is_not() -> None:
+    """2.2."""
+    table = [{"ab": 1, "aB": 2}]
+    with pytest.raises(IllFormed, match="ambiguous-column"):
+        rows_of("MATCH_RECOGNIZE (MEASURES AB AS y PATTERN (A))", table)
+    assert rows_of("MATCH_RECOGNIZE (MEASURES aB AS y PATTERN (A))", table) == [(2,)]
+
+
+def test_letters_are_what_they_say() -> None:
+    assert letters("ab .~c")[1] == {"i": 1, "a": False, "b": False, "c": None, "d": False}

@@ -1,0 +1,123 @@
+"""Texts: parse . print is the identity, canonical texts, what a value shows (rows.md 12.1)."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from cerlab.logic.rows import syntax as rp
+from cerlab.logic.rows.text import expression_text, pattern_text
+from cerlab.model.clauses import TimeWindow
+from cerlab.row_patterns import parse_rows
+from proofs_tests.rows import test_data, test_expressions, test_patterns, test_scan
+
+CLAUSES = [
+    *(row.values[0] for row in (*test_data.DATA, *test_data.NAMES, *test_data.ROWS)),
+    *(row.values[0] for row in (*test_scan.WITHIN, *test_scan.ORDERS, *test_scan.NUMBERS)),
+    *(f"MATCH_RECOGNIZE ({row.values[0]})" for row in test_expressions.CASES),
+    *(
+        f"MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN ({row.values[0]}))"
+        for row in test_patterns.CASES
+    ),
+]
+
+
+@pytest.mark.parametrize("text", sorted(set(CLAUSES)))
+def test_printing_is_read_back(text: str) -> None:
+    query = parse_rows(text)
+    printed = str(query)
+    assert parse_rows(printed) == query
+    assert str(parse_rows(printed)) == printed
+    assert hash(parse_rows(printed)) == hash(query)
+
+
+CANONICAL = [
+    ("((A) (B))", "A B"),
+    ("A (B C)", "A (B C)"),
+    ("A{0,}|B{1,}?|C{0,1}|D{2,2}", "A* | B+? | C? | D{2}"),
+    ("(A|B) C", "(A | B) C"),
+    ("(A*)*", "(A*)*"),
+    ("permute(a,b c)", "PERMUTE(A, B C)"),
+    ("{-a{-b-}-}", "{- A {- B -} -}"),
+    ('"a" "B" "x y" "q""q"', '"a" B "x y" "q""q"'),
+    ('permute | "PERMUTE"', '"PERMUTE" | "PERMUTE"'),
+    ("^ (()) $", "^ () $"),
+]
+
+
+@pytest.mark.parametrize(("text", "canonical"), CANONICAL)
+def test_patterns_have_a_canonical_text(text: str, canonical: str) -> None:
+    query = parse_rows(f"MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN ({text}))")
+    assert pattern_text(query.pattern) == canonical
+
+
+EXPRESSIONS = [
+    ("a.x", "A.x"),
+    ('"a"."x"', '"a".x'),
+    ("running last(x, 0)", "LAST(x)"),
+    ("final first(x, 2)", "FINAL FIRST(x, 2)"),
+    ("prev(x, 1) + next(x, 0)", "PREV(x) + NEXT(x, 0)"),
+    ("x not in (1, 2)", "NOT x IN (1, 2)"),
+    ("x is not null", "NOT x IS NULL"),
+    ("x is unknown", "x IS NULL"),
+    ("(x + 1) * 2 - -y", "(x + 1) * 2 - -y"),
+    ("- - x", "-(-x)"),
+    ("x - (1 - 2)", "x - (1 - 2)"),
+    ("(x and y) or z and (x or y)", "x AND y OR z AND (x OR y)"),
+    ("(x = y) is true", "(x = y) IS TRUE"),
+    ("not (x and y)", "NOT (x AND y)"),
+    ("case x when 1 then 2 end", "CASE x WHEN 1 THEN 2 END"),
+    ("count(*) + count(a.*)", "COUNT(*) + COUNT(A.*)"),
+    ("match_number() + 1.0", "MATCH_NUMBER() + 1.0"),
+    ('"first" + "a b"', '"first" + "a b"'),
+]
+
+
+@pytest.mark.parametrize(("text", "canonical"), EXPRESSIONS)
+def test_expressions_have_a_canonical_text(text: str, canonical: str) -> None:
+    query = parse_rows(f'MATCH_RECOGNIZE (MEASURES {text} AS m PATTERN (A "a"))')
+    assert expression_text(query.measures[0].expression) == canonical
+
+
+FULL = """select n as m, sym from ticks as t match_recognize (
+    partition by t.sym order by ts desc nulls first, day measures last(a.x) as n
+    all rows per match with unmatched rows after match skip to first u
+    pattern (a b) subset u = (a, b) define a as t.x > 1) as r"""
+CANONICAL_FULL = """\
+SELECT n AS m, sym FROM TICKS AS T MATCH_RECOGNIZE (
+  PARTITION BY sym
+  ORDER BY ts DESC NULLS FIRST, day
+  MEASURES LAST(A.x) AS n
+  ALL ROWS PER MATCH WITH UNMATCHED ROWS
+  AFTER MATCH SKIP TO FIRST U
+  PATTERN (A B)
+  SUBSET U = (A, B)
+  DEFINE A AS x > 1
+) AS R"""
+
+
+def test_a_whole_query() -> None:
+    query = parse_rows(FULL)
+    assert str(query) == CANONICAL_FULL
+    assert parse_rows(CANONICAL_FULL) == query
+    assert query.rows is rp.Rows.WITH_UNMATCHED
+    assert query.skip == rp.ToFirst("U")
+    assert [union.name for union in query.subsets] == ["U"]
+    assert [item.descending for item in query.order_by] == [True, False]
+    assert query.within is None
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        query.within = 3  # type: ignore[misc]
+
+
+def test_a_width_keeps_its_kind() -> None:
+    def width(text: str) -> object:
+        clause = f"MATCH_RECOGNIZE (ORDER BY x MEASURES 1 AS m PATTERN (A) WITHIN {text})"
+        query = parse_rows(clause)
+        assert parse_rows(str(query)) == query
+        return query.within
+
+    assert width("3") == 3
+    assert width("0.5") == 0.5
+    assert width("INTERVAL '1.5' SECONDS") == TimeWindow(1_500_000_000)
+    assert width("INTERVAL '2' HOUR") == TimeWindow(7_200 * 10**9)
