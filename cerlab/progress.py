@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
+from cerlab.io.rows import Part, length
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
+
+T = TypeVar("T")
 
 _PATIENCE_SECONDS = 2.0
 _EVERY = 1024
@@ -15,8 +19,19 @@ _EVERY = 1024
 
 def watched(events: Iterable[Event], what: str, total: int | None = None) -> Iterator[Event]:
     """The same events; a bar appears once they have taken more than two seconds."""
+    yield from _watched(events, what, total, lambda _: 1)
+
+
+def watched_reading(parts: Iterable[Part]) -> Iterator[Part]:
+    """The same parts of a file, with such a bar."""
+    yield from _watched(parts, "reading", None, length)
+
+
+def _watched(
+    parts: Iterable[T], what: str, total: int | None, length: Callable[[T], int]
+) -> Iterator[T]:
     if not sys.stderr.isatty():
-        yield from events
+        yield from parts
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -28,13 +43,16 @@ def watched(events: Iterable[Event], what: str, total: int | None = None) -> Ite
     started = time.monotonic()
     visible = False
     try:
-        for n, event in enumerate(events):
-            if n % _EVERY == 0:
+        passed = shown = 0
+        for part in parts:
+            if passed >= shown:
+                shown = passed + _EVERY
                 if not visible and time.monotonic() - started > _PATIENCE_SECONDS:
                     progress.start()
                     visible = True
-                progress.update(task, completed=n)
-            yield event
+                progress.update(task, completed=passed)
+            yield part
+            passed += length(part)
     finally:
         if visible:
             progress.stop()

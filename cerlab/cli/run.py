@@ -18,7 +18,7 @@ from cerlab.io import NdjsonSink, Sink, parquet_sink
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clock import TimeAxis, axis_of_options
 from cerlab.model.event import Event
-from cerlab.progress import WatchedStream, watched
+from cerlab.progress import WatchedStream, watched_reading
 from cerlab.workbench import Query, Sremo, answers_of, shown_attributes, valuations_of
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _run_on_all(query: Query | Sremo, arguments: argparse.Namespace) -> None:
         time=column,
         unit=unit,
         sort=arguments.sort,
-        watch=lambda events: watched(events, "reading"),
+        watch=watched_reading,
         **input_options(arguments, query),
     )
     evaluator = arguments.evaluator

@@ -17,7 +17,7 @@ from cerlab.cli.options import (
 )
 from cerlab.errors import Unsupported, UsageError
 from cerlab.model.stream import Stream
-from cerlab.progress import watched
+from cerlab.progress import watched_reading
 from cerlab.why import why
 from cerlab.why.encoding import why_none_to_json, why_to_json
 from cerlab.why.none import why_none, why_none_text
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         time=time,
         unit=unit,
         sort=arguments.sort,
-        watch=lambda events: watched(events, "reading"),
+        watch=watched_reading,
         **input_options(arguments, query),
     )
     if positions is None:

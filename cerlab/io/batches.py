@@ -9,17 +9,16 @@ without a schema means here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from cerlab.errors import BadData
 from cerlab.io import arrow, columnar
 from cerlab.io.conversion import OnBadRow
 from cerlab.io.formats import COLUMNAR, existing, format_of
 from cerlab.io.quarantine import quarantined
-from cerlab.io.read import read_events
+from cerlab.io.read import read_parts
+from cerlab.io.rows import batched, gathered, stream_of
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options
 from cerlab.model.columns import is_moment
@@ -63,9 +62,9 @@ def batches(
         with quarantined(quarantine) as on_bad_row:
             yield from _of_columns(Path(path), kind, schema, type, axis, size, on_bad_row)
         return
-    events = read_events(path, type=type, schema=schema, format=kind, quarantine=quarantine)
-    for part in _parts(events, size):
-        yield Stream(part, time=axis, schema=schema)
+    options: dict[str, Any] = {"type": type, "schema": schema, "format": kind, "size": size}
+    for parts in gathered(read_parts(path, quarantine=quarantine, **options), size):
+        yield stream_of(parts, axis, schema)
 
 
 def _of_columns(
@@ -94,24 +93,8 @@ def _of_columns(
         if columns is not None:
             yield Stream.from_columns(columns, batch.num_rows, load, time=axis)
             continue
-        for part in _parts(load(), size):
+        for part in batched(load(), size):
             yield Stream(part, time=axis, schema=schema)
-
-
-def _parts(events: Iterator[Event], size: int) -> Iterator[list[Event]]:
-    """Lists of `size` events and a shorter last one; an error comes after the events before it."""
-    while True:
-        part: list[Event] = []
-        try:
-            for event in islice(events, size):
-                part.append(event)
-        except BadData:
-            if part:
-                yield part
-            raise
-        if not part:
-            return
-        yield part
 
 
 def known_length(path: str | PathLike[str], format: str | None = None) -> int | None:

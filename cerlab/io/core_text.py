@@ -23,8 +23,8 @@ from cerlab.io.conversion import (
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.schema import Schema
 
-_LINE = re.compile(r"\s*(?:(\w+)\s*>\s*)?(\w+)\s*\((.*)\)\s*", re.DOTALL)
-_PAIR = re.compile(
+LINE = re.compile(r"\s*(?:(\w+)\s*>\s*)?(\w+)\s*\((.*)\)\s*", re.DOTALL)
+PAIR = re.compile(
     r"""\s*(`(?:[^`]|``)+`|\w+)\s*=\s*('(?:[^']|'')*'|"(?:[^"]|"")*"|[^,'"]*?)\s*(,|$)""", re.DOTALL
 )
 
@@ -34,9 +34,14 @@ def read_lines(
     file: str,
     schema: Schema | None = None,
     on_bad_row: OnBadRow | None = None,
+    *,
+    before: int = 0,
 ) -> Iterator[Event]:
-    """The events of some lines; raises `BadData` with file, row and attribute."""
-    for row, line in enumerate(lines, start=1):
+    """The events of some lines after `before` others.
+
+    Raises `BadData` with file, row and attribute.
+    """
+    for row, line in enumerate(lines, start=before + 1):
         text = line.strip()
         if not text or text.startswith(("#", "--")):
             continue
@@ -51,7 +56,7 @@ def read_lines(
 
 
 def _event(text: str, file: str, row: int, schema: Schema | None) -> Event:
-    match = _LINE.fullmatch(text)
+    match = LINE.fullmatch(text)
     if match is None:
         raise BadData(
             "CER0730",
@@ -92,7 +97,7 @@ def _pairs(inside: str, file: str, row: int) -> dict[str, str]:
     at = 0
     more = True
     while more:
-        match = _PAIR.match(inside, at)
+        match = PAIR.match(inside, at)
         if match is None:
             raise BadData(
                 "CER0731",

@@ -12,7 +12,9 @@ NULL, else text; so a column of numbers with one word in it stays what it is, ce
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
 
 from cerlab.errors import BadData, DataPlace, nearest
 from cerlab.io.conversion import (
@@ -31,6 +33,16 @@ from cerlab.model.schema import Schema
 csv.field_size_limit(1 << 27)
 
 
+class Header(NamedTuple):
+    """The names of the columns, and how to read the rows below."""
+
+    names: tuple[str, ...]
+    positional: bool
+    """Whether a row is an event type and its attributes in the order of their declaration."""
+    begins: tuple[int, list[str]] | None = None
+    """The row that stands where a header would be, and its number."""
+
+
 def read_lines(
     lines: Iterable[str],
     file: str,
@@ -40,9 +52,40 @@ def read_lines(
     type_name: str | None = None,
 ) -> Iterator[Event]:
     """The events of a CSV text; raises `BadData` with file, row (the line) and column."""
-    rows = _rows(lines, file, on_bad_row)
+    counted = _Counted(lines)
+    header = read_header(counted, file, schema, on_bad_row, type_name=type_name)
+    yield from read_rows(
+        counted, header, file, schema, on_bad_row, type_name=type_name, before=counted.number
+    )
+
+
+class _Counted:
+    """Lines, and how many were taken."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._lines = iter(lines)
+        self.number = 0
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.number += 1
+        return line
+
+
+def read_header(
+    lines: Iterable[str],
+    file: str,
+    schema: Schema | None,
+    on_bad_row: OnBadRow | None,
+    *,
+    type_name: str | None,
+) -> Header:
+    """The header of a CSV text, without the lines below it; raises as `read_lines`."""
     try:
-        row, header = next(rows)
+        row, header = next(_rows(lines, file, None))
     except StopIteration:
         hint = "the first line names the columns"
         raise BadData(
@@ -50,7 +93,6 @@ def read_lines(
         ) from None
     check_text("".join(header), DataPlace(file, row))
     header = [name.strip() for name in header]
-    positional = False
     if "type" not in header and type_name is None:
         if schema is None:
             raise BadData(
@@ -59,20 +101,38 @@ def read_lines(
                 place=DataPlace(file, row),
                 hint=f"use --type NAME if all rows are of one type; {nearest('type', header)}",
             )
-        positional = True
-        if schema.event(header[0]) is not None:
-            rows = _with_first((row, header), rows)
-    elif len(set(header)) < len(header):
+        is_row = schema.event(header[0]) is not None
+        return Header(tuple(header), True, (row, header) if is_row else None)
+    if len(set(header)) < len(header):
         raise stands_twice(header, file, row)
-    for row, cells in rows:
+    return Header(tuple(header), False)
+
+
+def read_rows(
+    lines: Iterable[str],
+    header: Header,
+    file: str,
+    schema: Schema | None = None,
+    on_bad_row: OnBadRow | None = None,
+    *,
+    type_name: str | None = None,
+    before: int = 0,
+    enough: Callable[[], bool] = lambda: False,
+) -> Iterator[Event]:
+    """The events of the lines below a header, after `before` lines; until there are `enough`.
+
+    That is asked after each row, which may have several lines. Raises as `read_lines`.
+    """
+    first = [header.begins] if header.begins else []
+    for row, cells in chain(first, _rows(lines, file, on_bad_row, before=before, enough=enough)):
         try:
             if on_bad_row is not None:
                 check_text("".join(cells), DataPlace(file, row))
-            if positional:
+            if header.positional:
                 assert schema is not None
                 yield _positional(cells, file, row, schema)
             else:
-                yield _named(header, cells, file, row, schema, type_name)
+                yield _named(header.names, cells, file, row, schema, type_name)
         except BadData as error:
             if on_bad_row is None:
                 raise
@@ -80,14 +140,18 @@ def read_lines(
 
 
 def _rows(
-    lines: Iterable[str], file: str, on_bad_row: OnBadRow | None
+    lines: Iterable[str],
+    file: str,
+    on_bad_row: OnBadRow | None,
+    *,
+    before: int = 0,
+    enough: Callable[[], bool] = lambda: False,
 ) -> Iterator[tuple[int, list[str]]]:
-    """The lines where rows begin, and their cells; bad rows go to `on_bad_row`, the header not."""
+    """The lines where rows begin, and their cells; bad rows go to `on_bad_row`."""
     taken: list[str] = []
     reader = csv.reader(lines if on_bad_row is None else _noted(lines, taken), strict=True)
-    line = 1
-    begun = False
-    while True:
+    line = before + 1
+    while not enough():
         taken.clear()
         try:
             cells = next(reader)
@@ -100,14 +164,13 @@ def _rows(
                 place=DataPlace(file, line),
                 hint="a quote inside quotes is written twice",
             )
-            if on_bad_row is None or not begun:
+            if on_bad_row is None:
                 raise bad from None
             on_bad_row("".join(taken), bad)
         else:
             if cells:
-                begun = True
                 yield line, cells
-        line = reader.line_num + 1
+        line = before + reader.line_num + 1
 
 
 def _noted(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
@@ -116,14 +179,7 @@ def _noted(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
         yield line
 
 
-def _with_first(
-    first: tuple[int, list[str]], rest: Iterator[tuple[int, list[str]]]
-) -> Iterator[tuple[int, list[str]]]:
-    yield first
-    yield from rest
-
-
-def _check_length(cells: list[str], names: list[str], file: str, row: int) -> None:
+def _check_length(cells: Sequence[str], names: Sequence[str], file: str, row: int) -> None:
     if len(cells) < len(names):
         raise BadData(
             "CER0738",
@@ -150,7 +206,7 @@ def _positional(cells: list[str], file: str, row: int, schema: Schema) -> Event:
 
 
 def _named(
-    header: list[str],
+    header: Sequence[str],
     cells: list[str],
     file: str,
     row: int,

@@ -20,9 +20,13 @@ def read_lines(
     on_bad_row: OnBadRow | None = None,
     *,
     type_name: str | None = None,
+    before: int = 0,
 ) -> Iterator[Event]:
-    """The events of some lines; raises `BadData` with file, row and, if it is known, key."""
-    for row, line in enumerate(lines, start=1):
+    """The events of some lines after `before` others.
+
+    Raises `BadData` with file, row and, if it is known, key.
+    """
+    for row, line in enumerate(lines, start=before + 1):
         if not line.strip():
             continue
         try:

@@ -11,10 +11,12 @@ from typing import Any
 from cerlab.errors import UsageError
 from cerlab.io import arrow
 from cerlab.io.conversion import conformed
-from cerlab.io.formats import COLUMNAR, existing, format_of
+from cerlab.io.formats import COLUMNAR, empty, existing, format_of, looks_like
+from cerlab.io.lines import Lines
 from cerlab.io.pipe import standard_input
 from cerlab.io.quarantine import quarantined
-from cerlab.io.text import text_events
+from cerlab.io.rows import Part, batched, events_of, stream_of
+from cerlab.io.text import ROWS, Reading, known_kind, text_events, text_parts
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options, clock_for, only_timestamp
@@ -33,26 +35,25 @@ def read(
     format: str | None = None,
     quarantine: str | PathLike[str] | None = None,
     sort: bool = False,
-    watch: Callable[[Iterator[Event]], Iterable[Event]] = iter,
+    watch: Callable[[Iterator[Part]], Iterable[Part]] = iter,
 ) -> Stream:
     """Read a whole file (or ``-``, standard input) as a stream.
 
     `type`, `time`, `unit`, `schema` as in `Stream.read`. `quarantine` is a file for the rows that
     cannot be read, as NDJSON of their text and error; without it the first one is an error.
-    `sort` orders the events by time, stably; `watch` sees them pass (for a progress bar). Raises
-    `BadData` with file, row and column.
+    `sort` orders the events by time, stably; `watch` sees parts of them pass (for a progress bar).
+    Raises `BadData` with file, row and column.
     """
     axis = axis_of_options(time, unit)
     schema = parse_schema(schema) if isinstance(schema, str) else schema
     as_it_is = not sort and schema is None and quarantine is None
     if as_it_is and (kind := _table_kind(path, format)) is not None:
         return _table_stream(arrow.read_file(Path(path), kind), str(path), None, type, axis)
-    events = watch(
-        read_events(path, type=type, schema=schema, format=format, quarantine=quarantine)
+    parts = list(
+        watch(read_parts(path, type=type, schema=schema, format=format, quarantine=quarantine))
     )
-    if sort:
-        events = _sorted(tuple(events), axis)
-    return Stream(events, time=axis, schema=schema)
+    stream = stream_of(parts, axis, schema)
+    return Stream(_sorted(stream.events, axis), time=axis, schema=schema) if sort else stream
 
 
 def _table_kind(path: str | PathLike[str], format: str | None) -> str | None:
@@ -82,28 +83,54 @@ def read_events(
     quarantine: str | PathLike[str] | None = None,
     before_reading: Callable[[], None] | None = None,
 ) -> Iterator[Event]:
-    """The events of a file (or ``-``) as they are read; text formats are read line by line.
+    """The events of a file (or ``-``) as they are read.
 
     `before_reading` is called, on standard input, whenever the events of all that has arrived were
     taken and the next one may have to be waited for.
     """
+    if str(path) != "-":
+        parts = read_parts(path, type=type, schema=schema, format=format, quarantine=quarantine)
+        yield from (event for part in parts for event in events_of(part))
+        return
+    with quarantined(quarantine) as on_bad_row:
+        errors = "strict" if on_bad_row is None else "surrogateescape"
+        lines = standard_input(before_reading, errors=errors)
+        yield from text_events(lines, "standard input", format, schema, on_bad_row, type)
+
+
+def read_parts(
+    path: str | PathLike[str],
+    *,
+    type: str | None = None,
+    schema: Schema | None = None,
+    format: str | None = None,
+    quarantine: str | PathLike[str] | None = None,
+    size: int = ROWS,
+) -> Iterator[Part]:
+    """The events of a file (or ``-``) in parts of at most `size`; an error comes after the others.
+
+    Files of text that are large enough are read by the shape of their lines (`cerlab.io.text`).
+    """
+    options: dict[str, Any] = {"type": type, "schema": schema, "format": format}
+    if str(path) == "-":
+        yield from batched(read_events(path, quarantine=quarantine, **options), size)
+        return
+    file = existing(path)
+    kind = format_of(file, format)
     with ExitStack() as stack:
         on_bad_row = stack.enter_context(quarantined(quarantine))
-        errors = "strict" if on_bad_row is None else "surrogateescape"
-        if str(path) == "-":
-            lines: Iterable[str] = standard_input(before_reading, errors=errors)
-            yield from text_events(lines, "standard input", format, schema, on_bad_row, type)
-            return
-        file = existing(path)
-        kind = format_of(file, format)
         if kind in COLUMNAR:
             table = arrow.read_file(file, kind)
-            yield from arrow.table_events(
-                table, str(path), schema, type_name=type, on_bad_row=on_bad_row
-            )
+            of_table: dict[str, Any] = {"type_name": type, "on_bad_row": on_bad_row}
+            yield from batched(arrow.table_events(table, str(path), schema, **of_table), size)
             return
-        lines = stack.enter_context(file.open(encoding="utf-8-sig", errors=errors, newline=""))
-        yield from text_events(lines, str(path), kind, schema, on_bad_row, type)
+        raw = stack.enter_context(file.open("rb"))
+        lines = Lines(raw, str(path), strict=on_bad_row is None)
+        if (first := lines.first_text()) is None:
+            raise empty(str(path))
+        kind = known_kind(kind or looks_like(first))
+        reading = Reading(kind, str(path), schema, on_bad_row, type)
+        yield from text_parts(lines, reading, size, file.stat().st_size)
 
 
 def from_arrow(

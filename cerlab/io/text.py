@@ -1,16 +1,51 @@
-"""Events of a text, line by line as they are read; what is wrong has its row."""
+"""Events of a text: line by line as they are read, or many lines at once where all have a shape.
+
+Both give the same values, and what is wrong has its row. A run of lines that no known shape fits is
+read line by line; it is twice as long as the last one if that was not followed by many lines of a
+shape, so that neither one odd line nor a file of odd lines costs more than it must.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from cerlab.errors import DataPlace, UsageError
-from cerlab.io import core_text, delimited, ndjson
+from cerlab.io import core_text, delimited, ndjson, shapes
 from cerlab.io.conversion import OnBadRow, check_text, not_utf_8
 from cerlab.io.formats import FORMATS, empty, looks_like
+from cerlab.io.lines import Lines, row_of_bad_byte
+from cerlab.io.rows import Part, Rows, batched
+from cerlab.io.shapes import Shape
 from cerlab.model.event import Event
 from cerlab.model.schema import Schema
+
+if TYPE_CHECKING:
+    from cerlab.io.typed import Layout
+
+BY_SHAPE = 1 << 19
+"""Text of fewer bytes is read line by line, which needs neither NumPy nor kernels."""
+
+ROWS = 1 << 16
+"""So many lines of a shape are read at once, at most."""
+
+MANY = 1 << 10
+"""After so many lines of a shape an odd one is the first of its run."""
+
+LONGEST = 1 << 12
+"""The most lines that are read line by line before a shape is looked for again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How to read a text: its format and name, and the options of `cerlab.io.read`."""
+
+    kind: str
+    file: str
+    schema: Schema | None
+    on_bad_row: OnBadRow | None
+    type_name: str | None
 
 
 def text_events(
@@ -34,16 +69,156 @@ def text_events(
     else:
         raise empty(file)
     rest = _again(first, numbered)
-    match kind or looks_like(first[-1]):
+    match known_kind(kind or looks_like(first[-1])):
         case "ndjson":
             yield from ndjson.read_lines(rest, file, schema, on_bad_row, type_name=type_name)
         case "core":
             yield from core_text.read_lines(rest, file, schema, on_bad_row)
-        case "csv":
+        case _:
             yield from delimited.read_lines(rest, file, schema, on_bad_row, type_name=type_name)
-        case unknown:
-            known = ", ".join(sorted(set(FORMATS.values())))
-            raise UsageError("CER0811", f"unknown format '{unknown}'", hint=f"known: {known}")
+
+
+def known_kind(kind: str) -> str:
+    """The format of a text; raises `UsageError` for one that there is not."""
+    if kind not in ("ndjson", "core", "csv"):
+        known = ", ".join(sorted(set(FORMATS.values())))
+        raise UsageError("CER0811", f"unknown format '{kind}'", hint=f"known: {known}")
+    return kind
+
+
+def text_parts(lines: Lines, reading: Reading, size: int, length: int) -> Iterator[Part]:
+    """The events of a text of `length` bytes in parts of at most `size`; raises as `text_events`.
+
+    An error comes after the events before it.
+    """
+    reader = _Reader(lines, reading)
+    by_shape = length >= BY_SHAPE and reading.schema is None
+    known = _Known(reading, reader.shapes()) if by_shape else None
+    run = 1 if known else size
+    while lines.more():
+        if known is not None and lines.begins:
+            rows = known.rows(lines, min(size, ROWS))
+            if isinstance(rows, int):
+                yield from reader.parts(rows, size)
+                continue
+            if rows is not None:
+                yield rows
+                if rows.count >= MANY:
+                    run = 1
+                continue
+            if known.learn(lines):
+                continue
+        yield from reader.parts(run, size)
+        run = min(2 * run, LONGEST, size) if known else size
+
+
+class _Reader:
+    """The events of a text, line by line, some lines at a time."""
+
+    def __init__(self, lines: Lines, reading: Reading) -> None:
+        self._lines = lines
+        self._reading = reading
+        self._header: delimited.Header | None = None
+        _, file, schema, on_bad_row, type_name = _fields(reading)
+        if reading.kind == "csv":
+            self._header = delimited.read_header(
+                lines, file, schema, on_bad_row, type_name=type_name
+            )
+
+    def shapes(self) -> list[Shape]:
+        """The shapes that are known before a line is read."""
+        return [shapes.of_csv(self._header.names)] if self._header else []
+
+    def parts(self, count: int, size: int) -> Iterator[list[Event]]:
+        """The events of the next `count` lines, or of more where a row or ``\\r`` goes on."""
+        return batched(self._events(count), size)
+
+    def _events(self, count: int) -> Iterator[Event]:
+        lines, before = self._lines, self._lines.number
+        kind, file, schema, on_bad_row, type_name = _fields(self._reading)
+
+        def enough() -> bool:
+            return lines.number >= before + count and lines.begins
+
+        if self._header is not None:
+            header, self._header = self._header, self._header._replace(begins=None)
+            options: dict[str, Any] = {"before": before, "enough": enough, "type_name": type_name}
+            return delimited.read_rows(lines, header, file, schema, on_bad_row, **options)
+        some = _until(lines, enough)
+        if kind == "core":
+            return core_text.read_lines(some, file, schema, on_bad_row, before=before)
+        options = {"before": before, "type_name": type_name}
+        return ndjson.read_lines(some, file, schema, on_bad_row, **options)
+
+
+class _Known:
+    """The shapes of lines that were seen, and the rows of lines that have one of them."""
+
+    def __init__(self, reading: Reading, first: list[Shape]) -> None:
+        self._reading = reading
+        self._shapes: list[Shape] = []
+        self._layout: Layout | None = None
+        for shape in first:
+            self._add(shape)
+
+    def rows(self, lines: Lines, size: int) -> Rows | int | None:
+        """The next lines, at most `size`, that have a shape; None if the next one has none.
+
+        The number of lines instead, none of them taken, where they have to be read one by one.
+        """
+        if self._layout is None:
+            return None
+        import numpy as np
+
+        from cerlab.io.kernels import scan
+        from cerlab.io.typed import Undecided, typed
+
+        data = np.frombuffer(lines.block, np.uint8)
+        cells = self._layout.room(min(size, 1 + lines.end - lines.at))
+        count, at = scan(data, lines.at, lines.utf_8(), self._layout.arrays, cells)
+        if not count:
+            return None
+        kind, type_name = self._reading.kind, self._reading.type_name
+        try:
+            rows = typed(data, cells, count, self._layout, type_name, lenient=kind == "csv")
+        except Undecided:
+            return int(count)
+        lines.skip(count, at)
+        return rows
+
+    def learn(self, lines: Lines) -> bool:
+        """Whether the next line has a shape that was not known."""
+        if len(self._shapes) >= shapes.MAX_SHAPES or self._reading.kind == "csv":
+            return False
+        line = lines.block[lines.at : lines.block.find(b"\n", lines.at) + 1 or lines.end]
+        try:
+            text = line.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError:
+            return False
+        shape = shapes.of_core(text) if self._reading.kind == "core" else shapes.of_json(text)
+        if shape is None or shape in self._shapes:
+            return False
+        if "type" not in shape.names and self._reading.type_name is None:
+            return False
+        self._add(shape)
+        return True
+
+    def _add(self, shape: Shape) -> None:
+        from cerlab.io.typed import layout
+
+        self._shapes.append(shape)
+        self._layout = layout(self._shapes)
+
+
+def _fields(
+    reading: Reading,
+) -> tuple[str, str, Schema | None, OnBadRow | None, str | None]:
+    return reading.kind, reading.file, reading.schema, reading.on_bad_row, reading.type_name
+
+
+def _until(lines: Iterator[str], enough: Callable[[], bool]) -> Iterator[str]:
+    while not enough() and (line := next(lines, None)) is not None:
+        yield line
 
 
 def _again(first: list[str], rest: Iterator[str]) -> Iterator[str]:
@@ -65,20 +240,7 @@ def _decoded(lines: Iterable[str], file: str, *, strict: bool) -> Iterator[str]:
         except StopIteration:
             return
         except UnicodeDecodeError as error:
-            raise not_utf_8(error.reason, DataPlace(file, _row_of_bad_byte(file, row))) from None
+            raise not_utf_8(error.reason, DataPlace(file, row_of_bad_byte(file, row))) from None
         if strict and "\0" in line:
             check_text(line, DataPlace(file, row))
         yield line
-
-
-def _row_of_bad_byte(file: str, after: int) -> int:
-    """The row of the first bytes that are no UTF-8 (files are decoded ahead, in blocks)."""
-    if not Path(file).is_file():
-        return after
-    with open(file, "rb") as raw:
-        for row, line in enumerate(raw, start=1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError:
-                return row
-    return after

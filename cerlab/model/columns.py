@@ -6,7 +6,9 @@ dictionary of those, or a sequence of `Value` where they are of mixed types.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from typing import Any, TypeAlias
 
 from cerlab.errors import BadData
@@ -66,6 +68,8 @@ def values_of(column: Column, name: str) -> Sequence[Value]:
     >>> values_of(pa.array(["a", None]).dictionary_encode(), "n")
     ['a', None]
     """
+    if isinstance(column, Chunks):
+        return [value for chunk in column.chunks for value in values_of(chunk, name)]
     if not is_arrow(column):
         listed: Sequence[Value] = column
         return listed
@@ -116,7 +120,9 @@ def array_of(values: Sequence[Value]) -> Any | None:
     import pyarrow as pa
 
     kinds = set(map(type, values)) - {type(None)}
-    if len(kinds) != 1:
+    if not kinds:
+        return pa.nulls(len(values))
+    if len(kinds) > 1:
         return None
     kind = kinds.pop()
     try:
@@ -127,6 +133,53 @@ def array_of(values: Sequence[Value]) -> Any | None:
         return pa.array(values, exact[kind], from_pandas=False) if kind in exact else None
     except (ValueError, OverflowError, TypeError):  # beyond 64 bits, half of a surrogate pair
         return None
+
+
+class Chunks(Sequence[Value]):
+    """A column in pieces of several types: Arrow arrays, and lists where types are mixed."""
+
+    def __init__(self, chunks: Sequence[Column]) -> None:
+        self.chunks = chunks
+        self._ends = list(accumulate(map(len, chunks)))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise TypeError("a column in chunks is cut by slice(start, length)")
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        n = bisect_right(self._ends, index)
+        at = index - self._ends[n] + len(self.chunks[n])
+        return values_of(self.chunks[n][at : at + 1], "?")[0]
+
+    def slice(self, start: int, length: int) -> Chunks:
+        """`length` values from `start` on."""
+        made = []
+        for chunk, end in zip(self.chunks, self._ends, strict=True):
+            begin = end - len(chunk)
+            low, high = max(start, begin), min(start + length, end)
+            if low < high:
+                made.append(chunk[low - begin : high - begin])
+        return Chunks(made)
+
+    def take(self, indices: Any) -> list[Value]:
+        """The values at some indices."""
+        values = values_of(self, "?")
+        return [values[n] for n in indices.tolist()]
+
+
+def joined(chunks: Sequence[Column]) -> Column:
+    """Columns one after the other: a ChunkedArray where their types are one, NULL apart."""
+    import pyarrow as pa
+
+    kinds = {chunk.type if is_arrow(chunk) else None for chunk in chunks} - {pa.null()}
+    if None in kinds or len(kinds) > 1:
+        return Chunks(chunks)
+    kind = kinds.pop() if kinds else pa.null()
+    whole = [c if c.type == kind else pa.nulls(len(c), kind) for c in chunks]
+    return coded(pa.chunked_array(whole, kind))
 
 
 class Columns(Mapping[str, Column]):
@@ -143,7 +196,7 @@ class Columns(Mapping[str, Column]):
         column = self._columns.get(name)
         if column is None:
             source = self._sources[name]
-            column = self._columns[name] = _as_arrow(source() if callable(source) else source)
+            column = self._columns[name] = as_arrow(source() if callable(source) else source)
         return column
 
     def __iter__(self) -> Iterator[str]:
@@ -153,7 +206,10 @@ class Columns(Mapping[str, Column]):
         return len(self._sources)
 
 
-def _as_arrow(column: Column) -> Column:
+def as_arrow(column: Column) -> Column:
+    """A column as Arrow, text coded, where its values are of one type."""
+    if isinstance(column, Chunks):
+        return column
     if not is_arrow(column):
         array = array_of(column)
         return column if array is None else coded(array)

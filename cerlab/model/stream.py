@@ -58,9 +58,10 @@ class Stream:
         load: Callable[[], Iterable[Event]],
         *,
         time: TimeAxis | None = None,
+        schema: Schema | None = None,
     ) -> Stream:
         """A stream of columns that are known to hold events; `load` makes the events of them."""
-        made = cls((), time=time)
+        made = cls((), time=time, schema=schema)
         made._events, made._columns, made._load, made._length = None, Columns(columns), load, length
         return made
 

@@ -212,7 +212,8 @@ def _one_array(column: Column, name: str) -> Numbers | None:
 
     parts = [*pieces(column, name, numeric=True)]
     numbers = [part for part in parts if isinstance(part, Numbers)]
-    if not parts or len(numbers) < len(parts):
+    kinds = {(part.values.dtype, part.moments) for part in numbers}
+    if len(kinds) != 1 or len(numbers) < len(parts):
         return None
     if len(numbers) == 1:
         return numbers[0]

@@ -6,7 +6,15 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from cerlab.model.columns import Column, array_of, is_moment, nanoseconds, values_of
+from cerlab.model.columns import (
+    Chunks,
+    Column,
+    array_of,
+    is_arrow,
+    is_moment,
+    nanoseconds,
+    values_of,
+)
 from cerlab.model.event import Value
 from cerlab.predicates.columns.arrays import Codes, narrow, translated
 
@@ -60,7 +68,11 @@ def pieces(column: Column, name: str, *, numeric: bool) -> Iterator[Piece]:
     """
     import pyarrow as pa
 
-    if not isinstance(column, (pa.Array, pa.ChunkedArray)):
+    if isinstance(column, Chunks):
+        for chunk in column.chunks:
+            yield from pieces(chunk, name, numeric=numeric)
+        return
+    if not is_arrow(column):
         array = array_of(column)
         if array is None:
             yield Listed(column)
@@ -72,11 +84,14 @@ def pieces(column: Column, name: str, *, numeric: bool) -> Iterator[Piece]:
 
 
 def _piece(chunk: Any, name: str, numeric: bool) -> Piece:
+    import numpy as np
     import pyarrow as pa
 
     types, kind = pa.types, chunk.type
     if types.is_dictionary(kind):
         return _coded(chunk)
+    if types.is_null(kind):
+        return Coded(np.zeros(len(chunk), np.uint32), chunk.slice(0, 0))
     if types.is_integer(kind) or types.is_floating(kind) or is_moment(kind):
         return _numbers(chunk, name) if numeric else _coded(chunk.dictionary_encode())
     if types.is_string_view(kind):

@@ -1,0 +1,178 @@
+"""Cells of lines as typed columns, each value what the readers of single lines read there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cerlab.errors import BadData, DataPlace
+from cerlab.io import kernels as k
+from cerlab.io.conversion import infer
+from cerlab.io.rows import Rows
+from cerlab.io.shapes import Shape
+
+_POWERS = np.array([10.0**n for n in range(23)])
+"""The powers of ten that are floats without error."""
+
+
+class Undecided(Exception):
+    """Some cells are for the reader of single lines: it knows what they are, or what is wrong."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns that lines of some shapes have together, and the shapes as kernels read them."""
+
+    names: tuple[str, ...]
+    shapes: tuple[Shape, ...]
+    arrays: k.Shapes
+
+    def room(self, lines: int) -> k.Cells:
+        """Room for the cells of so many lines."""
+        size = len(self.names), lines
+        return k.Cells(
+            np.zeros(size, np.int32),
+            np.zeros(size, np.int32),
+            np.zeros(size, np.uint8),
+            np.zeros(lines, np.uint8),
+        )
+
+
+def layout(shapes: Sequence[Shape]) -> Layout:
+    """The layout of lines that have any of these shapes."""
+    names = tuple(dict.fromkeys(name for shape in shapes for name in shape.names))
+    literals = [literal.encode() for shape in shapes for literal in shape.literals]
+    columns = [[*map(names.index, shape.names), -1] for shape in shapes]
+    rules = [[*shape.rules, 0] for shape in shapes]
+    return Layout(
+        names,
+        tuple(shapes),
+        k.Shapes(
+            np.frombuffer(b"".join(literals), np.uint8),
+            np.cumsum([0, *map(len, literals)]).astype(np.int32),
+            np.cumsum([0, *(len(shape.literals) for shape in shapes)]).astype(np.int32),
+            np.array([c for row in columns for c in row], np.int32),
+            np.array([r for row in rules for r in row], np.uint8),
+        ),
+    )
+
+
+def typed(
+    data: Any, cells: k.Cells, count: int, known: Layout, type_name: str | None, *, lenient: bool
+) -> Rows:
+    """The first `count` lines as rows of typed columns.
+
+    A line without a type has `type_name`, if the format is `lenient` about it; raises `Undecided`
+    for a cell that is not for certain what it looks like, and for a missing type.
+    """
+    columns = {
+        name: _column(data, *(part[n, :count] for part in cells[:3]))
+        for n, name in enumerate(known.names)
+    }
+    columns["type"] = _types(columns.get("type"), count, type_name, lenient=lenient)
+    streams = columns.get("stream")
+    if streams is not None and not _is_coded_or_null(streams):
+        raise Undecided
+    if streams is not None and lenient and not pa.types.is_null(streams.type):
+        columns["stream"] = _without(streams, "")
+    names = [tuple(n for n in s.names if n not in ("type", "stream")) for s in known.shapes]
+    shape = cells.shape[:count].copy() if len(known.shapes) > 1 else None
+    return Rows(columns, count, tuple(names), shape)
+
+
+def _types(types: Any, count: int, type_name: str | None, *, lenient: bool) -> Any:
+    """The column of types: texts that are not empty."""
+    if types is None and type_name is not None:
+        return pa.repeat(type_name, count).dictionary_encode()
+    if types is not None and lenient and type_name is not None:
+        types = types.cast(pa.string()).fill_null(type_name).dictionary_encode()
+    if types is None or not pa.types.is_dictionary(types.type) or types.null_count:
+        raise Undecided
+    if "" in types.dictionary.to_pylist():
+        raise Undecided
+    return types
+
+
+def _is_coded_or_null(column: Any) -> bool:
+    return hasattr(column, "type") and (
+        pa.types.is_dictionary(column.type) or pa.types.is_null(column.type)
+    )
+
+
+def _column(data: Any, start: Any, stop: Any, kind: Any) -> Any:
+    """The values of some cells: an Arrow array, or a list where they are of several types."""
+    kinds = int(np.bitwise_or.reduce(kind, initial=0))
+    if kinds == k.NOTHING:
+        return pa.nulls(len(kind))
+    if kinds in (k.INTEGER, k.DECIMAL, k.BOOLEAN):
+        nulls = stop < 0
+        return pa.array(_numbers(data, start, stop, kinds), mask=nulls if nulls.any() else None)
+    if not kinds & ~(k.TEXT | k.UNSURE):
+        return _texts(data, start, stop, unsure=bool(kinds & k.UNSURE))
+    values = np.full(len(kind), None, object)
+    for one in (k.INTEGER, k.DECIMAL, k.BOOLEAN, k.TEXT, k.UNSURE):
+        if kinds & one:
+            where = np.flatnonzero(kind == one)
+            part = _column(data, start[where], stop[where], kind[where])
+            values[where] = part.to_pylist()
+    return values.tolist()
+
+
+def _numbers(data: Any, start: Any, stop: Any, kind: int) -> Any:
+    """The values of cells of one kind, without regard to NULL."""
+    if kind == k.BOOLEAN:
+        first = data[np.where(stop < 0, 0, start)]
+        return (first == ord("t")) | (first == ord("T"))
+    if kind == k.INTEGER:
+        whole = np.empty(len(start), np.int64)
+        k.integers(data, start, stop, whole)
+        return whole
+    values = np.empty(len(start), np.float64)
+    hard = np.empty(len(start), np.int32)
+    for n in hard[: k.decimals(data, start, stop, _POWERS, values, hard)].tolist():
+        values[n] = float(data[start[n] : stop[n]].tobytes())
+        if math.isinf(values[n]):
+            raise Undecided
+    return values
+
+
+def _texts(data: Any, start: Any, stop: Any, *, unsure: bool) -> Any:
+    """Texts in a dictionary; raises `Undecided` if one that is unsure is none."""
+    offsets = np.empty(len(start) + 1, np.int32)
+    k.text_ends(start, stop, offsets)
+    text = np.empty(int(offsets[-1]), np.uint8)
+    k.texts(data, start, stop, text)
+    nulls = stop < 0
+    validity = None
+    if nulls.any():
+        validity = pa.py_buffer(np.packbits(~nulls, bitorder="little"))
+    buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(text)]
+    made = pa.StringArray.from_buffers(len(start), buffers[1], buffers[2], validity)
+    coded = made.dictionary_encode()
+    if unsure and not all(map(_is_text, coded.dictionary.to_pylist())):
+        raise Undecided
+    return coded
+
+
+def _is_text(raw: str) -> bool:
+    """Whether a cell without a declared type is text, and begins and ends where it seems to."""
+    if raw.isascii():
+        return True
+    try:
+        return raw.strip() == raw and infer(raw, lambda: DataPlace("?")) is raw
+    except BadData:
+        return False
+
+
+def _without(column: Any, text: str) -> Any:
+    """A coded column with NULL for a text."""
+    import pyarrow.compute as pc
+
+    plain = column.cast(pa.string())
+    nothing = pa.scalar(None, pa.string())
+    return pc.if_else(pc.equal(plain, text), nothing, plain).dictionary_encode()

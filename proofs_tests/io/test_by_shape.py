@@ -1,0 +1,213 @@
+"""Text read by the shape of its lines gives what reading it line by line gives, errors included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab.io import batches, lines, rows, text
+from cerlab.io.rows import Rows, length
+from cerlab.model.columns import values_of
+from cerlab.model.event import Event, value_of
+from cerlab.model.stream import Stream
+from proofs_tests.suite import Suite
+
+INTEGERS = ("0", "7", "-12", "+5", "007", "123456789012345678", "25263126")
+DECIMALS = ("0.5", "27.8500", "-1e-3", "3.", ".25", "+2.5E+2", "0.1234567890123456789", "1e23")
+LARGE = ("9223372036854775807", "9223372036854775808", "-9223372036854775808", "1e400", "0e999")
+WORDS = ("TRUE", "false", "NULL", "Null", "nan", "inf", "e5", "-", "+", ".", "1e", "1.5.2", "0x1")
+TEXTS = ("INTC", "a b", "é", "São Paulo", "北京", "x=y", "a/b", "it", "-x", "12a", "12:30", "")
+ODD = (
+    "١٢",
+    "falſe",
+    "\u00a0x",
+    "x\u2003",
+    "\u2028",
+    "a\\b",
+    "a\tb",
+    "(x)",
+    " x",
+    "x ",
+    "\x1f",
+    "`",
+)
+QUOTED = ("'x'", "'it''s'", '"a ""b"" c"', '"a, b"', "'a, b'", "''", '""', '"7"', "'7'", '"é"', "'")
+POOLS = (INTEGERS, DECIMALS, INTEGERS + DECIMALS, TEXTS, WORDS, INTEGERS + TEXTS, QUOTED + TEXTS)
+EVERY = (*INTEGERS, *DECIMALS, *LARGE, *WORDS, *TEXTS, *ODD, *QUOTED)
+
+
+def cell(rng: Random, pool: tuple[str, ...], odd: float) -> str:
+    return rng.choice(EVERY if rng.random() < odd else pool)
+
+
+def core_line(rng: Random, shape: Any, odd: float) -> str:
+    head, names, pools, (equals, comma, close) = shape
+    pairs = (f"{n}{equals}{cell(rng, pool, odd)}" for n, pool in zip(names, pools, strict=True))
+    return f"{head}({comma.join(pairs)}{close}"
+
+
+def core_shape(rng: Random) -> Any:
+    names = rng.sample(("v", "w", "größe", "n_1", "id", "stream"), rng.randrange(4))
+    spaces = rng.choice((("=", ",", ")"), ("=", ",", ")"), (" = ", " , ", " ) ")))
+    head = rng.choice(("BUY", "SELL", "S>A", "S > A", "É"))
+    return head, names, [rng.choice(POOLS) for _ in names], spaces
+
+
+JSON_ODD = ('"a\\nb"', "[1]", "{}", "NaN", "-Infinity", "01", "+1", "1.", ".5", "'x'", '"', "tru")
+JSON_POOLS = (
+    ("0", "-7", "12", "123456789012345678", "-0"),
+    ("0.5", "1e3", "-2.5E-2", "0.1234567890123456789", "12"),
+    ("true", "false", "null"),
+    ('"x"', '"é"', '"a, b"', '""', '" x "', '"7"', "null"),
+)
+
+
+JSON_TOKENS = (("{", ": ", ", ", "}"), ("{", ":", ",", "}"), (" { ", " : ", " , ", " } "))
+
+
+def json_line(rng: Random, shape: Any, odd: float) -> str:
+    names, pools, (open_, colon, comma, close) = shape
+    bad = (*JSON_ODD, "9223372036854775808", "1e400", "null", '""')
+    values = [rng.choice(bad if rng.random() < odd else pool) for pool in pools]
+    pairs = (f'"{n}"{colon}{v}' for n, v in zip(names, values, strict=True))
+    return f"{open_}{comma.join(pairs)}{close}"
+
+
+def json_shape(rng: Random) -> Any:
+    names = rng.sample(("v", "w", "größe", "a b", "stream"), rng.randrange(4))
+    if rng.random() < 0.95:
+        names.insert(rng.randrange(len(names) + 1), "type")
+    types = (('"A"', '"B"'),)
+    streams = (('"S"', "null", '""'),)
+    own = {"type": types, "stream": streams}
+    tokens = rng.choice(JSON_TOKENS)
+    return names, [rng.choice(own.get(n, JSON_POOLS)) for n in names], tokens
+
+
+def csv_file(rng: Random, odd: float) -> list[str]:
+    names = rng.sample(("v", "w", "größe", " x ", "stream", "type"), rng.randrange(1, 5))
+    pools: dict[str, Any] = {"type": ("A", "B", "7", '"C"'), "stream": ("S", "", '""', "NULL")}
+    chosen = [pools.get(name, rng.choice(POOLS)) for name in names]
+    made = [",".join(names)]
+    for _ in range(rng.randrange(40)):
+        cells = [cell(rng, pool, odd) for pool in chosen]
+        if rng.random() < odd / 2:
+            cells = rng.choice((cells[1:], [*cells, "1"], ['"two\nlines"', *cells[1:]], []))
+        made.append(",".join(cells))
+    return made
+
+
+ODD_LINES = ("", "# x", "-- y", "  ", "?", "A(", "A(v=1,)", '{"type": "A", "type": 1}')
+
+
+def lines_of(rng: Random, shape: Callable[[Random], Any], line: Any, odd: float) -> list[str]:
+    shapes = [shape(rng) for _ in range(rng.choice((1, 1, 2, 20)))]
+    made = []
+    for _ in range(rng.randrange(40)):
+        made.append(line(rng, rng.choice(shapes), odd))
+        if rng.random() < odd:
+            made.append(rng.choice(ODD_LINES))
+    return made
+
+
+FORMATS: dict[str, Callable[[Random, float], list[str]]] = {
+    "core": lambda rng, odd: lines_of(rng, core_shape, core_line, odd),
+    "ndjson": lambda rng, odd: lines_of(rng, json_shape, json_line, odd),
+    "csv": csv_file,
+}
+
+
+def write(rng: Random, kind: str, path: Path) -> dict[str, Any]:
+    """A random file, most of whose lines have few shapes; returns options to read it."""
+    odd = rng.choice((0, 0, 0.01, 0.05, 0.5))
+    ends = rng.choice((("\n",), ("\r\n",), ("\n", "\r\n", "\r")))
+    made = "".join(line + rng.choice(ends) for line in FORMATS[kind](rng, odd))
+    content = (rng.choice(("", "", "\ufeff")) + made).encode()
+    if rng.random() < 0.3:
+        content = content.rstrip()
+    if rng.random() < odd:
+        at = rng.randrange(len(content) + 1)
+        content = content[:at] + rng.choice((b"\xff", b"\0", b"\xc3", b"\r")) + content[at:]
+    path.write_bytes(content)
+    return {"type": "Z"} if rng.random() < 0.3 else {}
+
+
+@contextmanager
+def reading(rng: Random, *, by_shape: bool) -> Iterator[None]:
+    """The settings under which a small file is read as a large one is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "BY_SHAPE", 0 if by_shape else 1 << 62)
+        patch.setattr(lines, "BLOCK", rng.choice((8, 64, 1 << 22)))
+        patch.setattr(text, "ROWS", rng.choice((1, 3, 1 << 16)))
+        patch.setattr(text, "MANY", rng.choice((1, 5)))
+        yield
+
+
+def described(events: Any) -> list[Any]:
+    """Events with the types of their values, and the order of their attributes."""
+    return [
+        (e.type, e.stream, [(n, type(v).__name__, repr(v)) for n, v in e.attributes.items()])
+        for e in events
+    ]
+
+
+def outcome(path: Path, how: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """What was read, and then the error with its place, if there was one."""
+    events: list[Event] = []
+    try:
+        for stream in how(path, **options):
+            events.extend(stream)
+            check_columns(stream)
+    except cerlab.BadData as error:
+        return described(events), (error.code, error.message, str(error.place), error.hint)
+    return described(events), None
+
+
+def whole(path: Path, **options: Any) -> Iterator[Stream]:
+    yield Stream.read(path, **options)
+
+
+def check_columns(stream: Stream) -> None:
+    """The columns of a stream are the values of its events."""
+    for name, column in stream.columns.items():
+        assert len(column) == len(stream)
+        values = [value_of(event, name) for event in stream]
+        assert list(map(repr, values_of(column, name))) == list(map(repr, values)), name
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_both_ways_to_read_a_text_are_one(
+    kind: str, tmp_path: Path, suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed: list[int] = []
+    every: list[int] = []
+
+    def counting(part: Rows | list[Event]) -> int:
+        (typed if isinstance(part, Rows) else every).append(length(part))
+        return length(part)
+
+    monkeypatch.setattr(rows, "length", counting)
+
+    def case(rng: Random) -> bool:
+        path = tmp_path / f"e.{kind}"
+        options = write(rng, kind, path)
+        if rng.random() < 0.3:
+            options["quarantine"] = tmp_path / "aside"
+        found = []
+        how = rng.choice((whole, lambda path, **o: batches(path, size=rng.choice((1, 7)), **o)))
+        for by_shape in (False, True):
+            with reading(rng, by_shape=by_shape):
+                events, error = outcome(path, how, options)
+            aside = options.get("quarantine")
+            found.append((events, error, aside.read_text() if aside and aside.exists() else None))
+        assert found[1] == found[0], path.read_bytes()
+        return bool(found[0][0])
+
+    suite.run(case, deep_count=5_000, seconds=15, needs_answers=0.3)
+    assert sum(typed) > sum(every) / 5, "lines are read by their shape"
