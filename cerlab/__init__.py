@@ -6,97 +6,125 @@
 [ComplexEvent(start=0, end=2, positions=(0, 2))]
 """
 
+import sys
 from importlib import import_module
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from cerlab.decisions import Verdict, Witness, contained, equivalent, satisfiable
-from cerlab.errors import (
-    BadData,
-    CerlabError,
-    CerlabWarning,
-    IllFormed,
-    QuerySyntaxError,
-    ResourceLimit,
-    TypeMismatch,
-    Undecided,
-    Unsupported,
-    UsageError,
-)
-from cerlab.logic.cel.syntax import Formula
-from cerlab.logic.ceql.parser import parse_schema
-from cerlab.logic.gcq.parser import parse_gcq
-from cerlab.logic.sremo.syntax import Sremo
-from cerlab.model.answer import ComplexEvent, Valuation
-from cerlab.model.event import Event, Timestamp
-from cerlab.model.schema import Schema
-from cerlab.model.stream import Stream
-from cerlab.predicates.second_order import predicate
-from cerlab.row_patterns import RowPattern, match_recognize, parse_rows
-from cerlab.stepping import step
-from cerlab.timelines import show, timeline
-from cerlab.why import Why, why
-from cerlab.why.none import WhyNone, why_none
-from cerlab.workbench import (
-    Matches,
-    Query,
-    count,
-    evaluate,
-    matches,
-    parse_formula,
-    parse_query,
-    parse_sremo,
-    valuations,
-)
+from cerlab import display
+
+if TYPE_CHECKING:
+    from cerlab.api import Matches as Matches
+    from cerlab.api import Query as Query
+    from cerlab.api import count as count
+    from cerlab.api import evaluate as evaluate
+    from cerlab.api import matches as matches
+    from cerlab.api import parse_formula as parse_formula
+    from cerlab.api import parse_query as parse_query
+    from cerlab.api import parse_sremo as parse_sremo
+    from cerlab.api import show as show
+    from cerlab.api import step as step
+    from cerlab.api import timeline as timeline
+    from cerlab.api import valuations as valuations
+    from cerlab.api.row_patterns import RowPattern as RowPattern
+    from cerlab.api.row_patterns import match_recognize as match_recognize
+    from cerlab.api.row_patterns import parse_rows as parse_rows
+    from cerlab.decisions import Verdict as Verdict
+    from cerlab.decisions import Witness as Witness
+    from cerlab.decisions import contained as contained
+    from cerlab.decisions import equivalent as equivalent
+    from cerlab.decisions import satisfiable as satisfiable
+    from cerlab.errors import BadData as BadData
+    from cerlab.errors import CerlabError as CerlabError
+    from cerlab.errors import CerlabWarning as CerlabWarning
+    from cerlab.errors import IllFormed as IllFormed
+    from cerlab.errors import QuerySyntaxError as QuerySyntaxError
+    from cerlab.errors import ResourceLimit as ResourceLimit
+    from cerlab.errors import TypeMismatch as TypeMismatch
+    from cerlab.errors import Undecided as Undecided
+    from cerlab.errors import Unsupported as Unsupported
+    from cerlab.errors import UsageError as UsageError
+    from cerlab.logic.cel.syntax import Formula as Formula
+    from cerlab.logic.ceql.parser import parse_schema as parse_schema
+    from cerlab.logic.gcq.parser import parse_gcq as parse_gcq
+    from cerlab.logic.sremo.syntax import Sremo as Sremo
+    from cerlab.model.answer import ComplexEvent as ComplexEvent
+    from cerlab.model.answer import Valuation as Valuation
+    from cerlab.model.event import Event as Event
+    from cerlab.model.event import Timestamp as Timestamp
+    from cerlab.model.schema import Schema as Schema
+    from cerlab.model.stream import Stream as Stream
+    from cerlab.predicates.second_order import predicate as predicate
+    from cerlab.why import Why as Why
+    from cerlab.why import why as why
+    from cerlab.why.none import WhyNone as WhyNone
+    from cerlab.why.none import why_none as why_none
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "BadData",
-    "CerlabError",
-    "CerlabWarning",
-    "ComplexEvent",
-    "Event",
-    "Formula",
-    "IllFormed",
-    "Matches",
-    "Query",
-    "QuerySyntaxError",
-    "ResourceLimit",
-    "RowPattern",
-    "Schema",
-    "Sremo",
-    "Stream",
-    "Timestamp",
-    "TypeMismatch",
-    "Undecided",
-    "Unsupported",
-    "UsageError",
-    "Valuation",
-    "Verdict",
-    "Why",
-    "WhyNone",
-    "Witness",
-    "contained",
-    "count",
-    "equivalent",
-    "evaluate",
-    "match_recognize",
-    "matches",
-    "parse_formula",
-    "parse_gcq",
-    "parse_query",
-    "parse_rows",
-    "parse_schema",
-    "parse_sremo",
-    "predicate",
-    "satisfiable",
-    "show",
-    "step",
-    "timeline",
-    "valuations",
-    "why",
-    "why_none",
-]
+_HOMES = {
+    "cerlab.api": (
+        "Matches Query count evaluate matches parse_formula parse_query parse_sremo "
+        "show step timeline valuations"
+    ),
+    "cerlab.decisions": "Verdict Witness contained equivalent satisfiable",
+    "cerlab.errors": (
+        "BadData CerlabError CerlabWarning IllFormed QuerySyntaxError ResourceLimit "
+        "TypeMismatch Undecided Unsupported UsageError"
+    ),
+    "cerlab.logic.cel.syntax": "Formula",
+    "cerlab.logic.ceql.parser": "parse_schema",
+    "cerlab.logic.gcq.parser": "parse_gcq",
+    "cerlab.logic.sremo.syntax": "Sremo",
+    "cerlab.model.answer": "ComplexEvent Valuation",
+    "cerlab.model.event": "Event Timestamp",
+    "cerlab.model.schema": "Schema",
+    "cerlab.model.stream": "Stream",
+    "cerlab.predicates.second_order": "predicate",
+    "cerlab.api.row_patterns": "RowPattern match_recognize parse_rows",
+    "cerlab.why": "Why why",
+    "cerlab.why.none": "WhyNone why_none",
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
+"""Where each public name is defined; its module is imported when the name is first used."""
+
+__all__ = sorted(_HOME)
+
+
+class _FrontDoor(ModuleType):
+    """The package, whose verbs are not hidden by the packages that implement them.
+
+    Importing ``cerlab.evaluate`` or ``cerlab.why`` would set the attribute of that name to the
+    package; it stays the function.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (isinstance(value, ModuleType) and name in _HOME):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _FrontDoor
+
+
+def _register_pictures() -> None:
+    from cerlab.api import displays as displays
+
+
+display.load_with(_register_pictures)
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, or ``cerlab.spark``, imported when it is first used (PEP 562)."""
+    if name == "spark":
+        return import_module("cerlab.spark")
+    if name not in _HOME:
+        raise AttributeError(f"module 'cerlab' has no attribute '{name}'")
+    value = globals()[name] = getattr(import_module(_HOME[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def load_ipython_extension(shell: object) -> None:
@@ -104,10 +132,3 @@ def load_ipython_extension(shell: object) -> None:
     from cerlab.magic import register
 
     register(shell)
-
-
-def __getattr__(name: str) -> Any:
-    """``cerlab.spark`` is imported when it is first used."""
-    if name == "spark":
-        return import_module("cerlab.spark")
-    raise AttributeError(f"module 'cerlab' has no attribute '{name}'")

@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import TextIO
 
+from cerlab.api import evaluate, parse_query
+from cerlab.evaluate import EvaluatorName
 from cerlab.io.synthetic import STOCK_SCHEMA, stocks
 from cerlab.model.stream import Stream
 from cerlab.viz.machines.text import det_text, tree_text
-from cerlab.workbench import Evaluator, evaluate, parse_query
 
 QUERY = """\
 SELECT * FROM S
@@ -46,7 +47,7 @@ def run(out: TextIO) -> None:
     say(f"\n5. The evaluators on the first {_PREFIX} events:\n")
     prefix = stream[:_PREFIX]
     reference = evaluate(query, prefix, evaluator="reference")
-    names: tuple[Evaluator, ...] = ("reference", "automaton", "tecs")
+    names: tuple[EvaluatorName, ...] = ("reference", "automaton", "tecs")
     for name in names:
         answers = evaluate(query, prefix, evaluator=name)
         verdict = "agrees" if answers == reference else "DISAGREES"

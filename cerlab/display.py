@@ -10,13 +10,9 @@ mimetype is shown, and ``text/plain`` always exists (`repr` in the worst case).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any, TypeVar
 
 Renderer = Callable[[Any], str | None]
-
-PICTURES = "cerlab.viz.notebook.displays"
-"""The module whose import registers all pictures; by name, so that layer 0 imports none."""
 
 MIMETYPES = ("text/html", "image/svg+xml", "text/latex")
 """What a notebook is given besides plain text, where there is a renderer."""
@@ -24,10 +20,21 @@ MIMETYPES = ("text/html", "image/svg+xml", "text/latex")
 GRAPH_TEXT = "text/vnd.graphviz"
 """What it is given in place of a picture that cannot be drawn here: DOT."""
 
+_load_pictures: list[Callable[[], object]] = []
 _renderers: dict[tuple[type | str, str], Renderer] = {}
 _conversions: dict[str, Callable[[Any], Any]] = {}
 
 T = TypeVar("T", bound=type)
+
+
+def load_with(load: Callable[[], object]) -> None:
+    """Let `load` register the pictures, when a value is first shown that has no renderer yet."""
+    _load_pictures.append(load)
+
+
+def _load() -> None:
+    while _load_pictures:
+        _load_pictures.pop()()
 
 
 def register(kind: type | str, mimetype: str, renderer: Renderer) -> None:
@@ -47,7 +54,7 @@ def render(value: object, mimetype: str = "text/plain") -> str | None:
     """The value in `mimetype`, or None if no renderer is registered for any class of it."""
     renderer = _renderer(value, mimetype)
     if renderer is None:
-        import_module(PICTURES)
+        _load()
         renderer = _renderer(value, mimetype)
     return None if renderer is None else renderer(value)
 
@@ -94,7 +101,7 @@ def _add(bundle: dict[str, str], value: object, mimetype: str) -> None:
 def convert(value: object, name: str) -> Any:
     """The value by the conversion that is registered under `name`."""
     if name not in _conversions:
-        import_module(PICTURES)
+        _load()
     return _conversions[name](value)
 
 

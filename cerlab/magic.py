@@ -17,48 +17,19 @@ import sys
 import warnings
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, cast, get_args
 
 from cerlab import io
-from cerlab.display import displayed
+from cerlab.api import Answers, Matches, Query, as_query, evaluate
+from cerlab.compile.pattern import Pattern, SremoPattern
+from cerlab.compile.text_to_pattern import LANGUAGES, Language, any_pattern
 from cerlab.errors import CerlabWarning, UsageError, nearest
-from cerlab.evaluators import Evaluator
-from cerlab.expressions import LANGUAGES, AnyLanguage, read
-from cerlab.matches import Matches
-from cerlab.model.answer import ComplexEvent
-from cerlab.model.stream import Stream
-from cerlab.query import Query
-from cerlab.workbench import Sremo, evaluate
+from cerlab.evaluate import EvaluatorName
+from cerlab.logic.sremo.syntax import Sremo
 
 OPTIONS = ("on", "evaluator", "limit", "as", "language")
 
 _OPTION = re.compile(r"--(\w[\w-]*)(?:\s*=\s*|\s+)?(\S+)?\s*")
-
-
-@displayed
-@dataclass(frozen=True, repr=False)
-class Answers:
-    """What one evaluator answered on a stream, listed: by end, then start, then positions."""
-
-    stream: Stream
-    answers: tuple[ComplexEvent, ...]
-
-    def __iter__(self) -> Iterator[ComplexEvent]:
-        return iter(self.answers)
-
-    def __getitem__(self, k: int) -> ComplexEvent:
-        return self.answers[k]
-
-    def __len__(self) -> int:
-        return len(self.answers)
-
-    def __repr__(self) -> str:
-        return f"<{len(self.answers):,} answers on {len(self.stream):,} events>"
-
-    def count(self) -> int:
-        """How many were listed."""
-        return len(self.answers)
 
 
 Result = Query | Sremo | Matches | Answers
@@ -124,7 +95,7 @@ def _options(line: str, *, in_cell: bool) -> tuple[dict[str, str], str]:
 
 def _result(names: MutableMapping[str, Any], options: dict[str, str], text: str) -> Result:
     evaluator, limit = _evaluator(options.get("evaluator")), _limit(options.get("limit"))
-    query = read(text, _language(options.get("language")))
+    pattern = any_pattern(text, _language(options.get("language")))
     if "on" not in options:
         if evaluator or limit is not None:
             raise UsageError(
@@ -132,11 +103,11 @@ def _result(names: MutableMapping[str, Any], options: dict[str, str], text: str)
                 "--evaluator and --limit are for answers on a stream",
                 hint="name the variable that holds it: %%ceql EVENTS",
             )
-        return query
+        return pattern.ast if isinstance(pattern, SremoPattern) else as_query(pattern)
     stream = io.as_stream(_variable(names, options["on"]))
-    if isinstance(query, Query) and not evaluator and limit is None:
-        return query.run(stream)
-    answers = evaluate(query, stream, evaluator=evaluator or "auto", limit=limit)
+    if isinstance(pattern, Pattern) and not evaluator and limit is None:
+        return Matches(pattern, stream)
+    answers = evaluate(pattern, stream, evaluator=evaluator or "auto", limit=limit)
     return Answers(stream, tuple(answers))
 
 
@@ -147,17 +118,17 @@ def _variable(names: MutableMapping[str, Any], name: str) -> Any:
     return names[name]
 
 
-def _evaluator(name: str | None) -> Evaluator | None:
-    if name is not None and name not in get_args(Evaluator):
-        hint = nearest(name, get_args(Evaluator))
+def _evaluator(name: str | None) -> EvaluatorName | None:
+    if name is not None and name not in get_args(EvaluatorName):
+        hint = nearest(name, get_args(EvaluatorName))
         raise UsageError("CER0805", f"unknown evaluator '{name}'", hint=hint)
-    return cast("Evaluator | None", name)
+    return cast("EvaluatorName | None", name)
 
 
-def _language(name: str | None) -> AnyLanguage | None:
+def _language(name: str | None) -> Language | None:
     if name is not None and name not in LANGUAGES:
         raise UsageError("CER0806", f"unknown language '{name}'", hint=nearest(name, LANGUAGES))
-    return cast("AnyLanguage | None", name)
+    return name
 
 
 def _limit(text: str | None) -> int | None:

@@ -27,6 +27,7 @@ from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.registers.reduce import smaller
 from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.compile.sremo_to_srt import sremo_to_srt
+from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import (
@@ -38,7 +39,6 @@ from cerlab.predicates.syntax import (
     Operator,
     TypeIs,
 )
-from cerlab.query import as_query
 from cerlab.viz import svg
 from cerlab.viz.tecs import tecs_snapshots
 from cerlab.viz.timeline import timeline
@@ -49,7 +49,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 def example(name: str, events: str = "events.core") -> tuple[cerlab.Query, cerlab.Stream]:
     """A query and its stream, of the folder of examples."""
-    query = as_query(next((EXAMPLES / name).glob("query.*")).read_text())
+    query = as_pattern(next((EXAMPLES / name).glob("query.*")).read_text())
     return query, cerlab.Stream.read(EXAMPLES / name / events)
 
 
@@ -161,7 +161,7 @@ def foundations_figure_4() -> str:
 
 def nodes_after(formula: str, events: Sequence[dict[str, str]]) -> list[int]:
     """How many nodes the tECS has made before the last of so many events."""
-    running = TecsEvaluation(DeterministicCea(as_query(formula).cea))
+    running = TecsEvaluation(DeterministicCea(as_pattern(formula).cea))
     made = []
     for j, event in enumerate(events):
         running.advance(Event(event["type"]), j)

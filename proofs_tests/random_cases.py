@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
+from cerlab.api import Query
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.clock import time_axis
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape, random_events, random_query
-from cerlab.workbench import Query
 
 
 @dataclass(frozen=True)

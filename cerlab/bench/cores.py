@@ -17,10 +17,10 @@ from statistics import median
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from cerlab.api import Query, parse_query
 from cerlab.bench.streams import in_memory
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.model.stream import Stream
-from cerlab.workbench import Query, parse_query
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

@@ -17,6 +17,7 @@ from typing import TextIO
 import numpy as np
 import pyarrow as pa
 
+from cerlab.api import Query, parse_query
 from cerlab.bench.streams import in_memory
 from cerlab.bench.timing import timed
 from cerlab.engine.general.tecs import Tecs
@@ -24,7 +25,6 @@ from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.model.clauses import Strategy
 from cerlab.model.stream import Stream
-from cerlab.workbench import Query, parse_query
 
 QUERIES: Mapping[str, str] = {
     "Q1": "A AS x ; B AS y ; C AS z",

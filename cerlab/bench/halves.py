@@ -11,13 +11,13 @@ from statistics import quantiles
 from time import process_time
 from typing import NamedTuple
 
+from cerlab.api import Query
 from cerlab.bench.timing import SHORTEST
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.batches import BATCH, Evaluation
 from cerlab.engine.columns import slice_rows
 from cerlab.engine.whole_stream import stream_evaluation
 from cerlab.model.stream import Stream
-from cerlab.workbench import Query
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,15 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cerlab.api import Query
 from cerlab.bench.streams import read_columns
 from cerlab.bench.timing import timed
 from cerlab.engine.batches import BATCH
 from cerlab.engine.whole_stream import compiled_answers
+from cerlab.evaluate import answers_of
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.mentions import mentioned
 from cerlab.predicates.syntax import atoms
-from cerlab.workbench import Query, answers_of
 
 FEW = 3
 """How many runs what is slower by orders of magnitude gets at most."""

@@ -19,10 +19,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self
 
+from cerlab.api import parse_query
 from cerlab.bench.streams import in_memory
 from cerlab.errors import UsageError
 from cerlab.model.stream import Stream
-from cerlab.workbench import parse_query
 
 _STATUS = Path("/proc/self/status")
 _WARM = 1000

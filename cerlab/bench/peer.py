@@ -21,6 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Self
 
+from cerlab.api import Query
 from cerlab.bench import peer_child
 from cerlab.bench.measure import FEW, Measurement
 from cerlab.bench.timing import Timing
@@ -30,7 +31,6 @@ from cerlab.logic.ceql.text import query_text
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.schema import Schema
 from cerlab.model.stream import Stream
-from cerlab.workbench import Query
 
 PYTHON = "python3.13"
 MOST_ANSWERS = 2_000_000
@@ -157,7 +157,7 @@ def strict_text(query: Query) -> str:
 
     Raises `Unsupported` for windows of other kinds.
 
-    >>> from cerlab.workbench import parse_query
+    >>> from cerlab.api import parse_query
     >>> print(strict_text(parse_query("SELECT * WHERE A ; B WITHIN 10 [t]")))
     SELECT *
     WHERE A ; B

@@ -17,6 +17,7 @@ from typing import TextIO
 import numpy as np
 import pyarrow as pa
 
+from cerlab.api import parse_query
 from cerlab.automata.registers.plan import RegisterPlan
 from cerlab.bench.memory import Memory
 from cerlab.bench.register_patterns import PAPER, PATTERNS, WINDOWS, ceql, sremo
@@ -28,7 +29,6 @@ from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.errors import ResourceLimit
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.model.stream import Stream
-from cerlab.workbench import parse_query
 
 MOST_LISTED = 5_000_000
 """Up to so many answers are listed; of more only the number is found, without listing."""

@@ -23,8 +23,8 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
+from cerlab.api import Query, parse_query
 from cerlab.io.synthetic import stock_batches
-from cerlab.workbench import Query, parse_query
 
 ROWS_OF_A_FILE = 1 << 20
 POSITION = "id"

@@ -19,7 +19,7 @@ from cerlab.cli import bench, check, fuzz, run, show, spark, why
 from cerlab.cli.options import BAD, INTERNAL, INTERRUPTED, OK, add_input, add_query
 from cerlab.decisions import contained, equivalent
 from cerlab.errors import CerlabError, CerlabWarning
-from cerlab.workbench import AVAILABLE
+from cerlab.evaluate import EVALUATORS
 
 __all__ = ["main"]
 
@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     run_command = commands.add_parser("run", help="evaluate a query on events")
     add_query(run_command)
     run_command.add_argument("events", metavar="EVENTS", help="a file, or - for standard input")
-    run_command.add_argument("--evaluator", default="auto", help=f"{', '.join(AVAILABLE)} or auto")
+    run_command.add_argument("--evaluator", default="auto", help=f"{', '.join(EVALUATORS)} or auto")
     run_command.add_argument("--limit", type=int, metavar="N", help="at most N answers in all")
     run_command.add_argument(
         "--labels", action="store_true", help="valuations instead of positions"

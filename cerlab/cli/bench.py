@@ -10,11 +10,11 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from cerlab.api import Query, parse_query
 from cerlab.cli.bench_papers import PAPERS, measure_paper, refused
 from cerlab.cli.options import OK, output
 from cerlab.errors import Unsupported, UsageError, nearest
 from cerlab.model.stream import Stream
-from cerlab.workbench import Query, parse_query
 
 STREAMS = ("stocks", "homes", "taxi")
 

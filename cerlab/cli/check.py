@@ -8,14 +8,15 @@ from collections.abc import Callable
 from cerlab import io
 from cerlab.automata.growth import growth
 from cerlab.cli.options import NO, OK, UNDECIDED, read_query
+from cerlab.compile.pattern import Pattern
+from cerlab.compile.text_to_pattern import What
 from cerlab.decisions import Verdict, satisfiable
 from cerlab.decisions.report import dead_branches
 from cerlab.errors import ResourceLimit, Unsupported
-from cerlab.evaluators import takers
+from cerlab.evaluate import takers
 from cerlab.logic.cel.syntax import defined_labels, size
 from cerlab.logic.focel.report import describe_fo
 from cerlab.predicates.minterms import minterms
-from cerlab.workbench import Query, What
 
 
 def check(arguments: argparse.Namespace) -> int:
@@ -49,7 +50,7 @@ def check(arguments: argparse.Namespace) -> int:
     return NO if verdict.holds is False else OK
 
 
-def _transducer(query: Query) -> str:
+def _transducer(query: Pattern) -> str:
     """The transducer of a query that has no automaton, or why there is none."""
     try:
         T = query.registers.srt
@@ -58,7 +59,7 @@ def _transducer(query: Query) -> str:
     return f"{T.states} states, {len(T.Delta)} transitions, {len(T.R)} registers"
 
 
-def _growth(query: Query) -> str:
+def _growth(query: Pattern) -> str:
     """How the number of answers per event grows with the number of events so far."""
     plan = query.plan
     try:

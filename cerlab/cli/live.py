@@ -10,15 +10,15 @@ from typing import Any, Protocol, TypeAlias
 
 from cerlab import io
 from cerlab.cli.streaming import LiveRun, arriving
-from cerlab.errors import BadData, ResourceLimit, Unsupported
-from cerlab.evaluators import Evaluator, live_valuations
-from cerlab.expressions import live_sremo_answers, sremo_answers
+from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.errors import BadData
+from cerlab.evaluate import EvaluatorName, evaluator_of, valuations_of
+from cerlab.evaluate.protocol import check_clock
 from cerlab.io import Sink
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
-from cerlab.workbench import Query, Sremo, answers_of, live_answers, valuations_of
 
 Answers: TypeAlias = Iterable[ComplexEvent] | Iterable[Valuation]
 
@@ -97,61 +97,47 @@ class GrowingRun:
 
 
 def live_run(
-    query: Query,
-    evaluator: Evaluator,
+    pattern: AnyPattern,
+    evaluator: EvaluatorName,
     axis: TimeAxis | None,
     options: dict[str, Any],
     *,
     by_tecs: int,
     seen: list[Event] | None,
 ) -> Live | None:
-    """The evaluation of a query by an evaluator; None for what has to read everything first.
+    """The evaluation of a pattern by an evaluator; None for what has to read everything first.
 
     That is a transducer in the compiled engine, where it was asked for by name. `by_tecs` is as in
     `LiveRun`. Raises `Unsupported` and `UsageError` as `answers_of`, before anything is read.
     """
-    axis = axis or io.time_of_schema(query.schema)
-    if evaluator == "auto" and not query.has_automaton:
-        evaluator = "registers" if query.has_registers else "reference"
-    match evaluator:
-        case "reference":
-            return GrowingRun(lambda S: answers_of(query, S, "reference"), axis, options, seen)
-        case "compiled" if query.on_registers:
-            return None
-        case "auto":
-            return LiveRun(query, axis, options, by_tecs=by_tecs, seen=seen)
-        case "compiled":
-            return LiveRun(query, axis, options, by_tecs=0, seen=seen)
-        case _:
-            return OneByOne(lambda S: live_answers(query, S, axis, evaluator), options, seen)
+    axis = axis or io.time_of_schema(pattern.schema)
+    by = evaluator_of(evaluator)
+    if isinstance(pattern, Pattern) and pattern.has_automaton and evaluator in ("auto", "compiled"):
+        first = by_tecs if evaluator == "auto" else 0
+        return LiveRun(pattern, axis, options, by_tecs=first, seen=seen)
+    if evaluator == "compiled" and by.takes(pattern):
+        return None
+    if evaluator == "reference" or (evaluator == "auto" and not pattern.has_registers):
+        return GrowingRun(lambda S: by.answers(pattern, S), axis, options, seen)
+    return OneByOne(lambda S: by.live(pattern, S, axis), options, seen)
 
 
 def live_labels(
-    query: Query,
-    evaluator: Evaluator,
+    pattern: AnyPattern,
+    evaluator: EvaluatorName,
     axis: TimeAxis | None,
     options: dict[str, Any],
     *,
     seen: list[Event] | None,
 ) -> Live:
     """The same for valuations; raises `Unsupported` for evaluators that keep no labels."""
-    axis = axis or io.time_of_schema(query.schema)
-    if evaluator == "automaton" or (evaluator == "auto" and query.has_automaton):
-        return OneByOne(lambda S: live_valuations(query, S, axis), options, seen)
-    return GrowingRun(lambda S: valuations_of(query, S, evaluator), axis, options, seen)
-
-
-def live_sremo(
-    e: Sremo, evaluator: Evaluator, options: dict[str, Any], *, seen: list[Event] | None
-) -> Live | None:
-    """The same for a SREMO; None for the compiled engine, where it was asked for by name."""
-    if evaluator == "compiled":
-        return None
-    if evaluator in ("auto", "registers"):
-        try:
-            return OneByOne(lambda S: live_sremo_answers(e, S), options, seen)
-        except (Unsupported, ResourceLimit):
-            if evaluator == "registers":
-                raise
-        evaluator = "reference"
-    return GrowingRun(lambda S: sremo_answers(e, S, evaluator), None, options, seen)
+    axis = axis or io.time_of_schema(pattern.schema)
+    if (
+        isinstance(pattern, Pattern)
+        and pattern.has_automaton
+        and evaluator in ("auto", "automaton")
+    ):
+        check_clock(pattern.plan, axis)
+        by = evaluator_of("automaton")
+        return OneByOne(lambda S: by.valuations(pattern, S, axis), options, seen)
+    return GrowingRun(lambda S: valuations_of(pattern, S, evaluator), axis, options, seen)

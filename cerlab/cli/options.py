@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
+from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
+from cerlab.compile.text_to_pattern import LANGUAGES, any_pattern
 from cerlab.errors import BadData, DataPlace, Unsupported, UsageError
-from cerlab.expressions import LANGUAGES, read
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.schema import Schema
-from cerlab.workbench import Query, Sremo
 
 OK, NO, BAD, UNDECIDED, INTERRUPTED, INTERNAL = 0, 1, 2, 3, 130, 70
 """The exit statuses of DESIGN 2.2."""
@@ -43,10 +43,10 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_query(arguments: argparse.Namespace, given: str | None = None) -> Query:
+def read_query(arguments: argparse.Namespace, given: str | None = None) -> Pattern:
     """The query of the command line, which is no SREMO; see `read_pattern`."""
     query = read_pattern(arguments, given)
-    if isinstance(query, Sremo):
+    if isinstance(query, SremoPattern):
         raise Unsupported(
             "CER0483",
             "this command takes CEQL and CEL formulas, and the text is a SREMO",
@@ -55,7 +55,7 @@ def read_query(arguments: argparse.Namespace, given: str | None = None) -> Query
     return query
 
 
-def read_pattern(arguments: argparse.Namespace, given: str | None = None) -> Query | Sremo:
+def read_pattern(arguments: argparse.Namespace, given: str | None = None) -> AnyPattern:
     """The query or SREMO of the command line: the file that is named, or the text itself."""
     schema = _schema(arguments)
     given = arguments.query if given is None else given
@@ -66,7 +66,7 @@ def read_pattern(arguments: argparse.Namespace, given: str | None = None) -> Que
             hint = "check the path; a text may stand there as well"
             raise UsageError("CER0808", f"there is no query file '{given}'", hint=hint)
         given = _text_of(path)
-    return read(given, arguments.language, schema)
+    return any_pattern(given, arguments.language, schema)
 
 
 def _text_of(path: Path) -> str:
@@ -87,11 +87,11 @@ def _schema(arguments: argparse.Namespace) -> Schema | None:
     return parse_schema(_text_of(Path(arguments.schema)))
 
 
-def input_options(arguments: argparse.Namespace, query: Query | Sremo) -> dict[str, Any]:
+def input_options(arguments: argparse.Namespace, query: AnyPattern) -> dict[str, Any]:
     """What `cerlab.io` takes of them; a SREMO declares no schema, so ``--schema`` stands alone."""
     return {
         "type": arguments.type,
-        "schema": query.schema if isinstance(query, Query) else _schema(arguments),
+        "schema": query.schema if isinstance(query, Pattern) else _schema(arguments),
         "quarantine": arguments.quarantine,
     }
 

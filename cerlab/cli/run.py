@@ -8,18 +8,19 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
 from cerlab import io
-from cerlab.cli.live import Answers, Live, live_labels, live_run, live_sremo
+from cerlab.cli.live import Answers, Live, live_labels, live_run
 from cerlab.cli.options import OK, input_options, output, read_pattern, time_option
+from cerlab.cli.progress import WatchedStream, watched_reading
 from cerlab.cli.streaming import Enough, Limited, answers_on_file
+from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
 from cerlab.errors import Unsupported, UsageError
-from cerlab.evaluators import SHORT
-from cerlab.expressions import sremo_answers
+from cerlab.evaluate import answers_of, chosen, valuations_of
+from cerlab.evaluate.protocol import SHORT
+from cerlab.evaluate.selected import shown_attributes
 from cerlab.io import NdjsonSink, Sink, parquet_sink
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clock import TimeAxis, axis_of_options
 from cerlab.model.event import Event
-from cerlab.progress import WatchedStream, watched_reading
-from cerlab.workbench import Query, Sremo, answers_of, shown_attributes, valuations_of
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
@@ -36,11 +37,11 @@ def run(arguments: argparse.Namespace) -> int:
         message = f"--format {arguments.format} does not carry the events"
         raise UsageError("CER0813", message, hint="--format ndjson does")
     query = read_pattern(arguments)
-    if isinstance(query, Sremo) and arguments.labels:
+    if isinstance(query, SremoPattern) and arguments.labels:
         raise Unsupported("CER0482", "a SREMO has no labels", hint="leave --labels out")
     if arguments.events == "-" and not arguments.sort:
         _run_on_pipe(query, arguments)
-    elif isinstance(query, Query) and _in_batches(query, arguments):
+    elif isinstance(query, Pattern) and _in_batches(query, arguments):
         options = input_options(arguments, query)
         answers = answers_on_file(query, arguments.events, _axis(arguments), options)
         with _sink(query, arguments, None) as sink, suppress(Enough):
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _in_batches(query: Query, arguments: argparse.Namespace) -> bool:
+def _in_batches(query: Pattern, arguments: argparse.Namespace) -> bool:
     """Whether the compiled engine is asked for, or best: on files that are not known to be short.
 
     A file is not read for this; text is judged by its bytes.
@@ -61,14 +62,14 @@ def _in_batches(query: Query, arguments: argparse.Namespace) -> bool:
         return False
     if arguments.evaluator == "auto":
         return query.has_automaton and io.estimated_length(arguments.events) > SHORT
-    return bool(arguments.evaluator == "compiled" and not query.on_registers)
+    return bool(arguments.evaluator == "compiled" and query.has_automaton)
 
 
 def _axis(arguments: argparse.Namespace) -> TimeAxis | None:
     return axis_of_options(*time_option(arguments))
 
 
-def _run_on_pipe(query: Query | Sremo, arguments: argparse.Namespace) -> None:
+def _run_on_pipe(query: AnyPattern, arguments: argparse.Namespace) -> None:
     """Answers while the events are still arriving; what cannot be run so reads all of them first.
 
     A window in hours, minutes or seconds needs ``--time`` here, or a schema with one timestamp.
@@ -83,17 +84,15 @@ def _run_on_pipe(query: Query | Sremo, arguments: argparse.Namespace) -> None:
 
 
 def _live(
-    query: Query | Sremo, arguments: argparse.Namespace, seen: list[Event] | None
+    query: AnyPattern, arguments: argparse.Namespace, seen: list[Event] | None
 ) -> Live | None:
     options, evaluator = input_options(arguments, query), arguments.evaluator
-    if isinstance(query, Sremo):
-        return live_sremo(query, evaluator, options, seen=seen)
     if arguments.labels:
         return live_labels(query, evaluator, _axis(arguments), options, seen=seen)
     return live_run(query, evaluator, _axis(arguments), options, by_tecs=SHORT, seen=seen)
 
 
-def _run_on_all(query: Query | Sremo, arguments: argparse.Namespace) -> None:
+def _run_on_all(query: AnyPattern, arguments: argparse.Namespace) -> None:
     """Answers on a stream that was read as a whole."""
     column, unit = time_option(arguments)
     stream = io.read(
@@ -105,16 +104,10 @@ def _run_on_all(query: Query | Sremo, arguments: argparse.Namespace) -> None:
         **input_options(arguments, query),
     )
     evaluator = arguments.evaluator
-    answers: Answers
-    if isinstance(query, Sremo):
-        answers = sremo_answers(query, stream, evaluator)
-    else:
-        engine = evaluator == "compiled" or (
-            evaluator == "auto" and query.has_automaton and len(stream) > SHORT
-        )
-        passing = stream if engine else WatchedStream(stream)  # it reads whole columns
-        by = valuations_of if arguments.labels else answers_of
-        answers = by(query, passing, evaluator)
+    by_name = chosen(query, len(stream)).name if evaluator == "auto" else evaluator
+    passing = stream if by_name == "compiled" else WatchedStream(stream)  # it reads whole columns
+    by = valuations_of if arguments.labels else answers_of
+    answers: Answers = by(query, passing, evaluator)
     seen = stream.events if arguments.show_events else None
     with _sink(query, arguments, seen) as sink, suppress(Enough):
         limited = Limited(sink, arguments.limit)
@@ -125,7 +118,7 @@ def _run_on_all(query: Query | Sremo, arguments: argparse.Namespace) -> None:
 
 @contextmanager
 def _sink(
-    query: Query | Sremo, arguments: argparse.Namespace, seen: Sequence[Event] | None
+    query: AnyPattern, arguments: argparse.Namespace, seen: Sequence[Event] | None
 ) -> Iterator[Sink]:
     """Where the answers go; with the events `seen` so far if they are to be shown."""
     if arguments.format == "parquet":
@@ -134,7 +127,7 @@ def _sink(
         return
 
     def shown(answer: ComplexEvent) -> dict[int, frozenset[str]]:
-        if isinstance(query, Sremo) or seen is None:
+        if isinstance(query, SremoPattern) or seen is None:
             return {}
         return shown_attributes(query, seen, answer)
 

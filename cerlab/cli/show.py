@@ -24,6 +24,7 @@ from cerlab.cli.options import (
     read_query,
     time_option,
 )
+from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.errors import Unsupported, UsageError
@@ -33,7 +34,7 @@ from cerlab.model.clauses import Strategy
 from cerlab.model.stream import Stream
 from cerlab.viz.dot import dot_text
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS, sremo_tree_text
-from cerlab.viz.machines.deterministic import MintermTable, table_text
+from cerlab.viz.machines.deterministic import MintermTable, minterm_table, table_text
 from cerlab.viz.machines.exploration import written
 from cerlab.viz.machines.minterms import MintermList, listed_minterms, minterms_text
 from cerlab.viz.machines.registers import srt_text, srt_tikz
@@ -42,7 +43,6 @@ from cerlab.viz.machines.tikz import machine_tikz
 from cerlab.viz.render import FORMS, drawing
 from cerlab.viz.tecs import snapshot_json, snapshot_text, tecs_snapshot
 from cerlab.viz.theme import THEMES
-from cerlab.workbench import Query, Sremo
 
 _STRATEGIES = {s.name.lower(): s for s in Strategy}
 WHAT = (
@@ -117,7 +117,7 @@ def _value(arguments: argparse.Namespace) -> Any:
         return _transducer(read_pattern(arguments))
     if what == "ast":
         pattern = read_pattern(arguments)
-        return pattern.formula if isinstance(pattern, Query) else pattern
+        return pattern.formula if isinstance(pattern, Pattern) else pattern.ast
     query = read_query(arguments)
     match what:
         case "vcea":
@@ -127,7 +127,7 @@ def _value(arguments: argparse.Namespace) -> Any:
         case "det":
             return query.det
         case "table":
-            return query.table
+            return minterm_table(query.machine)
         case "minterms":
             return listed_minterms(query.machine.predicates, query.schema)
         case "tecs":
@@ -136,7 +136,7 @@ def _value(arguments: argparse.Namespace) -> Any:
             return StrategyCea(query.cea, _STRATEGIES[what])
 
 
-def _stream(query: Query, arguments: argparse.Namespace) -> Stream:
+def _stream(query: Pattern, arguments: argparse.Namespace) -> Stream:
     if arguments.events is None:
         raise UsageError("CER0823", "--what tecs needs EVENTS", hint="a file, or -")
     time, unit = time_option(arguments)
@@ -149,9 +149,9 @@ def _stream(query: Query, arguments: argparse.Namespace) -> Stream:
     )
 
 
-def _transducer(e: Query | Sremo) -> Transducer:
+def _transducer(e: AnyPattern) -> Transducer:
     """The transducer of a SREMO or of a query, without empty moves."""
-    return smaller(sremo_to_srt(e)) if isinstance(e, Sremo) else e.registers.srt
+    return smaller(sremo_to_srt(e.ast)) if isinstance(e, SremoPattern) else e.registers.srt
 
 
 def _text(value: Any, form: str, theme: Any) -> str:

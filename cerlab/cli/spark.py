@@ -15,7 +15,7 @@ from cerlab.errors import BadData, CerlabError, UsageError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from cerlab.workbench import Query
+    from cerlab.compile.pattern import Pattern
 
 DESCRIPTION = """\
 Evaluate a query on Parquet, CSV or NDJSON by Spark, and write its answers as Parquet: start, end
@@ -86,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _run_batch(spark, query, arguments)
 
 
-def _run_batch(spark: SparkSession, query: Query, arguments: argparse.Namespace) -> int:
+def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespace) -> int:
     from cerlab.spark.batch import inputs
     from cerlab.spark.batch.explain import explained
     from cerlab.spark.batch.first_pass import first_pass
@@ -115,7 +115,7 @@ def _run_batch(spark: SparkSession, query: Query, arguments: argparse.Namespace)
     return OK
 
 
-def _run_stream(spark: SparkSession, query: Query, arguments: argparse.Namespace) -> int:
+def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespace) -> int:
     from cerlab.spark.batch.request import parallelism
     from cerlab.spark.stream.claim import claim
     from cerlab.spark.stream.explain import explained_stream

@@ -16,15 +16,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from cerlab import io
+from cerlab.compile.pattern import Pattern
 from cerlab.errors import BadData
+from cerlab.evaluate import evaluator_of
 from cerlab.io import Sink
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.clock import TimeAxis, clock_for
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
-from cerlab.query import Query
-from cerlab.workbench import live_answers
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
@@ -82,7 +82,7 @@ def _first(answers: AnswerBatch, count: int) -> AnswerBatch:
 
 
 def answers_on_file(
-    query: Query, path: str, axis: TimeAxis | None, options: dict[str, Any]
+    query: Pattern, path: str, axis: TimeAxis | None, options: dict[str, Any]
 ) -> Iterator[AnswerBatch]:
     """The answers on a file that is read in batches; `options` are those of `io.batches`.
 
@@ -119,7 +119,7 @@ class LiveRun:
 
     def __init__(
         self,
-        query: Query,
+        query: Pattern,
         axis: TimeAxis | None,
         options: dict[str, Any],
         *,
@@ -147,7 +147,7 @@ class LiveRun:
         first: list[Event] = []
         if self._by_tecs:
             live = _noted(islice(events, self._by_tecs), first)
-            for answer in live_answers(self._query, live, self._axis):
+            for answer in evaluator_of("tecs").live(self._query, live, self._axis):
                 sink.one(answer)
         if len(first) == self._by_tecs:
             self._start(first)

@@ -15,14 +15,14 @@ from cerlab.cli.options import (
     read_pattern,
     time_option,
 )
+from cerlab.cli.progress import watched_reading
+from cerlab.compile.pattern import AnyPattern, SremoPattern
 from cerlab.errors import Unsupported, UsageError
 from cerlab.model.stream import Stream
-from cerlab.progress import watched_reading
 from cerlab.why import why
 from cerlab.why.encoding import why_none_to_json, why_to_json
 from cerlab.why.none import why_none, why_none_text
 from cerlab.why.text import why_text
-from cerlab.workbench import Query, Sremo
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -66,8 +66,8 @@ def run(arguments: argparse.Namespace) -> int:
     return OK if found.holds else NO
 
 
-def _why_none(query: Query | Sremo, stream: Stream, arguments: argparse.Namespace) -> int:
-    if isinstance(query, Sremo):
+def _why_none(query: AnyPattern, stream: Stream, arguments: argparse.Namespace) -> int:
+    if isinstance(query, SremoPattern):
         raise Unsupported(
             "CER0495",
             "why a SREMO has no answer at all is not explained",

@@ -7,17 +7,17 @@ the verdict is that it is not decided.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
+from cerlab import io
 from cerlab.automata.decide import Side
+from cerlab.compile.pattern import Pattern
+from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.decisions.fragment import keys_of, outside
 from cerlab.decisions.question import Question
 from cerlab.decisions.search import searched
 from cerlab.decisions.verdict import Verdict, Witness
 from cerlab.errors import ResourceLimit
+from cerlab.evaluate import EvaluatorName, answers_of
 from cerlab.model.clauses import Consume
-from cerlab.workbench import Query, What, as_query, evaluate
 
 __all__ = ["Verdict", "Witness", "contained", "equivalent", "satisfiable"]
 
@@ -33,7 +33,7 @@ def satisfiable(a: What) -> Verdict:
     Witness(events=[{'type': 'A'}, {'type': 'B'}],
             complex_event=ComplexEvent(start=0, end=1, positions=(0, 1)), side=None)
     """
-    query = as_query(a)
+    query = as_pattern(a)
     plain = _without_consumption(query)
     return _decide(plain, None, (Side.LEFT,), "no stream has an answer", query, None)
 
@@ -62,13 +62,13 @@ def contained(a: What, b: What) -> Verdict:
 
 
 def _compare(a: What, b: What, sides: tuple[Side, ...], proved: str) -> Verdict:
-    left, right = as_query(a), as_query(b)
+    left, right = as_pattern(a), as_pattern(b)
     if left.ast.consume is right.ast.consume is not Consume.NONE:
         return _consuming(left, right, sides, proved)
     return _decide(left, right, sides, proved, left, right)
 
 
-def _consuming(left: Query, right: Query, sides: tuple[Side, ...], proved: str) -> Verdict:
+def _consuming(left: Pattern, right: Pattern, sides: tuple[Side, ...], proved: str) -> Verdict:
     """Equal consumption: equal answers without it stay equal with it, event by event."""
     plain = [_without_consumption(q) for q in (left, right)]
     verdict = _decide(plain[0], plain[1], tuple(Side), proved, left, right, trust=False)
@@ -78,18 +78,17 @@ def _consuming(left: Query, right: Query, sides: tuple[Side, ...], proved: str) 
     return searched(left, right, sides, reason, first=verdict.witness)
 
 
-def _without_consumption(query: Query) -> Query:
-    ast = replace(query.ast, consume=Consume.NONE, limit=None)
-    return Query(ast, schema=query.schema, source=query.source)
+def _without_consumption(query: Pattern) -> Pattern:
+    return query.replaced(consume=Consume.NONE, limit=None)
 
 
 def _decide(
-    left: Query,
-    right: Query | None,
+    left: Pattern,
+    right: Pattern | None,
     sides: tuple[Side, ...],
     proved: str,
-    left_asked: Query,
-    right_asked: Query | None,
+    left_asked: Pattern,
+    right_asked: Pattern | None,
     *,
     trust: bool = True,
 ) -> Verdict:
@@ -117,14 +116,15 @@ def _refuted(witness: Witness) -> Verdict:
     return Verdict(False, witness, "they differ before CONSUME BY")
 
 
-def confirmed(witness: Witness, left: Query, right: Query | None) -> Verdict:
+def confirmed(witness: Witness, left: Pattern, right: Pattern | None) -> Verdict:
     """The verdict, once another evaluator has found the same on the witness."""
     by = "the reference"
     try:
         agrees = _agrees(witness, left, right, "reference")
     except ResourceLimit:
         by = "the tECS and the runs of the automaton"
-        agrees = all(_agrees(witness, left, right, e) for e in ("tecs", "automaton"))
+        others: tuple[EvaluatorName, ...] = ("tecs", "automaton")
+        agrees = all(_agrees(witness, left, right, e) for e in others)
     if not agrees:
         raise AssertionError(f"the witness does not hold: {witness}")
     what = "has an answer" if right is None else "differ"
@@ -134,9 +134,12 @@ def confirmed(witness: Witness, left: Query, right: Query | None) -> Verdict:
     return Verdict(holds, witness, f"{what} on {events}; recomputed by {by}")
 
 
-def _agrees(witness: Witness, left: Query, right: Query | None, evaluator: Any) -> bool:
-    answered = witness.complex_event in evaluate(left, witness.events, evaluator=evaluator)
+def _agrees(
+    witness: Witness, left: Pattern, right: Pattern | None, evaluator: EvaluatorName
+) -> bool:
+    stream = io.as_stream(witness.events)
+    answered = witness.complex_event in answers_of(left, stream, evaluator)
     if right is None:
         return answered
-    there = witness.complex_event in evaluate(right, witness.events, evaluator=evaluator)
+    there = witness.complex_event in answers_of(right, stream, evaluator)
     return answered != there and answered == (witness.side == "left")

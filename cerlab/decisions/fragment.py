@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 
+from cerlab.compile.pattern import Pattern
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.model.clauses import AttributeWindow, Consume, TimeWindow
 from cerlab.model.event import Event, Timestamp, Value
@@ -15,13 +16,12 @@ from cerlab.predicates.minterms import constants, representatives
 from cerlab.predicates.syntax import Atom as AtomicTest
 from cerlab.predicates.syntax import Attribute, Between, Comparison, Constant, Member, atoms
 from cerlab.predicates.truth import satisfies
-from cerlab.workbench import Query
 
 MAX_KEYS = 200
 """How many kinds of keys of PARTITION BY are looked at one by one."""
 
 
-def outside(queries: Sequence[Query]) -> str | None:
+def outside(queries: Sequence[Pattern]) -> str | None:
     """Why the question is outside the decidable class, None if it is inside."""
     for query in queries:
         try:
@@ -49,7 +49,7 @@ def outside(queries: Sequence[Query]) -> str | None:
     return None
 
 
-def _time_that_is_tested(query: Query, queries: Sequence[Query]) -> str | None:
+def _time_that_is_tested(query: Pattern, queries: Sequence[Pattern]) -> str | None:
     window, schema = query.plan.window, schema_of(queries)
     if isinstance(window, AttributeWindow):
         tested = {
@@ -75,7 +75,7 @@ def _is_simple(atom: AtomicTest) -> bool:
             return False
 
 
-def schema_of(queries: Sequence[Query]) -> Schema | None:
+def schema_of(queries: Sequence[Pattern]) -> Schema | None:
     """The schema of the question: that of the first query that has one."""
     return next((q.schema for q in queries if q.schema is not None), None)
 
@@ -92,7 +92,7 @@ def timestamp_of(schema: Schema) -> str | None:
     return names.pop() if len(names) == 1 else None
 
 
-def keys_of(queries: Sequence[Query]) -> Iterator[Mapping[str, Value]]:
+def keys_of(queries: Sequence[Pattern]) -> Iterator[Mapping[str, Value]]:
     """Keys of PARTITION BY, one of each kind that tests tell apart; one empty key without it.
 
     An answer is inside one partition, and so is a difference. Raises `ResourceLimit` above
@@ -110,7 +110,7 @@ def keys_of(queries: Sequence[Query]) -> Iterator[Mapping[str, Value]]:
         yield dict(zip(partition, values, strict=True))
 
 
-def _values(name: str, queries: Sequence[Query]) -> list[Value]:
+def _values(name: str, queries: Sequence[Pattern]) -> list[Value]:
     """A value of a key attribute for each combination of its tests that some value has."""
     about = _atoms_about(name, queries)
     schema = schema_of(queries)
@@ -124,7 +124,7 @@ def _values(name: str, queries: Sequence[Query]) -> list[Value]:
     return list(chosen.values())
 
 
-def _atoms_about(name: str, queries: Sequence[Query]) -> list[AtomicTest]:
+def _atoms_about(name: str, queries: Sequence[Pattern]) -> list[AtomicTest]:
     return [
         atom
         for q in queries

@@ -7,6 +7,7 @@ from itertools import product
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
+from cerlab.compile.pattern import Pattern
 from cerlab.decisions.fragment import is_of, schema_of
 from cerlab.decisions.question import as_row
 from cerlab.errors import ResourceLimit
@@ -18,7 +19,6 @@ from cerlab.predicates.minterms import minterms
 from cerlab.predicates.second_order import SetOf
 from cerlab.predicates.syntax import And, Or, Predicate, TypeIs
 from cerlab.predicates.truth import kind_of
-from cerlab.workbench import Query
 
 Row: TypeAlias = dict[str, Any]
 
@@ -73,7 +73,7 @@ class Pool(NamedTuple):
         return declared is not None and declared.nullable
 
 
-def pool_of(queries: Sequence[Query]) -> Pool:
+def pool_of(queries: Sequence[Pattern]) -> Pool:
     """Events with the types of the queries and the values that their tests tell apart."""
     predicates, compared = _asked(queries)
     schema = schema_of(queries)
@@ -120,7 +120,7 @@ def _neighbours(value: Value) -> tuple[Value, ...]:
             return ()
 
 
-def _asked(queries: Sequence[Query]) -> tuple[tuple[Predicate, ...], set[str]]:
+def _asked(queries: Sequence[Pattern]) -> tuple[tuple[Predicate, ...], set[str]]:
     """The tests of single events, and the attributes that conditions over several compare."""
     predicates: dict[Predicate, None] = {}
     compared: set[str] = set()

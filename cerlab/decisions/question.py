@@ -17,6 +17,7 @@ from cerlab.automata.decide import (
     shortest_difference,
 )
 from cerlab.automata.deterministic import NOTHING, Deterministic
+from cerlab.compile.pattern import Pattern
 from cerlab.decisions.fragment import schema_of, timestamp_of
 from cerlab.decisions.verdict import SideName, Witness
 from cerlab.model.answer import ComplexEvent
@@ -26,13 +27,12 @@ from cerlab.model.schema import AttributeType
 from cerlab.predicates.mentions import mentioned
 from cerlab.predicates.minterms import Minterm, minterms
 from cerlab.predicates.syntax import Computed, Negated, Predicate, StreamIs, atoms
-from cerlab.workbench import Query
 
 
 class Question:
     """Two machines (the second may be the one without answers), asked key by key."""
 
-    def __init__(self, queries: Sequence[Query], sides: tuple[Side, ...]) -> None:
+    def __init__(self, queries: Sequence[Pattern], sides: tuple[Side, ...]) -> None:
         self.queries = queries
         self.sides = sides
         self.windowed = [_windowed(q) for q in queries]
@@ -106,7 +106,7 @@ class Question:
         return (schema and timestamp_of(schema)) or free, True
 
 
-def _windowed(query: Query) -> Windowed:
+def _windowed(query: Pattern) -> Windowed:
     machine: Deterministic = query.machine
     match query.plan.window:
         case EventWindow(width):
@@ -122,7 +122,7 @@ def _windowed(query: Query) -> Windowed:
             return Windowed(machine)
 
 
-def _is_integer(query: Query, attribute: str) -> bool:
+def _is_integer(query: Pattern, attribute: str) -> bool:
     schema = query.schema
     if schema is None:
         return False

@@ -6,32 +6,32 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from cerlab.compile.pattern import Pattern
 from cerlab.decisions import satisfiable
 from cerlab.errors import ResourceLimit
 from cerlab.logic.cel.syntax import Formula, Or, children
-from cerlab.workbench import Query
 
 MAX_BRANCHES = 64
 """How many branches are looked at."""
 
 
-def dead_branches(query: Query) -> list[str]:
+def dead_branches(query: Pattern) -> list[str]:
     """The branches of OR through which no stream leads to an answer, as text.
 
     Of nested ones the outermost. Empty where nothing is dead, where all is, or where it is not
     decided.
 
-    >>> from cerlab.workbench import as_query
-    >>> dead_branches(as_query("(A FILTER A[v = 1 AND v = 2] OR B) ; C"))
+    >>> from cerlab.compile.text_to_pattern import as_pattern
+    >>> dead_branches(as_pattern("(A FILTER A[v = 1 AND v = 2] OR B) ; C"))
     ['A FILTER A[v = 1 AND v = 2]']
     """
     found: list[tuple[int, ...]] = []
     for path in list(_branches(query.formula))[:MAX_BRANCHES]:
         if any(path[: len(dead)] == dead for dead in found):
             continue
-        ast = replace(query.ast, formula=_through(query.formula, path))
+        through = query.replaced(formula=_through(query.formula, path))
         try:
-            verdict = satisfiable(Query(ast, schema=query.schema, source=query.source))
+            verdict = satisfiable(through)
         except ResourceLimit:
             return []
         if verdict.holds is False:

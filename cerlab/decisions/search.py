@@ -7,17 +7,19 @@ from itertools import combinations, product
 from random import Random
 from typing import NamedTuple
 
+from cerlab import io
 from cerlab.automata.decide import Side
+from cerlab.compile.pattern import Pattern
 from cerlab.decisions.fragment import timestamp_of
 from cerlab.decisions.pool import Pool, Row, pool_of
 from cerlab.decisions.verdict import Verdict, Witness
 from cerlab.errors import CerlabError
+from cerlab.evaluate import answers_of
 from cerlab.logic.cel.syntax import Atom, subformulas
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.event import Timestamp
 from cerlab.model.order import by_end
 from cerlab.model.schema import Schema
-from cerlab.workbench import Query, evaluate
 
 MAX_TRIED = 2_000
 """How many small streams are searched outside the decidable class."""
@@ -27,8 +29,8 @@ MAX_LENGTH = 7
 
 
 def searched(
-    left: Query,
-    right: Query | None,
+    left: Pattern,
+    right: Pattern | None,
     sides: tuple[Side, ...],
     reason: str,
     first: Witness | None = None,
@@ -52,21 +54,22 @@ def searched(
     return Verdict(None, None, f"not decided: {reason}; {tried} small streams show nothing")
 
 
-def _found(witness: Witness, right: Query | None, reason: str) -> Verdict:
+def _found(witness: Witness, right: Pattern | None, reason: str) -> Verdict:
     return Verdict(right is None, witness, f"found by search among small streams: {reason}")
 
 
 class _Question(NamedTuple):
     """What is asked of a stream: an answer of one of `sides` that the other side lacks."""
 
-    left: Query
-    right: Query | None
+    left: Pattern
+    right: Pattern | None
     sides: tuple[Side, ...]
 
     def witness(self, events: list[Row]) -> Witness | None:
         """An answer on these events that one side has alone, by the reference; None if none."""
-        ours = set(evaluate(self.left, events, evaluator="reference"))
-        theirs = set(evaluate(self.right, events, evaluator="reference")) if self.right else set()
+        stream = io.as_stream(events)
+        ours = set(answers_of(self.left, stream, "reference"))
+        theirs = set(answers_of(self.right, stream, "reference")) if self.right else set()
         for side, extra in ((Side.LEFT, ours - theirs), (Side.RIGHT, theirs - ours)):
             if side in self.sides and extra:
                 return Witness(events, min(extra, key=by_end), side.value if self.right else None)
@@ -85,7 +88,7 @@ def _shortened(question: _Question, found: Witness) -> Witness:
     return found
 
 
-def _small_streams(queries: Sequence[Query]) -> Iterator[list[Row]]:
+def _small_streams(queries: Sequence[Pattern]) -> Iterator[list[Row]]:
     """All short streams of events that the tests tell apart, then some longer ones at random."""
     pool = pool_of(queries)
     rng = Random(0)
@@ -101,7 +104,9 @@ def _small_streams(queries: Sequence[Query]) -> Iterator[list[Row]]:
         yield _dressed(events, pool, queries, rng)
 
 
-def _dressed(events: Iterable[Row], pool: Pool, queries: Sequence[Query], rng: Random) -> list[Row]:
+def _dressed(
+    events: Iterable[Row], pool: Pool, queries: Sequence[Pattern], rng: Random
+) -> list[Row]:
     """The events with what queries as a whole read of them: streams, keys and times."""
     timed = [
         q.ast.window for q in queries if isinstance(q.ast.window, AttributeWindow | TimeWindow)
@@ -127,7 +132,7 @@ def _dressed(events: Iterable[Row], pool: Pool, queries: Sequence[Query], rng: R
     return rows
 
 
-def _streams(queries: Sequence[Query], row: Row, schema: Schema | None) -> list[str]:
+def _streams(queries: Sequence[Pattern], row: Row, schema: Schema | None) -> list[str]:
     """The streams that an event may come from, where the queries name any; others too."""
     named = {name for q in queries for name in q.ast.streams} | {
         atom.stream

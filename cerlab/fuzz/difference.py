@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cerlab.compile.pattern import Pattern
 from cerlab.errors import CerlabError
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
@@ -16,7 +17,6 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clock import time_axis
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
-from cerlab.query import query_of
 from cerlab.testing import as_dict
 from cerlab.why import why, why_text
 
@@ -101,7 +101,7 @@ def _lines(found: Difference) -> Iterator[str]:
 def _reason(
     found: Difference, positions: list[int], start: int | None, end: int | None
 ) -> Iterator[str]:
-    query = query_of(found.query)
+    query = Pattern(found.query)
     stream = Stream(found.events, time=TIME)
     if not positions and start is None:
         return

@@ -43,7 +43,7 @@ def dot_text(value: object, theme: ThemeName | None = None) -> str:
 
     Raises as `graph_of`.
 
-    >>> from cerlab.workbench import parse_formula
+    >>> from cerlab.api import parse_formula
     >>> print(dot_text(parse_formula("A+")), end="")
     digraph formula {
       node [shape=box, style=rounded, fontname="Helvetica"];

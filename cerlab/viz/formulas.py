@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, Protocol, get_args
+from typing import Any, get_args
 
+from cerlab.compile.pattern import Pattern
 from cerlab.display import tree_lines
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
@@ -24,14 +25,6 @@ SREMO_KINDS: tuple[type, ...] = (
     sremo.Option,
     *get_args(sremo.Strategy),
 )
-
-
-class Formulated(Protocol):
-    """A query: what has a formula."""
-
-    @property
-    def formula(self) -> cel.Formula:
-        """The one after WHERE."""
 
 
 def sremo_tree_text(e: sremo.Sremo) -> str:
@@ -94,13 +87,11 @@ def sremo_graph(e: sremo.Sremo, limit: int | None = None) -> Graph:
     return Graph("sremo", title, nodes, edges, "TB", parts={"language": "sremo"})
 
 
-@registered("cerlab.query.Query")
-def query_graph(query: Formulated, limit: int | None = None) -> Graph:
+@registered(Pattern)
+@registered(CeqlQuery)
+def query_graph(query: Pattern | CeqlQuery, limit: int | None = None) -> Graph:
     """The formula of a query."""
     return formula_graph(query.formula)
-
-
-registered(CeqlQuery)(query_graph)
 
 
 def _count(nodes: tuple[Node, ...]) -> str:

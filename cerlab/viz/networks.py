@@ -64,7 +64,7 @@ def from_networkx(made: Any) -> Any:
     It reads the parts, not the labels. Raises `BadData` for graphs of other kinds or without their
     parts, `IllFormed` for machines that are none.
 
-    >>> from cerlab.workbench import parse_formula
+    >>> from cerlab.api import parse_formula
     >>> print(from_networkx(to_networkx(parse_formula("A ; B+"))))
     A ; B+
     """

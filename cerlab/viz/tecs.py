@@ -124,7 +124,7 @@ def _answers_text(snapshot: TecsSnapshot) -> str:
 def snapshot_text(snapshot: TecsSnapshot) -> str:
     """The nodes, one a line, then the table of active states; new nodes have a +.
 
-    >>> from cerlab.workbench import parse_query
+    >>> from cerlab.api import parse_query
     >>> q = parse_query("SELECT * WHERE A ; B")
     >>> events = Stream.from_events([{"type": kind} for kind in "AB"])
     >>> print(snapshot_text(tecs_snapshot(q.plan, q.machine, events)))

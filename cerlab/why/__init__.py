@@ -14,10 +14,9 @@ from operator import index
 from typing import Any
 
 from cerlab import io
-from cerlab.errors import Unsupported, UsageError
-from cerlab.logic.sremo.parser import begins_sremo, parse_sremo
-from cerlab.logic.sremo.syntax import Sremo
-from cerlab.query import Logic, What, as_query, is_fo
+from cerlab.compile.pattern import Logic, SremoPattern
+from cerlab.compile.text_to_pattern import AnyWhat, any_pattern
+from cerlab.errors import UsageError
 from cerlab.why.answer import Why
 from cerlab.why.deduction import Derivation, Reading, SremoDerivation
 from cerlab.why.explain import explain_query, explain_sremo
@@ -42,7 +41,7 @@ __all__ = [
 
 
 def why(
-    query: What | Sremo,
+    query: AnyWhat,
     events: Any,
     positions: Iterable[int],
     start: int | None = None,
@@ -67,19 +66,11 @@ def why(
     """
     stream, given = io.as_stream(events), tuple(sorted({_whole(p) for p in positions}))
     start, end = (None if p is None else _whole(p) for p in (start, end))
-    if isinstance(query, str) and begins_sremo(query):
-        query = parse_sremo(query)
-    first_order = is_fo(logic)
-    if not isinstance(query, Sremo):
-        ast = as_query(query, logic=logic).ast
-        return explain_query(Question(ast, stream, given, start, end, first_order=first_order))
-    if first_order:
-        raise Unsupported(
-            "CER0480",
-            'a SREMO has no variables, so no meaning under logic="fo"',
-            hint="leave logic= out",
-        )
-    return explain_sremo(SremoQuestion(query, stream, given, start, end))
+    pattern = any_pattern(query, logic=logic)
+    if isinstance(pattern, SremoPattern):
+        return explain_sremo(SremoQuestion(pattern.ast, stream, given, start, end))
+    first_order = pattern.logic == "fo"
+    return explain_query(Question(pattern.ast, stream, given, start, end, first_order=first_order))
 
 
 def _whole(position: int) -> int:

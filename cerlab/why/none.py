@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from cerlab import display, io
+from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.display import shown
 from cerlab.errors import ResourceLimit, Unsupported, nearest
 from cerlab.logic.cel.syntax import Atom, Filter, subformulas
@@ -19,7 +20,6 @@ from cerlab.model.stream import Stream
 from cerlab.predicates.condition import Condition, Correlation, On, alternatives
 from cerlab.predicates.mentions import mentioned
 from cerlab.predicates.syntax import atoms
-from cerlab.query import What, as_query
 from cerlab.why.evaluation import answers
 from cerlab.why.failure import Relax, Widen, Without
 from cerlab.why.preference import positions_text
@@ -81,7 +81,7 @@ def why_none(query: What, events: Any) -> WhyNone:
     no event has type 'c': did you mean 'C'?
     no event has an attribute 'x': known: v
     """
-    pattern, stream = as_query(query), io.as_stream(events)
+    pattern, stream = as_pattern(query), io.as_stream(events)
     if (answer := _first(pattern.ast, stream)) is not None:
         return WhyNone(len(stream), answer)
     wider = _wider(pattern.ast, stream)

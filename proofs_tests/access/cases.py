@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from cerlab.api import Matches
 from cerlab.engine.random_access import by_number
 from cerlab.engine.random_access.weights import Weights
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape
-from cerlab.workbench import Matches
 from proofs_tests.random_cases import Case
 
 ANY_QUERY = Shape(depth=3, events=8, family=True)

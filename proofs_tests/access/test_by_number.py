@@ -9,11 +9,11 @@ import pytest
 
 import cerlab
 from cerlab import evaluators
+from cerlab.api import as_query
 from cerlab.engine.random_access import weights
 from cerlab.engine.random_access.weights import Weighed
 from cerlab.io.write import arrow_schema, arrow_table
 from cerlab.testing import Shape, with_limit
-from cerlab.workbench import as_query
 from proofs_tests.access.cases import ANY_QUERY, agrees_with_iteration, all_of, matches_of
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite

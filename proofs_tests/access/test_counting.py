@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
+from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.counting import RunCounts
 from cerlab.model.event import Event
-from cerlab.workbench import as_query
 from proofs_tests.access.cases import all_of
 
 
@@ -19,7 +19,7 @@ def test_counting_an_event_costs_a_constant(text: str) -> None:
 
     def costs(*, by_start: bool, width: int | None = None) -> list[int]:
         rng = Random(0)
-        running = RunCounts(as_query(text).machine, by_start=by_start)
+        running = RunCounts(as_pattern(text).machine, by_start=by_start)
         found = []
         for j in range(2_000):
             before = running.written
@@ -30,7 +30,7 @@ def test_counting_an_event_costs_a_constant(text: str) -> None:
         return found
 
     constant = costs(by_start=False)
-    states = len(as_query(text).machine.final) + 10
+    states = len(as_pattern(text).machine.final) + 10
     assert max(constant[1_000:]) <= max(constant[:1_000]) <= 2 * states
     windowed = costs(by_start=True, width=50)
     assert max(windowed[1_000:]) <= 2 * max(windowed[:200])
@@ -41,7 +41,7 @@ def test_counts_by_end() -> None:
     """By hand: an answer ends at each B, one for each A before it; LIMIT and windows cut."""
 
     def counted(clauses: str) -> list[tuple[int, int]]:
-        query = as_query(f"SELECT * WHERE A ; B {clauses}")
+        query = as_pattern(f"SELECT * WHERE A ; B {clauses}")
         return list(driver.counts(query.plan, query.machine, all_of("ABAABCB")))
 
     assert counted("") == [(1, 1), (4, 3), (6, 3)]

@@ -9,9 +9,9 @@ from random import Random
 import pytest
 
 import cerlab
+from cerlab.api import Matches, as_query
 from cerlab.engine.random_access import by_number
 from cerlab.model.answer import ComplexEvent
-from cerlab.workbench import Matches, as_query
 from proofs_tests.access.cases import all_of, weights_of
 
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab.api import as_query
 from cerlab.engine.random_access import budget, weights
 from cerlab.engine.random_access.dag import Parts
 from cerlab.engine.random_access.weights import Weighed, Weights
 from cerlab.model.answer import ComplexEvent
-from cerlab.workbench import as_query
 from proofs_tests.access.cases import all_of, weights_of
 
 

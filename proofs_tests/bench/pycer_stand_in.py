@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from cerlab.api import Query, parse_query
+from cerlab.evaluate import answers_of
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.event import Event
 from cerlab.model.schema import AttributeType
 from cerlab.model.stream import Stream
-from cerlab.workbench import Query, answers_of, parse_query
 
 
 class PyValueTypes(Enum):

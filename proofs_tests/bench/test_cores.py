@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import cerlab
+from cerlab.api import parse_query
 from cerlab.bench.cores import measure_cores
 from cerlab.bench.queries import catalogue
 from cerlab.bench.streams import synthetic
 from cerlab.cli import main
-from cerlab.workbench import parse_query
 
 
 def test_threads_and_processes_are_measured_in_the_same_rounds() -> None:

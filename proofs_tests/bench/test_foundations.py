@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 import cerlab
+from cerlab.api import parse_query
 from cerlab.bench.foundations import (
     QUERIES,
     WEIGHTS,
@@ -18,7 +19,6 @@ from cerlab.bench.foundations import (
 )
 from cerlab.cli import main
 from cerlab.model.stream import Stream
-from cerlab.workbench import parse_query
 from proofs_tests.suite import Suite
 
 WORDS = {"Q1": "ABC", "Q2": "ABCD", "Q3": "CD", "Q4": "AAB", "Q5": "AABBC", "Q6": "ABABC"}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from cerlab.api import parse_query
 from cerlab.bench import memory
 from cerlab.bench.measure import count, measure, measure_count, measure_tecs
 from cerlab.bench.memory import MemoryOf, measure_here, resident
@@ -17,9 +18,9 @@ from cerlab.bench.queries import catalogue
 from cerlab.bench.streams import from_file, synthetic
 from cerlab.bench.timing import Timing, timed
 from cerlab.errors import UsageError
+from cerlab.evaluate import answers_of
 from cerlab.io.synthetic import stocks
 from cerlab.model.stream import Stream
-from cerlab.workbench import answers_of, parse_query
 
 S3 = parse_query(catalogue("stocks")["S3"])
 

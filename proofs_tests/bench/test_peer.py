@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from cerlab.api import parse_query
 from cerlab.bench import peer
 from cerlab.bench.measure import measure
 from cerlab.bench.peer import AgainstPycer, Peer, strict_text
@@ -21,7 +22,7 @@ from cerlab.bench.streams import SCHEMAS, synthetic
 from cerlab.bench.table import write_table
 from cerlab.cli import main
 from cerlab.errors import Unsupported, UsageError
-from cerlab.workbench import answers_of, parse_query
+from cerlab.evaluate import answers_of
 
 ROOT = Path(__file__).parents[2]
 EVENTS = 900

@@ -14,15 +14,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from cerlab.api import Query, parse_query
 from cerlab.bench.queries import FAMILIES, QUICK, catalogue, of_figures
 from cerlab.bench.sequences import Sequences, Step
 from cerlab.bench.streams import synthetic
+from cerlab.evaluate import answers_of
 from cerlab.io.synthetic import homes
 from cerlab.logic.cel.syntax import Atom, subformulas
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event, Value
 from cerlab.model.stream import Stream
-from cerlab.workbench import Query, answers_of, parse_query
 
 PRINTED = {
     "S6": """

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import cerlab
+from cerlab.api import parse_query
 from cerlab.bench.queries import catalogue
 from cerlab.bench.spark import POSITION, _columns, _local, write_stream
 from cerlab.cli import main
 from cerlab.io.synthetic import stock_batches
-from cerlab.workbench import parse_query
 
 
 def test_the_local_side_reads_the_files_that_spark_reads(tmp_path: Path) -> None:

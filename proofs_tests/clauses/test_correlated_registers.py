@@ -8,9 +8,9 @@ import pytest
 
 import cerlab
 from cerlab import ComplexEvent
+from cerlab.api import parse_formula, parse_query
 from cerlab.compile.correlated_to_srt import correlated_to_srt, why_not
 from cerlab.model.order import by_end
-from cerlab.workbench import parse_formula, parse_query
 from proofs_tests.clauses.tables import c, word
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab.api import parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel import scope
 from cerlab.logic.focel.semantics import complex_events
@@ -16,7 +17,6 @@ from cerlab.model.stream import Stream
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Attribute, Comparison, Constant, Operator
 from cerlab.testing import Shape, random_events
-from cerlab.workbench import parse_formula
 from proofs_tests.clauses.tables import word
 from proofs_tests.suite import Suite
 

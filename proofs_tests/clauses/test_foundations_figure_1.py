@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import cerlab
+from cerlab.api import parse_formula
 from cerlab.logic.focel import scope
 from cerlab.logic.focel.rewrite import is_lp, lp_normal_form
 from cerlab.logic.focel.semantics import complex_events
-from cerlab.workbench import parse_formula
 
 FIGURE_1 = cerlab.Stream.read(Path(__file__).parents[2] / "examples" / "fire_phi1" / "events.core")
 

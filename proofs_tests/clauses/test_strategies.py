@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from cerlab import Valuation
+from cerlab.api import parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.model.clauses import Strategy
-from cerlab.workbench import parse_formula
 from proofs_tests.clauses.tables import check_reference, check_valuations, v, word
 
 CASES = [

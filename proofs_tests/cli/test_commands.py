@@ -14,8 +14,8 @@ import pytest
 import cerlab
 from cerlab.automata import decide
 from cerlab.cli import main
+from cerlab.evaluate import EVALUATORS
 from cerlab.io.machine_json import machine_from_json, machine_to_json
-from cerlab.workbench import AVAILABLE
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 Q1 = str(EXAMPLES / "core_q1" / "query.ceql")
@@ -247,7 +247,7 @@ def test_check_and_errors_name_the_evaluators_that_take_a_query(
 ) -> None:
     assert main(["check", query]) == 0
     assert f"evaluators:  {takers}\n" in capsys.readouterr().out
-    for name in AVAILABLE:
+    for name in EVALUATORS:
         if name in takers.split(", "):
             cerlab.evaluate(query, [{"type": "A", "v": 1}], evaluator=name)  # type: ignore[arg-type]
         else:

@@ -19,13 +19,13 @@ import pytest
 
 import cerlab
 from cerlab.cli import main
+from cerlab.evaluate import valuations_of
 from cerlab.logic.ceql.text import query_text
 from cerlab.logic.sremo.text import sremo_text
 from cerlab.model.answer import complex_event
 from cerlab.model.event import Event
 from cerlab.testing import Shape, random_sremo, random_sremo_events
 from cerlab.testing.strategies import as_dict
-from cerlab.workbench import valuations_of
 from proofs_tests.cli.run_cases import Lines, Pieces
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from cerlab.automata.determinise import DeterministicCea
+from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.engine.reference import tecs
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.model.event import Event
-from cerlab.workbench import as_query
 
 FORMULAS = ("A ; B ; C", "A ; B+ ; C", "(A OR B)+ ; C", "A:+ ; (B : C)+")
 
 
 def evaluation(text: str) -> TecsEvaluation:
-    return TecsEvaluation(DeterministicCea(as_query(text).cea))
+    return TecsEvaluation(DeterministicCea(as_pattern(text).cea))
 
 
 @pytest.mark.parametrize("text", FORMULAS)

@@ -7,9 +7,9 @@ from typing import TypeAlias
 
 import cerlab
 from cerlab.automata.automaton import Mark
+from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.model.stream import Stream
-from cerlab.workbench import as_query
 from proofs_tests.core.tecs_invariants import open_events
 
 FOLDER = Path(__file__).parents[2] / "examples" / "core_figure3"
@@ -34,7 +34,7 @@ STEPS: list[dict[int, Open]] = [
 
 
 def test_the_automaton_is_that_of_figure_3() -> None:
-    cea = as_query((FOLDER / "query.ceql").read_text()).cea
+    cea = as_pattern((FOLDER / "query.ceql").read_text()).cea
     assert (cea.states, cea.q0, cea.F) == (4, 0, frozenset({3}))
     shape = sorted((t.source, t.mark.value, t.target) for t in cea.Delta)
     take, skip = Mark.TAKE.value, Mark.SKIP.value

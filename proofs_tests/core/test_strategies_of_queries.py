@@ -14,10 +14,10 @@ from cerlab.automata import strategy as construction
 from cerlab.automata.automaton import Mark
 from cerlab.automata.strategy import Rivals, StrategyCea
 from cerlab.automata.successors import States
+from cerlab.evaluate import answers_of
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.clauses import Strategy
 from cerlab.testing import Shape
-from cerlab.workbench import answers_of
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 

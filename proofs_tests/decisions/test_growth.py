@@ -8,16 +8,16 @@ from itertools import product
 import pytest
 
 from cerlab.automata.growth import growth
+from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.logic.cel.semantics import valuations
 from cerlab.model.answer import complex_event
 from cerlab.model.event import Event
 from cerlab.predicates.minterms import minterms
-from cerlab.workbench import as_query
 
 
 def most(text: str, length: int) -> int:
     """The most complex events that end at the last event of a stream over A and B."""
-    phi = as_query(text).formula
+    phi = as_pattern(text).formula
     counts = [0]
     for word in product("AB", repeat=length):
         found = {complex_event(V) for V in valuations(phi, tuple(map(Event, word)))}
@@ -39,7 +39,7 @@ def most(text: str, length: int) -> int:
     ],
 )
 def test_growth(text: str, degree: int | None) -> None:
-    machine = as_query(text).machine
+    machine = as_pattern(text).machine
     found = growth(machine, [m.symbol for m in minterms(machine.predicates)])
     assert found is not None
     assert found.degree == degree

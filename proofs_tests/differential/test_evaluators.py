@@ -8,12 +8,13 @@ from random import Random
 import pytest
 
 import cerlab
+from cerlab.api import count, evaluate
+from cerlab.evaluate import answers_of, valuations_of
 from cerlab.logic.cel.syntax import subformulas
 from cerlab.logic.ceql.semantics import query_answers, query_valuations
 from cerlab.model.clauses import Consume, Strategy
 from cerlab.model.order import by_end
 from cerlab.testing import Shape, random_query, with_limit
-from cerlab.workbench import answers_of, count, evaluate, valuations_of
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 

@@ -8,8 +8,9 @@ import pytest
 
 import cerlab
 from cerlab.compile.foundations import anchored_query
+from cerlab.compile.pattern import Pattern
+from cerlab.evaluate import EvaluatorName, answers_of
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.focel.semantics import fo_valuations
@@ -17,14 +18,13 @@ from cerlab.model.clauses import Strategy
 from cerlab.model.order import by_end
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape, random_events, random_fo_formula, random_formula
-from cerlab.workbench import Evaluator, Query, answers_of, fo_answers_of
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 
 SHAPE = Shape(depth=3, events=6)
 DEFINED = (cel.Atom, cel.As, cel.Filter, cel.Or, cel.Seq, cel.Plus)
 STRATEGIES = (None, *Strategy)
-FO_MACHINES: tuple[Evaluator, ...] = ("lists", "automaton", "tecs", "compiled", "registers")
+FO_MACHINES: tuple[EvaluatorName, ...] = ("lists", "automaton", "tecs", "compiled", "registers")
 
 
 def is_defined(phi: cel.Formula) -> bool:
@@ -42,7 +42,7 @@ def test_p4_lists_agree_with_the_reference(strategy: Strategy | None, suite: Sui
             pass
         ast = CeqlQuery(phi, strategy=strategy)
         stream = Stream(random_events(rng, phi, SHAPE))
-        found = list(answers_of(Query(ast, source=Source("", {}, ())), stream, "lists"))
+        found = list(answers_of(Pattern(ast), stream, "lists"))
         expected = query_answers(ast, stream)
         assert len(found) == len(set(found)), str(phi)
         assert sorted(found, key=by_end) == expected, (str(phi), strategy, stream)
@@ -60,8 +60,8 @@ def test_unary_fo_cel_by_every_evaluator(evaluator: str, suite: Suite) -> None:
         strategy = rng.choice(STRATEGIES)
         ast = CeqlQuery(phi, strategy=strategy)
         stream = Stream(random_events(rng, phi, Shape(events=4, rich=False)))
-        query = Query(ast, source=Source("", {}, ()))
-        found = list(fo_answers_of(query, stream, evaluator))  # type: ignore[arg-type]  # a literal
+        pattern = Pattern(ast, logic="fo")
+        found = list(answers_of(pattern, stream, evaluator))  # type: ignore[arg-type]  # a literal
         expected = query_answers(ast, stream, fo_valuations)
         assert sorted(found, key=by_end) == expected, (str(phi), strategy, stream)
         return bool(expected)
@@ -127,14 +127,14 @@ OUTSIDE = [
 
 @pytest.mark.parametrize("evaluator", ["reference", *FO_MACHINES, "auto"])
 @pytest.mark.parametrize("text", OUTSIDE)
-def test_what_is_outside_fo_cel_is_refused_by_all(text: str, evaluator: Evaluator) -> None:
+def test_what_is_outside_fo_cel_is_refused_by_all(text: str, evaluator: EvaluatorName) -> None:
     events = [{"type": kind} for kind in "ABAB"]
     with pytest.raises(cerlab.Unsupported):
         cerlab.evaluate(text, events, logic="fo", evaluator=evaluator)
 
 
 @pytest.mark.parametrize("evaluator", ["reference", *FO_MACHINES, "auto"])
-def test_scopes_are_checked_where_no_event_is_read(evaluator: Evaluator) -> None:
+def test_scopes_are_checked_where_no_event_is_read(evaluator: EvaluatorName) -> None:
     text = "SELECT * FROM S WHERE A FILTER A[v = 1]"
     events = [{"type": "A", "stream": "T"}]
     with pytest.raises((cerlab.IllFormed, cerlab.Unsupported)):
@@ -156,7 +156,7 @@ def test_what_the_reference_refuses_as_fo_cel_is_refused_by_all(suite: Suite) ->
     suite.run(case, deep_count=4_000, seconds=6)
 
 
-def fo_outcome(case: Case, evaluator: Evaluator) -> list[cerlab.ComplexEvent] | None:
+def fo_outcome(case: Case, evaluator: EvaluatorName) -> list[cerlab.ComplexEvent] | None:
     """The answers, None if they are refused."""
     try:
         return cerlab.evaluate(case.query, case.stream, logic="fo", evaluator=evaluator)

@@ -10,6 +10,7 @@ from dataclasses import replace
 from random import Random
 
 import cerlab
+from cerlab.evaluate import answers_of
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.clauses import AttributeWindow, Consume, TimeWindow
@@ -18,7 +19,6 @@ from cerlab.model.event import Event
 from cerlab.model.order import by_end
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape, random_formula
-from cerlab.workbench import answers_of
 from proofs_tests.random_cases import Case
 from proofs_tests.suite import Suite
 

@@ -14,10 +14,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from cerlab.api import parse_query
 from cerlab.bench.queries import catalogue
 from cerlab.engine.whole_stream import stream_evaluation
 from cerlab.io.synthetic import stock_batches
-from cerlab.workbench import parse_query
 
 KEYS = "SELECT * WHERE SELL ; BUY PARTITION BY [id] WITHIN 10000 [stock_time]"
 """One key for each event: every partition is dead as soon as its event has left the window."""

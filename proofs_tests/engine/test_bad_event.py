@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.windowed.counts import EndCounts
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
-from cerlab.evaluators import live_answers
+from cerlab.evaluate import evaluator_of
 from cerlab.model.order import by_end
 from cerlab.model.stream import Stream
-from cerlab.query import as_query
 
 TEXT = "SELECT * WHERE A ; B WITHIN 10 [t]"
 GOOD: list[dict[str, Any]] = [{"type": kind, "t": n + 1} for n, kind in enumerate("ABBAB")]
@@ -110,7 +110,7 @@ def listed(parts: list[Any]) -> list[cerlab.ComplexEvent]:
 def test_each_evaluation_gives_the_answers_before_a_bad_event(
     kind: Callable[..., Any], bad: str
 ) -> None:
-    query = as_query(TEXT)
+    query = as_pattern(TEXT)
     for at in range(1, len(GOOD) + 1):
         events = [*GOOD[:at], BAD[bad], *GOOD[at:]]
         for cuts in splits(len(events)):
@@ -120,7 +120,7 @@ def test_each_evaluation_gives_the_answers_before_a_bad_event(
 
 @pytest.mark.parametrize("bad", BAD)
 def test_counting_counts_the_answers_before_a_bad_event(bad: str) -> None:
-    query = as_query(TEXT)
+    query = as_pattern(TEXT)
     for at in range(1, len(GOOD) + 1):
         events = [*GOOD[:at], BAD[bad], *GOOD[at:]]
         for cuts in splits(len(events)):
@@ -140,14 +140,14 @@ def test_evaluators_of_single_events_give_the_answers_before_a_bad_event(
         events = Stream.from_events([*GOOD[:at], BAD[bad], *GOOD[at:]])
         found: list[cerlab.ComplexEvent] = []
         with pytest.raises(cerlab.BadData):
-            found.extend(live_answers(as_query(TEXT), events, None, evaluator))
+            found.extend(evaluator_of(evaluator).live(as_pattern(TEXT), events, None))
         assert by_end_sorted(found) == answers(GOOD[:at])
 
 
 def test_a_bad_event_in_a_long_batch_costs_a_few_times_the_batch() -> None:
     """Counted in events read: the batch is halved towards the bad event, not read one by one."""
     length = 1 << 12
-    query, read = as_query(TEXT), 0
+    query, read = as_pattern(TEXT), 0
     run = GeneralEvaluation(query.plan, query.learned, None)
     symbols = query.learned.symbols
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
+from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.engine.clock import WindowStarts
 from cerlab.engine.general import evaluation
 from cerlab.engine.general.evaluation import GeneralEvaluation
@@ -26,12 +27,12 @@ from cerlab.engine.kernels import arrays
 from cerlab.engine.learned import learned_tables
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
+from cerlab.evaluate import answers_of
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape, with_limit
-from cerlab.workbench import answers_of, as_query
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 
@@ -153,7 +154,7 @@ def test_errors_are_those_of_the_other_evaluators(
 @pytest.mark.parametrize("wrong", [1, None])
 def test_answers_before_a_bad_time_are_given(ahead: bool, wrong: int | None) -> None:
     """Time that goes back, or is missing, inside a batch."""
-    query = as_query("SELECT * WHERE A ; B WITHIN 9 [t]")
+    query = as_pattern("SELECT * WHERE A ; B WITHIN 9 [t]")
     columns = {"type": list("ABBAB"), "t": [1, 2, 3, wrong, 5]}
     run = (WindowedEvaluation if ahead else GeneralEvaluation)(
         query.plan, learned_tables(query.machine), None
@@ -170,7 +171,7 @@ def test_answers_before_a_bad_time_are_given(ahead: bool, wrong: int | None) -> 
 
 def test_times_by_columns_and_by_events_are_one() -> None:
     """Integers, floats, moments; also where the batches change from the one to the other."""
-    query = as_query("SELECT * WHERE A ; A WITHIN 2 [t]")
+    query = as_pattern("SELECT * WHERE A ; A WITHIN 2 [t]")
     times = [0, 1, 2, 3, 3, 6, 7, 9]
     expected = cerlab.evaluate(query, [{"type": "A", "t": t} for t in times], evaluator="tecs")
     parts: list[Any] = [
@@ -206,7 +207,7 @@ def test_the_arena_is_bounded_by_the_window_and_grows_without_one() -> None:
     """Operations and room, counted: constant per event, whatever the length of the stream."""
 
     def room_and_steps(text: str, length: int) -> tuple[int, float]:
-        query = as_query(text)
+        query = as_pattern(text)
         run = GeneralEvaluation(query.plan, query.machine, arena=1 << 8)
         rng = Random(1)
         for _ in range(length // 1_000):
@@ -251,7 +252,7 @@ def test_a_slice_without_jit_agrees() -> None:
 def test_the_real_stream_has_the_answers_of_the_tecs(stock_file: Any) -> None:
     """S3 of CORE on all events: the same complex events, in the same number."""
     stream = Stream.read(stock_file)
-    query = as_query(
+    query = as_pattern(
         "SELECT * FROM S WHERE SELL AS a ; BUY AS b ; BUY AS c "
         "FILTER a[name = 'INTC'] AND b[name = 'RIMM'] AND c[name = 'QQQ'] WITHIN 10000 [stock_time]"
     )
@@ -307,7 +308,7 @@ def test_dead_keys_are_forgotten(
 ) -> None:
     """One key per event, more or less: partitions with no run in the window leave no trace."""
     monkeypatch.setattr(evaluation, "KEYS_KEPT", 8)
-    query = as_query(f"SELECT * WHERE A ; B PARTITION BY [k] {window} {consume}")
+    query = as_pattern(f"SELECT * WHERE A ; B PARTITION BY [k] {window} {consume}")
     events = [
         event
         for n in range(300)

@@ -20,11 +20,11 @@ from typing import Any
 import pytest
 
 import cerlab.engine
+from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.general.tecs import Tecs
 from cerlab.engine.learned import learned_tables
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
-from cerlab.workbench import as_query
 
 KERNELS = str(Path(cerlab.engine.__file__).parent / "kernels")
 compiled = os.environ.get("NUMBA_DISABLE_JIT") != "1"
@@ -75,7 +75,7 @@ def lines_of(make: Callable[[], Any], length: int, kinds: str = "ABC") -> tuple[
 
 def general(text: str) -> Callable[[], GeneralEvaluation]:
     """Nodes are collected now and then where the window allows, else there is room for all."""
-    query = as_query(text)
+    query = as_pattern(text)
     arena = 1 << (10 if "WITHIN" in text else 14)
     return lambda: GeneralEvaluation(query.plan, query.machine, arena=arena)
 
@@ -141,16 +141,16 @@ def test_an_answer_costs_its_size() -> None:
 
 @plain_only
 def test_looking_ahead_costs_a_constant_for_each_event_that_matters() -> None:
-    query = as_query("SELECT * WHERE A ; B ; X WITHIN 30 EVENTS")
+    query = as_pattern("SELECT * WHERE A ; B ; X WITHIN 30 EVENTS")
 
     def make() -> WindowedEvaluation:
         return WindowedEvaluation(query.plan, learned_tables(query.machine))
 
     short, _ = lines_of(make, 1_000, "ABCX")
     long, _ = lines_of(make, 2_000, "ABCX")
-    wide = as_query("SELECT * WHERE A ; B ; Y WITHIN 300 EVENTS")
+    wide = as_pattern("SELECT * WHERE A ; B ; Y WITHIN 300 EVENTS")
     assert long - short <= 1.2 * short
-    narrow = as_query("SELECT * WHERE A ; B ; Y WITHIN 30 EVENTS")
+    narrow = as_pattern("SELECT * WHERE A ; B ; Y WITHIN 30 EVENTS")
     costs = [
         lines_of(lambda q=q: WindowedEvaluation(q.plan, learned_tables(q.machine)), 2_000)[0]  # type: ignore[misc]
         for q in (narrow, wide)

@@ -7,7 +7,7 @@ from random import Random
 
 from cerlab.automata.deterministic import Deterministic
 from cerlab.automata.mealy import GONE, Mealy, Move, mealy
-from cerlab.workbench import as_query
+from cerlab.compile.text_to_pattern import as_pattern
 from proofs_tests.engine.windowed_cases import SMALL
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
@@ -109,7 +109,7 @@ def test_merged_states_can_be_told_apart(suite: Suite) -> None:
 
 def test_what_follows_a_plus_is_what_is_inside_it() -> None:
     """``A+``: the state after an A is final, the one after a gap is not; ahead they are one."""
-    machine = as_query("SELECT * WHERE A+").machine
+    machine = as_pattern("SELECT * WHERE A+").machine
     made = mealy(machine, [0, 1], budget=BUDGET)
     assert made is not None
     assert len(made.step) == 1
@@ -119,9 +119,9 @@ def test_what_follows_a_plus_is_what_is_inside_it() -> None:
 
 def test_strategies_that_change_nothing_have_one_idle_state() -> None:
     """MAX of a plain sequence: no answer contains another, whatever came before."""
-    machine = as_query("SELECT MAX * WHERE A ; B ; C").machine
+    machine = as_pattern("SELECT MAX * WHERE A ; B ; C").machine
     made = mealy(machine, [0, 1, 2, 4], budget=BUDGET)
-    plain = mealy(as_query("SELECT * WHERE A ; B ; C").machine, [0, 1, 2, 4], budget=BUDGET)
+    plain = mealy(as_pattern("SELECT * WHERE A ; B ; C").machine, [0, 1, 2, 4], budget=BUDGET)
     assert made is not None
     assert plain is not None
     assert len(made.idle_of) > len(made.begin) == 1
@@ -129,5 +129,5 @@ def test_strategies_that_change_nothing_have_one_idle_state() -> None:
 
 
 def test_too_large_a_machine_is_none() -> None:
-    machine = as_query("SELECT * WHERE A ; B ; C").machine
+    machine = as_pattern("SELECT * WHERE A ; B ; C").machine
     assert mealy(machine, [0, 1, 2, 4], budget=5) is None

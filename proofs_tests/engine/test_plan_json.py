@@ -25,6 +25,7 @@ from cerlab.automata.plan_json import (
     plan_to_bytes,
     plan_to_json,
 )
+from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.errors import BadData, CerlabError, DataPlace, ResourceLimit
@@ -32,7 +33,6 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, EventWindow, Limit, TimeWindow, Window
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape
-from cerlab.workbench import as_query
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 
@@ -94,7 +94,7 @@ def test_a_plan_is_read_back_with_its_digest_and_its_answers(suite: Suite) -> No
     ids=repr,
 )
 def test_windows_stay_exact(window: Window | None) -> None:
-    plan = replace(as_query("A ; B").plan, window=window)
+    plan = replace(as_pattern("A ; B").plan, window=window)
     assert repr(plan_from_bytes(plan_to_bytes(plan)).window) == repr(window)
 
 

@@ -15,12 +15,13 @@ import pytest
 import cerlab
 from cerlab.bench.queries import catalogue
 from cerlab.bench.streams import from_file
+from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.engine.reference import driver
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.engine.windowed.counts import end_counts
+from cerlab.evaluate import answers_of
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
-from cerlab.workbench import answers_of, as_query
 from proofs_tests.suite import Suite
 
 PART = slice(100_000, 106_000)
@@ -61,7 +62,7 @@ def part(stream: Stream) -> Stream:
 def test_the_same_answers_as_the_tecs(
     name: str, consume: str, stream: Stream, suite: Suite
 ) -> None:
-    query = as_query(f"{catalogue('stocks')[name]} {consume}")
+    query = as_pattern(f"{catalogue('stocks')[name]} {consume}")
     some = stream if suite.deep else part(stream)
     made = compiled_answers(query.plan, query.learned, some, None)
     ours = digest(answer for batch in made for answer in batch)
@@ -72,7 +73,7 @@ def test_the_same_answers_as_the_tecs(
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_the_published_numbers_by_listing_and_by_counting(name: str, stream: Stream) -> None:
-    query = as_query(catalogue("stocks")[name])
+    query = as_pattern(catalogue("stocks")[name])
     listed = sum(map(len, compiled_answers(query.plan, query.learned, stream, None)))
     counted = end_counts(query.plan, query.learned, stream, None)
     assert listed == ANSWERS[name] == sum(int(counts.sum()) for _, counts in counted)
@@ -80,7 +81,7 @@ def test_the_published_numbers_by_listing_and_by_counting(name: str, stream: Str
 
 def test_counts_of_each_end_are_exact(stream: Stream, suite: Suite) -> None:
     """Q4 has 87 million answers; Python's integers count the same for every end."""
-    query = as_query(catalogue("stocks")["Q4"])
+    query = as_pattern(catalogue("stocks")["Q4"])
     some = stream if suite.deep else part(stream)
     expected = [row for row in driver.counts(query.plan, query.machine, some, None) if row[1]]
     made = end_counts(query.plan, query.learned, some, None)

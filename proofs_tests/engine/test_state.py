@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import cerlab
+from cerlab.api import Query, as_query
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.naming import plan_digest
 from cerlab.automata.strategy import StrategyCea
@@ -17,7 +18,6 @@ from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.general.state import FORMAT, VERSION
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.answer import ComplexEvent
-from cerlab.workbench import Query, as_query
 from proofs_tests.engine.test_compiled import compilable
 from proofs_tests.random_cases import Case
 from proofs_tests.suite import Suite

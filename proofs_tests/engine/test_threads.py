@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab.api import Query
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.order import by_end
-from cerlab.query import Query
 from proofs_tests.suite import Suite
 
 THREADS = 8

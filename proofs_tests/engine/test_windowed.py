@@ -14,16 +14,17 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab.api import as_query
 from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.learned import learned_tables
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.engine.windowed import program, ranges, scan
 from cerlab.engine.windowed.counts import EndCounts, NotCounted, end_counts
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
+from cerlab.evaluate import answers_of
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
-from cerlab.workbench import answers_of, as_query
 from proofs_tests.engine.windowed_cases import (
     FOR_THE_ORACLE,
     by_counting,

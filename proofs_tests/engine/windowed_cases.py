@@ -12,9 +12,9 @@ from cerlab.engine.learned import learned_tables
 from cerlab.engine.windowed.counts import EndCounts
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
 from cerlab.engine.windowed.scan import why_not_windowed
+from cerlab.evaluate import answers_of
 from cerlab.model.answer import ComplexEvent
 from cerlab.testing import Shape, with_limit
-from cerlab.workbench import answers_of
 from proofs_tests.random_cases import Case, random_case
 
 FOR_THE_ORACLE = Shape(depth=3, events=8, family=True)

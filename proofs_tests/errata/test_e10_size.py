@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from cerlab.api import parse_formula
 from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.logic.cel.syntax import size
-from cerlab.workbench import parse_formula
 
 
 @pytest.mark.parametrize("k", [4, 8, 16, 32])

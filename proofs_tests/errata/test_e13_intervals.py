@@ -11,11 +11,11 @@ import pytest
 
 import cerlab
 from cerlab.automata.strategy import StrategyCea
+from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.engine.reference.runs import CeaRuns
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event
-from cerlab.workbench import as_query
 
 ANSWER = ComplexEvent(1, 2, (1, 2))
 
@@ -39,7 +39,7 @@ def test_the_events_before_an_interval_decide(
 
 
 def test_the_idle_state_is_what_tells_the_two_apart() -> None:
-    machine = StrategyCea(as_query("A ; B").cea, Strategy.NXT)
+    machine = StrategyCea(as_pattern("A ; B").cea, Strategy.NXT)
     after_a, after_b = (
         machine.wait(machine.idle, machine.symbol(Event(letter))) for letter in "AB"
     )
@@ -50,7 +50,7 @@ def test_the_idle_state_is_what_tells_the_two_apart() -> None:
 
 def test_competing_inside_one_interval_only_gives_other_answers() -> None:
     """The reading that an interval CEA can express: every start on its own."""
-    cea = as_query("A ; B").cea
+    cea = as_pattern("A ; B").cea
     together = CeaRuns(cea, Strategy.NXT)
     found = []
     for start in range(2):

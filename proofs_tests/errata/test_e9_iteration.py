@@ -6,15 +6,17 @@ from random import Random
 
 import pytest
 
+from cerlab.api import parse_formula
 from cerlab.automata.automaton import LabelTransition, Vcea
 from cerlab.compile import cel_to_vcea
+from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.evaluate import valuations_of
 from cerlab.logic.cel.semantics import valuations
 from cerlab.model.answer import Valuation
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 from cerlab.predicates.syntax import EVERYTHING
 from cerlab.testing import Shape, random_events, random_formula
-from cerlab.workbench import as_query, parse_formula, valuations_of
 
 NO_LABELS: frozenset[str] = frozenset()
 
@@ -34,7 +36,7 @@ def printed_iteration(A: Vcea, *, gaps: bool, loop: bool = False, copies: bool =
 
 def by_automaton(text: str, word: str) -> set[Valuation]:
     stream = Stream([Event(letter) for letter in word])
-    return set(valuations_of(as_query(text), stream))
+    return set(valuations_of(as_pattern(text), stream))
 
 
 def by_meaning(text: str, word: str) -> set[Valuation]:
@@ -72,5 +74,5 @@ def test_random_search_finds_the_misprint(monkeypatch: pytest.MonkeyPatch) -> No
         rng = Random(seed)
         phi = random_formula(rng, Shape(rich=False))
         stream = Stream(random_events(rng, phi, Shape(rich=False)))
-        wrong += set(valuations_of(as_query(phi), stream)) != valuations(phi, stream.events)
+        wrong += set(valuations_of(as_pattern(phi), stream)) != valuations(phi, stream.events)
     assert wrong >= 20

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
+from cerlab.api import parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel.scope import vdef_plus, with_variables
 from cerlab.logic.focel.semantics import _assignments, _free, _support, _under, complex_events
 from cerlab.model.event import Event
 from cerlab.testing import Shape, random_events, random_fo_formula
-from cerlab.workbench import parse_formula
 from proofs_tests.suite import Suite
 
 SHAPE = Shape(depth=3, events=5, rich=False)

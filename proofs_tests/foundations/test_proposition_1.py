@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 
+from cerlab.api import parse_formula
 from cerlab.automata import closure
 from cerlab.automata.automaton import AnchoredCea, Mark, Transition
 from cerlab.automata.closure import is_io_deterministic, predicate_types
@@ -32,7 +33,6 @@ from cerlab.predicates.syntax import (
 )
 from cerlab.predicates.truth import satisfies
 from cerlab.testing import Shape, random_events, random_formula, random_predicate
-from cerlab.workbench import parse_formula
 from proofs_tests.foundations.anchored_cases import (
     Run,
     anchored,

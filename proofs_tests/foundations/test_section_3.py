@@ -11,12 +11,12 @@ from random import Random
 import pytest
 
 import cerlab
+from cerlab.api import parse_formula
 from cerlab.model.event import Event
 from cerlab.predicates.second_order import predicate_named
 from cerlab.predicates.syntax import And, Not, Or, Predicate, TypeIs
 from cerlab.predicates.truth import satisfies
 from cerlab.testing import ATTRIBUTES, random_events, random_predicate
-from cerlab.workbench import parse_formula
 from proofs_tests.suite import Suite
 
 SCHEMA = "CREATE STREAM S { EVENT A { v:int, w:int? }, EVENT B { u:int } }"

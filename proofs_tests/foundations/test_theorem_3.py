@@ -12,6 +12,7 @@ from random import Random
 import pytest
 
 import cerlab
+from cerlab.api import parse_formula
 from cerlab.automata.automaton import AnchoredCea, Mark, Transition
 from cerlab.automata.epsilon import printed_elimination, without_epsilon
 from cerlab.compile.focel_to_cea import focel_to_cea, focel_to_epsilon_cea
@@ -31,7 +32,6 @@ from cerlab.predicates.syntax import (
     TypeIs,
 )
 from cerlab.testing import SMALL, random_events, random_fo_formula
-from cerlab.workbench import parse_formula
 from proofs_tests.foundations.anchored_cases import Run, accepted, extended
 from proofs_tests.laws.test_focel_rewriting import stream, with_answers
 from proofs_tests.suite import Suite

@@ -13,6 +13,7 @@ import pytest
 
 from cerlab.automata.automaton import AnchoredCea, Mark
 from cerlab.automata.strategy import StrategyCea
+from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event
 from cerlab.predicates.minterms import minterms
@@ -21,7 +22,6 @@ from cerlab.theorems import selection
 from cerlab.theorems.selection import last_selected, maximal, strict
 from cerlab.theorems.selection import selected as selected_automaton
 from cerlab.theorems.sizes import reachable_states
-from cerlab.workbench import as_query
 from proofs_tests.foundations.anchored_cases import (
     Run,
     accepted,
@@ -88,7 +88,7 @@ def test_the_result_is_io_deterministic(strategy: Strategy, suite: Suite) -> Non
 )
 def test_by_hand(strategy: Strategy, letters: str, expected: set[tuple[int, ...]]) -> None:
     """A, then B, on words."""
-    marks = [t for t in as_query("A ; B").cea.Delta if t.mark is Mark.TAKE]
+    marks = [t for t in as_pattern("A ; B").cea.Delta if t.mark is Mark.TAKE]
     waits = anchored(3, "0 ∘ 0, 1 ∘ 1", {2}).Delta
     A = AnchoredCea(3, (*waits, *marks), frozenset({0}), frozenset({2}))
     made = selected_automaton(A, strategy)
@@ -108,7 +108,7 @@ def test_strict_doubles_the_states() -> None:
 
 def sizes(text: str, strategy: Strategy) -> tuple[int, int]:
     """States of the CEA of a formula, macro-states and idle states that a strategy reaches."""
-    cea = as_query(text).cea
+    cea = as_pattern(text).cea
     machine = StrategyCea(cea, strategy)
     symbols = [m.symbol for m in minterms(machine.predicates)]
     return cea.states, reachable_states(machine, symbols)
@@ -129,7 +129,7 @@ def test_sizes_are_at_most_exponential_and_chains_stay_small(strategy: Strategy)
 
 def test_max_of_a_twelve_step_sequence_and_of_nested_iteration() -> None:
     """What is reached on a stream stays small, though the whole automaton is exponential."""
-    machine = StrategyCea(as_query(chain(12)).cea, Strategy.MAX)
+    machine = StrategyCea(as_pattern(chain(12)).cea, Strategy.MAX)
     rng = Random(1)
     idle, active = machine.idle, set[int]()
     for _ in range(2_000):

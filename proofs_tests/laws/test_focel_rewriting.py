@@ -15,6 +15,7 @@ from random import Random
 import pytest
 
 import cerlab
+from cerlab.api import parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.focel import rewrite
@@ -38,7 +39,6 @@ from cerlab.testing import (
     random_fo_formula,
     random_predicate,
 )
-from cerlab.workbench import parse_formula
 from proofs_tests.suite import Suite
 
 SHAPE = Shape(events=4, rich=False)

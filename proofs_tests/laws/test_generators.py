@@ -9,6 +9,7 @@ import pytest
 from hypothesis import find, given, settings
 
 import cerlab
+from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.focel.scope import unary, unscoped, with_variables
@@ -28,7 +29,6 @@ from cerlab.testing import (
     streams,
 )
 from cerlab.testing.strategies import LANGUAGES
-from cerlab.workbench import as_query
 
 SMALL = Shape(depth=2, events=4)
 
@@ -61,7 +61,7 @@ def test_failures_can_be_searched_for_and_shrink() -> None:
 
     def wrong(case: tuple[str, list[dict[str, Any]]]) -> bool:
         text, rows = case
-        answers = cerlab.evaluate(as_query(text), Stream.from_events(rows, time="t", unit="s"))
+        answers = cerlab.evaluate(as_pattern(text), Stream.from_events(rows, time="t", unit="s"))
         return answers[::2] != answers
 
     text, rows = find(cases(SMALL), wrong, settings=PATIENT)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cerlab.row_patterns import match_recognize
+from cerlab.api.row_patterns import match_recognize
 
 Row = tuple[Any, ...]
 Dict = dict[str, Any]

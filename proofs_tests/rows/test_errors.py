@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from cerlab.api.row_patterns import match_recognize, parse_rows
 from cerlab.errors import (
     CerlabError,
     IllFormed,
@@ -17,7 +18,6 @@ from cerlab.errors import (
     Unsupported,
 )
 from cerlab.logic.rows.errors import CODES
-from cerlab.row_patterns import match_recognize, parse_rows
 from proofs_tests.rows.tables import numbers
 
 TABLE = pa.table({"i": [0], "x": [1], "t": ["a"], "o": [[1]]})

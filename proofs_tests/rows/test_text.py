@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 
+from cerlab.api.row_patterns import parse_rows
 from cerlab.logic.rows import syntax as rp
 from cerlab.logic.rows.text import expression_text, pattern_text
 from cerlab.model.clauses import TimeWindow
-from cerlab.row_patterns import parse_rows
 from proofs_tests.rows import test_data, test_expressions, test_patterns, test_scan
 
 CLAUSES = [

@@ -13,6 +13,7 @@ from random import Random
 import pytest
 
 import cerlab
+from cerlab.api import parse_formula
 from cerlab.automata.automaton import LabelTransition, Ucea, Vcea
 from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.engine.reference.runs import VceaRuns
@@ -37,7 +38,6 @@ from cerlab.testing import Shape, random_events, random_formula
 from cerlab.theorems import vcea_to_cel as decompiler
 from cerlab.theorems.ucea_runs import labelled_answers
 from cerlab.theorems.vcea_to_cel import elimination_size, vcea_to_cel
-from cerlab.workbench import parse_formula
 from proofs_tests.suite import Suite
 
 ONE: Predicate = Comparison(Operator.EQ, Attribute("v"), Constant(1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+from cerlab.api import parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import _is_atom
 from cerlab.logic.focel.scope import vdef, vdef_plus, with_variables
@@ -18,7 +19,6 @@ from cerlab.logic.focel.semantics import (
 )
 from cerlab.model.event import Event
 from cerlab.testing import Shape, random_events, random_fo_formula
-from cerlab.workbench import parse_formula
 from proofs_tests.suite import Suite
 
 SHAPE = Shape(depth=2, events=4, rich=False)

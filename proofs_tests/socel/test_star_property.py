@@ -6,12 +6,12 @@ from random import Random
 
 import pytest
 
+from cerlab.api import parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import formula_text
 from cerlab.model.event import Event
 from cerlab.testing import Shape, random_events, random_formula
 from cerlab.theorems.star_property import Edit, labelled_answers, star_violation
-from cerlab.workbench import parse_formula
 from proofs_tests.suite import Suite
 
 SHAPE = Shape(depth=3, events=5, family=True)

@@ -10,13 +10,13 @@ from random import Random
 import pytest
 
 import cerlab
+from cerlab.api import parse_formula
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import MAX_EVENTS, valuations
 from cerlab.logic.cel.text import formula_text
 from cerlab.model.event import Event
 from cerlab.testing import Shape, random_events, random_formula
 from cerlab.theorems.socel_semantics import between
-from cerlab.workbench import parse_formula
 from proofs_tests.suite import Suite
 
 SHAPE = Shape(depth=3, events=5, family=True)

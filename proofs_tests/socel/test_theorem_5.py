@@ -14,6 +14,7 @@ from typing import TypeAlias
 import pytest
 
 import cerlab
+from cerlab.api import parse_formula
 from cerlab.automata import products
 from cerlab.automata.automaton import LabelTransition, Ucea
 from cerlab.logic.cel import syntax as cel
@@ -35,7 +36,6 @@ from cerlab.testing import Shape, random_events, random_formula
 from cerlab.theorems import socel_to_ucea as compiler
 from cerlab.theorems import vcea_to_cel as decompiler
 from cerlab.theorems.ucea_runs import labelled_answers, star_answers
-from cerlab.workbench import parse_formula
 from proofs_tests.suite import Suite
 
 SHAPE = Shape(depth=3, events=5, family=True)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from cerlab.api import Query
 from cerlab.automata.plan import Plan
 from cerlab.automata.plan_json import plan_to_bytes
 from cerlab.logic.ceql.syntax import CeqlQuery
@@ -31,7 +32,6 @@ from cerlab.spark.plan.survey import Summary, summaries
 from cerlab.spark.tasks import ranges_and_keys as tasks
 from cerlab.spark.tasks.evaluation import Job
 from cerlab.testing import Shape
-from cerlab.workbench import Query
 from proofs_tests.random_cases import Case, random_case
 
 TIME = TimeAxis("t", TimeUnit.S)

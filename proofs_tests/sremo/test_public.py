@@ -10,7 +10,8 @@ import pytest
 import cerlab
 from cerlab import BadData, ComplexEvent, QuerySyntaxError, Unsupported, UsageError
 from cerlab.cli import main
-from cerlab.expressions import SREMO_EVALUATORS
+from cerlab.compile.text_to_pattern import any_pattern
+from cerlab.evaluate import EVALUATORS, takers
 from proofs_tests.clauses.tables import c, word
 
 PAIR = "<type = 'B'>^ -> r1 . <TRUE>* . <type = 'S' AND id = r1.id>^"
@@ -29,7 +30,7 @@ def test_evaluate_shows_what_ends_at_each_event_in_order() -> None:
     expected = [c(1, 3, 1, 3), c(0, 3, 0, 3), c(1, 4, 1, 4), c(0, 4, 0, 4)]
     expected.sort(key=lambda C: (C.end, C.start, C.positions))
     for given in (PAIR, cerlab.parse_sremo(PAIR)):
-        for evaluator in ("auto", *SREMO_EVALUATORS):
+        for evaluator in ("auto", *takers(any_pattern(given))):
             found = cerlab.evaluate(given, TRADES, evaluator=evaluator)  # type: ignore[arg-type]  # names
             assert found == expected
     assert cerlab.evaluate(PAIR, cerlab.Stream.from_events(TRADES)) == expected
@@ -93,8 +94,9 @@ def test_other_texts_are_read_as_before() -> None:
 
 
 def test_what_takes_no_sremo_says_so() -> None:
-    assert "reference" in SREMO_EVALUATORS
-    for evaluator in {"automaton", "tecs", "lists", "compiled"}.difference(SREMO_EVALUATORS):
+    taking = takers(any_pattern(PAIR))
+    assert taking == ("reference", "compiled", "registers")
+    for evaluator in EVALUATORS.keys() - set(taking):
         with pytest.raises(Unsupported, match=f'evaluator="{evaluator}" takes no SREMO') as caught:
             cerlab.evaluate(PAIR, TRADES, evaluator=evaluator)  # type: ignore[arg-type]  # names
         assert "reference" in caught.value.hint

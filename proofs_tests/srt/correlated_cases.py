@@ -6,6 +6,8 @@ from dataclasses import replace
 from random import Random
 
 import cerlab
+from cerlab.api import parse_formula
+from cerlab.compile.pattern import Logic
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.semantics import query_answers
@@ -23,7 +25,6 @@ from cerlab.testing import (
     random_query,
 )
 from cerlab.testing.correlated import comparisons
-from cerlab.workbench import Logic, parse_formula
 from proofs_tests.random_cases import Case
 
 SHAPE = Shape(depth=3, events=6)

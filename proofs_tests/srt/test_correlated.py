@@ -12,6 +12,7 @@ import pytest
 
 import cerlab
 from cerlab import evaluators
+from cerlab.api import parse_formula
 from cerlab.automata.automaton import Mark
 from cerlab.automata.registers import RegisterTransition, Srt
 from cerlab.automata.registers.coalesce import coalesced
@@ -19,7 +20,10 @@ from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.automata.registers.transducer import NONE
 from cerlab.cli import main
 from cerlab.compile.correlated_to_srt import correlated_to_srt
+from cerlab.compile.pattern import Logic
+from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.engine.reference.registers.intervals import IntervalRuns
+from cerlab.evaluate import AUTO
 from cerlab.logic.cel.syntax import ConcatPlus, Plus, subformulas
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.focel.semantics import fo_valuations
@@ -29,7 +33,6 @@ from cerlab.predicates.truth import kind_of
 from cerlab.testing import Shape, random_correlated_formula, with_limit
 from cerlab.testing.correlated import comparisons
 from cerlab.theorems import srt_runs as runs
-from cerlab.workbench import Logic, as_query, live_answers, parse_formula
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.srt.cases import guard, random_srt, read
 from proofs_tests.srt.correlated_cases import (
@@ -184,7 +187,7 @@ def test_the_register_holds_the_greatest_so_far(capsys: pytest.CaptureFixture[st
 
 def test_answers_come_while_events_arrive() -> None:
     events = iter([Event("A", {"v": 1}), Event("B", {"v": 2}), Event("B", {"v": 3})])
-    answers = live_answers(as_query("A AS a ; B AS b FILTER a.v < b.v"), events)
+    answers = AUTO.live(as_pattern("A AS a ; B AS b FILTER a.v < b.v"), events, None)
     assert next(answers).end == 1
     assert next(events).attributes == {"v": 3}, "not read before the first answer was given"
 

@@ -10,9 +10,10 @@ from random import Random
 import pytest
 
 import cerlab
+from cerlab.api import parse_query
 from cerlab.cli import main
-from cerlab.evaluators import shown_attributes
-from cerlab.workbench import as_query, parse_query
+from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.evaluate.selected import shown_attributes
 from proofs_tests.srt.correlated_cases import correlated_case
 from proofs_tests.suite import Suite
 
@@ -49,7 +50,7 @@ def test_select_chooses_what_is_shown() -> None:
     query, stream = parse_query(QUERY), cerlab.Stream.from_events(EVENTS)
     (answer,) = cerlab.evaluate(query, stream)
     assert shown_attributes(query, stream.events, answer) == {0: frozenset({"v"})}
-    both = as_query("SELECT a[v], b[k] WHERE (A AS a AS b ; B AS c) FILTER c.v > a.v")
+    both = as_pattern("SELECT a[v], b[k] WHERE (A AS a AS b ; B AS c) FILTER c.v > a.v")
     (answer, *_) = cerlab.evaluate(both, stream)
     assert shown_attributes(both, stream.events, answer) == {0: frozenset({"v", "k"})}
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from cerlab.api import parse_query
 from cerlab.bench.register_patterns import PATTERNS, ceql, sremo
 from cerlab.bench.registers import digest
 from cerlab.bench.streams import from_file
@@ -21,7 +22,6 @@ from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.logic.sremo import parse_sremo
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
-from cerlab.workbench import parse_query
 
 WIDTH = 499
 PREFIX = 2_000

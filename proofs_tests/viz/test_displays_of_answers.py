@@ -24,7 +24,7 @@ from cerlab import (
     Witness,
     display,
 )
-from cerlab.magic import Answers
+from cerlab.api import Answers
 from cerlab.model.event import Value
 from cerlab.model.schema import (
     AttributeDeclaration,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.magic import Answers
+from cerlab.api import Answers
 
 pytest.importorskip("IPython", reason="the magics are IPython's")
 

@@ -11,13 +11,13 @@ from xml.etree import ElementTree
 import pytest
 
 import cerlab
+from cerlab.api import step
+from cerlab.evaluate import answers_of
 from cerlab.model.answer import ComplexEvent
-from cerlab.stepping import step
 from cerlab.viz.notebook.filmstrip import SHOWN, Frames
 from cerlab.viz.notebook.stepper import page
 from cerlab.viz.notebook.steps import Steps
 from cerlab.viz.theme import DARK, LIGHT
-from cerlab.workbench import answers_of
 from proofs_tests.engine.test_compiled import compilable
 from proofs_tests.suite import Suite
 

@@ -15,11 +15,11 @@ import pytest
 
 import cerlab
 from cerlab import ComplexEvent, UsageError, evaluate
+from cerlab.api import Query, show
+from cerlab.api import timeline as asked
+from cerlab.api.timelines import LISTED
 from cerlab.errors import BadData, CerlabError
 from cerlab.model.order import by_end
-from cerlab.query import Query
-from cerlab.timelines import LISTED, show
-from cerlab.timelines import timeline as asked
 from cerlab.viz.timeline.layout import ANSWERS, EVENTS, Row, Timeline, timeline
 from cerlab.viz.timeline.style import COLOURS, MARKERS, SHAPES, look
 from cerlab.viz.timeline.text import timeline_text

@@ -6,13 +6,13 @@ import json
 from dataclasses import replace
 from random import Random
 
+from cerlab.api import Query
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.clauses import Consume
 from cerlab.testing import Shape
 from cerlab.why import Why, why
 from cerlab.why.encoding import why_to_json
-from cerlab.workbench import Query
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
 from proofs_tests.why.facts import check_facts

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cerlab import why_none
+from cerlab.api import Query, parse_query
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
@@ -17,7 +18,6 @@ from cerlab.model.stream import Stream
 from cerlab.testing import Shape
 from cerlab.why.failure import Widen
 from cerlab.why.weaker import shorter, weaker
-from cerlab.workbench import Query, parse_query
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
 from proofs_tests.why.mending import mended

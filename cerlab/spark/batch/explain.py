@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Unpack, assert_never
 
 from cerlab.automata.plan_json import plan_digest
-from cerlab.query import What, as_query
+from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.spark.batch.first_pass import FirstPass, Sorted, first_pass, halo_of
 from cerlab.spark.batch.match import Options, asked_of
 from cerlab.spark.batch.request import Request
@@ -33,7 +33,7 @@ def explain(
     **options: Unpack[Options],
 ) -> str:
     """What `match` would do with the same arguments; the first pass runs, nothing else."""
-    made = as_query(query)
+    made = as_pattern(query)
     asked = asked_of(df, made, order_by, position, **options)
     return explained(asked, first_pass(asked), made.text)
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypedDict, Unpack, assert_never
 from warnings import warn
 
+from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.errors import CerlabWarning
 from cerlab.model.clock import time_axis
-from cerlab.query import What, as_query
 from cerlab.spark.batch.by_rows import answers_by_rows
 from cerlab.spark.batch.by_shuffle_units import answers_by_packs
 from cerlab.spark.batch.first_pass import FirstPass, Sorted, first_pass
@@ -79,7 +79,7 @@ def asked_of(
     **options: Unpack[Options],
 ) -> Request:
     """What `match` is asked, checked; nothing is read yet. Raises as `match`."""
-    plan = as_query(query).plan
+    plan = as_pattern(query).plan
     time = options.get("time")
     return request(
         source_of(df, options.get("type")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 
 from cerlab.automata.plan_json import plan_digest
-from cerlab.query import What, as_query
+from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.stream.durations import Length
 from cerlab.spark.stream.match_stream import StreamOptions, asked_of_stream
@@ -28,7 +28,7 @@ def explain_stream(
     **options: Unpack[StreamOptions],
 ) -> str:
     """What `match_stream` would do with the same arguments; nothing runs."""
-    made = as_query(query)
+    made = as_pattern(query)
     asked = asked_of_stream(sdf, made, position=position, lateness=lateness, **options)
     return explained_stream(asked, made.text)
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from warnings import warn
 
+from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.errors import CerlabWarning, UsageError
-from cerlab.query import What, as_query
 from cerlab.spark.batch.frame import group_of
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.stream.claim import claim
@@ -106,7 +106,7 @@ def asked_of_stream(
     """What `match_stream` is asked, checked. Raises as it does."""
     return stream_request(
         sdf,
-        as_query(query).plan,
+        as_pattern(query).plan,
         position=position,
         lateness=lateness,
         time=options.get("time"),

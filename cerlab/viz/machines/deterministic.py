@@ -166,7 +166,7 @@ def _left_out(A: ExploredCea, limit: int | None) -> str:
 def table_text(table: MintermTable, limit: int | None = None) -> str:
     """The table in columns, then what its bits test.
 
-    >>> from cerlab.workbench import parse_query
+    >>> from cerlab.api import parse_query
     >>> print(table_text(minterm_table(parse_query("SELECT * WHERE A : B").det)))
     I/O-deterministic CEA: 3 states, bits are truth values of the tests
     state    00  10  01

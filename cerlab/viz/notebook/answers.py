@@ -165,7 +165,3 @@ display.register(ComplexEvent, "text/plain", complex_event_text)
 display.register(ComplexEvent, "text/html", complex_event_html)
 display.register(Valuation, "text/plain", valuation_text)
 display.register(Valuation, "text/html", valuation_html)
-for _kind in ("cerlab.matches.Matches", "cerlab.magic.Answers"):
-    display.register(_kind, "text/plain", answers_text)
-    display.register(_kind, "text/html", answers_html)
-    display.register(_kind, "image/svg+xml", answers_svg)

@@ -16,6 +16,7 @@ from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.explicit import ExplicitCea
 from cerlab.automata.registers.transducer import EpsilonSrt, Srt
 from cerlab.automata.strategy import StrategyCea
+from cerlab.compile.pattern import Pattern
 from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.gcq.syntax import Atom, Gcq
@@ -47,7 +48,7 @@ __all__ = ["answers", "filmstrip", "plans", "streams", "timeline_svg", "timeline
 SHOWN = 50
 """How many nodes of a picture, and lines of a text, a display shows; it says of how many."""
 
-QUERIES: tuple[type | str, ...] = (CeqlQuery, "cerlab.query.Query")
+QUERIES: tuple[type | str, ...] = (CeqlQuery, Pattern)
 DERIVATIONS = ("cerlab.why.deduction.Derivation",)
 WHY = "cerlab.why.answer.Why"
 WORDS: tuple[type | str, ...] = (

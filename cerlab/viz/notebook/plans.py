@@ -86,4 +86,3 @@ for _kind in (Plan, CorrelatedPlan):
 display.register(RegisterPlan, "text/plain", lambda plan: facts_text(register_plan_facts(plan)))
 display.register(RegisterPlan, "text/html", lambda plan: facts_html(register_plan_facts(plan)))
 display.register("cerlab.engine.explain.Explanation", "text/html", explanation_html)
-display.register("cerlab.session.Session", "text/html", session_html)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from operator import index
 from typing import TYPE_CHECKING, Any
 
 from cerlab import io
-from cerlab.display import shown
+from cerlab.compile.pattern import Pattern
+from cerlab.display import displayed, shown
+from cerlab.engine.random_access.by_number import Access, BatchAccess, drawn
+from cerlab.evaluate import AUTO
 from cerlab.io.write import table_of_batches
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
-    from cerlab.engine.random_access.by_number import Access
-    from cerlab.query import Query
     from cerlab.why.answer import Why
 
 
@@ -24,30 +26,19 @@ if TYPE_CHECKING:
 class Matches:
     """The answers of a query on a stream, lazily: by end, inside one end in a fixed order."""
 
-    def __init__(self, query: Query, stream: Stream, *, workers: int = 1) -> None:
+    def __init__(self, query: Pattern, stream: Stream, *, workers: int = 1) -> None:
         self.query = query
         self.stream = stream
         self._workers = workers
 
     def __iter__(self) -> Iterator[ComplexEvent]:
-        from cerlab.engine.random_access.by_number import BatchAccess
-        from cerlab.evaluators import answers_of  # which evaluators take queries is known there
-
         if self._workers > 1 and isinstance(self._numbered, BatchAccess):
             return chain.from_iterable(self._numbered.batches())
-        return answers_of(self.query, self.stream)
+        return AUTO.answers(self.query, self.stream)
 
     @cached_property
     def _numbered(self) -> Access:
-        from cerlab.engine.random_access import by_number
-        from cerlab.evaluators import SHORT, answers_of
-
-        query, stream = self.query, self.stream
-        if not query.has_automaton:
-            return by_number.ListAccess(list(answers_of(query, stream)))
-        if len(stream) <= SHORT:
-            return by_number.TecsAccess(query.plan, query.machine, stream)
-        return by_number.BatchAccess(query.plan, query.learned, stream, workers=self._workers)
+        return AUTO.by_number(self.query, self.stream, workers=self._workers)
 
     def __getitem__(self, k: int) -> ComplexEvent:
         """The k-th answer of the iteration, from 0; its cost does not depend on k.
@@ -70,11 +61,11 @@ class Matches:
 
         Where filters compare labels up to 2^53, and `ResourceLimit` beyond.
         """
-        from cerlab.evaluators import count_on_registers
+        return self._count
 
-        if self.query.on_registers:
-            return count_on_registers(self.query, self.stream)
-        return self._numbered.total
+    @cached_property
+    def _count(self) -> int:
+        return AUTO.count(self.query, self.stream)
 
     def sample(self, n: int, seed: int | None = None) -> list[ComplexEvent]:
         """n answers, each uniform over all of them and independent of the others.
@@ -83,8 +74,6 @@ class Matches:
         IndexError if there are no answers, `UsageError` for a negative n, `ResourceLimit` as
         ``m[k]`` does.
         """
-        from cerlab.engine.random_access.by_number import drawn
-
         return drawn(self._numbered, n, seed)
 
     def why(self, answer: ComplexEvent | int) -> Why:
@@ -105,8 +94,6 @@ class Matches:
 
     def to_arrow(self) -> Any:
         """A pyarrow Table: ``start int64, end int64, positions list<int64>``."""
-        from cerlab.engine.random_access.by_number import BatchAccess
-
         if isinstance(self._numbered, BatchAccess):
             return table_of_batches(self._numbered.batches())
         return io.arrow_table(self)
@@ -117,3 +104,28 @@ class Matches:
 
     def __repr__(self) -> str:
         return f"<Matches of a query on {len(self.stream)} events>"
+
+
+@displayed
+@dataclass(frozen=True, repr=False)
+class Answers:
+    """What one evaluator answered on a stream, listed: by end, then start, then positions."""
+
+    stream: Stream
+    answers: tuple[ComplexEvent, ...]
+
+    def __iter__(self) -> Iterator[ComplexEvent]:
+        return iter(self.answers)
+
+    def __getitem__(self, k: int) -> ComplexEvent:
+        return self.answers[k]
+
+    def __len__(self) -> int:
+        return len(self.answers)
+
+    def __repr__(self) -> str:
+        return f"<{len(self.answers):,} answers on {len(self.stream):,} events>"
+
+    def count(self) -> int:
+        """How many were listed."""
+        return len(self.answers)

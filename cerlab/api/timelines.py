@@ -1,28 +1,28 @@
-"""Timelines of what queries answer: strategies and evaluators side by side.
+"""Pictures of evaluations: event by event, and strategies and evaluators side by side.
 
-`cerlab.viz.timeline` draws answers; here they are asked for. It is imported when something is.
+`cerlab.viz` draws them; it is imported when something is drawn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cerlab import io
+from cerlab.api.answers import Matches
+from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.compile.text_to_pattern import AnyWhat, What, any_pattern, as_pattern
 from cerlab.errors import UsageError, nearest
-from cerlab.evaluators import Evaluator, answers_of
-from cerlab.expressions import read, sremo_answers
+from cerlab.evaluate import AUTO, EvaluatorName, answers_of
 from cerlab.logic.sremo.syntax import Sremo
-from cerlab.matches import Matches
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clauses import Strategy
 from cerlab.model.order import by_end
 from cerlab.model.stream import Stream
-from cerlab.query import Query, What
 
 if TYPE_CHECKING:
+    from cerlab.viz.notebook.steps import Steps
     from cerlab.viz.timeline import Row, Timeline
 
 LISTED = 10_000
@@ -40,8 +40,30 @@ STRATEGIES: dict[str, Strategy | None] = {
 
 Answer: TypeAlias = ComplexEvent | Valuation
 
-Shown: TypeAlias = What | Sremo | Matches | Mapping[str, Iterable[Answer]] | Iterable[Answer]
+Shown: TypeAlias = AnyWhat | Matches | Mapping[str, Iterable[Answer]] | Iterable[Answer]
 """What has a timeline: a query, a SREMO, its answers, any answers, or several lists by name."""
+
+
+def step(query: What, events: Any, *, first: int = 0, last: int | None = None) -> Steps:
+    """What Algorithm 1 does at each event: runs, tECS, answers (CORE Alg. 1).
+
+    With `first` and `last`, at those events only; the ones before them are read too. Raises
+    `Unsupported` for a query without an automaton, `ResourceLimit` for streams too long to follow,
+    `UsageError` for an empty range.
+
+    >>> steps = step("A ; B", [{"type": kind} for kind in "AB"])
+    >>> print(steps[1].heading, *steps[1].words, sep="\\n")
+    event 1: B()
+    It passes: type = 'B'.
+    Runs in {1} go by • to {2}.
+    Runs in {1} go by ∘ to {1}.
+    tECS: 1 new node, unions among them: 0; active macro-states: 2.
+    Answer [0, 1] {0, 1}.
+    """
+    from cerlab.viz.notebook.steps import steps_of
+
+    pattern, stream = as_pattern(query), io.as_stream(events)
+    return steps_of(pattern.text, pattern.plan, pattern.machine, stream, first=first, last=last)
 
 
 def timeline(
@@ -49,7 +71,7 @@ def timeline(
     events: Any = None,
     *,
     strategies: Sequence[str] = (),
-    evaluators: Sequence[Evaluator] = (),
+    evaluators: Sequence[EvaluatorName] = (),
     **options: Any,
 ) -> Timeline:
     """The answers of a query under the events, a row for each strategy and evaluator.
@@ -76,18 +98,17 @@ def timeline(
     stream = io.as_stream(events)
     if isinstance(what, Mapping):
         return drawing.timeline(what, stream, **options)
-    if not isinstance(what, (str, Query, Sremo)) and isinstance(what, Iterable):
+    if not isinstance(what, (str, AnyPattern, Sremo)) and isinstance(what, Iterable):
         return drawing.timeline({"answers": what}, stream, **options)
-    query = read(what)
-    if isinstance(query, Sremo):
-        rows = [_sremo_row(query, stream, evaluator) for evaluator in evaluators or ["auto"]]
-    else:
-        asked = [(name, _under(query, name)) for name in strategies] or [("answers", query)]
-        rows = [
-            _row(_name(name, e, strategies, evaluators), made, stream, e)
-            for name, made in asked
-            for e in evaluators or ["auto"]
-        ]
+    pattern = any_pattern(what)
+    asked: list[tuple[str, AnyPattern]] = [("answers", pattern)]
+    if strategies and isinstance(pattern, Pattern):
+        asked = [(name, _under(pattern, name)) for name in strategies]
+    rows = [
+        _row(_name(name, e, strategies, evaluators), each, stream, e)
+        for name, each in asked
+        for e in evaluators or ["auto"]
+    ]
     return drawing.timeline(rows, stream, **options)
 
 
@@ -98,13 +119,12 @@ def show(answers: Iterable[Answer], events: Any, **options: Any) -> Timeline:
     return drawing.timeline({"answers": answers}, events, **options)
 
 
-def _under(query: Query, name: str) -> Query:
+def _under(pattern: Pattern, name: str) -> Pattern:
     """The query with another strategy."""
     if name.upper() not in STRATEGIES:
         hint = nearest(name, STRATEGIES)
         raise UsageError("CER0841", f"unknown strategy '{name}'", hint=hint)
-    ast = replace(query.ast, strategy=STRATEGIES[name.upper()])
-    return Query(ast, schema=query.schema, source=query.source)
+    return pattern.replaced(strategy=STRATEGIES[name.upper()])
 
 
 def _name(
@@ -114,18 +134,11 @@ def _name(
     return ", ".join([*names, *([evaluator] if evaluators else [])])
 
 
-def _row(name: str, query: Query, stream: Stream, evaluator: Evaluator) -> Row:
+def _row(name: str, pattern: AnyPattern, stream: Stream, evaluator: EvaluatorName) -> Row:
     from cerlab.viz.timeline import Row
 
-    listed = list(islice(answers_of(query, stream, evaluator), LISTED + 1))
+    listed = list(islice(answers_of(pattern, stream, evaluator), LISTED + 1))
     if len(listed) <= LISTED:
         return Row(name, tuple(sorted(listed, key=by_end)), len(listed))
-    total = query.run(stream).count() if query.has_automaton else None
+    total = AUTO.count(pattern, stream) if pattern.has_automaton else None
     return Row(name, tuple(sorted(listed, key=by_end)), total, listed[-1].end)
-
-
-def _sremo_row(e: Sremo, stream: Stream, evaluator: Evaluator) -> Row:
-    from cerlab.viz.timeline import Row
-
-    answers = sorted(sremo_answers(e, stream, evaluator), key=by_end)
-    return Row("answers" if evaluator == "auto" else evaluator, tuple(answers), len(answers))

@@ -1,0 +1,29 @@
+"""The front door: queries, their answers, and the verbs (DESIGN 2.1).
+
+`cerlab` gives its names out; nothing but commands, magics and measurements imports it.
+"""
+
+from cerlab.api.answers import Answers, Matches
+from cerlab.api.query import Query, as_query, parse_query
+from cerlab.api.session import Session
+from cerlab.api.timelines import show, step, timeline
+from cerlab.api.verbs import count, evaluate, matches, parse_formula, valuations
+from cerlab.logic.sremo.parser import parse_sremo
+
+__all__ = [
+    "Answers",
+    "Matches",
+    "Query",
+    "Session",
+    "as_query",
+    "count",
+    "evaluate",
+    "matches",
+    "parse_formula",
+    "parse_query",
+    "parse_sremo",
+    "show",
+    "step",
+    "timeline",
+    "valuations",
+]

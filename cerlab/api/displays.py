@@ -1,0 +1,15 @@
+"""The pictures of what only the front door has; importing it registers all others too."""
+
+from cerlab import display
+from cerlab.api.answers import Answers, Matches
+from cerlab.api.session import Session
+from cerlab.viz.notebook import displays, plans
+from cerlab.viz.notebook.answers import answers_html, answers_svg, answers_text
+
+__all__ = ["displays"]
+
+for _kind in (Matches, Answers):
+    display.register(_kind, "text/plain", answers_text)
+    display.register(_kind, "text/html", answers_html)
+    display.register(_kind, "image/svg+xml", answers_svg)
+display.register(Session, "text/html", plans.session_html)

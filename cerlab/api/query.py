@@ -1,0 +1,133 @@
+"""A query with the verbs as methods, as users hold it (DESIGN 2.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from cerlab import io
+from cerlab.api.answers import Matches
+from cerlab.api.session import Session
+from cerlab.compile.pattern import Logic, Pattern
+from cerlab.compile.text_to_pattern import What, as_pattern, read_ceql, warn_of
+from cerlab.model.clock import axis_of_options
+from cerlab.model.schema import Schema
+
+if TYPE_CHECKING:
+    from cerlab.engine.explain import Explanation
+    from cerlab.viz.machines.deterministic import MintermTable
+    from cerlab.why.answer import Why
+    from cerlab.why.none import WhyNone
+
+
+class Query(Pattern):
+    """A CEQL query: its stages (`Pattern`), and what can be done with it."""
+
+    @property
+    def table(self) -> MintermTable:
+        """What `machine` does on each kind of event, explored; raises `ResourceLimit`."""
+        from cerlab.viz.machines.deterministic import minterm_table
+
+        return minterm_table(self.machine)
+
+    def explain(self, events: Any = None) -> Explanation:
+        """How the compiled engine goes about the query, on streams such as `events`.
+
+        Raises `Unsupported` for what has no automaton.
+
+        >>> events = [{"type": kind} for kind in "ABC"]
+        >>> print(parse_query("SELECT * WHERE A ; B WITHIN 9 EVENTS").explain(events))
+        predicates: 2 tests on the columns type; 2 different outcomes seen so far
+        events read: 2 of 3 outcomes
+        phase one: the latest start in each of 1 states tells which events end an answer
+        phase two: chains of records, as runs only gather
+        """
+        from cerlab.engine.explain import explain
+
+        if events is not None:
+            stream = io.as_stream(events)
+            self.learned.symbols(stream.columns, len(stream))
+        return explain(self.plan, self.learned)
+
+    def run(self, events: Any, *, workers: int = 1) -> Matches:
+        """The answers on a stream, evaluated while they are iterated.
+
+        With several `workers`, streams that are long enough for the compiled engine are evaluated
+        by as many threads, where answers depend on one window only; others by one.
+        """
+        return Matches(self, io.as_stream(events), workers=workers)
+
+    def why_not(
+        self,
+        events: Any,
+        positions: Iterable[int],
+        start: int | None = None,
+        end: int | None = None,
+        *,
+        logic: Logic = "so",
+    ) -> Why:
+        """Which obligation the positions fail to be an answer on a stream (`cerlab.why`).
+
+        >>> query = parse_query("SELECT * WHERE A : B")
+        >>> print(query.why_not([{"type": kind} for kind in "ACB"], [0, 2]).failure)
+        gap of 1 event at ':', between 0 and 2
+        """
+        from cerlab.why import why
+
+        return why(self, events, positions, start, end, logic=logic)
+
+    def why_none(self, events: Any) -> WhyNone:
+        """Why there is no answer on a stream, and what would give one (`cerlab.why_none`).
+
+        >>> print(parse_query("SELECT * WHERE A : B").why_none([{"type": kind} for kind in "ACB"]))
+        no answer on 3 events; each of these changes alone gives one:
+          ';' for ':' before B: {0, 2}
+        """
+        from cerlab.why.none import why_none
+
+        return why_none(self, events)
+
+    def open(
+        self, *, time: str | None = None, unit: str | None = None, state: bytes | None = None
+    ) -> Session:
+        """A push interface: ``push(batch)`` gives the new answers, ``state()`` bytes to go on from.
+
+        `time` and `unit` name the time attribute for windows in hours, minutes or seconds; without
+        them it is the only timestamp that the query's schema declares. With the `state` of an
+        earlier session of the same query it goes on where that was, on the same time; raises
+        `BadData` for other bytes, `UsageError` for another time.
+
+        >>> session = parse_query("SELECT * WHERE A ; B").open()
+        >>> session.push([{"type": "A"}])
+        []
+        >>> session.push([{"type": "B"}])
+        [ComplexEvent(start=0, end=1, positions=(0, 1))]
+        """
+        axis = axis_of_options(time, unit)
+        if axis is None and state is None:
+            axis = io.time_of_schema(self.schema)
+        return Session(self.plan, self.learned, axis, state)
+
+
+def parse_query(text: str, schema: Schema | str | None = None) -> Query:
+    """Read a CEQL query; ``CREATE STREAM`` before it, or `schema`, declares what it may use.
+
+    Parts without effect give a `CerlabWarning`. Raises `QuerySyntaxError`, `IllFormed`,
+    `TypeMismatch` and `ResourceLimit`, each with its place.
+
+    >>> parse_query("select * where A as x; B within 3 events")
+    SELECT *
+    WHERE A AS x ; B
+    WITHIN 3 EVENTS
+    """
+    query = read_ceql(text, schema, Query)
+    warn_of(query)
+    return query
+
+
+def as_query(what: What, schema: Schema | None = None) -> Query:
+    """A query of anything that is one; raises as `as_pattern`."""
+    pattern = as_pattern(what, schema=schema)
+    if isinstance(pattern, Query):
+        return pattern
+    return Query(pattern.ast, schema=pattern.schema, source=pattern.source)

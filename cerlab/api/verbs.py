@@ -1,0 +1,93 @@
+"""The functions that users call on anything that can be evaluated (DESIGN 2.1)."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+from cerlab import io
+from cerlab.compile.pattern import Logic
+from cerlab.compile.text_to_pattern import AnyWhat, Language, any_pattern
+from cerlab.errors import UsageError
+from cerlab.evaluate import AUTO, EvaluatorName, answers_of, valuations_of
+from cerlab.logic.cel.syntax import Formula
+from cerlab.logic.ceql.parser import parse_cel
+from cerlab.logic.sremo import semantics as sremo_semantics
+from cerlab.logic.sremo.parser import parse_sremo
+from cerlab.logic.sremo.syntax import Sremo
+from cerlab.model.answer import ComplexEvent, Positions, Valuation
+from cerlab.model.order import by_end
+
+
+def evaluate(
+    what: AnyWhat,
+    events: Any,
+    *,
+    evaluator: EvaluatorName = "auto",
+    logic: Logic = "so",
+    limit: int | None = None,
+    language: Language | None = None,
+) -> list[ComplexEvent]:
+    """The complex events of `what` on a stream, each once, sorted by (end, start, positions).
+
+    `limit` caps the answers; which ones are given is then not specified. Raises `Unsupported`
+    where the evaluator cannot take the query, and never gives another answer instead. `logic` is
+    the meaning of its variables: sets of events ("so"), or one event each ("fo"). `language` says
+    what a text is that does not tell (see `cerlab.compile.text_to_pattern`). Of a SREMO the answers
+    are what the stream shows of it, from the first marked position to the last (SRT Def. 32).
+
+    >>> evaluate("A ; B", [{"type": "A"}, {"type": "C"}, {"type": "B"}])
+    [ComplexEvent(start=0, end=2, positions=(0, 2))]
+    >>> evaluate("<type = 'A'>^ . <type = 'B'>^", [{"type": "A"}, {"type": "B"}])
+    [ComplexEvent(start=0, end=1, positions=(0, 1))]
+    """
+    if limit is not None and limit < 0:
+        hint = "leave it out for all answers"
+        raise UsageError("CER0804", f"limit is {limit}, a negative number", hint=hint)
+    pattern = any_pattern(what, language, logic=logic)
+    return sorted(islice(answers_of(pattern, io.as_stream(events), evaluator), limit), key=by_end)
+
+
+def valuations(what: AnyWhat, events: Any, *, logic: Logic = "so") -> set[Valuation]:
+    """The valuations of `what` on a stream, from the reference semantics.
+
+    Under ``"fo"`` a label that is a variable has the positions that its own atoms gave it.
+
+    >>> valuations("A AS x", [{"type": "A"}])
+    {Valuation(start=0, end=0, labels={'A': (0,), 'x': (0,)})}
+    """
+    return set(valuations_of(any_pattern(what, logic=logic), io.as_stream(events), "reference"))
+
+
+def count(query: AnyWhat, events: Any) -> int:
+    """Exactly ``len(evaluate(query, events))``, without listing.
+
+    >>> count("A+", [{"type": "A"}] * 100) == 2**100 - 1
+    True
+    """
+    return AUTO.count(any_pattern(query), io.as_stream(events))
+
+
+def matches(sremo: str | Sremo, events: Any) -> frozenset[Positions]:
+    """``Match(e, S)``: the positions that e marks when it consumes the whole stream (SRT Def. 18).
+
+    Positions count from 0. It is the reference semantics, for short streams.
+
+    >>> sorted(matches("<TRUE>^ . <TRUE>* . <type = 'B'>^", [{"type": "A"}, {"type": "B"}]))
+    [(0, 1)]
+    """
+    e = parse_sremo(sremo) if isinstance(sremo, str) else sremo
+    if not isinstance(e, Sremo):
+        hint = "a text or a Sremo is; cerlab.evaluate takes queries and formulas"
+        raise UsageError("CER0838", f"{type(e).__name__} is no SREMO", hint=hint)
+    return sremo_semantics.matches(e, io.as_stream(events).events)
+
+
+def parse_formula(text: str) -> Formula:
+    """Read a formula of the CEL family; raises as `parse_query`.
+
+    >>> print(parse_formula("(A or B)+ as x filter x[v > 1]"))
+    (A OR B)+ AS x FILTER x[v > 1]
+    """
+    formula, _ = parse_cel(text)
+    return formula

@@ -1,0 +1,191 @@
+"""Patterns: what is evaluated, with the stages that are compiled of it, each on first use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from cerlab.automata.automaton import AnchoredCea, IntervalCea, Vcea
+from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.machine import Machine, machine_of
+from cerlab.automata.plan import Plan
+from cerlab.automata.registers.plan import CorrelatedPlan, RegisterPlan
+from cerlab.compile.correlated_to_srt import correlated_plan
+from cerlab.compile.foundations import anchored_query
+from cerlab.compile.pipeline import compile_query
+from cerlab.compile.register_plan import register_plan
+from cerlab.display import shown
+from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.logic.cel.syntax import Formula, Select
+from cerlab.logic.ceql.check import Remark, check_query, remarks
+from cerlab.logic.ceql.parser import Source
+from cerlab.logic.ceql.syntax import CeqlQuery, selected_formula
+from cerlab.logic.ceql.text import query_text
+from cerlab.logic.focel.scope import check_first_order
+from cerlab.logic.focel.translate import fo_to_so, unary_fo_to_so
+from cerlab.logic.sremo.syntax import Sremo
+from cerlab.model.clauses import Strategy
+from cerlab.model.schema import Schema
+
+if TYPE_CHECKING:
+    from cerlab.engine.learned import LearnedTables
+
+Logic: TypeAlias = Literal["so", "fo"]
+"""What the variables of a formula are: sets of events, or one event each."""
+
+
+@shown
+class Pattern:
+    """A CEQL query under a logic, with its stages.
+
+    Under ``"fo"`` they are those of SO-CEL formulas with the same complex events: for the automata
+    of a unary formula (SOCEL Thm. 1), for registers also of one with filters over two variables
+    (SOCEL Thm. 3).
+    """
+
+    def __init__(
+        self,
+        ast: CeqlQuery,
+        *,
+        schema: Schema | None = None,
+        source: Source | None = None,
+        logic: Logic = "so",
+    ) -> None:
+        """`source` is the text, if there is one, that errors point into; raises `TypeMismatch`."""
+        self.ast = ast
+        self.schema = schema
+        self.source = source or Source("", {}, ())
+        self.logic = logic
+        if schema is not None:
+            check_query(ast, schema, self.source)
+
+    @cached_property
+    def first_order(self) -> Pattern:
+        """The same query read as FO-CEL."""
+        return Pattern(self.ast, schema=self.schema, source=self.source, logic="fo")
+
+    def replaced(self, **clauses: Any) -> Pattern:
+        """The query with other clauses, of the same schema, source and logic."""
+        ast = replace(self.ast, **clauses)
+        return Pattern(ast, schema=self.schema, source=self.source, logic=self.logic)
+
+    @cached_property
+    def remarks(self) -> tuple[Remark, ...]:
+        """What the query says without effect."""
+        return tuple(remarks(self.ast, self.source))
+
+    @property
+    def formula(self) -> Formula:
+        """The formula after WHERE."""
+        return self.ast.formula
+
+    @property
+    def text(self) -> str:
+        """The canonical text, one clause per line."""
+        return query_text(self.ast)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What engines run; raises `Unsupported` for what has no automaton."""
+        if self.logic == "so":
+            return compile_query(self.ast)
+        translated = unary_fo_to_so(selected_formula(self.ast))
+        return compile_query(replace(self.ast, formula=translated, items=None))
+
+    @cached_property
+    def has_automaton(self) -> bool:
+        """Whether the query compiles to an automaton; what does not may have `registers`."""
+        try:
+            return self.plan is not None
+        except Unsupported:
+            return False
+
+    @property
+    def vcea(self) -> Vcea:
+        """The automaton with labels (CORE App. A.1)."""
+        return self.plan.vcea
+
+    @property
+    def cea(self) -> IntervalCea:
+        """The automaton with marks (CORE Sec. 3)."""
+        return self.plan.cea
+
+    @cached_property
+    def det(self) -> DeterministicCea:
+        """The I/O-deterministic automaton, as far as streams have needed it yet."""
+        machine = self.machine
+        return machine if isinstance(machine, DeterministicCea) else DeterministicCea(self.cea)
+
+    @cached_property
+    def machine(self) -> Machine:
+        """What the tECS steps through: `det`, or the automaton of the strategy in SELECT."""
+        return machine_of(self.plan)
+
+    @cached_property
+    def learned(self) -> LearnedTables:
+        """What the compiled engine has learnt of the query; it grows with the streams it reads."""
+        from cerlab.engine.learned import LearnedTables  # NumPy loads here
+
+        return LearnedTables(self.machine)
+
+    @cached_property
+    def anchored(self) -> tuple[AnchoredCea, Strategy | None]:
+        """Foundations' automaton and the strategy (FOUND Thm. 3); raises `Unsupported`."""
+        return anchored_query(self.ast, first_order=self.logic == "fo")
+
+    @cached_property
+    def registers(self) -> CorrelatedPlan:
+        """What runs on registers, filters that compare labels included.
+
+        Raises `Unsupported` for what has no transducer, `ResourceLimit` for one too large.
+        """
+        if self.logic == "so":
+            return correlated_plan(self.ast)
+        translated = _without_variables(selected_formula(self.ast))
+        return correlated_plan(replace(self.ast, formula=translated, items=None))
+
+    @cached_property
+    def has_registers(self) -> bool:
+        """Whether the query compiles to a transducer."""
+        try:
+            return self.registers is not None
+        except (Unsupported, ResourceLimit):
+            return False
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class SremoPattern:
+    """A SREMO with its transducer, the one stage that it has."""
+
+    schema = None
+    has_automaton = False
+
+    def __init__(self, ast: Sremo) -> None:
+        self.ast = ast
+
+    @cached_property
+    def registers(self) -> RegisterPlan:
+        """What a stream shows of it; raises `Unsupported` and `ResourceLimit`."""
+        return register_plan(self.ast)
+
+    @cached_property
+    def has_registers(self) -> bool:
+        """Whether it compiles to a transducer."""
+        try:
+            return self.registers is not None
+        except (Unsupported, ResourceLimit):
+            return False
+
+
+AnyPattern: TypeAlias = Pattern | SremoPattern
+
+
+def _without_variables(phi: Formula) -> Formula:
+    """The formula in SO-CEL with the same complex events; raises as `fo_to_so`."""
+    if isinstance(phi, Select):
+        return Select(phi.strategy, _without_variables(phi.body))
+    check_first_order(phi)
+    return fo_to_so(phi)

@@ -1,0 +1,129 @@
+"""The evaluators by name, and ``"auto"``, which chooses one of them for a pattern and a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, TypeAlias
+
+from cerlab.compile.pattern import AnyPattern
+from cerlab.engine.random_access.by_number import Access
+from cerlab.errors import Unsupported, UsageError, nearest
+from cerlab.evaluate.automaton import Automaton
+from cerlab.evaluate.compiled import Compiled
+from cerlab.evaluate.lists import Lists
+from cerlab.evaluate.protocol import SHORT, Evaluator
+from cerlab.evaluate.reference import Reference
+from cerlab.evaluate.registers import Registers
+from cerlab.evaluate.tecs import TecsEvaluator
+from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.model.clock import TimeAxis
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream
+
+EvaluatorName: TypeAlias = Literal[
+    "auto", "reference", "automaton", "tecs", "lists", "compiled", "registers"
+]
+
+EVALUATORS: dict[str, Evaluator] = {
+    each.name: each
+    for each in (Reference(), Automaton(), TecsEvaluator(), Lists(), Compiled(), Registers())
+}
+"""All but ``"auto"``, by name."""
+
+
+class Auto(Evaluator):
+    """The best evaluator that takes the pattern."""
+
+    name = "auto"
+
+    def takes(self, pattern: AnyPattern) -> bool:
+        """Everything, as the reference does."""
+        return True
+
+    def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
+        """The answers of the one that is chosen."""
+        return chosen(pattern, len(stream)).answers(pattern, stream)
+
+    def live(
+        self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
+    ) -> Iterator[ComplexEvent]:
+        """The answers of the one that is chosen for a short stream."""
+        return chosen(pattern).live(pattern, events, time)
+
+    def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
+        """The numbers of the one that is chosen."""
+        return chosen(pattern, len(stream)).by_number(pattern, stream, workers=workers)
+
+    def count(self, pattern: AnyPattern, stream: Stream) -> int:
+        """The count of the one that is chosen."""
+        return chosen(pattern, len(stream)).count(pattern, stream)
+
+    def valuations(
+        self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
+    ) -> Iterator[Valuation]:
+        """By the automaton, where there is one; else by the reference."""
+        name = "automaton" if pattern.has_automaton else "reference"
+        return EVALUATORS[name].valuations(pattern, events, time)
+
+
+AUTO = Auto()
+
+
+def chosen(pattern: AnyPattern, length: int = 0) -> Evaluator:
+    """The evaluator that ``"auto"`` is, for a stream of so many events.
+
+    The tECS on short streams and the compiled engine on others where there is an automaton; where
+    there is none, as where filters compare labels, the transducer's runs; else the reference.
+
+    >>> from cerlab.compile.text_to_pattern import any_pattern
+    >>> [chosen(any_pattern("A ; B"), length).name for length in (10, 10**6)]
+    ['tecs', 'compiled']
+    >>> chosen(any_pattern("<type = 'A'>^")).name, chosen(any_pattern("MAX(A+) ; B")).name
+    ('registers', 'reference')
+    """
+    if pattern.has_automaton:
+        return EVALUATORS["tecs" if length <= SHORT else "compiled"]
+    return EVALUATORS["registers" if pattern.has_registers else "reference"]
+
+
+def evaluator_of(name: str) -> Evaluator:
+    """The evaluator of a name; raises `UsageError` for others."""
+    if name == AUTO.name:
+        return AUTO
+    if name not in EVALUATORS:
+        hint = nearest(name, (*EVALUATORS, AUTO.name))
+        raise UsageError("CER0805", f"unknown evaluator '{name}'", hint=hint)
+    return EVALUATORS[name]
+
+
+def takers(pattern: AnyPattern) -> tuple[str, ...]:
+    """The names of the evaluators that take a pattern; the reference does, on small streams.
+
+    >>> from cerlab.compile.text_to_pattern import any_pattern
+    >>> takers(any_pattern("MAX(A+) ; B"))
+    ('reference',)
+    >>> takers(any_pattern("A AS x ; B AS y FILTER x.v < y.v"))
+    ('reference', 'compiled', 'registers')
+    """
+    return tuple(name for name, each in EVALUATORS.items() if each.takes(pattern))
+
+
+def answers_of(
+    pattern: AnyPattern, stream: Stream, name: EvaluatorName = "auto"
+) -> Iterator[ComplexEvent]:
+    """The answers by one evaluator, by end, as they are found.
+
+    Raises `Unsupported`, with the names of those that take the pattern, for one that does not.
+    """
+    try:
+        return evaluator_of(name).answers(pattern, stream)
+    except Unsupported as error:
+        error.hint = f"evaluators that take it: {', '.join(takers(pattern))}"
+        raise
+
+
+def valuations_of(
+    pattern: AnyPattern, stream: Stream, name: EvaluatorName = "auto"
+) -> Iterator[Valuation]:
+    """The valuations by one evaluator, by end, as they are found; raises as `answers_of`."""
+    return evaluator_of(name).valuations(pattern, stream, stream.time)

@@ -1,0 +1,36 @@
+"""``"automaton"``: all runs of the automaton, explicitly (CORE Sec. 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.engine.reference import driver
+from cerlab.engine.reference.recogniser import Clauses, Recogniser
+from cerlab.engine.reference.runs import CeaRuns, VceaRuns
+from cerlab.evaluate.protocol import StepByStep, query
+from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.model.clock import TimeAxis
+from cerlab.model.event import Event
+
+
+class Automaton(StepByStep):
+    """The runs of the CEA for answers, of the VCEA for valuations."""
+
+    name = "automaton"
+
+    def recogniser(
+        self, pattern: Pattern
+    ) -> tuple[Clauses, Callable[[], Recogniser[ComplexEvent]]]:
+        """The runs of the CEA."""
+        plan = pattern.plan
+        return plan, lambda: CeaRuns(plan.cea, plan.strategy)
+
+    def valuations(
+        self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
+    ) -> Iterator[Valuation]:
+        """The valuations by the runs of the VCEA, each when its last event is read."""
+        if isinstance(pattern, Pattern) and pattern.logic == "fo":  # a translation has no variables
+            return super().valuations(pattern, events, time)
+        plan = query(pattern, self.name).plan
+        return driver.run(plan, lambda: VceaRuns(plan.vcea, plan.strategy), events, time)

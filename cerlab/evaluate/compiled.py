@@ -1,0 +1,72 @@
+"""``"compiled"``: the engine of compiled kernels; Numba and NumPy load when it first runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.engine.random_access.by_number import Access, BatchAccess
+from cerlab.evaluate.protocol import Evaluator, check_clock, query, time_of
+from cerlab.evaluate.registers import Registers, compiled_runs
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.clock import TimeAxis
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream
+
+
+class Compiled(Evaluator):
+    """The tECS of automata, and the runs of transducers where there is no automaton."""
+
+    name = "compiled"
+
+    def takes(self, pattern: AnyPattern) -> bool:
+        """Whether the pattern compiles to a machine of either kind."""
+        return pattern.has_automaton or pattern.has_registers
+
+    def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
+        """The answers on a stream."""
+        if _on_registers(pattern):
+            return compiled_runs(pattern, stream)
+        from cerlab.engine.whole_stream import compiled_answers
+
+        known = query(pattern, self.name)
+        time = time_of(known.plan, stream)
+        return chain.from_iterable(compiled_answers(known.plan, known.learned, stream, time))
+
+    def live(
+        self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
+    ) -> Iterator[ComplexEvent]:
+        """The answers on events that are still arriving, read one by one; runs as written."""
+        if _on_registers(pattern):
+            return Registers().live(pattern, events, time)
+        known = query(pattern, self.name)
+        check_clock(known.plan, time)
+        return _pushed(known, events, time)
+
+    def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
+        """By whole batches of the engine."""
+        if _on_registers(pattern):
+            return super().by_number(pattern, stream)
+        known = query(pattern, self.name)
+        return BatchAccess(known.plan, known.learned, stream, workers=workers)
+
+    def count(self, pattern: AnyPattern, stream: Stream) -> int:
+        """How many answers there are; on registers as `Registers.count`."""
+        if _on_registers(pattern):
+            return Registers().count(pattern, stream)
+        return super().count(pattern, stream)
+
+
+def _on_registers(pattern: AnyPattern) -> bool:
+    return not pattern.has_automaton and pattern.has_registers
+
+
+def _pushed(
+    pattern: Pattern, events: Iterable[Event], time: TimeAxis | None
+) -> Iterator[ComplexEvent]:
+    from cerlab.engine.general.evaluation import GeneralEvaluation
+
+    run = GeneralEvaluation(pattern.plan, pattern.learned, time)
+    for event in events:
+        yield from chain.from_iterable(run.push(Stream([event]).columns, 1))

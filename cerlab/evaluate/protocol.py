@@ -1,0 +1,113 @@
+"""What an evaluator is: one protocol for CEQL, FO-CEL and SREMO alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
+
+from cerlab.automata.registers.plan import RegisterPlan
+from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.engine.random_access.by_number import Access, ListAccess
+from cerlab.engine.reference import driver
+from cerlab.engine.reference.recogniser import Clauses, Recogniser
+from cerlab.errors import Unsupported
+from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.model.clauses import TimeWindow
+from cerlab.model.clock import TimeAxis, clock_for, only_timestamp
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream
+
+SHORT = 20_000
+"""Up to so many events no kernels are compiled, unless it is asked for."""
+
+
+class Evaluator(Protocol):
+    """One way to evaluate patterns.
+
+    It gives the answers of the reference, or raises `Unsupported` at the call; never others.
+    """
+
+    name: str
+
+    def takes(self, pattern: AnyPattern) -> bool:
+        """Whether it evaluates the pattern, if the stream is small enough for it."""
+
+    def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
+        """The answers on a stream, each once, by end, as they are found."""
+
+    def live(
+        self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
+    ) -> Iterator[ComplexEvent]:
+        """The answers on events that are still arriving, each when its last event is there.
+
+        A window in hours, minutes or seconds needs `time`: it cannot be looked for in what has not
+        come yet; without it raises `UsageError`.
+        """
+
+    def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
+        """The answers by number, in the order of `answers`."""
+        return ListAccess(list(self.answers(pattern, stream)))
+
+    def count(self, pattern: AnyPattern, stream: Stream) -> int:
+        """How many answers there are; not listed where there is another way."""
+        return self.by_number(pattern, stream).total
+
+    def valuations(
+        self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
+    ) -> Iterator[Valuation]:
+        """The valuations, each once, by end; raises `Unsupported` where no labels are kept."""
+        raise Unsupported(
+            "CER0408",
+            f'evaluator="{self.name}" gives no labels',
+            hint='evaluator="automaton" and "reference" do',
+        )
+
+
+class StepByStep(Evaluator, Protocol):
+    """An evaluator that reads event by event, inside the driver of the clauses."""
+
+    def recogniser(
+        self, pattern: Pattern
+    ) -> tuple[Clauses, Callable[[], Recogniser[ComplexEvent]]]:
+        """The clauses, and what reads one substream."""
+
+    def takes(self, pattern: AnyPattern) -> bool:
+        """Whether the pattern compiles to an automaton."""
+        return pattern.has_automaton
+
+    def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
+        """The answers on a stream."""
+        return driver.run(*self.recogniser(query(pattern, self.name)), stream, stream.time)
+
+    def live(
+        self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
+    ) -> Iterator[ComplexEvent]:
+        """The answers on events that are still arriving."""
+        clauses, recogniser = self.recogniser(query(pattern, self.name))
+        check_clock(clauses, time)
+        return driver.run(clauses, recogniser, events, time)
+
+
+def query(pattern: AnyPattern, evaluator: str) -> Pattern:
+    """The pattern if it is a query; raises `Unsupported` for a SREMO, which has no automaton."""
+    if not isinstance(pattern, Pattern):
+        raise Unsupported(
+            "CER0481",
+            f'evaluator="{evaluator}" takes no SREMO',
+            hint='use "reference", "registers" or "compiled"',
+        )
+    return pattern
+
+
+def check_clock(clauses: Clauses, time: TimeAxis | None) -> None:
+    """Raise `UsageError` for a window in time without a time axis."""
+    if isinstance(clauses.window, TimeWindow):
+        clock_for(clauses.window, time)
+
+
+def time_of(clauses: Clauses | RegisterPlan, stream: Stream) -> TimeAxis | None:
+    """The stream's time axis, looked for where a window needs one."""
+    window = None if isinstance(clauses, RegisterPlan) else clauses.window
+    if stream.time is None and isinstance(window, TimeWindow):
+        return only_timestamp(stream)
+    return stream.time

@@ -1,0 +1,63 @@
+"""What ``SELECT x[attr, ..]`` shows of an answer: the labels of its positions, their attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from cerlab.compile.pattern import Pattern
+from cerlab.engine.reference.relabel import labels_of_answer, substream
+from cerlab.logic.cel.semantics import valuations
+from cerlab.logic.ceql.semantics import query_valuations
+from cerlab.logic.ceql.syntax import selected_formula
+from cerlab.model.answer import ComplexEvent, Valuation, complex_event
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream
+
+
+def shown_attributes(
+    pattern: Pattern, events: Sequence[Event], answer: ComplexEvent
+) -> dict[int, frozenset[str]]:
+    """What ``SELECT x[attr, ..]`` chooses to show at the positions of an answer.
+
+    A position of several labels shows what any of them chooses; one of a label without brackets
+    shows everything and is left out.
+    """
+    chosen = {item.label: frozenset(item.attributes) for item in pattern.ast.items or ()}
+    if not any(chosen.values()):
+        return {}
+    shown = {}
+    for position, labels in _labels(pattern, events, answer).items():
+        groups = [chosen[label] for label in labels if label in chosen]
+        if groups and all(groups):
+            shown[position] = frozenset[str]().union(*groups)
+    return shown
+
+
+def _labels(
+    pattern: Pattern, events: Sequence[Event], answer: ComplexEvent
+) -> dict[int, frozenset[str]]:
+    """The labels that the positions of an answer have in some valuation.
+
+    By the automaton; by the reference on the answer's events where filters compare labels; else by
+    the reference on all events up to its end.
+    """
+    if pattern.has_automaton:
+        return labels_of_answer(pattern.plan, events, answer)
+    if not pattern.has_registers:
+        whole = replace(pattern.ast, limit=None)
+        return _labels_in(query_valuations(whole, Stream(events[: answer.end + 1])), answer)
+    inside = substream(pattern.registers, events, answer)
+    among = tuple(inside.index(p) for p in answer.positions)
+    found = valuations(selected_formula(pattern.ast), [events[i] for i in inside])
+    labels = _labels_in(found, ComplexEvent(0, len(inside) - 1, among))
+    return {inside[i]: names for i, names in labels.items()}
+
+
+def _labels_in(found: Iterable[Valuation], answer: ComplexEvent) -> dict[int, frozenset[str]]:
+    """The labels of an answer's positions in those of some valuations that give it."""
+    giving = [V for V in found if complex_event(V) == answer]
+    return {
+        i: frozenset(label for V in giving for label, D in V.labels.items() if i in D)
+        for i in answer.positions
+    }

@@ -1,0 +1,31 @@
+"""``"tecs"``: CORE's algorithm with the tECS, in Python (CORE Alg. 1; CORE Alg. 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.engine.random_access.by_number import Access, TecsAccess
+from cerlab.engine.reference.evaluation import TecsEvaluation
+from cerlab.engine.reference.recogniser import Clauses, Recogniser
+from cerlab.evaluate.protocol import StepByStep, query
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.stream import Stream
+
+
+class TecsEvaluator(StepByStep):
+    """One tECS for each partition."""
+
+    name = "tecs"
+
+    def recogniser(
+        self, pattern: Pattern
+    ) -> tuple[Clauses, Callable[[], Recogniser[ComplexEvent]]]:
+        """Algorithm 1 on the determinised automaton, or on that of the strategy."""
+        machine = pattern.machine
+        return pattern.plan, lambda: TecsEvaluation(machine)
+
+    def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
+        """By the numbers of answers below the nodes of the tECS."""
+        known = query(pattern, self.name)
+        return TecsAccess(known.plan, known.machine, stream)

@@ -1,0 +1,73 @@
+"""No module imports itself in a circle, and none is reached but by its import."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import cerlab
+
+ROOT = Path(cerlab.__file__).parent
+
+
+def modules(root: Path = ROOT) -> dict[str, ast.Module]:
+    """All modules of a package, by name; one that is a package has the name of its folder."""
+    trees = {}
+    for path in sorted(root.rglob("*.py")):
+        parts = path.relative_to(root.parent).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        trees[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return trees
+
+
+def imported(tree: ast.Module, known: Mapping[str, object]) -> Iterator[str]:
+    """What a module imports, wherever the import stands: functions and ``TYPE_CHECKING`` too."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names):
+                yield from (alias.name for alias in names if alias.name in known)
+            case ast.ImportFrom(str(module), names, 0):
+                for alias in names:
+                    inner = f"{module}.{alias.name}"
+                    if inner in known or module in known:
+                        yield inner if inner in known else module
+            case ast.ImportFrom():
+                raise AssertionError("imports are absolute")
+
+
+def graph_of(trees: Mapping[str, ast.Module]) -> dict[str, set[str]]:
+    """Module to what it imports. A package's ``__init__`` stands for itself alone."""
+    return {name: set(imported(tree, trees)) - {name} for name, tree in trees.items()}
+
+
+def test_no_circle_of_imports() -> None:
+    graph = {name: others for name, others in graph_of(modules()).items() if "viz" not in name}
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
+def test_a_circle_is_seen_inside_functions() -> None:
+    trees = {
+        "p": ast.parse(""),
+        "p.low": ast.parse("def f():\n    from p.high import g\n    return g"),
+        "p.high": ast.parse("from p import low"),
+        "p.top": ast.parse("if TYPE_CHECKING:\n    import p.high"),
+    }
+    with pytest.raises(CycleError) as caught:
+        TopologicalSorter(graph_of(trees)).prepare()
+    assert set(caught.value.args[1]) == {"p.low", "p.high"}
+    assert graph_of(trees)["p.top"] == {"p.high"}
+
+
+def test_modules_are_imported_by_name_only_at_the_front_door() -> None:
+    """A module named in a string would be an import that neither test nor contract sees."""
+    calling = {
+        name
+        for name, tree in modules().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and node.id in ("import_module", "__import__")
+    }
+    assert calling == {"cerlab"}
