@@ -33,12 +33,12 @@ from cerlab.io.mata import machine_to_mata
 from cerlab.model.clauses import Strategy
 from cerlab.model.stream import Stream
 from cerlab.viz.dot import dot_text
-from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS, sremo_tree_text
-from cerlab.viz.machines.deterministic import MintermTable, minterm_table, table_text
+from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS, sremo_tree_text, tree_text
+from cerlab.viz.machines.deterministic import MintermTable, minterm_table, table_grid
 from cerlab.viz.machines.exploration import written
-from cerlab.viz.machines.minterms import MintermList, listed_minterms, minterms_text
-from cerlab.viz.machines.registers import srt_text, srt_tikz
-from cerlab.viz.machines.text import cea_text, det_text, tree_text, vcea_text
+from cerlab.viz.machines.grid import grid_text
+from cerlab.viz.machines.minterms import MintermList, listed_minterms, minterms_grid
+from cerlab.viz.machines.text import det_text, machine_text
 from cerlab.viz.machines.tikz import machine_tikz
 from cerlab.viz.render import FORMS, drawing
 from cerlab.viz.tecs import snapshot_json, snapshot_text, tecs_snapshot
@@ -66,16 +66,19 @@ def _of_written(write: Callable[[Any], str]) -> Callable[[Any], str]:
 _SAID: list[tuple[tuple[type, ...], str, dict[str, Callable[[Any], str]]]] = [
     (CEL_KINDS, "a formula", {"text": tree_text}),
     (SREMO_KINDS, "a SREMO", {"text": sremo_tree_text}),
-    ((Vcea,), "a machine", {"text": vcea_text, **_WRITERS}),
-    ((IntervalCea,), "a machine", {"text": cea_text, **_WRITERS}),
+    ((Vcea, IntervalCea), "a machine", {"text": machine_text, **_WRITERS}),
     (
         (DeterministicCea, StrategyCea),
         "a deterministic machine",
         {"text": det_text, **{form: _of_written(write) for form, write in _WRITERS.items()}},
     ),
-    ((Srt, EpsilonSrt), "a transducer", {"text": srt_text, "tikz": srt_tikz}),
-    ((MintermTable,), "a table", {"text": table_text}),
-    ((MintermList,), "a list of minterms", {"text": minterms_text}),
+    ((Srt, EpsilonSrt), "a transducer", {"text": machine_text, "tikz": machine_tikz}),
+    ((MintermTable,), "a table", {"text": lambda table: grid_text(table_grid(table))}),
+    (
+        (MintermList,),
+        "a list of minterms",
+        {"text": lambda m: grid_text(minterms_grid(m))},
+    ),
     ((TecsSnapshot,), "a tECS", {"text": snapshot_text, "json": snapshot_json}),
 ]
 """What is shown, what it is called, and how it is written; everything is drawn as well."""

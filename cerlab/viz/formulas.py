@@ -14,6 +14,7 @@ from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.sremo import syntax as sremo
 from cerlab.logic.sremo.text import node_text as expression_node_text
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, registered
+from cerlab.viz.words import counted
 
 CEL_KINDS: tuple[type, ...] = (cel.Atom, *get_args(cel.Unary), *get_args(cel.Binary))
 SREMO_KINDS: tuple[type, ...] = (
@@ -25,6 +26,18 @@ SREMO_KINDS: tuple[type, ...] = (
     sremo.Option,
     *get_args(sremo.Strategy),
 )
+
+
+def tree_text(phi: cel.Formula) -> str:
+    """A formula as a tree, one node a line.
+
+    >>> print(tree_text(cel.Seq(cel.Atom("A"), cel.Plus(cel.Atom("B")))))
+    ;
+    ├─ A
+    └─ +
+       └─ B
+    """
+    return tree_lines(phi, node_text, cel.children)
 
 
 def sremo_tree_text(e: sremo.Sremo) -> str:
@@ -76,14 +89,14 @@ def own_parts(value: Any) -> dict[str, Any]:
 def formula_graph(phi: cel.Formula, limit: int | None = None) -> Graph:
     """A CEL formula as a tree."""
     nodes, edges = tree(phi, node_text, cel.children, own_parts)
-    title = f"CEL formula of {_count(nodes)}: {_start(str(phi))}"
+    title = f"CEL formula of {counted(len(nodes), 'node')}: {_start(str(phi))}"
     return Graph("formula", title, nodes, edges, "TB", parts={"language": "cel"})
 
 
 def sremo_graph(e: sremo.Sremo, limit: int | None = None) -> Graph:
     """A SREMO as a tree."""
     nodes, edges = tree(e, expression_node_text, sremo.children, own_parts)
-    title = f"SREMO of {_count(nodes)}: {_start(str(e))}"
+    title = f"SREMO of {counted(len(nodes), 'node')}: {_start(str(e))}"
     return Graph("sremo", title, nodes, edges, "TB", parts={"language": "sremo"})
 
 
@@ -92,10 +105,6 @@ def sremo_graph(e: sremo.Sremo, limit: int | None = None) -> Graph:
 def query_graph(query: Pattern | CeqlQuery, limit: int | None = None) -> Graph:
     """The formula of a query."""
     return formula_graph(query.formula)
-
-
-def _count(nodes: tuple[Node, ...]) -> str:
-    return f"{len(nodes):,} node" + ("" if len(nodes) == 1 else "s")
 
 
 def _start(text: str) -> str:

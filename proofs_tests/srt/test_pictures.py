@@ -11,7 +11,10 @@ from cerlab.automata.registers import Transducer
 from cerlab.automata.registers.determinise import macro_states
 from cerlab.automata.registers.transducer import empty_moves
 from cerlab.cli import main
-from cerlab.viz.machines.registers import srt_dot, srt_text, srt_tikz
+from cerlab.viz.dot import dot_text
+from cerlab.viz.machines.registers import srt_graph
+from cerlab.viz.machines.text import machine_text
+from cerlab.viz.machines.tikz import machine_tikz
 from proofs_tests.sremo.test_vectors import E1
 from proofs_tests.srt.figures import FIG_1, FIG_3, FIG_4, FIG_5A, FIG_5B, FIG_12, FIG_14
 
@@ -28,14 +31,14 @@ drawn = pytest.mark.parametrize("T", FIGURES.values(), ids=FIGURES)
 
 
 def test_figure_1_as_text_and_dot() -> None:
-    assert srt_text(FIG_1).splitlines() == [
+    assert machine_text(FIG_1).splitlines() == [
         "SRT: 3 states, initial 0, final {2}, registers r1",
         "  0 -> 1  type = 'B' / • ↓ r1",
         "  1 -> 1  TRUE / ∘",
         "  1 -> 2  type = 'S' AND id = r1.id / •",
     ]
     assert (
-        srt_dot(FIG_1, ["qs", "q1", "qf"])
+        dot_text(srt_graph(FIG_1, names=["qs", "q1", "qf"]))
         == """\
 digraph srt {
   rankdir=LR;
@@ -55,7 +58,7 @@ digraph srt {
 
 
 def test_figure_4_as_tikz() -> None:
-    assert srt_tikz(FIG_4).splitlines()[3:] == [
+    assert machine_tikz(FIG_4).splitlines()[3:] == [
         r"  \node[state, initial] (q0) {$0$};",
         r"  \node[state, right=of q0] (q1) {$1$};",
         r"  \node[state, accepting, right=of q1] (q2) {$2$};",
@@ -69,27 +72,27 @@ def test_figure_4_as_tikz() -> None:
 
 @drawn
 def test_every_transition_and_empty_move_is_an_edge(T: Transducer) -> None:
-    edges = re.findall(r"^  q(\d+) -> q(\d+) \[label=", srt_dot(T), re.M)
+    edges = re.findall(r"^  q(\d+) -> q(\d+) \[label=", dot_text(T), re.M)
     steps = [(t.source, t.target) for t in T.Delta] + list(empty_moves(T))
     assert [(int(p), int(q)) for p, q in edges] == steps
-    assert srt_dot(T).count("ε") == len(empty_moves(T))
-    tikz = srt_tikz(T)
+    assert dot_text(T).count("ε") == len(empty_moves(T))
+    tikz = machine_tikz(T)
     assert tikz.count(r"\node[state") == T.states
     assert tikz.count(r"\path") == len(set(steps))
     assert tikz.isascii()
-    assert str(T) == srt_text(T)
+    assert str(T) == machine_text(T)
 
 
 def test_figure_5_b_names_its_sets() -> None:
     names = ["{" + ",".join(map(str, sorted(X))) + "}" for X in macro_states(FIG_5A)]
-    dot = srt_dot(FIG_5B, names)
+    dot = dot_text(srt_graph(FIG_5B, names=names))
     assert '[label="{1,2}"]' in dot
     assert "NOT type = 'B' / ∘" in dot
     assert "type = 'B' / ∘ ↓ b1" in dot
 
 
 @pytest.mark.parametrize(
-    ("form", "draw"), [("text", srt_text), ("dot", srt_dot), ("tikz", srt_tikz)]
+    ("form", "draw"), [("text", machine_text), ("dot", dot_text), ("tikz", machine_tikz)]
 )
 def test_show(
     form: str, draw: Callable[[Transducer], str], capsys: pytest.CaptureFixture[str]

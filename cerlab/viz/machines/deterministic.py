@@ -13,11 +13,9 @@ from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.explicit import STUCK, ExplicitCea
 from cerlab.automata.strategy import StrategyCea
 from cerlab.display import shown
-from cerlab.predicates.text import predicate_text
-from cerlab.viz.graph import Cell, Edge, Graph, Node, NodeKind, registered
-from cerlab.viz.html import block, note, pre
-from cerlab.viz.html import table as html_table
+from cerlab.viz.graph import Edge, Graph, registered
 from cerlab.viz.machines.exploration import ExploredCea, GuardedMove, explored
+from cerlab.viz.machines.grid import Grid, grid_graph
 from cerlab.viz.machines.guards import guard_words
 from cerlab.viz.machines.states import mark_kind, state_graph, state_nodes
 from cerlab.viz.words import counted
@@ -108,43 +106,37 @@ def explicit_graph(A: ExplicitCea, limit: int | None = None) -> Graph:
 def table_graph(table: MintermTable, limit: int | None = None) -> Graph:
     """The table as one node; with a `limit`, so many rows and columns."""
     A = table.explored
-    rows = table_rows(table, limit)
     title = f"{A.kind}: {len(A.states):,} macro-states by {len(A.every):,} minterms"
-    node = Node("table", "", NodeKind.TABLE, {"rows": rows}, rows=_cells(rows))
-    legend = tuple(f"bit {k}: {predicate_text(P)}" for k, P in enumerate(A.predicates))
-    return Graph("table", title, (node,), (), legend=legend, note=_left_out(A, limit))
+    return grid_graph("table", title, table_grid(table, limit))
 
 
-def _cells(rows: list[list[str]]) -> tuple[tuple[Cell, ...], ...]:
-    return tuple(
-        tuple(Cell(text, is_head=r == 0 or c == 0) for c, text in enumerate(row))
-        for r, row in enumerate(rows)
-    )
-
-
-def table_rows(table: MintermTable, limit: int | None = None) -> list[list[str]]:
-    """The table as words, head first: a cell says ``•3 ∘1``, and ``-`` where no run goes on.
+def table_grid(table: MintermTable, limit: int | None = None) -> Grid:
+    """The table as words: a cell says ``•3 ∘1``, and ``-`` where no run goes on.
 
     A state is ``>0 {0}``: an arrow where runs begin, its number and name; ``*`` where they accept.
+    The legend says what the bits test.
+
+    >>> from cerlab.viz.machines.grid import grid_text
+    >>> from cerlab.api import parse_query
+    >>> print(grid_text(table_grid(minterm_table(parse_query("SELECT * WHERE A : B").det))))
+    I/O-deterministic CEA: 3 states, bits are truth values of the tests
+    state    00  10  01
+    >0 {0}   -   •1  -
+    1 {1}    -   -   •2
+    2 {2} *  -   -   -
+      bit 0: type = 'A'
+      bit 1: type = 'B'
     """
     A, moves = table.explored, table.moves
     width = len(A.predicates)
     every = A.every[:limit]
-    rows = [["state", *(format(v, f"0{width}b")[::-1] if width else "any" for v in every)]]
+    rows = [("state", *(format(v, f"0{width}b")[::-1] if width else "any" for v in every))]
     for q, name in list(enumerate(A.states))[:limit]:
         head = f"{'>' if q == 0 else ''}{q} {name}{' *' if q in A.final else ''}"
-        rows.append([head, *(_cell(moves.get((q, v), (None, None))) for v in every)])
-    return rows
-
-
-def table_html(table: MintermTable, limit: int | None = None) -> str:
-    """The table as one of HTML, then what its bits test."""
-    A, rows = table.explored, table_rows(table, limit)
-    caption = f"{A.kind}: {counted(len(A.states), 'state')}, bits are truth values of the tests"
-    tests = [f"bit {k}: {predicate_text(P)}" for k, P in enumerate(A.predicates[:limit])]
-    return block(
-        html_table(caption, rows[0], rows[1:]), pre("\n".join(tests)), note(_left_out(A, limit))
-    )
+        rows.append((head, *(_cell(moves.get((q, v), (None, None))) for v in every)))
+    title = f"{A.kind}: {counted(len(A.states), 'state')}, bits are truth values of the tests"
+    legend = tuple(f"bit {k}: {text}" for k, text in enumerate(A.legend))
+    return Grid(title, tuple(rows), legend, _left_out(A, limit), has_names=True)
 
 
 def _cell(goes: tuple[int | None, int | None]) -> str:
@@ -161,27 +153,3 @@ def _left_out(A: ExploredCea, limit: int | None) -> str:
     if not A.whole:
         parts.append("the moves of the last states were not looked at")
     return "; ".join(parts)
-
-
-def table_text(table: MintermTable, limit: int | None = None) -> str:
-    """The table in columns, then what its bits test.
-
-    >>> from cerlab.api import parse_query
-    >>> print(table_text(minterm_table(parse_query("SELECT * WHERE A : B").det)))
-    I/O-deterministic CEA: 3 states, bits are truth values of the tests
-    state    00  10  01
-    >0 {0}   -   •1  -
-    1 {1}    -   -   •2
-    2 {2} *  -   -   -
-      bit 0: type = 'A'
-      bit 1: type = 'B'
-    """
-    A, rows = table.explored, table_rows(table, limit)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [f"{A.kind}: {counted(len(A.states), 'state')}, bits are truth values of the tests"]
-    for row in rows:
-        padded = (text.ljust(width) for text, width in zip(row, widths, strict=True))
-        lines.append("  ".join(padded).rstrip())
-    lines += [f"  bit {k}: {predicate_text(P)}" for k, P in enumerate(A.predicates)]
-    note = _left_out(A, limit)
-    return "\n".join([*lines, *[f"  .. {note}"] * bool(note)])

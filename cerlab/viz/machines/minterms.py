@@ -10,8 +10,8 @@ from cerlab.model.schema import Schema
 from cerlab.predicates.minterms import Minterm, minterms
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import predicate_text
-from cerlab.viz.graph import Cell, Graph, Node, NodeKind, registered
-from cerlab.viz.html import block, note, table
+from cerlab.viz.graph import Graph, registered
+from cerlab.viz.machines.grid import Grid, grid_graph
 from cerlab.viz.words import counted, event_text
 
 EXAMPLE = 200
@@ -32,58 +32,30 @@ def listed_minterms(predicates: Sequence[Predicate], schema: Schema | None = Non
     return MintermList(tuple(predicates), minterms(predicates, schema=schema))
 
 
-def minterm_rows(listed: MintermList, limit: int | None = None) -> list[list[str]]:
-    """The list as words, head first: a column for each predicate, and an event."""
-    rows = [[*map(predicate_text, listed.predicates), "such as"]]
-    for m in listed.minterms[:limit]:
-        holds = ["holds" if m.symbol >> bit & 1 else "-" for bit in range(len(listed.predicates))]
-        rows.append([*holds, event_text(m.example, EXAMPLE) if m.example else "(not decided)"])
-    return rows
-
-
-def minterms_text(listed: MintermList, limit: int | None = None) -> str:
-    """The list in columns.
+def minterms_grid(listed: MintermList, limit: int | None = None) -> Grid:
+    """The list as words: a column for each predicate, and an event.
 
     >>> from cerlab.predicates.syntax import TypeIs
-    >>> print(minterms_text(listed_minterms([TypeIs("A")])))
+    >>> from cerlab.viz.machines.grid import grid_text
+    >>> print(grid_text(minterms_grid(listed_minterms([TypeIs("A")]))))
     2 minterms of 1 predicate
     type = 'A'  such as
     -           other()
     holds       A()
     """
-    rows = minterm_rows(listed, limit)
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [_title(listed)]
-    for row in rows:
-        padded = (text.ljust(width) for text, width in zip(row, widths, strict=True))
-        lines.append("  ".join(padded).rstrip())
-    note = _left_out(listed, limit)
-    return "\n".join([*lines, *[f".. {note}"] * bool(note)])
-
-
-def minterms_html(listed: MintermList, limit: int | None = None) -> str:
-    """The list as a table of HTML."""
-    head, *rows = minterm_rows(listed, limit)
-    return block(table(_title(listed), head, rows), note(_left_out(listed, limit)))
-
-
-def _title(listed: MintermList) -> str:
-    predicates = counted(len(listed.predicates), "predicate")
-    return f"{counted(len(listed.minterms), 'minterm')} of {predicates}"
-
-
-def _left_out(listed: MintermList, limit: int | None) -> str:
-    if limit is None or len(listed.minterms) <= limit:
-        return ""
-    return f"showing {limit:,} of {len(listed.minterms):,}"
+    every, predicates = listed.minterms, listed.predicates
+    rows = [(*map(predicate_text, predicates), "such as")]
+    for m in every[:limit]:
+        holds = ("holds" if m.symbol >> bit & 1 else "-" for bit in range(len(predicates)))
+        rows.append((*holds, event_text(m.example, EXAMPLE) if m.example else "(not decided)"))
+    title = f"{counted(len(every), 'minterm')} of {counted(len(predicates), 'predicate')}"
+    cut = limit is not None and len(every) > limit
+    note = f"showing {limit:,} of {len(every):,}" if cut else ""
+    return Grid(title, tuple(rows), note=note)
 
 
 @registered(MintermList)
 def minterms_graph(listed: MintermList, limit: int | None = None) -> Graph:
-    """The list as a table."""
-    rows = tuple(
-        tuple(Cell(text, is_head=r == 0) for text in row)
-        for r, row in enumerate(minterm_rows(listed, limit))
-    )
-    node = Node("minterms", "", NodeKind.TABLE, rows=rows)
-    return Graph("minterms", _title(listed), (node,), (), note=_left_out(listed, limit))
+    """The list as one node."""
+    grid = minterms_grid(listed, limit)
+    return grid_graph("minterms", grid.title, grid)

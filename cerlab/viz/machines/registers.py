@@ -1,8 +1,4 @@
-"""Pictures of symbolic register transducers: edges say guard / mark ↓ written registers.
-
-An empty move says ε. As a graph, as text, as DOT (see `cerlab.viz.dot`) and as TikZ (see
-`cerlab.viz.machines.tikz`).
-"""
+"""Symbolic register transducers as graphs: edges say guard / mark ↓ written registers."""
 
 from __future__ import annotations
 
@@ -11,11 +7,8 @@ from collections.abc import Iterable
 from cerlab.automata.registers import EpsilonSrt, RegisterTransition, Srt, Transducer
 from cerlab.automata.registers.transducer import empty_moves
 from cerlab.predicates.text import name_text, predicate_text
-from cerlab.viz.dot import dot_text
 from cerlab.viz.graph import Edge, Graph, registered
 from cerlab.viz.machines.states import empty_edge, mark_kind, state_graph, state_nodes
-from cerlab.viz.machines.tikz import Edge as Drawn
-from cerlab.viz.machines.tikz import states_tikz
 
 
 def edge_text(t: RegisterTransition) -> str:
@@ -28,15 +21,6 @@ def edge_text(t: RegisterTransition) -> str:
     """
     written = f" ↓ {', '.join(map(name_text, sorted(t.writes)))}" if t.writes else ""
     return f"{predicate_text(t.guard)} / {t.mark.value}{written}"
-
-
-def srt_text(T: Transducer) -> str:
-    """One transition a line, then one empty move a line."""
-    registers = ", ".join(map(name_text, sorted(T.R))) or "none"
-    states = f"{T.states} state" + ("" if T.states == 1 else "s")
-    final = ", ".join(map(str, sorted(T.F)))
-    head = f"SRT: {states}, initial {T.q0}, final {{{final}}}, registers {registers}"
-    return "\n".join([head, *(f"  {p} -> {q}  {says}" for p, says, q in _edges(T))])
 
 
 @registered(Srt)
@@ -62,18 +46,3 @@ def srt_graph(
 def _edge(t: RegisterTransition) -> Edge:
     parts = {"guard": t.guard, "mark": t.mark, "writes": t.writes}
     return Edge(f"q{t.source}", f"q{t.target}", edge_text(t), mark_kind(t.mark), parts)
-
-
-def srt_dot(T: Transducer, names: Iterable[str] | None = None) -> str:
-    """A ``digraph``; `names` are what its states are called, their numbers if it is not given."""
-    return dot_text(srt_graph(T, names=names))
-
-
-def srt_tikz(T: Transducer) -> str:
-    """A ``tikzpicture``."""
-    return states_tikz(T.states, [T.q0], T.F, _edges(T))
-
-
-def _edges(T: Transducer) -> list[Drawn]:
-    guarded = [(t.source, edge_text(t), t.target) for t in T.Delta]
-    return guarded + [(move.source, "ε", move.target) for move in empty_moves(T)]

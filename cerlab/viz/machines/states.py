@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeAlias
 
 from cerlab.automata.automaton import (
     AnchoredCea,
@@ -15,9 +16,19 @@ from cerlab.automata.automaton import (
     Ucea,
     Vcea,
 )
-from cerlab.predicates.text import predicate_text
+from cerlab.predicates.text import name_text, predicate_text
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, registered
-from cerlab.viz.machines.text import labels_text
+from cerlab.viz.words import counted
+
+Automaton: TypeAlias = Vcea | Ucea | IntervalCea | AnchoredCea | EpsilonCea
+
+_CALLED: dict[type[Automaton], tuple[str, str]] = {
+    Vcea: ("vcea", "VCEA"),
+    Ucea: ("ucea", "UCEA"),
+    IntervalCea: ("cea", "CEA"),
+    AnchoredCea: ("anchored_cea", "CEA from position 0"),
+    EpsilonCea: ("epsilon_cea", "CEA with empty moves"),
+}
 
 
 def state_nodes(
@@ -48,7 +59,7 @@ def state_graph(
     **parts: object,
 ) -> Graph:
     """States and transitions, from left to right, with a title that counts them."""
-    title = f"{called}: {_count(len(nodes), 'state')}, {_count(len(edges), 'transition')}"
+    title = f"{called}: {counted(len(nodes), 'state')}, {counted(len(edges), 'transition')}"
     return Graph(name, title, nodes, edges, legend=legend, note=note, parts={"kind": name, **parts})
 
 
@@ -58,58 +69,32 @@ def mark_kind(mark: Mark) -> EdgeKind:
 
 
 @registered(Vcea)
-def vcea_graph(A: Vcea, limit: int | None = None) -> Graph:
-    """A VCEA; edges say predicate / labels."""
-    nodes = state_nodes(map(str, range(A.states)), A.I, A.F)
-    return state_graph("vcea", "VCEA", nodes, tuple(map(_labelled, A.Delta)))
-
-
 @registered(Ucea)
-def ucea_graph(A: Ucea, limit: int | None = None) -> Graph:
-    """A UCEA; edges say predicate / labels."""
-    nodes = state_nodes(map(str, range(A.states)), A.I, A.F)
-    return state_graph("ucea", "UCEA", nodes, tuple(map(_labelled, A.Delta)))
-
-
 @registered(IntervalCea)
-def cea_graph(A: IntervalCea, limit: int | None = None) -> Graph:
-    """A CEA on intervals; edges say predicate / mark."""
-    nodes = state_nodes(map(str, range(A.states)), {A.q0}, A.F)
-    return state_graph("cea", "CEA", nodes, tuple(map(_marked, A.Delta)))
-
-
 @registered(AnchoredCea)
-def anchored_graph(A: AnchoredCea, limit: int | None = None) -> Graph:
-    """A CEA whose runs read from position 0; edges say predicate / mark."""
-    nodes = state_nodes(map(str, range(A.states)), A.I, A.F)
-    return state_graph("anchored_cea", "CEA from position 0", nodes, tuple(map(_marked, A.Delta)))
-
-
 @registered(EpsilonCea)
-def epsilon_graph(A: EpsilonCea, limit: int | None = None) -> Graph:
-    """A CEA with empty moves, which say ε."""
-    nodes = state_nodes(map(str, range(A.states)), A.I, A.F)
-    edges = tuple(map(_marked, A.Delta)) + tuple(map(empty_edge, A.moves))
-    return state_graph("epsilon_cea", "CEA with empty moves", nodes, edges)
+def automaton_graph(A: Automaton, limit: int | None = None) -> Graph:
+    """An automaton; edges say predicate / mark, or predicate / labels, and empty moves ε."""
+    name, called = _CALLED[type(A)]
+    initial = {A.q0} if isinstance(A, IntervalCea) else A.I
+    edges = tuple(map(_edge, A.Delta))
+    if isinstance(A, EpsilonCea):
+        edges += tuple(map(empty_edge, A.moves))
+    return state_graph(name, called, state_nodes(map(str, range(A.states)), initial, A.F), edges)
 
 
-def _labelled(t: LabelTransition) -> Edge:
-    label = f"{predicate_text(t.predicate)} / {labels_text(t.labels)}"
+def _edge(t: Transition | LabelTransition) -> Edge:
+    source, target, predicate = f"q{t.source}", f"q{t.target}", predicate_text(t.predicate)
+    parts: dict[str, object] = {"predicate": t.predicate}
+    if isinstance(t, Transition):
+        parts["mark"] = t.mark
+        return Edge(source, target, f"{predicate} / {t.mark.value}", mark_kind(t.mark), parts)
     kind = EdgeKind.TAKE if t.labels else EdgeKind.SKIP
-    parts = {"predicate": t.predicate, "labels": t.labels}
-    return Edge(f"q{t.source}", f"q{t.target}", label, kind, parts)
-
-
-def _marked(t: Transition) -> Edge:
-    label = f"{predicate_text(t.predicate)} / {t.mark.value}"
-    parts = {"predicate": t.predicate, "mark": t.mark}
-    return Edge(f"q{t.source}", f"q{t.target}", label, mark_kind(t.mark), parts)
+    labels = f"{{{', '.join(map(name_text, sorted(t.labels)))}}}" if t.labels else "∘"
+    parts["labels"] = t.labels
+    return Edge(source, target, f"{predicate} / {labels}", kind, parts)
 
 
 def empty_edge(move: EmptyMove) -> Edge:
     """An empty move, which says ε."""
     return Edge(f"q{move.source}", f"q{move.target}", "ε", EdgeKind.EMPTY)
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}" + ("" if n == 1 else "s")

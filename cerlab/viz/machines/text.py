@@ -1,58 +1,41 @@
-"""Formulas and machines as plain text, for terminals and for `str`."""
+"""Machines as plain text, for terminals and for `str`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cerlab import display
-from cerlab.automata.automaton import IntervalCea, LabelTransition, Transition, Vcea
+from cerlab.automata.automaton import IntervalCea, Vcea
 from cerlab.automata.determinise import DeterministicCea
+from cerlab.automata.registers.transducer import EpsilonSrt, Srt
 from cerlab.automata.strategy import StrategyCea
-from cerlab.display import tree_lines
-from cerlab.logic.cel.syntax import Formula, children
-from cerlab.logic.cel.text import node_text
-from cerlab.model.stream import Stream
-from cerlab.predicates.text import name_text, predicate_text
-from cerlab.viz.graph import Graph, NodeKind
+from cerlab.predicates.text import name_text
+from cerlab.viz.graph import Graph, NodeKind, graph_of
 from cerlab.viz.machines.exploration import ExploredCea, explored
+from cerlab.viz.words import counted
 
 
-def tree_text(phi: Formula) -> str:
-    """A formula as a tree, one node a line.
-
-    >>> from cerlab.logic.cel import syntax as cel
-    >>> print(tree_text(cel.Seq(cel.Atom("A"), cel.Plus(cel.Atom("B")))))
-    ;
-    ├─ A
-    └─ +
-       └─ B
-    """
-    return tree_lines(phi, node_text, children)
+def machine_text(machine: object) -> str:
+    """A machine that is a graph (see `graph_of`), one transition a line."""
+    graph = graph_of(machine)
+    called = {node.id: node.label for node in graph.nodes}
+    edges = (f"  {called[e.source]} -> {called[e.target]}  {e.label}" for e in graph.edges)
+    return "\n".join([_head(machine, graph), *edges])
 
 
-def labels_text(labels: frozenset[str]) -> str:
-    """A set of labels, ∘ for none."""
-    return "{" + ", ".join(map(name_text, sorted(labels))) + "}" if labels else "∘"
-
-
-def vcea_text(A: Vcea) -> str:
-    """A VCEA, one transition a line."""
-    head = f"VCEA: {_count(A.states, 'state')}, initial {_set(A.I)}, final {_set(A.F)}"
-    return "\n".join([head, *(f"  {_vcea_line(t)}" for t in A.Delta)])
-
-
-def _vcea_line(t: LabelTransition) -> str:
-    return f"{t.source} -> {t.target}  {predicate_text(t.predicate)} / {labels_text(t.labels)}"
-
-
-def cea_text(A: IntervalCea) -> str:
-    """A CEA, one transition a line; • takes the event, ∘ skips it."""
-    head = f"CEA: {_count(A.states, 'state')}, initial {A.q0}, final {_set(A.F)}"
-    return "\n".join([head, *(f"  {_cea_line(t)}" for t in A.Delta)])
-
-
-def _cea_line(t: Transition) -> str:
-    return f"{t.source} -> {t.target}  {predicate_text(t.predicate)} / {t.mark.value}"
+def _head(machine: object, graph: Graph) -> str:
+    states = counted(len(graph.nodes), "state")
+    final = _set(node.label for node in graph.nodes if node.kind is NodeKind.FINAL)
+    match machine:
+        case Vcea():
+            return f"VCEA: {states}, initial {_set(map(str, sorted(machine.I)))}, final {final}"
+        case IntervalCea():
+            return f"CEA: {states}, initial {machine.q0}, final {final}"
+        case Srt() | EpsilonSrt():
+            registers = ", ".join(map(name_text, sorted(machine.R))) or "none"
+            return f"SRT: {states}, initial {machine.q0}, final {final}, registers {registers}"
+        case _:
+            initial = _set(node.label for node in graph.nodes if node.is_initial)
+            return f"{graph.title}, initial {initial}, final {final}"
 
 
 def det_text(det: DeterministicCea | StrategyCea, *, limit: int | None = None) -> str:
@@ -65,8 +48,8 @@ def det_text(det: DeterministicCea | StrategyCea, *, limit: int | None = None) -
 
 def explored_text(A: ExploredCea) -> str:
     """The same for what is explored already."""
-    count = _count(len(A.states), "macro-state")
-    lines = [f"{A.kind}: {count}, initial 0, final {_set(A.final)}"]
+    count = counted(len(A.states), "macro-state")
+    lines = [f"{A.kind}: {count}, initial 0, final {_set(map(str, sorted(A.final)))}"]
     lines += [f"  state {n} = {state}" for n, state in enumerate(A.states)]
     lines += [f"  {m.source} -> {m.target}  {A.guard(m)} / {m.mark.value}" for m in A.moves]
     lines += ["  guards, bit by bit:"] if A.legend else []
@@ -76,16 +59,6 @@ def explored_text(A: ExploredCea) -> str:
     if not A.exact:
         lines.append("  (LIKE, arithmetic and two-attribute comparisons are taken as independent)")
     return "\n".join(lines)
-
-
-def graph_text(graph: Graph) -> str:
-    """A machine that is a graph, one transition a line."""
-    called = {node.id: node.label for node in graph.nodes}
-    initial = ", ".join(node.label for node in graph.nodes if node.is_initial)
-    final = ", ".join(node.label for node in graph.nodes if node.kind is NodeKind.FINAL)
-    head = f"{graph.title}, initial {{{initial}}}, final {{{final}}}"
-    edges = (f"  {called[e.source]} -> {called[e.target]}  {e.label}" for e in graph.edges)
-    return "\n".join([head, *edges])
 
 
 def first_lines(text: str, shown: int = 50) -> str:
@@ -102,25 +75,5 @@ def first_lines(text: str, shown: int = 50) -> str:
     return "\n".join([*lines[:shown], f".. showing {shown} of {len(lines):,} lines"])
 
 
-def stream_text(stream: Stream) -> str:
-    """The first events of a stream, one a line."""
-    shown = 20
-    lines = [f"{_count(len(stream), 'event')}"]
-    for position, event in enumerate(stream.head(shown)):
-        values = ", ".join(f"{name}={value}" for name, value in event.attributes.items())
-        prefix = f"{event.stream}>" if event.stream else ""
-        lines.append(f"  {position}: {prefix}{event.type}({values})")
-    if len(stream) > shown:
-        lines.append(f"  .. showing {shown} of {len(stream):,}")
-    return "\n".join(lines)
-
-
-def _set(states: Iterable[int]) -> str:
-    return "{" + ", ".join(map(str, sorted(states))) + "}"
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n:,} {what}" + ("" if n == 1 else "s")
-
-
-display.register(Stream, "text/plain", stream_text)
+def _set(names: Iterable[str]) -> str:
+    return f"{{{', '.join(names)}}}"

@@ -7,14 +7,12 @@ The same machine has the same picture, byte for byte.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import TypeAlias
+from collections.abc import Iterable
 
-from cerlab.automata.automaton import LabelTransition, Transition
-from cerlab.automata.encoding import Machine, initial_states
+from cerlab.automata.encoding import Machine
+from cerlab.automata.registers.transducer import RegisterTransition, Transducer
 from cerlab.predicates.encoding import check_depth
-from cerlab.predicates.text import predicate_text
-from cerlab.viz.machines.text import labels_text
+from cerlab.viz.graph import graph_of
 
 _HEAD = r"""%% \usetikzlibrary{automata, positioning}
 \begin{tikzpicture}[->, auto, node distance=16mm and %dmm, initial text=,
@@ -41,16 +39,12 @@ _LATEX = str.maketrans(
 )
 
 
-Edge: TypeAlias = tuple[int, str, int]
-"""A source, what the edge says, a target."""
-
-
-def machine_tikz(A: Machine) -> str:
-    r"""The machine as a ``tikzpicture``; edges say predicate / mark or labels.
+def machine_tikz(A: Machine | Transducer) -> str:
+    r"""The machine as a ``tikzpicture``; edges say what they do in other pictures.
 
     Raises `ResourceLimit` for predicates that are too deep.
 
-    >>> from cerlab.automata.automaton import IntervalCea, Mark
+    >>> from cerlab.automata.automaton import IntervalCea, Mark, Transition
     >>> from cerlab.predicates.syntax import TypeIs
     >>> Delta = (Transition(0, TypeIs("A_1"), Mark.TAKE, 1),)
     >>> print(machine_tikz(IntervalCea(2, Delta, 0, frozenset({1}))), end="")
@@ -62,22 +56,20 @@ def machine_tikz(A: Machine) -> str:
       \path (q0) edge node[says] {type = 'A\_1' / $\bullet$} (q1);
     \end{tikzpicture}
     """
-    Delta: tuple[Transition | LabelTransition, ...] = A.Delta
-    edges = [(t.source, _transition_text(t), t.target) for t in Delta]
-    return states_tikz(A.states, initial_states(A), A.F, edges)
-
-
-def states_tikz(
-    states: int, initial: list[int], final: Collection[int], edges: Sequence[Edge]
-) -> str:
-    """States and edges as a ``tikzpicture``, whatever the edges say."""
-    columns = layers(states, initial, [(source, target) for source, _, target in edges])
+    for t in A.Delta:
+        if not isinstance(t, RegisterTransition):
+            check_depth(t.predicate)
+    graph = graph_of(A)
+    number = {node.id: q for q, node in enumerate(graph.nodes)}
+    initial = [q for q, node in enumerate(graph.nodes) if node.is_initial]
+    edges = [(number[e.source], e.label, number[e.target]) for e in graph.edges]
+    columns = layers(A.states, initial, [(source, target) for source, _, target in edges])
     place = {q: (c, r) for c, column in enumerate(columns) for r, q in enumerate(column)}
     widest = max((len(text) for _, text, _ in edges), default=0)
     lines = [_HEAD % (10 + 3 * widest // 2)]  # a letter is about 1.5mm wide
     for c, column in enumerate(columns):
         for r, q in enumerate(column):
-            options = ["state", *["initial"] * (q in initial), *["accepting"] * (q in final)]
+            options = ["state", *["initial"] * (q in initial), *["accepting"] * (q in A.F)]
             if r:
                 options.append(f"below=of q{column[r - 1]}")
             elif c:
@@ -127,12 +119,6 @@ def _shape(source: int, target: int, place: dict[int, tuple[int, int]], *, both:
         column == to_column and abs(row - to_row) > 1
     )
     return "[bend left]" if both or past else ""
-
-
-def _transition_text(t: Transition | LabelTransition) -> str:
-    action = labels_text(t.labels) if isinstance(t, LabelTransition) else t.mark.value
-    check_depth(t.predicate)
-    return f"{predicate_text(t.predicate)} / {action}"
 
 
 def latex_text(text: str) -> str:

@@ -25,18 +25,11 @@ from cerlab.viz import html, render
 from cerlab.viz.dot import dot_text
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS
 from cerlab.viz.graph import graph_of
-from cerlab.viz.machines.deterministic import MintermTable, table_html, table_text
+from cerlab.viz.machines.deterministic import MintermTable, table_grid
 from cerlab.viz.machines.exploration import ExploredCea
-from cerlab.viz.machines.minterms import MintermList, minterms_html, minterms_text
-from cerlab.viz.machines.registers import srt_text
-from cerlab.viz.machines.text import (
-    cea_text,
-    det_text,
-    explored_text,
-    first_lines,
-    graph_text,
-    vcea_text,
-)
+from cerlab.viz.machines.grid import grid_html, grid_text
+from cerlab.viz.machines.minterms import MintermList, minterms_grid
+from cerlab.viz.machines.text import det_text, explored_text, first_lines, machine_text
 from cerlab.viz.networks import to_networkx
 from cerlab.viz.notebook import answers, filmstrip, plans, streams, verdicts
 from cerlab.viz.tecs import snapshot_text
@@ -58,20 +51,14 @@ WORDS: tuple[type | str, ...] = (
 )
 """What is no more than a few words."""
 
+_MACHINES = (Vcea, Ucea, IntervalCea, AnchoredCea, EpsilonCea, ExplicitCea, Srt, EpsilonSrt)
 _TEXTS: dict[type, Callable[[Any], str]] = {
-    Vcea: vcea_text,
-    IntervalCea: cea_text,
-    AnchoredCea: lambda A: graph_text(graph_of(A)),
-    Ucea: lambda A: graph_text(graph_of(A)),
-    EpsilonCea: lambda A: graph_text(graph_of(A)),
-    Srt: srt_text,
-    EpsilonSrt: srt_text,
-    ExplicitCea: lambda A: graph_text(graph_of(A)),
+    **dict.fromkeys(_MACHINES, machine_text),
     ExploredCea: explored_text,
-    DeterministicCea: lambda A: det_text(A, limit=SHOWN),
-    StrategyCea: lambda A: det_text(A, limit=SHOWN),
-    MintermTable: lambda table: table_text(table, SHOWN),
-    MintermList: lambda listed: minterms_text(listed, SHOWN),
+    DeterministicCea: partial(det_text, limit=SHOWN),
+    StrategyCea: partial(det_text, limit=SHOWN),
+    MintermTable: lambda table: grid_text(table_grid(table, SHOWN)),
+    MintermList: lambda listed: grid_text(minterms_grid(listed, SHOWN)),
     TecsSnapshot: snapshot_text,
 }
 
@@ -127,8 +114,8 @@ for _query in QUERIES:
 for _short in WORDS:
     display.register(_short, "text/html", _words_html)
 display.register(Timestamp, "text/plain", str)
-display.register(MintermTable, "text/html", partial(table_html, limit=SHOWN))
-display.register(MintermList, "text/html", partial(minterms_html, limit=SHOWN))
+display.register(MintermTable, "text/html", lambda table: grid_html(table_grid(table, SHOWN)))
+display.register(MintermList, "text/html", lambda listed: grid_html(minterms_grid(listed, SHOWN)))
 display.register(WHY, "image/svg+xml", _why_svg)
 display.register(WHY, "text/html", _why_html)
 display.register_conversion("to_networkx", to_networkx)

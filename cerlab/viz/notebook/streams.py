@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from cerlab import display
 from cerlab.model.event import Event, Value
@@ -22,6 +23,9 @@ ATTRIBUTES = 12
 
 LONGEST = 2000
 """How many characters of an event a terminal shows."""
+
+FEW = 10_000
+"""Up to so many events types are counted without Arrow, which takes longer to load."""
 
 TYPES = 12
 """How many types the histogram shows."""
@@ -43,6 +47,19 @@ def event_html(event: Event) -> str:
     rows = [[cut(name, 60), _value(value)] for name, value in items[:SHOWN]]
     more = f"showing {SHOWN} of {len(items):,} attributes" if len(items) > SHOWN else ""
     return block(table(cut(caption, 80), ("attribute", "value"), rows), note(more))
+
+
+def stream_text(stream: Stream) -> str:
+    """The first events of a stream, one a line."""
+    shown = 20
+    lines = [f"{counted(len(stream), 'event')}"]
+    for position, event in enumerate(stream.head(shown)):
+        values = ", ".join(f"{name}={value}" for name, value in event.attributes.items())
+        prefix = f"{event.stream}>" if event.stream else ""
+        lines.append(f"  {position}: {prefix}{event.type}({values})")
+    if len(stream) > shown:
+        lines.append(f"  .. showing {shown} of {len(stream):,}")
+    return "\n".join(lines)
 
 
 def stream_html(stream: Stream) -> str:
@@ -71,11 +88,11 @@ def type_counts(stream: Stream) -> Counter[str]:
     >>> type_counts(Stream.from_events([{"type": "B"}, {"type": "A"}, {"type": "B"}]))
     Counter({'B': 2, 'A': 1})
     """
-    column = stream.columns["type"]
+    column: Any = None if len(stream) <= FEW else stream.columns["type"]
     if hasattr(column, "value_counts"):
         found = {row["values"]: row["counts"] for row in column.value_counts().to_pylist()}
     else:
-        found = dict(Counter(column))
+        found = dict(Counter(event.type for event in stream))
     return Counter(dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))))
 
 
@@ -127,6 +144,7 @@ def _attributes(event: EventDeclaration) -> str:
 
 display.register(Event, "text/plain", event_text_of)
 display.register(Event, "text/html", event_html)
+display.register(Stream, "text/plain", stream_text)
 display.register(Stream, "text/html", stream_html)
 display.register(Stream, "image/svg+xml", stream_svg)
 display.register(Schema, "text/html", schema_html)
