@@ -90,7 +90,7 @@ def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespac
     from cerlab.spark.batch import inputs
     from cerlab.spark.batch.explain import explained
     from cerlab.spark.batch.first_pass import first_pass
-    from cerlab.spark.batch.match import answers, asked_of
+    from cerlab.spark.batch.match import asked_of, write
 
     column, unit = time_option(arguments)
     frame = inputs.read(spark, arguments.input, format=arguments.input_format, schema=query.schema)
@@ -110,8 +110,7 @@ def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespac
     if arguments.explain:
         print(explained(asked, found, query.text))
         return OK
-    writer = answers(asked, found).write
-    writer.mode("overwrite" if arguments.overwrite else "error").parquet(arguments.output)
+    write(asked, found, arguments.output, overwrite=arguments.overwrite)
     return OK
 
 

@@ -13,12 +13,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cerlab.model.clauses import EventWindow
+from cerlab.spark.batch.files import file_ranges
 from cerlab.spark.batch.frame import MICROSECOND, at_or_after, how_many
 from cerlab.spark.batch.request import Request
 from cerlab.spark.batch.runs_pass import runs_pass
 from cerlab.spark.plan import cuts
 from cerlab.spark.plan.assignment import Dealing
 from cerlab.spark.plan.cuts import Halo
+from cerlab.spark.plan.files import FileRanges
+from cerlab.spark.plan.footers import Unproved
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.plan.reads import window_width
 from cerlab.spark.plan.survey import SUMMARY, Summary, summaries
@@ -44,15 +47,19 @@ class Sorted:
         return len(self.summaries)
 
 
-FirstPass: TypeAlias = Dealing | Sorted
+FirstPass: TypeAlias = FileRanges | Dealing | Sorted
 
 
 def first_pass(asked: Request) -> FirstPass:
-    """Read the columns that order the stream: once if its rows lie in order, else thrice.
+    """Where the rows of the stream lie: by the footers of its files, if it is no more than those.
 
+    Else the columns that order the stream are read: once if its rows lie in order, else thrice.
     Raises `BadData` for events without a place, two in one, and times that are missing or go back.
     """
-    return runs_pass(asked) or sorted_pass(asked)
+    try:
+        return file_ranges(asked)
+    except Unproved:
+        return runs_pass(asked) or sorted_pass(asked)
 
 
 def sorted_pass(asked: Request) -> Sorted:

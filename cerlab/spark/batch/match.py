@@ -11,10 +11,12 @@ from cerlab.errors import CerlabWarning
 from cerlab.model.clock import time_axis
 from cerlab.spark.batch.by_rows import answers_by_rows
 from cerlab.spark.batch.by_shuffle_units import answers_by_packs
+from cerlab.spark.batch.files import answers_in_files, local_folder, write_answers
 from cerlab.spark.batch.first_pass import FirstPass, Sorted, first_pass
 from cerlab.spark.batch.frame import source_of
 from cerlab.spark.batch.request import Request, request
 from cerlab.spark.plan.assignment import Dealing
+from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.modes import Mode, chosen
 
 if TYPE_CHECKING:
@@ -93,15 +95,34 @@ def asked_of(
     )
 
 
-def answers(asked: Request, found: FirstPass | None = None) -> DataFrame:
-    """The DataFrame of the answers; without `found` the first pass is made here."""
+def write(asked: Request, found: FirstPass, output: str, *, overwrite: bool = False) -> None:
+    """The answers as a folder of Parquet files; by the tasks where those read the files too.
+
+    Raises `UsageError` where there is something at `output`, unless it is to be overwritten.
+    """
+    if isinstance(found, FileRanges) and (folder := local_folder(output)) is not None:
+        _warn_of_one_task(asked)
+        write_answers(asked, found, folder, overwrite=overwrite)
+    else:
+        mode = "overwrite" if overwrite else "error"
+        answers(asked, found).write.mode(mode).parquet(output)
+
+
+def _warn_of_one_task(asked: Request) -> None:
     mode, passed_over = asked.choice.mode, asked.choice.passed_over
     if mode is Mode.ONE and passed_over:
         reasons = "; ".join(f"{each.value}: {reason}" for each, reason in passed_over.items())
         message = f"CER0950: all events go through one task, in order ({reasons})"
-        warn(CerlabWarning(message), stacklevel=3)
+        warn(CerlabWarning(message), stacklevel=4)
+
+
+def answers(asked: Request, found: FirstPass | None = None) -> DataFrame:
+    """The DataFrame of the answers; without `found` the first pass is made here."""
+    _warn_of_one_task(asked)
     found = found or first_pass(asked)
     match found:
+        case FileRanges():
+            return answers_in_files(asked, found)
         case Dealing():
             return answers_by_packs(asked, found)
         case Sorted():

@@ -49,13 +49,13 @@ def check(summaries: Sequence[Summary], *, positions: bool) -> None:
         made = _from_before(before, made, positions=positions)
         if made.code is not None:
             place = (made.at or 0) + (0 if positions else offset)
-            raise BadData(made.code, f"at position {place}: {made.what}", hint=_HINTS[made.code])
+            raise BadData(made.code, f"at position {place}: {made.what}", hint=HINTS[made.code])
         if made.rows:
             time = made.last_time if made.kept else (before.last_time if before else None)
             before = replace(made, last_time=time)
 
 
-_HINTS = {
+HINTS = {
     "CER0701": "give type= (on the command line: --type) if no column has it",
     "CER0712": "every event that is matched needs a finite number or a moment there",
     "CER0714": "order the stream by its time",
@@ -63,6 +63,7 @@ _HINTS = {
     "CER0781": "add a column to order_by that tells them apart, or name a position",
     "CER0782": "a position is a different integer for each event, increasing along the stream",
 }
+"""What to do about an event that is not where a stream can have it, by the code of its error."""
 
 
 def _from_before(before: Summary | None, made: Summary, *, positions: bool) -> Summary:

@@ -29,6 +29,8 @@ class Choice:
 
     mode: Mode
     passed_over: Mapping[Mode, str]
+    is_default: bool = True
+    """Whether the user has left it to cerlab."""
 
 
 def why_not(plan: Plan, mode: Mode) -> str | None:
@@ -93,4 +95,4 @@ def chosen(plan: Plan, asked: str | None = None) -> Choice:
             f"mode '{asked}' does not give the answers of this query: {reason}",
             hint=f"exact for it: {', '.join(exact)}",
         )
-    return Choice(known[asked], {})
+    return Choice(known[asked], {}, is_default=False)

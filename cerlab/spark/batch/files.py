@@ -1,0 +1,203 @@
+"""Answers on a DataFrame that is no more than Parquet files: tasks read the files themselves.
+
+That is proved from Spark's plan, never guessed from paths: projections that only rename, over
+exactly Spark's own Parquet format. Delta and Iceberg keep deletions beside their files, and
+filters, limits, samples and unions leave rows out, so none of them is a bare scan.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlparse
+from uuid import uuid4
+
+from cerlab.errors import UsageError
+from cerlab.spark.batch.columns import answer_schema, values_of
+from cerlab.spark.batch.request import Request
+from cerlab.spark.plan.files import FileRanges, ranges_in_files
+from cerlab.spark.plan.footers import Columns, Layout, Unproved, layout
+from cerlab.spark.plan.modes import Mode, why_not
+from cerlab.spark.tasks.files import evaluate_files, write_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+_CATALYST = "org.apache.spark.sql.catalyst"
+_DATASOURCES = "org.apache.spark.sql.execution.datasources"
+_RELATION = f"{_DATASOURCES}.LogicalRelation"
+_FILES = f"{_DATASOURCES}.HadoopFsRelation"
+_PARQUET = f"{_DATASOURCES}.parquet.ParquetFileFormat"
+_INDEX = f"{_DATASOURCES}.InMemoryFileIndex"
+
+
+def file_ranges(asked: Request) -> FileRanges:
+    """The ranges of a stream in files; raises `Unproved` with the reason why its rows are moved."""
+    mode = asked.choice.mode
+    if asked.choice.is_default and why_not(asked.plan, Mode.RANGES) is None:
+        mode = Mode.RANGES
+    if mode is Mode.KEYS:
+        raise Unproved("the events of a key may lie in all files")
+    if asked.kept is not None:
+        raise Unproved("FROM leaves events out, and footers count all")
+    paths, names = bare_scan(asked.source.frame)
+    columns = _columns(asked, names)
+    lie = layout(paths, columns)
+    _same_types(asked, names, lie)
+    return ranges_in_files(lie, columns, asked.labels, asked.plan, asked.time, mode, asked.parts)
+
+
+def why_not_files(asked: Request) -> str | None:
+    """Why tasks cannot read the files themselves; None if they can."""
+    try:
+        file_ranges(asked)
+    except Unproved as reason:
+        return str(reason)
+    return None
+
+
+def _same_types(asked: Request, names: Mapping[str, str], lie: Layout) -> None:
+    """Raise `Unproved` for a column that Spark was told to read as another type."""
+    from pyspark.sql.pandas.types import from_arrow_type
+
+    by_file = {names[f"c{n}"]: user for n, user in enumerate(asked.source.names)}
+    for name, kind in lie.kinds:
+        without_zone = getattr(kind, "tz", None) is None
+        told = from_arrow_type(kind, prefer_timestamp_ntz=without_zone).simpleString()
+        if asked.source.kind(by_file[name]) != told:
+            raise Unproved(f"'{name}' is {told} in the files, and Spark reads it as another type")
+
+
+def _columns(asked: Request, names: Mapping[str, str]) -> Columns:
+    """The columns of the files, by those of the DataFrame, which `names` gives."""
+    source = asked.source
+    by_user = {user: names[f"c{n}"] for n, user in enumerate(source.names)}
+    return Columns(
+        keys=tuple(by_user[name] for name in asked.labels.keys),
+        has_position=asked.position is not None,
+        time=None if asked.labels.time is None else by_user[asked.labels.time],
+        attributes=tuple(map(by_user.get, asked.attributes)),
+        type=source.type,
+    )
+
+
+def bare_scan(frame: DataFrame) -> tuple[list[str], dict[str, str]]:
+    """The local files that a DataFrame is, and for each of its columns the name in the files.
+
+    Raises `Unproved` for every other DataFrame, and for one of Spark Connect, whose plan is not
+    here.
+    """
+    java = getattr(frame, "_jdf", None)
+    if java is None:
+        raise Unproved("a session of Spark Connect does not show its plan")
+    node = java.queryExecution().analyzed()
+    source_of = {out.exprId().id(): out.exprId().id() for out in _items(node.output())}
+    named = {out.name(): out.exprId().id() for out in _items(node.output())}
+    while _class(node) == f"{_CATALYST}.plans.logical.Project":
+        below = dict(map(_renamed, _items(node.projectList())))
+        source_of = {out: below[here] for out, here in source_of.items()}
+        node = node.child()
+    if _class(node) != _RELATION or _class(node.relation()) != _FILES:
+        raise Unproved(f"the DataFrame is more than files: {node.nodeName()}")
+    relation = node.relation()
+    if _class(relation.fileFormat()) != _PARQUET or _class(relation.location()) != _INDEX:
+        raise Unproved("the files are not plain Parquet of Spark's own format")
+    if not relation.partitionSchema().isEmpty():
+        raise Unproved("the names of folders hold columns")
+    columns = {out.exprId().id(): out.name() for out in _items(node.output())}
+    paths = [_local(path) for path in relation.location().inputFiles()]
+    return paths, {name: columns[source_of[number]] for name, number in named.items()}
+
+
+def _renamed(expression: Any) -> tuple[int, int]:
+    """A projected column and the one it renames; raises `Unproved` for one that is computed."""
+    attribute = f"{_CATALYST}.expressions.AttributeReference"
+    inner = expression
+    if _class(expression) == f"{_CATALYST}.expressions.Alias":
+        inner = expression.child()
+    if _class(inner) != attribute:
+        raise Unproved(f"a column is computed: {expression.sql()}")
+    return expression.exprId().id(), inner.exprId().id()
+
+
+def _class(value: Any) -> str:
+    return str(value.getClass().getName())
+
+
+def _items(sequence: Any) -> list[Any]:
+    return [sequence.apply(n) for n in range(sequence.size())]
+
+
+def _local(path: str) -> str:
+    """The path of a file on this machine; raises `Unproved` for other file systems."""
+    address = urlparse(path)
+    if address.scheme != "file":
+        raise Unproved(f"'{address.scheme}' is no file system of this machine")
+    return unquote(address.path)
+
+
+def local_folder(path: str) -> Path | None:
+    """A folder on this machine by what a user calls it; None on other file systems."""
+    scheme = urlparse(path).scheme
+    if scheme == "file":
+        return Path(unquote(urlparse(path).path))
+    return None if scheme else Path(path)
+
+
+def answers_in_files(asked: Request, ranges: FileRanges) -> DataFrame:
+    """The answers of all ranges; only a number for each range goes through Spark."""
+    evaluate = partial(evaluate_files, job=asked.job, ranges=ranges)
+    return _numbers(asked, ranges).mapInArrow(evaluate, _schema(asked))
+
+
+def write_answers(
+    asked: Request, ranges: FileRanges, folder: Path, *, overwrite: bool = False
+) -> int:
+    """The answers as Parquet files in a folder, written by the tasks; returns how many.
+
+    Tasks write to a hidden folder beside it, which gets the name at the end: until then there is
+    nothing under it, or what was there before. Files that no task has returned, of one that ran
+    twice or was killed, are taken out. Raises `UsageError` where there is something already.
+    """
+    if folder.exists() and not overwrite:
+        raise UsageError(
+            "CER0889",
+            f"there is something at {folder}",
+            hint="give another place, or --overwrite",
+        )
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    hidden = folder.with_name(f".{folder.name}.{uuid4().hex}")
+    hidden.mkdir(parents=True)
+    try:
+        write = partial(
+            write_files,
+            job=asked.job,
+            ranges=ranges,
+            folder=str(hidden),
+            schema=to_arrow_schema(_schema(asked)),
+        )
+        made = _numbers(asked, ranges).mapInArrow(write, "name string, answers bigint").collect()
+        whole = {row["name"] for row in made}
+        for stray in set(hidden.iterdir()) - {hidden / name for name in whole}:
+            stray.unlink()
+        (hidden / "_SUCCESS").touch()
+        if folder.is_dir():
+            shutil.rmtree(folder)
+        hidden.rename(folder)
+    except BaseException:
+        shutil.rmtree(hidden, ignore_errors=True)
+        raise
+    return sum(row["answers"] for row in made)
+
+
+def _numbers(asked: Request, ranges: FileRanges) -> DataFrame:
+    return asked.source.frame.sparkSession.range(0, ranges.parts, 1, max(1, ranges.parts))
+
+
+def _schema(asked: Request) -> StructType:
+    return answer_schema(asked, asked.source.frame.select(*values_of(asked)))

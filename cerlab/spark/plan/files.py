@@ -1,0 +1,57 @@
+"""Which range of a stream reads which row groups of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cerlab.automata.plan import Plan
+from cerlab.model.clauses import EventWindow
+from cerlab.model.clock import TimeAxis
+from cerlab.spark.plan.assignment import (
+    Dealing,
+    begins_in_events,
+    begins_in_time,
+    dealing,
+    parts_of,
+    starts_of,
+)
+from cerlab.spark.plan.footers import Columns, Layout, RowGroup
+from cerlab.spark.plan.modes import Mode
+from cerlab.spark.plan.order import Labels
+from cerlab.spark.plan.reads import window_width
+
+
+@dataclass(frozen=True, slots=True)
+class FileRanges:
+    """What tasks are told: the clusters of a stream, and which range reads each of them."""
+
+    mode: Mode
+    clusters: tuple[tuple[RowGroup, ...], ...]
+    assignment: Dealing
+    columns: Columns
+    labels: Labels
+
+    @property
+    def parts(self) -> int:
+        """How many ranges there are."""
+        return self.assignment.part[-1] + 1 if self.assignment.part else 0
+
+
+def ranges_in_files(
+    lie: Layout,
+    columns: Columns,
+    labels: Labels,
+    plan: Plan,
+    time: TimeAxis | None,
+    mode: Mode,
+    parts: int,
+) -> FileRanges:
+    """The clusters in at most so many ranges, each with one window before it; or all in one."""
+    part = parts_of(lie.runs, 1 if mode is Mode.ONE else parts)
+    begins: Sequence[int] = starts_of(part)
+    if mode is Mode.RANGES and isinstance(plan.window, EventWindow):
+        begins = begins_in_events(lie.runs, begins, plan.window.width)
+    elif mode is Mode.RANGES:
+        begins = begins_in_time(lie.runs, begins, window_width(plan, time, lie.unit))
+    return FileRanges(mode, lie.clusters, dealing(lie.runs, part, begins), columns, labels)

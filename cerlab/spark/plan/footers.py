@@ -1,0 +1,195 @@
+"""Parquet footers: where the rows of a stream lie, without reading a row.
+
+A row group tells how many rows it has and between which values a column lies. Row groups whose
+places in the stream may overlap are a cluster, which one task reads and sorts; clusters follow one
+another, so they are the runs of `cerlab.spark.plan.runs` and are assigned to ranges as those are.
+What a footer states is checked against the rows by the task that reads them
+(`cerlab.spark.tasks.files`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cerlab.spark.plan.runs import Run, in_order
+
+LONGEST = 1 << 23
+"""How many rows a cluster may have: as many as a task sorts in its memory."""
+
+
+class Unproved(Exception):
+    """Why the footers of some files do not prove what has to hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of Parquet files that a stream is made of."""
+
+    keys: tuple[str, ...]
+    """What orders it; the last is the position, where the stream has one."""
+    has_position: bool
+    time: str | None
+    """What the window is measured on."""
+    attributes: tuple[str | None, ...]
+    """What the engine reads, ``a0 a1 ..``; None where no column has it."""
+    type: str | None
+    """The type of all events, where no column has it."""
+
+    @property
+    def read(self) -> list[str]:
+        """All of them, once each."""
+        named = (*self.keys, self.time, *self.attributes)
+        return list(dict.fromkeys(name for name in named if name is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroup:
+    """A row group by its footer: the least and greatest of each key, and of the time."""
+
+    path: str
+    number: int
+    rows: int
+    first: tuple[int, ...]
+    last: tuple[int, ...]
+    first_time: int
+    last_time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The clusters of a stream in its order, each with its row groups; and the type of columns."""
+
+    clusters: tuple[tuple[RowGroup, ...], ...]
+    runs: tuple[Run, ...]
+    unit: int
+    """Nanoseconds of one step of the time, where that is a moment; else 1."""
+    kinds: tuple[tuple[str, Any], ...]
+    """The columns that are read with their types of Arrow."""
+
+
+def layout(paths: Sequence[str], columns: Columns) -> Layout:
+    """How the rows of some files lie; raises `Unproved` where the footers do not tell."""
+    import pyarrow.parquet as pq
+
+    groups: list[RowGroup] = []
+    schema, unit = None, 1
+    for path in paths:
+        file = pq.ParquetFile(path)
+        names = [name for name in columns.read if name in file.schema_arrow.names]
+        if missing := sorted(set(columns.read) - set(names)):
+            raise Unproved(f"{path} has no column '{missing[0]}'")
+        kinds = [(name, _kind(file, path, name)) for name in names]
+        if schema is not None and kinds != schema:
+            raise Unproved("the files have not the same columns")
+        schema, unit = kinds, _unit(file, columns)
+        groups += _row_groups(file, path, columns)
+    clusters = _clusters([group for group in groups if group.rows])
+    runs = in_order(map(_run, clusters), positions=columns.has_position)
+    if runs is None:
+        raise Unproved("by the footers the time or the position goes back, which a row shows best")
+    return Layout(tuple(clusters), runs, unit, tuple(schema or ()))
+
+
+def _kind(file: Any, path: str, name: str) -> Any:
+    """The type of a column, if Spark and pyarrow read the same values of it."""
+    import pyarrow as pa
+
+    kind = file.schema_arrow.field(name).type
+    known = (
+        pa.types.is_signed_integer,
+        pa.types.is_floating,
+        pa.types.is_boolean,
+        pa.types.is_string,
+        pa.types.is_large_string,
+        pa.types.is_timestamp,
+        pa.types.is_date32,
+    )
+    if b"org.apache.spark.legacyDateTime" in (file.metadata.metadata or {}):
+        raise Unproved(f"{path} has moments in the calendar of Spark 2")
+    if not any(holds(kind) for holds in known) or kind == pa.float16():
+        raise Unproved(f"column '{name}' is {kind}")
+    return kind
+
+
+def _unit(file: Any, columns: Columns) -> int:
+    import pyarrow as pa
+
+    if columns.time is None:
+        return 1
+    kind = file.schema_arrow.field(columns.time).type
+    if pa.types.is_date32(kind):
+        return 86_400 * 10**9
+    if not pa.types.is_timestamp(kind):
+        return 1
+    return {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[kind.unit]
+
+
+def _row_groups(file: Any, path: str, columns: Columns) -> Iterator[RowGroup]:
+    """The row groups of a file; raises `Unproved` for one whose statistics do not tell enough."""
+    metadata = file.metadata
+    index = {metadata.schema.column(n).path: n for n in range(metadata.num_columns)}
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        if not group.num_rows:
+            continue
+
+        def ends(name: str, chunk: Any = group) -> tuple[int, int]:
+            unit = getattr(file.schema_arrow.field(name).type, "unit", None)
+            return _ends(chunk.column(index[name]), unit, f"'{name}' of {path}")
+
+        first, last = zip(*map(ends, columns.keys), strict=True)
+        time = (0, 0) if columns.time is None else ends(columns.time)
+        yield RowGroup(path, number, group.num_rows, first, last, *time)
+
+
+_UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
+
+
+def _ends(chunk: Any, unit: str | None, what: str) -> tuple[int, int]:
+    """The least and the greatest value of a column in a row group, as the integers of Parquet."""
+    stated = chunk.statistics
+    if chunk.physical_type not in ("INT32", "INT64"):
+        raise Unproved(f"{what} is no integer and no moment, so its statistics do not order it")
+    if stated is None or not stated.has_min_max or not stated.has_null_count:
+        raise Unproved(f"{what} has no statistics")
+    if stated.null_count:
+        raise Unproved(f"{what} has NULL, which a row shows best")
+    kind = json.loads(stated.logical_type.to_json())
+    if kind["Type"] not in ("None", "Int", "Timestamp", "Date") or not kind.get("isSigned", True):
+        raise Unproved(f"{what} is of the type {kind['Type']}, unsigned or no number")
+    if kind["Type"] == "Timestamp" and _UNITS[kind["timeUnit"]] != unit:
+        raise Unproved(f"{what} is kept in {kind['timeUnit']} and read in {unit}")
+    return stated.min_raw, stated.max_raw
+
+
+def _clusters(groups: Sequence[RowGroup]) -> list[tuple[RowGroup, ...]]:
+    """Row groups that may overlap together, in the order of the stream."""
+    clusters: list[list[RowGroup]] = []
+    reached: tuple[int, ...] = ()
+    for group in sorted(groups, key=lambda group: (group.first, group.last)):
+        if clusters and not reached < group.first:
+            clusters[-1].append(group)
+            reached = tuple(map(max, reached, group.last))
+        else:
+            clusters.append([group])
+            reached = group.last
+    for cluster in clusters:
+        if len(cluster) > 1 and sum(group.rows for group in cluster) > LONGEST:
+            raise Unproved(f"{len(cluster):,} row groups overlap, too many rows for one task")
+    return list(map(tuple, clusters))
+
+
+def _run(cluster: Sequence[RowGroup]) -> Run:
+    """A cluster as a run of the stream, with the ends that its footers state."""
+    rows = sum(group.rows for group in cluster)
+    return Run(
+        first=tuple(map(min, zip(*(group.first for group in cluster), strict=True))),
+        last=tuple(map(max, zip(*(group.last for group in cluster), strict=True))),
+        rows=rows,
+        kept=rows,
+        first_time=min(group.first_time for group in cluster),
+        last_time=max(group.last_time for group in cluster),
+    )

@@ -1,0 +1,164 @@
+"""Spark over files that its tasks read themselves: what is no bare scan is refused, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import cerlab
+from cerlab.spark.batch.files import bare_scan, why_not_files, write_answers
+from cerlab.spark.batch.first_pass import first_pass
+from cerlab.spark.batch.match import answers, asked_of
+from cerlab.spark.plan.files import FileRanges
+from cerlab.spark.plan.footers import Unproved
+
+ROWS = 400
+QUERY = "SELECT * WHERE A AS a ; B AS b FILTER a[v > 1] WITHIN 7 [t]"
+
+
+def table(rows: int = ROWS, seed: int = 1) -> Any:
+    rng = Random(seed)
+    times = sorted(rng.randrange(2 * rows) for _ in range(rows))
+    return pa.table(
+        {
+            "type": [rng.choice("ABC") for _ in range(rows)],
+            "t": times,
+            "v": [rng.randrange(4) for _ in range(rows)],
+            "id": list(range(rows)),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Three files of a stream, the last written first."""
+    place = tmp_path_factory.mktemp("a folder")
+    for n, (start, end) in enumerate(((300, ROWS), (100, 300), (0, 100))):
+        rows = table().slice(start, end - start)
+        pq.write_table(rows, place / f"{n}.parquet", row_group_size=40)
+    return str(place)
+
+
+def rows_of(frame: Any) -> list[tuple[int, int, tuple[int, ...]]]:
+    return sorted((r["start"], r["end"], tuple(r["positions"])) for r in frame.collect())
+
+
+def expected() -> list[tuple[int, int, tuple[int, ...]]]:
+    found = cerlab.evaluate(QUERY, table())
+    return sorted((a.start, a.end, a.positions) for a in found)
+
+
+@pytest.mark.parametrize("order", [{"position": "id"}, {"order_by": ["t", "id"]}])
+def test_tasks_read_the_files_and_find_the_same(spark: Any, folder: str, order: Any) -> None:
+    frame = spark.read.parquet(folder)
+    asked = asked_of(frame, QUERY, **order)
+    found = first_pass(asked)
+    assert isinstance(found, FileRanges)
+    assert "which the tasks read themselves" in cerlab.spark.explain(frame, QUERY, **order)
+    assert rows_of(answers(asked, found)) == expected() != []
+    moved = frame.where("t >= 0")
+    assert rows_of(cerlab.spark.match(moved, QUERY, **order)) == expected()
+
+
+def test_renamed_columns_are_still_a_scan(spark: Any, folder: str) -> None:
+    from pyspark.sql import functions as fn
+
+    named = spark.read.parquet(folder).select(
+        fn.col("v").alias("w"), "id", fn.col("t").alias("v"), fn.col("type")
+    )
+    again = named.toDF("v", "id", "t", "type")
+    paths, names = bare_scan(again)
+    assert len(paths) == 3
+    assert names == {"v": "v", "id": "id", "t": "t", "type": "type"}
+    assert rows_of(cerlab.spark.match(again, QUERY, position="id")) == expected()
+
+
+SHAPES: dict[str, Callable[[Any, str], Any]] = {
+    "where": lambda spark, path: spark.read.parquet(path).where("v < 3"),
+    "limit": lambda spark, path: spark.read.parquet(path).limit(10),
+    "sample": lambda spark, path: spark.read.parquet(path).sample(0.5, 1),
+    "union": lambda spark, path: spark.read.parquet(path).union(spark.read.parquet(path)),
+    "distinct": lambda spark, path: spark.read.parquet(path).distinct(),
+    "computed": lambda spark, path: spark.read.parquet(path).selectExpr("type", "t", "v + 1 AS v"),
+    "cast": lambda spark, path: spark.read.parquet(path).selectExpr("CAST(v AS string) v", "type"),
+    "order": lambda spark, path: spark.read.parquet(path).orderBy("t"),
+    "csv": lambda spark, path: spark.createDataFrame([(1,)], "v int"),
+    "range": lambda spark, path: spark.range(5),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_plan_but_a_bare_scan_is_refused(spark: Any, folder: str, shape: str) -> None:
+    with pytest.raises(Unproved):
+        bare_scan(SHAPES[shape](spark, folder))
+
+
+def test_columns_in_the_names_of_folders_are_refused(spark: Any, tmp_path: Path) -> None:
+    place = str(tmp_path / "by_v")
+    spark.createDataFrame(table().to_pandas()).write.partitionBy("v").parquet(place)
+    with pytest.raises(Unproved, match="names of folders"):
+        bare_scan(spark.read.parquet(place))
+
+
+def test_another_format_than_sparks_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Delta's format is a class of its own, derived from Spark's: told by its exact name."""
+    from cerlab.spark.batch import files
+
+    class Class:
+        def __init__(self, name: str) -> None:
+            self.getName = lambda: name
+
+    class Node:
+        def __init__(self, name: str, **parts: Any) -> None:
+            self.getClass = lambda: Class(name)
+            for part, value in parts.items():
+                setattr(self, part, lambda value=value: value)
+
+    class Nothing:
+        def size(self) -> int:
+            return 0
+
+    index = Node(files._INDEX, inputFiles=Nothing())
+    delta = Node("org.apache.spark.sql.delta.DeltaParquetFileFormat")
+    relation = Node(files._FILES, fileFormat=delta, location=index)
+    plan = Node(files._RELATION, relation=relation, output=Nothing())
+    java = Node("", queryExecution=Node("", analyzed=plan))
+    with pytest.raises(Unproved, match="own format"):
+        bare_scan(SimpleNamespace(_jdf=java))  # type: ignore[arg-type]  # all of it that is read
+
+
+def test_a_schema_that_reads_another_type_is_refused(spark: Any, folder: str) -> None:
+    frame = spark.read.schema("type string, t bigint, v double, id bigint").parquet(folder)
+    asked = asked_of(frame, QUERY, position="id")
+    assert "another type" in str(why_not_files(asked))
+
+
+def test_what_tasks_write_is_there_as_a_whole_or_not_at_all(
+    spark: Any, folder: str, tmp_path: Path
+) -> None:
+    asked = asked_of(spark.read.parquet(folder), QUERY, position="id", parts=3)
+    found = first_pass(asked)
+    assert isinstance(found, FileRanges)
+    out = tmp_path / "out"
+    assert write_answers(asked, found, out) == len(expected())
+    assert rows_of(spark.read.parquet(str(out))) == expected()
+    assert (out / "_SUCCESS").exists()
+    with pytest.raises(cerlab.UsageError, match="CER0889"):
+        write_answers(asked, found, out)
+    assert write_answers(asked, found, out, overwrite=True) == len(expected())
+    assert rows_of(spark.read.parquet(str(out))) == expected()
+    bad = pa.table({**{n: table().column(n) for n in ("type", "v", "id")}, "t": [0, 1] * 200})
+    pq.write_table(bad, tmp_path / "bad.parquet")
+    again = asked_of(spark.read.parquet(str(tmp_path / "bad.parquet")), QUERY, position="id")
+    wrong = first_pass(again)
+    assert isinstance(wrong, FileRanges)
+    with pytest.raises(Exception, match="CER0714"):
+        write_answers(again, wrong, tmp_path / "never")
+    assert {p.name for p in tmp_path.iterdir()} == {"out", "bad.parquet"}
