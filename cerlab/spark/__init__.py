@@ -43,6 +43,10 @@ everything else                   exact
 The state of a key goes when its window has passed for all keys (`lag`); never without a window in
 time, nor with NEXT, LAST and MAX, which compare with answers older than the window.
 
+*Files*: a DataFrame that is no more than Parquet files is not read by Spark. Where their footers
+prove the order, each task reads its own row groups and one window before them, and `cerlab spark`
+has the tasks write the answers. `explain` says so, or why not.
+
 *By key*: all events of a key meet in one task, in order; small keys are evaluated together, a large
 one goes through in pieces. *By ranges*: the stream is cut at quantiles of its order; an answer
 belongs to the range in which it ends, and each range reads one window before its own events. It is

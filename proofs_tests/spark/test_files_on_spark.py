@@ -131,7 +131,7 @@ def test_another_format_than_sparks_own_is_refused(monkeypatch: pytest.MonkeyPat
     plan = Node(files._RELATION, relation=relation, output=Nothing())
     java = Node("", queryExecution=Node("", analyzed=plan))
     with pytest.raises(Unproved, match="own format"):
-        bare_scan(SimpleNamespace(_jdf=java))  # type: ignore[arg-type]  # all of it that is read
+        bare_scan(SimpleNamespace(_jdf=java))
 
 
 def test_a_schema_that_reads_another_type_is_refused(spark: Any, folder: str) -> None:

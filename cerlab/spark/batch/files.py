@@ -166,7 +166,7 @@ def write_answers(
     if folder.exists() and not overwrite:
         raise UsageError(
             "CER0889",
-            f"there is something at {folder}",
+            f"{folder} already exists",
             hint="give another place, or --overwrite",
         )
     from pyspark.sql.pandas.types import to_arrow_schema
