@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import Any
 
 from cerlab import io
@@ -16,7 +15,7 @@ from cerlab.logic.sremo import semantics as sremo_semantics
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import ComplexEvent, Positions, Valuation
-from cerlab.model.order import by_end
+from cerlab.model.order import in_order
 
 
 def evaluate(
@@ -45,7 +44,7 @@ def evaluate(
         hint = "leave it out for all answers"
         raise UsageError("CER0804", f"limit is {limit}, a negative number", hint=hint)
     pattern = any_pattern(what, language, logic=logic)
-    return sorted(islice(answers_of(pattern, io.as_stream(events), evaluator), limit), key=by_end)
+    return in_order(answers_of(pattern, io.as_stream(events), evaluator), limit)
 
 
 def valuations(what: AnyWhat, events: Any, *, logic: Logic = "so") -> set[Valuation]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -55,7 +54,7 @@ class Limited:
     def batch(self, answers: AnswerBatch) -> None:
         """Pass on as many of a batch as are still wanted."""
         if self._left is not None and len(answers) > self._left:
-            answers = _first(answers, self._left)
+            answers = answers.first(self._left)
         self._sink.batch(answers)
         self._took(len(answers))
 
@@ -68,17 +67,6 @@ class Limited:
             self._left -= count
             if not self._left:
                 raise Enough
-
-
-def _first(answers: AnswerBatch, count: int) -> AnswerBatch:
-    taken = int(answers.offsets[count])
-    return replace(
-        answers,
-        start=answers.start[:count],
-        end=answers.end[:count],
-        offsets=answers.offsets[: count + 1],
-        positions=answers.positions[:taken],
-    )
 
 
 def answers_on_file(

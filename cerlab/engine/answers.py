@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import gc
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice, repeat
 from typing import Any
 
 import numpy as np
 
 from cerlab.engine.kernels.arrays import Answers
-from cerlab.model.answer import ComplexEvent
+from cerlab.model.answer import ComplexEvent, complex_events
+from cerlab.model.order import by_end
+
+_SOME = 1 << 12
+"""So many complex events are made at once."""
+
+_SPARSE = 4
+"""A table of positions has at most so many cells for each of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +38,103 @@ class AnswerBatch:
         return len(self.start)
 
     def __iter__(self) -> Iterator[ComplexEvent]:
-        starts, ends = self.start.tolist(), self.end.tolist()
-        offsets, positions = self.offsets.tolist(), self.positions.tolist()
-        for n, (start, end) in enumerate(zip(starts, ends, strict=True)):
-            yield ComplexEvent(start, end, tuple(positions[offsets[n] : offsets[n + 1]]))
+        for begin in range(0, len(self), _SOME):
+            yield from self.listed(begin, min(begin + _SOME, len(self)))
+
+    def listed(self, begin: int, end: int) -> list[ComplexEvent]:
+        """The complex events from number `begin` to before `end`."""
+        offsets = self.offsets[begin : end + 1]
+        positions = self.positions[offsets[0] : offsets[-1]].tolist()
+        starts, ends = self.start[begin:end].tolist(), self.end[begin:end].tolist()
+        return complex_events(starts, ends, _cut(positions, np.diff(offsets)))
+
+    def first(self, count: int) -> AnswerBatch:
+        """The first `count` answers, or all if there are fewer."""
+        count = min(count, len(self))
+        offsets = self.offsets[: count + 1]
+        return AnswerBatch(
+            self.start[:count], self.end[:count], offsets, self.positions[: int(offsets[-1])]
+        )
+
+
+def _cut(values: list[int], lengths: Any) -> Iterable[tuple[int, ...]]:
+    """The values as tuples of some lengths, one after the other."""
+    if not len(lengths):
+        return ()
+    if (lengths == lengths[0]).all():
+        one = int(lengths[0])
+        return zip(*[iter(values)] * one, strict=True) if one else repeat((), len(lengths))
+    rest = iter(values)
+    return (tuple(islice(rest, n)) for n in lengths.tolist())
+
+
+def joined_answers(batches: Sequence[AnswerBatch]) -> AnswerBatch:
+    """The answers of some batches in one."""
+    first = batches[0] if len(batches) == 1 else None
+    if first and first.offsets[0] == 0 and first.offsets[-1] == len(first.positions):
+        return first
+    lengths = [np.diff(batch.offsets) for batch in batches]
+    used = [batch.positions[int(batch.offsets[0]) : int(batch.offsets[-1])] for batch in batches]
+    nothing = np.zeros(0, np.int64)
+    return AnswerBatch(
+        np.concatenate([nothing, *(batch.start for batch in batches)]),
+        np.concatenate([nothing, *(batch.end for batch in batches)]),
+        np.concatenate([[0], np.cumsum(np.concatenate([nothing, *lengths]))]),
+        np.concatenate([nothing, *used]),
+    )
+
+
+class BatchedAnswers(Iterator[ComplexEvent]):
+    """The answers of some batches, one by one in their order, or all by `in_order`."""
+
+    def __init__(self, batches: Iterable[AnswerBatch]) -> None:
+        self._batches = iter(batches)
+        self._one: Iterator[ComplexEvent] = iter(())
+
+    def __next__(self) -> ComplexEvent:
+        while (answer := next(self._one, None)) is None:
+            self._one = iter(next(self._batches))
+        return answer
+
+    def in_order(self, limit: int | None = None) -> list[ComplexEvent]:
+        """All that were not taken yet, at most `limit`, by end, start and positions."""
+        taken: list[AnswerBatch] = []
+        for batch in self._batches if limit != 0 else ():
+            taken.append(batch if limit is None else batch.first(limit))
+            if limit is not None:
+                limit -= len(taken[-1])
+                if not limit:
+                    break
+        answers = joined_answers(taken)
+        with _without_collector():
+            events = answers.listed(0, len(answers))
+            order = _order(answers)
+            return sorted(events, key=by_end) if order is None else [events[n] for n in order]
+
+
+def _order(answers: AnswerBatch) -> list[int] | None:
+    """The numbers of the answers in order; None where positions are too many for a table."""
+    lengths = np.diff(answers.offsets)
+    longest = int(lengths.max(initial=0))
+    if longest * len(lengths) > _SPARSE * (len(answers.positions) + len(lengths)):
+        return None
+    table = np.full((longest, len(lengths)), -1, np.int64)
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    table[np.arange(len(rows)) - np.repeat(answers.offsets[:-1], lengths), rows] = answers.positions
+    order: list[int] = np.lexsort((*table[::-1], answers.start, answers.end)).tolist()
+    return order
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """No search for circles while very many objects are made, none of which is in one."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def buffer(answers: int, positions: int) -> Answers:

@@ -7,15 +7,28 @@ from typing import Any
 
 import numpy as np
 
+from cerlab.model.columns import Columns, is_arrow, values_of
+
 
 def rows_of_streams(streams: Sequence[str], columns: Mapping[str, Any], length: int) -> Any | None:
     """The indices of the events that FROM leaves, int64, increasing; None for all."""
     if not streams or "stream" not in columns:
         return None
-    listed = columns["stream"]
-    values = listed.to_pylist() if hasattr(listed, "to_pylist") else listed
-    inside = [n for n, name in enumerate(values) if name is None or name in streams]
-    return None if len(inside) == length else np.array(inside, np.int64)
+    inside = _is_in(columns["stream"], streams)
+    return None if inside.all() else np.flatnonzero(inside)
+
+
+def _is_in(column: Any, streams: Sequence[str]) -> Any:
+    """Whether each event is in one of some streams, or in every one: bool (events,)."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not is_arrow(column):
+        names = values_of(column, "stream")
+        return np.array([name is None or name in streams for name in names], np.bool_)
+    texts = column.cast(pa.string())
+    inside = pc.or_(pc.is_null(texts), pc.is_in(texts, pa.array(streams, pa.string())))
+    return np.asarray(inside)
 
 
 def take_rows(column: Any, indices: Any) -> Any:
@@ -25,6 +38,11 @@ def take_rows(column: Any, indices: Any) -> Any:
     return [column[n] for n in indices.tolist()]
 
 
+def take_columns(columns: Mapping[str, Any], indices: Any) -> Columns:
+    """The events at some indices; a column is made when it is used."""
+    return Columns(columns, lambda name: take_rows(columns[name], indices))
+
+
 def slice_rows(column: Any, start: int, size: int) -> Any:
     """`size` values from `start` on."""
     if hasattr(column, "slice"):
@@ -32,6 +50,6 @@ def slice_rows(column: Any, start: int, size: int) -> Any:
     return column[start : start + size]
 
 
-def slice_columns(columns: Mapping[str, Any], start: int, size: int) -> dict[str, Any]:
-    """`size` events from `start` on."""
-    return {name: slice_rows(column, start, size) for name, column in columns.items()}
+def slice_columns(columns: Mapping[str, Any], start: int, size: int) -> Columns:
+    """`size` events from `start` on; a column is made when it is used."""
+    return Columns(columns, lambda name: slice_rows(columns[name], start, size))

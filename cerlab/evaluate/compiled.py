@@ -28,11 +28,12 @@ class Compiled(Evaluator):
         """The answers on a stream."""
         if _on_registers(pattern):
             return compiled_runs(pattern, stream)
+        from cerlab.engine.answers import BatchedAnswers
         from cerlab.engine.whole_stream import compiled_answers
 
         known = query(pattern, self.name)
         time = time_of(known.plan, stream)
-        return chain.from_iterable(compiled_answers(known.plan, known.learned, stream, time))
+        return BatchedAnswers(compiled_answers(known.plan, known.learned, stream, time))
 
     def live(
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None

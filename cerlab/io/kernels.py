@@ -25,7 +25,7 @@ _NEWLINE, _RETURN, _SPACE, _QUOTE, _APOSTROPHE = b"\n\r \"'"
 _OPEN, _CLOSE, _COMMA, _PLUS, _MINUS, _POINT, _BACKSLASH = b"(),+-.\\"
 _ZERO, _NINE, _A, _Z, _E, _UNDERSCORE = b"09AZE_"
 _LOWER_A, _LOWER_Z = b"az"
-_TRUE, _FALSE, _NULL = (np.frombuffer(word, np.uint8) for word in (b"TRUE", b"FALSE", b"NULL"))
+_TRUE, _FALSE, _NULL = tuple(b"TRUE"), tuple(b"FALSE"), tuple(b"NULL")
 
 
 class Shapes(NamedTuple):
@@ -235,9 +235,9 @@ def _exponent_end(data: Any, at: int, stop: int) -> int:
 @kernel
 def _is_word(data: Any, start: int, stop: int, word: Any) -> bool:
     """Whether the cell is the word, which is in capitals, in any case."""
-    if stop - start != word.shape[0]:
+    if stop - start != len(word):
         return False
-    for i in range(word.shape[0]):
+    for i in range(len(word)):
         if not _is_letter(data[start + i]) or (data[start + i] & 0xDF) != word[i]:
             return False
     return True

@@ -62,12 +62,9 @@ class NdjsonSink:
             for answer in answers:
                 self.one(answer)
             return
-        offsets, positions = answers.offsets.tolist(), answers.positions.tolist()
-        bounds = zip(answers.start.tolist(), answers.end.tolist(), strict=True)
-        self._file.writelines(
-            _line(start, end, positions[offsets[n] : offsets[n + 1]])
-            for n, (start, end) in enumerate(bounds)
-        )
+        from cerlab.io.answer_lines import answer_lines
+
+        self._file.write(answer_lines(answers))
 
     def flush(self) -> None:
         """Let the lines go."""

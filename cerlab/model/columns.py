@@ -7,7 +7,7 @@ dictionary of those, or a sequence of `Value` where they are of mixed types.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, TypeAlias
 
@@ -183,27 +183,29 @@ def joined(chunks: Sequence[Column]) -> Column:
 
 
 class Columns(Mapping[str, Column]):
-    """Columns by name, as Arrow where that is exact, text coded; each made at first use and kept.
+    """Columns by name; each is made at its first use, and kept."""
 
-    `sources` are columns, or functions that list the values of one.
-    """
-
-    def __init__(self, sources: Mapping[str, Column | Callable[[], Sequence[Value]]]) -> None:
-        self._sources = sources
+    def __init__(self, names: Iterable[str], made: Callable[[str], Column]) -> None:
+        self._names = dict.fromkeys(names)
+        self._made = made
         self._columns: dict[str, Column] = {}
 
     def __getitem__(self, name: str) -> Column:
         column = self._columns.get(name)
         if column is None:
-            source = self._sources[name]
-            column = self._columns[name] = as_arrow(source() if callable(source) else source)
+            if name not in self._names:
+                raise KeyError(name)
+            column = self._columns[name] = self._made(name)
         return column
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._sources)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._sources)
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
 
 
 def as_arrow(column: Column) -> Column:

@@ -14,8 +14,8 @@ from typing import Any, overload
 from cerlab.display import shown
 from cerlab.errors import BadData, DataPlace
 from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options
-from cerlab.model.columns import Columns
-from cerlab.model.event import Event, Value, event_from_dict
+from cerlab.model.columns import Columns, as_arrow
+from cerlab.model.event import Event, event_from_dict, value_of
 from cerlab.model.schema import Schema
 
 _readers: dict[str, Callable[..., Stream]] = {}
@@ -62,7 +62,8 @@ class Stream:
     ) -> Stream:
         """A stream of columns that are known to hold events; `load` makes the events of them."""
         made = cls((), time=time, schema=schema)
-        made._events, made._columns, made._load, made._length = None, Columns(columns), load, length
+        made_of = Columns(columns, lambda name: as_arrow(columns[name]))
+        made._events, made._columns, made._load, made._length = None, made_of, load, length
         return made
 
     @property
@@ -90,13 +91,10 @@ class Stream:
         if self._columns is None:
             events = self.events
             names = dict.fromkeys(name for event in events for name in event.attributes)
-            sources: dict[str, Callable[[], list[Value]]] = {
-                name: lambda name=name: [event.attributes.get(name) for event in events]  # type: ignore[misc]  # mypy cannot type a default argument of a lambda
-                for name in names
-            }
-            sources["type"] = lambda: [event.type for event in events]
-            sources["stream"] = lambda: [event.stream for event in events]
-            self._columns = Columns(sources)
+            self._columns = Columns(
+                (*names, "type", "stream"),
+                lambda name: as_arrow([value_of(event, name) for event in events]),
+            )
         return self._columns
 
     @classmethod

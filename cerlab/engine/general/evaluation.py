@@ -15,7 +15,7 @@ from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.batches import until_bad
 from cerlab.engine.clock import WindowStarts
-from cerlab.engine.columns import rows_of_streams, take_rows
+from cerlab.engine.columns import rows_of_streams, take_columns
 from cerlab.engine.general.state import axis_of_state, no_state, packed, unpacked
 from cerlab.engine.general.tecs import Tecs
 from cerlab.engine.kernels.arrays import NONE
@@ -113,7 +113,7 @@ class GeneralEvaluation:
         positions = np.arange(self.position, self.position + length, dtype=np.int64)
         if (kept := rows_of_streams(self._plan.streams, columns, length)) is not None:
             positions = positions[kept]
-            columns = {name: take_rows(column, kept) for name, column in columns.items()}
+            columns = take_columns(columns, kept)
         symbols = self._learned.symbols(columns, len(positions))
         codes = self._codes(columns, len(positions))
         lowest = self._starts.read(columns, positions)

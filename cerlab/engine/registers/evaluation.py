@@ -10,7 +10,7 @@ import numpy as np
 from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.clock import TimeColumn, first_inside
-from cerlab.engine.columns import rows_of_streams, take_rows
+from cerlab.engine.columns import rows_of_streams, take_columns, take_rows
 from cerlab.engine.general.tecs import CONSUMES, UNLIMITED
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.registers.arrays import Events
@@ -197,7 +197,7 @@ def _of_plan(plan: AnyPlan, stream: Stream) -> tuple[Mapping[str, Any], Any]:
     inside = rows_of_streams(streams, columns, length)
     if inside is None:
         return columns, np.arange(length, dtype=np.int64)
-    return {name: take_rows(column, inside) for name, column in columns.items()}, inside
+    return take_columns(columns, inside), inside
 
 
 def _lowest(

@@ -18,7 +18,7 @@ import numpy as np
 from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.clock import TimeColumn
-from cerlab.engine.columns import rows_of_streams, slice_columns, take_rows
+from cerlab.engine.columns import rows_of_streams, slice_columns, take_columns
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
 from cerlab.engine.windowed.scan import why_not_windowed
@@ -126,7 +126,7 @@ def _first(plan: Plan, columns: Mapping[str, Any], time: TimeAxis | None, cut: i
         part, length = slice_columns(columns, begin, cut - begin), cut - begin
         inside = rows_of_streams(plan.streams, part, length)
         if inside is not None:
-            part, length = {name: take_rows(c, inside) for name, c in part.items()}, len(inside)
+            part, length = take_columns(part, inside), len(inside)
         where = begin + (np.arange(length) if inside is None else inside)
         clock = TimeColumn(plan.window, time)
         instants = clock.read(part, length, where.item)

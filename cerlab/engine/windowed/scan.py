@@ -17,7 +17,7 @@ import numpy as np
 from cerlab.automata.plan import Plan
 from cerlab.engine.batches import until_bad
 from cerlab.engine.clock import TimeColumn
-from cerlab.engine.columns import rows_of_streams, take_rows
+from cerlab.engine.columns import rows_of_streams, take_columns
 from cerlab.engine.general.tecs import CONSUMES
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.windowed.ends import idle_after
@@ -130,7 +130,7 @@ class WindowScan(ABC, Generic[Result]):
         inside = rows_of_streams(self._plan.streams, columns, length)
         positions = None
         if inside is not None:
-            columns = {name: take_rows(column, inside) for name, column in columns.items()}
+            columns = take_columns(columns, inside)
             positions, length = inside + start, len(inside)
         if not length:
             self._read += read

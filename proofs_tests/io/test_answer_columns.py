@@ -1,0 +1,77 @@
+"""Answers by columns: the same bytes, the same values and the same order as one by one."""
+
+from __future__ import annotations
+
+import io
+from random import Random
+
+import numpy as np
+
+from cerlab.engine.answers import AnswerBatch, BatchedAnswers, joined_answers
+from cerlab.io import NdjsonSink, write_ndjson
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.order import by_end, in_order
+from proofs_tests.suite import Suite
+
+
+def random_answers(rng: Random) -> list[ComplexEvent]:
+    """Answers by end, as engines give them, with ties of all kinds."""
+    largest = rng.choice((3, 12, 10**9, 2**62))
+    lengths = rng.choice(((3,), (0,), (0, 1, 2), (1, 5, 200)))
+    answers = []
+    for _ in range(rng.randrange(12)):
+        start = rng.randrange(largest)
+        end = rng.randrange(start, largest)
+        places = {rng.randrange(start, end + 1) for _ in range(rng.choice(lengths))}
+        answers.append(ComplexEvent(start, end, tuple(sorted(places))))
+    return sorted(set(answers), key=lambda answer: answer.end)
+
+
+def batch_of(answers: list[ComplexEvent], rng: Random) -> AnswerBatch:
+    """The answers as arrays, which may lie behind others in a longer buffer."""
+    before = rng.choice((0, 0, 5))
+    positions = [7] * before + [p for answer in answers for p in answer.positions]
+    offsets = np.cumsum([before, *(len(answer.positions) for answer in answers)])
+    return AnswerBatch(
+        np.array([answer.start for answer in answers], np.int64),
+        np.array([answer.end for answer in answers], np.int64),
+        offsets.astype(np.int64),
+        np.array(positions, np.int64),
+    )
+
+
+def cut(answers: list[ComplexEvent], rng: Random) -> list[AnswerBatch]:
+    places = sorted(rng.randrange(len(answers) + 1) for _ in range(rng.randrange(4)))
+    bounds = zip([0, *places], [*places, len(answers)], strict=True)
+    return [batch_of(answers[begin:end], rng) for begin, end in bounds]
+
+
+def test_answers_by_columns_are_those_one_by_one(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        answers = random_answers(rng)
+        batches = cut(answers, rng)
+        assert [answer for batch in batches for answer in batch] == answers
+        assert list(BatchedAnswers(batches)) == answers
+        assert list(joined_answers(batches)) == answers
+        assert in_order(BatchedAnswers(batches)) == sorted(answers, key=by_end)
+        limit = rng.randrange(6)
+        assert in_order(BatchedAnswers(batches), limit) == sorted(answers[:limit], key=by_end)
+        some = BatchedAnswers(batches)
+        assert [next(some, None) for _ in range(len(answers) + 1)] == [*answers, None]
+        return bool(answers)
+
+    suite.run(case, deep_count=2_000, seconds=3)
+
+
+def test_lines_are_the_same_bytes(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        answers = random_answers(rng)
+        expected, found = io.StringIO(), io.StringIO()
+        write_ndjson(answers, expected)
+        sink = NdjsonSink(found)
+        for batch in cut(answers, rng):
+            sink.batch(batch)
+        assert found.getvalue() == expected.getvalue()
+        return bool(answers)
+
+    suite.run(case, deep_count=2_000, seconds=3)
