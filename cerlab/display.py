@@ -21,7 +21,7 @@ GRAPH_TEXT = "text/vnd.graphviz"
 """What it is given in place of a picture that cannot be drawn here: DOT."""
 
 _load_pictures: list[Callable[[], object]] = []
-_renderers: dict[tuple[type | str, str], Renderer] = {}
+_renderers: dict[tuple[type, str], Renderer] = {}
 _conversions: dict[str, Callable[[Any], Any]] = {}
 
 T = TypeVar("T", bound=type)
@@ -37,11 +37,8 @@ def _load() -> None:
         _load_pictures.pop()()
 
 
-def register(kind: type | str, mimetype: str, renderer: Renderer) -> None:
-    """Let values of `kind` (and its subclasses) be shown in `mimetype` by `renderer`.
-
-    A class of a layer above the renderer's is given by its full name.
-    """
+def register(kind: type, mimetype: str, renderer: Renderer) -> None:
+    """Let values of `kind` (and its subclasses) be shown in `mimetype` by `renderer`."""
     _renderers[kind, mimetype] = renderer
 
 
@@ -61,9 +58,8 @@ def render(value: object, mimetype: str = "text/plain") -> str | None:
 
 def _renderer(value: object, mimetype: str) -> Renderer | None:
     for kind in type(value).__mro__:
-        for key in (kind, f"{kind.__module__}.{kind.__qualname__}"):
-            if (key, mimetype) in _renderers:
-                return _renderers[key, mimetype]
+        if (kind, mimetype) in _renderers:
+            return _renderers[kind, mimetype]
     return None
 
 

@@ -14,7 +14,7 @@ from cerlab.model.clock import axis_of_options
 from cerlab.model.schema import Schema
 
 if TYPE_CHECKING:
-    from cerlab.engine.explain import Explanation
+    from cerlab.engine.explanation import Explanation
     from cerlab.viz.machines.deterministic import MintermTable
     from cerlab.why.answer import Why
     from cerlab.why.none import WhyNone

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cerlab.automata.plan import Plan
-from cerlab.display import displayed
+from cerlab.engine.explanation import Explanation
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.windowed.program import BUDGET, Program, Read
 from cerlab.engine.windowed.scan import why_not_windowed
 from cerlab.model.clauses import Consume
 from cerlab.predicates.mentions import mentioned
 from cerlab.predicates.syntax import atoms
-
-
-@displayed
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Steps of the engine, one a line: what is done, and why so."""
-
-    lines: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines)
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 def explain(plan: Plan, learned: LearnedTables) -> Explanation:

@@ -10,11 +10,11 @@ from cerlab.logic.gcq.syntax import Atom, Gcq
 from cerlab.logic.gcq.text import atom_text, gcq_text
 from cerlab.predicates.mentions import mentioned
 from cerlab.predicates.text import name_text, predicate_text
-from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, registered
+from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
 from cerlab.viz.words import counted, cut
 
 
-@registered(Gcq)
+@picture.register(Gcq)
 def gcq_graph(query: Gcq, limit: int | None = None) -> Graph:
     """A query as its variables, its atoms and its predicates."""
     names = tuple(dict.fromkeys(v for atom in query.atoms for v in atom.variables))
@@ -44,7 +44,7 @@ def _box(id: str, says: str, **parts: object) -> Node:
     return Node(id, says, NodeKind.PART, parts)
 
 
-@registered(Atom)
+@picture.register(Atom)
 def atom_graph(atom: Atom, limit: int | None = None) -> Graph:
     """One atom, as in a query without a head."""
     return gcq_graph(Gcq((), (atom,)))

@@ -7,107 +7,36 @@ edge, and the legend says why.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, TypeAlias
 
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.cel.text import node_text
-from cerlab.logic.sremo.syntax import Sremo
 from cerlab.logic.sremo.text import node_text as expression_node_text
+from cerlab.model.answer import Valuation
 from cerlab.predicates.text import name_text
 from cerlab.viz.formulas import own_parts
-from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, registered
+from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
+from cerlab.why.deduction import Derivation, Reading
+
+AnyDerivation: TypeAlias = Derivation[Any, Any]
 
 MOST_WORDS = 5
 """How many failures the legend tells."""
 
 
-class FailureLike(Protocol):
-    """An obligation that is not met, at the part of a path, in words."""
-
-    @property
-    def path(self) -> tuple[int, ...]:
-        """Where the part is in the formula."""
-
-    @property
-    def words(self) -> str:
-        """What is not met, with the values that decide."""
-
-
-class ValuationLike(Protocol):
-    """An interval and the positions of each label."""
-
-    @property
-    def start(self) -> int:
-        """The first position."""
-
-    @property
-    def end(self) -> int:
-        """The last position."""
-
-    @property
-    def labels(self) -> Mapping[str, tuple[int, ...]]:
-        """The positions of each label."""
-
-
-@runtime_checkable
-class ReadingLike(Protocol):
-    """The events from `start` to before `end`, with marks, and what registers hold after them."""
-
-    @property
-    def start(self) -> int:
-        """The first event that is consumed."""
-
-    @property
-    def end(self) -> int:
-        """The one after the last."""
-
-    @property
-    def marks(self) -> tuple[int, ...]:
-        """The positions that are marked."""
-
-    @property
-    def registers(self) -> tuple[tuple[str, int | None], ...]:
-        """Which event each register holds; None if the event is not there."""
-
-
-class DerivationLike(Protocol):
-    """A node of a derivation, as `cerlab.why` has it."""
-
-    @property
-    def part(self) -> Formula | Sremo:
-        """The subformula or subexpression."""
-
-    @property
-    def path(self) -> tuple[int, ...]:
-        """Where it is in the formula."""
-
-    @property
-    def valuation(self) -> ValuationLike | ReadingLike | None:
-        """What it takes of the events; None if there is no event for it."""
-
-    @property
-    def children(self) -> tuple[DerivationLike, ...]:
-        """What it is made of."""
-
-    @property
-    def failures(self) -> tuple[FailureLike, ...]:
-        """What it and those below it do not meet."""
-
-
-@registered("cerlab.why.deduction.Derivation")
-def derivation_graph(root: DerivationLike, limit: int | None = None) -> Graph:
+@picture.register(Derivation)
+def derivation_graph(root: AnyDerivation, limit: int | None = None) -> Graph:
     """A derivation as a tree, from the top down."""
     nodes: list[Node] = []
     edges: list[Edge] = []
-    pending: list[tuple[DerivationLike, str, int]] = [(root, "", 0)]
+    pending: list[tuple[AnyDerivation, str, int]] = [(root, "", 0)]
     while pending:
         here, parent, index = pending.pop()
         name = f"n{len(nodes)}"
         nodes.append(_node(name, here))
         if parent:
             edges.append(Edge(parent, name, "", EdgeKind.CHILD, {"index": index}))
-        below: tuple[DerivationLike, ...] = here.children
+        below: tuple[AnyDerivation, ...] = here.children
         pending += [(child, name, k) for k, child in reversed(list(enumerate(below)))]
     words = [failure.words for failure in root.failures]
     more = [f".. and {len(words) - MOST_WORDS:,} more"] if len(words) > MOST_WORDS else []
@@ -116,9 +45,9 @@ def derivation_graph(root: DerivationLike, limit: int | None = None) -> Graph:
     return Graph("derivation", title, tuple(nodes), tuple(edges), "TB", legend=legend)
 
 
-def _node(name: str, here: DerivationLike) -> Node:
+def _node(name: str, here: AnyDerivation) -> Node:
     value = here.valuation
-    parts, under = _consumed(value) if isinstance(value, ReadingLike) else _valued(value)
+    parts, under = _consumed(value) if isinstance(value, Reading) else _valued(value)
     failing = any(failure.path == here.path for failure in here.failures)
     return Node(
         name,
@@ -130,14 +59,14 @@ def _node(name: str, here: DerivationLike) -> Node:
     )
 
 
-def _part(here: DerivationLike) -> str:
+def _part(here: AnyDerivation) -> str:
     """The operator, or the whole of an expression if no node is below."""
     if isinstance(here.part, Formula):
         return node_text(here.part)
     return expression_node_text(here.part) if here.children else str(here.part)
 
 
-def _valued(V: ValuationLike | None) -> tuple[dict[str, Any], str]:
+def _valued(V: Valuation | None) -> tuple[dict[str, Any], str]:
     """A valuation as parts of the node, and as words."""
     if V is None:
         return {}, "no event"
@@ -146,7 +75,7 @@ def _valued(V: ValuationLike | None) -> tuple[dict[str, Any], str]:
     return parts, "\n".join([f"[{V.start}, {V.end}]", *labels])
 
 
-def _consumed(reading: ReadingLike) -> tuple[dict[str, Any], str]:
+def _consumed(reading: Reading) -> tuple[dict[str, Any], str]:
     """What an expression consumes, marks and stores as parts of the node, and as words."""
     start, end, marks = reading.start, reading.end, reading.marks
     if end == start:

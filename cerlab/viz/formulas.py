@@ -13,7 +13,7 @@ from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.sremo import syntax as sremo
 from cerlab.logic.sremo.text import node_text as expression_node_text
-from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, registered
+from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
 from cerlab.viz.words import counted
 
 CEL_KINDS: tuple[type, ...] = (cel.Atom, *get_args(cel.Unary), *get_args(cel.Binary))
@@ -100,8 +100,8 @@ def sremo_graph(e: sremo.Sremo, limit: int | None = None) -> Graph:
     return Graph("sremo", title, nodes, edges, "TB", parts={"language": "sremo"})
 
 
-@registered(Pattern)
-@registered(CeqlQuery)
+@picture.register(Pattern)
+@picture.register(CeqlQuery)
 def query_graph(query: Pattern | CeqlQuery, limit: int | None = None) -> Graph:
     """The formula of a query."""
     return formula_graph(query.formula)
@@ -112,6 +112,6 @@ def _start(text: str) -> str:
 
 
 for _kind in CEL_KINDS:
-    registered(_kind)(formula_graph)
+    picture.register(_kind)(formula_graph)
 for _kind in SREMO_KINDS:
-    registered(_kind)(sremo_graph)
+    picture.register(_kind)(sremo_graph)

@@ -7,11 +7,11 @@ here and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import singledispatch
-from typing import Any, TypeVar
+from typing import Any
 
 from cerlab.errors import Unsupported
 
@@ -108,36 +108,16 @@ class Graph:
 
 
 @singledispatch
-def _graph(value: object, limit: int | None) -> Graph:
-    kind = type(value)
-    make = _by_name.get(f"{kind.__module__}.{kind.__qualname__}")
-    if make is not None:
-        return make(value, limit)
+def picture(value: object, limit: int | None) -> Graph:
+    """The picture of a value of some kind, which is registered with its kind.
+
+    `limit` is how many nodes will be shown at most, None for all; there may be more.
+    """
     raise Unsupported(
         "CER0415",
         f"a {type(value).__name__} is no graph",
         hint="formulas, machines, tables, tECS snapshots and derivations are",
     )
-
-
-Maker = TypeVar("Maker", bound=Callable[..., Graph])
-_by_name: dict[str, Callable[..., Graph]] = {}
-
-
-def registered(kind: type | str) -> Callable[[Maker], Maker]:
-    """Decorator: the function makes the graph of a `kind`; one of a layer above by its full name.
-
-    It gets the value and how many nodes will be shown at most, None for all; it may make more.
-    """
-
-    def note(make: Maker) -> Maker:
-        if isinstance(kind, str):
-            _by_name[kind] = make
-        else:
-            _graph.register(kind, make)
-        return make
-
-    return note
 
 
 def graph_of(value: object, *, limit: int | None = None) -> Graph:
@@ -149,7 +129,7 @@ def graph_of(value: object, *, limit: int | None = None) -> Graph:
     >>> graph_of(Vcea(2, (), frozenset({0}), frozenset({1}))).title
     'VCEA: 2 states, 0 transitions'
     """
-    graph = value if isinstance(value, Graph) else _graph(value, limit)
+    graph = value if isinstance(value, Graph) else picture(value, limit)
     return graph if limit is None else cut(graph, limit)
 
 

@@ -17,7 +17,7 @@ from cerlab.engine.reference.snapshot import TecsNode, TecsSnapshot, snapshots
 from cerlab.errors import UsageError
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
-from cerlab.viz.graph import Cell, Edge, EdgeKind, Graph, Node, NodeKind, registered
+from cerlab.viz.graph import Cell, Edge, EdgeKind, Graph, Node, NodeKind, picture
 from cerlab.viz.machines.exploration import run_state_text
 from cerlab.viz.words import answer_text, event_text
 
@@ -27,7 +27,7 @@ HEAD = 18
 _KINDS = {"bottom": NodeKind.BOTTOM, "output": NodeKind.OUTPUT, "union": NodeKind.UNION}
 
 
-@registered(TecsSnapshot)
+@picture.register(TecsSnapshot)
 def tecs_graph(snapshot: TecsSnapshot, limit: int | None = None) -> Graph:
     """The DAG in columns with the table of active states."""
     nodes = tuple(_node(node, snapshot) for node in snapshot.nodes)

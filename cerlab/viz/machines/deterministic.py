@@ -13,7 +13,7 @@ from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.explicit import STUCK, ExplicitCea
 from cerlab.automata.strategy import StrategyCea
 from cerlab.display import shown
-from cerlab.viz.graph import Edge, Graph, registered
+from cerlab.viz.graph import Edge, Graph, picture
 from cerlab.viz.machines.exploration import ExploredCea, GuardedMove, explored
 from cerlab.viz.machines.grid import Grid, grid_graph
 from cerlab.viz.machines.guards import guard_words
@@ -49,14 +49,14 @@ def minterm_table(
     return MintermTable(explored(machine, limit=limit))
 
 
-@registered(DeterministicCea)
-@registered(StrategyCea)
+@picture.register(DeterministicCea)
+@picture.register(StrategyCea)
 def det_graph(machine: DeterministicCea | StrategyCea, limit: int | None = None) -> Graph:
     """A deterministic machine, explored; its states are named by the sets that they are."""
     return explored_graph(explored(machine, limit=limit))
 
 
-@registered(ExploredCea)
+@picture.register(ExploredCea)
 def explored_graph(A: ExploredCea, limit: int | None = None) -> Graph:
     """What is explored; a guard that takes many words is its bits, and the legend names them."""
     nodes = state_nodes(A.states, {0}, A.final)
@@ -81,7 +81,7 @@ def _edge(A: ExploredCea, move: GuardedMove, words: str | None) -> Edge:
     return Edge(f"q{move.source}", f"q{move.target}", label, mark_kind(move.mark), parts)
 
 
-@registered(ExplicitCea)
+@picture.register(ExplicitCea)
 def explicit_graph(A: ExplicitCea, limit: int | None = None) -> Graph:
     """A machine written out, whose letters are events that its tests tell apart."""
     grouped: dict[tuple[int, Mark, int], list[int]] = {}
@@ -102,7 +102,7 @@ def explicit_graph(A: ExplicitCea, limit: int | None = None) -> Graph:
     )
 
 
-@registered(MintermTable)
+@picture.register(MintermTable)
 def table_graph(table: MintermTable, limit: int | None = None) -> Graph:
     """The table as one node; with a `limit`, so many rows and columns."""
     A = table.explored

@@ -10,7 +10,7 @@ from cerlab.model.schema import Schema
 from cerlab.predicates.minterms import Minterm, minterms
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import predicate_text
-from cerlab.viz.graph import Graph, registered
+from cerlab.viz.graph import Graph, picture
 from cerlab.viz.machines.grid import Grid, grid_graph
 from cerlab.viz.words import counted, event_text
 
@@ -54,7 +54,7 @@ def minterms_grid(listed: MintermList, limit: int | None = None) -> Grid:
     return Grid(title, tuple(rows), note=note)
 
 
-@registered(MintermList)
+@picture.register(MintermList)
 def minterms_graph(listed: MintermList, limit: int | None = None) -> Graph:
     """The list as one node."""
     grid = minterms_grid(listed, limit)

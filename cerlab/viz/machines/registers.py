@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from cerlab.automata.registers import EpsilonSrt, RegisterTransition, Srt, Transducer
 from cerlab.automata.registers.transducer import empty_moves
 from cerlab.predicates.text import name_text, predicate_text
-from cerlab.viz.graph import Edge, Graph, registered
+from cerlab.viz.graph import Edge, Graph, picture
 from cerlab.viz.machines.states import empty_edge, mark_kind, state_graph, state_nodes
 
 
@@ -23,8 +23,8 @@ def edge_text(t: RegisterTransition) -> str:
     return f"{predicate_text(t.guard)} / {t.mark.value}{written}"
 
 
-@registered(Srt)
-@registered(EpsilonSrt)
+@picture.register(Srt)
+@picture.register(EpsilonSrt)
 def srt_graph(
     T: Transducer, limit: int | None = None, *, names: Iterable[str] | None = None
 ) -> Graph:

@@ -17,7 +17,7 @@ from cerlab.automata.automaton import (
     Vcea,
 )
 from cerlab.predicates.text import name_text, predicate_text
-from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, registered
+from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
 from cerlab.viz.words import counted
 
 Automaton: TypeAlias = Vcea | Ucea | IntervalCea | AnchoredCea | EpsilonCea
@@ -68,11 +68,11 @@ def mark_kind(mark: Mark) -> EdgeKind:
     return EdgeKind.TAKE if mark is Mark.TAKE else EdgeKind.SKIP
 
 
-@registered(Vcea)
-@registered(Ucea)
-@registered(IntervalCea)
-@registered(AnchoredCea)
-@registered(EpsilonCea)
+@picture.register(Vcea)
+@picture.register(Ucea)
+@picture.register(IntervalCea)
+@picture.register(AnchoredCea)
+@picture.register(EpsilonCea)
 def automaton_graph(A: Automaton, limit: int | None = None) -> Graph:
     """An automaton; edges say predicate / mark, or predicate / labels, and empty moves ε."""
     name, called = _CALLED[type(A)]

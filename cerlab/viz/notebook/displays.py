@@ -35,21 +35,15 @@ from cerlab.viz.notebook import answers, filmstrip, plans, streams, verdicts
 from cerlab.viz.tecs import snapshot_text
 from cerlab.viz.timeline import svg as timeline_svg
 from cerlab.viz.timeline import text as timeline_text
+from cerlab.why.answer import Why
+from cerlab.why.deduction import Derivation
+from cerlab.why.failure import Failure
+from cerlab.why.none import WhyNone
 
 __all__ = ["answers", "filmstrip", "plans", "streams", "timeline_svg", "timeline_text", "verdicts"]
 
 SHOWN = 50
 """How many nodes of a picture, and lines of a text, a display shows; it says of how many."""
-
-QUERIES: tuple[type | str, ...] = (CeqlQuery, Pattern)
-DERIVATIONS = ("cerlab.why.deduction.Derivation",)
-WHY = "cerlab.why.answer.Why"
-WORDS: tuple[type | str, ...] = (
-    Timestamp,
-    "cerlab.why.failure.Failure",
-    "cerlab.why.none.WhyNone",
-)
-"""What is no more than a few words."""
 
 _MACHINES = (Vcea, Ucea, IntervalCea, AnchoredCea, EpsilonCea, ExplicitCea, Srt, EpsilonSrt)
 _TEXTS: dict[type, Callable[[Any], str]] = {
@@ -88,35 +82,31 @@ def _words_html(value: object) -> str:
     return html.block(html.pre(display.text(value)))
 
 
-def _why_svg(why: Any) -> str | None:
+def _why_svg(why: Why) -> str | None:
     """The derivation of a match, or of the nearest that there is."""
     return None if why.derivation is None else _svg(why.derivation)
 
 
-def _why_html(why: Any) -> str:
+def _why_html(why: Why) -> str:
     """The words, and the derivation."""
     drawn = "" if why.derivation is None else _html(why.derivation)
     return html.block(html.pre(display.text(why)), drawn)
 
 
-_GRAPHS: tuple[type | str, ...] = (
-    *(*CEL_KINDS, *SREMO_KINDS, Gcq, Atom),
-    *(*_TEXTS, *DERIVATIONS, *QUERIES),
-)
-for _kind in _GRAPHS:
+for _kind in (*CEL_KINDS, *SREMO_KINDS, Gcq, Atom, *_TEXTS, Derivation, CeqlQuery, Pattern):
     display.register(_kind, "image/svg+xml", _svg)
     display.register(_kind, "text/html", _html)
     display.register(_kind, display.GRAPH_TEXT, _dot)
 for _written, _says in _TEXTS.items():
     display.register(_written, "text/plain", partial(_cut, _says))
-for _query in QUERIES:
+for _query in (CeqlQuery, Pattern):
     display.register(_query, "text/html", _query_html)
-for _short in WORDS:
+for _short in (Timestamp, Failure, WhyNone):
     display.register(_short, "text/html", _words_html)
 display.register(Timestamp, "text/plain", str)
 display.register(MintermTable, "text/html", lambda table: grid_html(table_grid(table, SHOWN)))
 display.register(MintermList, "text/html", lambda listed: grid_html(minterms_grid(listed, SHOWN)))
-display.register(WHY, "image/svg+xml", _why_svg)
-display.register(WHY, "text/html", _why_html)
+display.register(Why, "image/svg+xml", _why_svg)
+display.register(Why, "text/html", _why_html)
 display.register_conversion("to_networkx", to_networkx)
 display.register_conversion("to_graphviz", render.to_graphviz)

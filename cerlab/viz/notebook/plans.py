@@ -10,6 +10,7 @@ from cerlab.automata.automaton import IntervalCea
 from cerlab.automata.plan import Plan
 from cerlab.automata.registers.plan import CorrelatedPlan, RegisterPlan
 from cerlab.automata.registers.transducer import Srt
+from cerlab.engine.explanation import Explanation
 from cerlab.logic.ceql.text import window_text
 from cerlab.model.clauses import Consume
 from cerlab.viz.html import block, items, table
@@ -17,12 +18,6 @@ from cerlab.viz.words import counted
 
 Facts: TypeAlias = Sequence[tuple[str, str]]
 """What each part is called, and what it is."""
-
-
-class ExplanationLike(Protocol):
-    """Steps of the compiled engine, in words."""
-
-    lines: tuple[str, ...]
 
 
 class SessionLike(Protocol):
@@ -69,7 +64,7 @@ def facts_html(facts: Facts) -> str:
     return block(table("Plan", ("part", "value"), facts))
 
 
-def explanation_html(explanation: ExplanationLike) -> str:
+def explanation_html(explanation: Explanation) -> str:
     """A step of the engine an item."""
     return block(items("How the engine goes about it", explanation.lines))
 
@@ -85,4 +80,4 @@ for _kind in (Plan, CorrelatedPlan):
     display.register(_kind, "text/html", lambda plan: facts_html(plan_facts(plan)))
 display.register(RegisterPlan, "text/plain", lambda plan: facts_text(register_plan_facts(plan)))
 display.register(RegisterPlan, "text/html", lambda plan: facts_html(register_plan_facts(plan)))
-display.register("cerlab.engine.explain.Explanation", "text/html", explanation_html)
+display.register(Explanation, "text/html", explanation_html)
