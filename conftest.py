@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,27 @@ from proofs_tests.suite import Profile, Suite
 def pytest_addoption(parser: pytest.Parser) -> None:
     """``--profile``: how many cases random suites run."""
     parser.addoption("--profile", default=Profile.QUICK, type=Profile, choices=list(Profile))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep bytecode in pytest's cache where it may not be written beside the source.
+
+    Without any, each of the processes that tests start compiles all modules anew.
+    """
+    if sys.dont_write_bytecode and hasattr(config, "cache") and not sys.pycache_prefix:
+        sys.pycache_prefix = str(config.cache.mkdir("bytecode"))
+        sys.dont_write_bytecode = False
+        os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
+        os.environ.pop("PYTHONDONTWRITEBYTECODE")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs a session of Spark is a service, and all of it runs in one process."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.services)
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@
 profile   cases of a random suite
 ========= ==========================================================================
 ``smoke`` `SMOKE_CASES`, and half the bar: so few cases say nothing about a rate
-``quick`` what its share of time allows, and at least a twentieth of its deep count
+``quick`` a twentieth of its deep count
 ``deep``  all
 ========= ==========================================================================
 
@@ -13,21 +13,19 @@ A suite fails if fewer than half of the cases had answers: agreement on nothing 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
+from typing import assert_never
 
 import pytest
 
-QUICK_SECONDS = 15.0
-
-SHARE = 0.3
-"""How much of the seconds that a suite asks for it gets in the quick profile."""
-
 SMOKE_CASES = 20
 """Enough to see that a change did not break everything, in no time."""
+
+QUICK_SHARE = 20
+"""The quick profile runs one case in so many of the deep one."""
 
 
 class Profile(StrEnum):
@@ -36,6 +34,18 @@ class Profile(StrEnum):
     SMOKE = "smoke"
     QUICK = "quick"
     DEEP = "deep"
+
+    def cases(self, deep_count: int) -> int:
+        """How many cases of a suite run, of `deep_count`."""
+        match self:
+            case Profile.SMOKE:
+                return min(deep_count, SMOKE_CASES)
+            case Profile.QUICK:
+                return max(deep_count // QUICK_SHARE, min(deep_count, SMOKE_CASES))
+            case Profile.DEEP:
+                return deep_count
+            case _:
+                assert_never(self)
 
 
 @dataclass(frozen=True)
@@ -56,30 +66,19 @@ class Suite:
         return self.profile is Profile.SMOKE
 
     def run(
-        self,
-        case: Callable[[Random], bool],
-        *,
-        deep_count: int,
-        seconds: float = QUICK_SECONDS,
-        needs_answers: float = 0.5,
+        self, case: Callable[[Random], bool], *, deep_count: int, needs_answers: float = 0.5
     ) -> int:
         """Run seeds 0, 1, ..; a failing case names its seed. How many ran."""
-        least = deep_count // 20
-        if self.smoke:
-            deep_count = least = min(deep_count, SMOKE_CASES)
-            needs_answers /= 2
-        deadline = time.monotonic() + SHARE * seconds
-        ran = answered = 0
-        for seed in range(deep_count):
-            if not self.deep and ran >= least and time.monotonic() > deadline:
-                break
+        count, answered = self.profile.cases(deep_count), 0
+        for seed in range(count):
             try:
                 answered += case(Random(seed))
             except Exception as error:
                 error.add_note(f"seed {seed} of {self.request.node.nodeid}")
                 raise
-            ran += 1
-        self.request.node.user_properties.append(("suite", f"{ran} cases, {answered} with answers"))
-        assert ran >= least
-        assert answered >= needs_answers * ran, f"only {answered} of {ran} cases had answers"
-        return ran
+        self.request.node.user_properties.append(
+            ("suite", f"{count} cases, {answered} with answers")
+        )
+        bar = needs_answers / 2 if self.smoke else needs_answers
+        assert answered >= bar * count, f"only {answered} of {count} cases had answers"
+        return count

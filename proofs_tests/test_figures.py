@@ -28,6 +28,7 @@ PROGRAMS = [path for path in sorted(FIGURES.glob("*.py")) if path.with_suffix(".
 PAPERS = sorted((FIGURES / "papers").glob("*.svg"))
 
 
+@pytest.mark.services
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_a_figure_is_redrawn_to_the_byte(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -43,6 +44,7 @@ def test_a_figure_is_redrawn_to_the_byte(
     check_committed(first, program.with_suffix(".svg").read_text())
 
 
+@pytest.mark.services
 @pytest.mark.parametrize("committed", PAPERS, ids=lambda path: path.stem)
 def test_a_figure_of_a_paper_is_redrawn_to_the_byte(committed: Path) -> None:
     first, again = (redrawn(committed.stem) for _ in range(2))

@@ -63,6 +63,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_kernel(tmp_path_factory.mktemp("kernels"))
 
 
+@pytest.mark.services
 @pytest.mark.parametrize("path", PARAMETERS)
 def test_every_cell_runs_without_a_word_of_complaint(
     path: Path, kernels: Path, tmp_path: Path
@@ -72,6 +73,7 @@ def test_every_cell_runs_without_a_word_of_complaint(
     assert complaints(executed(path, kernels, tmp_path)) == []
 
 
+@pytest.mark.services
 @pytest.mark.parametrize(
     ("source", "heard"),
     [

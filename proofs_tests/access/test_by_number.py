@@ -29,7 +29,7 @@ def test_answers_by_number_are_those_of_the_iteration(suite: Suite) -> None:
         except cerlab.ResourceLimit:  # one query in ten thousand is too large for the oracle
             return False
 
-    suite.run(case, deep_count=10_000, seconds=10)
+    suite.run(case, deep_count=10_000)
 
 
 def test_a_limit_leaves_the_first_answers_of_each_end(suite: Suite) -> None:
@@ -38,7 +38,7 @@ def test_a_limit_leaves_the_first_answers_of_each_end(suite: Suite) -> None:
         limited = Case(with_limit(drawn.ast, rng.choice((1, 2, 5))), drawn.stream)
         return agrees_with_iteration(limited, rng)
 
-    suite.run(case, deep_count=4_000, seconds=3)
+    suite.run(case, deep_count=4_000)
 
 
 def test_longer_streams(suite: Suite) -> None:
@@ -52,7 +52,7 @@ def test_longer_streams(suite: Suite) -> None:
         assert [matches[k] for k in range(500)] == first, drawn.describe()
         return True
 
-    suite.run(case, deep_count=4_000, seconds=8)
+    suite.run(case, deep_count=4_000)
 
 
 def test_streams_that_the_compiled_engine_iterates(
@@ -63,7 +63,7 @@ def test_streams_that_the_compiled_engine_iterates(
     def case(rng: Random) -> bool:
         return agrees_with_iteration(random_case(rng, ANY_QUERY), rng)
 
-    suite.run(case, deep_count=1_000, seconds=6)
+    suite.run(case, deep_count=1_000)
 
 
 def test_a_long_stream_of_the_compiled_engine() -> None:
@@ -94,7 +94,7 @@ def test_arrow_from_batches_is_arrow_from_answers(
         made.validate(full=True)
         return bool(made.num_rows)
 
-    suite.run(case, deep_count=400, seconds=2)
+    suite.run(case, deep_count=400)
 
 
 def test_what_is_no_number_of_an_answer() -> None:

@@ -14,6 +14,8 @@ from cerlab.bench.queries import catalogue
 from cerlab.bench.streams import synthetic
 from cerlab.cli import main
 
+pytestmark = pytest.mark.services
+
 
 def test_threads_and_processes_are_measured_in_the_same_rounds() -> None:
     query = parse_query(catalogue("stocks")["S3"])

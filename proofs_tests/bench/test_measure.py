@@ -22,6 +22,8 @@ from cerlab.evaluate import answers_of
 from cerlab.io.synthetic import stocks
 from cerlab.model.stream import Stream
 
+pytestmark = pytest.mark.services
+
 S3 = parse_query(catalogue("stocks")["S3"])
 
 

@@ -24,6 +24,8 @@ from cerlab.cli import main
 from cerlab.errors import Unsupported, UsageError
 from cerlab.evaluate import answers_of
 
+pytestmark = pytest.mark.services
+
 ROOT = Path(__file__).parents[2]
 EVENTS = 900
 

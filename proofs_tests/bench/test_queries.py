@@ -25,6 +25,8 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event, Value
 from cerlab.model.stream import Stream
 
+pytestmark = pytest.mark.services
+
 PRINTED = {
     "S6": """
 SELECT * FROM S

@@ -20,6 +20,8 @@ from cerlab.engine.registers.evaluation import RegisterEvaluation
 from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.model.stream import Stream
 
+pytestmark = pytest.mark.services
+
 SMALL = ["bench", "--queries", "registers", "--events", "900", "--runs", "1", "--prefix", "300"]
 
 

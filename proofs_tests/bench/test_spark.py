@@ -13,6 +13,8 @@ from cerlab.bench.spark import POSITION, _columns, _local, write_stream
 from cerlab.cli import main
 from cerlab.io.synthetic import stock_batches
 
+pytestmark = pytest.mark.services
+
 
 def test_the_local_side_reads_the_files_that_spark_reads(tmp_path: Path) -> None:
     write_stream(tmp_path, 30_000)

@@ -29,6 +29,8 @@ from cerlab.io.synthetic.columns import _Walk
 from cerlab.model.event import Event, Value
 from cerlab.model.schema import AttributeType, Schema
 
+pytestmark = pytest.mark.services
+
 Generator = Callable[..., Iterator[Event]]
 STREAMS: dict[str, tuple[Generator, Schema, str]] = {
     "stocks": (stocks, STOCK_SCHEMA, "stock_time"),

@@ -28,7 +28,7 @@ def test_parse_after_print_is_the_identity_on_queries(suite: Suite) -> None:
         assert parse_ceql(text)[0] == query, text
         return True
 
-    suite.run(case, deep_count=10_000, seconds=10)
+    suite.run(case, deep_count=10_000)
 
 
 def test_print_after_parse_is_idempotent_with_every_operator(suite: Suite) -> None:
@@ -53,7 +53,7 @@ def test_print_after_parse_is_idempotent_with_every_operator(suite: Suite) -> No
         assert formula_text(again) == text
         return True
 
-    suite.run(case, deep_count=10_000, seconds=10)
+    suite.run(case, deep_count=10_000)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,8 @@ from cerlab.bench.queries import FAMILIES, QUICK, catalogue, of_figures
 from cerlab.bench.streams import synthetic, with_decoy
 from cerlab.cli import main
 
+pytestmark = pytest.mark.services
+
 
 def rows_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
     assert main(["bench", "--format", "ndjson", *arguments]) == 0

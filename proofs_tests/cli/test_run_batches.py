@@ -43,7 +43,7 @@ def test_random_queries_on_files_in_batches(
         assert set(found) == set(expected), drawn.describe()
         return bool(expected)
 
-    suite.run(case, deep_count=4_000, seconds=8)
+    suite.run(case, deep_count=4_000)
 
 
 @pytest.mark.usefixtures("small_batches", "never_whole")

@@ -78,7 +78,7 @@ def test_answers_are_out_before_the_next_wait(
         assert len(rows) == len(expected)
         return bool(expected)
 
-    suite.run(case, deep_count=1_000, seconds=5)
+    suite.run(case, deep_count=1_000)
 
 
 @pytest.mark.parametrize("show_events", [False, True])
@@ -109,7 +109,7 @@ def test_labels_are_out_before_the_next_wait(
             assert shown == [(i, drawn.stream[i].type) for row in rows for i in row["positions"]]
         return bool(expected)
 
-    suite.run(case, deep_count=1_000, seconds=5)
+    suite.run(case, deep_count=1_000)
 
 
 @pytest.mark.parametrize("evaluator", ["auto", "reference"])
@@ -130,7 +130,7 @@ def test_what_a_pipe_shows_of_a_sremo_is_out_before_the_next_wait(
         )
         return bool(expected)
 
-    suite.run(case, deep_count=1_000, seconds=5)
+    suite.run(case, deep_count=1_000)
 
 
 @pytest.mark.parametrize(

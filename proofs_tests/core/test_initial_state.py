@@ -56,7 +56,7 @@ def test_the_answers_stay_the_same_and_nothing_enters_the_initial_state(suite: S
             answered |= bool(expected)
         return answered
 
-    suite.run(case, deep_count=5_000, seconds=4)
+    suite.run(case, deep_count=5_000)
 
 
 def test_an_automaton_whose_initial_state_is_entered_is_refused() -> None:

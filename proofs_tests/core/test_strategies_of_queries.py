@@ -39,7 +39,7 @@ def test_p12_strategy_then_window(strategy: Strategy, suite: Suite) -> None:
         assert set(found) == set(expected), drawn.describe()
         return bool(expected)
 
-    suite.run(case, deep_count=10_000, seconds=5)
+    suite.run(case, deep_count=10_000)
 
 
 def rivals_without_older(self: StrategyCea, rivals: Rivals, symbol: int, mark: Mark) -> Rivals:

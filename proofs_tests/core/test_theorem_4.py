@@ -77,7 +77,7 @@ def test_random_automata(suite: Suite) -> None:
         events = [Event(rng.choice("AB")) for _ in range(rng.randrange(1, 8))]
         return check_run(random_cea(rng), events, lowest=rng.choice((0, 0, 1, 3)))
 
-    suite.run(case, deep_count=10_000, seconds=20)
+    suite.run(case, deep_count=10_000)
 
 
 @pytest.mark.parametrize("strategy", Strategy)
@@ -88,7 +88,7 @@ def test_random_automata_under_a_strategy(strategy: Strategy, suite: Suite) -> N
         events = [Event(rng.choice("AB")) for _ in range(rng.randrange(1, 8))]
         return check_run(random_cea(rng), events, rng.choice((0, 0, 1, 3)), strategy)
 
-    suite.run(case, deep_count=5_000, seconds=3)
+    suite.run(case, deep_count=5_000)
 
 
 def test_automata_of_formulas(suite: Suite) -> None:
@@ -96,7 +96,7 @@ def test_automata_of_formulas(suite: Suite) -> None:
         drawn = random_case(rng)
         return check_run(drawn.query.cea, list(drawn.stream))
 
-    suite.run(case, deep_count=10_000, seconds=20)
+    suite.run(case, deep_count=10_000)
 
 
 def test_the_determinised_automaton_is_io_deterministic_and_never_enters_q0(suite: Suite) -> None:
@@ -119,7 +119,7 @@ def test_the_determinised_automaton_is_io_deterministic_and_never_enters_q0(suit
             states = [*dict.fromkeys(reached)]
         return bool(states)
 
-    suite.run(case, deep_count=4_000, seconds=5)
+    suite.run(case, deep_count=4_000)
 
 
 def test_forgetting_keeps_every_answer_of_the_window(suite: Suite) -> None:
@@ -138,7 +138,7 @@ def test_forgetting_keeps_every_answer_of_the_window(suite: Suite) -> None:
             answered = answered or bool(found)
         return answered
 
-    suite.run(case, deep_count=4_000, seconds=8)
+    suite.run(case, deep_count=4_000)
 
 
 class Shuffled(TecsEvaluation):

@@ -63,7 +63,7 @@ def test_minimal_size_emptiness_and_equivalence_agree(suite: Suite) -> None:
         previous.append(A)
         return bool(small.F)
 
-    suite.run(case, deep_count=2_000, seconds=10)
+    suite.run(case, deep_count=2_000)
 
 
 def test_minimising_by_hand() -> None:

@@ -48,7 +48,7 @@ def test_p4_lists_agree_with_the_reference(strategy: Strategy | None, suite: Sui
         assert sorted(found, key=by_end) == expected, (str(phi), strategy, stream)
         return bool(expected)
 
-    suite.run(case, deep_count=8_000, seconds=4)
+    suite.run(case, deep_count=8_000)
 
 
 @pytest.mark.parametrize("evaluator", ["automaton", "tecs", "lists", "auto"])
@@ -66,7 +66,7 @@ def test_unary_fo_cel_by_every_evaluator(evaluator: str, suite: Suite) -> None:
         assert sorted(found, key=by_end) == expected, (str(phi), strategy, stream)
         return bool(expected)
 
-    suite.run(case, deep_count=8_000, seconds=4, needs_answers=0.4)
+    suite.run(case, deep_count=8_000, needs_answers=0.4)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_what_the_reference_refuses_as_fo_cel_is_refused_by_all(suite: Suite) ->
                 assert found == expected, (drawn.describe(), evaluator)
         return expected is None or bool(expected)
 
-    suite.run(case, deep_count=4_000, seconds=6)
+    suite.run(case, deep_count=4_000)
 
 
 def fo_outcome(case: Case, evaluator: EvaluatorName) -> list[cerlab.ComplexEvent] | None:

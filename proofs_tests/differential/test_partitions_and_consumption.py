@@ -65,4 +65,4 @@ def test_partitions_that_interleave_agree(suite: Suite) -> None:
         assert sorted(in_pieces(drawn, rng), key=by_end) == expected, drawn.describe()
         return bool(expected)
 
-    suite.run(case, deep_count=10_000, seconds=20)
+    suite.run(case, deep_count=10_000)

@@ -53,7 +53,7 @@ def test_the_tables_hold_what_section_4_says(suite: Suite) -> None:
             assert set(evaluation.T) == T
         return bool(evaluation.H_S.entries())
 
-    suite.run(case, deep_count=5_000, seconds=10)
+    suite.run(case, deep_count=5_000)
 
 
 def after(text: str, query: WindowQuery | None = None) -> list[Row]:

@@ -55,7 +55,7 @@ def test_updates_of_u_v_w_through_r_s_t(evaluate: Evaluator, suite: Suite) -> No
         assert found == list(answers_after_each(MATRIX_QUERY, S)), S
         return any(found)
 
-    suite.run(case, deep_count=5_000, seconds=6)
+    suite.run(case, deep_count=5_000)
 
 
 @pytest.mark.parametrize("evaluate", EVALUATORS)
@@ -75,7 +75,7 @@ def test_products_are_those_computed_directly(evaluate: Evaluator, suite: Suite)
         assert list(vectors_times_matrix(M, pairs, evaluate)) == expected, (M, pairs)
         return any(map(any, expected))
 
-    suite.run(case, deep_count=2_000, seconds=6)
+    suite.run(case, deep_count=2_000)
 
 
 def test_products_come_before_the_next_pair_is_asked_for() -> None:

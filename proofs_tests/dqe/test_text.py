@@ -24,7 +24,7 @@ def test_parse_after_print_is_the_identity(suite: Suite) -> None:
         assert str(query) == text
         return True
 
-    suite.run(case, deep_count=10_000, seconds=8)
+    suite.run(case, deep_count=10_000)
 
 
 @pytest.mark.parametrize(

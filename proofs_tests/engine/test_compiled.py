@@ -77,7 +77,7 @@ def test_any_batching_gives_the_answers_of_the_reference(suite: Suite) -> None:
         assert ends == sorted(ends)
         return bool(expected)
 
-    suite.run(case, deep_count=20_000, seconds=20)
+    suite.run(case, deep_count=20_000)
 
 
 def test_longer_streams_against_the_tecs(suite: Suite) -> None:
@@ -92,7 +92,7 @@ def test_longer_streams_against_the_tecs(suite: Suite) -> None:
         assert Counter(found) == Counter(expected), drawn.describe()
         return bool(expected)
 
-    suite.run(case, deep_count=4_000, seconds=10)
+    suite.run(case, deep_count=4_000)
 
 
 def test_limit_gives_that_many_true_answers_for_each_end(suite: Suite) -> None:
@@ -108,7 +108,7 @@ def test_limit_gives_that_many_true_answers_for_each_end(suite: Suite) -> None:
         assert Counter(answer.end for answer in found) == expected, limited.describe()
         return bool(every)
 
-    suite.run(case, deep_count=4_000, seconds=5)
+    suite.run(case, deep_count=4_000)
 
 
 def test_arrow_tables_are_read_column_by_column() -> None:

@@ -85,7 +85,7 @@ def test_merging_keeps_every_answer(suite: Suite) -> None:
             raise AssertionError(drawn.describe())
         return bool(expected)
 
-    suite.run(case, deep_count=10_000, seconds=10)
+    suite.run(case, deep_count=10_000)
 
 
 def test_merged_states_can_be_told_apart(suite: Suite) -> None:
@@ -104,7 +104,7 @@ def test_merged_states_can_be_told_apart(suite: Suite) -> None:
         assert all(set(row) != {((GONE, False), (GONE, False))} for row in made.step)
         return len(made.step) > 0
 
-    suite.run(case, deep_count=4_000, seconds=5)
+    suite.run(case, deep_count=4_000)
 
 
 def test_what_follows_a_plus_is_what_is_inside_it() -> None:

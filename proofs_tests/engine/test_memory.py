@@ -12,6 +12,8 @@ import pytest
 
 from proofs_tests.suite import Suite
 
+pytestmark = pytest.mark.services
+
 needs_proc = pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="no /proc to read the resident set from"
 )

@@ -59,7 +59,7 @@ def test_stopping_and_going_on_changes_nothing(suite: Suite) -> None:
         assert set(found) == set(expected), (drawn.describe(), cuts)
         return bool(expected)
 
-    suite.run(case, deep_count=20_000, seconds=12)
+    suite.run(case, deep_count=20_000)
 
 
 def test_a_session_goes_on_from_its_state() -> None:

@@ -56,7 +56,7 @@ def test_any_batching_gives_the_answers_of_the_reference(suite: Suite) -> None:
         assert ends == sorted(ends)
         return bool(expected)
 
-    suite.run(case, deep_count=20_000, seconds=20)
+    suite.run(case, deep_count=20_000)
 
 
 def test_longer_streams_and_limits_against_the_tecs(suite: Suite) -> None:
@@ -77,7 +77,7 @@ def test_longer_streams_and_limits_against_the_tecs(suite: Suite) -> None:
             raise AssertionError((a.describe(), cut))
         return bool(expected)
 
-    suite.run(case, deep_count=10_000, seconds=20)
+    suite.run(case, deep_count=10_000)
 
 
 def ends_of(answers: list[ComplexEvent]) -> Counter[int]:
@@ -95,7 +95,7 @@ def test_counts_are_those_of_the_answers(suite: Suite) -> None:
             raise AssertionError((a.describe(), cut))
         return bool(expected)
 
-    suite.run(case, deep_count=10_000, seconds=20)
+    suite.run(case, deep_count=10_000)
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_ranges_on_several_threads_have_all_answers_once(
             raise AssertionError(a.describe())
         return bool(expected)
 
-    suite.run(case, deep_count=4_000, seconds=15)
+    suite.run(case, deep_count=4_000)
 
 
 def given(

@@ -96,4 +96,4 @@ def test_the_corrected_form_changes_no_answer(suite: Suite) -> None:
             answered = answered or bool(accepted(cea, runs, n))
         return answered
 
-    suite.run(case, deep_count=20_000, seconds=4)
+    suite.run(case, deep_count=20_000)

@@ -15,7 +15,7 @@ def test_the_best_answer_of_each_end(suite: Suite) -> None:
         drawn = random_case(rng)
         return check(drawn, Strategy.NXT, best_of_each_state(drawn, Strategy.NXT))
 
-    suite.run(case, deep_count=20_000, seconds=6)
+    suite.run(case, deep_count=20_000)
 
 
 def test_the_first_difference_decides() -> None:

@@ -53,7 +53,7 @@ def test_algorithm_1_on_io_deterministic_automata(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         return check_lists(random_case(rng, random_io_deterministic))
 
-    suite.run(case, deep_count=20_000, seconds=6)
+    suite.run(case, deep_count=20_000)
 
 
 def test_the_states_of_algorithm_1_are_those_of_the_automaton(suite: Suite) -> None:
@@ -64,11 +64,11 @@ def test_the_states_of_algorithm_1_are_those_of_the_automaton(suite: Suite) -> N
             evaluation.advance(event, n)
         return all(len(states) == 1 for states in evaluation.automaton.macro_states)
 
-    suite.run(case, deep_count=4_000, seconds=2, needs_answers=1)
+    suite.run(case, deep_count=4_000, needs_answers=1)
 
 
 def test_algorithm_4_on_any_automata(suite: Suite) -> None:
-    suite.run(lambda rng: check_lists(random_case(rng)), deep_count=20_000, seconds=6)
+    suite.run(lambda rng: check_lists(random_case(rng)), deep_count=20_000)
 
 
 def test_algorithm_2_and_algorithm_3_list_the_same_in_the_same_order(suite: Suite) -> None:
@@ -89,7 +89,7 @@ def test_algorithm_2_and_algorithm_3_list_the_same_in_the_same_order(suite: Suit
                     listed = max(listed, len(by_2))
         return listed > 1
 
-    suite.run(case, deep_count=20_000, seconds=6)
+    suite.run(case, deep_count=20_000)
 
 
 def test_the_tape_gives_positions_latest_first() -> None:

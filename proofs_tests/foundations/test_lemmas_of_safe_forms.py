@@ -60,7 +60,7 @@ def test_b8_variables_outside_iterations_have_a_position_of_the_complex_event(su
                 return True
         return False
 
-    suite.run(case, deep_count=4_000, seconds=4)
+    suite.run(case, deep_count=4_000)
 
 
 def test_b10_a_part_without_complex_events_leaves_none(suite: Suite) -> None:
@@ -77,7 +77,7 @@ def test_b10_a_part_without_complex_events_leaves_none(suite: Suite) -> None:
                 return True
         return False
 
-    suite.run(case, deep_count=4_000, seconds=4)
+    suite.run(case, deep_count=4_000)
 
 
 def test_both_are_false_if_an_or_is_outside() -> None:

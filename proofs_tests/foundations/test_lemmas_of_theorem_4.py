@@ -77,7 +77,7 @@ def test_c14_an_earlier_class_has_the_greater_complex_event(suite: Suite) -> Non
         assert earlier_is_greater(T, runs)
         return len(T) > 1
 
-    suite.run(case, deep_count=10_000, seconds=4)
+    suite.run(case, deep_count=10_000)
 
 
 def test_c14_needs_that_marks_come_first() -> None:
@@ -129,7 +129,7 @@ def test_c16_who_has_more_and_marks_as_much_still_has(suite: Suite) -> None:
                 return True
         return False
 
-    suite.run(case, deep_count=2_000, seconds=5)
+    suite.run(case, deep_count=2_000)
 
 
 def test_c18_every_state_with_more_has_a_run_with_more(suite: Suite) -> None:
@@ -147,4 +147,4 @@ def test_c18_every_state_with_more_has_a_run_with_more(suite: Suite) -> None:
             met |= bool(last.U)
         return met
 
-    suite.run(case, deep_count=5_000, seconds=4)
+    suite.run(case, deep_count=5_000)

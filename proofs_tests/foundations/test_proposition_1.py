@@ -100,7 +100,7 @@ def check_complement(rng: Random) -> bool:
 def test_p3_operations_on_automata_are_those_on_sets(
     check: Callable[[Random], bool], suite: Suite
 ) -> None:
-    suite.run(check, deep_count=20_000, seconds=6)
+    suite.run(check, deep_count=20_000)
 
 
 def test_a_determinised_automaton_has_one_run_for_each_set_of_marks(suite: Suite) -> None:
@@ -115,7 +115,7 @@ def test_a_determinised_automaton_has_one_run_for_each_set_of_marks(suite: Suite
             assert len(runs) == 2 ** (n + 1)
         return True
 
-    suite.run(case, deep_count=4_000, seconds=3)
+    suite.run(case, deep_count=4_000)
 
 
 ALPHABET = [Event(R, {"v": v}) for R in "ABC" for v in (0, 1, 2)]
@@ -137,7 +137,7 @@ def check_io(rng: Random) -> bool:
 
 
 def test_whether_it_is_io_deterministic(suite: Suite) -> None:
-    suite.run(check_io, deep_count=4_000, seconds=3, needs_answers=0.4)
+    suite.run(check_io, deep_count=4_000, needs_answers=0.4)
 
 
 def test_every_event_has_exactly_one_type_of_some_predicates(suite: Suite) -> None:
@@ -151,7 +151,7 @@ def test_every_event_has_exactly_one_type_of_some_predicates(suite: Suite) -> No
         assert its.members == {EVERYTHING} | {P for P in tests if satisfies(event, P)}
         return True
 
-    suite.run(case, deep_count=4_000, seconds=3)
+    suite.run(case, deep_count=4_000)
 
 
 def test_only_types_that_events_have_are_built() -> None:
@@ -216,7 +216,7 @@ def check_anchored(rng: Random) -> bool:
 
 
 def test_anchored_keeps_what_begins_and_ends_with_a_mark(suite: Suite) -> None:
-    suite.run(check_anchored, deep_count=20_000, seconds=6)
+    suite.run(check_anchored, deep_count=20_000)
 
 
 def test_anchored_loses_what_ends_without_a_mark() -> None:

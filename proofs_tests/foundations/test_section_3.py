@@ -64,7 +64,7 @@ def test_unary_predicates_are_closed_and_have_the_test_of_each_type(suite: Suite
             assert where(TypeIs(R)) == {k for k, t in enumerate(S) if t.type == R}
         return bool(p) and p != every
 
-    suite.run(case, deep_count=5_000, seconds=2, needs_answers=0.3)
+    suite.run(case, deep_count=5_000, needs_answers=0.3)
 
 
 Relation = frozenset[tuple[int, int]]

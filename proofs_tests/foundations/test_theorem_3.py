@@ -60,7 +60,7 @@ def check(rng: Random) -> bool:
 
 
 def test_p2_the_automaton_answers_what_the_formula_means(suite: Suite) -> None:
-    suite.run(check, deep_count=20_000, seconds=6)
+    suite.run(check, deep_count=20_000)
 
 
 def test_both_eliminations_of_empty_moves_give_the_same_answers(suite: Suite) -> None:
@@ -75,7 +75,7 @@ def test_both_eliminations_of_empty_moves_give_the_same_answers(suite: Suite) ->
         assert answers(printed_elimination(A), S) == found, str(phi)
         return any(found)
 
-    suite.run(case, deep_count=20_000, seconds=4)
+    suite.run(case, deep_count=20_000)
 
 
 def test_with_empty_moves_it_is_linear_in_a_safe_formula_in_lp_normal_form(suite: Suite) -> None:
@@ -94,7 +94,7 @@ def test_with_empty_moves_it_is_linear_in_a_safe_formula_in_lp_normal_form(suite
         assert A.states + len(A.Delta) + len(A.moves) <= 4 * cel.size(phi)
         return True
 
-    suite.run(case, deep_count=4_000, seconds=3)
+    suite.run(case, deep_count=4_000)
 
 
 def test_choices_in_a_row_are_not_multiplied() -> None:

@@ -58,7 +58,7 @@ def test_p4_the_construction_selects(strategy: Strategy, suite: Suite) -> None:
         A = random_anchored(rng)
         return agree(A, selected_automaton(A, strategy), strategy, random_word(rng))
 
-    suite.run(case, deep_count=10_000, seconds=5)
+    suite.run(case, deep_count=10_000)
 
 
 @pytest.mark.parametrize("strategy", [Strategy.NXT, Strategy.LAST, Strategy.MAX])
@@ -73,7 +73,7 @@ def test_the_result_is_io_deterministic(strategy: Strategy, suite: Suite) -> Non
             assert len(enabled) == len(set(enabled))
         return len(made.Delta) > 0
 
-    suite.run(case, deep_count=2_000, seconds=2)
+    suite.run(case, deep_count=2_000)
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_random_cases(suite: Suite) -> None:
         assert found == CeqlQuery(found.formula)
         return True
 
-    suite.run(case, deep_count=2_000, seconds=8)
+    suite.run(case, deep_count=2_000)
 
 
 def _that_the_reference_takes(

@@ -143,7 +143,7 @@ def test_the_batches_of_a_file_are_the_file(suite: Suite, tmp_path: Path) -> Non
         assert known == (len(found) if suffix in ("parquet", "arrow") else None)
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=8)
+    suite.run(case, deep_count=10_000)
 
 
 def test_columns_stay_columns(tmp_path: Path) -> None:

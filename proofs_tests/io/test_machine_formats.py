@@ -41,7 +41,7 @@ def test_random_machines_are_read_back_exactly(suite: Suite) -> None:
         json.loads(as_json, parse_constant=pytest.fail)  # strict JSON
         return bool(A.Delta)
 
-    suite.run(case, deep_count=20_000, seconds=6)
+    suite.run(case, deep_count=20_000)
 
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)

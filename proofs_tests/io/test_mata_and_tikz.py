@@ -114,7 +114,7 @@ def test_the_text_of_a_proposition_reads_back_as_it(suite: Suite) -> None:
             assert repr(again) == repr(atom), text
         return bool(atoms)
 
-    suite.run(case, deep_count=20_000, seconds=3)
+    suite.run(case, deep_count=20_000)
 
 
 def set_of_a_name(P: pred.Predicate) -> pred.Predicate:
@@ -271,7 +271,7 @@ def test_mata_text_accepts_the_words_of_the_machine(suite: Suite) -> None:
         assert [word for word in words if mata.accepts(word)] == accepted
         return bool(accepted)
 
-    suite.run(case, deep_count=10_000, seconds=4, needs_answers=0.3)
+    suite.run(case, deep_count=10_000, needs_answers=0.3)
 
 
 def test_deep_predicates_are_refused() -> None:
@@ -372,4 +372,4 @@ def test_pictures_of_random_machines_are_sound(suite: Suite) -> None:
         assert len(edges) == len({(t.source, t.target) for t in A.Delta})
         return bool(A.Delta)
 
-    suite.run(case, deep_count=5_000, seconds=3)
+    suite.run(case, deep_count=5_000)

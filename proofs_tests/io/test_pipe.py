@@ -52,7 +52,7 @@ def test_lines_are_those_of_a_text_file(suite: Suite, monkeypatch: pytest.Monkey
         assert list(standard_input()) == expected, repr(text)
         return bool(expected)
 
-    suite.run(case, deep_count=20_000, seconds=2)
+    suite.run(case, deep_count=20_000)
 
 
 def test_what_has_arrived_is_taken_before_the_next_read(monkeypatch: pytest.MonkeyPatch) -> None:

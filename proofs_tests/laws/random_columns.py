@@ -42,7 +42,6 @@ from cerlab.testing import ATTRIBUTES, STREAMS, TYPES, random_predicate
 
 JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 DEEP = 20_000 if JIT else 1_000
-SECONDS = 8.0 if JIT else 1.0
 
 NAN, INF = math.nan, math.inf
 INTEGERS: tuple[int, ...] = (

@@ -193,7 +193,7 @@ def test_p14(law: Law, suite: Suite) -> None:
         assert valuations(right, S) == expected, (formula_text(left), formula_text(right), S)
         return bool(expected)
 
-    suite.run(case, deep_count=4_000, seconds=2)
+    suite.run(case, deep_count=4_000)
 
 
 def test_what_is_no_law(suite: Suite) -> None:
@@ -230,5 +230,5 @@ def test_what_is_no_law(suite: Suite) -> None:
                 refuted.add(name)
         return answered
 
-    suite.run(case, deep_count=2_000, seconds=3)
+    suite.run(case, deep_count=2_000)
     assert len(refuted) == 5

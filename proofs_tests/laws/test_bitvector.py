@@ -37,7 +37,6 @@ from proofs_tests.laws.random_columns import (
     INF,
     JIT,
     NAN,
-    SECONDS,
     UNITS,
     check_batch,
     check_case,
@@ -46,7 +45,7 @@ from proofs_tests.suite import Suite
 
 
 def test_each_event_has_the_vector_of_the_scalar_truth(suite: Suite) -> None:
-    suite.run(check_case, deep_count=DEEP, seconds=SECONDS)
+    suite.run(check_case, deep_count=DEEP)
 
 
 def test_so_it_does_where_no_table_has_a_cell_for_each_combination(
@@ -55,7 +54,7 @@ def test_so_it_does_where_no_table_has_a_cell_for_each_combination(
     monkeypatch.setattr(stage, "MAX_CELLS", 2)
     monkeypatch.setattr(arrays, "MAX_KEY", 4)
     monkeypatch.setattr(axes, "MAX_KEPT", 3)
-    suite.run(check_case, deep_count=DEEP, seconds=SECONDS / 2)
+    suite.run(check_case, deep_count=DEEP)
 
 
 def one_column(predicates: Sequence[Predicate], column: Any) -> list[list[bool]]:

@@ -55,7 +55,7 @@ def test_p16_any(suite: Suite) -> None:
             assert len(found) == len(expected)
         return bool(expected)
 
-    suite.run(case, deep_count=20_000, seconds=10)
+    suite.run(case, deep_count=20_000)
 
 
 def test_p16_partition_is_any_in_each_partition(suite: Suite) -> None:
@@ -80,4 +80,4 @@ def test_p16_partition_is_any_in_each_partition(suite: Suite) -> None:
         assert found == apart, together.describe()
         return bool(found)
 
-    suite.run(case, deep_count=20_000, seconds=8)
+    suite.run(case, deep_count=20_000)

@@ -60,7 +60,7 @@ def test_p15_next_and_last_are_among_max_and_at_most_one(suite: Suite) -> None:
             assert {V.end for V in kept[strategy]} == ends, "an end with answers keeps one"
         return bool(every)
 
-    suite.run(case, deep_count=20_000, seconds=10)
+    suite.run(case, deep_count=20_000)
 
 
 def test_laws_of_and_all_unless(suite: Suite) -> None:
@@ -84,7 +84,7 @@ def test_laws_of_and_all_unless(suite: Suite) -> None:
         assert valuations(cel.Seq(phi, psi), S) <= valuations(cel.All(phi, psi), S)
         return bool(valuations(phi, S))
 
-    suite.run(case, deep_count=4_000, seconds=15)
+    suite.run(case, deep_count=4_000)
 
 
 def test_text_of_the_whole_family(suite: Suite) -> None:
@@ -93,7 +93,7 @@ def test_text_of_the_whole_family(suite: Suite) -> None:
         assert parse_cel(formula_text(phi))[0] == phi, formula_text(phi)
         return True
 
-    suite.run(case, deep_count=10_000, seconds=8)
+    suite.run(case, deep_count=10_000)
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def test_p1_rewritings_keep_the_meaning(suite: Suite) -> None:
             assert meaning(made, S) == expected, (name, str(phi), str(made))
         return bool(expected)
 
-    suite.run(case, deep_count=20_000, seconds=16)
+    suite.run(case, deep_count=20_000)
 
 
 def test_disjunctive_normal_form_has_or_at_the_top_and_below_plus_only(suite: Suite) -> None:
@@ -109,7 +109,7 @@ def test_disjunctive_normal_form_has_or_at_the_top_and_below_plus_only(suite: Su
         assert only_top(disjunctive_normal_form(any_fo_formula(rng, Shape(depth=4, rich=False))))
         return True
 
-    suite.run(case, deep_count=4_000, seconds=4)
+    suite.run(case, deep_count=4_000)
 
 
 def answers(phi: cel.Formula, S: tuple[Event, ...]) -> set[tuple[int, int, tuple[int, ...]]]:
@@ -124,7 +124,7 @@ def test_fo_to_so_keeps_the_complex_events(suite: Suite) -> None:
         assert answers(fo_to_so(phi), S) == expected, (str(phi), str(fo_to_so(phi)))
         return bool(expected)
 
-    suite.run(case, deep_count=20_000, seconds=8)
+    suite.run(case, deep_count=20_000)
 
 
 def small_so(rng: Random, depth: int) -> cel.Formula:
@@ -170,7 +170,7 @@ def test_so_to_fo_keeps_the_complex_events_and_is_safe_and_lp(suite: Suite) -> N
         assert found == expected, (str(phi), str(made))
         return bool(expected)
 
-    suite.run(case, deep_count=20_000, seconds=8)
+    suite.run(case, deep_count=20_000)
 
 
 def stream(types: str, v: str) -> tuple[Event, ...]:
@@ -239,7 +239,7 @@ def test_rewritings_are_at_most_exponentially_larger(suite: Suite) -> None:
         assert sizes.safe <= max(sizes.disjunctive, cel.size(rewrite.NOTHING))
         return choices > 0
 
-    suite.run(case, deep_count=4_000, seconds=4)
+    suite.run(case, deep_count=4_000)
 
 
 @pytest.mark.parametrize("n", range(1, 8))

@@ -12,7 +12,7 @@ import pytest
 from cerlab.predicates.columns import arrays, key_codes
 from cerlab.predicates.columns.key_codes import KeyCodes
 from cerlab.predicates.keys import partition_key
-from proofs_tests.laws.random_columns import CONSTANTS, DEEP, NAN, SECONDS, random_batch
+from proofs_tests.laws.random_columns import CONSTANTS, DEEP, NAN, random_batch
 from proofs_tests.suite import Suite
 
 
@@ -38,7 +38,7 @@ def check_keys(rng: Random) -> bool:
 
 
 def test_partition_ids_are_equal_exactly_where_keys_are(suite: Suite) -> None:
-    suite.run(check_keys, deep_count=DEEP, seconds=SECONDS / 2, needs_answers=0.4)
+    suite.run(check_keys, deep_count=DEEP, needs_answers=0.4)
 
 
 def test_so_they_are_where_no_table_has_a_cell_for_each_key(
@@ -46,7 +46,7 @@ def test_so_they_are_where_no_table_has_a_cell_for_each_key(
 ) -> None:
     monkeypatch.setattr(key_codes, "MAX_CELLS", 20)
     monkeypatch.setattr(arrays, "MAX_KEY", 20)
-    suite.run(check_keys, deep_count=DEEP, seconds=SECONDS / 4, needs_answers=0.4)
+    suite.run(check_keys, deep_count=DEEP, needs_answers=0.4)
 
 
 def test_one_is_one_point_zero_and_not_true() -> None:

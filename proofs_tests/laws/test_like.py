@@ -57,7 +57,7 @@ def same_as_re2(rng: Random) -> bool:
 
 
 def test_the_subset_of_like_means_what_re2_means(suite: Suite) -> None:
-    suite.run(same_as_re2, deep_count=20_000, seconds=8, needs_answers=0.3)
+    suite.run(same_as_re2, deep_count=20_000, needs_answers=0.3)
 
 
 @pytest.mark.parametrize(

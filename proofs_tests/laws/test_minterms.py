@@ -99,7 +99,7 @@ def test_minterms_are_exactly_what_events_have(suite: Suite) -> None:
             assert symbol(event, predicates) in known, (predicates, event)
         return len(known) > 1
 
-    suite.run(case, deep_count=20_000, seconds=8)
+    suite.run(case, deep_count=20_000)
 
 
 def test_rich_predicates_have_every_vector_listed_and_every_example_has_its_vector(
@@ -119,7 +119,7 @@ def test_rich_predicates_have_every_vector_listed_and_every_example_has_its_vect
             assert symbol(event, predicates) in known, (predicates, event)
         return len(known) > 1
 
-    suite.run(case, deep_count=20_000, seconds=8)
+    suite.run(case, deep_count=20_000)
 
 
 SCHEMA_VALUES: dict[AttributeType, tuple[Value, ...]] = {
@@ -203,7 +203,7 @@ def test_with_a_schema_events_are_exactly_those_declared(suite: Suite) -> None:
             assert event is None or symbol(event, predicates) in known, (predicates, event)
         return len(known) > 1
 
-    suite.run(case, deep_count=20_000, seconds=8, needs_answers=0.4)
+    suite.run(case, deep_count=20_000, needs_answers=0.4)
 
 
 def test_fixed_attributes_have_exactly_their_values(suite: Suite) -> None:
@@ -231,7 +231,7 @@ def test_fixed_attributes_have_exactly_their_values(suite: Suite) -> None:
             assert symbol(event, predicates) in known, (predicates, event)
         return len(fixed) > 0
 
-    suite.run(case, deep_count=20_000, seconds=8)
+    suite.run(case, deep_count=20_000)
 
 
 def test_the_explored_automaton_has_only_moves_that_events_make() -> None:

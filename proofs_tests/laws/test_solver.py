@@ -83,7 +83,7 @@ def agree(rng: Random) -> bool:
 
 @pytest.mark.usefixtures("no_tries")
 def test_z3_and_representatives_agree_where_both_decide(suite: Suite) -> None:
-    suite.run(agree, deep_count=20_000, seconds=8, needs_answers=0.4)
+    suite.run(agree, deep_count=20_000, needs_answers=0.4)
 
 
 def random_expression(rng: Random) -> Expression:
@@ -123,7 +123,7 @@ def consistent(rng: Random) -> bool:
 
 @pytest.mark.usefixtures("no_tries")
 def test_z3_alone_lists_every_vector_and_has_examples_for_most(suite: Suite) -> None:
-    suite.run(consistent, deep_count=4_000, seconds=8)
+    suite.run(consistent, deep_count=4_000)
 
 
 def test_the_order_and_the_examples_do_not_depend_on_the_hash_seed() -> None:

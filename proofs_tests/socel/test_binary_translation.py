@@ -33,7 +33,7 @@ def test_p7_binary_formulas_keep_their_complex_events(suite: Suite) -> None:
         assert answers(made, S) == expected, (str(phi), str(made))
         return bool(expected)
 
-    suite.run(case, deep_count=20_000, seconds=10)
+    suite.run(case, deep_count=20_000)
 
 
 DIRECTED = [
@@ -61,7 +61,7 @@ def test_directed_formulas_where_every_filter_matters(text: str, suite: Suite) -
         assert answers(made, S) == expected, (str(made), S)
         return bool(expected)
 
-    suite.run(case, deep_count=2_000, seconds=2, needs_answers=0.2)
+    suite.run(case, deep_count=2_000, needs_answers=0.2)
 
 
 @pytest.mark.parametrize("broken", ["_ways", "_placed"])

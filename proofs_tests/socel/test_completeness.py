@@ -136,7 +136,7 @@ CHECKS: list[Callable[[Random], bool]] = [
 def test_p10_automata_and_formulas_have_the_same_valuations(
     check: Callable[[Random], bool], suite: Suite
 ) -> None:
-    suite.run(check, deep_count=20_000, seconds=6)
+    suite.run(check, deep_count=20_000)
 
 
 def one_step(P: Predicate, labels: str) -> Vcea:

@@ -78,7 +78,7 @@ def test_the_greatest_position_is_the_end(suite: Suite) -> None:
             assert answers_at(phi, S, n) == expected, (str(phi), S, n)
         return bool(found)
 
-    suite.run(case, deep_count=2_000, seconds=8)
+    suite.run(case, deep_count=2_000)
 
 
 def test_by_hand() -> None:

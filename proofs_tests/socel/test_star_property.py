@@ -45,7 +45,7 @@ def test_p8_formulas_without_projection_have_it(suite: Suite) -> None:
         assert star_violation(f, S, edit) is None, (formula_text(phi), S, edit)
         return any(not edit.touches(C) for C in f(S))
 
-    suite.run(case, deep_count=20_000, seconds=12, needs_answers=0.4)
+    suite.run(case, deep_count=20_000, needs_answers=0.4)
 
 
 @pytest.mark.parametrize(

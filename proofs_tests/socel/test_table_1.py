@@ -54,7 +54,7 @@ def test_p6_between_i_and_j_are_the_intervals_that_end_at_j(suite: Suite) -> Non
                 assert between(phi, S, i, j) == expected, (formula_text(phi), S, i, j)
         return bool(every)
 
-    suite.run(case, deep_count=20_000, seconds=15)
+    suite.run(case, deep_count=20_000)
 
 
 def test_without_projection_the_greatest_position_is_j_and_none_is_before_i(suite: Suite) -> None:
@@ -72,7 +72,7 @@ def test_without_projection_the_greatest_position_is_j_and_none_is_before_i(suit
             assert min(k for _, k in C) >= i
         return bool(found)
 
-    suite.run(case, deep_count=4_000, seconds=4, needs_answers=0.1)
+    suite.run(case, deep_count=4_000, needs_answers=0.1)
 
 
 @pytest.mark.parametrize(

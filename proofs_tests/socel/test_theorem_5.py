@@ -171,7 +171,7 @@ CHECKS: list[Callable[[Random], bool]] = [
 def test_p9_automata_and_formulas_have_the_same_complex_events(
     check: Callable[[Random], bool], suite: Suite
 ) -> None:
-    suite.run(check, deep_count=20_000, seconds=6)
+    suite.run(check, deep_count=20_000)
 
 
 Word: TypeAlias = tuple[tuple[str, frozenset[str]], ...]
@@ -242,7 +242,7 @@ def random_with_loops(rng: Random) -> Ucea:
 
 
 def test_automata_with_the_star_property_are_formulas(suite: Suite) -> None:
-    suite.run(check_property, deep_count=4_000, seconds=6)
+    suite.run(check_property, deep_count=4_000)
 
 
 def test_the_trivial_complex_event_is_an_exception() -> None:

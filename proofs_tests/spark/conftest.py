@@ -11,14 +11,6 @@ import pytest
 
 from cerlab.errors import UsageError
 
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All that need a session run in one process, so that there is one."""
-    for item in items:
-        if "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-
-
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Of Java: what runs once is not worth the second compiler."""
 

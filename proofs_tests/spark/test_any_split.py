@@ -55,7 +55,7 @@ def check(rng: Random, mode: Mode) -> bool:
 
 @pytest.mark.parametrize("mode", list(Mode))
 def test_a_stream_in_parts_has_the_answers_of_the_whole(suite: Suite, mode: Mode) -> None:
-    suite.run(lambda rng: check(rng, mode), deep_count=3_000, seconds=16)
+    suite.run(lambda rng: check(rng, mode), deep_count=3_000)
 
 
 def check_packs(rng: Random, mode: Mode) -> bool:
@@ -75,7 +75,7 @@ def check_packs(rng: Random, mode: Mode) -> bool:
 
 @pytest.mark.parametrize("mode", list(Mode))
 def test_a_stream_in_packs_has_the_answers_of_the_whole(suite: Suite, mode: Mode) -> None:
-    suite.run(lambda rng: check_packs(rng, mode), deep_count=3_000, seconds=16)
+    suite.run(lambda rng: check_packs(rng, mode), deep_count=3_000)
 
 
 def test_limit_is_per_end_in_every_mode(suite: Suite) -> None:
@@ -90,7 +90,7 @@ def test_limit_is_per_end_in_every_mode(suite: Suite) -> None:
         assert Counter(a.end for a in found) == {end: min(n, 2) for end, n in at_end.items()}
         return bool(every)
 
-    suite.run(case, deep_count=1_000, seconds=10)
+    suite.run(case, deep_count=1_000)
 
 
 def narrow_halo(made: Halo) -> Halo:

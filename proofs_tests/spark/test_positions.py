@@ -26,7 +26,7 @@ def test_positions_are_those_that_were_added(suite: Suite) -> None:
             assert made.of(np.array(asked, np.int64)).tolist() == [every[n + 1] for n in asked]
         return len(every) > 1
 
-    suite.run(case, deep_count=5_000, seconds=3)
+    suite.run(case, deep_count=5_000)
 
 
 def test_consecutive_positions_are_one_stretch() -> None:

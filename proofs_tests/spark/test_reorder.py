@@ -106,4 +106,4 @@ def test_any_order_within_the_lateness_is_the_order(suite: Suite) -> None:
             assert not late
         return bool(late) or slack == lateness
 
-    suite.run(case, deep_count=2_000, seconds=4, needs_answers=0.8)
+    suite.run(case, deep_count=2_000, needs_answers=0.8)

@@ -50,7 +50,7 @@ def test_random_queries_on_keys_that_come_in_any_order(suite: Suite) -> None:
             assert bool(found.states) == (bool(groups) and reach(plan, job.time) is None)
         return bool(found.answers)
 
-    suite.run(case, deep_count=1_500, seconds=16)
+    suite.run(case, deep_count=1_500)
 
 
 def replace_limit(case: Typed) -> Typed:

@@ -25,7 +25,7 @@ def test_parse_after_print_is_the_identity(suite: Suite) -> None:
         assert str(e) == text
         return True
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)
 
 
 def a(kind: str, *, marked: bool = False, writes: str = "") -> sre.Terminal:

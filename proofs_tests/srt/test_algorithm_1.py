@@ -69,7 +69,7 @@ def test_p15_reports_are_what_the_stream_shows(kind: Kind, suite: Suite) -> None
         assert set(found) == expected, f"{e}\non {S}"
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=10)
+    suite.run(case, deep_count=10_000)
 
 
 def test_the_evaluator_by_name(suite: Suite) -> None:
@@ -87,7 +87,7 @@ def test_the_evaluator_by_name(suite: Suite) -> None:
         assert found == expected
         return bool(expected)
 
-    suite.run(case, deep_count=2_000, seconds=8)
+    suite.run(case, deep_count=2_000)
 
 
 def reports(active: Runs | SharedRuns, S: Sequence[Event]) -> dict[int, Found]:

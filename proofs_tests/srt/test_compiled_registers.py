@@ -87,7 +87,7 @@ def test_expressions_on_streams(suite: Suite) -> None:
         assert {(D.end, D.positions) for D in found} == shown
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=20)
+    suite.run(case, deep_count=10_000)
 
 
 @pytest.mark.parametrize("draw", [of_transducer, of_intervals])
@@ -98,7 +98,7 @@ def test_transducers_with_values_of_all_kinds(draw: Callable[[Random], Case], su
         assert found == expected(plan, stream), (plan, stream.events)
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=15)
+    suite.run(case, deep_count=10_000)
 
 
 def test_longer_streams_and_counts(suite: Suite) -> None:
@@ -122,7 +122,7 @@ def test_longer_streams_and_counts(suite: Suite) -> None:
         assert count == len(found)
         return bool(found)
 
-    suite.run(case, deep_count=4_000, seconds=10)
+    suite.run(case, deep_count=4_000)
 
 
 def test_limits_give_that_many_true_answers_of_each_end(suite: Suite) -> None:
@@ -138,7 +138,7 @@ def test_limits_give_that_many_true_answers_of_each_end(suite: Suite) -> None:
         assert Counter(answer.end for answer in found) == limited
         return bool(found)
 
-    suite.run(case, deep_count=4_000, seconds=5)
+    suite.run(case, deep_count=4_000)
 
 
 def test_queries_that_compare_labels(suite: Suite) -> None:
@@ -157,7 +157,7 @@ def test_queries_that_compare_labels(suite: Suite) -> None:
         assert found == expected(plan, stream), plan
         return bool(found)
 
-    suite.run(case, deep_count=4_000, seconds=15)
+    suite.run(case, deep_count=4_000)
 
 
 def test_codes_compare_as_values_do(suite: Suite) -> None:
@@ -190,7 +190,7 @@ def test_codes_compare_as_values_do(suite: Suite) -> None:
                     holds |= found
         return holds
 
-    suite.run(case, deep_count=10_000, seconds=4)
+    suite.run(case, deep_count=10_000)
 
 
 def test_clauses_hold_when_the_guard_does(suite: Suite) -> None:
@@ -210,7 +210,7 @@ def test_clauses_hold_when_the_guard_does(suite: Suite) -> None:
         assert holds == satisfies(t, guard, v)
         return holds
 
-    suite.run(case, deep_count=10_000, seconds=3, needs_answers=0.4)
+    suite.run(case, deep_count=10_000, needs_answers=0.4)
 
 
 def nested(rng: Random, depth: int) -> Guard:

@@ -109,11 +109,11 @@ def test_limit_gives_that_many_true_answers_for_each_end(suite: Suite) -> None:
         assert Counter(a.end for a in some) == {end: min(n, 2) for end, n in at_end.items()}
         return bool(every)
 
-    suite.run(case, deep_count=2_000, seconds=5)
+    suite.run(case, deep_count=2_000)
 
 
 def test_queries_that_compare_no_labels_have_transducers_too(suite: Suite) -> None:
-    suite.run(lambda rng: agree(random_case(rng)), deep_count=4_000, seconds=8)
+    suite.run(lambda rng: agree(random_case(rng)), deep_count=4_000)
 
 
 def test_fo_formulas_with_filters_over_two_variables(suite: Suite) -> None:
@@ -130,7 +130,7 @@ def test_registers_made_one_keep_the_matches(suite: Suite) -> None:
         assert runs.matches(made, S) == expected
         return bool(expected)
 
-    suite.run(case, deep_count=10_000, seconds=8)
+    suite.run(case, deep_count=10_000)
 
 
 def test_registers_are_made_one_exactly_where_no_state_needs_both() -> None:
@@ -227,7 +227,7 @@ def test_words_of_random_transducers_are_read(suite: Suite) -> None:
             assert found == expected
         return bool(S) and bool(runs.matches(T, S))
 
-    suite.run(case, deep_count=4_000, seconds=5)
+    suite.run(case, deep_count=4_000)
 
 
 def test_without_registers_nothing_is_written() -> None:

@@ -75,7 +75,7 @@ def check_there_and_back(rng: Random) -> bool:
 def test_p4_transducers_and_expressions_have_the_same_matches(
     check: Callable[[Random], bool], suite: Suite
 ) -> None:
-    suite.run(check, deep_count=10_000, seconds=6)
+    suite.run(check, deep_count=10_000)
 
 
 LETTERS = [Event(R, {"v": v, "w": 0}) for R in "AB" for v in (1, 2)]
@@ -93,7 +93,7 @@ def test_on_all_strings_of_up_to_three_events(suite: Suite) -> None:
                 answered |= bool(found)
         return answered
 
-    suite.run(case, deep_count=400, seconds=6)
+    suite.run(case, deep_count=400)
 
 
 def test_it_has_the_operators_of_the_definition_alone_and_a_text(suite: Suite) -> None:
@@ -108,7 +108,7 @@ def test_it_has_the_operators_of_the_definition_alone_and_a_text(suite: Suite) -
         assert parse_sremo(sremo_text(e)) == e
         return len(parts) > 3
 
-    suite.run(case, deep_count=4_000, seconds=3)
+    suite.run(case, deep_count=4_000)
 
 
 def terminals(e: Sremo) -> list[sre.Terminal]:

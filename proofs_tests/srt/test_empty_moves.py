@@ -27,7 +27,7 @@ def test_p3_elimination_keeps_outcomes_of_transducers(suite: Suite) -> None:
             )
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)
 
 
 def test_p3_elimination_keeps_matches_of_expressions(suite: Suite) -> None:
@@ -39,7 +39,7 @@ def test_p3_elimination_keeps_matches_of_expressions(suite: Suite) -> None:
         assert runs.matches(merged(T), S) == found
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)
 
 
 def test_trimming_and_reducing_keep_outcomes(suite: Suite) -> None:
@@ -54,7 +54,7 @@ def test_trimming_and_reducing_keep_outcomes(suite: Suite) -> None:
             assert made.states <= 2**T.states
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=4)
+    suite.run(case, deep_count=10_000)
 
 
 def test_merging_makes_fewer_runs_and_reducing_no_more() -> None:

@@ -23,7 +23,7 @@ def test_boolean_operations(suite: Suite) -> None:
         assert satisfies(t, all_of([phi, psi, phi]), v) == (p and q)
         return p or q
 
-    suite.run(case, deep_count=10_000, seconds=2)
+    suite.run(case, deep_count=10_000)
 
 
 def test_redirected_registers(suite: Suite) -> None:
@@ -40,7 +40,7 @@ def test_redirected_registers(suite: Suite) -> None:
         assert registers_of(moved) <= set(kept.values())
         return meant or bool(registers_of(moved))
 
-    suite.run(case, deep_count=10_000, seconds=2)
+    suite.run(case, deep_count=10_000)
 
 
 def random_registers(rng: Random) -> Registers:

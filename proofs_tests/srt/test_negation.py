@@ -71,7 +71,7 @@ def test_a_negation_in_a_window(window: type, suite: Suite) -> None:
         assert runs.matches(T, S) == found, f"{e}\non {S}"
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=8)
+    suite.run(case, deep_count=10_000)
 
 
 def test_p14_a_gap_before_a_terminal_needs_no_window(suite: Suite) -> None:
@@ -89,7 +89,7 @@ def test_p14_a_gap_before_a_terminal_needs_no_window(suite: Suite) -> None:
         assert found == runs.matches(sremo_to_srt(by_guards), S) == matches(by_guards, S)
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)
 
 
 def test_dead_writes_are_of_no_consequence(suite: Suite) -> None:
@@ -99,7 +99,7 @@ def test_dead_writes_are_of_no_consequence(suite: Suite) -> None:
         assert runs.matches(without_dead_writes(T), S) == found, f"{T}\non {S}"
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=4)
+    suite.run(case, deep_count=10_000)
 
 
 def test_what_always_marks(suite: Suite) -> None:
@@ -116,7 +116,7 @@ def test_what_always_marks(suite: Suite) -> None:
         telling += marked and bool(found)
         return bool(found)
 
-    ran = suite.run(case, deep_count=10_000, seconds=4)
+    ran = suite.run(case, deep_count=10_000)
     assert telling > ran // 10
 
 

@@ -33,7 +33,7 @@ def test_the_engine_gives_the_answers_of_the_reference(suite: Suite) -> None:
         assert cerlab.count(drawn.query, drawn.stream) == len(expected)
         return bool(expected)
 
-    suite.run(case, deep_count=2_000, seconds=5)
+    suite.run(case, deep_count=2_000)
 
 
 def test_counting_does_not_list() -> None:

@@ -22,7 +22,7 @@ def test_p4_the_same_matches_with_as_many_registers(suite: Suite) -> None:
         assert one.states <= T.states * (len(T.R) + 1) ** len(T.R)
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)
 
 
 def test_registers_share_a_place_while_they_hold_one_event() -> None:

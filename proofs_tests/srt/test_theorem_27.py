@@ -34,7 +34,7 @@ def test_p2_the_transducer_has_the_matches_of_the_expression(suite: Suite) -> No
         assert runs.matches(T, S) == found, f"{e}\non {S}"
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=10)
+    suite.run(case, deep_count=10_000)
 
 
 def may_refuse(e: Sremo, refused: Exception) -> bool:
@@ -57,7 +57,7 @@ def test_p2_from_any_registers_to_any(suite: Suite) -> None:
         assert runs.outcomes(without_epsilon(T), S, v) == meant
         return bool(meant)
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)
 
 
 def test_p2_from_any_registers_with_all_operators(suite: Suite) -> None:
@@ -76,7 +76,7 @@ def test_p2_from_any_registers_with_all_operators(suite: Suite) -> None:
         assert found == meant, f"{e}\non {S} from {v}"
         return bool(meant)
 
-    suite.run(case, deep_count=10_000, seconds=10)
+    suite.run(case, deep_count=10_000)
 
 
 def without(these: frozenset[str], v: Registers) -> Registers:

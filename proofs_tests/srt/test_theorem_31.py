@@ -23,7 +23,7 @@ def test_p5_union(suite: Suite) -> None:
         assert found == runs.matches(A, S) | runs.matches(B, S)
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=4)
+    suite.run(case, deep_count=10_000)
 
 
 def test_p5_concatenation_over_all_splits(suite: Suite) -> None:
@@ -39,7 +39,7 @@ def test_p5_concatenation_over_all_splits(suite: Suite) -> None:
         assert found == {M + N for before, after in splits for M in before for N in after}
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)
 
 
 def test_p5_iteration_begins_with_empty_registers_each_time(suite: Suite) -> None:
@@ -50,7 +50,7 @@ def test_p5_iteration_begins_with_empty_registers_each_time(suite: Suite) -> Non
         assert found == iterated(T, S), f"{T}\non {S}"
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)
 
 
 def iterated(T: Srt, S: Sequence[Event]) -> Found:
@@ -77,4 +77,4 @@ def test_p7_streaming_is_the_union_over_starts(suite: Suite) -> None:
             assert found == frozenset[tuple[int, ...]]().union(*starts)
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)

@@ -34,7 +34,7 @@ def test_p6_intersection_from_empty_registers(suite: Suite) -> None:
         assert found == runs.matches(A, S) & runs.matches(B, S), f"{A}\nand {B}\non {S}"
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)
 
 
 def test_p6_with_registers_that_both_read(suite: Suite) -> None:
@@ -55,7 +55,7 @@ def test_p6_with_registers_that_both_read(suite: Suite) -> None:
         assert runs.outcomes(product(A, B), S, v) == meant, f"{A}\nand {B}\non {S} from {v}"
         return bool(meant)
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)
 
 
 def without_writes_of(r: str, T: Srt) -> Srt:

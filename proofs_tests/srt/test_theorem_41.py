@@ -53,7 +53,7 @@ def test_p9_the_language_of_the_determinised_one_and_one_run(suite: Suite) -> No
         assert not any(t.mark is Mark.TAKE for t in D.Delta)
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)
 
 
 def test_p9_minterms_exclude_each_other_and_leave_nothing_out(suite: Suite) -> None:
@@ -67,7 +67,7 @@ def test_p9_minterms_exclude_each_other_and_leave_nothing_out(suite: Suite) -> N
         assert set(guards) & true[0].holding == holding
         return bool(holding)
 
-    suite.run(case, deep_count=10_000, seconds=3)
+    suite.run(case, deep_count=10_000)
 
 
 def test_p10_the_complement_accepts_all_other_strings(suite: Suite) -> None:
@@ -79,7 +79,7 @@ def test_p10_the_complement_accepts_all_other_strings(suite: Suite) -> None:
         assert runs.matches(N, S) == (frozenset() if found else {()}), f"{U}\non {S}"
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)
 
 
 def test_p11_io_determinised_it_keeps_the_matches(suite: Suite) -> None:
@@ -93,7 +93,7 @@ def test_p11_io_determinised_it_keeps_the_matches(suite: Suite) -> None:
         assert marked == sorted(subsets(len(S)))
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)
 
 
 def test_p11_the_complement_of_matches(suite: Suite) -> None:
@@ -104,7 +104,7 @@ def test_p11_the_complement_of_matches(suite: Suite) -> None:
         assert runs.matches(match_complement(U), S) == set(subsets(len(S))) - found
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)
 
 
 def subsets(n: int) -> list[tuple[int, ...]]:
@@ -130,7 +130,7 @@ def test_without_writes_no_window_is_needed(suite: Suite) -> None:
         assert {M for M, _ in runs.outcomes(io_determinised(T), S, v)} == found
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=4)
+    suite.run(case, deep_count=10_000)
 
 
 WRITES = step(0, "type = 'B' ^ -> r", 1)

@@ -51,7 +51,7 @@ def test_p16_an_automaton_answers_what_the_transducer_reports(suite: Suite) -> N
         assert reported == frozenset[tuple[int, ...]]().union(*anywhere)
         return bool(reported)
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)
 
 
 def test_p16_and_back(suite: Suite) -> None:
@@ -66,7 +66,7 @@ def test_p16_and_back(suite: Suite) -> None:
         assert answered(unary_cea(without_epsilon(T)), S) == found
         return any(found)
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)
 
 
 def test_what_reads_a_register_is_refused() -> None:

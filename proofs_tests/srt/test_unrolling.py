@@ -31,7 +31,7 @@ def test_p8_unrolled_it_matches_strings_up_to_the_window(suite: Suite) -> None:
             assert max(Counter(r for t in path for r in t.writes).values(), default=0) <= 1
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)
 
 
 def test_p8_with_registers_from_before(suite: Suite) -> None:
@@ -45,7 +45,7 @@ def test_p8_with_registers_from_before(suite: Suite) -> None:
         assert {M for M, _ in runs.outcomes(U, S, v)} == found, f"{T}\non {S} from {v}"
         return bool(found)
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)
 
 
 def test_windows_keep_the_matches_that_are_short_enough(suite: Suite) -> None:
@@ -63,7 +63,7 @@ def test_windows_keep_the_matches_that_are_short_enough(suite: Suite) -> None:
                 assert short(whole, w) == (whole if long_enough else frozenset())
         return bool(whole)
 
-    suite.run(case, deep_count=10_000, seconds=6)
+    suite.run(case, deep_count=10_000)
 
 
 def short(found: Found, w: int) -> Found:
@@ -81,4 +81,4 @@ def test_the_longest_string_of_an_acyclic_transducer(suite: Suite) -> None:
         assert bound == max((d for q, d in depths(U).items() if q in U.F and d), default=0)
         return bound > 0
 
-    suite.run(case, deep_count=1_000, seconds=2)
+    suite.run(case, deep_count=1_000)

@@ -76,4 +76,4 @@ def test_derivations_of_answers_are_drawn_whole(suite: Suite) -> None:
         assert set(bundle) == {"text/plain", "text/html", "image/svg+xml"}
         return True
 
-    suite.run(case, deep_count=1_000, seconds=8)
+    suite.run(case, deep_count=1_000)

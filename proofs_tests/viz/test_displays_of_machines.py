@@ -46,7 +46,7 @@ def test_displays_with_graphviz_never_raise(suite: Suite) -> None:
             assert bundle["image/svg+xml"].split("<style>")[0] in bundle["text/html"]
         return True
 
-    suite.run(case, deep_count=2_000, seconds=16)
+    suite.run(case, deep_count=2_000)
 
 
 @pytest.mark.usefixtures("no_graphviz")
@@ -61,7 +61,7 @@ def test_displays_without_graphviz_never_raise(suite: Suite) -> None:
         assert bundle[display.GRAPH_TEXT].startswith("digraph")
         return True
 
-    suite.run(case, deep_count=2_000, seconds=6)
+    suite.run(case, deep_count=2_000)
 
 
 def test_what_has_no_text_is_still_shown() -> None:

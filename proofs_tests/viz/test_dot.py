@@ -166,7 +166,7 @@ def test_graphviz_and_networkx_read_the_nodes_and_edges(suite: Suite) -> None:
         assert joined == set(wanted)
         return bool(graph.edges)
 
-    suite.run(case, deep_count=2_000, seconds=10)
+    suite.run(case, deep_count=2_000)
 
 
 def test_labels_are_drawn_as_they_are(suite: Suite) -> None:
@@ -180,7 +180,7 @@ def test_labels_are_drawn_as_they_are(suite: Suite) -> None:
         assert "\n".join(filter(None, drawn)) == "\n".join(filter(None, name.split("\n")))
         return True
 
-    suite.run(case, deep_count=1_000, seconds=4)
+    suite.run(case, deep_count=1_000)
 
 
 def test_a_limit_on_lines_keeps_a_long_label_legible() -> None:

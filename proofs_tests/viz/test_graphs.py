@@ -36,7 +36,7 @@ def test_machines_come_back_from_networkx(suite: Suite) -> None:
         assert exact(from_networkx(made)) == exact(A)
         return bool(A.Delta)
 
-    suite.run(case, deep_count=2_000, seconds=4)
+    suite.run(case, deep_count=2_000)
 
 
 def test_transducers_and_machines_with_empty_moves_come_back(suite: Suite) -> None:
@@ -48,7 +48,7 @@ def test_transducers_and_machines_with_empty_moves_come_back(suite: Suite) -> No
         assert again == T
         return bool(T.Delta)
 
-    suite.run(case, deep_count=2_000, seconds=6)
+    suite.run(case, deep_count=2_000)
 
 
 def _epsilon_cea(rng: Random) -> EpsilonCea:
@@ -63,7 +63,7 @@ def test_formulas_and_expressions_come_back(suite: Suite) -> None:
         assert from_networkx(made) == phi
         return len(made) > 1
 
-    suite.run(case, deep_count=2_000, seconds=4)
+    suite.run(case, deep_count=2_000)
 
 
 def test_conjunctive_queries_come_back(suite: Suite) -> None:
@@ -76,7 +76,7 @@ def test_conjunctive_queries_come_back(suite: Suite) -> None:
         )
         return len(query.atoms) > 1
 
-    suite.run(case, deep_count=2_000, seconds=3)
+    suite.run(case, deep_count=2_000)
 
 
 def test_the_picture_of_a_conjunctive_query() -> None:
@@ -164,7 +164,7 @@ def test_a_limit_is_stated(suite: Suite) -> None:
         assert graph_of(value, limit=10_000) == whole
         return bool(few.note)
 
-    suite.run(case, deep_count=2_000, seconds=8, needs_answers=0.3)
+    suite.run(case, deep_count=2_000, needs_answers=0.3)
 
 
 def test_guards_in_words_hold_for_exactly_their_vectors(suite: Suite) -> None:
@@ -184,7 +184,7 @@ def test_guards_in_words_hold_for_exactly_their_vectors(suite: Suite) -> None:
                     assert any(v & wider == value & wider for v in every if v not in held)
         return len(symbols) < len(every)
 
-    suite.run(case, deep_count=5_000, seconds=3)
+    suite.run(case, deep_count=5_000)
 
 
 def test_a_guard_says_what_an_event_is_where_that_is_enough() -> None:

@@ -89,7 +89,7 @@ def test_steps_lead_from_the_states_before_to_the_states_after(suite: Suite) -> 
         assert set(found) == expected, drawn.describe()
         return bool(expected)
 
-    suite.run(case, deep_count=4_000, seconds=6)
+    suite.run(case, deep_count=4_000)
 
 
 def test_frames_are_pictures_that_say_what_they_show(steps: Steps) -> None:

@@ -147,7 +147,7 @@ def test_a_snapshot_holds_the_answers_that_end_there(suite: Suite) -> None:
                 assert held == set(ended)
         return bool(found)
 
-    suite.run(case, deep_count=2_000, seconds=10)
+    suite.run(case, deep_count=2_000)
 
 
 def test_numbers_stay_and_nodes_are_whole(suite: Suite) -> None:
@@ -180,7 +180,7 @@ def test_numbers_stay_and_nodes_are_whole(suite: Suite) -> None:
             before = here
         return bool(seen)
 
-    suite.run(case, deep_count=2_000, seconds=8)
+    suite.run(case, deep_count=2_000)
 
 
 def test_an_event_that_no_substream_reads_changes_nothing() -> None:

@@ -160,7 +160,7 @@ def check(node: CelDerivation, S: tuple[Event, ...], nu: dict[str, int]) -> Valu
 
 
 def test_queries(suite: Suite) -> None:
-    suite.run(agree, deep_count=2_000, seconds=16)
+    suite.run(agree, deep_count=2_000)
 
 
 def test_a_misplaced_or_shared_variable_is_one_event() -> None:
@@ -275,7 +275,7 @@ def test_one_change_is_blamed(suite: Suite) -> None:
         asked.append(is_right(q, found))
         return True
 
-    suite.run(case, deep_count=2_000, seconds=16)
+    suite.run(case, deep_count=2_000)
     assert sum(asked) >= RIGHT * len(asked), f"{sum(asked)} right of {len(asked)}"
 
 

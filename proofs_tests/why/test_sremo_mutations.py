@@ -68,5 +68,5 @@ def test_one_change_is_blamed(suite: Suite) -> None:
         asked.append(is_right(q, found))
         return True
 
-    suite.run(case, deep_count=2_000, seconds=16)
+    suite.run(case, deep_count=2_000)
     assert sum(asked) >= RIGHT * len(asked), f"{sum(asked)} right of {len(asked)}"
