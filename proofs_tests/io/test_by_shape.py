@@ -209,5 +209,5 @@ def test_both_ways_to_read_a_text_are_one(
         assert found[1] == found[0], path.read_bytes()
         return bool(found[0][0])
 
-    suite.run(case, deep_count=5_000, seconds=15, needs_answers=0.3)
+    suite.run(case, deep_count=5_000, needs_answers=0.3)
     assert sum(typed) > sum(every) / 5, "lines are read by their shape"

@@ -101,7 +101,7 @@ def check(rng: Random, mode: Mode, folder: Path) -> bool:
 def test_a_stream_in_files_has_the_answers_of_the_whole(
     suite: Suite, mode: Mode, tmp_path: Path
 ) -> None:
-    suite.run(lambda rng: check(rng, mode, tmp_path), deep_count=3_000, seconds=16)
+    suite.run(lambda rng: check(rng, mode, tmp_path), deep_count=3_000)
 
 
 def test_limit_is_per_end(suite: Suite, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_limit_is_per_end(suite: Suite, tmp_path: Path) -> None:
         assert Counter(a.end for a in found) == {end: min(n, 2) for end, n in at_end.items()}
         return bool(every)
 
-    suite.run(case, deep_count=400, seconds=6)
+    suite.run(case, deep_count=400)
 
 
 QUERY = cerlab.parse_query("SELECT * WHERE A ; B WITHIN 4 [t]")
