@@ -60,7 +60,7 @@ def test_answers_by_columns_are_those_one_by_one(suite: Suite) -> None:
         assert [next(some, None) for _ in range(len(answers) + 1)] == [*answers, None]
         return bool(answers)
 
-    suite.run(case, deep_count=2_000, seconds=3)
+    suite.run(case, deep_count=2_000)
 
 
 def test_lines_are_the_same_bytes(suite: Suite) -> None:
@@ -74,4 +74,4 @@ def test_lines_are_the_same_bytes(suite: Suite) -> None:
         assert found.getvalue() == expected.getvalue()
         return bool(answers)
 
-    suite.run(case, deep_count=2_000, seconds=3)
+    suite.run(case, deep_count=2_000)
