@@ -1,14 +1,18 @@
-"""Complex event automata: on an interval (CORE Sec. 3), and from position 0 (FOUND Sec. 6)."""
+"""Automata: one frozen type, generic in its transitions, and its kinds, each with what it demands.
+
+What a run is depends on the kind; all operations are functions, in files named by the operation.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from cerlab.display import shown
 from cerlab.errors import IllFormed
-from cerlab.predicates.syntax import Predicate
+from cerlab.predicates.syntax import EVERYTHING, Predicate
 
 
 class Mark(Enum):
@@ -27,94 +31,6 @@ class Transition(NamedTuple):
     target: int
 
 
-@shown
-@dataclass(frozen=True, slots=True)
-class IntervalCea:
-    """``(Q, Delta, q0, F)``; no transition enters ``q0`` (CORE Sec. 3).
-
-    An accepting run over the events i..j answers ``([i, j], the positions it takes)``. States are
-    ``0 .. states-1``.
-    """
-
-    states: int
-    Delta: tuple[Transition, ...]
-    q0: int
-    F: frozenset[int]
-
-    def __post_init__(self) -> None:
-        used = {self.q0} | self.F | {q for t in self.Delta for q in (t.source, t.target)}
-        if not used <= set(range(self.states)):
-            raise IllFormed(
-                "CER0220",
-                "a transition, q0 or F names a state that is not in Q",
-                hint="states are numbered from 0 to Q - 1",
-            )
-        if any(t.target == self.q0 for t in self.Delta):
-            raise IllFormed(
-                "CER0221",
-                "a transition enters q0, so starts of runs would be lost",
-                hint="add an initial state that nothing enters",
-            )
-
-
-@shown
-@dataclass(frozen=True, slots=True)
-class AnchoredCea:
-    """``(Q, Delta, I, F)`` whose runs read the stream from position 0 (FOUND Sec. 6).
-
-    A run over the events 0..n that ends in F, and whose last transition takes, answers the
-    positions that it took; so ``n`` is their maximum, and there is no empty answer. States are
-    ``0 .. states-1``.
-    """
-
-    states: int
-    Delta: tuple[Transition, ...]
-    I: frozenset[int]  # the paper's letter
-    F: frozenset[int]
-
-    def __post_init__(self) -> None:
-        used = self.I | self.F | {q for t in self.Delta for q in (t.source, t.target)}
-        if not used <= set(range(self.states)):
-            raise IllFormed(
-                "CER0220",
-                "a transition, I or F names a state that is not in Q",
-                hint="states are numbered from 0 to Q - 1",
-            )
-
-
-class EmptyMove(NamedTuple):
-    """``source -- ε --> target``: no event is read."""
-
-    source: int
-    target: int
-
-
-@shown
-@dataclass(frozen=True, slots=True)
-class EpsilonCea:
-    """``(Q, Delta, I, F)`` with empty moves beside the transitions (FOUND App. C.2).
-
-    Its runs are those of an `AnchoredCea`, with any number of empty moves before, between and after
-    the transitions: a run over the events 0..n accepts if it ends in F and its last transition
-    takes. States are ``0 .. states-1``. Raises `IllFormed` for others.
-    """
-
-    states: int
-    Delta: tuple[Transition, ...]
-    moves: tuple[EmptyMove, ...]
-    I: frozenset[int]  # the paper's letter
-    F: frozenset[int]
-
-    def __post_init__(self) -> None:
-        ends = {(t.source, t.target) for t in self.Delta} | set(self.moves)
-        if not self.I.union(self.F, *ends) <= set(range(self.states)):
-            raise IllFormed(
-                "CER0220",
-                "a transition, a move, I or F names a state not in Q",
-                hint="states are numbered from 0 to Q - 1",
-            )
-
-
 class LabelTransition(NamedTuple):
     """``source -- predicate | labels --> target``; no labels is the unmarked transition."""
 
@@ -124,38 +40,103 @@ class LabelTransition(NamedTuple):
     target: int
 
 
-@shown
-@dataclass(frozen=True, slots=True)
-class Vcea:
-    """``(Q, Delta, I, F)`` with ``Delta`` a subset of ``Q x P x 2^X x Q`` (CORE App. A.1).
+class EmptyMove(NamedTuple):
+    """``source -- ε --> target``: no event is read."""
 
-    A run over ``[i, j]`` starts in I at any position i and takes one transition per event. States
-    are ``0 .. states-1``.
+    source: int
+    target: int
+
+
+class Arrow(Protocol):
+    """What every transition has: the two states; between them stands its label."""
+
+    @property
+    def source(self) -> int:
+        """Where it begins."""
+
+    @property
+    def target(self) -> int:
+        """Where it leads."""
+
+
+Step = TypeVar("Step", bound=Arrow)
+
+
+@dataclass(frozen=True, slots=True)
+class Automaton(Generic[Step]):
+    """``(Q, Delta, I, F)``, with states ``0 .. states-1``, and the demands of its kind.
+
+    `Delta` is in the order of construction. `moves` are empty moves, `R` is the set of registers
+    that transitions read and write; only the kinds that list them in `parts` may have any. Raises
+    `IllFormed` for a state that is not in Q, and for what the kind does not allow.
     """
 
     states: int
-    Delta: tuple[LabelTransition, ...]
+    Delta: tuple[Step, ...]
     I: frozenset[int]  # the paper's letter
     F: frozenset[int]
+    moves: tuple[EmptyMove, ...] = field(default=(), kw_only=True)
+    R: frozenset[str] = field(default=frozenset(), kw_only=True)
+
+    step: ClassVar[Callable[..., Any]]
+    """Makes a transition of this kind: source, the parts of its label, target."""
+    skip: ClassVar[tuple[Any, ...]]
+    """The label of a transition that reads any event and does nothing with it."""
+    parts: ClassVar[tuple[str, ...]] = ()
+    """Which of `moves` and `R` this kind may have."""
+    single: ClassVar[bool] = False
+    """Whether there is exactly one initial state."""
+    fresh: ClassVar[bool] = False
+    """Whether no transition enters an initial state."""
 
     def __post_init__(self) -> None:
-        check_states(self.states, self.Delta, self.I | self.F)
+        steps: tuple[Arrow, ...] = (*self.Delta, *self.moves)
+        used = self.I.union(self.F, *((t.source, t.target) for t in steps))
+        if strange := used - set(range(self.states)):
+            raise IllFormed(
+                "CER0220",
+                f"states {sorted(strange)} are not in Q",
+                hint="states are numbered from 0 to Q - 1",
+            )
+        if self.fresh and any(t.target in self.I for t in self.Delta):
+            raise IllFormed(
+                "CER0221",
+                "a transition enters an initial state, so starts of runs would be lost",
+                hint="add an initial state that nothing enters",
+            )
+        there = {"moves": self.moves, "R": self.R}
+        unknown = [part for part, value in there.items() if value and part not in self.parts]
+        if unknown or (self.single and len(self.I) != 1):
+            what = "empty moves or registers" if unknown else f"{len(self.I)} initial states"
+            raise IllFormed(
+                "CER0223",
+                f"a machine of the kind {type(self).__name__} has no {what}",
+                hint="take the kind that may have them, or a construction that removes them",
+            )
 
-
-def check_states(states: int, Delta: tuple[LabelTransition, ...], others: frozenset[int]) -> None:
-    """Raise `IllFormed` for states that are not ``0 .. states-1``."""
-    used = others.union(*((t.source, t.target) for t in Delta))
-    if not used <= set(range(states)):
-        raise IllFormed(
-            "CER0220",
-            f"states {sorted(used - set(range(states)))} are not in Q",
-            hint="states are numbered from 0 to Q - 1",
-        )
+    @property
+    def q0(self) -> int:
+        """The initial state of a machine that has just one."""
+        (q0,) = self.I
+        return q0
 
 
 @shown
 @dataclass(frozen=True, slots=True)
-class Ucea:
+class Vcea(Automaton[LabelTransition]):
+    """``(Q, Delta, I, F)`` with ``Delta`` a subset of ``Q x P x 2^X x Q`` (CORE App. A.1).
+
+    A run over ``[i, j]`` starts in I at any position i and takes one transition per event; it gives
+    positions to labels.
+    """
+
+    step = LabelTransition
+    skip = (EVERYTHING, frozenset[str]())
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class Ucea(Automaton[LabelTransition]):
     """``(Q, Delta, I, F)`` with ``Delta`` a subset of ``Q x U x 2^L x Q`` (SOCEL Sec. 5.1).
 
     It has two semantics. A run reads positions 0..n, one transition each, and gives each position
@@ -163,10 +144,74 @@ class Ucea:
     every transition it uses has labels, and the events between are not looked at.
     """
 
-    states: int
-    Delta: tuple[LabelTransition, ...]
-    I: frozenset[int]  # the paper's letter
-    F: frozenset[int]
+    step = LabelTransition
+    skip = (EVERYTHING, frozenset[str]())
 
-    def __post_init__(self) -> None:
-        check_states(self.states, self.Delta, self.I | self.F)
+
+@shown
+@dataclass(frozen=True, slots=True)
+class IntervalCea(Automaton[Transition]):
+    """``(Q, Delta, {q0}, F)``; no transition enters ``q0`` (CORE Sec. 3).
+
+    An accepting run over the events i..j answers ``([i, j], the positions it takes)``.
+    """
+
+    step = Transition
+    skip = (EVERYTHING, Mark.SKIP)
+    single = True
+    fresh = True
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class AnchoredCea(Automaton[Transition]):
+    """``(Q, Delta, I, F)`` whose runs read the stream from position 0 (FOUND Sec. 6).
+
+    A run over the events 0..n that ends in F, and whose last transition takes, answers the
+    positions that it took; so ``n`` is their maximum, and there is no empty answer.
+    """
+
+    step = Transition
+    skip = (EVERYTHING, Mark.SKIP)
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class EpsilonCea(Automaton[Transition]):
+    """``(Q, Delta, I, F)`` with empty moves beside the transitions (FOUND App. C.2).
+
+    Its runs are those of an `AnchoredCea`, with any number of empty moves before, between and after
+    the transitions: a run over the events 0..n accepts if it ends in F and its last transition
+    takes.
+    """
+
+    step = Transition
+    skip = (EVERYTHING, Mark.SKIP)
+    parts = ("moves",)
+
+
+K = TypeVar("K", bound=Automaton[Any])
+
+
+def as_kind(A: Automaton[Any], kind: type[K]) -> K:
+    """The same parts as a machine of another kind, which may refuse them."""
+    return kind(A.states, A.Delta, A.I, A.F, moves=A.moves, R=A.R)
+
+
+START = -1
+"""A state beside those of a machine: before the first transition, in any initial state."""
+
+
+def outgoing(A: Automaton[Step]) -> dict[int, list[Step]]:
+    """The transitions that leave each state, in their order."""
+    leaving: dict[int, list[Step]] = {q: [] for q in range(A.states)}
+    for t in A.Delta:
+        leaving[t.source].append(t)
+    return leaving
+
+
+def from_start(A: Automaton[Step]) -> dict[int, list[Step]]:
+    """The same, where `START` has those of all initial states."""
+    leaving = outgoing(A)
+    leaving[START] = [t for q in sorted(A.I) for t in leaving[q]]
+    return leaving

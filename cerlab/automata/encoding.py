@@ -64,11 +64,6 @@ def kind_of(A: Machine) -> str:
     return next(kind for kind, machine in KINDS.items() if type(A) is machine)
 
 
-def initial_states(A: Machine) -> list[int]:
-    """The initial states, sorted."""
-    return [A.q0] if isinstance(A, IntervalCea) else sorted(A.I)
-
-
 def machine_to_value(A: Machine) -> dict[str, Any]:
     """The machine as dicts, lists, texts and numbers; `machine_from_value` reads it back.
 
@@ -78,7 +73,7 @@ def machine_to_value(A: Machine) -> dict[str, Any]:
     return {
         "kind": kind_of(A),
         "states": A.states,
-        "initial": initial_states(A),
+        "initial": sorted(A.I),
         "final": sorted(A.F),
         "transitions": [_transition_value(t) for t in A.Delta],
     }
@@ -115,11 +110,10 @@ def machine_from_value(root: JsonNode, *more: str) -> Machine:
     marked = tuple([_marked(node, states) for node in nodes])
     if kind == "anchored-cea":
         return AnchoredCea(states, marked, I, F)
-    (q0,) = I
     try:
-        return IntervalCea(states, marked, q0, F)
+        return IntervalCea(states, marked, I, F)
     except IllFormed as error:
-        entering = next(node for node in nodes if node.key("target").value == q0)
+        entering = next(node for node in nodes if node.key("target").value in I)
         error.place = DataPlace(entering.key("target").path)
         raise
 

@@ -1,94 +1,88 @@
-"""Automata with empty moves, which read nothing, and how to be rid of them (FOUND App. C.2)."""
+"""Empty moves, which read nothing: machines put together by them, and how to be rid of them.
+
+What one part writes the next one reads, as in expressions (FOUND App. C.2; SRT Thm. 27).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from graphlib import CycleError, TopologicalSorter
-from typing import TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
 
-from cerlab.automata.automaton import AnchoredCea, EmptyMove, EpsilonCea, Transition
-from cerlab.automata.explore import explore
-from cerlab.errors import IllFormed
+from cerlab.automata.automaton import Automaton, EmptyMove, outgoing
+from cerlab.automata.compose import once, shift
+from cerlab.automata.explore import along, reached
+
+M = TypeVar("M", bound=Automaton[Any])
+Plain = TypeVar("Plain", bound=Automaton[Any])
 
 
-def without_epsilon(A: EpsilonCea) -> AnchoredCea:
-    """Each state also stands for all that empty moves reach from it (FOUND App. C.2).
+def sequence(A: M, B: M) -> M:
+    """A, then B: empty moves from the final states of A to the initial ones of B."""
+    B = shift(B, A.states)
+    return _joined(A, B, B.states, _moves(A.F, B.I), A.I, B.F)
+
+
+def choice(A: M, B: M) -> M:
+    """A or B: empty moves from a fresh initial state to both, from both to a fresh final one."""
+    B = shift(B, A.states)
+    i, f = B.states, B.states + 1
+    joint = (*_moves({i}, A.I), *_moves({i}, B.I), *_moves(A.F, {f}), *_moves(B.F, {f}))
+    return _joined(A, B, f + 1, joint, frozenset({i}), frozenset({f}))
+
+
+def plus(A: M) -> M:
+    """A one or more times: empty moves from the end back to the beginning."""
+    return replace(A, moves=(*A.moves, *_moves(A.F, A.I)))
+
+
+def star(A: M) -> M:
+    """A any number of times, between a fresh initial and a fresh final state."""
+    i, f = A.states, A.states + 1
+    back = (EmptyMove(q, p) for q in sorted(A.F) for p in (f, *sorted(A.I)))
+    joint = (*_moves({i}, A.I), EmptyMove(i, f), *back)
+    I, F = frozenset({i}), frozenset({f})
+    return replace(A, states=f + 1, moves=(*A.moves, *joint), I=I, F=F)
+
+
+def _joined(
+    A: M, B: M, states: int, joint: Iterable[EmptyMove], I: frozenset[int], F: frozenset[int]
+) -> M:
+    """Both, on disjoint states, and empty moves between them."""
+    Delta, moves = (*A.Delta, *B.Delta), (*A.moves, *B.moves, *joint)
+    return replace(A, states=states, Delta=Delta, I=I, F=F, moves=moves, R=A.R | B.R)
+
+
+def _moves(sources: Iterable[int], targets: Iterable[int]) -> tuple[EmptyMove, ...]:
+    return tuple(EmptyMove(q, p) for q in sorted(sources) for p in sorted(targets))
+
+
+def without_moves(A: Automaton[Any], kind: type[Plain]) -> Plain:
+    """Each state also stands for all that empty moves reach from it (FOUND App. C.2; SRT Lemma 29).
 
     It has the transitions of those states, and is final if one of them is. As many states, at most
-    quadratically many transitions.
+    ``|Q| |Delta|`` transitions.
 
-    >>> from cerlab.automata.automaton import Mark
+    >>> from cerlab.automata.automaton import AnchoredCea, EpsilonCea, Mark, Transition
     >>> from cerlab.predicates.syntax import EVERYTHING
     >>> take = Transition(0, EVERYTHING, Mark.TAKE, 1)
-    >>> again = EpsilonCea(2, (take,), (EmptyMove(1, 0),), frozenset({0}), frozenset({1}))
-    >>> [(t.source, t.target) for t in without_epsilon(again).Delta]
+    >>> I, F = frozenset({0}), frozenset({1})
+    >>> again = EpsilonCea(2, (take,), I, F, moves=(EmptyMove(1, 0),))
+    >>> [(t.source, t.target) for t in without_moves(again, AnchoredCea).Delta]
     [(0, 1), (1, 1)]
     """
-    silent: dict[int, list[int]] = {}
-    leaving: dict[int, list[Transition]] = {}
-    for move in A.moves:
-        silent.setdefault(move.source, []).append(move.target)
-    for t in A.Delta:
-        leaving.setdefault(t.source, []).append(t)
-    closure = [
-        explore(q, lambda p: ((None, r) for r in silent.get(p, ())), lambda p: p in A.F)
-        for q in range(A.states)
-    ]
-    Delta = dict.fromkeys(
+    leaving, closures = outgoing(A), silent_closures(A)
+    Delta = (
         t._replace(source=q)
-        for q, reached in enumerate(closure)
-        for p in reached.states
-        for t in leaving.get(p, ())
+        for q, closure in enumerate(closures)
+        for p in closure
+        for t in leaving[p]
     )
-    F = frozenset(q for q, reached in enumerate(closure) if reached.final)
-    return AnchoredCea(A.states, tuple(Delta), A.I, F)
+    F = frozenset(q for q, closure in enumerate(closures) if not A.F.isdisjoint(closure))
+    return kind(A.states, once(Delta), A.I, F, R=A.R)
 
 
-def printed_elimination(A: EpsilonCea) -> AnchoredCea:
-    """The same answers by the paper's rule, one empty move at a time (FOUND App. C.2).
-
-    A move from p to q is removed by giving q all that enters p, and then p all that leaves q, empty
-    moves too. (At once would be wrong: a run that starts in p and ends in q may make the move
-    twice, with a transition from q to p between.) What is made is longer, so this ends if the moves
-    form no cycle, as none does in what becomes of formulas; on a cycle it may go on for ever.
-    Raises `IllFormed` for a cycle.
-    """
-    Delta = dict.fromkeys(A.Delta)
-    moves = dict.fromkeys(move for move in A.moves if move.source != move.target)
-    _check_acyclic(moves)
-    while moves:
-        p, q = removed = next(iter(moves))
-        del moves[removed]
-        Delta |= _into(p, q, Delta)
-        Delta |= _out_of(q, p, Delta)
-        moves |= _into(p, q, moves)
-        moves |= _out_of(q, p, moves)
-    return AnchoredCea(A.states, tuple(Delta), A.I, A.F)
-
-
-Step = TypeVar("Step", Transition, EmptyMove)
-
-
-def _into(p: int, q: int, steps: Iterable[Step]) -> dict[Step, None]:
-    """What enters p, entering q instead."""
-    return dict.fromkeys(step._replace(target=q) for step in steps if step.target == p)
-
-
-def _out_of(q: int, p: int, steps: Iterable[Step]) -> dict[Step, None]:
-    """What leaves q, leaving p instead."""
-    return dict.fromkeys(step._replace(source=p) for step in steps if step.source == q)
-
-
-def _check_acyclic(moves: Iterable[EmptyMove]) -> None:
-    order = TopologicalSorter[int]()
-    for move in moves:
-        order.add(move.source, move.target)
-    try:
-        order.prepare()
-    except CycleError as error:
-        cycle = ", ".join(map(str, error.args[1]))
-        raise IllFormed(
-            "CER0222",
-            f"empty moves lead from a state back to it: {cycle}",
-            hint="without_epsilon takes cycles too",
-        ) from None
+def silent_closures(A: Automaton[Any]) -> list[tuple[int, ...]]:
+    """For each state those that empty moves lead to, itself first."""
+    after = along(A.moves)
+    return [reached((q,), after) for q in range(A.states)]

@@ -7,12 +7,12 @@ symbol only, events that no test tells apart are one letter.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from cerlab.automata.automaton import Mark
 from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.explore import explore
+from cerlab.automata.explore import along, crawl, reached
 from cerlab.display import shown
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import predicate_text
@@ -60,13 +60,23 @@ def explicit(det: DeterministicCea, symbols: Sequence[int]) -> ExplicitCea:
             if skip is not None:
                 yield 2 * k + 1, skip
 
-    found = explore(det.q0, follow, lambda state: det.final[state])
-    number = {state: n for n, state in enumerate(found.states)}
-    table = [[STUCK] * (2 * len(symbols)) for _ in found.states]
-    for source, letter, target in found.moves:
-        table[number[source]][letter] = number[target]
-    F = frozenset(number[state] for state in found.final)
-    return ExplicitCea(det.predicates, tuple(symbols), tuple(map(tuple, table)), F)
+    Delta, F = _table(det.q0, follow, det.final.__getitem__, 2 * len(symbols))
+    return ExplicitCea(det.predicates, tuple(symbols), Delta, F)
+
+
+def _table(
+    initial: int,
+    follow: Callable[[int], Iterable[tuple[int, int]]],
+    final: Callable[[int], bool],
+    letters: int,
+) -> tuple[tuple[tuple[int, ...], ...], frozenset[int]]:
+    """The states that are reached and their moves, as rows, and which states are final."""
+    found = crawl(initial, follow)
+    table = [[STUCK] * letters for _ in found.states]
+    for source, letter, target in found.edges:
+        table[source][letter] = target
+    F = frozenset(n for n, state in enumerate(found.states) if final(state))
+    return tuple(map(tuple, table)), F
 
 
 def minimised(A: ExplicitCea) -> ExplicitCea:
@@ -93,17 +103,8 @@ def minimised(A: ExplicitCea) -> ExplicitCea:
 
 def _alive(A: ExplicitCea) -> frozenset[int]:
     """The states from which a final state can be reached."""
-    before: dict[int, set[int]] = {}
-    for q, row in enumerate(A.Delta):
-        for r in row:
-            before.setdefault(r, set()).add(q)
-    alive, pending = set(A.F), list(A.F)
-    while pending:
-        for q in before.get(pending.pop(), ()):
-            if q not in alive:
-                alive.add(q)
-                pending.append(q)
-    return frozenset(alive)
+    edges = ((r, q) for q, row in enumerate(A.Delta) for r in row)
+    return frozenset(reached(A.F, along(edges)))
 
 
 def _numbered(A: ExplicitCea, block: Sequence[int]) -> ExplicitCea:
@@ -116,13 +117,8 @@ def _numbered(A: ExplicitCea, block: Sequence[int]) -> ExplicitCea:
             if r != STUCK and block[r] != -1:
                 yield letter, block[r]
 
-    found = explore(block[0], follow, lambda b: member[b] in A.F)
-    number = {b: n for n, b in enumerate(found.states)}
-    table = [[STUCK] * (2 * len(A.symbols)) for _ in found.states]
-    for source, letter, target in found.moves:
-        table[number[source]][letter] = number[target]
-    F = frozenset(number[b] for b in found.final)
-    return ExplicitCea(A.predicates, A.symbols, tuple(map(tuple, table)), F)
+    Delta, F = _table(block[0], follow, lambda b: member[b] in A.F, 2 * len(A.symbols))
+    return ExplicitCea(A.predicates, A.symbols, Delta, F)
 
 
 def digest(A: ExplicitCea) -> str:

@@ -3,52 +3,108 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
+from cerlab.automata.automaton import Automaton
 from cerlab.errors import ResourceLimit
 
 State = TypeVar("State", bound=Hashable)
 Label = TypeVar("Label")
+Parts = TypeVar("Parts", bound=tuple[Any, ...])
+M = TypeVar("M", bound=Automaton[Any])
+
+BUDGET = 100_000
+"""The most macro-states of a machine."""
 
 
-@dataclass(frozen=True, slots=True)
-class Explored(Generic[State, Label]):
-    """What was reached: states in the order of discovery (the initial one first), and moves."""
+class Edge(NamedTuple, Generic[Label]):
+    """``source -- label --> target``, between numbered macro-states."""
+
+    source: int
+    label: Label
+    target: int
+
+
+class Crawl(NamedTuple, Generic[State, Label]):
+    """What can be reached: macro-states by number, in the order of discovery, and the edges."""
 
     states: tuple[State, ...]
-    moves: tuple[tuple[State, Label, State], ...]
-    final: frozenset[State]
+    edges: tuple[Edge[Label], ...]
 
 
 def explore(
     initial: State,
-    follow: Callable[[State], Iterable[tuple[Label, State]]],
+    follow: Callable[[State], Iterable[tuple[Parts, State]]],
     final: Callable[[State], bool],
+    kind: type[M],
     *,
-    budget: int = 100_000,
-) -> Explored[State, Label]:
-    """All that `follow` reaches from `initial`, breadth first.
+    R: frozenset[str] = frozenset(),
+    budget: int = BUDGET,
+) -> M:
+    """The machine of a kind whose states are the macro-states that `follow` reaches.
 
-    Raises `ResourceLimit` when more than `budget` states are found.
+    They are numbered breadth first, `initial` is 0. `follow` gives the parts of a transition's
+    label and its target. Raises `ResourceLimit` when more than `budget` states are reached.
 
-    >>> explore(0, lambda n: [("+1", n + 1)] if n < 2 else [], lambda n: n == 2).states
+    >>> from cerlab.automata.automaton import AnchoredCea, Mark
+    >>> from cerlab.predicates.syntax import EVERYTHING
+    >>> step = (EVERYTHING, Mark.TAKE)
+    >>> A = explore("a", lambda w: [(step, w + "a")] if w < "aa" else [], "aa".__eq__, AnchoredCea)
+    >>> A.states, [(t.source, t.target) for t in A.Delta], sorted(A.F)
+    (2, [(0, 1)], [1])
+    """
+    found = crawl(initial, follow, budget=budget)
+    Delta = dict.fromkeys(
+        kind.step(source, *parts, target) for source, parts, target in found.edges
+    )
+    F = frozenset(n for n, state in enumerate(found.states) if final(state))
+    return kind(len(found.states), tuple(Delta), frozenset({0}), F, R=R)
+
+
+def crawl(
+    initial: State,
+    follow: Callable[[State], Iterable[tuple[Label, State]]],
+    *,
+    budget: int = BUDGET,
+) -> Crawl[State, Label]:
+    """All that `follow` reaches from `initial`, breadth first; raises as `explore`.
+
+    >>> crawl(0, lambda n: [("+1", n + 1)] if n < 2 else []).states
     (0, 1, 2)
     """
-    found: dict[State, None] = {initial: None}
-    moves: list[tuple[State, Label, State]] = []
+    number = {initial: 0}
+    edges: list[Edge[Label]] = []
     pending = [initial]
-    for state in pending:
+    for source, state in enumerate(pending):
         for label, target in follow(state):
-            moves.append((state, label, target))
-            if target not in found:
-                found[target] = None
+            if target not in number:
+                number[target] = len(number)
                 pending.append(target)
-                if len(found) > budget:
+                if len(number) > budget:
                     raise ResourceLimit(
                         "CER0605",
                         f"more than {budget:,} states are reachable",
                         hint="ask for less: a smaller formula or fewer kinds of events",
                     )
-    states = tuple(found)
-    return Explored(states, tuple(moves), frozenset(filter(final, states)))
+            edges.append(Edge(source, label, number[target]))
+    return Crawl(tuple(number), tuple(edges))
+
+
+def reached(start: Iterable[State], after: Callable[[State], Iterable[State]]) -> tuple[State, ...]:
+    """The states that steps lead to from some states, these first, breadth first."""
+    found = dict.fromkeys(start)
+    pending = list(found)
+    for state in pending:
+        for target in after(state):
+            if target not in found:
+                found[target] = None
+                pending.append(target)
+    return tuple(found)
+
+
+def along(edges: Iterable[tuple[State, State]]) -> Callable[[State], Iterable[State]]:
+    """The steps of a graph that is given by its edges."""
+    after: dict[State, list[State]] = {}
+    for source, target in edges:
+        after.setdefault(source, []).append(target)
+    return lambda state: after.get(state, ())

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, TypeVar
 
-from cerlab.automata.automaton import Vcea
+from cerlab.automata.automaton import Automaton
+from cerlab.automata.explore import along, reached
+
+M = TypeVar("M", bound=Automaton[Any])
 
 
-def trim(A: Vcea) -> Vcea:
-    """The same valuations, with only states that are reachable and reach a final state.
+def trim(A: M) -> M:
+    """The same runs, with only states that are reachable and reach a final state.
 
-    The remaining states keep their order and are renumbered from 0.
+    A kind with a single initial state keeps it in any case. The remaining states keep their order
+    and are renumbered from 0; registers stay, so that they mean the same.
     """
-    forward = _closure(A.I, [(t.source, t.target) for t in A.Delta])
-    backward = _closure(A.F, [(t.target, t.source) for t in A.Delta])
-    kept = sorted(forward & backward)
-    number = {q: n for n, q in enumerate(kept)}
-    Delta = tuple(
-        t._replace(source=number[t.source], target=number[t.target])
-        for t in A.Delta
-        if t.source in number and t.target in number
-    )
-    renumbered = [frozenset(number[q] for q in S if q in number) for S in (A.I, A.F)]
-    return Vcea(len(kept), Delta, *renumbered)
+    edges = [(t.source, t.target) for t in (*A.Delta, *A.moves)]
+    forward = reached(A.I, along(edges))
+    backward = reached(A.F, along((q, p) for p, q in edges))
+    useful = frozenset(forward).intersection(backward)
+    number = {q: n for n, q in enumerate(sorted(useful | A.I if A.single else useful))}
 
+    def kept(steps: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(
+            t._replace(source=number[t.source], target=number[t.target])
+            for t in steps
+            if t.source in number and t.target in useful
+        )
 
-def _closure(start: Iterable[int], edges: list[tuple[int, int]]) -> frozenset[int]:
-    after: dict[int, list[int]] = {}
-    for source, target in edges:
-        after.setdefault(source, []).append(target)
-    found = set(start)
-    pending = list(found)
-    while pending:
-        for target in after.get(pending.pop(), ()):
-            if target not in found:
-                found.add(target)
-                pending.append(target)
-    return frozenset(found)
+    I, F = (frozenset(number[q] for q in states if q in number) for states in (A.I, A.F))
+    return replace(A, states=len(number), Delta=kept(A.Delta), I=I, F=F, moves=kept(A.moves))

@@ -6,14 +6,14 @@ one event more than twice; see ``proofs_tests/errata/test_e9_iteration.py``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import reduce
 from typing import NoReturn, assert_never
 
 from cerlab.automata.automaton import LabelTransition, Vcea
-from cerlab.automata.combine import both, in_any_order, strict, unless
+from cerlab.automata.compose import iteration, relabel, sequence, union
+from cerlab.automata.product import both, in_any_order, strict, unless
 from cerlab.automata.trim import trim
-from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.compile.filters import demand_of_label, filtered
+from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import (
     All,
     And,
@@ -34,15 +34,12 @@ from cerlab.logic.cel.syntax import (
 )
 from cerlab.model.clauses import Strategy
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.condition import Applied, Atomic, Condition, Correlation, On, alternatives
+from cerlab.predicates.condition import Applied, Atomic, Condition, Correlation, On
 from cerlab.predicates.syntax import EVERYTHING, Predicate, StreamIs, TypeIs, conjunction
 
 NO_LABELS: frozenset[str] = frozenset()
 
 REFERENCE = 'evaluator="reference" takes it, on small streams'
-
-MAX_COPIES = 4096
-"""How many copies of a formula the disjunctive form of one filter may need."""
 
 
 def cel_to_vcea(phi: Formula) -> Vcea:
@@ -61,23 +58,23 @@ def _construct(phi: Formula) -> Vcea:
             step = LabelTransition(0, _one_event(phi), labels, 1)
             return Vcea(2, (step,), frozenset({0}), frozenset({1}))
         case As(body, X):
-            return _relabel(_construct(body), lambda L: L | {X} if L else L)
+            return relabel(_construct(body), lambda L: L | {X} if L else L)
         case Filter(body, condition):
-            return _filtered(_construct(body), condition)
+            return filtered(_construct(body), condition, _demand)
         case Or(left, right):
-            return _union(_construct(left), _construct(right))
+            return union(_construct(left), _construct(right))
         case Seq(left, right):
-            return _sequence(_construct(left), _construct(right), gaps=True)
+            return sequence(_construct(left), _construct(right), gaps=True)
         case Concat(left, right):
-            return _sequence(_construct(left), _construct(right), gaps=False)
+            return sequence(_construct(left), _construct(right), gaps=False)
         case Plus(body):
-            return _iteration(_construct(body), gaps=True)
+            return iteration(_construct(body), gaps=True)
         case ConcatPlus(body):
-            return _iteration(_construct(body), gaps=False)
+            return iteration(_construct(body), gaps=False)
         case Project(labels, body):
-            return _relabel(_construct(body), lambda L: L & labels)
+            return relabel(_construct(body), lambda L: L & labels)
         case Rename(old, new, body):
-            return _relabel(_construct(body), lambda L: L - {old} | {new} if old in L else L)
+            return relabel(_construct(body), lambda L: L - {old} | {new} if old in L else L)
         case And(left, right):
             return both(_construct(left), _construct(right))
         case All(left, right):
@@ -129,73 +126,10 @@ def _on_own_label(R: str, condition: Condition) -> Predicate:
             assert_never(condition)
 
 
-def _relabel(A: Vcea, change: Callable[[frozenset[str]], frozenset[str]]) -> Vcea:
-    """The same runs with other labels: AS adds one where there are some, projection removes."""
-    Delta = tuple(t._replace(labels=change(t.labels)) for t in A.Delta)
-    return Vcea(A.states, Delta, A.I, A.F)
-
-
-def _filtered(A: Vcea, condition: Condition) -> Vcea:
-    """One copy of the automaton for each way to satisfy the filter.
-
-    ``X[P]`` is put to every transition that gives its event to X.
-    """
-    copies = alternatives(condition)
-    if len(copies) > MAX_COPIES:
-        raise ResourceLimit(
-            "CER0606",
-            f"a filter needs {len(copies):,} copies of its formula, more than {MAX_COPIES:,}",
-            hint="move OR into the brackets of one label where that is what you mean",
-        )
-    return reduce(_union, (reduce(_demand, copy, A) for copy in copies))
-
-
 def _demand(A: Vcea, condition: Atomic) -> Vcea:
     if not isinstance(condition, On):
         _refuse(condition)
-    X, P = condition.label, condition.predicate
-    Delta = tuple(
-        t._replace(predicate=conjunction(t.predicate, P)) if X in t.labels else t for t in A.Delta
-    )
-    return Vcea(A.states, Delta, A.I, A.F)
-
-
-def _shifted(A: Vcea, by: int) -> Vcea:
-    Delta = tuple(t._replace(source=t.source + by, target=t.target + by) for t in A.Delta)
-    I, F = (frozenset(q + by for q in S) for S in (A.I, A.F))
-    return Vcea(A.states + by, Delta, I, F)
-
-
-def _union(A: Vcea, B: Vcea) -> Vcea:
-    """The runs of either, on disjoint states."""
-    B = _shifted(B, A.states)
-    return Vcea(B.states, A.Delta + B.Delta, A.I | B.I, A.F | B.F)
-
-
-def _sequence(A: Vcea, B: Vcea, *, gaps: bool) -> Vcea:
-    """A run of A, then one of B: where A would end it may instead wait in an initial state of B.
-
-    Sound because no construction here enters an initial state otherwise, and no run is empty.
-    """
-    B = _shifted(B, A.states)
-    wait = [LabelTransition(p, EVERYTHING, NO_LABELS, p) for p in sorted(B.I) if gaps]
-    bridge = [t._replace(target=p) for t in A.Delta if t.target in A.F for p in sorted(B.I)]
-    return Vcea(B.states, (*A.Delta, *B.Delta, *wait, *_once(bridge)), A.I, B.F)
-
-
-def _iteration(A: Vcea, *, gaps: bool) -> Vcea:
-    """Runs of A one after the other; the fresh state w is "between two iterations"."""
-    w = A.states
-    wait = [LabelTransition(w, EVERYTHING, NO_LABELS, w)] if gaps else []
-    leave = [t._replace(target=w) for t in A.Delta if t.target in A.F]
-    enter = [t._replace(source=w) for t in A.Delta if t.source in A.I]
-    both = [t._replace(source=w) for t in leave if t.source in A.I]
-    Delta = (*A.Delta, *wait, *_once(leave + enter + both))
-    return Vcea(w + 1, Delta, A.I, A.F)
-
-
-def _once(transitions: list[LabelTransition]) -> tuple[LabelTransition, ...]:
-    return tuple(dict.fromkeys(transitions))
+    return demand_of_label(A, condition)
 
 
 def _refuse(what: Formula | Correlation | Applied) -> NoReturn:

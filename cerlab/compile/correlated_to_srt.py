@@ -15,25 +15,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from typing import assert_never
 
+from cerlab.automata.compose import iteration, relabel, sequence, union
 from cerlab.automata.registers.coalesce import coalesced
-from cerlab.automata.registers.labelled import (
-    LabelledSrt,
-    iteration,
-    marked,
-    of_vcea,
-    relabelled,
-    sequence,
-    union,
-)
+from cerlab.automata.registers.labelled import LabelledSrt, marked, of_vcea
 from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.automata.registers.reduce import reduced
 from cerlab.automata.registers.transducer import Srt
-from cerlab.compile.cel_to_vcea import MAX_COPIES, REFERENCE, cel_to_vcea
+from cerlab.compile.cel_to_vcea import REFERENCE, cel_to_vcea
 from cerlab.compile.extremes import compared
-from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.compile.filters import filtered
+from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import (
     As,
     Concat,
@@ -51,7 +45,7 @@ from cerlab.logic.cel.syntax import (
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
 from cerlab.logic.focel.binary import Names
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.condition import Applied, Atomic, Condition, Correlation, On, alternatives
+from cerlab.predicates.condition import Applied, Atomic, Condition, Correlation, On
 from cerlab.predicates.syntax import And, conjunction
 
 Fresh = Callable[[str], str]
@@ -103,9 +97,9 @@ def _construct(phi: Formula, fresh: Fresh) -> LabelledSrt:
         return of_vcea(cel_to_vcea(phi))
     match phi:
         case As(body, X):
-            return relabelled(_construct(body, fresh), lambda L: L | {X} if L else L)
+            return relabel(_construct(body, fresh), lambda L: L | {X} if L else L)
         case Filter(body, condition):
-            return _filtered(_construct(body, fresh), condition, fresh)
+            return filtered(_construct(body, fresh), condition, partial(_demand, fresh))
         case Or(left, right):
             return union(_construct(left, fresh), _construct(right, fresh))
         case Seq(left, right):
@@ -117,28 +111,14 @@ def _construct(phi: Formula, fresh: Fresh) -> LabelledSrt:
         case ConcatPlus(body):
             return iteration(_construct(body, fresh), gaps=False)
         case Project(labels, body):
-            return relabelled(_construct(body, fresh), lambda L: L & labels)
+            return relabel(_construct(body, fresh), lambda L: L & labels)
         case Rename(old, new, body):
-            return relabelled(
-                _construct(body, fresh), lambda L: L - {old} | {new} if old in L else L
-            )
+            return relabel(_construct(body, fresh), lambda L: L - {old} | {new} if old in L else L)
         case _:
             name = phi.strategy.value if isinstance(phi, Select) else type(phi).__name__.upper()
             raise Unsupported(
                 "CER0492", f"there is no transducer for comparisons inside {name}", hint=REFERENCE
             )
-
-
-def _filtered(A: LabelledSrt, condition: Condition, fresh: Fresh) -> LabelledSrt:
-    """One copy of the automaton for each way to satisfy the filter."""
-    copies = alternatives(condition)
-    if len(copies) > MAX_COPIES:
-        raise ResourceLimit(
-            "CER0606",
-            f"a filter needs {len(copies):,} copies of its formula, more than {MAX_COPIES:,}",
-            hint="move OR into the brackets of one label where that is what you mean",
-        )
-    return reduce(union, [reduce(partial(_demand, fresh), copy, A) for copy in copies])
 
 
 def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:

@@ -15,20 +15,16 @@ event of y may still come.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
-from cerlab.automata.registers.labelled import (
-    LabelledSrt,
-    Step,
-    followed,
-    labels_later,
-    reached,
-    trimmed,
-)
+from cerlab.automata.explore import along, reached
+from cerlab.automata.product import remember
+from cerlab.automata.registers.labelled import Label, LabelledSrt, Step, labels_later
 from cerlab.automata.registers.transducer import NONE
+from cerlab.automata.trim import trim
 from cerlab.errors import Unsupported
 from cerlab.predicates.condition import Correlation, LabelAttribute
 from cerlab.predicates.syntax import (
@@ -106,7 +102,7 @@ def compared(A: LabelledSrt, condition: Correlation, name: Callable[[str], str])
     What is known of a label is forgotten where no event of the other may come any more. `name`
     gives a fresh register for a label. Raises `Unsupported` (see `unbounded`).
     """
-    A = trimmed(A)
+    A = trim(A)
     if (reason := unbounded(A, condition)) is not None:
         raise Unsupported(
             "CER0491", reason, hint='evaluator="reference" takes it, on small streams'
@@ -117,12 +113,13 @@ def compared(A: LabelledSrt, condition: Correlation, name: Callable[[str], str])
     )
     later = labels_later(A)
 
-    def follow(known: Knowledge, t: Step) -> Iterator[tuple[Step, Knowledge]]:
+    def follow(known: Knowledge, t: Step) -> Iterator[tuple[Label, Knowledge]]:
         for when, writes, then in _read(*sides, known, t.labels, later[t.target]):
             if when != FALSE:
-                yield t._replace(guard=all_of((t.guard, when)), writes=t.writes | writes), then
+                yield Label(all_of((t.guard, when)), t.labels, t.writes | writes), then
 
-    return followed(A, Knowledge(NOTHING, NOTHING), follow)
+    made = remember(A, Knowledge(NOTHING, NOTHING), follow, LabelledSrt, R=A.R)
+    return trim(replace(made, R=made.R.union(*(t.writes for t in made.Delta))))
 
 
 def _side(of: LabelAttribute, op: Operator, name: Callable[[str], str]) -> Side:
@@ -226,4 +223,4 @@ def unbounded(A: LabelledSrt, condition: Correlation) -> str | None:
 
 
 def _repeats(A: LabelledSrt, t: Step) -> bool:
-    return t.source in reached({t.target}, ((s.source, s.target) for s in A.Delta))
+    return t.source in reached({t.target}, along((s.source, s.target) for s in A.Delta))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from cerlab.automata.automaton import AnchoredCea, EmptyMove, EpsilonCea, Mark, Transition
-from cerlab.automata.epsilon import without_epsilon
+from cerlab.automata.automaton import AnchoredCea, EpsilonCea, Mark, Transition
+from cerlab.automata.epsilon import choice, plus, sequence, without_moves
 from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import As, Atom, Filter, Formula, Or, Plus, Select, Seq, subformulas
 from cerlab.logic.focel.rewrite import lp_normal_form, safe_form
@@ -31,7 +31,7 @@ def focel_to_cea(phi: Formula) -> AnchoredCea:
     >>> A.states, len(A.Delta), sorted(A.F)
     (4, 6, [3])
     """
-    return without_epsilon(focel_to_epsilon_cea(phi))
+    return without_moves(focel_to_epsilon_cea(phi), AnchoredCea)
 
 
 def focel_to_epsilon_cea(phi: Formula) -> EpsilonCea:
@@ -74,11 +74,11 @@ def _construct(psi: Formula) -> EpsilonCea:
         case Filter(As(Atom() as atom, _), On(_, P)):
             return _atom(atom, P)
         case Or(left, right):
-            return _choice(_construct(left), _construct(right))
+            return choice(_construct(left), _construct(right))
         case Seq(left, right):
-            return _sequence(_construct(left), _construct(right))
+            return sequence(_construct(left), _construct(right))
         case Plus(body):
-            return _iteration(_construct(body))
+            return plus(_construct(body))
         case _:
             raise AssertionError(f"not a unary formula in safe LP-normal form: {psi}")
 
@@ -89,36 +89,5 @@ def _atom(atom: Atom, P: Predicate) -> EpsilonCea:
     is_atom = conjunction(conjunction(stream, TypeIs(atom.type)), P)
     wait = Transition(0, EVERYTHING, Mark.SKIP, 0)
     return EpsilonCea(
-        2, (wait, Transition(0, is_atom, Mark.TAKE, 1)), (), frozenset({0}), frozenset({1})
+        2, (wait, Transition(0, is_atom, Mark.TAKE, 1)), frozenset({0}), frozenset({1}), moves=()
     )
-
-
-def _choice(A: EpsilonCea, B: EpsilonCea) -> EpsilonCea:
-    """Empty moves from a fresh initial state into both, and out of both to a fresh final one."""
-    both = _beside(A, B)
-    i, f = both.states, both.states + 1
-    into = (EmptyMove(i, q) for q in sorted(both.I))
-    out = (EmptyMove(q, f) for q in sorted(both.F))
-    return EpsilonCea(f + 1, both.Delta, (*both.moves, *into, *out), frozenset({i}), frozenset({f}))
-
-
-def _sequence(A: EpsilonCea, B: EpsilonCea) -> EpsilonCea:
-    """An empty move from the end of A to the beginning of B."""
-    both = _beside(A, B)
-    (f1,), (i2,) = A.F, both.I - A.I
-    return EpsilonCea(both.states, both.Delta, (*both.moves, EmptyMove(f1, i2)), A.I, both.F - A.F)
-
-
-def _iteration(A: EpsilonCea) -> EpsilonCea:
-    """An empty move from the end back to the beginning."""
-    (i,), (f,) = A.I, A.F
-    return EpsilonCea(A.states, A.Delta, (*A.moves, EmptyMove(f, i)), A.I, A.F)
-
-
-def _beside(A: EpsilonCea, B: EpsilonCea) -> EpsilonCea:
-    """Both, on disjoint states."""
-    by = A.states
-    Delta = (t._replace(source=t.source + by, target=t.target + by) for t in B.Delta)
-    moves = (EmptyMove(p + by, q + by) for p, q in B.moves)
-    I, F = (frozenset(q + by for q in states) for states in (B.I, B.F))
-    return EpsilonCea(by + B.states, (*A.Delta, *Delta), (*A.moves, *moves), A.I | I, A.F | F)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cerlab.automata.anchored import anchored
 from cerlab.automata.automaton import AnchoredCea
-from cerlab.automata.closure import anchored
 from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.compile.focel_to_cea import focel_to_cea
 from cerlab.compile.vcea_to_cea import vcea_to_cea

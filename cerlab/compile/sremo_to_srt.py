@@ -7,21 +7,16 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import assert_never
 
-from cerlab.automata.automaton import Mark
-from cerlab.automata.registers import EpsilonSrt, Srt, Transducer
+from cerlab.automata.automaton import Mark, as_kind
+from cerlab.automata.epsilon import choice, sequence, star
+from cerlab.automata.registers import EpsilonSrt, Srt
 from cerlab.automata.registers.complement import complement
-from cerlab.automata.registers.compose import (
-    choice,
-    empty_word,
-    iteration,
-    nothing,
-    one_event,
-    sequence,
-)
+from cerlab.automata.registers.compose import empty_word, nothing, one_event
 from cerlab.automata.registers.epsilon import without_epsilon
 from cerlab.automata.registers.liveness import without_dead_writes
-from cerlab.automata.registers.product import product, written_registers
+from cerlab.automata.registers.product import product
 from cerlab.automata.registers.reduce import reduced, smaller
+from cerlab.automata.registers.transducer import written_registers
 from cerlab.automata.registers.trim import longest
 from cerlab.automata.registers.unroll import unrolled
 from cerlab.automata.registers.windows import length_window, span_window
@@ -102,7 +97,7 @@ def _compiled(e: Sremo, here: _Surroundings) -> EpsilonSrt:
         case Alternation(left, right):
             return choice(_compiled(left, here), _compiled(right, here))
         case Star(body):
-            return iteration(_compiled(body, here))
+            return star(_compiled(body, here))
         case SpanWindow(body, w):
             inside = replace(here, slice=here.slice.in_span(w))
             return _spliced(span_window(without_epsilon(_compiled(body, inside)), w))
@@ -150,6 +145,6 @@ def _negated(body: Sremo, here: _Surroundings) -> Srt:
     return complement(unrolled(T, min(bounds), here.R, prefix=prefix))
 
 
-def _spliced(T: Transducer) -> EpsilonSrt:
+def _spliced(T: Srt) -> EpsilonSrt:
     """The same with one final state, as part of a larger one."""
-    return sequence(T, empty_word())
+    return sequence(as_kind(T, EpsilonSrt), empty_word())

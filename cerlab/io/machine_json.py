@@ -41,7 +41,8 @@ def machine_to_json(A: Machine) -> str:
     >>> from cerlab.automata.automaton import IntervalCea, Mark, Transition
     >>> from cerlab.predicates.syntax import TypeIs
     >>> Delta = (Transition(0, TypeIs("A"), Mark.TAKE, 1),)
-    >>> print(machine_to_json(IntervalCea(2, Delta, 0, frozenset({1}))), end="")
+    >>> A = IntervalCea(2, Delta, frozenset({0}), frozenset({1}))
+    >>> print(machine_to_json(A), end="")
     {
       "format": "cerlab-machine",
       "version": 1,

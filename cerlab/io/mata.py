@@ -31,7 +31,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from cerlab.automata.automaton import AnchoredCea, IntervalCea, LabelTransition, Mark, Transition
-from cerlab.automata.encoding import Machine, initial_states, kind_of
+from cerlab.automata.encoding import Machine, kind_of
 from cerlab.errors import CerlabError
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.parser import parse_cel
@@ -51,7 +51,8 @@ def machine_to_mata(A: Machine) -> str:
     Unicode.
 
     >>> P = pred.And(pred.TypeIs("A"), pred.Not(pred.StreamIs("S")))
-    >>> print(machine_to_mata(IntervalCea(2, (Transition(0, P, Mark.TAKE, 1),), 0, frozenset({1}))))
+    >>> Delta = (Transition(0, P, Mark.TAKE, 1),)
+    >>> print(machine_to_mata(IntervalCea(2, Delta, frozenset({0}), frozenset({1}))))
     @NFA-bits
     %Alphabet-auto
     # cea
@@ -79,7 +80,7 @@ def machine_to_mata(A: Machine) -> str:
         legend.append("take: the transition takes its event")
     head = ["@NFA-bits\n", "%Alphabet-auto\n", f"# {kind_of(A)}\n"]
     head += [f"# {line}\n" for line in legend]
-    head += _key("%Initial", [f"q{q}" for q in initial_states(A)]) + _key("%Final", final)
+    head += _key("%Initial", [f"q{q}" for q in sorted(A.I)]) + _key("%Final", final)
     return "".join([*head, *body])
 
 

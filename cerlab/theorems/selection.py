@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from cerlab.automata.anchored import single_final
 from cerlab.automata.automaton import AnchoredCea, Mark, Transition
 from cerlab.automata.explore import explore
-from cerlab.automata.single_final import single_final
 from cerlab.automata.successors import States, Successors
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.minterms import minterms
@@ -135,13 +135,7 @@ def _machine(
         runs, better = state[0], state[1]
         return not runs.isdisjoint(A.F) and better.isdisjoint(A.F)
 
-    found = explore(start, follow, final)
-    number = {state: n for n, state in enumerate(found.states)}
-    Delta = tuple(
-        Transition(number[p], predicate, mark, number[q]) for p, (predicate, mark), q in found.moves
-    )
-    F = frozenset(number[state] for state in found.final)
-    return AnchoredCea(len(number), Delta, frozenset({0}), F)
+    return explore(start, follow, final, AnchoredCea)
 
 
 def _image(successors: Successors, symbol: int) -> Image:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from cerlab.automata.explore import explore
-from cerlab.automata.registers.transducer import NONE, Label, Srt, from_explored, outgoing
+from cerlab.automata.product import remember
+from cerlab.automata.registers.transducer import NONE, Label, RegisterTransition, Srt
 from cerlab.predicates.guards import redirected
 
 Placement: TypeAlias = tuple[tuple[str, str], ...]
@@ -21,21 +21,16 @@ def single_register(T: Srt) -> Srt:
     registers. At most ``|Q| (k + 1)^k`` states.
     """
     places = [f"p{i}" for i in range(1, len(T.R) + 1)]
-    leaving = outgoing(T)
 
-    def follow(state: tuple[int, Placement]) -> Iterator[tuple[Label, tuple[int, Placement]]]:
-        q, placement = state
-        where = dict(placement)
-        for t in leaving[q]:
-            guard = redirected(t.guard, where.get)
-            after = {r: p for r, p in placement if r not in t.writes}
-            write = NONE
-            if t.writes:
-                free = next(p for p in places if p not in after.values())
-                after |= dict.fromkeys(t.writes, free)
-                write = frozenset({free})
-            yield Label(guard, t.mark, write), (t.target, tuple(sorted(after.items())))
+    def follow(placement: Placement, t: RegisterTransition) -> Iterator[tuple[Label, Placement]]:
+        guard = redirected(t.guard, dict(placement).get)
+        after = {r: p for r, p in placement if r not in t.writes}
+        write = NONE
+        if t.writes:
+            free = next(p for p in places if p not in after.values())
+            after |= dict.fromkeys(t.writes, free)
+            write = frozenset({free})
+        yield Label(guard, t.mark, write), tuple(sorted(after.items()))
 
     nowhere: Placement = ()
-    found = explore((T.q0, nowhere), follow, lambda state: state[0] in T.F)
-    return from_explored(found, frozenset(places))
+    return remember(T, nowhere, follow, Srt, R=frozenset(places))

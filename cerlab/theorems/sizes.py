@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cerlab.automata.deterministic import Deterministic
-from cerlab.automata.explore import explore
+from cerlab.automata.explore import crawl
 
 Node = tuple[str, int]
 
@@ -28,4 +28,4 @@ def reachable_states(
                 if target is not None:
                     yield symbol, ("run", target)
 
-    return len(explore(("idle", machine.idle), follow, lambda _: False, budget=budget).states)
+    return len(crawl(("idle", machine.idle), follow, budget=budget).states)

@@ -5,13 +5,13 @@ Runs under the *-semantics skip events by themselves, so no transition here is w
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import reduce
+from dataclasses import replace
 from typing import NoReturn
 
 from cerlab.automata.automaton import LabelTransition, Ucea
-from cerlab.automata.products import all_product, and_product
-from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.automata.compose import ends_in, once, relabel, sequence, union
+from cerlab.compile.filters import demand_of_label, filtered
+from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import (
     All,
     And,
@@ -24,13 +24,11 @@ from cerlab.logic.cel.syntax import (
     Rename,
     Seq,
 )
-from cerlab.predicates.condition import Atomic, Condition, On, alternatives
+from cerlab.predicates.condition import Atomic, On
 from cerlab.predicates.syntax import EVERYTHING, StreamIs, TypeIs, conjunction
+from cerlab.theorems.ucea_products import all_product, and_product
 
 NO_LABELS: frozenset[str] = frozenset()
-
-MAX_COPIES = 4096
-"""How many copies of a formula the disjunctive form of one filter may need."""
 
 
 def socel_to_ucea(phi: Formula) -> Ucea:
@@ -51,13 +49,13 @@ def socel_to_ucea(phi: Formula) -> Ucea:
             step = LabelTransition(0, is_atom, frozenset({R}), 1)
             return Ucea(2, (step,), frozenset({0}), frozenset({1}))
         case As(body, X):
-            return _relabelled(socel_to_ucea(body), lambda L: L | {X})
+            return relabel(socel_to_ucea(body), lambda L: L | {X})
         case Rename(old, new, body):
-            return _relabelled(socel_to_ucea(body), lambda L: L - {old} | {new} if old in L else L)
+            return relabel(socel_to_ucea(body), lambda L: L - {old} | {new} if old in L else L)
         case Filter(body, condition):
-            return _filtered(socel_to_ucea(body), condition)
+            return filtered(socel_to_ucea(body), condition, _demand)
         case Or(left, right):
-            return _choice(socel_to_ucea(left), socel_to_ucea(right))
+            return union(socel_to_ucea(left), socel_to_ucea(right))
         case Seq(left, right):
             return _sequence(socel_to_ucea(left), socel_to_ucea(right))
         case Plus(body):
@@ -83,62 +81,19 @@ def under_star_to_runs(A: Ucea) -> Ucea:
     return Ucea(f + 1, tuple(dict.fromkeys(steps + wait + last)), A.I, frozenset({f}))
 
 
-def _relabelled(A: Ucea, change: Callable[[frozenset[str]], frozenset[str]]) -> Ucea:
-    Delta = tuple(t._replace(labels=change(t.labels)) for t in A.Delta)
-    return Ucea(A.states, Delta, A.I, A.F)
-
-
-def _filtered(A: Ucea, condition: Condition) -> Ucea:
-    """One copy of the automaton for each way to satisfy the filter."""
-    copies = alternatives(condition)
-    if len(copies) > MAX_COPIES:
-        raise ResourceLimit(
-            "CER0606",
-            f"a filter needs {len(copies):,} copies of its formula, more than {MAX_COPIES:,}",
-            hint="move OR into the brackets of one label where that is what you mean",
-        )
-    return reduce(_choice, (reduce(_demand, copy, A) for copy in copies))
-
-
 def _demand(A: Ucea, condition: Atomic) -> Ucea:
-    """``X[P]``, put to every transition that gives its event to X."""
     if not isinstance(condition, On):
         _refuse("filters that are not unary")
-    X, P = condition.label, condition.predicate
-    Delta = tuple(
-        t._replace(predicate=conjunction(t.predicate, P)) if X in t.labels else t for t in A.Delta
-    )
-    return Ucea(A.states, Delta, A.I, A.F)
-
-
-def _choice(A: Ucea, B: Ucea) -> Ucea:
-    """The runs of either."""
-    B = _shifted(B, A.states)
-    return Ucea(B.states, A.Delta + B.Delta, A.I | B.I, A.F | B.F)
+    return demand_of_label(A, condition)
 
 
 def _sequence(A: Ucea, B: Ucea) -> Ucea:
-    """A run of A, then one of B: where A would end it also enters the initial states of B."""
-    B = _shifted(B, A.states)
-    return Ucea(B.states, A.Delta + B.Delta + _ends_in(A, B.I), A.I, B.F)
+    return sequence(A, B, gaps=False)
 
 
 def _iteration(A: Ucea) -> Ucea:
     """Runs of A one after the other: where one ends, the next may begin."""
-    Delta = dict.fromkeys(A.Delta + _ends_in(A, A.I))
-    return Ucea(A.states, tuple(Delta), A.I, A.F)
-
-
-def _ends_in(A: Ucea, targets: frozenset[int]) -> tuple[LabelTransition, ...]:
-    """The last transitions of A, into other states."""
-    ends = (t._replace(target=q) for t in A.Delta if t.target in A.F for q in sorted(targets))
-    return tuple(dict.fromkeys(ends))
-
-
-def _shifted(A: Ucea, by: int) -> Ucea:
-    Delta = tuple(t._replace(source=t.source + by, target=t.target + by) for t in A.Delta)
-    I, F = (frozenset(q + by for q in states) for states in (A.I, A.F))
-    return Ucea(A.states + by, Delta, I, F)
+    return replace(A, Delta=once((*A.Delta, *ends_in(A, A.I))))
 
 
 def _refuse(what: str) -> NoReturn:

@@ -9,27 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from cerlab.automata.automaton import EmptyMove
-from cerlab.automata.explore import explore
-from cerlab.automata.registers.compose import choice, sequence, shifted
+from cerlab.automata.automaton import EmptyMove, as_kind
+from cerlab.automata.compose import shift
+from cerlab.automata.epsilon import choice, sequence
+from cerlab.automata.product import remember
 from cerlab.automata.registers.rename import apart
 from cerlab.automata.registers.transducer import (
     NONE,
     EpsilonSrt,
     Label,
+    RegisterTransition,
     Srt,
     Transducer,
-    from_explored,
-    outgoing,
 )
 from cerlab.predicates.guards import redirected
 
-_Iteration: TypeAlias = tuple[int, frozenset[str]]
+Registers: TypeAlias = frozenset[str]
 
 
 def union(A: Transducer, B: Transducer) -> EpsilonSrt:
     """The matches of A and those of B (SRT Thm. 31)."""
-    return choice(A, apart(B, A.R))
+    return choice(as_kind(A, EpsilonSrt), as_kind(apart(B, A.R), EpsilonSrt))
 
 
 def concatenation(A: Transducer, B: Transducer) -> EpsilonSrt:
@@ -38,7 +38,7 @@ def concatenation(A: Transducer, B: Transducer) -> EpsilonSrt:
     As printed, the definition neither ranges over the prefixes nor shifts the second match
     (SRT Def. 30; erratum SRT-E10).
     """
-    return sequence(A, apart(B, A.R))
+    return sequence(as_kind(A, EpsilonSrt), as_kind(apart(B, A.R), EpsilonSrt))
 
 
 def star(T: Srt) -> EpsilonSrt:
@@ -47,17 +47,13 @@ def star(T: Srt) -> EpsilonSrt:
     A guard that reads another register reads an empty one. A new state, the start and the only
     final one, stands between iterations. The drawing of the paper lets registers keep what an
     earlier iteration wrote (SRT Fig. 11; erratum SRT-E10), which is right for the operator ``*``
-    of expressions alone: that one is `compose.iteration`. At most ``|Q| 2^|R| + 1`` states.
+    of expressions alone (`cerlab.automata.epsilon.star`). At most ``|Q| 2^|R| + 1`` states.
     """
-    leaving = outgoing(T)
 
-    def follow(state: _Iteration) -> Iterator[tuple[Label, _Iteration]]:
-        q, D = state
-        for t in leaving[q]:
-            guard = redirected(t.guard, {r: r for r in D}.get)
-            yield Label(guard, t.mark, t.writes), (t.target, D | t.writes)
+    def follow(D: Registers, t: RegisterTransition) -> Iterator[tuple[Label, Registers]]:
+        guard = redirected(t.guard, {r: r for r in D}.get)
+        yield Label(guard, t.mark, t.writes), D | t.writes
 
-    found = explore((T.q0, NONE), follow, lambda state: state[0] in T.F)
-    body = shifted(from_explored(found, T.R), 1)
+    body = shift(remember(T, NONE, follow, Srt, R=T.R), 1)
     moves = (EmptyMove(0, body.q0), *(EmptyMove(q, 0) for q in sorted(body.F)))
-    return EpsilonSrt(body.states, T.R, body.Delta, moves, 0, frozenset({0}))
+    return EpsilonSrt(body.states, body.Delta, frozenset({0}), frozenset({0}), moves=moves, R=T.R)

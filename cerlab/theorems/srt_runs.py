@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from cerlab.automata.automaton import Mark
-from cerlab.automata.registers.transducer import RegisterTransition, Srt, Transducer, empty_moves
+from cerlab.automata.registers.transducer import RegisterTransition, Srt, Transducer
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import Positions
 from cerlab.model.event import Event
@@ -47,7 +47,7 @@ class Outcome(NamedTuple):
 
 def successors(T: Transducer, S: Sequence[Event], c: Configuration) -> Iterator[Configuration]:
     """The configurations that follow one, by an empty move or by the next event (SRT Def. 23)."""
-    for move in empty_moves(T):
+    for move in T.moves:
         if move.source == c.state:
             yield c._replace(state=move.target)
     for t in enabled(T, S, c):
@@ -94,7 +94,7 @@ def silently(T: Transducer, runs: Iterable[Run]) -> set[Run]:
     """The runs, and those that empty moves make of them."""
     found = set(runs)
     pending = list(found)
-    moves = empty_moves(T)
+    moves = T.moves
     while pending and moves:
         run = pending.pop()
         for move in moves:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from cerlab.automata.automaton import Mark
 from cerlab.automata.registers import RegisterTransition, Transducer
-from cerlab.automata.registers.transducer import empty_moves
 from cerlab.errors import ResourceLimit
 from cerlab.logic.sremo.check import check_sremo
 from cerlab.logic.sremo.syntax import (
@@ -47,7 +46,7 @@ def srt_to_sremo(T: Transducer) -> Sremo:
     edges: dict[Edge, _Ways] = {(START, T.q0): _NOTHING_READ}
     for t in dict.fromkeys(T.Delta):
         add_edge(edges, (t.source, t.target), _one_event(t), _either)
-    for p, q in empty_moves(T):
+    for p, q in T.moves:
         add_edge(edges, (p, q), _NOTHING_READ, _either)
     for q in sorted(T.F):
         add_edge(edges, (q, END), _NOTHING_READ, _either)

@@ -100,21 +100,20 @@ def _machine(made: Any) -> Any:
             labelled = tuple(LabelTransition(p, e["predicate"], e["labels"], q) for p, q, e in read)
             return (Vcea if kind == "vcea" else Ucea)(states, labelled, I, F)
         case "srt":
-            (q0,), R = I, made.graph["R"]
+            R = made.graph["R"]
             stored = tuple(
                 RegisterTransition(p, e["guard"], e["mark"], e["writes"], q) for p, q, e in read
             )
             if made.graph["has_moves"]:
-                return EpsilonSrt(states, R, stored, moves, q0, F)
-            return Srt(states, R, stored, q0, F)
+                return EpsilonSrt(states, stored, I, F, moves=moves, R=R)
+            return Srt(states, stored, I, F, R=R)
         case "cea" | "anchored_cea" | "epsilon_cea" as kind:
             marked = tuple(Transition(p, e["predicate"], e["mark"], q) for p, q, e in read)
             if kind == "epsilon_cea":
-                return EpsilonCea(states, marked, moves, I, F)
+                return EpsilonCea(states, marked, I, F, moves=moves)
             if kind == "anchored_cea":
                 return AnchoredCea(states, marked, I, F)
-            (q0,) = I
-            return IntervalCea(states, marked, q0, F)
+            return IntervalCea(states, marked, I, F)
         case kind:
             raise ValueError(f"graphs of the kind '{kind}' are not read back")
 

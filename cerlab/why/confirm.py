@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cerlab.automata.automaton import IntervalCea, Mark
+from cerlab.automata.automaton import IntervalCea, Mark, outgoing
 from cerlab.automata.registers.plan import MarkWindow, RegisterPlan
-from cerlab.automata.registers.transducer import outgoing
 from cerlab.compile.register_plan import register_plan
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.model.answer import Positions

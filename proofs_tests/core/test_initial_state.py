@@ -61,4 +61,4 @@ def test_the_answers_stay_the_same_and_nothing_enters_the_initial_state(suite: S
 
 def test_an_automaton_whose_initial_state_is_entered_is_refused() -> None:
     with pytest.raises(IllFormed, match="CER0221"):
-        IntervalCea(1, (Transition(0, EVERYTHING, Mark.TAKE, 0),), 0, frozenset({0}))
+        IntervalCea(1, (Transition(0, EVERYTHING, Mark.TAKE, 0),), frozenset({0}), frozenset({0}))

@@ -42,7 +42,7 @@ def random_cea(rng: Random) -> IntervalCea:
         for _ in range(rng.randrange(4, 11))
     }
     final = frozenset(q for q in range(1, STATES) if rng.random() < 0.5) or frozenset({1})
-    return IntervalCea(STATES, tuple(transitions), 0, final)
+    return IntervalCea(STATES, tuple(transitions), frozenset({0}), final)
 
 
 def check_run(

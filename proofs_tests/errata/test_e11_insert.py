@@ -38,7 +38,7 @@ def printed_insert(self: Tecs, ul: UnionList, node: Node) -> None:
 COUNTEREXAMPLE = IntervalCea(
     2,
     (Transition(0, EVERYTHING, Mark.SKIP, 1), Transition(1, EVERYTHING, Mark.SKIP, 1)),
-    0,
+    frozenset({0}),
     frozenset({1}),
 )
 
@@ -73,7 +73,7 @@ def test_e12_a_union_list_may_be_longer_than_the_number_of_active_states() -> No
             Transition(0, EVERYTHING, Mark.SKIP, 1),
             Transition(1, EVERYTHING, Mark.TAKE, 1),
         ),
-        0,
+        frozenset({0}),
         frozenset({1}),
     )
     evaluation = TecsEvaluation(DeterministicCea(cea))

@@ -13,7 +13,7 @@ from random import Random
 import pytest
 
 from cerlab.automata.automaton import AnchoredCea, Mark, Transition
-from cerlab.automata.explore import explore
+from cerlab.automata.explore import crawl
 from cerlab.automata.successors import States, Successors
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.minterms import minterms
@@ -73,12 +73,13 @@ def last_automaton(A: AnchoredCea, blocked: Blocked) -> AnchoredCea:
     I: set[int] = set()
     for q in sorted(A.I):
         start: tuple[Partition, int] = ((A.I,), q)
-        found = explore(start, follow, final)
+        found = crawl(start, follow)
         for state in found.states:
             numbers.setdefault(state, len(numbers))
-        for source, (guard, mark), target in found.moves:
-            moves.append(Transition(numbers[source], guard, mark, numbers[target]))
-        F |= {numbers[state] for state in found.final}
+        number = [numbers[state] for state in found.states]
+        for source, (guard, mark), target in found.edges:
+            moves.append(Transition(number[source], guard, mark, number[target]))
+        F |= {numbers[state] for state in found.states if final(state)}
         I.add(numbers[((A.I,), q)])
     return AnchoredCea(len(numbers), tuple(dict.fromkeys(moves)), frozenset(I), frozenset(F))
 

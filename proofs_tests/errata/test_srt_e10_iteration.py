@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.automata.registers.compose import iteration, sequence
+from cerlab.automata.automaton import as_kind
+from cerlab.automata.epsilon import sequence
+from cerlab.automata.epsilon import star as star_of_expressions
 from cerlab.automata.registers.epsilon import without_epsilon
+from cerlab.automata.registers.transducer import EpsilonSrt, Srt
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.theorems import srt_runs as runs
 from cerlab.theorems.srt_closure import concatenation, star
@@ -17,9 +20,12 @@ from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import events, random_srt, random_word
 from proofs_tests.srt.test_theorem_31 import iterated
 
-as_drawn = iteration
 FRESH = without_epsilon(sremo_to_srt(sre("<NOT type = r.type>^ -> r")))
 """One event whose type is not that of r: any event, if r is empty."""
+
+
+def as_drawn(T: Srt) -> EpsilonSrt:
+    return star_of_expressions(as_kind(T, EpsilonSrt))
 
 
 def test_the_drawing_fails_on_two_equal_events() -> None:
@@ -31,8 +37,8 @@ def test_the_drawing_fails_on_two_equal_events() -> None:
 
 def test_concatenation_with_shared_registers_fails_too() -> None:
     """Each part begins with empty registers (SRT Thm. 31)."""
-    S = events("AA")
-    assert runs.matches(sequence(FRESH, FRESH), S) == frozenset()
+    S, shared = events("AA"), as_kind(FRESH, EpsilonSrt)
+    assert runs.matches(sequence(shared, shared), S) == frozenset()
     assert runs.matches(concatenation(FRESH, FRESH), S) == {(0, 1)}
 
 

@@ -42,7 +42,9 @@ def test_the_report_s_pattern_in_wayeb_s_syntax() -> None:
 
 def test_the_printed_frontier_does_not_become_empty() -> None:
     """Two states that lead to each other: the sets come back for ever."""
-    cycle = Srt(2, frozenset(), (step(0, "TRUE", 1), step(1, "TRUE", 0)), 0, frozenset({0}))
+    cycle = Srt(
+        2, (step(0, "TRUE", 1), step(1, "TRUE", 0)), frozenset({0}), frozenset({0}), R=frozenset()
+    )
     assert sets_visited(cycle, 10_000) == 10_000
     assert merged(cycle).states == 2
 

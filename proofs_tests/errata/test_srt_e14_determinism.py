@@ -15,7 +15,13 @@ from cerlab.theorems import srt_runs as runs
 from proofs_tests.srt.cases import events, random_event, random_srt, read, step
 from proofs_tests.srt.printed import overlapping
 
-TWICE = Srt(2, frozenset("r"), (step(0, "TRUE ^ -> r", 1), step(0, "TRUE", 1)), 0, frozenset({1}))
+TWICE = Srt(
+    2,
+    (step(0, "TRUE ^ -> r", 1), step(0, "TRUE", 1)),
+    frozenset({0}),
+    frozenset({1}),
+    R=frozenset("r"),
+)
 
 
 def test_the_printed_condition_lets_two_runs_through() -> None:

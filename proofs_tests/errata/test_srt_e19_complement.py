@@ -18,7 +18,7 @@ from cerlab.theorems import srt_runs as runs
 from proofs_tests.srt.cases import events, random_event, random_srt, random_word, step
 from proofs_tests.srt.printed import complement_without_sink
 
-A = unrolled(Srt(2, frozenset(), (step(0, "type = 'A' ^", 1),), 0, frozenset({1})), 1)
+A = unrolled(Srt(2, (step(0, "type = 'A' ^", 1),), frozenset({0}), frozenset({1})), 1)
 
 
 @pytest.mark.parametrize("types", ["BB", "AA", "B"])

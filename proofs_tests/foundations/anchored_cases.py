@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from cerlab.automata.automaton import AnchoredCea, Mark, Transition
+from cerlab.automata import epsilon
+from cerlab.automata.automaton import AnchoredCea, EpsilonCea, Mark, Transition
 from cerlab.engine.reference.lists import lists_recogniser
 from cerlab.engine.reference.lists.nodes import BOTTOM, NodeList
 from cerlab.engine.reference.recogniser import Recogniser
@@ -43,6 +44,10 @@ class Case:
     events: tuple[Event, ...]
     positions: Positions
     lowest_start: int = 0
+
+
+def without_epsilon(A: EpsilonCea) -> AnchoredCea:
+    return epsilon.without_moves(A, AnchoredCea)
 
 
 def word(letters: str) -> tuple[Event, ...]:

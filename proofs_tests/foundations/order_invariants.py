@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cerlab.automata.single_final import single_final
+from cerlab.automata.anchored import single_final
 from cerlab.engine.reference.lists.ordered import OrderedEvaluation
 from cerlab.engine.reference.recogniser import Recogniser
 from cerlab.logic.selection.strategies import last_at_most, next_at_most

@@ -14,23 +14,34 @@ from typing import Any
 
 import pytest
 
-from cerlab.automata import closure, epsilon, products
-from cerlab.automata.automaton import AnchoredCea, EpsilonCea, IntervalCea, Ucea
-from cerlab.automata.epsilon import printed_elimination, without_epsilon
-from cerlab.automata.explore import Explored, explore
-from cerlab.automata.products import BEFORE, Pair, moves_from
+from cerlab.automata import anchored as forms
+from cerlab.automata import compose, epsilon
+from cerlab.automata.automaton import (
+    START,
+    AnchoredCea,
+    EpsilonCea,
+    IntervalCea,
+    LabelTransition,
+    Ucea,
+    from_start,
+)
+from cerlab.automata.explore import explore
+from cerlab.automata.product import pairs
 from cerlab.compile import focel_to_cea
 from cerlab.logic.cel import syntax as cel
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Predicate, conjunction
+from cerlab.theorems import boolean_operations, printed_elimination, socel_to_ucea, vcea_to_cel
 from cerlab.theorems import lists_by_label as labelled
-from cerlab.theorems import socel_to_ucea, vcea_to_cel
+from cerlab.theorems import ucea_products as products
 from cerlab.theorems.label_by_label import LabelByLabel, label_by_label
+from cerlab.theorems.ucea_products import Pair
 from proofs_tests.foundations import (
     test_empty_moves,
     test_proposition_1,
     test_theorem_3,
 )
+from proofs_tests.foundations.anchored_cases import without_epsilon
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_seeds
 from proofs_tests.socel import test_completeness, test_theorem_5
 from proofs_tests.socel import test_proposition_1 as test_proposition_of_ucea
@@ -39,17 +50,17 @@ from proofs_tests.suite import Suite
 # -- Empty moves ----------------------------------------------------------------------------------
 
 
-def explore_one_move(initial: int, follow: Any, final: Any) -> Explored[int, None]:
+def one_move_far(A: EpsilonCea) -> list[tuple[int, ...]]:
     """A closure that goes one empty move far."""
-    moves = [(initial, None, q) for _, q in follow(initial)]
-    states = tuple(dict.fromkeys((initial, *(q for _, _, q in moves))))
-    return Explored(states, tuple(moves), frozenset(filter(final, states)))
+    return [(q, *(move.target for move in A.moves if move.source == q)) for q in range(A.states)]
 
 
-def explore_not_final(initial: int, follow: Any, final: Any) -> Explored[int, None]:
+def old_final_states(A: EpsilonCea, kind: type[AnchoredCea]) -> AnchoredCea:
     """A closure after which only the old final states are final."""
-    found = explore(initial, follow, final)
-    return Explored(found.states, found.moves, found.final & {initial})
+    return replace(WITHOUT_MOVES(A, kind), F=A.F)
+
+
+WITHOUT_MOVES = epsilon.without_moves
 
 
 def into_nothing(p: int, q: int, steps: Iterable[Any]) -> dict[Any, None]:
@@ -62,7 +73,7 @@ def check_closure(rng: Random) -> bool:
 
 
 def check_printed(rng: Random) -> bool:
-    return test_empty_moves.check(rng, printed_elimination, acyclic=True)
+    return test_empty_moves.check(rng, printed_elimination.printed_elimination, acyclic=True)
 
 
 # -- FO-CEL to automata ---------------------------------------------------------------------------
@@ -76,10 +87,10 @@ def iteration_once(A: EpsilonCea) -> EpsilonCea:
 def choice_of_the_left(A: EpsilonCea, B: EpsilonCea) -> EpsilonCea:
     """OR whose right part leads nowhere."""
     made = CHOICE(A, B)
-    return EpsilonCea(made.states, made.Delta, made.moves[:-1], made.I, made.F)
+    return EpsilonCea(made.states, made.Delta, made.I, made.F, moves=made.moves[:-1])
 
 
-CHOICE = focel_to_cea._choice
+CHOICE = epsilon.choice
 
 # -- Boolean operations ---------------------------------------------------------------------------
 
@@ -99,12 +110,12 @@ def determinised_from_one_state(A: AnchoredCea) -> AnchoredCea:
     return DETERMINISED(AnchoredCea(A.states, A.Delta, frozenset({min(A.I)}), A.F))
 
 
-DETERMINISED = closure.determinised
+DETERMINISED = boolean_operations.determinised
 
 
 def equal_or_disjoint(P: Predicate, Q: Predicate) -> bool:
     """Different predicates taken to be disjoint."""
-    return P == Q
+    return P != Q
 
 
 def anchored_by_one_transition(A: IntervalCea) -> AnchoredCea:
@@ -115,7 +126,7 @@ def anchored_by_one_transition(A: IntervalCea) -> AnchoredCea:
     return AnchoredCea(made.states, Delta, made.I, made.F)
 
 
-ANCHORED = closure.anchored
+ANCHORED = forms.anchored
 
 # -- SO-CEL and UCEA ------------------------------------------------------------------------------
 
@@ -151,35 +162,39 @@ def unlabelled_too(A: Ucea) -> Ucea:
 UNDER_STAR = socel_to_ucea.under_star_to_runs
 
 
-def either_final(follow: Any, F1: frozenset[int], F2: frozenset[int]) -> Explored[Pair, Any]:
+def either_final(A: Ucea, B: Ucea, joint: Any, kind: type[Ucea]) -> Ucea:
     """A product in which it is enough that one of the two accepts."""
-    return explore(BEFORE, follow, lambda pair: pair[0] in F1 or pair[1] in F2)
+    left, right = from_start(A), from_start(B)
+
+    def follow(pair: Pair) -> Iterable[Any]:
+        for s in left[pair[0]]:
+            for t in right[pair[1]]:
+                if (label := joint(s, t)) is not None:
+                    yield label, (s.target, t.target)
+
+    return explore((START, START), follow, lambda pair: pair[0] in A.F or pair[1] in B.F, kind)
 
 
 def and_of_common_labels(A: Ucea, B: Ucea) -> Ucea:
     """AND that asks for a common label only."""
-    left, right = moves_from(A.Delta, A.I), moves_from(B.Delta, B.I)
 
-    def follow(pair: Pair) -> Iterable[Any]:
-        for s in left(pair[0]):
-            for t in right(pair[1]):
-                if s.labels & t.labels:
-                    yield products._together(s, t), (s.target, t.target)
+    def joint(s: LabelTransition, t: LabelTransition) -> Any:
+        return products._together(s, t) if s.labels & t.labels else None
 
-    return products._ucea(products.pairs(follow, A.F, B.F))
+    return pairs(A, B, joint, Ucea)
 
 
 def all_without_overlap(A: Ucea, B: Ucea) -> Ucea:
     """ALL in which no event serves both parts."""
-    left, right = moves_from(A.Delta, A.I), moves_from(B.Delta, B.I)
+    left, right = from_start(A), from_start(B)
 
     def follow(pair: Pair) -> Iterable[Any]:
-        for s in left(pair[0]):
+        for s in left[pair[0]]:
             yield (s.predicate, s.labels), (s.target, pair[1])
-        for t in right(pair[1]):
+        for t in right[pair[1]]:
             yield (t.predicate, t.labels), (pair[0], t.target)
 
-    return products._ucea(products.pairs(follow, A.F, B.F))
+    return explore((START, START), follow, lambda pair: pair[0] in A.F and pair[1] in B.F, Ucea)
 
 
 # -- Automata to formulas -------------------------------------------------------------------------
@@ -223,17 +238,27 @@ def first_label_only(A: Ucea) -> LabelByLabel:
 
 
 ROWS: list[tuple[Callable[[Random], bool], ModuleType, str, Any]] = [
-    (check_closure, epsilon, "explore", explore_one_move),
-    (check_closure, epsilon, "explore", explore_not_final),
-    (check_printed, epsilon, "_into", into_nothing),
-    (test_theorem_3.check, focel_to_cea, "_iteration", iteration_once),
-    (test_theorem_3.check, focel_to_cea, "_choice", choice_of_the_left),
-    (test_proposition_1.check_union, closure, "union", union_on_the_same_states),
-    (test_proposition_1.check_intersection, closure, "conjunction", left_of),
-    (test_proposition_1.check_determinised, closure, "determinised", determinised_from_one_state),
-    (test_proposition_1.check_complement, closure, "determinised", determinised_from_one_state),
-    (test_proposition_1.check_io, closure, "_have_common_event", equal_or_disjoint),
-    (test_proposition_1.check_anchored, closure, "anchored", anchored_by_one_transition),
+    (check_closure, epsilon, "silent_closures", one_move_far),
+    (check_closure, epsilon, "without_moves", old_final_states),
+    (check_printed, printed_elimination, "_into", into_nothing),
+    (test_theorem_3.check, focel_to_cea, "plus", iteration_once),
+    (test_theorem_3.check, focel_to_cea, "choice", choice_of_the_left),
+    (test_proposition_1.check_union, compose, "union", union_on_the_same_states),
+    (test_proposition_1.check_intersection, boolean_operations, "conjunction", left_of),
+    (
+        test_proposition_1.check_determinised,
+        boolean_operations,
+        "determinised",
+        determinised_from_one_state,
+    ),
+    (
+        test_proposition_1.check_complement,
+        boolean_operations,
+        "determinised",
+        determinised_from_one_state,
+    ),
+    (test_proposition_1.check_io, boolean_operations, "disjoint", equal_or_disjoint),
+    (test_proposition_1.check_anchored, forms, "anchored", anchored_by_one_transition),
     (test_theorem_5.check_formula, socel_to_ucea, "_demand", demand_of_all),
     (test_theorem_5.check_formula, socel_to_ucea, "_iteration", unchanged),
     (test_theorem_5.check_formula, socel_to_ucea, "_sequence", sequence_or_first),

@@ -9,15 +9,16 @@ import pytest
 
 import cerlab
 from cerlab.automata.automaton import AnchoredCea, EmptyMove, EpsilonCea, Mark
-from cerlab.automata.epsilon import printed_elimination, without_epsilon
 from cerlab.model.answer import Positions
 from cerlab.model.event import Event
+from cerlab.theorems.printed_elimination import printed_elimination
 from proofs_tests.foundations.anchored_cases import (
     Run,
     accepted,
     extended,
     random_anchored,
     transition,
+    without_epsilon,
     word,
 )
 from proofs_tests.foundations.test_theorem_3 import answers
@@ -55,7 +56,7 @@ def random_epsilon(rng: Random, *, acyclic: bool) -> EpsilonCea:
     moves = [EmptyMove(order[i], order[j]) for i, j in drawn]
     if not acyclic:
         moves = [EmptyMove(*(rng.randrange(A.states) for _ in "pq")) for _ in moves]
-    return EpsilonCea(A.states, A.Delta, tuple(dict.fromkeys(moves)), A.I, A.F)
+    return EpsilonCea(A.states, A.Delta, A.I, A.F, moves=tuple(dict.fromkeys(moves)))
 
 
 def check(rng: Random, elimination: Elimination, *, acyclic: bool) -> bool:
@@ -87,7 +88,7 @@ def test_the_closure_takes_cycles_too(suite: Suite) -> None:
 def test_the_printed_rule_goes_round_in_cycles_and_refuses_them() -> None:
     """Removing any move of a cycle of three makes two, of which one restores it later."""
     cycle = tuple(EmptyMove(q, (q + 1) % 3) for q in range(3))
-    A = EpsilonCea(3, (transition("0 • 1"),), cycle, frozenset({0}), frozenset({2}))
+    A = EpsilonCea(3, (transition("0 • 1"),), frozenset({0}), frozenset({2}), moves=cycle)
     with pytest.raises(cerlab.IllFormed, match="lead from a state back to it"):
         printed_elimination(A)
     moves = dict.fromkeys(cycle)
@@ -124,14 +125,16 @@ def test_chains_by_hand(
 ) -> None:
     """One transition from 0 to 1, and empty moves before and after it."""
     empty = tuple(EmptyMove(*move) for move in moves)
-    A = EpsilonCea(4, (transition("0 • 1"),), empty, frozenset(I), frozenset(F))
+    A = EpsilonCea(4, (transition("0 • 1"),), frozenset(I), frozenset(F), moves=empty)
     assert answers(elimination(A), word("A")) == [expected]
     assert epsilon_answers(A, word("A")) == [expected]
 
 
 def test_a_run_may_make_an_empty_move_twice_around_one_transition() -> None:
     """From p, which is initial, to q, by a transition back to p, and to q, which is final."""
-    A = EpsilonCea(2, (transition("1 • 0"),), (EmptyMove(0, 1),), frozenset({0}), frozenset({1}))
+    A = EpsilonCea(
+        2, (transition("1 • 0"),), frozenset({0}), frozenset({1}), moves=(EmptyMove(0, 1),)
+    )
     for elimination in (without_epsilon, printed_elimination):
         assert answers(elimination(A), word("AA")) == [{(0,)}, {(0, 1)}]
 
@@ -140,9 +143,9 @@ def test_the_last_transition_must_take_whatever_empty_moves_follow() -> None:
     A = EpsilonCea(
         3,
         (transition("0 • 1"), transition("1 ∘ 1")),
-        (EmptyMove(1, 2),),
         frozenset({0}),
         frozenset({2}),
+        moves=(EmptyMove(1, 2),),
     )
     assert A.Delta[1].mark is Mark.SKIP
     assert answers(without_epsilon(A), word("AA")) == [{(0,)}, set()]
@@ -150,4 +153,4 @@ def test_the_last_transition_must_take_whatever_empty_moves_follow() -> None:
 
 def test_states_that_are_not_there_are_refused() -> None:
     with pytest.raises(cerlab.IllFormed):
-        EpsilonCea(1, (), (EmptyMove(0, 1),), frozenset({0}), frozenset({0}))
+        EpsilonCea(1, (), frozenset({0}), frozenset({0}), moves=(EmptyMove(0, 1),))

@@ -12,9 +12,9 @@ from random import Random
 import pytest
 
 from cerlab.api import parse_formula
-from cerlab.automata import closure
+from cerlab.automata import anchored as forms
+from cerlab.automata import compose
 from cerlab.automata.automaton import AnchoredCea, Mark, Transition
-from cerlab.automata.closure import is_io_deterministic, predicate_types
 from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.compile.vcea_to_cea import vcea_to_cea
 from cerlab.logic.cel import syntax as cel
@@ -33,6 +33,8 @@ from cerlab.predicates.syntax import (
 )
 from cerlab.predicates.truth import satisfies
 from cerlab.testing import Shape, random_events, random_formula, random_predicate
+from cerlab.theorems import boolean_operations
+from cerlab.theorems.boolean_operations import is_io_deterministic, predicate_types
 from proofs_tests.foundations.anchored_cases import (
     Run,
     anchored,
@@ -67,20 +69,20 @@ def drawn(rng: Random) -> tuple[AnchoredCea, AnchoredCea, list[Event]]:
 def check_union(rng: Random) -> bool:
     A, B, S = drawn(rng)
     expected = [a | b for a, b in zip(answers(A, S), answers(B, S), strict=True)]
-    assert answers(closure.union(A, B), S) == expected
+    assert answers(compose.union(A, B), S) == expected
     return any(expected)
 
 
 def check_intersection(rng: Random) -> bool:
     A, B, S = drawn(rng)
     expected = [a & b for a, b in zip(answers(A, S), answers(B, S), strict=True)]
-    assert answers(closure.intersection(A, B), S) == expected
+    assert answers(boolean_operations.intersection(A, B), S) == expected
     return any(expected)
 
 
 def check_determinised(rng: Random) -> bool:
     A, _, S = drawn(rng)
-    D, expected = closure.determinised(A), answers(A, S)
+    D, expected = boolean_operations.determinised(A), answers(A, S)
     assert answers(D, S) == expected
     assert is_io_deterministic(D) is True
     return any(expected)
@@ -89,7 +91,7 @@ def check_determinised(rng: Random) -> bool:
 def check_complement(rng: Random) -> bool:
     A, _, S = drawn(rng)
     expected = [all_ - a for all_, a in zip(every(len(S)), answers(A, S), strict=True)]
-    assert answers(closure.complement(A), S) == expected
+    assert answers(boolean_operations.complement(A), S) == expected
     return any(expected)
 
 
@@ -108,7 +110,7 @@ def test_a_determinised_automaton_has_one_run_for_each_set_of_marks(suite: Suite
 
     def case(rng: Random) -> bool:
         A, _, S = drawn(rng)
-        D = closure.determinised(A)
+        D = boolean_operations.determinised(A)
         runs: set[Run] = {(q, ()) for q in D.I}
         for n, event in enumerate(S):
             runs = extended(D, runs, event, n)
@@ -163,7 +165,7 @@ def test_only_types_that_events_have_are_built() -> None:
     Delta = tuple(Transition(0, P, Mark.TAKE, 0) for P in (low, high))
     A = AnchoredCea(1, Delta, frozenset({0}), frozenset({0}))
     assert is_io_deterministic(A) is True
-    D = closure.determinised(A)
+    D = boolean_operations.determinised(A)
     assert (D.states, len(D.Delta)) == (2, 2 * 3 + 2)
 
 
@@ -183,17 +185,20 @@ def test_equal_transitions_are_one() -> None:
 
 def test_the_complement_of_nothing_is_everything() -> None:
     nothing = AnchoredCea(1, (), frozenset({0}), frozenset())
-    assert answers(closure.complement(nothing), word("AAA")) == every(3)
-    assert answers(closure.complement(closure.complement(nothing)), word("AAA")) == [set()] * 3
+    assert answers(boolean_operations.complement(nothing), word("AAA")) == every(3)
+    assert (
+        answers(boolean_operations.complement(boolean_operations.complement(nothing)), word("AAA"))
+        == [set()] * 3
+    )
 
 
 def test_operations_anchored() -> None:
     first = anchored(2, "0 • 1, 1 ∘ 1, 1 • 1", {1})
     two = anchored(3, "0 ∘ 0, 0 • 1, 1 ∘ 1, 1 • 2", {2})
     S = word("AAA")
-    assert answers(closure.intersection(first, two), S) == [set(), {(0, 1)}, {(0, 2)}]
-    assert answers(closure.union(first, two), S)[2] == {(0, 2), (1, 2), (0, 1, 2)}
-    assert answers(closure.complement(first), S) == [set(), {(1,)}, {(2,), (1, 2)}]
+    assert answers(boolean_operations.intersection(first, two), S) == [set(), {(0, 1)}, {(0, 2)}]
+    assert answers(compose.union(first, two), S)[2] == {(0, 2), (1, 2), (0, 1, 2)}
+    assert answers(boolean_operations.complement(first), S) == [set(), {(1,)}, {(2,), (1, 2)}]
 
 
 ANCHORED_SHAPE = Shape(depth=3, events=5)
@@ -206,7 +211,7 @@ def check_anchored(rng: Random) -> bool:
         if not any(isinstance(psi, cel.Project | cel.Not) for psi in cel.subformulas(phi)):
             break
     S = random_events(rng, phi, ANCHORED_SHAPE)
-    found = answers(closure.anchored(vcea_to_cea(cel_to_vcea(phi))), S)
+    found = answers(forms.anchored(vcea_to_cea(cel_to_vcea(phi))), S)
     expected: Answers = [set() for _ in S]
     for C in map(complex_event, valuations(phi, S)):
         assert (C.start, C.end) == (C.positions[0], C.positions[-1])
@@ -220,5 +225,5 @@ def test_anchored_keeps_what_begins_and_ends_with_a_mark(suite: Suite) -> None:
 
 
 def test_anchored_loses_what_ends_without_a_mark() -> None:
-    A = closure.anchored(vcea_to_cea(cel_to_vcea(parse_formula("PROJECT[A](A ; B)"))))
+    A = forms.anchored(vcea_to_cea(cel_to_vcea(parse_formula("PROJECT[A](A ; B)"))))
     assert answers(A, word("AB")) == [set(), set()]

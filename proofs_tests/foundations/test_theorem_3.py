@@ -14,7 +14,6 @@ import pytest
 import cerlab
 from cerlab.api import parse_formula
 from cerlab.automata.automaton import AnchoredCea, Mark, Transition
-from cerlab.automata.epsilon import printed_elimination, without_epsilon
 from cerlab.compile.focel_to_cea import focel_to_cea, focel_to_epsilon_cea
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel.rewrite import lp_normal_form
@@ -32,7 +31,13 @@ from cerlab.predicates.syntax import (
     TypeIs,
 )
 from cerlab.testing import SMALL, random_events, random_fo_formula
-from proofs_tests.foundations.anchored_cases import Run, accepted, extended
+from cerlab.theorems.printed_elimination import printed_elimination
+from proofs_tests.foundations.anchored_cases import (
+    Run,
+    accepted,
+    extended,
+    without_epsilon,
+)
 from proofs_tests.laws.test_focel_rewriting import stream, with_answers
 from proofs_tests.suite import Suite
 

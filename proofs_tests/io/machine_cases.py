@@ -15,7 +15,7 @@ from cerlab.automata.automaton import (
     Ucea,
     Vcea,
 )
-from cerlab.automata.encoding import Machine, initial_states
+from cerlab.automata.encoding import Machine
 from cerlab.model.event import Timestamp, Value
 from cerlab.predicates import syntax as pred
 
@@ -88,7 +88,7 @@ def random_machine(rng: Random, predicate: Callable[[Random], pred.Predicate]) -
     I, F = (frozenset(q for q in range(states) if rng.random() < 0.4) for _ in range(2))
     marked = tuple(Transition(*move) for move in moves)
     if kind is IntervalCea:
-        return IntervalCea(states, marked, q0, F)
+        return IntervalCea(states, marked, frozenset({q0}), F)
     if kind is AnchoredCea:
         return AnchoredCea(states, marked, I, F)
     labelled = tuple(
@@ -102,7 +102,7 @@ def exact(A: Machine) -> tuple[object, ...]:
     """All of a machine, with predicates by `repr`, which tells 0.0 from -0.0 and finds NaN."""
     Delta: tuple[Transition | LabelTransition, ...] = A.Delta
     moves = [(type(t), t.source, repr(t.predicate), t[2], t.target) for t in Delta]
-    return type(A), A.states, initial_states(A), A.F, moves
+    return type(A), A.states, sorted(A.I), A.F, moves
 
 
 def tower(depth: int) -> Vcea:

@@ -19,7 +19,7 @@ from cerlab.automata.automaton import (
     Ucea,
     Vcea,
 )
-from cerlab.automata.encoding import Machine, initial_states
+from cerlab.automata.encoding import Machine
 from cerlab.errors import ResourceLimit
 from cerlab.io.mata import machine_to_mata, proposition_text
 from cerlab.logic.cel import syntax as cel
@@ -226,7 +226,7 @@ def accepts(A: Machine, word: list[Letter], legend: Mapping[str, str]) -> bool:
         return labels == t.labels
 
     Delta: tuple[Transition | LabelTransition, ...] = A.Delta
-    states = set(initial_states(A))
+    states = set(A.I)
     for letter in word:
         states = {t.target for t in Delta if t.source in states and may(t, letter)}
     answers = not isinstance(A, AnchoredCea) or (bool(word) and word[-1]["take"])
@@ -315,7 +315,7 @@ def test_the_picture_of_a_small_machine() -> None:
 def test_edges_past_other_states_are_bent() -> None:
     Delta = tuple(Transition(p, pred.EVERYTHING, Mark.SKIP, q) for p, q in ((0, 1), (1, 2), (2, 3)))
     back = Transition(3, pred.EVERYTHING, Mark.TAKE, 1)
-    text = machine_tikz(IntervalCea(4, (*Delta, back), 0, frozenset()))
+    text = machine_tikz(IntervalCea(4, (*Delta, back), frozenset({0}), frozenset()))
     assert r"(q3) edge[bend left] node" in text
     assert text.count("bend") == 1
 
@@ -367,7 +367,7 @@ def test_pictures_of_random_machines_are_sound(suite: Suite) -> None:
         drawn = re.findall(r"^  \\node\[([^\]]*)\] \(q(\d+)\)", text, re.MULTILINE)
         assert sorted(int(q) for _, q in drawn) == list(range(A.states))
         assert {int(q) for how, q in drawn if "accepting" in how} == A.F
-        assert sorted(int(q) for how, q in drawn if "initial" in how) == initial_states(A)
+        assert sorted(int(q) for how, q in drawn if "initial" in how) == sorted(A.I)
         edges = re.findall(r"^  \\path \(q(\d+)\) .* \(q(\d+)\);$", text, re.MULTILINE)
         assert len(edges) == len({(t.source, t.target) for t in A.Delta})
         return bool(A.Delta)

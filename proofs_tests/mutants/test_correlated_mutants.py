@@ -14,6 +14,7 @@ from cerlab.automata.registers import coalesce
 from cerlab.automata.registers.labelled import LabelledSrt
 from cerlab.compile import correlated_to_srt, extremes
 from cerlab.compile.extremes import INCOMPARABLE, NOTHING, Side, Way
+from cerlab.compile.filters import filtered
 from cerlab.engine.reference.registers.intervals import Configuration, IntervalRuns
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
@@ -32,7 +33,7 @@ from proofs_tests.suite import Suite
 _REMEMBERED = extremes._remembered
 _ASKED = extremes._asked
 _CONSTRUCT = correlated_to_srt._construct
-_FILTERED = correlated_to_srt._filtered
+_FILTERED = filtered
 _FOLLOWED = IntervalRuns._followed
 
 
@@ -127,18 +128,18 @@ def filters_see_the_labels_outside(phi: cel.Formula, fresh: Any) -> LabelledSrt:
             return _CONSTRUCT(phi, fresh)
 
 
-def either_is_both(A: LabelledSrt, condition: cond.Condition, fresh: Any) -> LabelledSrt:
+def either_is_both(A: LabelledSrt, condition: cond.Condition, demand: Any) -> LabelledSrt:
     """An OR of filters asks for all of them."""
     if isinstance(condition, pred.Or):
         condition = pred.And(condition.left, condition.right)
-    return _FILTERED(A, condition, fresh)
+    return _FILTERED(A, condition, demand)
 
 
-def either_is_its_left(A: LabelledSrt, condition: cond.Condition, fresh: Any) -> LabelledSrt:
+def either_is_its_left(A: LabelledSrt, condition: cond.Condition, demand: Any) -> LabelledSrt:
     """An OR of filters asks for its first."""
     if isinstance(condition, pred.Or):
         condition = condition.left
-    return _FILTERED(A, condition, fresh)
+    return _FILTERED(A, condition, demand)
 
 
 # -- registers and runs --------------------------------------------------------------------------
@@ -232,8 +233,8 @@ MUTANTS = [
         filters_see_the_labels_outside,
         id="labels-outside",
     ),
-    mutant(QUERIES, correlated_to_srt, "_filtered", either_is_both, id="either-is-both"),
-    mutant(QUERIES, correlated_to_srt, "_filtered", either_is_its_left, id="either-is-left"),
+    mutant(QUERIES, correlated_to_srt, "filtered", either_is_both, id="either-is-both"),
+    mutant(QUERIES, correlated_to_srt, "filtered", either_is_its_left, id="either-is-left"),
     mutant(QUERIES, coalesce, "_apart", all_in_one_register, id="one-register"),
     mutant(QUERIES, coalesce, "_apart", together_once_is_together, id="together-once"),
     mutant(QUERIES, IntervalRuns, "_followed", write_before_read, id="write-before-read"),

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from cerlab.automata import combine
+from cerlab.automata import compose, product
 from cerlab.automata.automaton import LabelTransition, Vcea
-from cerlab.compile import cel_to_vcea
+from cerlab.compile import cel_to_vcea, filters
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.driver import WindowPointer
 from cerlab.engine.reference.evaluation import TecsEvaluation
@@ -52,7 +52,7 @@ def star_with_gaps(A: Vcea, *, gaps: bool) -> Vcea:
     return _ITERATION(A, gaps=True)
 
 
-_ITERATION = cel_to_vcea._iteration
+_ITERATION = compose.iteration
 
 
 def iteration_at_most_twice(A: Vcea, *, gaps: bool) -> Vcea:
@@ -126,7 +126,7 @@ def initial_states_may_wait(A: Vcea, B: Vcea, *, gaps: bool) -> Vcea:
     return Vcea(made.states, made.Delta + loops, made.I, made.F)
 
 
-_SEQUENCE = cel_to_vcea._sequence
+_SEQUENCE = compose.sequence
 
 
 def filter_on_first_only(P: Predicate, Q: Predicate) -> Predicate:
@@ -176,7 +176,7 @@ def and_of_marks(A: Vcea, B: Vcea) -> Vcea:
 
 def all_in_sequence(A: Vcea, B: Vcea) -> Vcea:
     """ALL without overlap: one after the other, either first."""
-    return cel_to_vcea._union(
+    return compose.union(
         _SEQUENCE(A, B, gaps=True),
         _SEQUENCE(B, A, gaps=True),
     )
@@ -195,7 +195,7 @@ def strict_once(A: Vcea) -> Vcea:
     return A
 
 
-_BOTH, _UNLESS = combine.both, combine.unless
+_BOTH, _UNLESS = product.both, product.unless
 
 
 def on_automata(rng: Random) -> bool:
@@ -208,13 +208,13 @@ ON_QUERIES, ON_FAMILY, ON_AUTOMATA = (
 )
 
 MUTANTS = [
-    mutant(ON_QUERIES, cel_to_vcea, "_iteration", star_with_gaps, id="star-waits"),
-    mutant(ON_QUERIES, cel_to_vcea, "_iteration", iteration_at_most_twice, id="plus-twice"),
-    mutant(ON_QUERIES, cel_to_vcea, "_sequence", concat_with_gaps, id="concat-waits"),
-    mutant(ON_QUERIES, cel_to_vcea, "_sequence", initial_states_may_wait, id="left-waits"),
+    mutant(ON_QUERIES, cel_to_vcea, "iteration", star_with_gaps, id="star-waits"),
+    mutant(ON_QUERIES, cel_to_vcea, "iteration", iteration_at_most_twice, id="plus-twice"),
+    mutant(ON_QUERIES, cel_to_vcea, "sequence", concat_with_gaps, id="concat-waits"),
+    mutant(ON_QUERIES, cel_to_vcea, "sequence", initial_states_may_wait, id="left-waits"),
     mutant(ON_QUERIES, cel_to_vcea, "_demand", demand_everywhere, id="filter-every-label"),
-    mutant(ON_QUERIES, cel_to_vcea, "alternatives", one_alternative, id="or-keeps-one-side"),
-    mutant(ON_QUERIES, cel_to_vcea, "conjunction", filter_on_first_only, id="filter-lost"),
+    mutant(ON_QUERIES, filters, "alternatives", one_alternative, id="or-keeps-one-side"),
+    mutant(ON_QUERIES, filters, "conjunction", filter_on_first_only, id="filter-lost"),
     mutant(ON_QUERIES, WindowPointer, "advance", strict_window, id="strict-window"),
     mutant(ON_QUERIES, driver.Driver, "consume", consume_only_own, id="any-spares-others"),
     mutant(ON_QUERIES, TecsEvaluation, "advance", q0_last, id="q0-last"),

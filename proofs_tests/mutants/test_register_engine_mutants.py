@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cerlab.automata.automaton import Mark
-from cerlab.automata.registers.transducer import Srt, outgoing
+from cerlab.automata.automaton import Mark, outgoing
+from cerlab.automata.registers.transducer import Srt
 from cerlab.engine.kernels.registers.arrays import KIND
 from cerlab.engine.registers import ambiguity, codes, evaluation, program, rules
 from cerlab.engine.registers.ambiguity import Rule

@@ -9,16 +9,18 @@ from typing import Any
 
 import pytest
 
-from cerlab.automata.automaton import Mark
+from cerlab.automata.automaton import Mark, as_kind, outgoing
+from cerlab.automata.epsilon import sequence
+from cerlab.automata.epsilon import star as star_of_expressions
 from cerlab.automata.explore import explore
 from cerlab.automata.registers import Srt
 from cerlab.automata.registers.complement import complement, match_complement
-from cerlab.automata.registers.compose import iteration, sequence, streaming
+from cerlab.automata.registers.compose import streaming
 from cerlab.automata.registers.determinise import Minterm, determinised, minterms
 from cerlab.automata.registers.epsilon import merged, without_epsilon
 from cerlab.automata.registers.liveness import live_registers, without_dead_writes
 from cerlab.automata.registers.product import intersection
-from cerlab.automata.registers.transducer import Label, from_explored, outgoing
+from cerlab.automata.registers.transducer import EpsilonSrt, Label
 from cerlab.automata.registers.unroll import unrolled
 from cerlab.automata.registers.windows import length_window, span_window
 from cerlab.logic.sremo import syntax as sre
@@ -126,11 +128,11 @@ def first_write_only(T: Srt) -> Srt:
 
 
 def concatenation_in_shared_registers(A: Srt, B: Srt) -> Any:
-    return sequence(A, B)
+    return sequence(as_kind(A, EpsilonSrt), as_kind(B, EpsilonSrt))
 
 
 def star_without_reset(T: Srt) -> Any:
-    return iteration(T)
+    return star_of_expressions(as_kind(T, EpsilonSrt))
 
 
 def star_without_the_empty_word(T: Srt) -> Any:
@@ -169,8 +171,13 @@ def _unrolled(
             write = frozenset({f"b{d + 1}"}) if t.writes or otherwise else frozenset[str]()
             yield Label(guard, t.mark, write), (d + 1, t.target, tuple(sorted(after.items())))
 
-    found = explore((0, T.q0, ()), follow, lambda state: state[1] in T.F)
-    return from_explored(found, frozenset(f"b{d}" for d in range(1, w + 1)))
+    return explore(
+        (0, T.q0, ()),
+        follow,
+        lambda state: state[1] in T.F,
+        Srt,
+        R=frozenset(f"b{d}" for d in range(1, w + 1)),
+    )
 
 
 def unrolled_one_deeper(T: Srt, w: int) -> Srt:
@@ -206,8 +213,7 @@ def _determinised(
             writes = together(*(t.writes for t in these)) if these else frozenset[str]()
             yield Label(m.guard, Mark.SKIP, writes), frozenset(t.target for t in these)
 
-    found = explore(frozenset({T.q0}), follow, lambda X: not T.F.isdisjoint(X))
-    return from_explored(found, T.R)
+    return explore(frozenset({T.q0}), follow, lambda X: not T.F.isdisjoint(X), Srt, R=T.R)
 
 
 def complement_in_a_window(T: Srt, w: int) -> Srt:
@@ -237,7 +243,9 @@ def length_too_wide(T: Srt, w: int) -> Srt:
 
 def dead_writes_of_one_step(T: Srt) -> Srt:
     """Only what the very next transition reads is kept."""
-    reads = [frozenset[str]().union(*(registers_of(t.guard) for t in ts)) for ts in outgoing(T)]
+    reads = [
+        frozenset[str]().union(*(registers_of(t.guard) for t in ts)) for ts in outgoing(T).values()
+    ]
     assert all(now <= live for now, live in zip(reads, live_registers(T), strict=True))
     return replace(T, Delta=tuple(t._replace(writes=t.writes & reads[t.target]) for t in T.Delta))
 

@@ -15,7 +15,6 @@ import pytest
 
 import cerlab
 from cerlab.api import parse_formula
-from cerlab.automata import products
 from cerlab.automata.automaton import LabelTransition, Ucea
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
@@ -34,6 +33,7 @@ from cerlab.predicates.syntax import (
 )
 from cerlab.testing import Shape, random_events, random_formula
 from cerlab.theorems import socel_to_ucea as compiler
+from cerlab.theorems import ucea_products as products
 from cerlab.theorems import vcea_to_cel as decompiler
 from cerlab.theorems.ucea_runs import labelled_answers, star_answers
 from proofs_tests.suite import Suite

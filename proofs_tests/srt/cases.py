@@ -7,9 +7,9 @@ from functools import cache
 from random import Random
 from typing import TypeVar
 
-from cerlab.automata.automaton import EmptyMove, Mark
+from cerlab.automata.automaton import EmptyMove, Mark, outgoing
 from cerlab.automata.registers import EpsilonSrt, RegisterTransition, Srt, Transducer
-from cerlab.automata.registers.transducer import Label, outgoing
+from cerlab.automata.registers.transducer import Label
 from cerlab.logic.sremo import Sremo, matches, parse_sremo
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import subexpressions
@@ -103,7 +103,7 @@ def random_srt(rng: Random) -> Srt:
             source, phi, mark = rng.choice(made)[:3]
         made.append(RegisterTransition(source, phi, mark, W, target))
     F = {states - 1} | ({rng.randrange(states)} if rng.random() < 0.3 else set())
-    return Srt(states, frozenset(REGISTERS), tuple(made), 0, frozenset(F))
+    return Srt(states, tuple(made), frozenset({0}), frozenset(F), R=frozenset(REGISTERS))
 
 
 def random_label(rng: Random) -> Label:
@@ -119,7 +119,7 @@ def random_epsilon_srt(rng: Random) -> EpsilonSrt:
         EmptyMove(rng.randrange(T.states), rng.randrange(T.states))
         for _ in range(rng.choice((1, 2, 3)))
     )
-    return EpsilonSrt(T.states, T.R, T.Delta, moves, T.q0, T.F)
+    return EpsilonSrt(T.states, T.Delta, T.I, T.F, moves=moves, R=T.R)
 
 
 def random_event(rng: Random) -> Event:

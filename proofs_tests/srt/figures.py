@@ -17,10 +17,10 @@ B, SAME = "type = 'B'", "type = 'S' AND id = r1.id"
 
 FIG_1 = Srt(
     3,
-    R1,
     (step(0, f"{B} ^ -> r1", 1), step(1, "TRUE", 1), step(1, f"{SAME} ^", 2)),
-    0,
+    frozenset({0}),
     frozenset({2}),
+    R=R1,
 )
 """A B, and later an S with its id: of Example 16."""
 
@@ -31,7 +31,7 @@ CHEAP_OR_DEAR = (
 FIG_3: EpsilonSrt = sremo_to_srt(sre(CHEAP_OR_DEAR))
 """What the compilation makes of Example 28, with its empty moves."""
 
-FIG_4 = Srt(3, R1, (step(0, "TRUE", 0), *FIG_1.Delta), 0, frozenset({2}))
+FIG_4 = Srt(3, (step(0, "TRUE", 0), *FIG_1.Delta), frozenset({0}), frozenset({2}), R=R1)
 """The same after any events; no deterministic transducer has its language."""
 
 FIG_5A = unrolled(FIG_4, 3)
@@ -42,21 +42,20 @@ FIG_5B = determinised(FIG_5A)
 
 FIG_12 = Srt(
     3,
-    frozenset("r"),
     (
         step(0, "TRUE", 0),
         step(0, "TRUE ^ -> r", 1),
         step(1, "TRUE", 1),
         step(1, "type = r.type ^", 2),
     ),
-    0,
+    frozenset({0}),
     frozenset({2}),
+    R=frozenset("r"),
 )
 """The last event repeats an earlier type."""
 
 FIG_14 = Srt(
     6,
-    frozenset(),
     (
         step(0, "TRUE", 1),
         step(0, "TRUE", 4),
@@ -64,7 +63,8 @@ FIG_14 = Srt(
         step(1, "v > 0", 3),
         step(4, "v < 2", 5),
     ),
-    0,
+    frozenset({0}),
     frozenset({2, 3, 5}),
+    R=frozenset(),
 )
 """Two states, 1 and 4, with three guards on what leaves them."""

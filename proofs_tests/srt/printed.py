@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cerlab.automata.automaton import Mark
+from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.explore import explore
 from cerlab.automata.registers import Srt, Transducer
 from cerlab.automata.registers.determinise import determinised
@@ -17,8 +17,6 @@ from cerlab.automata.registers.transducer import (
     NONE,
     Label,
     RegisterTransition,
-    from_explored,
-    outgoing,
 )
 from cerlab.engine.reference.registers.runs import Run, Runs
 from cerlab.model.answer import Positions
@@ -42,8 +40,9 @@ def merged_by_guard_and_mark(T: Transducer) -> Srt:
             writes = NONE.union(*(t.writes for t in these))
             yield Label(guard, mark, writes), frozenset(t.target for t in these)
 
-    found = explore(frozenset({plain.q0}), follow, lambda X: not plain.F.isdisjoint(X))
-    return from_explored(found, plain.R)
+    return explore(
+        frozenset({plain.q0}), follow, lambda X: not plain.F.isdisjoint(X), Srt, R=plain.R
+    )
 
 
 def sets_visited(T: Srt, steps: int) -> int:
@@ -72,8 +71,9 @@ def product_of_any_marks(A: Srt, B: Srt) -> Srt:
                     (s.target, t.target),
                 )
 
-    found = explore((A.q0, B.q0), follow, lambda state: state[0] in A.F and state[1] in B.F)
-    return from_explored(found, A.R | B.R)
+    return explore(
+        (A.q0, B.q0), follow, lambda state: state[0] in A.F and state[1] in B.F, Srt, R=A.R | B.R
+    )
 
 
 def complement_without_sink(T: Srt) -> Srt:

@@ -92,7 +92,7 @@ def of_transducer(rng: Random) -> Case:
         RegisterTransition(q, EVERYTHING, Mark.SKIP, NONE, q),
         *(t._replace(source=q) for t in T.Delta if t.source == T.q0),
     )
-    T = Srt(q + 1, T.R, (*T.Delta, *before), q, T.F)
+    T = Srt(q + 1, (*T.Delta, *before), frozenset({q}), T.F, R=T.R)
     drawn = (rng.choice(WINDOWS) for _ in range(2))
     return RegisterPlan(T, tuple(w for w in drawn if w is not None)), words(rng, T)
 

@@ -119,7 +119,7 @@ def test_the_cost_model_counts_what_happens(kind: Kind) -> None:
         step(1, "TRUE", 1),
         step(1, "v = v ^", 1),
     )
-    active = kind(RegisterPlan(Srt(2, frozenset("r"), Delta, 0, frozenset({1}))))
+    active = kind(RegisterPlan(Srt(2, Delta, frozenset({0}), frozenset({1}), R=frozenset("r"))))
     n_p = 2
     for k in range(6):
         before, live = active.counts, active.live

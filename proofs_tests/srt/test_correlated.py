@@ -142,7 +142,9 @@ def test_registers_are_made_one_exactly_where_no_state_needs_both() -> None:
             RegisterTransition(q, guard(asked), Mark.TAKE, frozenset(writes), q + 1)
             for q, (asked, writes) in enumerate(steps)
         ]
-        T = Srt(len(Delta) + 1, frozenset("rs"), tuple(Delta), 0, frozenset({len(Delta)}))
+        T = Srt(
+            len(Delta) + 1, tuple(Delta), frozenset({0}), frozenset({len(Delta)}), R=frozenset("rs")
+        )
         return sorted(coalesced(T).R)
 
     assert chain(("TRUE", "rs"), ("v = r.v", ""), ("v = s.v", "")) == ["r"]

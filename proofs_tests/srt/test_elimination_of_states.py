@@ -128,16 +128,39 @@ def test_an_expression_comes_back_from_its_transducer(text: str) -> None:
     [
         (FIG_4, "_* . B^ -> r1 . _* . <type = 'S' AND id = r1.id>^"),
         (FIG_12, "_* . _^ -> r . _* . <type = r.type>^"),
-        (Srt(1, frozenset(), (), 0, frozenset()), "EMPTY"),
-        (Srt(1, frozenset(), (), 0, frozenset({0})), "EPS"),
-        (Srt(2, frozenset(), (step(0, "TRUE", 0),), 0, frozenset({1})), "EMPTY"),
-        (Srt(2, frozenset(), (step(0, "TRUE", 0), step(1, "TRUE", 0)), 0, frozenset({0})), "_*"),
-        (EpsilonSrt(1, frozenset(), (), (EmptyMove(0, 0),), 0, frozenset({0})), "EPS"),
+        (Srt(1, (), frozenset({0}), frozenset()), "EMPTY"),
+        (Srt(1, (), frozenset({0}), frozenset({0})), "EPS"),
+        (Srt(2, (step(0, "TRUE", 0),), frozenset({0}), frozenset({1})), "EMPTY"),
         (
-            Srt(1, frozenset("rs"), (step(0, "TRUE ^ -> r, s", 0),), 0, frozenset({0})),
+            Srt(
+                2,
+                (step(0, "TRUE", 0), step(1, "TRUE", 0)),
+                frozenset({0}),
+                frozenset({0}),
+                R=frozenset(),
+            ),
+            "_*",
+        ),
+        (
+            EpsilonSrt(
+                1, (), frozenset({0}), frozenset({0}), moves=(EmptyMove(0, 0),), R=frozenset()
+            ),
+            "EPS",
+        ),
+        (
+            Srt(
+                1,
+                (step(0, "TRUE ^ -> r, s", 0),),
+                frozenset({0}),
+                frozenset({0}),
+                R=frozenset("rs"),
+            ),
             "(_^ -> {r, s})*",
         ),
-        (Srt(2, frozenset(), (step(0, "v = 1", 1),) * 2, 0, frozenset({1})), "<v = 1>"),
+        (
+            Srt(2, (step(0, "v = 1", 1),) * 2, frozenset({0}), frozenset({1})),
+            "<v = 1>",
+        ),
     ],
 )
 def test_transducers_by_hand(T: Transducer, text: str) -> None:
@@ -147,7 +170,7 @@ def test_transducers_by_hand(T: Transducer, text: str) -> None:
 def complete(n: int) -> Srt:
     """All transitions between n states, each with a guard of its own."""
     Delta = tuple(step(p, f"v = {p * n + q}", q) for p in range(n) for q in range(n))
-    return Srt(n, frozenset(), Delta, 0, frozenset({n - 1}))
+    return Srt(n, Delta, frozenset({0}), frozenset({n - 1}))
 
 
 def test_sizes_grow_by_a_factor_with_each_state(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +188,11 @@ def test_sizes_grow_by_a_factor_with_each_state(monkeypatch: pytest.MonkeyPatch)
 
 def test_what_is_nested_too_deep_is_refused() -> None:
     chain = Srt(
-        300, frozenset(), tuple(step(q, "TRUE", q + 1) for q in range(299)), 0, frozenset({299})
+        300,
+        tuple(step(q, "TRUE", q + 1) for q in range(299)),
+        frozenset({0}),
+        frozenset({299}),
+        R=frozenset(),
     )
     with pytest.raises(cerlab.ResourceLimit, match="CER0680"):
         srt_to_sremo(chain)

@@ -8,7 +8,7 @@ import pytest
 
 from cerlab.automata.registers.epsilon import without_epsilon
 from cerlab.automata.registers.liveness import without_dead_writes
-from cerlab.automata.registers.product import written_registers
+from cerlab.automata.registers.transducer import written_registers
 from cerlab.compile.slices import WHOLE, after, always_marks, before
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.errors import ResourceLimit, Unsupported

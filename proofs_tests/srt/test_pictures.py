@@ -9,7 +9,6 @@ import pytest
 
 from cerlab.automata.registers import Transducer
 from cerlab.automata.registers.determinise import macro_states
-from cerlab.automata.registers.transducer import empty_moves
 from cerlab.cli import main
 from cerlab.viz.dot import dot_text
 from cerlab.viz.machines.registers import srt_graph
@@ -73,9 +72,9 @@ def test_figure_4_as_tikz() -> None:
 @drawn
 def test_every_transition_and_empty_move_is_an_edge(T: Transducer) -> None:
     edges = re.findall(r"^  q(\d+) -> q(\d+) \[label=", dot_text(T), re.M)
-    steps = [(t.source, t.target) for t in T.Delta] + list(empty_moves(T))
+    steps = [(t.source, t.target) for t in T.Delta] + list(T.moves)
     assert [(int(p), int(q)) for p, q in edges] == steps
-    assert dot_text(T).count("ε") == len(empty_moves(T))
+    assert dot_text(T).count("ε") == len(T.moves)
     tikz = machine_tikz(T)
     assert tikz.count(r"\node[state") == T.states
     assert tikz.count(r"\path") == len(set(steps))

@@ -31,6 +31,6 @@ def test_registers_share_a_place_while_they_hold_one_event() -> None:
         step(1, "v != r.v -> s", 2),
         step(2, "v = r.v AND v != s.v ^", 3),
     )
-    one = single_register(Srt(4, frozenset("rs"), Delta, 0, frozenset({3})))
+    one = single_register(Srt(4, Delta, frozenset({0}), frozenset({3}), R=frozenset("rs")))
     assert [sorted(t.writes) for t in one.Delta] == [["p1"], ["p2"], []]
     assert one.Delta[2].guard == step(0, "v = p1.v AND v != p2.v", 0).guard

@@ -8,8 +8,9 @@ from random import Random
 import pytest
 
 from cerlab.automata.registers import Srt
-from cerlab.automata.registers.product import intersection, product, written_registers
+from cerlab.automata.registers.product import intersection, product
 from cerlab.automata.registers.rename import renamed
+from cerlab.automata.registers.transducer import written_registers
 from cerlab.errors import IllFormed
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
@@ -63,8 +64,8 @@ def without_writes_of(r: str, T: Srt) -> Srt:
 
 
 def test_what_one_side_writes_the_other_may_not_use() -> None:
-    writer = Srt(2, frozenset("r"), (step(0, "TRUE -> r", 1),), 0, frozenset({1}))
-    reader = Srt(2, frozenset("r"), (step(0, "v = r.v", 1),), 0, frozenset({1}))
+    writer = Srt(2, (step(0, "TRUE -> r", 1),), frozenset({0}), frozenset({1}), R=frozenset("r"))
+    reader = Srt(2, (step(0, "v = r.v", 1),), frozenset({0}), frozenset({1}), R=frozenset("r"))
     assert written_registers(writer) == {"r"}
     assert product(reader, reader).states == 2
     for A, B in ((writer, reader), (reader, writer), (writer, writer)):

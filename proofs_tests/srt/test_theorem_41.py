@@ -113,7 +113,9 @@ def subsets(n: int) -> list[tuple[int, ...]]:
 
 def write_free(rng: Random) -> Srt:
     T = random_srt(rng)
-    return Srt(T.states, T.R, tuple(t._replace(writes=frozenset()) for t in T.Delta), 0, T.F)
+    return Srt(
+        T.states, tuple(t._replace(writes=frozenset()) for t in T.Delta), frozenset({0}), T.F, R=T.R
+    )
 
 
 def test_without_writes_no_window_is_needed(suite: Suite) -> None:
@@ -135,16 +137,18 @@ def test_without_writes_no_window_is_needed(suite: Suite) -> None:
 
 WRITES = step(0, "type = 'B' ^ -> r", 1)
 READS = (step(1, "TRUE", 1), step(1, "v = r.v ^", 2))
-LATER = Srt(3, frozenset("r"), (WRITES, *READS), 0, frozenset({2}))
-ANYWHERE = Srt(3, frozenset("r"), (step(0, "TRUE", 0), WRITES, *READS), 0, frozenset({2}))
+LATER = Srt(3, (WRITES, *READS), frozenset({0}), frozenset({2}), R=frozenset("r"))
+ANYWHERE = Srt(
+    3, (step(0, "TRUE", 0), WRITES, *READS), frozenset({0}), frozenset({2}), R=frozenset("r")
+)
 """Fig. 4: a B, and at the end an event with its value."""
 
 SOMETIMES = Srt(
     3,
-    frozenset("r"),
     (WRITES, step(0, "type = 'A'", 1), step(1, "v = r.v ^", 2)),
-    0,
+    frozenset({0}),
     frozenset({2}),
+    R=frozenset("r"),
 )
 """Only one of two ways to state 1 writes what it reads."""
 
@@ -170,7 +174,7 @@ def test_what_a_register_holds_may_depend_on_the_string_alone() -> None:
 def test_too_many_guards_are_refused() -> None:
     Delta = tuple(step(0, f"v = {n}", 0) for n in range(MAX_GUARDS + 1))
     with pytest.raises(ResourceLimit, match="CER0684"):
-        determinised(Srt(1, frozenset(), Delta, 0, frozenset({0})))
+        determinised(Srt(1, Delta, frozenset({0}), frozenset({0})))
 
 
 def test_minterms_of_true_and_false() -> None:

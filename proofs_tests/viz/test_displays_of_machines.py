@@ -67,7 +67,7 @@ def test_displays_without_graphviz_never_raise(suite: Suite) -> None:
 def test_what_has_no_text_is_still_shown() -> None:
     """A renderer that fails leaves the poorer mimetypes, in the worst case `repr`."""
     odd: Any = "no predicate"
-    A: Any = IntervalCea(2, (Transition(0, odd, Mark.TAKE, 1),), 0, frozenset({1}))
+    A: Any = IntervalCea(2, (Transition(0, odd, Mark.TAKE, 1),), frozenset({0}), frozenset({1}))
     assert A._repr_mimebundle_() == {"text/plain": repr(A)}
 
 
@@ -80,8 +80,8 @@ def test_every_kind_has_a_text_of_its_own(kind: str) -> None:
 
 EMPTY: list[Any] = [
     Vcea(0, (), frozenset(), frozenset()),
-    IntervalCea(1, (), 0, frozenset()),
-    DeterministicCea(IntervalCea(1, (), 0, frozenset())),
+    IntervalCea(1, (), frozenset({0}), frozenset()),
+    DeterministicCea(IntervalCea(1, (), frozenset({0}), frozenset())),
     cerlab.parse_query("SELECT * WHERE A").table,
     cerlab.parse_formula("A"),
     cerlab.parse_sremo("EMPTY"),
@@ -97,7 +97,7 @@ def wide(states: int) -> IntervalCea:
     return IntervalCea(
         states,
         tuple(Transition(0, TypeIs(f"T{q}"), Mark.TAKE, q) for q in range(1, states)),
-        0,
+        frozenset({0}),
         frozenset({1}),
     )
 
@@ -107,7 +107,7 @@ def exploding(n: int) -> DeterministicCea:
     Delta = [Transition(0, EVERYTHING, Mark.SKIP, 1), Transition(1, EVERYTHING, Mark.SKIP, 1)]
     Delta.append(Transition(1, TypeIs("A"), Mark.SKIP, 2))
     Delta += [Transition(q, EVERYTHING, Mark.SKIP, q + 1) for q in range(2, n)]
-    return DeterministicCea(IntervalCea(n + 1, tuple(Delta), 0, frozenset({n})))
+    return DeterministicCea(IntervalCea(n + 1, tuple(Delta), frozenset({0}), frozenset({n})))
 
 
 def test_huge_values_are_cut_and_say_so() -> None:

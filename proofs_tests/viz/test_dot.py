@@ -62,7 +62,9 @@ BY_HAND: dict[str, tuple[Any, str]] = {
         f"digraph ucea {{\n{HEAD}{Q0}  q0 -> q1 [label=\"type = 'A' / {{x}}\"];\n}}\n",
     ),
     "cea": (
-        IntervalCea(2, (Transition(0, A, TAKE, 1), Transition(1, EVERYTHING, SKIP, 1)), 0, ONE),
+        IntervalCea(
+            2, (Transition(0, A, TAKE, 1), Transition(1, EVERYTHING, SKIP, 1)), frozenset({0}), ONE
+        ),
         f"digraph cea {{\n{HEAD}{Q0}"
         "  q0 -> q1 [label=\"type = 'A' / •\"];\n"
         '  q1 -> q1 [label="TRUE / ∘"];\n}\n',
@@ -76,7 +78,7 @@ BY_HAND: dict[str, tuple[Any, str]] = {
         "  q0 -> q1 [label=\"type = 'A' / •\"];\n}\n",
     ),
     "empty moves": (
-        EpsilonCea(2, (Transition(0, A, TAKE, 1),), (EmptyMove(1, 0),), frozenset({0}), ONE),
+        EpsilonCea(2, (Transition(0, A, TAKE, 1),), frozenset({0}), ONE, moves=(EmptyMove(1, 0),)),
         f"digraph epsilon_cea {{\n{HEAD}{Q0}"
         "  q0 -> q1 [label=\"type = 'A' / •\"];\n"
         '  q1 -> q0 [label="ε"];\n}\n',
@@ -84,11 +86,11 @@ BY_HAND: dict[str, tuple[Any, str]] = {
     "transducer with empty moves": (
         EpsilonSrt(
             2,
-            frozenset({"r"}),
             (RegisterTransition(0, A, TAKE, frozenset({"r"}), 1),),
-            (EmptyMove(1, 0),),
-            0,
+            frozenset({0}),
             ONE,
+            moves=(EmptyMove(1, 0),),
+            R=frozenset({"r"}),
         ),
         f"digraph srt {{\n{HEAD}{Q0}"
         "  q0 -> q1 [label=\"type = 'A' / • ↓ r\"];\n"

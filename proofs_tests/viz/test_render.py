@@ -184,7 +184,7 @@ def ladder(states: int) -> IntervalCea:
         Transition(q, TypeIs(name), Mark.TAKE, q + 1) for q in range(states - 1) for name in "AB"
     ]
     Delta += [Transition(q, EVERYTHING, Mark.SKIP, q) for q in range(1, states - 1)]
-    return IntervalCea(states, tuple(Delta), 0, frozenset({states - 1}))
+    return IntervalCea(states, tuple(Delta), frozenset({0}), frozenset({states - 1}))
 
 
 def test_an_automaton_of_200_states_is_drawn() -> None:

@@ -28,7 +28,7 @@ def coalesced(T: Srt) -> Srt:
     ...     kept = RegisterAttribute(stored, "v")
     ...     same = RegisterComparison(Operator.EQ, Attribute("v"), kept)
     ...     steps.append(RegisterTransition(q, same, Mark.TAKE, NONE, q + 1))
-    >>> sorted(coalesced(Srt(4, frozenset("rs"), tuple(steps), 0, frozenset({3}))).R)
+    >>> sorted(coalesced(Srt(4, tuple(steps), frozenset({0}), frozenset({3}), R=frozenset("rs"))).R)
     ['r']
     """
     T = without_dead_writes(T)
@@ -44,7 +44,7 @@ def coalesced(T: Srt) -> Srt:
         )
         for t in T.Delta
     )
-    return Srt(T.states, frozenset(place.values()), tuple(Delta), T.q0, T.F)
+    return Srt(T.states, tuple(Delta), T.I, T.F, R=frozenset(place.values()))
 
 
 def _apart(T: Srt) -> frozenset[Pair]:

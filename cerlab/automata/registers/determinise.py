@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import count
 from typing import NamedTuple, TypeAlias
 
-from cerlab.automata.automaton import Mark
-from cerlab.automata.explore import Explored, explore
+from cerlab.automata.automaton import Mark, outgoing
+from cerlab.automata.explore import crawl, explore
 from cerlab.automata.registers.single_use import check_single_use
 from cerlab.automata.registers.transducer import (
     NONE,
     Label,
     RegisterTransition,
     Srt,
-    from_explored,
-    outgoing,
 )
 from cerlab.errors import ResourceLimit
 from cerlab.predicates.syntax import EVERYTHING, FALSE, Guard, all_of, negation
@@ -49,12 +47,12 @@ def determinised(T: Srt) -> Srt:
     register, and there need be no deterministic transducer (SRT Thm. 38). Exponential. Raises
     `Unsupported` for other T, `ResourceLimit` above `MAX_GUARDS` or `MAX_TRANSITIONS`.
     """
-    return from_explored(_sets(T, _AGNOSTIC), T.R)
+    return _machine(T, _AGNOSTIC)
 
 
 def macro_states(T: Srt) -> tuple[States, ...]:
     """The sets of T's states that the states of `determinised` stand for, in their order."""
-    return _sets(T, _AGNOSTIC).states
+    return crawl(frozenset({T.q0}), _subsets(T, _AGNOSTIC)).states
 
 
 def io_determinised(T: Srt) -> Srt:
@@ -63,15 +61,22 @@ def io_determinised(T: Srt) -> Srt:
     As `determinised`, but each string and each set of marks have exactly one run, so the matches
     are kept. Raises as `determinised`.
     """
-    return from_explored(_sets(T, _BY_MARK), T.R)
+    return _machine(T, _BY_MARK)
 
 
 _AGNOSTIC = {Mark.SKIP: tuple(Mark)}
 _BY_MARK = {mark: (mark,) for mark in (Mark.SKIP, Mark.TAKE)}
 
 
-def _sets(T: Srt, followed: Mapping[Mark, tuple[Mark, ...]]) -> Explored[States, Label]:
-    """The sets of states, with a transition of each mark for each minterm.
+def _machine(T: Srt, followed: Mapping[Mark, tuple[Mark, ...]]) -> Srt:
+    follow = _subsets(T, followed)
+    return explore(frozenset({T.q0}), follow, lambda X: not T.F.isdisjoint(X), Srt, R=T.R)
+
+
+def _subsets(
+    T: Srt, followed: Mapping[Mark, tuple[Mark, ...]]
+) -> Callable[[States], Iterator[tuple[Label, States]]]:
+    """Where a set of states leads, with a transition of each mark for each minterm.
 
     It follows the transitions that have one of the marks given for that mark.
     """
@@ -95,7 +100,7 @@ def _sets(T: Srt, followed: Mapping[Mark, tuple[Mark, ...]]) -> Explored[States,
                     )
                 yield Label(minterm.guard, mark, writes), frozenset(t.target for t in these)
 
-    return explore(frozenset({T.q0}), follow, lambda X: not T.F.isdisjoint(X))
+    return follow
 
 
 def minterms(guards: Sequence[Guard]) -> tuple[Minterm, ...]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
+from cerlab.automata.automaton import Automaton, Step
+from cerlab.automata.compose import once
 from cerlab.automata.registers.transducer import NONE, Srt
 from cerlab.predicates.guards import registers_of
 
@@ -18,24 +21,34 @@ def without_dead_writes(T: Srt) -> Srt:
     >>> from cerlab.automata.registers.transducer import RegisterTransition
     >>> from cerlab.predicates.syntax import EVERYTHING
     >>> step = RegisterTransition(0, EVERYTHING, Mark.SKIP, frozenset("r"), 1)
-    >>> T = without_dead_writes(Srt(2, frozenset("r"), (step,), 0, frozenset({1})))
+    >>> T = without_dead_writes(Srt(2, (step,), frozenset({0}), frozenset({1}), R=frozenset("r")))
     >>> T.Delta[0].writes
     frozenset()
     """
     live = live_registers(T)
-    Delta = dict.fromkeys(t._replace(writes=t.writes & live[t.target]) for t in T.Delta)
-    return replace(T, Delta=tuple(Delta))
+    Delta = once(t._replace(writes=t.writes & live[t.target]) for t in T.Delta)
+    return replace(T, Delta=Delta)
 
 
 def live_registers(T: Srt) -> list[frozenset[str]]:
     """For each state the registers that some way from it reads before it writes them."""
-    live = [NONE] * T.states
+    return collected(T, lambda t, live: registers_of(t.guard) | (live - t.writes))
+
+
+def collected(
+    A: Automaton[Step], before: Callable[[Step, frozenset[str]], frozenset[str]]
+) -> list[frozenset[str]]:
+    """For each state the union of `before` over the transitions that leave it: the least such sets.
+
+    `before` says what there is before a transition, given what there is after it.
+    """
+    found = [NONE] * A.states
     changed = True
     while changed:
         changed = False
-        for t in reversed(T.Delta):
-            needed = registers_of(t.guard) | (live[t.target] - t.writes)
-            if not needed <= live[t.source]:
-                live[t.source] |= needed
+        for t in reversed(A.Delta):
+            more = before(t, found[t.target])
+            if not more <= found[t.source]:
+                found[t.source] |= more
                 changed = True
-    return live
+    return found

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from cerlab.automata.explore import explore
+from cerlab.automata.product import pairs
 from cerlab.automata.registers.rename import apart
-from cerlab.automata.registers.transducer import NONE, Label, Srt, from_explored, outgoing
+from cerlab.automata.registers.transducer import Label, RegisterTransition, Srt, written_registers
 from cerlab.automata.registers.trim import trimmed
 from cerlab.errors import IllFormed
 from cerlab.predicates.guards import registers_of
@@ -27,17 +25,13 @@ def product(A: Srt, B: Srt) -> Srt:
     or take `intersection`.
     """
     _check_apart(A, B)
-    left, right = outgoing(A), outgoing(B)
 
-    def follow(state: tuple[int, int]) -> Iterator[tuple[Label, tuple[int, int]]]:
-        for s in left[state[0]]:
-            for t in right[state[1]]:
-                if s.mark is t.mark:
-                    label = Label(conjunction(s.guard, t.guard), s.mark, s.writes | t.writes)
-                    yield label, (s.target, t.target)
+    def joint(s: RegisterTransition, t: RegisterTransition) -> Label | None:
+        if s.mark is not t.mark:
+            return None
+        return Label(conjunction(s.guard, t.guard), s.mark, s.writes | t.writes)
 
-    found = explore((A.q0, B.q0), follow, lambda state: state[0] in A.F and state[1] in B.F)
-    return trimmed(from_explored(found, A.R | B.R))
+    return trimmed(pairs(A, B, joint, Srt, start=(A.q0, B.q0)))
 
 
 def _check_apart(A: Srt, B: Srt) -> None:
@@ -50,8 +44,3 @@ def _check_apart(A: Srt, B: Srt) -> None:
                 f"one side of an intersection writes '{min(shared)}', which the other side uses",
                 hint="rename the registers of one side",
             )
-
-
-def written_registers(T: Srt) -> frozenset[str]:
-    """The registers that some transition writes."""
-    return NONE.union(*(t.writes for t in T.Delta))

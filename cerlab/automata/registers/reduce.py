@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from cerlab.automata.automaton import outgoing
+from cerlab.automata.compose import once
 from cerlab.automata.registers.epsilon import merged, without_epsilon
-from cerlab.automata.registers.transducer import Label, Srt, Transducer, outgoing
+from cerlab.automata.registers.transducer import Label, Srt, Transducer, label
 from cerlab.errors import ResourceLimit
 
 MAX_REDUCED = 500
@@ -35,7 +37,7 @@ def reduced(T: Srt) -> Srt:
     >>> from cerlab.automata.registers.transducer import NONE, RegisterTransition
     >>> from cerlab.predicates.syntax import TypeIs
     >>> steps = [RegisterTransition(0, TypeIs("A"), Mark.TAKE, NONE, q) for q in (1, 2)]
-    >>> reduced(Srt(3, NONE, tuple(steps), 0, frozenset({1, 2}))).states
+    >>> reduced(Srt(3, tuple(steps), frozenset({0}), frozenset({1, 2}))).states
     2
     """
     if T.states > MAX_REDUCED:
@@ -46,13 +48,11 @@ def reduced(T: Srt) -> Srt:
         ways: dict[tuple[int, frozenset[tuple[Label, int]]], int] = {}
         refined = []
         for q in range(T.states):
-            way = frozenset((Label(*t[1:4]), classes[t.target]) for t in leaving[q])
+            way = frozenset((label(t), classes[t.target]) for t in leaving[q])
             refined.append(ways.setdefault((classes[q], way), len(ways)))
         if len(ways) == len(set(classes)):
             break
         classes = refined
-    Delta = dict.fromkeys(
-        t._replace(source=refined[t.source], target=refined[t.target]) for t in T.Delta
-    )
+    Delta = once(t._replace(source=refined[t.source], target=refined[t.target]) for t in T.Delta)
     F = frozenset(refined[q] for q in T.F)
-    return Srt(len(ways), T.R, tuple(Delta), refined[T.q0], F)
+    return Srt(len(ways), Delta, frozenset({refined[T.q0]}), F, R=T.R)

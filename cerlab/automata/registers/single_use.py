@@ -6,8 +6,7 @@ write of it before. Registers that are never written are constants, and satisfy 
 
 from __future__ import annotations
 
-from cerlab.automata.registers.product import written_registers
-from cerlab.automata.registers.transducer import NONE, Srt
+from cerlab.automata.registers.transducer import NONE, Srt, written_registers
 from cerlab.errors import Unsupported
 from cerlab.predicates.guards import registers_of
 

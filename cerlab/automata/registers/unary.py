@@ -31,7 +31,7 @@ def unary_srt(A: AnchoredCea) -> EpsilonSrt:
         RegisterTransition(t.source, t.predicate, t.mark, NONE, t.target) for t in A.Delta
     )
     moves = tuple(EmptyMove(A.states, q) for q in sorted(A.I))
-    return EpsilonSrt(A.states + 1, NONE, Delta, moves, A.states, A.F)
+    return EpsilonSrt(A.states + 1, Delta, frozenset({A.states}), A.F, moves=moves, R=NONE)
 
 
 def predicate_of(guard: Guard) -> Predicate:

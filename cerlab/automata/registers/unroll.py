@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from cerlab.automata.explore import explore
+from cerlab.automata.product import remember
 from cerlab.automata.registers.rename import fresh
-from cerlab.automata.registers.transducer import NONE, Label, Srt, from_explored, outgoing
+from cerlab.automata.registers.transducer import NONE, Label, RegisterTransition, Srt
 from cerlab.automata.registers.trim import trimmed
 from cerlab.predicates.guards import redirected
 
-Unrolled: TypeAlias = tuple[int, int, tuple[tuple[str, str], ...]]
+Unrolled: TypeAlias = tuple[int, tuple[tuple[str, str], ...]]
+"""How many events were read, and the register that holds each of the given transducer."""
 
 
 def unrolled(
@@ -27,20 +28,17 @@ def unrolled(
     The matches of strings of up to w events are those of T, longer strings have none; acyclic, one
     register written at a time, each at most once in a run. At most ``|Q| sum (d + 2)^|R|`` states.
     """
-    leaving = outgoing(T)
     names = [fresh(f"{prefix}{d}", context) for d in range(1, w + 1)]
     given = tuple((r, r) for r in sorted(context & T.R))
 
-    def follow(state: Unrolled) -> Iterator[tuple[Label, Unrolled]]:
-        d, q, where = state
-        if d == w:
-            return
-        for t in leaving[q]:
+    def follow(memory: Unrolled, t: RegisterTransition) -> Iterator[tuple[Label, Unrolled]]:
+        d, where = memory
+        if d < w:
             guard = redirected(t.guard, dict(where).get)
             after = {**dict(where), **dict.fromkeys(t.writes, names[d])}
             write = frozenset({names[d]}) if t.writes else NONE
-            yield Label(guard, t.mark, write), (d + 1, t.target, tuple(sorted(after.items())))
+            yield Label(guard, t.mark, write), (d + 1, tuple(sorted(after.items())))
 
-    found = explore((0, T.q0, given), follow, lambda state: state[1] in T.F)
-    whole = from_explored(found, context | frozenset(names))
+    R = context | frozenset(names)
+    whole = remember(T, (0, given), follow, Srt, R=R)
     return trimmed(whole) if trim else whole

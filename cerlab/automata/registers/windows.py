@@ -8,28 +8,21 @@ marks the first and the last event.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
 
 from cerlab.automata.automaton import Mark
-from cerlab.automata.explore import explore
-from cerlab.automata.registers.transducer import Label, Srt, from_explored, outgoing
+from cerlab.automata.product import remember
+from cerlab.automata.registers.transducer import Label, RegisterTransition, Srt, label
 from cerlab.automata.registers.trim import trimmed
-
-_Counted: TypeAlias = tuple[int, int]
 
 
 def length_window(T: Srt, w: int) -> Srt:
     """A state is one of T, and how many events were read, at most w; ``|Q| (w + 1)`` states."""
-    leaving = outgoing(T)
 
-    def follow(state: _Counted) -> Iterator[tuple[Label, _Counted]]:
-        q, read = state
+    def follow(read: int, t: RegisterTransition) -> Iterator[tuple[Label, int]]:
         if read < w:
-            for t in leaving[q]:
-                yield Label(*t[1:4]), (t.target, read + 1)
+            yield label(t), read + 1
 
-    found = explore((T.q0, 0), follow, lambda state: state[0] in T.F)
-    return trimmed(from_explored(found, T.R))
+    return trimmed(remember(T, 0, follow, Srt, R=T.R))
 
 
 def span_window(T: Srt, w: int) -> Srt:
@@ -37,18 +30,14 @@ def span_window(T: Srt, w: int) -> Srt:
 
     Marks are allowed for w events; then only runs that mark no more go on. ``|Q| (w + 1)`` states.
     """
-    leaving = outgoing(T)
 
-    def follow(state: _Counted) -> Iterator[tuple[Label, _Counted]]:
-        q, read = state
-        for t in leaving[q]:
-            if t.mark is Mark.SKIP:
-                yield Label(*t[1:4]), (t.target, min(read + 1, w) if read else 0)
-            elif read < w:
-                yield Label(*t[1:4]), (t.target, read + 1)
+    def follow(read: int, t: RegisterTransition) -> Iterator[tuple[Label, int]]:
+        if t.mark is Mark.SKIP:
+            yield label(t), min(read + 1, w) if read else 0
+        elif read < w:
+            yield label(t), read + 1
 
-    found = explore((T.q0, 0), follow, lambda state: state[0] in T.F)
-    return trimmed(from_explored(found, T.R))
+    return trimmed(remember(T, 0, follow, Srt, R=T.R))
 
 
 def mark_bounded(T: Srt) -> bool:

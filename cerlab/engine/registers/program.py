@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from cerlab.automata.automaton import Mark
-from cerlab.automata.explore import explore
+from cerlab.automata.automaton import Mark, outgoing
+from cerlab.automata.explore import crawl
 from cerlab.automata.registers.plan import CorrelatedPlan, RegisterPlan
 from cerlab.automata.registers.reduce import smaller
-from cerlab.automata.registers.transducer import RegisterTransition, Srt, outgoing
+from cerlab.automata.registers.transducer import RegisterTransition, Srt
 from cerlab.predicates.syntax import EVERYTHING, Guard, RegisterAttribute, RegisterComparison, atoms
 
 AnyPlan: TypeAlias = RegisterPlan | CorrelatedPlan
@@ -88,7 +88,7 @@ def register_program(plan: AnyPlan) -> RegisterProgram:
 
     >>> from cerlab.automata.registers.transducer import NONE
     >>> steps = [RegisterTransition(0, EVERYTHING, mark, NONE, 0) for mark in Mark]
-    >>> made = register_program(RegisterPlan(Srt(1, NONE, tuple(steps), 0, frozenset({0}))))
+    >>> made = register_program(RegisterPlan(Srt(1, tuple(steps), frozenset({0}), frozenset({0}))))
     >>> [(move.source, move.begins, move.target) for move in made.moves if move.accepts]
     [(0, True, 1), (1, False, 1)]
     """
@@ -98,16 +98,15 @@ def register_program(plan: AnyPlan) -> RegisterProgram:
     else:
         T, partitioned = plan.srt, False
         follow = _of_marks(T)
-    found = explore((T.q0, False), follow, lambda _: False)
-    number = {key: n for n, key in enumerate(found.states)}
-    moves = [Move(number[p], *does, number[q]) for p, does, q in found.moves]
+    found = crawl((T.q0, False), follow)
+    moves = [Move(p, *does, q) for p, does, q in found.edges]
     useful = _useful(moves)
     moves = [m if m.target in useful else m._replace(target=GONE) for m in moves]
     kept = tuple(dict.fromkeys(m for m in moves if m.accepts or m.target != GONE))
     always = (PARTITION,) if partitioned else ()
     slots = dict.fromkeys((*always, *(slot for move in kept for slot in _read(move.guard))))
-    live = _live(len(number), kept, frozenset(always))
-    return RegisterProgram(len(number), kept, tuple(slots), live, partitioned)
+    live = _live(len(found.states), kept, frozenset(always))
+    return RegisterProgram(len(found.states), kept, tuple(slots), live, partitioned)
 
 
 def _of_marks(T: Srt) -> _Follow:

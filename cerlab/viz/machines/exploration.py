@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from cerlab.automata.automaton import AnchoredCea, IntervalCea, Mark, Transition
 from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.explore import explore
+from cerlab.automata.explore import crawl
 from cerlab.automata.strategy import AFTER, INSIDE, Contender, Rivals, StrategyCea
 from cerlab.errors import Unsupported
 from cerlab.model.clauses import Strategy
@@ -84,16 +84,17 @@ def explored(machine: DeterministicCea | StrategyCea, *, limit: int | None = Non
                     yield (symbol, mark), ("run", target)
 
     start: Node = ("run", machine.q0) if isinstance(machine, DeterministicCea) else ("idle", 0)
-    found = explore(start, follow, lambda node: node[0] == "run" and machine.final[node[1]])
-    number = {node: n for n, node in enumerate(found.states)}
+    found = crawl(start, follow)
     grouped: dict[tuple[int, Mark, int], list[int]] = {}
-    for source, (symbol, mark), target in found.moves:
-        grouped.setdefault((number[source], mark, number[target]), []).append(symbol)
+    for source, (symbol, mark), target in found.edges:
+        grouped.setdefault((source, mark, target), []).append(symbol)
     return ExploredCea(
         kind=_kind(machine),
         states=tuple(_state(machine, node) for node in found.states),
         moves=tuple(GuardedMove(p, tuple(s), mark, q) for (p, mark, q), s in grouped.items()),
-        final=frozenset(number[node] for node in found.final),
+        final=frozenset(
+            n for n, (kind, q) in enumerate(found.states) if kind == "run" and machine.final[q]
+        ),
         predicates=tuple(machine.predicates),
         every=tuple(m.symbol for m in every),
         exact=all(m.example is not None for m in every),
@@ -151,7 +152,7 @@ def written(machine: DeterministicCea | StrategyCea) -> IntervalCea | AnchoredCe
     A = explored(machine)
     Delta = tuple(Transition(m.source, _predicate(A, m), m.mark, m.target) for m in A.moves)
     if isinstance(machine, DeterministicCea):
-        return IntervalCea(len(A.states), Delta, 0, A.final)
+        return IntervalCea(len(A.states), Delta, frozenset({0}), A.final)
     if any(t.target in A.final and t.mark is Mark.SKIP for t in Delta):
         raise Unsupported(
             "CER0411",

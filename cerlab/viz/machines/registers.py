@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cerlab.automata.registers import EpsilonSrt, RegisterTransition, Srt, Transducer
-from cerlab.automata.registers.transducer import empty_moves
 from cerlab.predicates.text import name_text, predicate_text
 from cerlab.viz.graph import Edge, Graph, picture
 from cerlab.viz.machines.states import empty_edge, mark_kind, state_graph, state_nodes
@@ -31,7 +30,7 @@ def srt_graph(
     """A transducer; `names` are what its states are called, their numbers if it is not given."""
     called = list(names) if names is not None else [str(q) for q in range(T.states)]
     nodes = state_nodes(called, {T.q0}, T.F)
-    edges = tuple(map(_edge, T.Delta)) + tuple(map(empty_edge, empty_moves(T)))
+    edges = tuple(map(_edge, T.Delta)) + tuple(map(empty_edge, T.moves))
     registers = ", ".join(map(name_text, sorted(T.R))) or "none"
     return state_graph(
         "srt",

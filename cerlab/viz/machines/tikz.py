@@ -47,7 +47,7 @@ def machine_tikz(A: Machine | Transducer) -> str:
     >>> from cerlab.automata.automaton import IntervalCea, Mark, Transition
     >>> from cerlab.predicates.syntax import TypeIs
     >>> Delta = (Transition(0, TypeIs("A_1"), Mark.TAKE, 1),)
-    >>> print(machine_tikz(IntervalCea(2, Delta, 0, frozenset({1}))), end="")
+    >>> print(machine_tikz(IntervalCea(2, Delta, frozenset({0}), frozenset({1}))), end="")
     % \usetikzlibrary{automata, positioning}
     \begin{tikzpicture}[->, auto, node distance=16mm and 34mm, initial text=,
         says/.style={align=center, font=\ttfamily\scriptsize}]

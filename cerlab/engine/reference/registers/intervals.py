@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from cerlab.automata.automaton import Mark
+from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.registers.liveness import live_registers
 from cerlab.automata.registers.plan import CorrelatedPlan
-from cerlab.automata.registers.transducer import Srt, outgoing
+from cerlab.automata.registers.transducer import Srt
 from cerlab.engine.reference.registers.counts import OperationCounts
 from cerlab.engine.reference.registers.marks import UNMARKED, Growth, MarkSet, listed
 from cerlab.engine.reference.registers.shared import MAX_CONFIGURATIONS

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cerlab.automata.automaton import Mark
+from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.registers.plan import RegisterPlan
-from cerlab.automata.registers.transducer import outgoing
 from cerlab.engine.reference.registers.counts import OperationCounts
 from cerlab.engine.reference.registers.horizon import Horizon
 from cerlab.errors import ResourceLimit

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from cerlab.automata.automaton import Mark
+from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.registers.plan import RegisterPlan
-from cerlab.automata.registers.transducer import RegisterTransition, outgoing
+from cerlab.automata.registers.transducer import RegisterTransition
 from cerlab.engine.reference.registers.counts import OperationCounts
 from cerlab.engine.reference.registers.horizon import Horizon
 from cerlab.engine.reference.registers.marks import UNMARKED, Growth, MarkSet, listed

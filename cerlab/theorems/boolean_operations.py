@@ -1,45 +1,31 @@
-"""Boolean operations and I/O-determinism of anchored automata (FOUND Prop. 1; FOUND App. C.1)."""
+"""Boolean operations and I/O-determinism of anchored automata (FOUND Prop. 1; FOUND App. C.1).
+
+Union is `cerlab.automata.compose.union`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
-from cerlab.automata.automaton import AnchoredCea, IntervalCea, Mark, Transition
+from cerlab.automata.automaton import AnchoredCea, Mark, Transition, outgoing
 from cerlab.automata.explore import explore
-from cerlab.automata.products import Pair, moves_from, pairs
+from cerlab.automata.product import pairs
+from cerlab.predicates.algebra import disjoint
 from cerlab.predicates.minterms import minterms
 from cerlab.predicates.syntax import EVERYTHING, Not, Predicate, conjunction
 
 
-def union(A: AnchoredCea, B: AnchoredCea) -> AnchoredCea:
-    """What one of the two answers: both, on disjoint states (FOUND App. C.1)."""
-    by = A.states
-    Delta = (t._replace(source=t.source + by, target=t.target + by) for t in B.Delta)
-    I, F = (frozenset(q + by for q in states) for states in (B.I, B.F))
-    return AnchoredCea(by + B.states, (*A.Delta, *Delta), A.I | I, A.F | F)
-
-
 def intersection(A: AnchoredCea, B: AnchoredCea) -> AnchoredCea:
     """What both answer: a state is a state of each, after the same marks (FOUND App. C.1)."""
-    left, right = moves_from(A.Delta, A.I), moves_from(B.Delta, B.I)
 
-    def follow(pair: Pair) -> Iterator[tuple[tuple[Predicate, Mark], Pair]]:
-        for s in left(pair[0]):
-            for t in right(pair[1]):
-                if s.mark is t.mark:
-                    yield (conjunction(s.predicate, t.predicate), s.mark), (s.target, t.target)
+    def joint(s: Transition, t: Transition) -> tuple[Predicate, Mark] | None:
+        return (conjunction(s.predicate, t.predicate), s.mark) if s.mark is t.mark else None
 
-    found = pairs(follow, A.F, B.F)
-    number = {pair: n for n, pair in enumerate(found.states)}
-    Delta = dict.fromkeys(
-        Transition(number[source], P, mark, number[target])
-        for source, (P, mark), target in found.moves
-    )
-    final = frozenset(number[pair] for pair in found.final)
-    return AnchoredCea(len(number), tuple(Delta), frozenset({0}), final)
+    return pairs(A, B, joint, AnchoredCea)
 
 
 def complement(A: AnchoredCea) -> AnchoredCea:
@@ -49,7 +35,7 @@ def complement(A: AnchoredCea) -> AnchoredCea:
     states are exchanged with the others, the sink included. Exponential.
     """
     D = determinised(A)
-    return AnchoredCea(D.states, D.Delta, D.I, frozenset(range(D.states)) - D.F)
+    return replace(D, F=frozenset(range(D.states)) - D.F)
 
 
 def determinised(A: AnchoredCea) -> AnchoredCea:
@@ -74,11 +60,7 @@ def determinised(A: AnchoredCea) -> AnchoredCea:
                 U = (t.target for t in transitions if t.mark is mark and t.predicate in one.members)
                 yield (one.predicate, mark), frozenset(U)
 
-    found = explore(A.I, follow, lambda T: not T.isdisjoint(A.F))
-    number = {T: n for n, T in enumerate(found.states)}
-    Delta = tuple(Transition(number[T], P, mark, number[U]) for T, (P, mark), U in found.moves)
-    final = frozenset(number[T] for T in found.final)
-    return AnchoredCea(len(number), Delta, frozenset({0}), final)
+    return explore(A.I, follow, lambda T: not T.isdisjoint(A.F), AnchoredCea)
 
 
 class PredicateType(NamedTuple):
@@ -121,34 +103,14 @@ def is_io_deterministic(A: AnchoredCea) -> bool | None:
     """
     if len(A.I) != 1:
         return False
-    leaving = moves_from(A.Delta, A.I)
+    leaving = outgoing(A)
     both = dict.fromkeys(
         (s.predicate, t.predicate)
         for q in range(A.states)
-        for s, t in combinations(leaving(q), 2)
+        for s, t in combinations(dict.fromkeys(leaving[q]), 2)
         if s.mark is t.mark
     )
-    common = [_have_common_event(P, Q) for P, Q in both]
-    if True in common:
+    apart = [disjoint(P, Q) for P, Q in both]
+    if False in apart:
         return False
-    return None if None in common else True
-
-
-def _have_common_event(P: Predicate, Q: Predicate) -> bool | None:
-    for minterm in minterms([P, Q]):
-        if minterm.symbol == 0b11:
-            return None if minterm.example is None else True
-    return False
-
-
-def anchored(A: IntervalCea) -> AnchoredCea:
-    """The automaton that reads from position 0: its initial state is "not started" (FOUND Sec. 6).
-
-    There it skips any events, and has the transitions of q0, which no run enters again. The
-    answers ``([i, j], D)`` are kept of automata whose accepting runs begin and end with a mark:
-    then i and j are the least and the greatest position of D. So they do in automata of formulas
-    without projection and NOT. Of other automata, starts are forgotten, and answers whose last
-    event is not marked are lost.
-    """
-    wait = Transition(A.q0, EVERYTHING, Mark.SKIP, A.q0)
-    return AnchoredCea(A.states, (wait, *A.Delta), frozenset({A.q0}), A.F)
+    return None if None in apart else True

@@ -1,22 +1,28 @@
-"""VCEA for AND, ALL, UNLESS and STRICT(..): products of machines (SOCEL Sec. 5.2; DESIGN 3.6).
+"""Products: of two machines, and of one with a memory; AND, ALL, UNLESS, STRICT(..) of VCEA.
 
-All read an interval event by event, and none enters its initial state again.
+Those read an interval event by event, and none enters its initial state again (SOCEL Sec. 5.2;
+DESIGN 3.6).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import reduce
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-from cerlab.automata.automaton import LabelTransition, Vcea
+from cerlab.automata.automaton import (
+    START,
+    Automaton,
+    LabelTransition,
+    Step,
+    Vcea,
+    from_start,
+    outgoing,
+)
 from cerlab.automata.explore import explore
 from cerlab.automata.trim import trim
 from cerlab.predicates.minterms import minterms
 from cerlab.predicates.syntax import EVERYTHING, Not, Or, Predicate, conjunction
-
-START = -1
-"""A fresh initial state with the transitions of all initial ones."""
 
 WAITING = -2
 """The part of an ALL that has not begun."""
@@ -26,24 +32,68 @@ OVER = -3
 
 NO_LABELS: frozenset[str] = frozenset()
 
-State = TypeVar("State", bound=Hashable)
-Step = tuple[Predicate, frozenset[str]]
-Outgoing = Mapping[int, list[LabelTransition]]
+M = TypeVar("M", bound=Automaton[Any])
+Memory = TypeVar("Memory", bound=Hashable)
+Test: TypeAlias = tuple[Predicate, frozenset[str]]
+Outgoing: TypeAlias = Mapping[int, list[LabelTransition]]
+
+
+def pairs(
+    A: Automaton[Step],
+    B: Automaton[Step],
+    joint: Callable[[Step, Step], tuple[Any, ...] | None],
+    kind: type[M],
+    *,
+    start: tuple[int, int] = (START, START),
+) -> M:
+    """A state is a state of each, after the same events; both have to end in a final one.
+
+    `joint` gives the label of two transitions that read an event together, None if they cannot.
+    """
+    left, right = from_start(A), from_start(B)
+
+    def follow(state: tuple[int, int]) -> Iterator[tuple[tuple[Any, ...], tuple[int, int]]]:
+        for s in left[state[0]]:
+            for t in right[state[1]]:
+                if (label := joint(s, t)) is not None:
+                    yield label, (s.target, t.target)
+
+    both_final = lambda state: state[0] in A.F and state[1] in B.F  # noqa: E731
+    return explore(start, follow, both_final, kind, R=A.R | B.R)
+
+
+def remember(
+    A: Automaton[Step],
+    start: Memory,
+    follow: Callable[[Memory, Step], Iterable[tuple[tuple[Any, ...], Memory]]],
+    kind: type[M],
+    *,
+    R: frozenset[str] = frozenset(),
+) -> M:
+    """A state is one of A, and what is remembered of the run so far.
+
+    `follow` gives the labels that a transition of A becomes where something is remembered, and what
+    is remembered after each. If A has several initial states, a fresh one stands for them.
+    """
+    leaving = outgoing(A) if A.single else from_start(A)
+
+    def moves(state: tuple[int, Memory]) -> Iterator[tuple[tuple[Any, ...], tuple[int, Memory]]]:
+        q, memory = state
+        for t in leaving[q]:
+            for label, after in follow(memory, t):
+                yield label, (t.target, after)
+
+    q0 = A.q0 if A.single else START
+    return explore((q0, start), moves, lambda state: state[0] in A.F, kind, R=R)
 
 
 def both(A: Vcea, B: Vcea) -> Vcea:
     """The valuations of both: a state is a state of each, after the same events and labels."""
-    left, right = _outgoing(A), _outgoing(B)
 
-    def follow(state: tuple[int, int]) -> Iterator[tuple[Step, tuple[int, int]]]:
-        p, q = state
-        for s in left[p]:
-            for t in right[q]:
-                if s.labels == t.labels:
-                    together = conjunction(s.predicate, t.predicate)
-                    yield (together, s.labels), (s.target, t.target)
+    def joint(s: LabelTransition, t: LabelTransition) -> Test | None:
+        return (conjunction(s.predicate, t.predicate), s.labels) if s.labels == t.labels else None
 
-    return _machine((START, START), follow, lambda state: state[0] in A.F and state[1] in B.F)
+    return trim(pairs(A, B, joint, Vcea))
 
 
 def in_any_order(A: Vcea, B: Vcea) -> Vcea:
@@ -54,7 +104,7 @@ def in_any_order(A: Vcea, B: Vcea) -> Vcea:
     """
     left, right = _parts(A), _parts(B)
 
-    def follow(state: tuple[int, int]) -> Iterator[tuple[Step, tuple[int, int]]]:
+    def follow(state: tuple[int, int]) -> Iterator[tuple[Test, tuple[int, int]]]:
         p, q = state
         for s in left(p):
             for t in right(q):
@@ -67,12 +117,12 @@ def in_any_order(A: Vcea, B: Vcea) -> Vcea:
         p, q = state
         return (p in A.F and (q in B.F or q == OVER)) or (p == OVER and q in B.F)
 
-    return _machine((START, START), follow, final)
+    return trim(explore((START, START), follow, final, Vcea))
 
 
 def _parts(A: Vcea) -> Callable[[int], list[LabelTransition]]:
     """The moves of one part of an ALL, waiting before it and after it included."""
-    outgoing = _outgoing(A)
+    outgoing = from_start(A)
 
     def moves(q: int) -> list[LabelTransition]:
         if q == OVER:
@@ -95,13 +145,13 @@ def unless(A: Vcea, B: Vcea) -> Vcea:
     accept, the move is left out. Exponential in B. The tests of B's transitions are split into
     the combinations that events can have, so that B is followed deterministically.
     """
-    left, right = _outgoing(A), _outgoing(trim(B))
+    left, right = from_start(A), from_start(trim(B))
     accepting = trim(B).F
     guards: dict[frozenset[int], list[tuple[Predicate, frozenset[int]]]] = {}
 
     def follow(
         state: tuple[int, frozenset[int]],
-    ) -> Iterator[tuple[Step, tuple[int, frozenset[int]]]]:
+    ) -> Iterator[tuple[Test, tuple[int, frozenset[int]]]]:
         p, R = state
         if R not in guards:
             guards[R] = list(_followed(right, R))
@@ -110,7 +160,7 @@ def unless(A: Vcea, B: Vcea) -> Vcea:
                 if reached.isdisjoint(accepting):
                     yield (conjunction(t.predicate, guard), t.labels), (t.target, reached)
 
-    return _machine((START, frozenset[int]()), follow, lambda state: state[0] in A.F)
+    return trim(explore((START, frozenset[int]()), follow, lambda state: state[0] in A.F, Vcea))
 
 
 def _followed(B: Outgoing, R: frozenset[int]) -> Iterator[tuple[Predicate, frozenset[int]]]:
@@ -137,38 +187,9 @@ def strict(A: Vcea) -> Vcea:
     The block of marked events is not begun (0), going on (1), or over (2); equal position sets are
     kept or dropped together (FOUND App. C.3.1).
     """
-    outgoing = _outgoing(A)
 
-    def follow(state: tuple[int, int]) -> Iterator[tuple[Step, tuple[int, int]]]:
-        q, block = state
-        for t in outgoing[q]:
-            if not (t.labels and block == 2):
-                after = 1 if t.labels else 2 if block else 0
-                yield (t.predicate, t.labels), (t.target, after)
+    def follow(block: int, t: LabelTransition) -> Iterator[tuple[Test, int]]:
+        if not (t.labels and block == 2):
+            yield (t.predicate, t.labels), 1 if t.labels else 2 if block else 0
 
-    return _machine((START, 0), follow, lambda state: state[0] in A.F)
-
-
-def _outgoing(A: Vcea) -> Outgoing:
-    """The transitions by source; `START` has those of all initial states."""
-    outgoing: dict[int, list[LabelTransition]] = {q: [] for q in range(A.states)}
-    for t in A.Delta:
-        outgoing[t.source].append(t)
-    outgoing[START] = [t for q in sorted(A.I) for t in outgoing[q]]
-    return outgoing
-
-
-def _machine(
-    start: State,
-    follow: Callable[[State], Iterable[tuple[Step, State]]],
-    final: Callable[[State], bool],
-) -> Vcea:
-    """What is reached from the start, trimmed."""
-    found = explore(start, follow, final)
-    number = {state: n for n, state in enumerate(found.states)}
-    Delta = dict.fromkeys(
-        LabelTransition(number[source], predicate, labels, number[target])
-        for source, (predicate, labels), target in found.moves
-    )
-    F = frozenset(number[state] for state in found.final)
-    return trim(Vcea(len(number), tuple(Delta), frozenset({0}), F))
+    return trim(remember(A, 0, follow, Vcea))

@@ -1,0 +1,72 @@
+"""Choice, sequence and iteration of automata by copies of transitions (CORE App. A.1).
+
+They are sound for machines without empty runs whose initial states nothing enters, as it is in all
+that they make. `cerlab.automata.epsilon` has those by empty moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from cerlab.automata.automaton import Automaton
+
+M = TypeVar("M", bound=Automaton[Any])
+T = TypeVar("T")
+
+
+def shift(A: M, by: int) -> M:
+    """The same with `by` unused states before its own."""
+    Delta, moves = (
+        tuple(t._replace(source=t.source + by, target=t.target + by) for t in steps)
+        for steps in (A.Delta, A.moves)
+    )
+    I, F = (frozenset(q + by for q in states) for states in (A.I, A.F))
+    return replace(A, states=A.states + by, Delta=Delta, I=I, F=F, moves=moves)
+
+
+def relabel(A: M, change: Callable[[frozenset[str]], frozenset[str]]) -> M:
+    """The same runs with other labels: AS adds one where there are some, projection removes."""
+    return replace(A, Delta=tuple(t._replace(labels=change(t.labels)) for t in A.Delta))
+
+
+def union(A: M, B: M) -> M:
+    """The runs of either, on disjoint states.
+
+    A kind with a single initial state keeps that of A, which also begins the runs of B.
+    """
+    B = shift(B, A.states)
+    begin = [t._replace(source=A.q0) for t in B.Delta if t.source in B.I] if A.single else []
+    Delta = (*A.Delta, *begin, *B.Delta)
+    I = A.I if A.single else A.I | B.I
+    return replace(A, states=B.states, Delta=Delta, I=I, F=A.F | B.F, R=A.R | B.R)
+
+
+def sequence(A: M, B: M, *, gaps: bool) -> M:
+    """A run of A, then one of B: where A would end it may instead wait in an initial state of B."""
+    B = shift(B, A.states)
+    wait = [A.step(p, *A.skip, p) for p in sorted(B.I) if gaps]
+    bridge = ends_in(A, B.I)
+    more = (*bridge, *wait, *B.Delta) if A.single else (*B.Delta, *wait, *bridge)  # digests know it
+    return replace(A, states=B.states, Delta=(*A.Delta, *more), F=B.F, R=A.R | B.R)
+
+
+def iteration(A: M, *, gaps: bool) -> M:
+    """Runs of A one after the other; the fresh state w is "between two iterations"."""
+    w = A.states
+    wait = [A.step(w, *A.skip, w)] if gaps else []
+    leave = ends_in(A, {w})
+    again = (t._replace(source=w) for t in (*A.Delta, *leave) if t.source in A.I)
+    return replace(A, states=w + 1, Delta=(*A.Delta, *wait, *once((*leave, *again))))
+
+
+def ends_in(A: Automaton[Any], targets: Iterable[int]) -> tuple[Any, ...]:
+    """The last transitions of A, into other states."""
+    targets = sorted(targets)
+    return once(t._replace(target=q) for t in A.Delta if t.target in A.F for q in targets)
+
+
+def once(steps: Iterable[T]) -> tuple[T, ...]:
+    """Each of some transitions once, in their order."""
+    return tuple(dict.fromkeys(steps))

@@ -1,0 +1,43 @@
+"""Filters of formulas, put to the automata of what they filter (CORE App. A.1; DESIGN 3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import reduce
+from typing import Any, TypeVar
+
+from cerlab.automata.automaton import Automaton
+from cerlab.automata.compose import union
+from cerlab.errors import ResourceLimit
+from cerlab.predicates.condition import Atomic, Condition, On, alternatives
+from cerlab.predicates.syntax import conjunction
+
+MAX_COPIES = 4096
+"""How many copies of a formula the disjunctive form of one filter may need."""
+
+M = TypeVar("M", bound=Automaton[Any])
+
+
+def filtered(A: M, condition: Condition, demand: Callable[[M, Atomic], M]) -> M:
+    """One copy of the automaton for each way to satisfy the filter: `demand` puts a part to it.
+
+    Raises `ResourceLimit` above `MAX_COPIES`.
+    """
+    copies = alternatives(condition)
+    if len(copies) > MAX_COPIES:
+        raise ResourceLimit(
+            "CER0606",
+            f"a filter needs {len(copies):,} copies of its formula, more than {MAX_COPIES:,}",
+            hint="move OR into the brackets of one label where that is what you mean",
+        )
+    return reduce(union, (reduce(demand, copy, A) for copy in copies))
+
+
+def demand_of_label(A: M, condition: On) -> M:
+    """``X[P]``, put to every transition that gives its event to X."""
+    X, P = condition.label, condition.predicate
+    Delta = tuple(
+        t._replace(predicate=conjunction(t.predicate, P)) if X in t.labels else t for t in A.Delta
+    )
+    return replace(A, Delta=Delta)
