@@ -14,13 +14,13 @@ from cerlab.automata.automaton import AnchoredCea
 from cerlab.automata.registers.compose import streaming
 from cerlab.automata.registers.epsilon import without_epsilon
 from cerlab.automata.registers.plan import RegisterPlan
-from cerlab.automata.registers.unary import unary_cea, unary_srt
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.engine.reference.registers import answers
 from cerlab.errors import Unsupported
 from cerlab.model.event import Event
 from cerlab.testing import random_sremo
 from cerlab.theorems import srt_runs as runs
+from cerlab.theorems.unary import unary_cea, unary_srt
 from proofs_tests.foundations.anchored_cases import Run, accepted, extended, random_case
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import SHAPE, Found, shown
