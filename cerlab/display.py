@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-Renderer = Callable[[Any], str | None]
+Renderer = Callable[[Any], Any]
+"""Makes a text of a value, None where it cannot; or, in the formats of graphs, a graph."""
 
 MIMETYPES = ("text/html", "image/svg+xml", "text/latex")
 """What a notebook is given besides plain text, where there is a renderer."""
@@ -20,9 +21,11 @@ MIMETYPES = ("text/html", "image/svg+xml", "text/latex")
 GRAPH_TEXT = "text/vnd.graphviz"
 """What it is given in place of a picture that cannot be drawn here: DOT."""
 
+NETWORKX, GRAPHVIZ = "networkx", "graphviz"
+"""Formats that are objects of those libraries."""
+
 _load_pictures: list[Callable[[], object]] = []
 _renderers: dict[tuple[type, str], Renderer] = {}
-_conversions: dict[str, Callable[[Any], Any]] = {}
 
 T = TypeVar("T", bound=type)
 
@@ -42,12 +45,7 @@ def register(kind: type, mimetype: str, renderer: Renderer) -> None:
     _renderers[kind, mimetype] = renderer
 
 
-def register_conversion(name: str, convert: Callable[[Any], Any]) -> None:
-    """Let `convert` be the method `name` of all shown values: ``to_networkx``, ``to_graphviz``."""
-    _conversions[name] = convert
-
-
-def render(value: object, mimetype: str = "text/plain") -> str | None:
+def render(value: object, mimetype: str = "text/plain") -> Any:
     """The value in `mimetype`, or None if no renderer is registered for any class of it."""
     renderer = _renderer(value, mimetype)
     if renderer is None:
@@ -67,7 +65,7 @@ def text(value: object) -> str:
     """The value as plain text; `repr` where nothing better is registered, or it fails."""
     for says in (render, repr):
         try:
-            said = says(value)
+            said: str | None = says(value)
         except Exception:  # too large, too deep: a value can always be printed
             continue
         if said is not None:
@@ -94,13 +92,6 @@ def _add(bundle: dict[str, str], value: object, mimetype: str) -> None:
         bundle[mimetype] = rendered
 
 
-def convert(value: object, name: str) -> Any:
-    """The value by the conversion that is registered under `name`."""
-    if name not in _conversions:
-        _load()
-    return _conversions[name](value)
-
-
 def _mimebundle(self: object, include: Any = None, exclude: Any = None) -> dict[str, str]:
     return mimebundle(self)
 
@@ -110,7 +101,7 @@ def _to_networkx(self: object) -> Any:
 
     Raises `Unsupported` for what is no graph, and without networkx.
     """
-    return convert(self, "to_networkx")
+    return render(self, NETWORKX)
 
 
 def _to_graphviz(self: object) -> Any:
@@ -118,7 +109,7 @@ def _to_graphviz(self: object) -> Any:
 
     Raises `Unsupported` for what is no graph, and without the package graphviz.
     """
-    return convert(self, "to_graphviz")
+    return render(self, GRAPHVIZ)
 
 
 def displayed(cls: T) -> T:

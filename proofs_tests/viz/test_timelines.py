@@ -20,9 +20,10 @@ from cerlab.api import timeline as asked
 from cerlab.api.timelines import LISTED
 from cerlab.errors import BadData, CerlabError
 from cerlab.model.order import by_end
-from cerlab.viz.timeline.layout import ANSWERS, EVENTS, Row, Timeline, timeline
+from cerlab.viz.timeline.layout import ANSWERS, EVENTS, Timeline, timeline
 from cerlab.viz.timeline.style import COLOURS, MARKERS, SHAPES, look
 from cerlab.viz.timeline.text import timeline_text
+from cerlab.viz.timeline.value import Row
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
 

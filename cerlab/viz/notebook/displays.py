@@ -108,5 +108,5 @@ display.register(MintermTable, "text/html", lambda table: grid_html(table_grid(t
 display.register(MintermList, "text/html", lambda listed: grid_html(minterms_grid(listed, SHOWN)))
 display.register(Why, "image/svg+xml", _why_svg)
 display.register(Why, "text/html", _why_html)
-display.register_conversion("to_networkx", to_networkx)
-display.register_conversion("to_graphviz", render.to_graphviz)
+display.register(object, display.NETWORKX, to_networkx)
+display.register(object, display.GRAPHVIZ, render.to_graphviz)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from cerlab import display
 from cerlab.viz.graph import Graph
 from cerlab.viz.html import block, escape, items, note, pre
-from cerlab.viz.notebook.steps import Step, Steps, highlighted, step_text, steps_text
+from cerlab.viz.notebook.step_list import Step, StepList, highlighted, step_text, steps_text
 from cerlab.viz.render import Look, dark_where_dark, page_colours, svg
 from cerlab.viz.render import html as drawn
 from cerlab.viz.tecs import tecs_graph
@@ -68,7 +68,7 @@ class Frames:
     All raise as `cerlab.viz.render.svg`.
     """
 
-    def __init__(self, steps: Steps, theme: Look = "auto") -> None:
+    def __init__(self, steps: StepList, theme: Look = "auto") -> None:
         self._steps = steps
         self._theme = theme
         self._drawn: ThemeName = "light" if theme == "auto" else theme
@@ -164,7 +164,7 @@ class Frames:
         )
 
 
-def _html(steps: Steps) -> str:
+def _html(steps: StepList) -> str:
     strip = Frames(steps).strip(0, SHOWN)
     says = f"showing {SHOWN} of {len(steps)} steps" if len(steps) > SHOWN else ""
     return block(pre(steps.query), strip, note(says))
@@ -178,6 +178,6 @@ def _step_html(step: Step) -> str:
 display.register(Step, "text/plain", step_text)
 display.register(Step, "text/html", _step_html)
 display.register(Step, "image/svg+xml", lambda step: svg(step.snapshot))
-display.register(Steps, "text/plain", steps_text)
-display.register(Steps, "image/svg+xml", lambda steps: Frames(steps).strip(0, SHOWN))
-display.register(Steps, "text/html", _html)
+display.register(StepList, "text/plain", steps_text)
+display.register(StepList, "image/svg+xml", lambda steps: Frames(steps).strip(0, SHOWN))
+display.register(StepList, "text/html", _html)

@@ -13,13 +13,13 @@ from typing import Any
 from cerlab.errors import Unsupported
 from cerlab.viz.html import escape
 from cerlab.viz.notebook.filmstrip import Frames
-from cerlab.viz.notebook.steps import Steps
+from cerlab.viz.notebook.step_list import StepList
 from cerlab.viz.render import Look
 
 SCRIPT = Path(__file__).with_name("stepper.js")
 
 
-def widget(steps: Steps, theme: Look = "auto") -> Any:
+def widget(steps: StepList, theme: Look = "auto") -> Any:
     """An anywidget with the frames; its trait ``k`` is the number of the one that shows.
 
     Raises `Unsupported` without anywidget (the extra ``notebooks``), and as
@@ -84,7 +84,7 @@ render({{
 """
 
 
-def page(steps: Steps, theme: Look = "auto") -> str:
+def page(steps: StepList, theme: Look = "auto") -> str:
     """A page that needs nothing else; raises as `cerlab.viz.render.svg`."""
     script = SCRIPT.read_text().replace("export default { render };\n", "")
     frames = "\n".join(Frames(steps, theme).all())

@@ -20,6 +20,7 @@ from cerlab.model.clock import Instant, TimeAxis, TimeUnit, clock_for
 from cerlab.model.event import Event, Value, value_of
 from cerlab.model.order import by_end
 from cerlab.model.stream import Stream
+from cerlab.viz.timeline.value import Bar, Drawing, Row, Tick
 from cerlab.viz.words import value_text
 
 EVENTS = 80
@@ -37,62 +38,10 @@ BREAK = 1.5
 Answer: TypeAlias = ComplexEvent | Valuation
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """What one query, strategy or evaluator answered.
-
-    `answers` are by end. `total` says how many there are, None if nobody counted. If `answers` are
-    not all, they are all that end before `complete_before`.
-    """
-
-    name: str
-    answers: tuple[ComplexEvent, ...]
-    total: int | None
-    complete_before: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """A shown event: its position, its place on the axis in steps, its kind, what it is called."""
-
-    position: int
-    event: Event
-    place: float
-    kind: str
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A shown answer: its lane, from 0, and the rows that have it, by number."""
-
-    answer: ComplexEvent
-    lane: int
-    rows: frozenset[int]
-
-
 @shown
 @dataclass(frozen=True, slots=True, repr=False)
-class Timeline:
-    """Rows of answers under events; `bars` and `ticks` are what is shown of them.
-
-    `length` counts the events of the stream, `distinct` the answers that were compared, `held`
-    those of them that each row has, `common` those that all have. `axis` is the attribute that
-    places the events, None where their positions do, `label` the one that is written beside them.
-    """
-
-    ticks: tuple[Tick, ...]
-    rows: tuple[Row, ...]
-    bars: tuple[Bar, ...]
-    length: int
-    distinct: int
-    held: tuple[int, ...]
-    common: int
-    axis: str | None = None
-    label: str | None = None
-
-    def __repr__(self) -> str:
-        return f"<Timeline of {len(self.bars)} answers on {self.length} events>"
+class Timeline(Drawing):
+    """Rows of answers under events, laid out, with the ways to draw it."""
 
     def svg(self, theme: str = "auto") -> str:
         """A standalone SVG document; `theme` is ``"auto"`` (as the reader's), light or dark."""
@@ -146,21 +95,6 @@ def timeline(
     held = tuple(sum(n in having for having in compared.values()) for n in range(len(made)))
     common = sum(len(having) == len(made) for having in compared.values())
     return Timeline(ticks, made, bars, len(stream), len(compared), held, common, axis, label)
-
-
-def differs(T: Timeline, bar: Bar) -> bool:
-    """Whether some row lacks an answer."""
-    return len(bar.rows) < len(T.rows)
-
-
-def lanes(T: Timeline) -> int:
-    """How many lanes a row has, at least one."""
-    return 1 + max((bar.lane for bar in T.bars), default=0)
-
-
-def kinds(T: Timeline) -> tuple[str, ...]:
-    """The kinds of the shown events, in the order in which they first occur."""
-    return tuple(dict.fromkeys(tick.kind for tick in T.ticks))
 
 
 def _rows(rows: Mapping[str, Iterable[Answer]] | Iterable[Row]) -> Iterable[Row]:

@@ -6,13 +6,13 @@ from itertools import pairwise
 from typing import Any
 
 from cerlab.errors import Unsupported
-from cerlab.viz.timeline.layout import Bar, Timeline, differs, kinds, lanes
 from cerlab.viz.timeline.style import COLOURS, LIGHT, MARKERS, look
+from cerlab.viz.timeline.value import Bar, Drawing, differs, kinds, lanes
 from cerlab.viz.timeline.words import comparison, extent, row_text
 from cerlab.viz.words import cut
 
 
-def timeline_plot(T: Timeline, ax: Any = None) -> Any:
+def timeline_plot(T: Drawing, ax: Any = None) -> Any:
     """Draw on `ax`, or on the axes of a new figure, and return the axes.
 
     Rows go down from 0; events stand above them, at 1. Raises `Unsupported` without Matplotlib.
@@ -35,7 +35,7 @@ def timeline_plot(T: Timeline, ax: Any = None) -> Any:
     return ax
 
 
-def _axes(T: Timeline, height: float) -> Any:
+def _axes(T: Drawing, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -49,7 +49,7 @@ def _axes(T: Timeline, height: float) -> Any:
     return figure.subplots()
 
 
-def _bar(ax: Any, T: Timeline, bar: Bar, row: int, y: float, numbers: dict[str, int]) -> None:
+def _bar(ax: Any, T: Drawing, bar: Bar, row: int, y: float, numbers: dict[str, int]) -> None:
     ticks = {tick.position: tick for tick in T.ticks}
     answer, has = bar.answer, row in bar.rows
     start, end = (ticks[p].place for p in (answer.start, answer.end))
@@ -92,7 +92,7 @@ def _mark(ax: Any, x: float, y: float, kind: int, *, hollow: bool) -> None:
     )  # fmt: skip
 
 
-def _labels(ax: Any, T: Timeline, height: float) -> None:
+def _labels(ax: Any, T: Drawing, height: float) -> None:
     """Rows by name on the left, positions below, what is left out as the title."""
     middles = [-row * height - (lanes(T) - 1) / 2 - 0.2 for row in range(len(T.rows))]
     names = [f"{_plain(cut(row.name, 28))}\n{row_text(T, n)}" for n, row in enumerate(T.rows)]

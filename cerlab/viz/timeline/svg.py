@@ -15,8 +15,8 @@ from itertools import pairwise
 from cerlab import display
 from cerlab.model.event import value_of
 from cerlab.viz.html import block, escape
-from cerlab.viz.timeline.layout import Bar, Tick, Timeline, differs, kinds, lanes
 from cerlab.viz.timeline.style import glyph, style
+from cerlab.viz.timeline.value import Bar, Drawing, Tick, differs, kinds, lanes
 from cerlab.viz.timeline.words import comparison, description, extent, row_text
 from cerlab.viz.words import answer_text, counted, cut, event_text
 
@@ -38,7 +38,7 @@ CHARACTER = 6.6
 class _Sheet:
     """Where things are: pixels left of the axis, pixels a step; and the number of each kind."""
 
-    T: Timeline
+    T: Drawing
     left: float
     step: float
     kinds: dict[str, int]
@@ -63,7 +63,7 @@ class _Sheet:
         return glyph(self.kinds[tick.kind], _n(self.x(tick)), _n(y), state, scale)
 
 
-def timeline_svg(T: Timeline, theme: str = "auto") -> str:
+def timeline_svg(T: Drawing, theme: str = "auto") -> str:
     """A timeline as an SVG document; raises `UsageError` for an unknown theme."""
     sheet = _sheet(T)
     foot = list(filter(None, [comparison(T), extent(T)]))
@@ -85,7 +85,7 @@ def timeline_svg(T: Timeline, theme: str = "auto") -> str:
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _sheet(T: Timeline) -> _Sheet:
+def _sheet(T: Drawing) -> _Sheet:
     names = [max(1.12 * len(row.name), 0.95 * len(row_text(T, n))) for n, row in enumerate(T.rows)]
     left = MARGIN + min(200.0, CHARACTER * max(names, default=4)) + 32
     span = max((tick.place for tick in T.ticks), default=0)
@@ -94,7 +94,7 @@ def _sheet(T: Timeline) -> _Sheet:
     return _Sheet(T, left, min(STEP, PLOT / max(span, 1)), numbers, ticks)
 
 
-def _title(T: Timeline) -> str:
+def _title(T: Drawing) -> str:
     return f"Timeline: {', '.join(cut(row.name, 40) for row in T.rows) or 'events'}"
 
 
@@ -135,7 +135,7 @@ def _event(sheet: _Sheet, tick: Tick, above: str, below: str, *, guide: bool) ->
     yield "</g>"
 
 
-def _place_text(T: Timeline, tick: Tick) -> str:
+def _place_text(T: Drawing, tick: Tick) -> str:
     return str(tick.position) if T.axis is None else cut(str(value_of(tick.event, T.axis)), 24)
 
 
@@ -243,10 +243,10 @@ def _n(value: float) -> str:
     return "0" if text == "-0" else text
 
 
-def _html(T: Timeline) -> str:
+def _html(T: Drawing) -> str:
     """The picture inside the page, where it knows the page's theme."""
     return block(timeline_svg(T))
 
 
-display.register(Timeline, "image/svg+xml", timeline_svg)
-display.register(Timeline, "text/html", _html)
+display.register(Drawing, "image/svg+xml", timeline_svg)
+display.register(Drawing, "text/html", _html)

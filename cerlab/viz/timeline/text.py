@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from string import ascii_letters
 
 from cerlab import display
-from cerlab.viz.timeline.layout import Bar, Timeline, differs, kinds, lanes
+from cerlab.viz.timeline.value import Bar, Drawing, differs, kinds, lanes
 from cerlab.viz.timeline.words import comparison, extent
 from cerlab.viz.words import cut
 
@@ -16,7 +16,7 @@ _LONG = 4
 _NAME = 20
 
 
-def timeline_text(T: Timeline) -> str:
+def timeline_text(T: Drawing) -> str:
     """Filled marks are answers, ``┅`` those that not every row has, hollow marks those it lacks."""
     called, key = _called(T)
     shown = [called[tick.kind] for tick in T.ticks]
@@ -36,7 +36,7 @@ def timeline_text(T: Timeline) -> str:
     return "\n".join(lines)
 
 
-def _called(T: Timeline) -> tuple[dict[str, str], str]:
+def _called(T: Drawing) -> tuple[dict[str, str], str]:
     """What each kind is called in a column, and the key to that if it is needed."""
     found = kinds(T)
     if max(map(len, found), default=0) <= _LONG:
@@ -47,11 +47,11 @@ def _called(T: Timeline) -> tuple[dict[str, str], str]:
     return called, ", ".join(f"{letter} = {cut(name, _NAME)}" for name, letter in called.items())
 
 
-def _columns(T: Timeline, width: int) -> dict[int, int]:
+def _columns(T: Drawing, width: int) -> dict[int, int]:
     return {tick.position: n * width for n, tick in enumerate(T.ticks)}
 
 
-def _lanes(T: Timeline, row: int, columns: dict[int, int]) -> Iterable[str]:
+def _lanes(T: Drawing, row: int, columns: dict[int, int]) -> Iterable[str]:
     length = max(columns.values(), default=0) + 1
     drawn = [[" "] * length for _ in range(lanes(T))]
     for bar in T.bars:
@@ -69,4 +69,4 @@ def _draw(line: list[str], bar: Bar, has: bool, different: bool, columns: dict[i
             line[columns[position]] = mark
 
 
-display.register(Timeline, "text/plain", timeline_text)
+display.register(Drawing, "text/plain", timeline_text)

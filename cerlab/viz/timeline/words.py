@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cerlab.model.answer import ComplexEvent
-from cerlab.viz.timeline.layout import Row, Timeline, differs
+from cerlab.viz.timeline.value import Drawing, Row, differs
 from cerlab.viz.words import answer_text, counted, number_text
 
 
-def row_text(T: Timeline, number: int) -> str:
+def row_text(T: Drawing, number: int) -> str:
     """``5 answers, lacks 1``: what it lacks is counted among the answers that were compared."""
     row = T.rows[number]
     said = [_total(row)]
@@ -25,7 +25,7 @@ def _total(row: Row) -> str:
     return f"over {counted(len(row.answers), 'answer')}"
 
 
-def comparison(T: Timeline) -> str:
+def comparison(T: Drawing) -> str:
     """Whether the rows agree, in a sentence; empty for one row."""
     if len(T.rows) < 2:
         return ""
@@ -37,7 +37,7 @@ def comparison(T: Timeline) -> str:
     return f"Not in every row: {differing} of {counted(T.distinct, 'answer')}{until}."
 
 
-def extent(T: Timeline) -> str:
+def extent(T: Drawing) -> str:
     """What is shown of the stream and of the answers, if it is not all.
 
     ``events 0-79 of 224,473; 12 of 345,816 answers``.
@@ -56,14 +56,14 @@ def extent(T: Timeline) -> str:
     return "; ".join(said)
 
 
-def _events(T: Timeline) -> str:
+def _events(T: Drawing) -> str:
     first, last = T.ticks[0].position, T.ticks[-1].position
     if last - first + 1 == len(T.ticks):
         return f"events {first:,}-{last:,} of {T.length:,}"
     return f"{len(T.ticks)} of {T.length:,} events"
 
 
-def description(T: Timeline) -> str:
+def description(T: Drawing) -> str:
     """All of it for who does not see the picture: rows, their answers, and the differences."""
     lines = [f"{counted(T.length, 'event')}, {counted(len(T.rows), 'row')} of answers."]
     lines += [f"{row.name}: {row_text(T, n)}." for n, row in enumerate(T.rows)]
@@ -72,6 +72,6 @@ def description(T: Timeline) -> str:
     return " ".join(lines)
 
 
-def _bar(T: Timeline, answer: ComplexEvent, rows: Iterable[int]) -> str:
+def _bar(T: Drawing, answer: ComplexEvent, rows: Iterable[int]) -> str:
     names = ", ".join(T.rows[n].name for n in sorted(rows))
     return f"{answer_text(answer)} only in {names}."
