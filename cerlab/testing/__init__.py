@@ -27,6 +27,7 @@ from cerlab.testing.correlated import random_correlated_events, random_correlate
 from cerlab.testing.fo import any_fo_formula, random_fo_formula
 from cerlab.testing.formulas import random_formula
 from cerlab.testing.queries import random_query, with_limit
+from cerlab.testing.rows import random_row_pattern, random_row_table
 from cerlab.testing.shape import ATTRIBUTES, LABELS, SMALL, STREAMS, TYPES, Shape
 from cerlab.testing.smaller import smallest
 from cerlab.testing.sremo import (
@@ -63,6 +64,8 @@ __all__ = [
     "random_formula",
     "random_predicate",
     "random_query",
+    "random_row_pattern",
+    "random_row_table",
     "random_sremo",
     "random_sremo_events",
     "smallest",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from cerlab.api.row_patterns import match_recognize
+from cerlab.api.row_patterns import RowPattern, match_recognize, parse_rows
 
 Row = tuple[Any, ...]
 Dict = dict[str, Any]
@@ -38,9 +40,6 @@ def _number(word: str) -> int | float | None:
     return float(word) if "." in word else int(word)
 
 
-DEFINE = "DEFINE " + ", ".join(f"{v} AS {v}.{v.lower()}" for v in "ABCD")
-
-
 def defined(pattern: str) -> str:
     """``DEFINE A AS A.a, ..`` for those of A, B, C, D that a pattern has."""
     used = [v for v in "ABCD" if any(w == v for w in _words(pattern))]
@@ -49,6 +48,12 @@ def defined(pattern: str) -> str:
 
 def _words(pattern: str) -> list[str]:
     return "".join(c if c.isalnum() else " " for c in pattern).split()
+
+
+@cache
+def read(text: str) -> RowPattern:
+    """The query of a text; mutants judge the same ones over and over."""
+    return parse_rows(text)
 
 
 def found(pattern: str, text: str, clauses: str = "") -> str:
@@ -60,14 +65,14 @@ def found(pattern: str, text: str, clauses: str = "") -> str:
         MEASURES MATCH_NUMBER() AS n, COALESCE(CLASSIFIER(), '') AS v
         ALL ROWS PER MATCH {clauses} PATTERN ({pattern}) {defined(pattern)})"""
     matches: dict[int, list[str]] = {}
-    for row in match_recognize(query, letters(text)).to_pylist():
+    for row in match_recognize(read(query), letters(text)).to_pylist():
         matches.setdefault(row["n"], [f"{row['i']}:"]).append(row["v"])
     return " ".join("".join(parts) for parts in matches.values())
 
 
 def rows_of(query: str, table: Any) -> list[Row]:
     """The rows of a result, as tuples in the order of its columns."""
-    result = match_recognize(query, table)
+    result = match_recognize(read(query), table)
     return [tuple(row.values()) for row in result.to_pylist()]
 
 
@@ -79,3 +84,9 @@ def pattern_case(pattern: str, text: str, expected: str, *, id: str, clauses: st
 def case(clauses: str, table: Sequence[Dict], *expected: Row, id: str) -> Any:
     """A row: what stands in ``MATCH_RECOGNIZE (..)``, a table, the rows of the result."""
     return pytest.param(f"MATCH_RECOGNIZE ({clauses})", table, list(expected), id=id)
+
+
+def typed_table(rows: Sequence[Dict]) -> Any:
+    """The rows of `random_row_table` as a Table; columns have their types where all is NULL."""
+    schema = pa.schema({"g": pa.int64(), "t": pa.int64(), "x": pa.int64(), "s": pa.string()})
+    return pa.Table.from_pylist(list(rows), schema=schema)

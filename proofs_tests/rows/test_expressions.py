@@ -78,6 +78,7 @@ NAVIGATION = [
     measure("PREV(x, 9)", None, id="6.5-outside-the-partition"),
     measure("NEXT(x)", None, id="6.5-after-the-last-row"),
     measure("PREV(A.x)", None, id="6.5-from-the-variable-before-the-first-row"),
+    measure("PREV(B.x)", 3, id="6.5-a-physical-step", pattern="A B", table=N[:2]),
     measure("NEXT(A.x)", 5, id="6.5-next-from-a-variable"),
     measure("NEXT(x)", 9, None, id="6.5-may-leave-the-match", pattern="A", table=numbers("3 9")),
     measure("PREV(LAST(x, 1), 2)", 5, id="6.5-from-where-last-lands"),

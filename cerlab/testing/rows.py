@@ -1,0 +1,183 @@
+"""Random row patterns, and tables that are biased towards their matches (rows.md).
+
+Everything is a function of a ``random.Random``. Tables have the columns g (the partition), t (the
+order), x (a small integer) and s (a text); values are few, so conditions hold as often as not.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any, Literal, TypeAlias, get_args
+
+from cerlab.logic.rows import expressions as ex
+from cerlab.logic.rows import syntax as rp
+from cerlab.logic.rows.syntax import RowPattern
+from cerlab.testing.shape import likely
+
+Reach: TypeAlias = Literal["row", "partition", "match"]
+"""What conditions read: the row under test, PREV and NEXT of it besides, or the whole mapping."""
+
+VARIABLES = ("A", "B", "C")
+UNION = "U"
+_COMPARISONS = tuple(ex.ComparisonOperator)
+
+
+def random_row_pattern(rng: Random, reach: Reach = "match", *, depth: int = 3) -> RowPattern:
+    """A well-formed query; `depth` is that of its pattern."""
+    assert reach in get_args(Reach)
+    rows = rng.choice(tuple(rp.Rows))
+    excluding = rows is not rp.Rows.WITH_UNMATCHED
+    pattern = random_row_regex(rng, depth, excluding=excluding)
+    V = rp.variables(pattern)
+    if not V:
+        pattern = rp.Concat((pattern, rp.Variable("A")))
+        V = ("A",)
+    subsets = (rp.Subset(UNION, tuple(V[-2:])),) if likely(rng, 0.3) else ()
+    names = (*V, *(union.name for union in subsets))
+    within = rng.choice((2, 3, 1.5)) if likely(rng, 0.1) else None
+    order = (rp.OrderItem(ex.Column("t"), within is None and likely(rng, 0.2), likely(rng, 0.2)),)
+    return RowPattern(
+        pattern,
+        tuple(rp.Definition(v, _condition(rng, v, names, reach)) for v in V if likely(rng, 0.6)),
+        tuple(rp.Measure(_measure(rng, names), f"m{k}") for k in range(rng.choice((1, 2, 3)))),
+        (ex.Column("g"),) if likely(rng, 0.4) else (),
+        order if within is not None or likely(rng, 0.7) else (),
+        subsets,
+        rows,
+        _skip(rng, pattern, names),
+        within,
+    )
+
+
+def random_row_regex(rng: Random, depth: int, *, excluding: bool = True) -> rp.Pattern:
+    """A pattern; rarely one that no row can match."""
+    if depth == 0 or likely(rng, 0.15):
+        return _leaf(rng)
+
+    def drawn() -> rp.Pattern:
+        return random_row_regex(rng, depth - 1, excluding=excluding)
+
+    match rng.choice(("concat", "concat", "alternation", "quantified", "quantified", "rest")):
+        case "concat":
+            return rp.Concat(tuple(drawn() for _ in range(rng.choice((2, 2, 3)))))
+        case "alternation":
+            return rp.Alternation(tuple(drawn() for _ in range(rng.choice((2, 2, 3)))))
+        case "quantified":
+            lo, hi = rng.choice(((0, None), (1, None), (0, 1), (1, 2), (2, None), (2, 2), (0, 2)))
+            return rp.Quantified(drawn(), lo, hi, likely(rng, 0.35))
+        case _:
+            if excluding and likely(rng, 0.6):
+                return rp.Exclusion(drawn())
+            return rp.Permute(tuple(_leaf(rng) for _ in range(rng.choice((2, 2, 3)))))
+
+
+def _leaf(rng: Random) -> rp.Pattern:
+    if likely(rng, 0.9):
+        return rp.Variable(rng.choice(VARIABLES))
+    return rng.choice((rp.Empty(), rp.Empty(), rp.PartitionStart(), rp.PartitionEnd()))
+
+
+def _skip(rng: Random, pattern: rp.Pattern, names: tuple[str, ...]) -> rp.Skip:
+    """Mostly one that can always go on; else to a variable that is not the first there is."""
+    if likely(rng, 0.75):
+        return rng.choice((rp.PastLastRow(), rp.ToNextRow()))
+    return rng.choice((rp.ToFirst, rp.ToLast, rp.ToLast))(names[-1])
+
+
+def _condition(rng: Random, v: str, names: tuple[str, ...], reach: Reach) -> ex.Expression:
+    """A condition of v that holds about as often as not."""
+    test = _test(rng, v, names, reach)
+    match rng.choice(("alone", "alone", "alone", "and", "or", "not", "is")):
+        case "and":
+            return ex.And(test, _test(rng, v, names, reach))
+        case "or":
+            return ex.Or(test, _test(rng, v, names, reach))
+        case "not":
+            return ex.Not(test)
+        case "is":
+            return ex.Not(ex.Is(test, rng.choice((True, False, None))))
+        case _:
+            return test
+
+
+def _test(rng: Random, v: str, names: tuple[str, ...], reach: Reach) -> ex.Expression:
+    own = ex.Column("x", rng.choice((None, v)))
+    number = ex.Literal(rng.choice((0, 1, 1, 2)))
+    choices: list[ex.Expression] = [
+        ex.Comparison(rng.choice(_COMPARISONS), own, number),
+        ex.In(own, (number, ex.Literal(rng.choice((0, 2))))),
+        ex.Comparison(ex.ComparisonOperator.EQ, ex.Column("s"), ex.Literal(rng.choice("ab"))),
+        ex.Is(own, None),
+    ]
+    if reach != "row":
+        step = rng.choice((ex.Prev, ex.Prev, ex.Next))(own, rng.choice((1, 1, 2, 0)))
+        choices += [ex.Comparison(rng.choice(_COMPARISONS), own, step)] * 3
+    if reach == "match":
+        choices += [ex.Comparison(rng.choice(_COMPARISONS), own, _reading(rng, names))] * 4
+        choices.append(_of_labels(rng, names))
+    return rng.choice(choices)
+
+
+def _reading(rng: Random, names: tuple[str, ...]) -> ex.Expression:
+    """A number that depends on the mapping, in DEFINE and in MEASURES."""
+    other = ex.Column("x", rng.choice((None, *names)))
+    edge = rng.choice((ex.First, ex.Last))(other, rng.choice((0, 0, 1, 2)))
+    total = rng.choice(tuple(ex.AggregateFunction))
+    return rng.choice(
+        (
+            other,
+            edge,
+            rng.choice((ex.Prev, ex.Next))(edge, rng.choice((1, 1, 2, 0))),
+            ex.Aggregate(total, other),
+            ex.Aggregate(ex.AggregateFunction.COUNT, ex.AllRows(rng.choice((None, *names)))),
+            ex.MatchNumber(),
+        )
+    )
+
+
+def _of_labels(rng: Random, names: tuple[str, ...]) -> ex.Expression:
+    label = ex.Classifier(rng.choice((None, *names)))
+    stepped = rng.choice((label, ex.Prev(label), ex.Last(label, 1), ex.Next(label)))
+    tests = (
+        ex.Comparison(ex.ComparisonOperator.EQ, stepped, ex.Literal(rng.choice(VARIABLES))),
+        ex.Not(ex.Comparison(ex.ComparisonOperator.EQ, stepped, ex.Literal(names[0]))),
+        ex.Is(stepped, None),
+    )
+    return rng.choice(tests)
+
+
+def _measure(rng: Random, names: tuple[str, ...]) -> ex.Expression:
+    """What a measure shows: labels, numbers of the mapping, steps, final and running."""
+    reading = _reading(rng, names)
+    if isinstance(reading, ex.First | ex.Last):
+        reading = type(reading)(reading.body, reading.offset, likely(rng, 0.3))
+    elif isinstance(reading, ex.Aggregate):
+        reading = ex.Aggregate(reading.function, reading.body, likely(rng, 0.3))
+    label = ex.Classifier(rng.choice((None, *names)))
+    return rng.choice(
+        (
+            reading,
+            reading,
+            ex.Classifier(),
+            rng.choice((ex.Prev, ex.Next))(label, 1),
+            ex.Arithmetic(rng.choice(tuple(ex.ArithmeticOperator)), reading, ex.Literal(2)),
+            ex.Last(ex.Column("s", rng.choice((None, *names)))),
+        )
+    )
+
+
+def random_row_table(rng: Random, *, rows: int = 6) -> list[dict[str, Any]]:
+    """A table of up to that many rows, mostly in order, with some ties and NULLs."""
+    length = rows if likely(rng, 0.6) else rng.randrange(rows + 1)
+    table = [
+        {
+            "g": rng.choice((0, 0, 0, 1, None)),
+            "t": t + rng.choice((0, 0, 1, -1)),
+            "x": rng.choice((0, 1, 2, 1, None) if likely(rng, 0.3) else (0, 1, 2)),
+            "s": rng.choice(("a", "a", "b", None)),
+        }
+        for t in range(length)
+    ]
+    if table and likely(rng, 0.1):
+        rng.choice(table)["t"] = None
+    return table

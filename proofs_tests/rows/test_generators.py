@@ -1,0 +1,62 @@
+"""Random queries are well-formed, print and are read back, and half of them have answers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from random import Random
+
+from cerlab.errors import CerlabError
+from cerlab.logic.rows import check_row_pattern
+from cerlab.logic.rows import expressions as ex
+from cerlab.logic.rows import syntax as rp
+from cerlab.api.row_patterns import match_recognize, parse_rows
+from cerlab.testing.rows import random_row_pattern, random_row_table
+from proofs_tests.rows.tables import typed_table
+from proofs_tests.suite import Suite
+
+EXPECTED = ("CER0692", "CER0788", "CER0789")
+"""Too many derivations, and a scan that cannot go on."""
+
+
+def test_random_queries_print_and_are_read_back(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        query = random_row_pattern(rng)
+        check_row_pattern(query)
+        assert parse_rows(str(query)) == query
+        return True
+
+    suite.run(case, deep_count=4_000)
+
+
+def test_half_of_them_have_answers(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        query, table = random_row_pattern(rng), random_row_table(rng)
+        try:
+            return bool(match_recognize(query, typed_table(table)).num_rows)
+        except CerlabError as error:
+            if error.code not in EXPECTED:
+                raise
+            return False
+
+    suite.run(case, deep_count=4_000)
+
+
+def test_all_pairs_of_features_come() -> None:
+    """Pattern feature, skip clause and rows of the result, each with each."""
+    seen: Counter[tuple[object, object]] = Counter()
+    for seed in range(3_000):
+        query = random_row_pattern(Random(seed))
+        parts = {type(p) for p in rp.subpatterns(query.pattern)}
+        conditions = [d.condition for d in query.define]
+        calls = {type(e) for c in conditions for e in ex.subexpressions(c)}
+        features = {*parts, *calls, type(query.skip), query.rows}
+        seen.update(product(features, features))
+    patterns = {*rp.Pattern.__args__, *ex.Navigation.__args__, ex.Aggregate, ex.Classifier}
+    modes = {*rp.Skip.__args__, *rp.Rows}
+    missing = {
+        pair
+        for pair in (*product(patterns, modes), *product(rp.Skip.__args__, rp.Rows))
+        if not seen[pair]
+    }
+    assert missing == {(rp.Exclusion, rp.Rows.WITH_UNMATCHED)}  # an error of its own

@@ -1,0 +1,74 @@
+"""Preferment as in Python's `re`: the match at a row ends where `re` ends (rows.md 5.5, 5.6).
+
+Where a condition looks at its row only, a row is a letter (the set of variables that hold there)
+and a variable a class of letters. `re` has ``^`` in another meaning, so it is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import combinations
+from random import Random
+
+from cerlab.logic.rows import syntax as rp
+from cerlab.api.row_patterns import match_recognize
+from cerlab.testing.rows import VARIABLES, random_row_regex
+from proofs_tests.rows.tables import letters
+from proofs_tests.suite import Suite
+
+SETS = [frozenset(s) for k in range(4) for s in combinations(VARIABLES, k)]
+LETTER = dict(zip(SETS, "stuvwxyz", strict=True))
+
+
+def expression_of(p: rp.Pattern) -> str:
+    """The pattern as `re` writes it."""
+    match p:
+        case rp.Variable(v):
+            return f"[{''.join(LETTER[s] for s in SETS if v in s)}]"
+        case rp.PartitionEnd():
+            return r"\Z"
+        case rp.Concat(parts):
+            return "".join(f"(?:{expression_of(part)})" for part in parts)
+        case rp.Alternation(parts):
+            return "|".join(f"(?:{expression_of(part)})" for part in parts)
+        case rp.Permute():
+            return expression_of(rp.permuted(p))
+        case rp.Quantified(body, lo, hi, reluctant):
+            bounds = f"{{{lo},{'' if hi is None else hi}}}"
+            return f"(?:{expression_of(body)}){bounds}{'?' * reluctant}"
+        case _:
+            return ""
+
+
+def test_the_match_at_each_row_ends_where_that_of_re_ends(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        pattern = random_row_regex(rng, 3, excluding=False)
+        while any(isinstance(p, rp.PartitionStart) for p in rp.subpatterns(pattern)):
+            pattern = random_row_regex(rng, 3, excluding=False)
+        word = [rng.choice(SETS) for _ in range(rng.randrange(1, 6))]
+        text = "".join(LETTER[s] for s in word)
+        expression = re.compile(expression_of(pattern))
+        wanted = {
+            i: found.end() - i
+            for i in range(len(word))
+            if (found := expression.match(text, i)) is not None
+        }
+        assert lengths(pattern, word) == wanted, f"{pattern} on {text}"
+        return bool(wanted)
+
+    suite.run(case, deep_count=6_000)
+
+
+def lengths(pattern: rp.Pattern, word: list[frozenset[str]]) -> dict[int, int]:
+    """How many rows the match at each row has, where there is one."""
+    table = letters(" ".join("".join(sorted(s)).lower() or "." for s in word))
+    defined = [v for v in VARIABLES if v in rp.variables(pattern)]
+    define = ", ".join(f"{v} AS {v}.{v.lower()}" for v in defined)
+    query = f"""MATCH_RECOGNIZE (ORDER BY i MEASURES COUNT(*) AS n, MATCH_NUMBER() AS m
+        ALL ROWS PER MATCH AFTER MATCH SKIP TO NEXT ROW PATTERN ({pattern})
+        {"DEFINE " * bool(defined)}{define})"""
+    found: dict[int, tuple[int, int]] = {}
+    for row in match_recognize(query, table).to_pylist():
+        begin, _ = found.get(row["m"], (row["i"], 0))
+        found[row["m"]] = (begin, row["n"])
+    return dict(found.values())
