@@ -17,6 +17,7 @@ from typing import Any
 from cerlab import __version__
 from cerlab.cli import bench, check, fuzz, run, show, spark, why
 from cerlab.cli.options import BAD, INTERNAL, INTERRUPTED, OK, add_input, add_query
+from cerlab.compile.text_to_pattern import LANGUAGES
 from cerlab.decisions import contained, equivalent
 from cerlab.errors import CerlabError, CerlabWarning
 from cerlab.evaluate import EVALUATORS
@@ -70,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     run_command = commands.add_parser("run", help="evaluate a query on events")
-    add_query(run_command)
+    add_query(run_command, languages=(*LANGUAGES, "rows"))
     run_command.add_argument("events", metavar="EVENTS", help="a file, or - for standard input")
     run_command.add_argument("--evaluator", default="auto", help=f"{', '.join(EVALUATORS)} or auto")
     run_command.add_argument("--limit", type=int, metavar="N", help="at most N answers in all")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -21,11 +21,13 @@ OK, NO, BAD, UNDECIDED, INTERRUPTED, INTERNAL = 0, 1, 2, 3, 130, 70
 _QUERY_SUFFIXES = (".ceql", ".cel", ".txt", ".query", ".sql")
 
 
-def add_query(parser: argparse.ArgumentParser, *names: str) -> None:
+def add_query(
+    parser: argparse.ArgumentParser, *names: str, languages: Sequence[str] = LANGUAGES
+) -> None:
     """QUERY, or several of them, and how to read them."""
     for name in names or ("query",):
         parser.add_argument(name, metavar=name.upper(), help="a file or the text itself")
-    parser.add_argument("--language", choices=LANGUAGES, help="if the text does not tell")
+    parser.add_argument("--language", choices=languages, help="if the text does not tell")
     parser.add_argument(
         "--schema", metavar="FILE", help="CREATE STREAM declarations for the query and the data"
     )
@@ -57,7 +59,11 @@ def read_query(arguments: argparse.Namespace, given: str | None = None) -> Patte
 
 def read_pattern(arguments: argparse.Namespace, given: str | None = None) -> AnyPattern:
     """The query or SREMO of the command line: the file that is named, or the text itself."""
-    schema = _schema(arguments)
+    return any_pattern(query_text(arguments, given), arguments.language, _schema(arguments))
+
+
+def query_text(arguments: argparse.Namespace, given: str | None = None) -> str:
+    """The text of the query: of the file that is named, or the text itself."""
     given = arguments.query if given is None else given
     assert given is not None
     path = Path(given) if len(given) < 1024 and "\n" not in given else None
@@ -65,8 +71,8 @@ def read_pattern(arguments: argparse.Namespace, given: str | None = None) -> Any
         if not path.is_file():
             hint = "check the path; a text may stand there as well"
             raise UsageError("CER0808", f"there is no query file '{given}'", hint=hint)
-        given = _text_of(path)
-    return any_pattern(given, arguments.language, schema)
+        return _text_of(path)
+    return given
 
 
 def _text_of(path: Path) -> str:

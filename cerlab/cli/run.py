@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
 from cerlab import io
+from cerlab.cli import rows
 from cerlab.cli.live import Answers, Live, live_labels, live_run
 from cerlab.cli.options import OK, input_options, output, read_pattern, time_option
 from cerlab.cli.progress import WatchedStream, watched_reading
@@ -36,6 +37,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format != "ndjson" and arguments.show_events:
         message = f"--format {arguments.format} does not carry the events"
         raise UsageError("CER0813", message, hint="--format ndjson does")
+    if arguments.language == "rows":
+        return rows.run(arguments)
     query = read_pattern(arguments)
     if isinstance(query, SremoPattern) and arguments.labels:
         raise Unsupported("CER0482", "a SREMO has no labels", hint="leave --labels out")

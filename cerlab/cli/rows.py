@@ -1,0 +1,57 @@
+"""``cerlab run --language rows``: a row pattern on the rows of a file, the rows of its result."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from datetime import date, datetime
+from typing import Any
+
+from cerlab.api.row_patterns import match_recognize
+from cerlab.cli.options import OK, output, query_text
+from cerlab.errors import Unsupported
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """``cerlab run --language rows``; the result as NDJSON, a table or Parquet."""
+    for option, given in {
+        "--labels": arguments.labels,
+        "--events": arguments.show_events,
+        "--quarantine": arguments.quarantine,
+        "--schema": arguments.schema,
+        "--sort": arguments.sort,
+        "--time": arguments.time,
+        "--type": arguments.type,
+        "--evaluator": arguments.evaluator not in ("auto", "reference"),
+    }.items():
+        if given:
+            message, hint = f"{option} does not go with row patterns", "leave it out"
+            raise Unsupported("CER0451", message, hint=hint)
+    result = match_recognize(query_text(arguments), arguments.events).slice(0, arguments.limit)
+    if arguments.format == "parquet":
+        from pyarrow import parquet
+
+        parquet.write_table(result, arguments.output)
+        return OK
+    with output(arguments.output) as file:
+        if arguments.format == "table":
+            _print_table(result, file)
+        else:
+            for row in result.to_pylist():
+                file.write(json.dumps(row, default=_written) + "\n")
+    return OK
+
+
+def _print_table(result: Any, file: Any) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*result.column_names)
+    for row in result.to_pylist():
+        table.add_row(*("" if value is None else str(value) for value in row.values()))
+    Console(file=file).print(table)
+
+
+def _written(value: Any) -> str:
+    """Moments as ISO 8601; what JSON has no form for as text."""
+    return value.isoformat() if isinstance(value, date | datetime) else str(value)
