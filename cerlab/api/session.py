@@ -60,7 +60,8 @@ class Session:
     def state(self) -> bytes:
         """All that has to be known to go on later, elsewhere: ``query.open(state=..)``.
 
-        A documented, versioned format that runs no code when it is read (`engine.general.state`).
+        A documented, versioned format that runs no code when it is read. A state from somebody else
+        cannot do harm, but decides which answers come (`engine.general.state`).
         """
         return self._run.state()
 

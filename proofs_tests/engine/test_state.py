@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
+import sys
+import zipfile
 from random import Random
 
 import numpy as np
@@ -126,7 +130,7 @@ def test_states_outside_the_window_are_not_kept() -> None:
         (lambda state: b"", "CER0771"),
         (lambda state: b"no state", "CER0771"),
         (lambda state: state[: len(state) // 2], "CER0771"),
-        (lambda state: state.replace(b'"version": 2', b'"version": 9'), "CER0772"),
+        (lambda state: state.replace(b'"version": 3', b'"version": 9'), "CER0772"),
     ],
 )
 def test_other_bytes_are_refused(damage: object, code: str) -> None:
@@ -176,3 +180,64 @@ def test_the_format_is_what_is_documented() -> None:
     assert header["plan"] == plan_digest(as_query("A ; B").plan)
     assert header["read"] == 1
     assert header["states"] == [[1]]
+
+
+def test_edited_states_are_refused_or_do_no_harm(
+    request: pytest.FixtureRequest, suite: Suite
+) -> None:
+    """With every index checked: edits that the digest does not tell, since it was made again."""
+    seeds = 1_000 if suite.deep else 20
+    done = subprocess.run(
+        [sys.executable, "-m", "proofs_tests.engine.hostile_states", str(seeds)],
+        env={**os.environ, "NUMBA_BOUNDSCHECK": "1"},
+        cwd=request.config.rootpath,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600 if suite.deep else 240,
+    )
+    assert done.returncode == 0, done.stderr[-2_000:]
+    counted = json.loads(done.stdout)
+    assert counted["refused"] > 5 * seeds
+    assert counted["answers"] > seeds // 2, "some edits are of no harm, and are not refused"
+
+
+def test_an_edit_without_a_new_digest_is_refused() -> None:
+    query = as_query("SELECT * WHERE A ; B WITHIN 9 EVENTS")
+    session = query.open()
+    session.push([{"type": "A"}, {"type": "A"}])
+    state = session.state()
+    seen = io.BytesIO()
+    np.save(seen, np.ones(1, np.int64))
+    assert query.open(state=rewritten(state)).push([{"type": "B"}])
+    with pytest.raises(cerlab.BadData, match="digest"):
+        query.open(state=rewritten(state, seen=seen.getvalue()))
+
+
+def rewritten(state: bytes, *, compression: int = zipfile.ZIP_STORED, **changed: bytes) -> bytes:
+    """The archive with other contents of some members."""
+    with zipfile.ZipFile(io.BytesIO(state)) as before:
+        contents = {info.filename: before.read(info) for info in before.infolist()}
+    contents |= {f"{name}.npy": content for name, content in changed.items()}
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", compression) as after:
+        for name, content in contents.items():
+            after.writestr(name, content)
+    return made.getvalue()
+
+
+def test_sizes_are_checked_before_anything_is_allocated() -> None:
+    query = as_query("A ; B")
+    session = query.open()
+    session.push([{"type": "A"}])
+    state = session.state()
+    claimed = io.BytesIO()
+    shape = {"descr": "<i8", "fortran_order": False, "shape": (1 << 50,)}
+    np.lib.format.write_array_header_1_0(claimed, shape)
+    large = rewritten(state, position=claimed.getvalue())
+    zeros = io.BytesIO()
+    np.save(zeros, np.zeros(1 << 20, np.int64))
+    packed = rewritten(state, compression=zipfile.ZIP_DEFLATED, position=zeros.getvalue())
+    for changed in (large, packed):
+        with pytest.raises(cerlab.BadData, match="CER0771"):
+            query.open(state=changed)

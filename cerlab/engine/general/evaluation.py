@@ -16,7 +16,8 @@ from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.batches import until_bad
 from cerlab.engine.clock import WindowStarts
 from cerlab.engine.columns import rows_of_streams, take_columns
-from cerlab.engine.general.state import axis_of_state, no_state, packed, unpacked
+from cerlab.engine.general.state import axis_of_state, state_from_bytes, state_to_bytes
+from cerlab.engine.general.state_check import bad_state
 from cerlab.engine.general.tecs import Tecs
 from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.learned import LearnedTables, learned_tables
@@ -49,7 +50,7 @@ class GeneralEvaluation:
         """
         self._plan = plan
         self._learned = learned_tables(machine)
-        before = None if state is None else unpacked(plan, self._learned.machine, state)
+        before = None if state is None else state_from_bytes(plan, self._learned.machine, state)
         if before is not None:
             time = axis_of_state(time, before[0]["time"])
         self._time = time
@@ -83,7 +84,7 @@ class GeneralEvaluation:
         arrays = self._tecs.arrays(len(keys))
         machine = self._learned.machine
         inside = self._starts.inside()
-        return packed(self._plan, machine, self._time, self.position, keys, inside, arrays)
+        return state_to_bytes(self._plan, machine, self._time, self.position, keys, inside, arrays)
 
     def _resume(self, header: Mapping[str, Any], arrays: dict[str, Any]) -> None:
         self.position = header["read"]
@@ -95,7 +96,7 @@ class GeneralEvaluation:
             )
             codes = self._keys.codes({name: list(v) for name, v in columns.items()}, count)
             if codes.tolist() != list(range(count)):
-                raise no_state("equal keys")
+                raise bad_state("equal keys")
         self._tecs.resume(arrays)
 
     def push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:

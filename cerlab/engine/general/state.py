@@ -5,19 +5,29 @@ JSON: ``format`` ("cerlab-engine"), ``version``, ``plan`` (the digest of the pla
 attribute and the unit that a window in hours, minutes or seconds is measured on), ``read`` (events
 so far), ``keys`` (of the partitions, by id), ``states`` and ``idle`` (the macro-states that the
 arrays number from 0), ``window`` (instants and positions still inside it). The other members are
-the arrays ``position, left, right, max_start`` of the arena, and of the partitions ``length,
-idle_state, seen`` and ``pool``, which holds their entries one after the other.
+the arrays ``position, left, right, max_start`` of the arena; of the partitions ``length,
+idle_state, seen`` and ``pool``, which holds their entries one after the other; and ``digest``, the
+SHA-256 of all that.
+
+A state that was damaged is refused. The digest is no signature: who can write a state can make one.
+Such a state is checked before it is used (`state_check`), so it cannot crash the process, read its
+memory or run code. But it says what has happened before: it decides which answers come, and
+how many, and that takes the time and the memory that so many answers take.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
+import struct
 import zipfile
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cerlab.automata.naming import (
     Machine,
@@ -27,7 +37,14 @@ from cerlab.automata.naming import (
     plan_digest,
     state_of_name,
 )
-from cerlab.errors import BadData, UsageError
+from cerlab.engine.general.state_check import (
+    bad_state,
+    check_arrays,
+    check_header,
+    entries,
+    expect,
+)
+from cerlab.errors import BadData, CerlabError, UsageError
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.clock import TimeAxis, time_axis
 from cerlab.model.json_values import value_from_json, value_to_json
@@ -36,13 +53,22 @@ if TYPE_CHECKING:
     from cerlab.automata.plan import Plan
 
 FORMAT = "cerlab-engine"
-VERSION = 2
-ARENA = ("position", "left", "right", "max_start")
-PARTITIONS = ("length", "idle_state", "seen")
-"""The members that are arrays, besides ``pool``."""
+VERSION = 3
+MEMBERS = {
+    "header": np.uint8,
+    "position": np.int64,
+    "left": np.int32,
+    "right": np.int32,
+    "max_start": np.int64,
+    "length": np.int64,
+    "idle_state": np.int32,
+    "seen": np.int64,
+    "pool": np.int32,
+}
+"""The members by name, besides ``digest``: arrays of one dimension, little-endian."""
 
 
-def packed(
+def state_to_bytes(
     plan: Plan,
     machine: Machine,
     time: TimeAxis | None,
@@ -52,7 +78,7 @@ def packed(
     arrays: dict[str, Any],
 ) -> bytes:
     """The bytes of a run; `arrays` are by the names above."""
-    pool, states = _renumbered(arrays["pool"], arrays["length"])
+    pool, states = _renumbered(arrays["pool"])
     idles, idle_state = np.unique(arrays["idle_state"], return_inverse=True)
     times, positions = window
     header = {
@@ -66,51 +92,114 @@ def packed(
         "idle": [name_of_idle(machine, int(q)) for q in idles],
         "window": [[_instant(t) for t in times], [int(p) for p in positions]],
     }
-    members = {
-        **arrays,
-        "pool": pool,
-        "idle_state": idle_state.astype(np.int32),
-        "header": np.frombuffer(json.dumps(header).encode(), np.uint8),
-    }
+    return archive({**arrays, "pool": pool, "idle_state": idle_state}, header)
+
+
+def archive(arrays: Mapping[str, Any], header: Mapping[str, Any]) -> bytes:
+    """The archive of some members, with their digest."""
+    written = {**arrays, "header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
+    members = {name: np.asarray(written[name], kind) for name, kind in MEMBERS.items()}
     buffer = io.BytesIO()
-    np.savez(buffer, **members)
+    digest = np.frombuffer(_digest(members), np.uint8)
+    np.savez(buffer, **members, digest=digest)  # type: ignore[arg-type]
     return buffer.getvalue()
 
 
-def unpacked(plan: Plan, machine: Machine, state: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The header and the arrays of `packed` bytes, with the numbers that states have here.
+def _digest(members: Mapping[str, NDArray[Any]]) -> bytes:
+    """SHA-256 of the lengths and the bytes of the members, in the order above."""
+    digest = hashlib.sha256()
+    for name in MEMBERS:
+        digest.update(len(members[name]).to_bytes(8, "little"))
+        digest.update(members[name].tobytes())
+    return digest.digest()
+
+
+def state_from_bytes(
+    plan: Plan, machine: Machine, state: bytes
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The header and the arrays of a state, with the numbers that macro-states have here.
 
     Raises `BadData` for bytes that are no state, of another version, or of another query.
     """
     try:
-        with np.load(io.BytesIO(state), allow_pickle=False) as members:
-            arrays = {name: members[name] for name in (*ARENA, *PARTITIONS, "pool")}
-            header: dict[str, Any] = json.loads(members["header"].tobytes())
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile, EOFError, RuntimeError) as error:
-        raise no_state(str(error)) from None
-    if header.get("format") != FORMAT or header.get("version") != VERSION:
-        raise BadData(
-            "CER0772",
-            f"a state of version {header.get('version')!r}, this engine reads {VERSION}",
-            hint="start again from the events",
-        )
-    if header["plan"] != plan_digest(plan):
-        raise BadData(
-            "CER0773",
-            "this state is of another query",
-            hint="open the query that it was taken from",
-        )
-    numbers = np.array([state_of_name(machine, name) for name in header["states"]], np.int32)
+        members = _members(state)
+        header = json.loads(members["header"].tobytes())
+        expect(isinstance(header, dict) and header.get("format") == FORMAT, "another format")
+        if header.get("version") != VERSION:
+            raise BadData(
+                "CER0772",
+                f"a state of version {header.get('version')!r}, this engine reads {VERSION}",
+                hint="start again from the events",
+            )
+        expect(members["digest"].tobytes() == _digest(members), "its digest is another one")
+        if header["plan"] != plan_digest(plan):
+            raise BadData(
+                "CER0773",
+                "this state is of another query",
+                hint="open the query that it was taken from",
+            )
+        check_header(header, len(plan.partition), in_time=isinstance(plan.window, TimeWindow))
+        check_arrays(members, header)
+        return _resumable(machine, header, members)
+    except BadData:
+        raise
+    except (*_UNREADABLE, CerlabError) as error:
+        raise bad_state(str(error)) from None
+
+
+_UNREADABLE = (
+    *(OSError, ValueError, TypeError, KeyError, EOFError, RuntimeError, OverflowError),
+    *(zipfile.BadZipFile, NotImplementedError, struct.error, RecursionError),
+)
+
+
+def _members(state: bytes) -> dict[str, NDArray[Any]]:
+    """The members, none larger than the bytes; raises ValueError and others for what is not so."""
+    kinds = {**MEMBERS, "digest": np.uint8}
+    with zipfile.ZipFile(io.BytesIO(state)) as zipped:
+        infos = {info.filename: info for info in zipped.infolist()}
+        if set(infos) != {f"{name}.npy" for name in kinds}:
+            if "header.npy" not in infos:
+                raise ValueError("there is no header")
+            kinds = {"header": np.uint8}  # of another version, perhaps
+        for info in infos.values():
+            if info.compress_type != zipfile.ZIP_STORED or info.file_size > len(state):
+                raise ValueError(f"'{info.filename}' is compressed")
+        found = {name: _array(zipped.read(f"{name}.npy"), kind) for name, kind in kinds.items()}
+    return {name: np.zeros(0, kind) for name, kind in MEMBERS.items()} | found
+
+
+def _array(content: bytes, kind: type) -> NDArray[Any]:
+    """An array of one dimension as ``.npy`` has it, without a copy larger than its bytes."""
+    file = io.BytesIO(content)
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError("an array of another version")
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    rest = content[file.tell() :]
+    if dtype != np.dtype(kind) or shape != (len(rest) // dtype.itemsize,):
+        raise ValueError(f"an array of {dtype} and shape {shape}")
+    return np.frombuffer(rest, dtype).copy()
+
+
+def _resumable(
+    machine: Machine, header: dict[str, Any], members: dict[str, NDArray[Any]]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Header and arrays with values for their JSON, and the numbers of this machine."""
+    numbers = [state_of_name(machine, name) for name in header["states"]]
+    expect(len(set(numbers)) == len(numbers), "equal states")
     idles = np.array([idle_of_name(machine, name) for name in header["idle"]], np.int32)
-    pool = arrays["pool"].copy()
-    for at in _entries(pool, arrays["length"]):
+    pool = members["pool"]
+    for at, _ in entries(pool):
         pool[at] = numbers[pool[at]]
-    arrays["pool"] = pool
-    arrays["idle_state"] = idles[arrays["idle_state"]]
-    header["time"] = _axis_from_json(header["time"])
-    header["keys"] = [tuple(map(value_from_json, key)) for key in header["keys"]]
-    header["window"] = ([_read_instant(t) for t in header["window"][0]], header["window"][1])
-    return header, arrays
+    times, positions = header["window"]
+    resumed = {
+        **header,
+        "time": _axis_from_json(header["time"]),
+        "keys": [tuple(map(value_from_json, key)) for key in header["keys"]],
+        "window": ([_read_instant(t) for t in times], positions),
+    }
+    arrays = {name: members[name] for name in MEMBERS if name != "header"}
+    return resumed, {**arrays, "pool": pool, "idle_state": idles[members["idle_state"]]}
 
 
 def axis_of_state(given: TimeAxis | None, kept: TimeAxis | None) -> TimeAxis | None:
@@ -135,39 +224,20 @@ def _axis_to_json(time: TimeAxis | None) -> list[str | None] | None:
     return None if time is None else [time.attribute, time.unit.name if time.unit else None]
 
 
-def _axis_from_json(written: list[str | None] | None) -> TimeAxis | None:
+def _axis_from_json(written: list[Any] | None) -> TimeAxis | None:
     if written is None:
         return None
     attribute, unit = written
-    return time_axis(str(attribute), unit)
+    return time_axis(attribute, unit)
 
 
-def no_state(why: str) -> BadData:
-    """The error for bytes that `packed` has not made."""
-    return BadData(
-        "CER0771",
-        f"these bytes are no state of an engine: {why}",
-        hint="they are to be kept as ``state()`` gave them; start again from the events",
-    )
-
-
-def _renumbered(pool: Any, lengths: Any) -> tuple[Any, list[int]]:
+def _renumbered(pool: Any) -> tuple[Any, list[int]]:
     """The pool with states numbered from 0 in the order in which they come, and what they were."""
     pool = pool.copy()
     numbers: dict[int, int] = {}
-    for at in _entries(pool, lengths):
+    for at, _ in entries(pool):
         pool[at] = numbers.setdefault(int(pool[at]), len(numbers))
     return pool, list(numbers)
-
-
-def _entries(pool: Any, lengths: Any) -> list[int]:
-    """Where the entries of the pool begin."""
-    found, at = [], 0
-    end = int(lengths.sum())
-    while at < end:
-        found.append(at)
-        at += 2 + int(pool[at + 1])
-    return found
 
 
 def _instant(time: Any) -> Any:
