@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from proofs_tests.kernels import compile_all
 from proofs_tests.suite import Profile, Suite
 
 
@@ -27,6 +29,15 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.dont_write_bytecode = False
         os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
         os.environ.pop("PYTHONDONTWRITEBYTECODE")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    """Before there are workers, so that not each of them compiles the same kernels."""
+    started = time.monotonic()
+    failed = compile_all()
+    line = f"kernels: {time.monotonic() - started:.0f} s" + "".join(f", not {f}" for f in failed)
+    config.get_terminal_writer().line(line)
 
 
 @pytest.hookimpl(tryfirst=True)

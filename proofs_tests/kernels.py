@@ -1,0 +1,73 @@
+"""Queries that need nearly every kernel, so that each is compiled once, before the tests begin.
+
+    python -m proofs_tests.kernels windows|registers
+
+runs those of one family; what they compile is kept on disk (`cerlab.kernel_cache`), so later it
+takes no time. A kernel that none of them needs is compiled by the test that does, and kept too.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Literal
+
+import cerlab
+
+ROOT = Path(__file__).parents[1]
+
+FEW = [
+    {"type": kind, "name": name, "price": price, "volume": n, "t": n}
+    for n, (kind, name, price) in enumerate(
+        [("BUY", "X", 90.0), ("SELL", "X", 101.5), ("BUY", "Y", 300.0), ("SELL", "Y", 120.5)] * 3
+    )
+]
+MANY = [{"type": "BUY", "name": "X", "price": 1.0, "volume": 1, "t": n} for n in range(99, 5_099)]
+
+FAMILIES = {
+    "windows": (
+        "SELECT * WHERE BUY ; SELL WITHIN 5 EVENTS",
+        "SELECT * WHERE BUY ; SELL FILTER BUY[price > 100] AND SELL[name = 'X'] WITHIN 6 EVENTS",
+        "SELECT * WHERE BUY+ ; SELL WITHIN 4 [t] CONSUME BY ANY",
+        "SELECT LAST * WHERE BUY ; SELL WITHIN 5 EVENTS",
+        "SELECT * WHERE BUY ; SELL PARTITION BY [name] WITHIN 8 EVENTS",
+        "SELECT * WHERE BUY ; SELL ; LATE",
+        "SELECT * WHERE BUY+ ; SELL PARTITION BY [name] LIMIT 3",
+        "SELECT MAX * WHERE BUY ; SELL PARTITION BY [name] CONSUME BY PARTITION",
+        "SELECT * WHERE BUY ; SELL FILTER BUY[price + volume > 100] WITHIN 5 EVENTS LIMIT 2",
+    ),
+    "registers": (
+        "SELECT * WHERE (BUY AS b ; SELL AS s) FILTER b.price < s.price WITHIN 5 EVENTS",
+        "SELECT * WHERE (BUY AS b ; SELL AS s) FILTER b.name = s.name PARTITION BY [name]",
+    ),
+}
+"""Queries over windows and over trees, which share most kernels, and those of registers."""
+
+
+def run(family: str) -> None:
+    """List, count, take by number; few events, and so many that room is made."""
+    evaluator: Literal["compiled", "registers"]
+    evaluator = "registers" if family == "registers" else "compiled"
+    for text in FAMILIES[family]:
+        query = cerlab.parse_query(text)
+        cerlab.evaluate(query, FEW, evaluator=evaluator)
+        matches = query.run(FEW)
+        if matches.count():
+            matches[0]
+        if evaluator == "compiled":
+            query.run(MANY).count()
+            session = query.open()
+            session.push(FEW)
+            session.push(MANY)
+
+
+def compile_all() -> list[str]:
+    """All families side by side; the families that failed, after what they write themselves."""
+    commands = {family: [sys.executable, "-m", __name__, family] for family in FAMILIES}
+    running = {name: subprocess.Popen(command, cwd=ROOT) for name, command in commands.items()}
+    return [family for family, process in running.items() if process.wait()]
+
+
+if __name__ == "__main__":
+    run(sys.argv[1])
