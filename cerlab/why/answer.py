@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from cerlab.display import shown
 from cerlab.model.answer import Positions
 from cerlab.model.event import Event
 from cerlab.why.deduction import Derivation
-from cerlab.why.failure import Failure, Repair, single_repairs
+from cerlab.why.failure import Failure, Repair
+from cerlab.why.question import Question
+from cerlab.why.repairs import right_repairs
+from cerlab.why.sremo_candidates import SremoQuestion
 
 
 @shown
@@ -31,6 +34,7 @@ class Why:
     failures: tuple[Failure, ...]
     searched: tuple[int, int] | None
     events: Mapping[int, Event]
+    question: Question | SremoQuestion | None = field(default=None, repr=False, compare=False)
 
     @property
     def failure(self) -> Failure | None:
@@ -39,5 +43,9 @@ class Why:
 
     @property
     def repairs(self) -> tuple[Repair, ...]:
-        """What, alone, meets every obligation; none where one repair is not enough."""
-        return single_repairs(self.failures)
+        """What, alone, makes the positions an answer; none where one repair is not enough.
+
+        Each has been carried out, and the positions are an answer then. Where it is another event,
+        or one more, some event does it; one is not offered if none is found soon.
+        """
+        return () if self.question is None else right_repairs(self.question, self.failures)

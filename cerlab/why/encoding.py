@@ -7,8 +7,8 @@
      "repairs": [..], "derivation": {"part": "A ; B", "path": [], "start": 0, "end": 2,
                    "labels": {"A": [0], "B": [2]}, "children": [..]}}
 
-``repairs`` are those that alone meet every obligation. A part without an event has ``start`` and
-``end`` null; ``derivation`` is null where the positions are not in the stream, or far from any
+``repairs`` are those that alone make the positions an answer. A part without an event has ``start``
+and ``end`` null; ``derivation`` is null where the positions are not in the stream, or far from any
 match. A node of a SREMO has ``marks`` and ``registers``, ``{"r": 3}``, in the place of ``labels``.
 """
 

@@ -119,7 +119,7 @@ def _why(
     """The answer, with the events at the positions that are asked for or that a node names."""
     named = {p for node in derivation for p in _positions(node.valuation)} | {*question.positions}
     events = {p: question.stream[p] for p in sorted(named)}
-    return Why(not failures, question.positions, derivation, failures, searched, events)
+    return Why(not failures, question.positions, derivation, failures, searched, events, question)
 
 
 def _positions(value: Valuation | Reading | None) -> Iterator[int]:

@@ -62,8 +62,7 @@ class Retype:
 class Alter:
     """Let the event at a position be another one, with values that do.
 
-    It says which event is in the way of all that fails; whether values exist that meet this and
-    what the event meets now is not decided.
+    In a failure it says which event is in the way; `Why.repairs` has it if there are such values.
     """
 
     position: int

@@ -24,7 +24,7 @@ from cerlab.logic.cel.syntax import (
     Seq,
     Unless,
     children,
-    with_child,
+    with_part,
 )
 from cerlab.logic.cel.text import formula_text
 from cerlab.logic.ceql.syntax import CeqlQuery
@@ -69,7 +69,7 @@ def _changed(
     query: CeqlQuery, changes: Callable[[Formula], Iterator[tuple[str, Formula]]]
 ) -> Iterator[Weaker]:
     for path, words, into in _places(query.formula, (), changes):
-        formula = _put(query.formula, path, into)
+        formula = with_part(query.formula, path, into)
         yield Weaker(words, Relax(path, into), replace(query, formula=formula))
 
 
@@ -153,11 +153,3 @@ def _conjuncts(predicate: Predicate) -> Iterator[tuple[Predicate, Predicate | No
         yield part, right if rest is None else pred.And(rest, right)
     for part, rest in _conjuncts(right):
         yield part, left if rest is None else pred.And(left, rest)
-
-
-def _put(phi: Formula, path: Path, into: Formula) -> Formula:
-    """The formula with another one at a place."""
-    if not path:
-        return into
-    n, *below = path
-    return with_child(phi, n, _put(children(phi)[n], tuple(below), into))

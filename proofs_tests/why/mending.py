@@ -32,6 +32,8 @@ from cerlab.why.failure import (
 )
 from proofs_tests.why.mutations import Question, replaced
 
+VALUES: tuple[Value, ...] = (0, 1, "a", 2, -1, "b", 0.5, 1.0, True, None)
+
 
 def mended(q: Question, repair: Repair) -> Iterator[Question]:
     """The questions that a repair makes: one, or one for each event that it may be."""
@@ -100,10 +102,10 @@ def _put(q: Question, p: int, t: Event) -> list[Event]:
 def _events_like(q: Question, p: int) -> Iterator[Event]:
     """Events that may stand at p: its own time, any type, small values, a key of the stream."""
     t = q.stream[p]
-    keys = {(repr(e.attributes.get("k")), e.attributes.get("k")) for e in q.stream}
+    keys = {(repr(k), k) for k in (0, 1, *(e.attributes.get("k") for e in q.stream))}
     types = dict.fromkeys((t.type, *TYPES))
-    values = dict.fromkeys((repr(v), v) for v in (t.attributes.get("v"), 0, 1, 1.0, "a", "b", True))
-    others = dict.fromkeys((repr(w), w) for w in (t.attributes.get("w"), 0, 1, "a"))
+    values = dict.fromkeys((repr(v), v) for v in (t.attributes.get("v"), *VALUES))
+    others = dict.fromkeys((repr(w), w) for w in (t.attributes.get("w"), *VALUES))
     streams = dict.fromkeys((t.stream, None))
     for kind, (_, v), (_, w), stream in product(types, values, others, streams):
         yield Event(kind, {**t.attributes, "v": v, "w": w}, stream)
@@ -123,9 +125,9 @@ def _with_one_more(
     for place in range(low, high + 1):
         moved = tuple(i + (i >= place) for i in q.positions)
         near = q.stream[min(max(place - 1, 0), len(q.stream) - 1)]
-        values: tuple[Value, ...] = (0, 1, "a")
+        others: tuple[Value, ...] = (0, 1, "a")
         keys: tuple[Value, ...] = ("own", 0, 1)
-        for v, w, k in product(values, values, keys):
+        for v, w, k in product((near.attributes.get("v"), *VALUES), others, keys):
             attributes: dict[str, Value] = {**near.attributes, "v": v, "w": w}
             if k != "own":
                 attributes["k"] = k

@@ -107,6 +107,25 @@ def test_repairs_are_data() -> None:
     assert first("SELECT MAX * WHERE A+", "AA", (1,)) == (Without("strategy"),)
 
 
+def test_a_repair_that_is_not_enough_is_not_offered() -> None:
+    def offered(query: str, *events: Any, positions: tuple[int, ...]) -> tuple[object, ...]:
+        return why(query, list(events), positions).repairs
+
+    a, b, c = ({"type": name, "k": 0, "v": 0} for name in "ABC")
+    other = b | {"k": 1}
+    parted = "SELECT * WHERE A : B PARTITION BY [k]"
+    assert offered(parted, a, c, other, positions=(0, 2)) == (Alter(0),)
+    assert offered(parted, a, other, positions=(0, 1)) == (Without("partition"), Alter(1))
+    never = "A ; B FILTER B[v = 1] AND B[v = 2]"
+    failure = why(never, [a, b], (0, 1)).failure
+    assert failure is not None
+    assert Alter(1) in failure.repairs
+    assert offered(never, a, b, positions=(0, 1)) == (Relax((), cerlab.parse_formula("A ; B")),)
+    late = "SELECT NEXT * WHERE A ; B WITHIN 1 EVENTS"
+    assert offered(late, a, a, b, positions=(0, 2)) == (Widen(EventWindow(2)),)
+    assert offered(late, a, c, a, c, b, positions=(2, 4)) == ()
+
+
 def test_the_relaxed_part_is_written_out() -> None:
     failure = why("A : (B : C)", word("ABDC"), (0, 1, 3)).failure
     assert failure is not None
@@ -175,6 +194,12 @@ def test_a_strategy_inside_a_formula_is_compared_on_short_streams_only() -> None
     with pytest.raises(cerlab.ResourceLimit) as error:
         why("PROJECT[A](MAX(A ; B)) ; C", word("C" * 300 + "ABC"), (300, 302))
     assert error.value.code == "CER0696"
+
+
+def test_a_strategy_around_another_compares_what_that_one_keeps() -> None:
+    query = "SELECT MAX * WHERE STRICT(A+)"
+    assert [m.positions for m in cerlab.evaluate(query, word("ACA"))] == [(0,), (2,)]
+    assert why(query, word("ACA"), (2,)).holds
 
 
 def test_a_strategy_around_the_formula_is_compared_on_long_ones_too() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -172,6 +172,21 @@ def with_child(phi: Formula, n: int, psi: Formula) -> Formula:
             return replace(phi, left=psi) if n == 0 else replace(phi, right=psi)
         case _:
             return replace(phi, body=psi)
+
+
+def part_at(phi: Formula, path: Sequence[int]) -> Formula:
+    """The subformula at a path: the number of the child at each step down."""
+    for n in path:
+        phi = children(phi)[n]
+    return phi
+
+
+def with_part(phi: Formula, path: Sequence[int], psi: Formula) -> Formula:
+    """The formula with another subformula at a path."""
+    if not path:
+        return psi
+    n, *below = path
+    return with_child(phi, n, with_part(children(phi)[n], below, psi))
 
 
 def subformulas(phi: Formula) -> Iterator[Formula]:

@@ -5,8 +5,8 @@ The core is the paper's; then come the operators that it introduces later, each 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from cerlab.display import shown
@@ -164,6 +164,24 @@ def children(e: Sremo) -> tuple[Sremo, ...]:
             return operands
         case _:
             return (e.body,)
+
+
+def with_part(e: Sremo, path: Sequence[int], part: Sremo) -> Sremo:
+    """The expression with another subexpression at a path: the number of the child at each step."""
+    if not path:
+        return part
+    n, *below = path
+    inner = list(children(e))
+    inner[n] = with_part(inner[n], below, part)
+    match e:
+        case Concat() | Alternation() | Intersection():
+            return replace(e, left=inner[0], right=inner[1])
+        case SkipAny() | SkipNext():
+            return replace(e, operands=tuple(inner))
+        case Epsilon() | Empty() | Terminal():
+            raise IndexError(f"{e} has no subexpression {n}")
+        case _:
+            return replace(e, body=inner[0])
 
 
 def subexpressions(e: Sremo) -> Iterator[Sremo]:

@@ -1,0 +1,256 @@
+"""Repairs carried out: the questions that a repair makes of one, and whether they are answered.
+
+What mends a failure may not be enough: an event of the right type may have no values that do, and
+the clauses after the formula are only asked of what the formula matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import fields, is_dataclass, replace
+from itertools import combinations, islice, product
+from typing import Any, TypeAlias, assert_never
+
+from cerlab.errors import CerlabError
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.ceql.syntax import partition_attributes, selected_formula
+from cerlab.logic.focel.scope import check_first_order
+from cerlab.logic.sremo import syntax as sre
+from cerlab.logic.sremo.check import check_sremo
+from cerlab.model.clauses import AttributeWindow, Consume
+from cerlab.model.event import Event, Value
+from cerlab.model.stream import Stream
+from cerlab.predicates.condition import LabelAttribute
+from cerlab.predicates.second_order import SetOf
+from cerlab.predicates.syntax import Attribute, Constant, RegisterAttribute
+from cerlab.why.candidates import candidates, regions
+from cerlab.why.clauses import first_passing
+from cerlab.why.failure import (
+    Alter,
+    Drop,
+    Failure,
+    Give,
+    Insert,
+    Path,
+    Reach,
+    Relax,
+    Remark,
+    Remove,
+    Repair,
+    Retype,
+    Widen,
+    Without,
+    single_repairs,
+)
+from cerlab.why.question import Question, compares_with_all, other_interval
+from cerlab.why.sremo_candidates import SremoQuestion, exact, starts
+
+AnyQuestion: TypeAlias = Question | SremoQuestion
+
+MAX_TRIES = 400
+"""How many questions are tried for another event, those that differ in least first."""
+
+PLACES = 8
+"""How many places are tried for one event more, and the last that there is."""
+
+
+def right_repairs(question: AnyQuestion, failures: Sequence[Failure]) -> tuple[Repair, ...]:
+    """The repairs each of which, carried out alone, makes the positions an answer.
+
+    For another event, or one more, some event does that; one is not offered if none is found soon.
+    """
+    single = single_repairs(failures)
+    return tuple(r for r in single if any(map(holds, islice(carried_out(question, r), MAX_TRIES))))
+
+
+def holds(question: AnyQuestion) -> bool:
+    """Whether the positions are an answer; not where that has no meaning, or costs too much."""
+    P, n = question.positions, len(question.stream)
+    if not all(0 <= p < n for p in (*P, question.start or 0, question.end or 0)):
+        return False
+    try:
+        return _answered(question) if isinstance(question, Question) else _shown(question)
+    except CerlabError:
+        return False
+
+
+def _answered(question: Question) -> bool:
+    if question.first_order:
+        check_first_order(selected_formula(question.ast))
+    if not question.positions and None in (question.start, question.end):
+        return False
+    if compares_with_all(question.formula) and question.ast.consume is not Consume.NONE:
+        return False
+    for region in regions(question):
+        if found := candidates(question, region, 0):
+            return not first_passing(question, found)[1]
+    return False
+
+
+def _shown(question: SremoQuestion) -> bool:
+    check_sremo(question.e)
+    P = question.positions
+    if not P or other_interval((P[0], P[-1]), question.start, question.end):
+        return False
+    return any(exact(question, lo) is not None for lo in starts(question))
+
+
+def carried_out(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:
+    """The questions that a repair makes: one, or one for each event that it may be."""
+    S, P = question.stream, question.positions
+    match repair:
+        case Retype(p, name):
+            yield _spliced(question, p, 1, replace(S[p], type=name))
+        case Alter(p):
+            for t in _variants(question, S[p]):
+                yield _spliced(question, p, 1, t)
+        case Insert(path, after, before):
+            yield from _with_one_more(question, path, after, before)
+        case Remove(gone):
+            for p in reversed(gone):
+                question = _spliced(question, p, 1)
+            yield question
+        case Give(p):
+            yield replace(question, positions=tuple(sorted({*P, p})))
+        case Drop(p):
+            yield replace(question, positions=tuple(i for i in P if i != p))
+        case Reach(start, end):
+            yield replace(question, start=start, end=end)
+        case Relax(path, into) | Remark(path, into):
+            yield _with_part(question, path, into)
+        case Widen(window):
+            assert isinstance(question, Question)
+            yield replace(question, ast=replace(question.ast, window=window))
+        case Without(clause):
+            assert isinstance(question, Question)
+            yield replace(question, ast=replace(question.ast, **_CLEARED[clause]))
+        case _:
+            assert_never(repair)
+
+
+_CLEARED: dict[str, dict[str, Any]] = {
+    "from": {"streams": ()},
+    "partition": {"partition": ()},
+    "strategy": {"strategy": None},
+    "consume": {"consume": Consume.NONE},
+    "limit": {"limit": None},
+}
+"""The fields of a query without a clause."""
+
+
+def _spliced(question: AnyQuestion, p: int, n: int, *events: Event) -> AnyQuestion:
+    """The question with other events in the place of n from p on; positions move with theirs."""
+    S = question.stream
+    stream = Stream((*S.events[:p], *events, *S.events[p + n :]), time=S.time)
+    more = len(events) - n
+
+    def moved(i: int) -> int:
+        return i + more if i >= p + n else i
+
+    positions = tuple(moved(i) for i in question.positions if events or not p <= i < p + n)
+    start, end = (None if i is None else moved(i) for i in (question.start, question.end))
+    return replace(question, stream=stream, positions=positions, start=start, end=end)
+
+
+def _with_part(question: AnyQuestion, path: Path, into: cel.Formula | sre.Sremo) -> AnyQuestion:
+    if isinstance(question, SremoQuestion):
+        assert isinstance(into, sre.Sremo)
+        return replace(question, e=sre.with_part(question.e, path, into))
+    assert isinstance(into, cel.Formula)
+    formula = cel.with_part(question.ast.formula, path, into)
+    return replace(question, ast=replace(question.ast, formula=formula))
+
+
+def _with_one_more(
+    question: AnyQuestion, path: Path, after: int | None, before: int | None
+) -> Iterator[AnyQuestion]:
+    """One event more for a part, asked for or not, between two positions or at an end."""
+    ends = {p for p in (*question.positions, question.start, question.end) if p is not None}
+    low = min(ends) if after is None else after + 1
+    high = max(ends) + 1 if before is None else before
+    places = sorted({*range(low, high + 1)[:PLACES], high})
+    part = cel.part_at(question.ast.formula, path) if isinstance(question, Question) else None
+    for p in places:
+        like = question.stream[max(0, p - 1)]
+        if isinstance(part, cel.Atom):
+            like = replace(like, type=part.type, stream=part.stream)
+        variants = (
+            t
+            for t in _variants(question, like)
+            if not isinstance(part, cel.Atom) or t.type == part.type
+        )
+        for t in islice(variants, MAX_TRIES // len(places) // 2):
+            longer = _spliced(question, p, 0, t)
+            yield replace(longer, positions=tuple(sorted({*longer.positions, p})))
+            yield longer
+
+
+def _variants(question: AnyQuestion, t: Event) -> Iterator[Event]:
+    """Events that differ from one in what the query reads, but for times; in least first."""
+    types, streams, attributes = _alternatives(question, t)
+    every: list[list[tuple[str, Value]]] = [[("type", name) for name in types]]
+    every.append([("stream", name) for name in streams])
+    every += [[(name, value) for value in values] for name, values in attributes.items()]
+    for n in range(len(every) + 1):
+        for group in combinations(every, n):
+            for chosen in product(*group):
+                changes: dict[str, Any] = dict(chosen)
+                kind, stream = changes.pop("type", t.type), changes.pop("stream", t.stream)
+                yield Event(kind, {**t.attributes, **changes}, stream)
+
+
+def _alternatives(
+    question: AnyQuestion, t: Event
+) -> tuple[list[str], list[str | None], dict[str, list[Value]]]:
+    """Other types, streams, and values of the attributes that the query reads."""
+    query = question.ast if isinstance(question, Question) else question.e
+    nodes = list(_nodes(query))
+    constants = [node.value for node in nodes if isinstance(node, Constant)]
+    types = [node.type for node in nodes if isinstance(node, cel.Atom)]
+    types += [value for value in constants if isinstance(value, str)]
+    others = (other.type for other in question.stream if other.type not in types)
+    streams: list[str | None] = [None]
+    names = {node.name for node in nodes if isinstance(node, Attribute)}
+    readers = LabelAttribute | RegisterAttribute | SetOf
+    names |= {node.attribute or "" for node in nodes if isinstance(node, readers)}
+    if isinstance(question, Question):
+        streams += [*question.ast.streams, *(a.stream for a in nodes if isinstance(a, cel.Atom))]
+        names |= {*partition_attributes(question.ast)}
+    time = question.stream.time
+    names -= {"type", "stream", "", *([] if time is None else [time.attribute])}
+    names -= {node.attribute for node in nodes if isinstance(node, AttributeWindow | sre.Within)}
+    near = [question.stream[p] for p in question.positions]
+    values = {
+        name: _near([*constants, *(each.attributes.get(name) for each in near)])
+        for name in sorted(names)
+    }
+    return (
+        _distinct([*types, next(others, "_")], t.type),
+        _distinct(streams, t.stream),
+        {name: _distinct(each, t.attributes.get(name)) for name, each in values.items()},
+    )
+
+
+def _near(values: Iterable[Value]) -> list[Value]:
+    """The values, none, and the numbers next to them."""
+    given = list(values)
+    numbers = [v for v in given if isinstance(v, int | float) and not isinstance(v, bool)]
+    return [*given, None, *(v + 1 for v in numbers), *(v - 1 for v in numbers)]
+
+
+def _distinct(values: Iterable[Any], own: Any) -> list[Any]:
+    """The values, each once, without one of them; 1, 1.0 and TRUE are three."""
+    found: dict[Hashable, Any] = {(type(value), value): value for value in values}
+    found.pop((type(own), own), None)
+    return list(found.values())
+
+
+def _nodes(value: object) -> Iterator[object]:
+    """A tree of dataclasses and tuples, with all that is below."""
+    yield value
+    if is_dataclass(value):
+        parts: Iterable[object] = (getattr(value, field.name) for field in fields(value))
+    else:
+        parts = value if isinstance(value, tuple) else ()
+    for part in parts:
+        yield from _nodes(part)

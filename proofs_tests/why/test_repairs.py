@@ -1,0 +1,83 @@
+"""Every repair that is offered alone is enough: carried out, the reference finds the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+from cerlab.model.clauses import Consume, EventWindow
+from cerlab.testing import Shape
+from cerlab.why import Repair, Why
+from proofs_tests.suite import Suite
+from proofs_tests.why import mending, sremo_mending
+from proofs_tests.why import test_first_order as first_order
+from proofs_tests.why import test_mutations as cel
+from proofs_tests.why import test_sremo_mutations as sremo
+from proofs_tests.why.mutations import Question, has_strategy
+
+SHAPE = Shape(depth=2, events=6)
+
+
+def narrowed(rng: Random, q: Question) -> Question:
+    """The question with one clause more, which a repair of the formula has to pass too."""
+    ast = q.ast
+    match rng.randrange(3):
+        case 0 if not has_strategy(ast.formula):
+            ast = replace(ast, consume=rng.choice((Consume.ANY, Consume.PARTITION)))
+        case 1:
+            ast = replace(ast, window=EventWindow(rng.randrange(3)))
+        case _:
+            pass
+    return replace(q, ast=ast)
+
+
+def all_right(q: Any, found: Why, mended: Any) -> bool:
+    for repair in found.repairs:
+        enough = any(each.holds() for each in mended(q, repair))
+        assert enough, f"{repair}\nof {q}\n{found}"
+    return bool(found.repairs)
+
+
+def of_a_query(rng: Random, shape: Shape) -> bool:
+    q = cel.changed(rng, shape)
+    if q is None or (q := narrowed(rng, q)).holds():
+        return False
+    return all_right(q, cel.explained(q), mending.mended)
+
+
+def of_a_first_order_query(rng: Random) -> bool:
+    q = first_order.changed(rng)
+    if q is None:
+        return False
+    found = first_order.explained(q.ast, q.stream, q.positions, q.start, q.end)
+    return all_right(q, found, mended_and_well_formed)
+
+
+def mended_and_well_formed(q: Question, repair: Repair) -> Iterator[Question]:
+    for each in mending.mended(q, repair):
+        if first_order.is_well_formed(each.ast.formula):
+            yield each
+
+
+def of_a_sremo(rng: Random) -> bool:
+    q = sremo.changed(rng, sremo.SHAPE)
+    return q is not None and all_right(q, sremo.explained(q), sremo_mending.mended)
+
+
+def test_repairs_of_queries(suite: Suite) -> None:
+    suite.run(lambda rng: of_a_query(rng, SHAPE), deep_count=2_000)
+
+
+def test_repairs_in_the_whole_family(suite: Suite) -> None:
+    shape = replace(SHAPE, family=True)
+    suite.run(lambda rng: of_a_query(rng, shape), deep_count=2_000)
+
+
+def test_repairs_of_first_order_queries(suite: Suite) -> None:
+    suite.run(of_a_first_order_query, deep_count=2_000)
+
+
+def test_repairs_of_sremo(suite: Suite) -> None:
+    suite.run(of_a_sremo, deep_count=2_000)
