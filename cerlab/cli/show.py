@@ -35,7 +35,7 @@ from cerlab.model.stream import Stream
 from cerlab.viz.dot import dot_text
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS, sremo_tree_text, tree_text
 from cerlab.viz.machines.deterministic import MintermTable, minterm_table, table_grid
-from cerlab.viz.machines.exploration import written
+from cerlab.viz.machines.exploration import as_cea
 from cerlab.viz.machines.grid import grid_text
 from cerlab.viz.machines.minterms import MintermList, listed_minterms, minterms_grid
 from cerlab.viz.machines.text import det_text, machine_text
@@ -60,7 +60,7 @@ _WRITERS: dict[str, Callable[[Vcea | IntervalCea | AnchoredCea | Ucea], str]] = 
 
 def _of_written(write: Callable[[Any], str]) -> Callable[[Any], str]:
     """The same of a deterministic machine, which is explored and written out for it."""
-    return lambda machine: write(written(machine))
+    return lambda machine: write(as_cea(machine))
 
 
 _SAID: list[tuple[tuple[type, ...], str, dict[str, Callable[[Any], str]]]] = [

@@ -33,52 +33,12 @@ from cerlab.predicates.syntax import (
     TypeIs,
 )
 
-KEYWORDS = frozenset(
-    [
-        "ALL",
-        "AND",
-        "ANY",
-        "AS",
-        "BOOLEAN",
-        "BY",
-        "CONSUME",
-        "CREATE",
-        "DECLARE",
-        "EVENT",
-        "EVENTS",
-        "FALSE",
-        "FILTER",
-        "FROM",
-        "HOUR",
-        "HOURS",
-        "IN",
-        "LAST",
-        "LIKE",
-        "LIMIT",
-        "MAX",
-        "MINUTE",
-        "MINUTES",
-        "NEXT",
-        "NONE",
-        "NOT",
-        "NULL",
-        "NXT",
-        "OR",
-        "PARTITION",
-        "PROJECT",
-        "RANGE",
-        "RENAME",
-        "SECOND",
-        "SECONDS",
-        "SELECT",
-        "STREAM",
-        "STRICT",
-        "TRUE",
-        "UNLESS",
-        "WHERE",
-        "WITHIN",
-    ]
-)
+_WORDS = """
+    ALL AND ANY AS BOOLEAN BY CONSUME CREATE DECLARE EVENT EVENTS FALSE FILTER FROM HOUR HOURS
+    IN LAST LIKE LIMIT MAX MINUTE MINUTES NEXT NONE NOT NULL NXT OR PARTITION PROJECT RANGE
+    RENAME SECOND SECONDS SELECT STREAM STRICT TRUE UNLESS WHERE WITHIN
+"""
+KEYWORDS = frozenset(_WORDS.split())
 """Words that are back-quoted when they are printed as names."""
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*")

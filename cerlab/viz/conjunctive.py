@@ -10,8 +10,8 @@ from cerlab.logic.gcq.syntax import Atom, Gcq
 from cerlab.logic.gcq.text import atom_text, gcq_text
 from cerlab.predicates.mentions import mentioned
 from cerlab.predicates.text import name_text, predicate_text
+from cerlab.predicates.words import counted, cut
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
-from cerlab.viz.words import counted, cut
 
 
 @picture.register(Gcq)

@@ -13,8 +13,8 @@ from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.sremo import syntax as sremo
 from cerlab.logic.sremo.text import node_text as expression_node_text
+from cerlab.predicates.words import counted
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
-from cerlab.viz.words import counted
 
 CEL_KINDS: tuple[type, ...] = (cel.Atom, *get_args(cel.Unary), *get_args(cel.Binary))
 SREMO_KINDS: tuple[type, ...] = (

@@ -17,9 +17,9 @@ from cerlab.engine.reference.snapshot import TecsNode, TecsSnapshot, snapshots
 from cerlab.errors import UsageError
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
+from cerlab.predicates.words import answer_text, counted, event_text
 from cerlab.viz.graph import Cell, Edge, EdgeKind, Graph, Node, NodeKind, picture
 from cerlab.viz.machines.exploration import run_state_text
-from cerlab.viz.words import answer_text, event_text
 
 HEAD = 18
 """How many characters of an event stand over its column."""
@@ -136,7 +136,7 @@ def snapshot_text(snapshot: TecsSnapshot) -> str:
       {1} : t1
       answers that end at 1: [0, 1] {0, 1}
     """
-    count = f"{len(snapshot.nodes):,} node" + ("" if len(snapshot.nodes) == 1 else "s")
+    count = counted(len(snapshot.nodes), "node")
     lines = [f"tECS after event {snapshot.position}, {event_text(snapshot.event)}: {count}"]
     lines += [_line(node, node.number in snapshot.new) for node in snapshot.nodes]
     for active in snapshot.active:
@@ -161,7 +161,7 @@ def _line(node: TecsNode, is_new: bool) -> str:
 def snapshot_json(snapshot: TecsSnapshot) -> str:
     """The nodes and the table of active states as JSON; absent children are left out."""
 
-    def told(node: TecsNode) -> dict[str, Any]:
+    def node_json(node: TecsNode) -> dict[str, Any]:
         children = {"next": node.next, "left": node.left, "right": node.right}
         return {
             "number": node.number,
@@ -177,7 +177,7 @@ def snapshot_json(snapshot: TecsSnapshot) -> str:
     ]
     document = {
         "position": snapshot.position,
-        "nodes": [told(node) for node in snapshot.nodes],
+        "nodes": [node_json(node) for node in snapshot.nodes],
         "active": active,
         "new": sorted(snapshot.new),
     }

@@ -21,7 +21,6 @@ from cerlab.why.answer import Why
 from cerlab.why.deduction import Derivation, Reading, SremoDerivation
 from cerlab.why.explain import explain_query, explain_sremo
 from cerlab.why.failure import Failure, Kind, Repair
-from cerlab.why.filters import event_text
 from cerlab.why.question import Question
 from cerlab.why.sremo_candidates import SremoQuestion
 from cerlab.why.text import why_text
@@ -34,7 +33,6 @@ __all__ = [
     "Repair",
     "SremoDerivation",
     "Why",
-    "event_text",
     "why",
     "why_text",
 ]

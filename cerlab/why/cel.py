@@ -20,6 +20,7 @@ from cerlab.logic.cel.syntax import Formula, children
 from cerlab.logic.ceql.semantics import Meaning
 from cerlab.model.answer import Valuation, complex_event
 from cerlab.model.clauses import Strategy
+from cerlab.predicates.words import positions_text
 from cerlab.why.deduction import (
     NARROW,
     NEARBY,
@@ -53,7 +54,6 @@ from cerlab.why.preference import (
     hole,
     inside,
     moved_answer,
-    positions_text,
     rival_words,
 )
 

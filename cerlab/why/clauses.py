@@ -18,11 +18,12 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Consume, Limit, Strategy
 from cerlab.model.stream import Stream
 from cerlab.predicates.keys import Key, partition_key
+from cerlab.predicates.words import positions_text
 from cerlab.why.candidates import Candidate
 from cerlab.why.evaluation import answers, plan_of
 from cerlab.why.failure import Failure, Kind, Without
 from cerlab.why.marked_runs import larger_answer
-from cerlab.why.preference import first_preferred, moved_answer, positions_text, rival_words
+from cerlab.why.preference import first_preferred, moved_answer, rival_words
 from cerlab.why.question import Question, places
 
 

@@ -124,12 +124,5 @@ def value_said(event: Event, attribute: str) -> str:
     return value_text(value_of(event, attribute))
 
 
-def event_text(event: Event) -> str:
-    """``BUY(price=3, name='INTC')``."""
-    values = ", ".join(f"{name}={value_text(value)}" for name, value in event.attributes.items())
-    stream = f"{event.stream}>" if event.stream is not None else ""
-    return f"{stream}{event.type}({values})"
-
-
 def _listed(positions: Iterator[int]) -> str:
     return ", ".join(map(str, positions)) or "no position"

@@ -20,9 +20,9 @@ from cerlab.model.stream import Stream
 from cerlab.predicates.condition import Condition, Correlation, On, alternatives
 from cerlab.predicates.mentions import mentioned
 from cerlab.predicates.syntax import atoms
+from cerlab.predicates.words import positions_text
 from cerlab.why.evaluation import answers
 from cerlab.why.failure import Relax, Widen, Without
-from cerlab.why.preference import positions_text
 from cerlab.why.weaker import Weaker, shorter, weaker
 
 _MILLISECOND = 10**6

@@ -14,6 +14,7 @@ from cerlab.logic.selection.strategies import last_at_most, next_at_most
 from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event
+from cerlab.predicates.words import positions_text
 
 
 def prefers(strategy: Strategy, rival: Positions, C: Positions) -> bool:
@@ -83,8 +84,3 @@ def rival_words(strategy: Strategy, rival: ComplexEvent) -> str:
             return "STRICT takes positions without a hole only"
         case _:
             assert_never(strategy)
-
-
-def positions_text(positions: Iterable[int]) -> str:
-    """``{2, 5, 9}``."""
-    return "{" + ", ".join(map(str, positions)) + "}"

@@ -16,6 +16,7 @@ from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.registers import reads, writes
 from cerlab.logic.sremo.syntax import SKIP, Sremo, children, subexpressions
 from cerlab.model.answer import ComplexEvent, Positions
+from cerlab.predicates.words import positions_text
 from cerlab.why.deduction import (
     NEARBY,
     Chart,
@@ -44,7 +45,6 @@ from cerlab.why.failure import (
     missing,
 )
 from cerlab.why.guards import may_hold, why_false
-from cerlab.why.preference import positions_text
 from cerlab.why.windows import out_of_window
 
 

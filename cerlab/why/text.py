@@ -12,10 +12,9 @@ from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.text import node_text as expression_node_text
 from cerlab.model.event import Event
 from cerlab.predicates.text import name_text
+from cerlab.predicates.words import event_text, positions_text
 from cerlab.why.answer import Why
 from cerlab.why.deduction import CelDerivation, Derivation, Reading, SremoDerivation, said
-from cerlab.why.filters import event_text
-from cerlab.why.preference import positions_text
 
 
 def why_text(why: Why) -> str:
@@ -70,7 +69,7 @@ def _taken(node: CelDerivation | SremoDerivation, events: Mapping[int, Event]) -
         return "no event"
     i = value.start
     if isinstance(node.part, cel.Atom | cel.Not | sre.Terminal):
-        return f"{i}: {event_text(events[i])}" if i in events else f"{i}"
+        return f"{i}: {event_text(events[i], None)}" if i in events else f"{i}"
     if isinstance(value, Reading):
         words = [f"[{i}, {value.end - 1}]"]
         words += [f"^ {positions_text(value.marks)}"] if value.marks else []

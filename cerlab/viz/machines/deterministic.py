@@ -13,12 +13,12 @@ from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.explicit import STUCK, ExplicitCea
 from cerlab.automata.strategy import StrategyCea
 from cerlab.display import shown
+from cerlab.predicates.words import counted
 from cerlab.viz.graph import Edge, Graph, picture
 from cerlab.viz.machines.exploration import ExploredCea, GuardedMove, explored
 from cerlab.viz.machines.grid import Grid, grid_graph
 from cerlab.viz.machines.guards import guard_words
 from cerlab.viz.machines.states import mark_kind, state_graph, state_nodes
-from cerlab.viz.words import counted
 
 EXACT_NOTE = "LIKE, arithmetic and two-attribute comparisons are taken as independent"
 

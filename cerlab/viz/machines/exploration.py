@@ -143,7 +143,7 @@ def states_text(states: Iterable[int], unstarted: int | None = None) -> str:
     return "{" + ", ".join(names) + "}"
 
 
-def written(machine: DeterministicCea | StrategyCea) -> IntervalCea | AnchoredCea:
+def as_cea(machine: DeterministicCea | StrategyCea) -> IntervalCea | AnchoredCea:
     """The explored machine as a value whose guards are predicates, for files.
 
     That of a strategy reads the stream from position 0; raises `Unsupported` if it accepts after a

@@ -10,9 +10,9 @@ from cerlab.model.schema import Schema
 from cerlab.predicates.minterms import Minterm, minterms
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import predicate_text
+from cerlab.predicates.words import counted, event_text
 from cerlab.viz.graph import Graph, picture
 from cerlab.viz.machines.grid import Grid, grid_graph
-from cerlab.viz.words import counted, event_text
 
 EXAMPLE = 200
 """How many characters of an example are shown."""

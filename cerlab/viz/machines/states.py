@@ -17,8 +17,8 @@ from cerlab.automata.automaton import (
     Vcea,
 )
 from cerlab.predicates.text import name_text, predicate_text
+from cerlab.predicates.words import counted
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
-from cerlab.viz.words import counted
 
 Automaton: TypeAlias = Vcea | Ucea | IntervalCea | AnchoredCea | EpsilonCea
 

@@ -9,9 +9,9 @@ from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.registers.transducer import EpsilonSrt, Srt
 from cerlab.automata.strategy import StrategyCea
 from cerlab.predicates.text import name_text
+from cerlab.predicates.words import counted
 from cerlab.viz.graph import Graph, NodeKind, graph_of
 from cerlab.viz.machines.exploration import ExploredCea, explored
-from cerlab.viz.words import counted
 
 
 def machine_text(machine: object) -> str:

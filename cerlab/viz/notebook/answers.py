@@ -16,10 +16,10 @@ from cerlab.errors import CerlabError
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
+from cerlab.predicates.words import SOME, counted, cut, event_text, positions_text
 from cerlab.viz.html import block, note, pre, table
 from cerlab.viz.timeline import Row, Timeline, timeline
 from cerlab.viz.timeline.svg import timeline_svg
-from cerlab.viz.words import counted, cut, event_text, positions_text
 
 SHOWN = 50
 """How many answers a notebook shows; a terminal shows fewer."""
@@ -88,7 +88,7 @@ def answers_text(answers: Answered) -> str:
         return f"{head}: {error}"
     listed = replace(listed, first=listed.first[:IN_TEXT])
     lines = [f"{head}: {showing(listed)}"]
-    lines += [f"  [{a.start}, {a.end}] {positions_text(a.positions)}" for a in listed.first]
+    lines += [f"  [{a.start}, {a.end}] {positions_text(a.positions, SOME)}" for a in listed.first]
     return "\n".join(lines)
 
 
@@ -119,7 +119,8 @@ def _timeline(answers: Answered, listed: Listing) -> Timeline:
 
 def _rows(answers: Sequence[ComplexEvent], events: Sequence[Event]) -> list[list[object]]:
     return [
-        [a.start, a.end, positions_text(a.positions), _events(a.positions, events)] for a in answers
+        [a.start, a.end, positions_text(a.positions, SOME), _events(a.positions, events)]
+        for a in answers
     ]
 
 
@@ -137,7 +138,7 @@ def complex_event_text(answer: ComplexEvent) -> str:
 
 def complex_event_html(answer: ComplexEvent) -> str:
     """One answer as a table of one row."""
-    row = [answer.start, answer.end, positions_text(answer.positions)]
+    row = [answer.start, answer.end, positions_text(answer.positions, SOME)]
     return block(table("Complex event", ("start", "end", "positions"), [row]))
 
 
@@ -146,7 +147,7 @@ def valuation_text(valuation: Valuation) -> str:
     if sum(map(len, valuation.labels.values())) <= SHOWN:
         return repr(valuation)
     items = list(valuation.labels.items())
-    labels = [f"{label!r}: {positions_text(positions)}" for label, positions in items[:SHOWN]]
+    labels = [f"{label!r}: {positions_text(positions, SOME)}" for label, positions in items[:SHOWN]]
     more = f", .. {len(items) - SHOWN:,} more" if len(items) > SHOWN else ""
     interval = f"start={valuation.start}, end={valuation.end}"
     return f"Valuation({interval}, labels={{{', '.join(labels)}{more}}})"
@@ -156,7 +157,7 @@ def valuation_html(valuation: Valuation) -> str:
     """A row for each label."""
     caption = f"Valuation on [{valuation.start}, {valuation.end}]"
     items = list(valuation.labels.items())
-    rows = [[cut(label, 60), positions_text(positions)] for label, positions in items[:SHOWN]]
+    rows = [[cut(label, 60), positions_text(positions, SOME)] for label, positions in items[:SHOWN]]
     more = f"showing {SHOWN} of {counted(len(items), 'label')}" if len(items) > SHOWN else ""
     return block(table(caption, ("label", "positions"), rows), note(more))
 

@@ -97,8 +97,8 @@ for _kind in (*CEL_KINDS, *SREMO_KINDS, Gcq, Atom, *_TEXTS, Derivation, CeqlQuer
     display.register(_kind, "image/svg+xml", _svg)
     display.register(_kind, "text/html", _html)
     display.register(_kind, display.GRAPH_TEXT, _dot)
-for _written, _says in _TEXTS.items():
-    display.register(_written, "text/plain", partial(_cut, _says))
+for _kind, _says in _TEXTS.items():
+    display.register(_kind, "text/plain", partial(_cut, _says))
 for _query in (CeqlQuery, Pattern):
     display.register(_query, "text/html", _query_html)
 for _short in (Timestamp, Failure, WhyNone):

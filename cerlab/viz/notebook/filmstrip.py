@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cerlab import display
+from cerlab.predicates.words import cut
 from cerlab.viz.graph import Graph
 from cerlab.viz.html import block, escape, items, note, pre
 from cerlab.viz.notebook.step_list import Step, StepList, highlighted, step_text, steps_text
@@ -18,7 +19,6 @@ from cerlab.viz.render import Look, dark_where_dark, page_colours, svg
 from cerlab.viz.render import html as drawn
 from cerlab.viz.tecs import tecs_graph
 from cerlab.viz.theme import THEMES, Theme, ThemeName
-from cerlab.viz.words import cut
 
 WIDTH = 860
 """The width of a frame, in pixels."""

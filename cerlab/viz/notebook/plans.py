@@ -13,8 +13,8 @@ from cerlab.automata.registers.transducer import Srt
 from cerlab.engine.explanation import Explanation
 from cerlab.logic.ceql.text import window_text
 from cerlab.model.clauses import Consume
+from cerlab.predicates.words import counted
 from cerlab.viz.html import block, items, table
-from cerlab.viz.words import counted
 
 Facts: TypeAlias = Sequence[tuple[str, str]]
 """What each part is called, and what it is."""

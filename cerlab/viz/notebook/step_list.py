@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from cerlab.display import displayed
 from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.model.stream import Stream
+from cerlab.predicates.words import answer_text, counted, event_text
 from cerlab.viz.graph import Graph
 from cerlab.viz.tecs import snapshot_text
-from cerlab.viz.words import answer_text, counted, event_text
 
 LISTED = 6
 """How many moves, and how many answers, the words of a step tell one by one."""
@@ -52,9 +52,9 @@ class Step:
         )
         return (
             f"It passes: {passes}.",
-            *_told([_move_text(*move) for move in self._moves()], "moves"),
+            *_first_few([_move_text(*move) for move in self._moves()], "moves"),
             f"tECS: {grown}; active macro-states: {len(snapshot.active):,}.",
-            *_told(self._answers(), "answers"),
+            *_first_few(self._answers(), "answers"),
         )
 
     def _moves(self) -> Iterator[tuple[str | None, str, str]]:
@@ -73,7 +73,7 @@ def _move_text(source: str | None, mark: str, target: str) -> str:
     return f"{begins} by {mark} to {target}."
 
 
-def _told(sentences: list[str], what: str) -> list[str]:
+def _first_few(sentences: list[str], what: str) -> list[str]:
     if len(sentences) <= LISTED:
         return sentences
     return [*sentences[:LISTED], f"And {len(sentences) - LISTED:,} more {what}."]

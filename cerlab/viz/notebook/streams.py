@@ -10,10 +10,10 @@ from cerlab import display
 from cerlab.model.event import Event, Value
 from cerlab.model.schema import EventDeclaration, Schema
 from cerlab.model.stream import Stream
+from cerlab.predicates.words import counted, cut, event_text, value_text
 from cerlab.viz.html import bars, block, note, table
 from cerlab.viz.timeline import timeline
 from cerlab.viz.timeline.svg import timeline_svg
-from cerlab.viz.words import counted, cut, event_text, value_text
 
 SHOWN = 50
 """How many events are shown."""

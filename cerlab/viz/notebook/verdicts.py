@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from cerlab import display
 from cerlab.decisions.verdict import Verdict, Witness
+from cerlab.predicates.words import answer_text, counted, event_text
 from cerlab.viz.html import block, note, pre, strong
 from cerlab.viz.timeline import Timeline, timeline
 from cerlab.viz.timeline.svg import timeline_svg
 from cerlab.viz.timeline.text import timeline_text
-from cerlab.viz.words import answer_text, counted, event_text
 
 HOLDS = {True: "holds", False: "does not hold", None: "not decided"}
 

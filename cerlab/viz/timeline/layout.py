@@ -20,8 +20,8 @@ from cerlab.model.clock import Instant, TimeAxis, TimeUnit, clock_for
 from cerlab.model.event import Event, Value, value_of
 from cerlab.model.order import by_end
 from cerlab.model.stream import Stream
+from cerlab.predicates.words import value_text
 from cerlab.viz.timeline.value import Bar, Drawing, Row, Tick
-from cerlab.viz.words import value_text
 
 EVENTS = 80
 """How many events of a stream are shown, unless told otherwise."""

@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import Any
 
 from cerlab.errors import Unsupported
+from cerlab.predicates.words import cut
 from cerlab.viz.timeline.style import COLOURS, LIGHT, MARKERS, look
 from cerlab.viz.timeline.value import Bar, Drawing, differs, kinds, lanes
 from cerlab.viz.timeline.words import comparison, extent, row_text
-from cerlab.viz.words import cut
 
 
 def timeline_plot(T: Drawing, ax: Any = None) -> Any:

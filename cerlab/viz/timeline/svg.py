@@ -14,11 +14,11 @@ from itertools import pairwise
 
 from cerlab import display
 from cerlab.model.event import value_of
+from cerlab.predicates.words import answer_text, counted, cut, event_text
 from cerlab.viz.html import block, escape
 from cerlab.viz.timeline.style import glyph, style
 from cerlab.viz.timeline.value import Bar, Drawing, Tick, differs, kinds, lanes
 from cerlab.viz.timeline.words import comparison, description, extent, row_text
-from cerlab.viz.words import answer_text, counted, cut, event_text
 
 PLOT = 680
 """The width that the axis may take, in pixels."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from string import ascii_letters
 
 from cerlab import display
+from cerlab.predicates.words import cut
 from cerlab.viz.timeline.value import Bar, Drawing, differs, kinds, lanes
 from cerlab.viz.timeline.words import comparison, extent
-from cerlab.viz.words import cut
 
 _LONG = 4
 """Kinds with longer names are shown as letters."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cerlab.model.answer import ComplexEvent
+from cerlab.predicates.words import answer_text, counted, number_text
 from cerlab.viz.timeline.value import Drawing, Row, differs
-from cerlab.viz.words import answer_text, counted, number_text
 
 
 def row_text(T: Drawing, number: int) -> str:

@@ -1,8 +1,8 @@
-"""Values in a few words: counts, events, answers, cut to fit a line."""
+"""Counts, values, events and answers in a few words, cut to fit a line."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from itertools import islice
 from math import log10
 from typing import TypeGuard
@@ -12,6 +12,9 @@ from cerlab.model.event import Event, Value
 from cerlab.predicates.text import value_text as constant_text
 
 _EXACT = 10**15
+
+SOME = 20
+"""How many positions of an answer are told in a line."""
 
 
 def number_text(n: int) -> str:
@@ -37,17 +40,19 @@ def counted(n: int, what: str) -> str:
     return f"{number_text(n)} {what}" + ("" if n == 1 else "s")
 
 
-def event_text(event: Event, longest: int = 60, *, names: bool = True) -> str:
+def event_text(event: Event, longest: int | None = 60, *, names: bool = True) -> str:
     """An event in a line, its values as in queries, cut to so many characters.
 
     >>> sale = Event("SELL", {"price": 3, "name": "INTC"}, "S")
     >>> event_text(sale), event_text(sale, names=False), event_text(sale, 12)
     ("S>SELL(price=3, name='INTC')", "S>SELL(3, 'INTC')", 'S>SELL(pric…')
     """
+    text = constant_text if longest is None else _constant
     items = islice(event.attributes.items(), longest)
-    values = ", ".join(f"{name}=" * names + _constant(value) for name, value in items)
+    values = ", ".join(f"{name}=" * names + text(value) for name, value in items)
     prefix = f"{event.stream}>" if event.stream else ""
-    return cut(f"{prefix}{event.type}({values})", longest)
+    whole = f"{prefix}{event.type}({values})"
+    return whole if longest is None else cut(whole, longest)
 
 
 def _constant(value: Value) -> str:
@@ -74,21 +79,21 @@ def cut(text: str, longest: int) -> str:
 
 
 def answer_text(answer: ComplexEvent) -> str:
-    """``[0, 4] {0, 2, 4}``, with at most twenty positions.
+    """``[0, 4] {0, 2, 4}``, with at most `SOME` positions.
 
     >>> answer_text(ComplexEvent(0, 4, (0, 2, 4)))
     '[0, 4] {0, 2, 4}'
     """
-    return f"[{answer.start}, {answer.end}] {positions_text(answer.positions)}"
+    return f"[{answer.start}, {answer.end}] {positions_text(answer.positions, SOME)}"
 
 
-def positions_text(positions: Sequence[int], most: int = 20) -> str:
-    """``{0, 2, 4}``, with at most so many positions.
+def positions_text(positions: Iterable[int], most: int | None = None) -> str:
+    """``{0, 2, 4}``: all positions, or at most so many.
 
     >>> positions_text(range(9), 3)
     '{0, 1, 2, .. 6 more}'
     """
-    listed = [str(p) for p in positions[:most]]
-    more = len(positions) - len(listed)
-    listed += [f".. {more:,} more"] if more else []
+    every = list(positions)
+    listed = list(map(str, every[:most]))
+    listed += [f".. {len(every) - len(listed):,} more"] * (len(listed) < len(every))
     return f"{{{', '.join(listed)}}}"
