@@ -58,9 +58,10 @@ def parameters(value: object) -> str:
 
 def commands() -> Iterator[str]:
     """Each command with its options, their values and what they say."""
-    (sub,) = (a for a in cli._parser()._actions if isinstance(a, argparse._SubParsersAction))
-    for name, parser in sorted(sub.choices.items()):
-        for option in parser._actions:
+    for name in sorted(cli.COMMANDS):
+        actions = cli._parser([name])._actions
+        (sub,) = (a for a in actions if isinstance(a, argparse._SubParsersAction))
+        for option in sub.choices[name]._actions:
             words = [*option.option_strings, option.metavar or option.dest]
             values = f"one of {', '.join(map(str, option.choices))}; " if option.choices else ""
             yield f"cli {name}: {' '.join(map(str, words))}: {values}{option.help or ''}"

@@ -12,15 +12,12 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 from cerlab import __version__
-from cerlab.cli import bench, check, fuzz, run, show, spark, why
-from cerlab.cli.options import BAD, INTERNAL, INTERRUPTED, OK, add_input, add_query
-from cerlab.compile.text_to_pattern import LANGUAGES
-from cerlab.decisions import contained, equivalent
+from cerlab.cli.status import BAD, INTERNAL, INTERRUPTED, OK
 from cerlab.errors import CerlabError, CerlabWarning
-from cerlab.evaluate import EVALUATORS
 
 __all__ = ["main"]
 
@@ -28,7 +25,8 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit status and never lets a traceback out, but for bugs."""
     try:
-        arguments = _parser().parse_args(argv)
+        given = sys.argv[1:] if argv is None else argv
+        arguments = _parser(given).parse_args(given)
     except SystemExit as stop:  # argparse has printed its own message
         return int(stop.code or 0)
     with warnings.catch_warnings():
@@ -63,74 +61,34 @@ def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     print(f"warning: {message}", file=sys.stderr)
 
 
-def _parser() -> argparse.ArgumentParser:
+COMMANDS = {
+    "run": ("run", "run", "evaluate a query on events"),
+    "check": ("check", "check", "what can be said of a query without events"),
+    "show": ("show", "show", "draw a query and its automata"),
+    "equivalent": ("pairs", "compare", "decide: have A and B the same answers on every stream"),
+    "contained": ("pairs", "compare", "decide: is each answer of A one of B, on every stream"),
+    "why": ("why", "run", "why positions are an answer, or why not"),
+    "fuzz": ("fuzz", "run", "compare another engine with the reference"),
+    "bench": ("bench", "bench", "measure the compiled engine"),
+    "spark": ("spark", "run", "evaluate a query on files by Spark"),
+    "fmt": ("fmt", "fmt", "print a query in its canonical form"),
+    "demo": ("tour", "run", "the tour that the README starts with"),
+}
+"""The commands: the module of each, with its options; the function; and what it is for."""
+
+
+def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser; of the commands only the one that is called is imported."""
     parser = argparse.ArgumentParser(
         prog="cerlab", description="A research workbench for complex event recognition."
     )
     parser.add_argument("--version", action="version", version=f"cerlab {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    run_command = commands.add_parser("run", help="evaluate a query on events")
-    add_query(run_command, languages=(*LANGUAGES, "rows"))
-    run_command.add_argument("events", metavar="EVENTS", help="a file, or - for standard input")
-    run_command.add_argument("--evaluator", default="auto", help=f"{', '.join(EVALUATORS)} or auto")
-    run_command.add_argument("--limit", type=int, metavar="N", help="at most N answers in all")
-    run_command.add_argument(
-        "--labels", action="store_true", help="valuations instead of positions"
-    )
-    run_command.add_argument(
-        "--events", dest="show_events", action="store_true", help="with the events"
-    )
-    run_command.add_argument("--format", default="ndjson", choices=("ndjson", "table", "parquet"))
-    run_command.add_argument(
-        "-o", "--output", metavar="OUT", help="a file instead of standard output"
-    )
-    add_input(run_command)
-    run_command.set_defaults(command=run.run)
-
-    check_command = commands.add_parser("check", help="what can be said of a query without events")
-    add_query(check_command)
-    check_command.set_defaults(command=check.check)
-
-    show_command = commands.add_parser("show", help="draw a query and its automata")
-    show.add_options(show_command)
-    show_command.set_defaults(command=show.show)
-
-    for name, decide, what in (
-        ("equivalent", equivalent, "have A and B the same answers on every stream"),
-        ("contained", contained, "is each answer of A one of B, on every stream"),
-    ):
-        pair = commands.add_parser(name, help=f"decide: {what}")
-        add_query(pair, "a", "b")
-        pair.set_defaults(command=check.compare, decide=decide)
-
-    why_command = commands.add_parser("why", help="why positions are an answer, or why not")
-    why.add_options(why_command)
-    why_command.set_defaults(command=why.run)
-
-    fuzz_command = commands.add_parser("fuzz", help="compare another engine with the reference")
-    fuzz.add_options(fuzz_command)
-    fuzz_command.set_defaults(command=fuzz.run)
-
-    bench_command = commands.add_parser("bench", help="measure the compiled engine")
-    bench.add_options(bench_command)
-    bench_command.set_defaults(command=bench.bench)
-
-    spark_command = commands.add_parser("spark", help="evaluate a query on files by Spark")
-    spark.add_options(spark_command)
-    spark_command.set_defaults(command=spark.run)
-
-    fmt_command = commands.add_parser("fmt", help="print a query in its canonical form")
-    add_query(fmt_command)
-    fmt_command.set_defaults(command=show.fmt)
-
-    tour = commands.add_parser("demo", help="the tour that the README starts with")
-    tour.set_defaults(command=_demo)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="called")
+    called = next((word for word in argv if not word.startswith("-")), None)
+    for name, (module, function, purpose) in COMMANDS.items():
+        command = commands.add_parser(name, help=purpose)
+        if name == called:
+            implementation = import_module(f"cerlab.cli.{module}")
+            implementation.add_options(command)
+            command.set_defaults(command=getattr(implementation, function))
     return parser
-
-
-def _demo(_: argparse.Namespace) -> int:
-    from cerlab import demo
-
-    demo.run(sys.stdout)
-    return OK

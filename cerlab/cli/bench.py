@@ -12,7 +12,8 @@ from typing import Any
 
 from cerlab.api import Query, parse_query
 from cerlab.cli.bench_papers import PAPERS, measure_paper, refused
-from cerlab.cli.options import OK, output
+from cerlab.cli.options import output
+from cerlab.cli.status import OK
 from cerlab.errors import Unsupported, UsageError, nearest
 from cerlab.model.stream import Stream
 

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
 
-from cerlab.cli.options import OK, output
+from cerlab.cli.options import output
+from cerlab.cli.status import OK
 from cerlab.model.stream import Stream
 
 PAPERS = ("registers", "srt", "foundations")

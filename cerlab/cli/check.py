@@ -1,15 +1,14 @@
-"""``cerlab check``, ``equivalent``, ``contained``: what holds on every stream."""
+"""``cerlab check``: what can be said of a query without events."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 
-from cerlab import io
 from cerlab.automata.growth import growth
-from cerlab.cli.options import NO, OK, UNDECIDED, read_query
+from cerlab.cli.options import add_query, read_query
+from cerlab.cli.pairs import print_witness
+from cerlab.cli.status import NO, OK
 from cerlab.compile.pattern import Pattern
-from cerlab.compile.text_to_pattern import What
 from cerlab.decisions import Verdict, satisfiable
 from cerlab.decisions.report import dead_branches
 from cerlab.errors import ResourceLimit, Unsupported
@@ -17,6 +16,11 @@ from cerlab.evaluate import takers
 from cerlab.logic.cel.syntax import defined_labels, size
 from cerlab.logic.focel.report import describe_fo
 from cerlab.predicates.minterms import minterms
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """QUERY, and how to read it."""
+    add_query(parser)
 
 
 def check(arguments: argparse.Namespace) -> int:
@@ -46,7 +50,7 @@ def check(arguments: argparse.Namespace) -> int:
     for name, value in lines:
         print(f"{name + ':':<13}{value}")
     if verdict.witness is not None:
-        _print_events(verdict)
+        print_witness(verdict)
     return NO if verdict.holds is False else OK
 
 
@@ -72,24 +76,3 @@ def _growth(query: Pattern) -> str:
     if plan.window is None or found.degree == 0:
         return f"{found} in the events before"
     return f"bounded by the window; {found} in the events inside it"
-
-
-def compare(arguments: argparse.Namespace) -> int:
-    """``cerlab equivalent`` and ``contained``: exit 0 yes, 1 no, 3 not decided."""
-    decide: Callable[[What, What], Verdict] = arguments.decide
-    left, right = (read_query(arguments, text) for text in (arguments.a, arguments.b))
-    verdict = decide(left, right)
-    print({True: "yes: ", False: "no: ", None: ""}[verdict.holds] + verdict.reason)
-    if verdict.witness is not None:
-        _print_events(verdict)
-    return {True: OK, False: NO, None: UNDECIDED}[verdict.holds]
-
-
-def _print_events(verdict: Verdict) -> None:
-    """The witness: its events as NDJSON, and the answer that one side has."""
-    assert verdict.witness is not None
-    for event in verdict.witness.events:
-        print("  " + io.row_text(event))
-    answer = verdict.witness.complex_event
-    whose = f", on the {verdict.witness.side} only" if verdict.witness.side else ""
-    print(f"  answer: [{answer.start}, {answer.end}] at {list(answer.positions)}{whose}")

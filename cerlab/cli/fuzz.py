@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cerlab.cli.options import NO, OK, UNDECIDED
+from cerlab.cli.status import NO, OK, UNDECIDED
 from cerlab.errors import UsageError
 from cerlab.fuzz import Compared, Found, engine, fuzz, wanted
 from cerlab.fuzz.features import CEL, CLAUSES, FAMILY

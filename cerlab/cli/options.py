@@ -15,9 +15,6 @@ from cerlab.errors import BadData, DataPlace, Unsupported, UsageError
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.schema import Schema
 
-OK, NO, BAD, UNDECIDED, INTERRUPTED, INTERNAL = 0, 1, 2, 3, 130, 70
-"""The exit statuses of DESIGN 2.2."""
-
 _QUERY_SUFFIXES = (".ceql", ".cel", ".txt", ".query", ".sql")
 
 

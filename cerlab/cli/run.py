@@ -10,12 +10,21 @@ from typing import TYPE_CHECKING, TextIO
 from cerlab import io
 from cerlab.cli import rows
 from cerlab.cli.live import Answers, Live, live_labels, live_run
-from cerlab.cli.options import OK, input_options, output, read_pattern, time_option
+from cerlab.cli.options import (
+    add_input,
+    add_query,
+    input_options,
+    output,
+    read_pattern,
+    time_option,
+)
 from cerlab.cli.progress import WatchedStream, watched_reading
+from cerlab.cli.status import OK
 from cerlab.cli.streaming import Enough, Limited, answers_on_file
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
+from cerlab.compile.text_to_pattern import LANGUAGES
 from cerlab.errors import Unsupported, UsageError
-from cerlab.evaluate import answers_of, chosen, valuations_of
+from cerlab.evaluate import EVALUATORS, answers_of, chosen, valuations_of
 from cerlab.evaluate.protocol import SHORT
 from cerlab.evaluate.selected import shown_attributes
 from cerlab.io import NdjsonSink, Sink, parquet_sink
@@ -25,6 +34,19 @@ from cerlab.model.event import Event
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """QUERY, EVENTS, how to evaluate and what to write."""
+    add_query(parser, languages=(*LANGUAGES, "rows"))
+    parser.add_argument("events", metavar="EVENTS", help="a file, or - for standard input")
+    parser.add_argument("--evaluator", default="auto", help=f"{', '.join(EVALUATORS)} or auto")
+    parser.add_argument("--limit", type=int, metavar="N", help="at most N answers in all")
+    parser.add_argument("--labels", action="store_true", help="valuations instead of positions")
+    parser.add_argument("--events", dest="show_events", action="store_true", help="with the events")
+    parser.add_argument("--format", default="ndjson", choices=("ndjson", "table", "parquet"))
+    parser.add_argument("-o", "--output", metavar="OUT", help="a file instead of standard output")
+    add_input(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +14,6 @@ from cerlab.automata.registers.reduce import smaller
 from cerlab.automata.registers.transducer import EpsilonSrt, Srt, Transducer
 from cerlab.automata.strategy import StrategyCea
 from cerlab.cli.options import (
-    OK,
     add_input,
     add_query,
     input_options,
@@ -24,6 +22,7 @@ from cerlab.cli.options import (
     read_query,
     time_option,
 )
+from cerlab.cli.status import OK
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.engine.reference.snapshot import TecsSnapshot
@@ -183,14 +182,3 @@ def _write_bytes(drawn: bytes, arguments: argparse.Namespace) -> None:
         )
     sys.stdout.flush()
     sys.stdout.buffer.write(drawn)
-
-
-def fmt(arguments: argparse.Namespace) -> int:
-    """``cerlab fmt``."""
-    query = read_query(arguments)
-    if re.search(r"--|/\*", query.source.text):
-        print("warning: comments are not part of the canonical form", file=sys.stderr)
-    if query.schema is not None and arguments.schema is None:
-        print(query.schema)
-    print(query if query.source.is_query else query.formula)
-    return OK

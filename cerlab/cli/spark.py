@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from cerlab.cli.options import BAD, OK, read_query, time_option
+from cerlab.cli.options import read_query, time_option
+from cerlab.cli.status import BAD, OK
 from cerlab.errors import BadData, CerlabError, UsageError
 
 if TYPE_CHECKING:

@@ -6,16 +6,9 @@ import argparse
 import json
 
 from cerlab import io
-from cerlab.cli.options import (
-    NO,
-    OK,
-    add_input,
-    add_query,
-    input_options,
-    read_pattern,
-    time_option,
-)
+from cerlab.cli.options import add_input, add_query, input_options, read_pattern, time_option
 from cerlab.cli.progress import watched_reading
+from cerlab.cli.status import NO, OK
 from cerlab.compile.pattern import AnyPattern, SremoPattern
 from cerlab.errors import Unsupported, UsageError
 from cerlab.model.stream import Stream

@@ -6,10 +6,12 @@ its terminals are called and which hints it gives.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, NoReturn
 
 from lark import Lark, Token, Transformer, Tree
@@ -91,7 +93,22 @@ def _lark(language: Language) -> Lark:
         start=list(language.starts),
         propagate_positions=True,
         maybe_placeholders=True,
+        cache=_table_file(language.package),
     )
+
+
+def _table_file(package: str) -> str | bool:
+    """Where the parser's table is kept, by a digest of grammar and versions; False for nowhere.
+
+    That is in the user's cache directory.
+    """
+    base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
+    file = Path(base) / "cerlab" / "grammars" / f"{package}.table"
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return str(file) if os.access(file.parent, os.W_OK) else False
 
 
 def _explain(language: Language, text: str, start: str, error: UnexpectedInput) -> NoReturn:

@@ -1,0 +1,55 @@
+"""What a command imports: nothing that the call does not need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import sys
+from cerlab.cli import main
+status = main(sys.argv[1:])
+print(*sys.modules, file=sys.stderr)
+sys.exit(status)
+"""
+PICTURES = {"matplotlib", "networkx", "graphviz", "pygraphviz", "cerlab.viz"}
+COLUMNS = {"numpy", "pyarrow", "pandas", "polars"}
+SOLVERS = {"z3", "cerlab.decisions", "cerlab.automata.decide"}
+OTHERS = {"numba", "rich", "pyspark", "cerlab.why", "cerlab.fuzz", "cerlab.testing", "cerlab.bench"}
+
+
+def modules(*arguments: str) -> set[str]:
+    """The modules that a fresh process has loaded after a command, which succeeds."""
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return set(ended.stderr.split())
+
+
+def test_the_version_needs_the_standard_library_alone() -> None:
+    loaded = modules("--version")
+    assert not loaded & {"lark", *PICTURES, *COLUMNS, *SOLVERS, *OTHERS}
+    assert not [name for name in loaded if name.startswith(("cerlab.logic", "cerlab.api"))]
+
+
+def test_a_check_needs_no_columns_and_no_pictures() -> None:
+    assert not modules("check", "SELECT * WHERE A ; B") & (PICTURES | COLUMNS | OTHERS | {"z3"})
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("e.core", "A(v=1)\nB(v=2)\n"),
+        ("e.csv", "type,v\nA,1\nB,2\n"),
+        ("e.ndjson", '{"type": "A"}\n{"type": "B"}\n'),
+    ],
+)
+def test_a_small_text_needs_neither_columns_nor_kernels(
+    name: str, content: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(content)
+    loaded = modules("run", "A ; B", str(tmp_path / name))
+    assert not loaded & (PICTURES | COLUMNS | SOLVERS | OTHERS)
