@@ -8,7 +8,8 @@ from datetime import date, datetime
 from typing import Any
 
 from cerlab.api.row_patterns import match_recognize
-from cerlab.cli.options import OK, output, query_text
+from cerlab.cli.options import output, query_text
+from cerlab.cli.status import OK
 from cerlab.errors import Unsupported
 
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
 from cerlab import io
-from cerlab.cli import rows
 from cerlab.cli.live import Answers, Live, live_labels, live_run
 from cerlab.cli.options import (
     add_input,
@@ -60,6 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
         message = f"--format {arguments.format} does not carry the events"
         raise UsageError("CER0813", message, hint="--format ndjson does")
     if arguments.language == "rows":
+        from cerlab.cli import rows
+
         return rows.run(arguments)
     query = read_pattern(arguments)
     if isinstance(query, SremoPattern) and arguments.labels:
