@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from cerlab.errors import Undecided as Undecided
     from cerlab.errors import Unsupported as Unsupported
     from cerlab.errors import UsageError as UsageError
+    from cerlab.io import Stream as Stream
     from cerlab.logic.cel.syntax import Formula as Formula
     from cerlab.logic.ceql.parser import parse_schema as parse_schema
     from cerlab.logic.gcq.parser import parse_gcq as parse_gcq
@@ -53,7 +54,6 @@ if TYPE_CHECKING:
     from cerlab.model.event import Event as Event
     from cerlab.model.event import Timestamp as Timestamp
     from cerlab.model.schema import Schema as Schema
-    from cerlab.model.stream import Stream as Stream
     from cerlab.predicates.second_order import predicate as predicate
     from cerlab.why import Why as Why
     from cerlab.why import why as why
@@ -79,7 +79,7 @@ _HOMES = {
     "cerlab.model.answer": "ComplexEvent Valuation",
     "cerlab.model.event": "Event Timestamp",
     "cerlab.model.schema": "Schema",
-    "cerlab.model.stream": "Stream",
+    "cerlab.io": "Stream",
     "cerlab.predicates.second_order": "predicate",
     "cerlab.api.row_patterns": "RowPattern match_recognize parse_rows",
     "cerlab.why": "Why why",

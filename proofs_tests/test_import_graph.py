@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -70,3 +72,35 @@ def test_modules_are_imported_by_name_only_at_the_front_door() -> None:
         if isinstance(node, ast.Name) and node.id in ("import_module", "__import__")
     }
     assert calling == {"cerlab"}
+
+
+def test_a_stream_is_read_where_nothing_else_was_imported(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("type,v\nA,1\n")
+    program = (
+        "import cerlab, sys\n"
+        "assert not any(m.startswith('cerlab.') and m != 'cerlab.display' for m in sys.modules)\n"
+        f"stream = cerlab.Stream.read({str(tmp_path / 'e.csv')!r})\n"
+        "assert isinstance(stream, cerlab.Stream)\n"
+        "assert isinstance(stream[:1], cerlab.Stream)\n"
+        "assert callable(cerlab.evaluate)\n"
+        "import cerlab.evaluate, cerlab.why.none\n"
+        "assert callable(cerlab.evaluate)\n"
+        "assert cerlab.why('A', stream, [0]).holds\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_names_of_types_are_those_of_the_run() -> None:
+    """What mypy is told of the public names is what `__getattr__` gives."""
+    (told,) = (
+        node
+        for node in ast.parse((ROOT / "__init__.py").read_text(encoding="utf-8")).body
+        if isinstance(node, ast.If)
+    )
+    names = {
+        alias.name: node.module
+        for node in told.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert names == cerlab._HOME

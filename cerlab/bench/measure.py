@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cerlab import io
 from cerlab.api import Query
 from cerlab.bench.streams import read_columns
 from cerlab.bench.timing import timed
@@ -122,7 +123,7 @@ def _prefix(stream: Stream, length: int) -> Stream:
     import pyarrow as pa
 
     table = pa.table({name: column[:length] for name, column in stream.columns.items()})
-    some = Stream.from_arrow(table)
+    some = io.from_arrow(table)
     assert len(some.events) == min(length, len(stream))
     return some
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Self
 
+from cerlab import io
 from cerlab.api import parse_query
 from cerlab.bench.streams import in_memory
 from cerlab.errors import UsageError
@@ -104,7 +105,7 @@ def measure_run(path: str, run: Callable[[Stream], object]) -> Memory:
     with pa.OSFile(path, "rb") as source:
         stream = in_memory(pa.ipc.open_file(source).read_all())
     columns = {name: column[:_WARM] for name, column in stream.columns.items()}
-    run(Stream.from_arrow(pa.table(columns)))  # the kernels, and their tables
+    run(io.from_arrow(pa.table(columns)))  # the kernels, and their tables
     _forget_peak()
     before, _ = resident()
     run(stream)

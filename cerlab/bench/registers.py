@@ -17,6 +17,7 @@ from typing import TextIO
 import numpy as np
 import pyarrow as pa
 
+from cerlab import io
 from cerlab.api import parse_query
 from cerlab.automata.registers.plan import RegisterPlan
 from cerlab.bench.memory import Memory
@@ -164,7 +165,7 @@ def _algorithm_1(plan: RegisterPlan, stream: Stream, events: Stream) -> tuple[in
         if process_time() - begin > SECONDS:
             break
     seconds = max(process_time() - begin, SHORTEST)
-    same = Stream.from_arrow(pa.table(dict(stream.columns)).slice(0, read))
+    same = io.from_arrow(pa.table(dict(stream.columns)).slice(0, read))
     assert RegisterEvaluation(plan, same).estimate() == found, "Algorithm 1 finds other answers"
     return read, seconds
 

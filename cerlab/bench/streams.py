@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from cerlab import io
 from cerlab.io.synthetic import (
     HOMES_SCHEMA,
     STOCK_SCHEMA,
@@ -49,7 +50,7 @@ def from_file(path: str) -> Stream:
     """A stock stream from a file of any format that `cerlab.io` reads, in the same form."""
     import pyarrow as pa
 
-    table = pa.table(dict(Stream.read(path).columns))
+    table = pa.table(dict(io.read(path).columns))
     if "stream" in table.column_names and table["stream"].null_count == table.num_rows:
         table = table.drop_columns("stream")  # no event says where it is from
     return in_memory(table)
@@ -85,7 +86,7 @@ def in_memory(table: Any) -> Stream:
         name: column.dictionary_encode() if pa.types.is_string(column.type) else column
         for name, column in zip(table.column_names, table.columns, strict=True)
     }
-    return Stream.from_arrow(pa.table(columns).unify_dictionaries().combine_chunks())
+    return io.from_arrow(pa.table(columns).unify_dictionaries().combine_chunks())
 
 
 def read_columns(stream: Stream, names: Iterable[str]) -> list[Any]:

@@ -63,8 +63,5 @@ class WatchedStream(Stream):
 
     __slots__ = ()
 
-    def __init__(self, stream: Stream) -> None:
-        super().__init__(stream.events, time=stream.time, schema=stream.schema)
-
     def __iter__(self) -> Iterator[Event]:
         return watched(self.events, "evaluating", len(self.events))

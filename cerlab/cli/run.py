@@ -30,6 +30,7 @@ from cerlab.io import NdjsonSink, Sink, parquet_sink
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clock import TimeAxis, axis_of_options
 from cerlab.model.event import Event
+from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
@@ -131,7 +132,9 @@ def _run_on_all(query: AnyPattern, arguments: argparse.Namespace) -> None:
     )
     evaluator = arguments.evaluator
     by_name = chosen(query, len(stream)).name if evaluator == "auto" else evaluator
-    passing = stream if by_name == "compiled" else WatchedStream(stream)  # it reads whole columns
+    passing: Stream = stream
+    if by_name != "compiled":  # which reads whole columns
+        passing = WatchedStream(stream.events, time=stream.time, schema=stream.schema)
     by = valuations_of if arguments.labels else answers_of
     answers: Answers = by(query, passing, evaluator)
     seen = stream.events if arguments.show_events else None

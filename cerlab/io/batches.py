@@ -64,7 +64,7 @@ def batches(
         return
     options: dict[str, Any] = {"type": type, "schema": schema, "format": kind, "size": size}
     for parts in gathered(read_parts(path, quarantine=quarantine, **options), size):
-        yield stream_of(parts, axis, schema)
+        yield stream_of(parts, axis, schema, Stream)
 
 
 def _of_columns(

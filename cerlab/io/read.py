@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from cerlab.errors import UsageError
 from cerlab.io import arrow
@@ -22,7 +22,61 @@ from cerlab.model.clauses import TimeWindow
 from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options, clock_for, only_timestamp
 from cerlab.model.event import Event
 from cerlab.model.schema import Schema
-from cerlab.model.stream import Stream, register_reader
+from cerlab.model.stream import Stream as Events
+
+
+class Stream(Events):
+    """A stream as users hold it, with the ways to read one (DESIGN 2.1)."""
+
+    __slots__ = ()
+
+    @classmethod
+    def read(
+        cls,
+        path: str | PathLike[str],
+        *,
+        type: str | None = None,
+        time: str | None = None,
+        unit: str | TimeUnit | None = None,
+        schema: Schema | str | None = None,
+        **options: Any,
+    ) -> Stream:
+        """Read CSV, NDJSON, Parquet, Arrow IPC or CORE's text form; see `cerlab.io.read`.
+
+        `type` is the event type of all rows where the file has no ``type`` column; `time` and
+        `unit` name the time attribute; `schema` is a `Schema` or the text of its declarations.
+        """
+        return read(path, type=type, time=time, unit=unit, schema=schema, **options)
+
+    @classmethod
+    def from_arrow(cls, table: Any, **options: Any) -> Stream:
+        """A stream of the rows of an Arrow table with a ``type`` column; options as `read`."""
+        return from_arrow(table, **options)
+
+    @classmethod
+    def from_events(
+        cls,
+        events: Iterable[Event | Mapping[str, Any]],
+        *,
+        type: str | None = None,
+        time: str | None = None,
+        unit: str | TimeUnit | None = None,
+        schema: Schema | str | None = None,
+    ) -> Self:
+        """A stream of dicts with a ``type`` key (and, optionally, ``stream``), or of events.
+
+        Options as `read`; a schema checks each of them. Raises `BadData` with the number of the
+        event, from 1, and the key.
+
+        >>> len(Stream.from_events([{"type": "A"}, {"type": "B", "v": 1}]))
+        2
+        """
+        stream = super().from_events(events, type=type, time=time, unit=unit)
+        if schema is None:
+            return stream
+        schema = parse_schema(schema) if isinstance(schema, str) else schema
+        checked = (conformed(event, schema, "the events", n) for n, event in enumerate(stream, 1))
+        return cls(checked, time=stream.time, schema=schema)
 
 
 def read(
@@ -52,7 +106,7 @@ def read(
     parts = list(
         watch(read_parts(path, type=type, schema=schema, format=format, quarantine=quarantine))
     )
-    stream = stream_of(parts, axis, schema)
+    stream = stream_of(parts, axis, schema, Stream)
     return Stream(_sorted(stream.events, axis), time=axis, schema=schema) if sort else stream
 
 
@@ -149,13 +203,6 @@ def from_arrow(
     return _table_stream(made, "the table", schema, type, axis)
 
 
-def declared(events: Iterable[Event], axis: TimeAxis | None, schema: Schema | str) -> Stream:
-    """A stream of events that are as a schema says; raises `BadData` with the number of another."""
-    schema = parse_schema(schema) if isinstance(schema, str) else schema
-    checked = (conformed(event, schema, "the events", n) for n, event in enumerate(events, 1))
-    return Stream(checked, time=axis, schema=schema)
-
-
 def _table_stream(
     table: Any, name: str, schema: Schema | None, type_name: str | None, axis: TimeAxis | None
 ) -> Stream:
@@ -170,12 +217,12 @@ def _table_stream(
     return Stream.from_columns(columns, table.num_rows, load, time=axis)
 
 
-def as_stream(events: Any) -> Stream:
+def as_stream(events: Any) -> Events:
     """A stream of anything that holds events (DESIGN 2.1).
 
     A `Stream`, dicts or `Event` values, a pyarrow Table, a pandas or polars data frame, a path.
     """
-    if isinstance(events, Stream):
+    if isinstance(events, Events):
         return events
     if isinstance(events, str | PathLike):
         return read(events)
@@ -196,8 +243,3 @@ def _no_events(given: Any) -> UsageError:
         f"{type(given).__name__} holds no events",
         hint='a list of dicts with a "type" key, a table, a data frame or a path does',
     )
-
-
-register_reader("read", read)
-register_reader("from_arrow", from_arrow)
-register_reader("declared", declared)

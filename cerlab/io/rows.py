@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from cerlab.errors import BadData
 from cerlab.model.clock import TimeAxis
@@ -94,11 +94,16 @@ def gathered(parts: Iterable[Part], size: int) -> Iterator[list[Part]]:
         count += length(part)
 
 
-def stream_of(parts: Sequence[Part], axis: TimeAxis | None, schema: Schema | None) -> Stream:
+S = TypeVar("S", bound=Stream)
+
+
+def stream_of(
+    parts: Sequence[Part], axis: TimeAxis | None, schema: Schema | None, kind: type[S]
+) -> S:
     """The stream of all events of some parts."""
     if all(isinstance(part, list) for part in parts):
         events = (event for part in parts if isinstance(part, list) for event in part)
-        return Stream(events, time=axis, schema=schema)
+        return kind(events, time=axis, schema=schema)
 
     def load() -> Iterator[Event]:
         for part in parts:
@@ -106,7 +111,7 @@ def stream_of(parts: Sequence[Part], axis: TimeAxis | None, schema: Schema | Non
 
     names = dict.fromkeys(name for part in parts for name in _names(part))
     columns = {name: joined([_of(part, name) for part in parts]) for name in names}
-    return Stream.from_columns(columns, sum(map(length, parts)), load, time=axis, schema=schema)
+    return kind.from_columns(columns, sum(map(length, parts)), load, time=axis, schema=schema)
 
 
 def _names(part: Part) -> Iterable[str]:

@@ -1,15 +1,13 @@
 """Streams: finite sequences of events, with a time axis and a schema if they are known.
 
-Reading files and Arrow tables is the work of `cerlab.io`, which registers its readers here, so
-that ``Stream.read`` is where users look for it and the model imports nothing above it.
+`cerlab.io.stream` has them as users hold them, with the ways to read files and tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
-from os import PathLike
-from typing import Any, overload
+from typing import Any, Self, overload
 
 from cerlab.display import shown
 from cerlab.errors import BadData, DataPlace
@@ -17,13 +15,6 @@ from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options
 from cerlab.model.columns import Columns, as_arrow
 from cerlab.model.event import Event, event_from_dict, value_of
 from cerlab.model.schema import Schema
-
-_readers: dict[str, Callable[..., Stream]] = {}
-
-
-def register_reader(name: str, reader: Callable[..., Stream]) -> None:
-    """Let ``Stream.<name>`` be done by `reader`."""
-    _readers[name] = reader
 
 
 @shown
@@ -59,7 +50,7 @@ class Stream:
         *,
         time: TimeAxis | None = None,
         schema: Schema | None = None,
-    ) -> Stream:
+    ) -> Self:
         """A stream of columns that are known to hold events; `load` makes the events of them."""
         made = cls((), time=time, schema=schema)
         made_of = Columns(columns, lambda name: as_arrow(columns[name]))
@@ -105,50 +96,26 @@ class Stream:
         type: str | None = None,
         time: str | None = None,
         unit: str | TimeUnit | None = None,
-        schema: Schema | str | None = None,
-    ) -> Stream:
+    ) -> Self:
         """A stream of dicts with a ``type`` key (and, optionally, ``stream``), or of events.
 
-        Options as `read`; a schema checks each of them. Raises `BadData` with the number of the
-        event, from 1, and the key.
+        `type` is that of events that have none; `time` and `unit` name the time attribute. Raises
+        `BadData` with the number of the event, from 1, and the key.
 
         >>> len(Stream.from_events([{"type": "A"}, {"type": "B", "v": 1}]))
         2
         """
         axis = axis_of_options(time, unit)
         made = tuple(_event(each, n, type) for n, each in enumerate(events, 1))
-        return cls(made, time=axis) if schema is None else _readers["declared"](made, axis, schema)
-
-    @classmethod
-    def from_arrow(cls, table: Any, **options: Any) -> Stream:
-        """A stream of the rows of an Arrow table with a ``type`` column; options as `read`."""
-        return _readers["from_arrow"](table, **options)
-
-    @classmethod
-    def read(
-        cls,
-        path: str | PathLike[str],
-        *,
-        type: str | None = None,
-        time: str | None = None,
-        unit: str | TimeUnit | None = None,
-        schema: Schema | str | None = None,
-        **options: Any,
-    ) -> Stream:
-        """Read CSV, NDJSON, Parquet, Arrow IPC or CORE's text form; see `cerlab.io.read`.
-
-        `type` is the event type of all rows where the file has no ``type`` column; `time` and
-        `unit` name the time attribute; `schema` is a `Schema` or the text of its declarations.
-        """
-        return _readers["read"](path, type=type, time=time, unit=unit, schema=schema, **options)
+        return cls(made, time=axis)
 
     @overload
     def __getitem__(self, index: int) -> Event: ...
     @overload
-    def __getitem__(self, index: slice) -> Stream: ...
-    def __getitem__(self, index: int | slice) -> Event | Stream:
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index: int | slice) -> Event | Self:
         if isinstance(index, slice):
-            return Stream(self.events[index], time=self.time, schema=self.schema)
+            return type(self)(self.events[index], time=self.time, schema=self.schema)
         return self.events[index]
 
     def __iter__(self) -> Iterator[Event]:

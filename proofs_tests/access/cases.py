@@ -10,7 +10,7 @@ import pytest
 from cerlab.api import Matches
 from cerlab.engine.random_access import by_number
 from cerlab.engine.random_access.weights import Weights
-from cerlab.model.stream import Stream
+from cerlab.io import Stream
 from cerlab.testing import Shape
 from proofs_tests.random_cases import Case
 

@@ -18,7 +18,7 @@ from cerlab.bench.foundations import (
     random_stream,
 )
 from cerlab.cli import main
-from cerlab.model.stream import Stream
+from cerlab.io import Stream
 from proofs_tests.suite import Suite
 
 pytestmark = pytest.mark.services

@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from cerlab import io
 from cerlab.api import Query, parse_query
 from cerlab.bench.queries import FAMILIES, QUICK, catalogue, of_figures
 from cerlab.bench.sequences import Sequences, Step
@@ -145,13 +146,13 @@ def short(stream: str) -> Stream:
     match stream:
         case "stocks":
             table = pa.table(dict(long(stream).columns))
-            return Stream.from_arrow(table.slice(0, 1_200))
+            return io.from_arrow(table.slice(0, 1_200))
         case "homes":
             return Stream(homes(900, seed=12))
     columns = long(stream).columns
     routes = zip(columns["pickup_loc"].to_pylist(), columns["dropoff_loc"].to_pylist(), strict=True)
     asked = [route in ROUTES for route in routes]
-    return Stream.from_arrow(pa.table(dict(columns)).filter(pa.array(asked)))
+    return io.from_arrow(pa.table(dict(columns)).filter(pa.array(asked)))
 
 
 @cache

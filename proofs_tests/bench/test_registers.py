@@ -17,8 +17,8 @@ from cerlab.bench.streams import from_file, synthetic
 from cerlab.cli import main
 from cerlab.compile.register_plan import register_plan
 from cerlab.engine.registers.evaluation import RegisterEvaluation
+from cerlab.io import Stream
 from cerlab.logic.sremo.parser import parse_sremo
-from cerlab.model.stream import Stream
 
 pytestmark = pytest.mark.services
 

@@ -10,10 +10,10 @@ import pytest
 
 import cerlab
 from cerlab.api import parse_formula
+from cerlab.io import Stream
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel import scope
 from cerlab.logic.focel.semantics import complex_events
-from cerlab.model.stream import Stream
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Attribute, Comparison, Constant, Operator
 from cerlab.testing import Shape, random_events

@@ -9,7 +9,7 @@ import cerlab
 from cerlab.automata.automaton import Mark
 from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.engine.reference.evaluation import TecsEvaluation
-from cerlab.model.stream import Stream
+from cerlab.io import Stream
 from proofs_tests.core.tecs_invariants import open_events
 
 FOLDER = Path(__file__).parents[2] / "examples" / "core_figure3"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import cerlab
+from cerlab.io import Stream
 from cerlab.io.synthetic import stocks
 from cerlab.model.event import Event
-from cerlab.model.stream import Stream
 
 S3 = """
 SELECT * FROM S

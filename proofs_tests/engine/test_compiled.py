@@ -28,10 +28,10 @@ from cerlab.engine.learned import learned_tables
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
 from cerlab.evaluate import answers_of
+from cerlab.io import Stream
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow
-from cerlab.model.stream import Stream
 from cerlab.testing import Shape, with_limit
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite

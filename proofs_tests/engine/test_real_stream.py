@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
+from cerlab import io
 from cerlab.bench.queries import catalogue
 from cerlab.bench.streams import from_file
 from cerlab.compile.text_to_pattern import as_pattern
@@ -54,7 +55,7 @@ def stream(stock_file: Any) -> Stream:
 
 
 def part(stream: Stream) -> Stream:
-    return Stream.from_arrow(pa.table({a: column[PART] for a, column in stream.columns.items()}))
+    return io.from_arrow(pa.table({a: column[PART] for a, column in stream.columns.items()}))
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -14,11 +14,10 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
-from cerlab.io import batches, core_text, estimated_length, known_length, time_of_file
+from cerlab.io import Stream, batches, core_text, estimated_length, known_length, time_of_file
 from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Event, Timestamp
 from cerlab.model.schema import Schema
-from cerlab.model.stream import Stream
 from proofs_tests.io.test_bad_data import BAD
 from proofs_tests.suite import Suite
 

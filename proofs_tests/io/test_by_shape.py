@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.io import batches, lines, rows, text
+from cerlab.io import Stream, batches, lines, rows, text
 from cerlab.io.rows import Rows, length
 from cerlab.model.columns import values_of
 from cerlab.model.event import Event, value_of
-from cerlab.model.stream import Stream
 from proofs_tests.suite import Suite
 
 INTEGERS = ("0", "7", "-12", "+5", "007", "123456789012345678", "25263126")

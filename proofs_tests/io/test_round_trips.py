@@ -25,11 +25,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cerlab
-from cerlab.io import core_text, write_ndjson
+from cerlab.io import Stream, core_text, write_ndjson
 from cerlab.io.synthetic import stocks
 from cerlab.io.write import arrow_table, record, write_parquet
 from cerlab.model.event import Event, Timestamp
-from cerlab.model.stream import Stream
 
 NAMES = st.from_regex(r"[A-Za-z_]\w{0,5}", fullmatch=True)
 VALUES = st.one_of(

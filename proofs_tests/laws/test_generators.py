@@ -10,10 +10,10 @@ from hypothesis import find, given, settings
 
 import cerlab
 from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.io import Stream
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.focel.scope import unary, unscoped, with_variables
-from cerlab.model.stream import Stream
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import predicate_text
 from cerlab.testing import (

@@ -11,9 +11,9 @@ import pyarrow as pa
 import cerlab
 from cerlab.automata.plan import Plan
 from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.io import Stream
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import TimeWindow
-from cerlab.model.stream import Stream
 from cerlab.predicates.keys import partition_key
 from cerlab.spark.plan.modes import Mode, why_not
 from cerlab.spark.plan.order import Labels

@@ -16,13 +16,13 @@ import pyarrow as pa
 from cerlab.api import Query
 from cerlab.automata.plan import Plan
 from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.io import Stream
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.model.clock import TimeAxis, TimeUnit
 from cerlab.model.event import Value
-from cerlab.model.stream import Stream
 from cerlab.predicates.keys import partition_key
 from cerlab.spark.plan import cuts
 from cerlab.spark.plan.modes import Mode

@@ -11,8 +11,8 @@ import pytest
 import cerlab
 import cerlab.spark
 from cerlab.bench.queries import catalogue
+from cerlab.io import Stream
 from cerlab.io.write import table_of_batches
-from cerlab.model.stream import Stream
 from cerlab.spark.batch.first_pass import first_pass
 from cerlab.spark.batch.match import answers, asked_of
 from cerlab.spark.plan.assignment import Dealing

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from cerlab.io import Stream
 from cerlab.logic.sremo import Sremo, matches, parse_sremo
 from cerlab.logic.sremo.rewrite import streaming
 from cerlab.model.answer import Positions
-from cerlab.model.stream import Stream
 from proofs_tests.clauses.tables import word
 
 Match = frozenset[Positions]

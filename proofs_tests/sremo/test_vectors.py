@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from cerlab.io import Stream
 from cerlab.logic.sremo import Sremo, matches
 from cerlab.model.event import Event
-from cerlab.model.stream import Stream
 from proofs_tests.clauses.tables import word
 from proofs_tests.sremo.tables import Match, from_one, shown_at, sre
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab import expressions
+from cerlab import expressions, io
 from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.compile.register_plan import register_plan
 from cerlab.engine.kernels.registers.guards import compare
@@ -260,7 +260,7 @@ def test_arrow_columns_with_dictionaries_nulls_and_moments() -> None:
             "m": pa.array([5, 5, None, 7, 5, 8], pa.timestamp("ms")),
         }
     )
-    stream = Stream.from_arrow(table)
+    stream = io.from_arrow(table)
     for text in ("name = r.name", "u = r.f", "f < r.u", "m = r.m", "m > r.m", "u != r.u"):
         plan = register_plan(parsed(f"<TRUE>^ -> r . _* . <{text}>^"))
         found = compiled(plan, stream)

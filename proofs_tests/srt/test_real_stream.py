@@ -19,9 +19,9 @@ from cerlab.compile.register_plan import register_plan
 from cerlab.engine.reference.registers.runs import Runs
 from cerlab.engine.reference.registers.shared import SharedRuns
 from cerlab.engine.registers.evaluation import RegisterEvaluation
+from cerlab.io import Stream
 from cerlab.logic.sremo import parse_sremo
 from cerlab.model.event import Event
-from cerlab.model.stream import Stream
 
 WIDTH = 499
 PREFIX = 2_000

@@ -9,8 +9,8 @@ import pytest
 
 from cerlab.compile.register_plan import register_plan
 from cerlab.engine.registers.evaluation import RegisterEvaluation
+from cerlab.io import Stream
 from cerlab.model.event import Event
-from cerlab.model.stream import Stream
 from proofs_tests.sremo.tables import sre as parsed
 
 ASKED = 200

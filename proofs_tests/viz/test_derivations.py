@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import cerlab
 from cerlab import display
+from cerlab.io import Stream
 from cerlab.logic.cel.syntax import subformulas
-from cerlab.model.stream import Stream
 from cerlab.viz import graph_of, svg
 from cerlab.viz.graph import EdgeKind, NodeKind
 from cerlab.why import why

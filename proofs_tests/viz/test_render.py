@@ -15,7 +15,7 @@ import pytest
 import cerlab
 from cerlab.automata.automaton import IntervalCea, Mark, Transition
 from cerlab.errors import ResourceLimit, Unsupported, UsageError
-from cerlab.model.stream import Stream
+from cerlab.io import Stream
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.viz import alt_text, dot_text, drawing, graph_of, svg, to_graphviz
 from cerlab.viz.graph import NodeKind

@@ -10,11 +10,11 @@ import pytest
 
 from cerlab import why_none
 from cerlab.api import Query, parse_query
+from cerlab.io import Stream
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
-from cerlab.model.stream import Stream
 from cerlab.testing import Shape
 from cerlab.why.failure import Widen
 from cerlab.why.weaker import shorter, weaker

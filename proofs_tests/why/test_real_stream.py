@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from cerlab.io import Stream
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.stream import Stream
 from cerlab.why import Derivation, Kind, Why, deduction, why
 from cerlab.why.deduction import Reading
 from proofs_tests.core.test_real_stream import S3
