@@ -1,0 +1,79 @@
+"""The functions of cerlab between ``cerlab.evaluate`` and its answer, counted by running it.
+
+``python -m proofs_tests.complexity.walk`` lists them for the tECS and for the compiled engine. A
+function counts once, however often it is called; comprehensions and lambdas belong to the function
+around them, what the import of a module runs and what Python writes for a class are no functions of
+ours. The walk is by data, from the tree of a text to the answer: the parser (`cerlab.logic.reading`
+and the builders) is counted apart.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, FrameType
+
+import cerlab
+from cerlab.evaluate import EvaluatorName
+
+ROOT = str(Path(cerlab.__file__).parent)
+QUERY = "SELECT * WHERE A ; B"
+EVENTS = [{"type": "A"}, {"type": "C"}, {"type": "B"}]
+PARSING = ("logic/ceql/builder.py", "logic/ceql/parser.py", "logic/reading.py")
+"""Where text becomes a tree."""
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What was called, as ``file: function``, in the order of the first calls."""
+
+    functions: tuple[str, ...]
+    parsing: tuple[str, ...]
+
+
+def walk(evaluator: EvaluatorName) -> Walk:
+    """The walk of the second evaluation, so that what is loaded and compiled once is not in it."""
+
+    def evaluate() -> None:
+        cerlab.evaluate(QUERY, EVENTS, evaluator=evaluator)
+
+    evaluate()
+    names = [_name(code) for code in dict.fromkeys(called(evaluate)) if _is_function(code)]
+    parsing = tuple(name for name in names if name.startswith(PARSING))
+    return Walk(tuple(name for name in names if name not in parsing), parsing)
+
+
+def called(run: Callable[[], None]) -> list[CodeType]:
+    """The code of cerlab that a run enters, in order."""
+    codes: list[CodeType] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(ROOT):
+            codes.append(frame.f_code)
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(before)
+    return codes
+
+
+def _is_function(code: CodeType) -> bool:
+    """Whether it is a function with a name of ours: no lambda, comprehension, or ``__method__``."""
+    return not code.co_name.startswith(("<", "__"))
+
+
+def _name(code: CodeType) -> str:
+    return f"{Path(code.co_filename).relative_to(ROOT).as_posix()}: {code.co_qualname}"
+
+
+if __name__ == "__main__":
+    names: tuple[EvaluatorName, ...] = ("tecs", "compiled")
+    for name in names:
+        found = walk(name)
+        print(f"{name}: {len(found.functions)} functions, and {len(found.parsing)} to parse")
+        print("".join(f"  {each}\n" for each in found.functions))
