@@ -4,18 +4,44 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Codes: TypeAlias = NDArray[Any]
+    Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
     """Numbers >= 0, one for each event, in an unsigned dtype."""
+
+    N = TypeVar("N", bound=np.generic)
+    T = TypeVar("T", bound=np.generic)
 else:
     Codes: TypeAlias = Any
+    N, T = TypeVar("N"), TypeVar("T")
 
 MAX_KEY = 2**62
+
+
+class Stretches(NamedTuple, Generic[N, T]):
+    """Stretches of a dtype of numbers: where they begin, increasing, and what to say of each.
+
+    `table` has one more cell than `starts`: the first is for NaN.
+    """
+
+    starts: NDArray[N]
+    table: NDArray[T]
+
+
+class Cells(NamedTuple):
+    """A flat table with a cell for each combination of classes.
+
+    The cell of an event is `base` and the sum of its classes, each times its stride; `lut` has the
+    symbol of a cell, or ``UNKNOWN``.
+    """
+
+    strides: NDArray[np.int32]
+    base: int
+    lut: NDArray[np.int32]
 
 
 def operations() -> Any:
@@ -54,7 +80,7 @@ def joined(parts: Sequence[Codes]) -> Codes:
     return np.concatenate(parts) if parts else np.zeros(0, np.uint8)
 
 
-def translated(codes: NDArray[np.uint32], table: NDArray[Any]) -> NDArray[Any]:
+def translated(codes: NDArray[np.uint32], table: NDArray[T]) -> NDArray[T]:
     """``table[codes]``, shape of `codes`, dtype of `table`."""
     import numpy as np
 

@@ -10,6 +10,7 @@ from cerlab.model.event import Event, Timestamp, Value
 from cerlab.predicates.columns import cuts
 from cerlab.predicates.columns.arrays import (
     Codes,
+    Stretches,
     combinations,
     joined,
     narrow,
@@ -34,7 +35,7 @@ from cerlab.predicates.syntax import (
 from cerlab.predicates.truth import satisfies
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    pass
 
 MAX_KEPT = 2**20
 """How many values are remembered with their class before the memory starts anew."""
@@ -66,7 +67,7 @@ class Axis:
             and isinstance(atom.right, Attribute)
             for atom in bare
         )
-        self._stretches: dict[tuple[str, bool], tuple[NDArray[Any], Codes]] = {}
+        self._stretches: dict[tuple[str, bool], Stretches[Any, Any]] = {}
         self._lookup = Lookup()
 
     def class_of(self, values: tuple[Value, ...]) -> int:
@@ -122,12 +123,12 @@ class Axis:
             starts = cuts.starts(constants, dtype)
             firsts: list[Value] = [Timestamp(int(n)) for n in starts] if moments else [*starts]
             table = narrow([self.class_of((value,)) for value in (None, *firsts)])
-            self._stretches[dtype, moments] = (np.array(starts, dtype), table)
-        starts_array, table = self._stretches[dtype, moments]
-        out = np.empty(piece.values.size, table.dtype)
-        operations().regions(piece.values, starts_array, table, out)
+            self._stretches[dtype, moments] = Stretches(np.array(starts, dtype), table)
+        stretches = self._stretches[dtype, moments]
+        out = np.empty(piece.values.size, stretches.table.dtype)
+        operations().regions(piece.values, stretches, out)
         if piece.nulls is not None:
-            out[piece.nulls] = table[0]
+            out[piece.nulls] = stretches.table[0]
         return out
 
     def _by_order(self, left: Column, right: Column) -> Codes | None:

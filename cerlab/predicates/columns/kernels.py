@@ -6,12 +6,11 @@ The bodies keep to flat arrays and to blocks of events whose counters stay in th
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.kernel_cache import Kernel, compiled
+from cerlab.predicates.columns.arrays import Cells, Codes, N, Stretches, T
 
 BLOCK = 2048
 FEW = 16
@@ -27,21 +26,19 @@ def kernel(function: Kernel) -> Kernel:
 
 
 @kernel
-def translate(codes: NDArray[np.uint32], table: NDArray[Any], out: NDArray[Any]) -> None:
+def translate(codes: NDArray[np.uint32], table: NDArray[T], out: NDArray[T]) -> None:
     """``out[i] = table[codes[i]]``; all of one dimension, `out` as long as `codes`."""
     for i in range(codes.size):
         out[i] = table[codes[i]]
 
 
 @kernel
-def regions(
-    values: NDArray[Any], starts: NDArray[Any], table: NDArray[Any], out: NDArray[Any]
-) -> None:
+def regions(values: NDArray[N], stretches: Stretches[N, T], out: NDArray[T]) -> None:
     """``out[i] = table[number of starts <= values[i]]``; the number is 0 for NaN.
 
-    `values` and the increasing `starts` share a dtype (int64, uint64, float64), and `table` has
-    one more cell than `starts`.
+    `values` and `starts` share a dtype (int64, uint64, float64).
     """
+    starts, table = stretches.starts, stretches.table
     counts = np.empty(BLOCK, np.uint32)
     for begin in range(0, values.size, BLOCK):
         end = min(begin + BLOCK, values.size)
@@ -55,16 +52,14 @@ def regions(
 
 
 @kernel
-def _compare_with_each(
-    values: NDArray[Any], starts: NDArray[Any], below: NDArray[np.uint32]
-) -> None:
+def _compare_with_each(values: NDArray[N], starts: NDArray[N], below: NDArray[np.uint32]) -> None:
     for start in starts:
         for j in range(values.size):
             below[j] += np.uint32(1) if start <= values[j] else np.uint32(0)
 
 
 @kernel
-def _halve(values: NDArray[Any], starts: NDArray[Any], below: NDArray[np.uint32]) -> None:
+def _halve(values: NDArray[N], starts: NDArray[N], below: NDArray[np.uint32]) -> None:
     """Binary search of all values in step: ``below[j] <= the number <= below[j] + left``."""
     left = np.uint32(starts.size)
     while left > 0:
@@ -77,29 +72,23 @@ def _halve(values: NDArray[Any], starts: NDArray[Any], below: NDArray[np.uint32]
 
 
 @kernel
-def fuse(
-    classes: NDArray[Any],
-    strides: NDArray[np.int32],
-    base: int,
-    lut: NDArray[np.int32],
-    out: NDArray[Any],
-    pending: NDArray[np.int32],
-) -> int:
+def fuse(classes: Codes, cells: Cells, out: Codes, pending: NDArray[np.int32]) -> int:
     """``out[i] = lut[base + sum over k of strides[k] * classes[k * n + i]]``, n events.
 
-    Cells of `lut` that are `UNKNOWN` become `PENDING` and are listed in `pending` in order of
+    Cells of `cells.lut` that are `UNKNOWN` become `PENDING` and are listed in `pending` in order of
     their first event; returns how many. If there are any, what is in `out` is not to be used.
     """
+    strides, base, lut = cells
     found, n = 0, out.size
     block = np.empty(BLOCK, np.uint32)
     for begin in range(0, n, BLOCK):
         end = min(begin + BLOCK, n)
-        cells = block[: end - begin]
-        cells[:] = base
+        numbers = block[: end - begin]
+        numbers[:] = base
         for k in range(strides.size):
-            _add_scaled(cells, classes[k * n + begin : k * n + end], np.uint32(strides[k]))
-        if _look_up(cells, lut, out[begin:end]) < 0:
-            for cell in cells:
+            _add_scaled(numbers, classes[k * n + begin : k * n + end], np.uint32(strides[k]))
+        if _look_up(numbers, lut, out[begin:end]) < 0:
+            for cell in numbers:
                 if lut[cell] == UNKNOWN:
                     lut[cell] = PENDING
                     pending[found] = cell
@@ -108,13 +97,13 @@ def fuse(
 
 
 @kernel
-def _add_scaled(cells: NDArray[np.uint32], classes: NDArray[Any], stride: np.uint32) -> None:
+def _add_scaled(cells: NDArray[np.uint32], classes: Codes, stride: np.uint32) -> None:
     for j in range(cells.size):
         cells[j] += np.uint32(stride * np.uint32(classes[j]))
 
 
 @kernel
-def _look_up(cells: NDArray[np.uint32], lut: NDArray[np.int32], out: NDArray[Any]) -> int:
+def _look_up(cells: NDArray[np.uint32], lut: NDArray[np.int32], out: Codes) -> int:
     """The symbols of the cells; returns a negative number if one is not known."""
     lowest = np.int32(0)
     for j in range(cells.size):
@@ -125,7 +114,7 @@ def _look_up(cells: NDArray[np.uint32], lut: NDArray[np.int32], out: NDArray[Any
 
 
 @kernel
-def compact(symbols: NDArray[Any], keep: NDArray[np.bool_], out: NDArray[np.int64]) -> int:
+def compact(symbols: Codes, keep: NDArray[np.bool_], out: NDArray[np.int64]) -> int:
     """Write the indices i with ``keep[symbols[i]]`` into `out` (as long as `symbols`); how many.
 
     Without a branch: each index is written, and the next one overwrites it if it is not kept.

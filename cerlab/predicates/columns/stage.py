@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cerlab.model.columns import Column
 from cerlab.predicates.columns.arrays import (
+    Cells,
     Codes,
     combinations,
     narrowest,
@@ -91,10 +92,10 @@ class SymbolStage:
             return self._constant([c for c in classes if isinstance(c, int)], length)
         flat = varying[0] if len(varying) == 1 else np.concatenate(varying)
         pending = np.empty(min(lut.size, length), np.int32)
+        cells = Cells(np.array(strides, np.int32), base, lut)
         while True:
             out = np.empty(length, narrowest(len(self.vectors) - 1))
-            steps = np.array(strides, np.int32)
-            found = operations().fuse(flat, steps, base, lut, out, pending)
+            found = operations().fuse(flat, cells, out, pending)
             if not found:
                 return out
             for cell in pending[:found].tolist():

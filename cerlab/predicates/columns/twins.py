@@ -2,49 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
+
+from cerlab.predicates.columns.arrays import Cells, Codes, N, Stretches, T
 
 UNKNOWN = -1
 PENDING = -2
 
 
-def translate(codes: NDArray[np.uint32], table: NDArray[Any], out: NDArray[Any]) -> None:
+def translate(codes: NDArray[np.uint32], table: NDArray[T], out: NDArray[T]) -> None:
     """``out[i] = table[codes[i]]``."""
     out[:] = table[codes]
 
 
-def regions(
-    values: NDArray[Any], starts: NDArray[Any], table: NDArray[Any], out: NDArray[Any]
-) -> None:
+def regions(values: NDArray[N], stretches: Stretches[N, T], out: NDArray[T]) -> None:
     """``out[i] = table[number of starts <= values[i]]``; the number is 0 for NaN."""
+    starts, table = stretches
     below = np.searchsorted(starts, values, side="right")
     out[:] = table[np.where(values == values, below, 0)]
 
 
-def fuse(
-    classes: NDArray[Any],
-    strides: NDArray[np.int32],
-    base: int,
-    lut: NDArray[np.int32],
-    out: NDArray[Any],
-    pending: NDArray[np.int32],
-) -> int:
+def fuse(classes: Codes, cells: Cells, out: Codes, pending: NDArray[np.int32]) -> int:
     """``out[i] = lut[cell of i]``; lists the unknown cells in order of their first event."""
+    strides, base, lut = cells
     rows = classes.reshape(strides.size, out.size).astype(np.int64)
-    cells = base + (strides.astype(np.int64)[:, np.newaxis] * rows).sum(axis=0, dtype=np.int64)
-    distinct, first = np.unique(cells, return_index=True)
+    numbers = base + (strides.astype(np.int64)[:, np.newaxis] * rows).sum(axis=0, dtype=np.int64)
+    distinct, first = np.unique(numbers, return_index=True)
     unknown = distinct[np.argsort(first)]
     unknown = unknown[lut[unknown] == UNKNOWN]
     lut[unknown] = PENDING
     pending[: unknown.size] = unknown
-    out[:] = np.maximum(lut[cells], 0)
+    out[:] = np.maximum(lut[numbers], 0)
     return int(unknown.size)
 
 
-def compact(symbols: NDArray[Any], keep: NDArray[np.bool_], out: NDArray[np.int64]) -> int:
+def compact(symbols: Codes, keep: NDArray[np.bool_], out: NDArray[np.int64]) -> int:
     """Write the indices i with ``keep[symbols[i]]`` into `out`; how many."""
     kept = np.flatnonzero(keep[symbols])
     out[: kept.size] = kept
