@@ -8,12 +8,13 @@ from typing import TypeAlias
 
 from cerlab.logic.ceql.semantics import Substream
 from cerlab.model.clauses import AttributeWindow, Strategy, TimeWindow
-from cerlab.why.cel import Part, derivations, strict_failure
+from cerlab.why.cel import derivations
+from cerlab.why.cel_atoms import Part
 from cerlab.why.deduction import CelDerivation, Goal, passes
 from cerlab.why.failure import Failure, Remove, blamed, cost
 from cerlab.why.focel import fo_derivations
 from cerlab.why.labels import unmarked_ends
-from cerlab.why.preference import hole
+from cerlab.why.preference import dropped_by_strict
 from cerlab.why.question import Place, Question, compares_with_all, other_interval, places
 from cerlab.why.windows import Meter
 
@@ -124,7 +125,7 @@ def _in_place(question: Question, place: Place, allowance: int) -> Iterator[Cand
             real = (at[V.start], at[V.end])
             failures += other_interval(real, question.start, question.end)
             failures += meter.failures(V.start, V.end)
-        yield Candidate(place, d, failures + with_hole(question, place))
+        yield Candidate(place, d, failures + not_strict(question, place))
 
 
 def _allowed(question: Question, place: Place, meter: Meter, near: int) -> tuple[int, int]:
@@ -145,17 +146,14 @@ def _allowed(question: Question, place: Place, meter: Meter, near: int) -> tuple
     return lo, hi
 
 
-def with_hole(question: Question, place: Place) -> tuple[Failure, ...]:
+def not_strict(question: Question, place: Place) -> tuple[Failure, ...]:
     """Whether STRICT around the formula drops the positions; it looks at nothing else."""
     if question.strategy is not Strategy.STRICT:
         return ()
-    marked, at = tuple(map(place.local, question.positions)), place.substream.positions
-    if (pair := hole(marked)) is None:
-        return ()
-    ends = (at[pair[0]], at[pair[1]])
-    between = set(range(marked[0], marked[-1])) - set(marked)
-    repairs = (question.without_strategy, Remove(tuple(at[i] for i in sorted(between))))
-    return (strict_failure(ends, "STRICT", (), repairs),)
+    C, at = tuple(map(place.local, question.positions)), place.substream.positions
+    left_out = sorted(set(range(C[0], C[-1])) - set(C)) if C else ()
+    repairs = (question.without_strategy, Remove(tuple(at[i] for i in left_out)))
+    return dropped_by_strict(C, at, "STRICT", (), repairs)
 
 
 def nearest(question: Question, region: Region) -> Candidate:

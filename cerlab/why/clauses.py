@@ -23,7 +23,7 @@ from cerlab.why.candidates import Candidate
 from cerlab.why.evaluation import answers, plan_of
 from cerlab.why.failure import Failure, Kind, Without
 from cerlab.why.marked_runs import larger_answer
-from cerlab.why.preference import first_preferred, moved_answer, rival_words
+from cerlab.why.preference import dropped_for, first_preferred
 from cerlab.why.question import Question, places
 
 
@@ -116,12 +116,9 @@ class Checks:
         begin = 0 if consumer is None else consumer.end + 1
         every = places(question, begin, end)
         S = next(each.substream for each in every if each.key == candidate.place.key)
-        if (found := self._rival(strategy, S)) is None:
-            return None
-        rival = moved_answer(found, S.positions)
-        words = rival_words(strategy, rival)
-        repairs = (question.without_strategy,)
-        return Failure(Kind.STRATEGY, words, strategy.value, repairs=repairs, rival=rival)
+        repairs, found = (question.without_strategy,), self._rival(strategy, S)
+        dropped = dropped_for(strategy, found, S.positions, strategy.value, (), repairs)
+        return next(iter(dropped), None)
 
     def _rival(self, strategy: Strategy, S: Substream) -> ComplexEvent | None:
         """The first answer on a substream, that ends with its last event, which is preferred."""

@@ -16,7 +16,7 @@ from cerlab.model.clauses import EventWindow
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
 from cerlab.predicates.truth import satisfies
-from cerlab.why.candidates import Candidate, with_hole
+from cerlab.why.candidates import Candidate, not_strict
 from cerlab.why.evaluation import plan_of
 from cerlab.why.labels import unmarked_ends
 from cerlab.why.marked_runs import accepts
@@ -57,7 +57,7 @@ def _accepted(cea: IntervalCea, question: Question, start: int, end: int) -> boo
     if (
         others
         or place.failures
-        or with_hole(question, place)
+        or not_strict(question, place)
         or -1 in (place.local(start), place.local(end))
     ):
         return False

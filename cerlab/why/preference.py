@@ -15,6 +15,7 @@ from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_even
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event
 from cerlab.predicates.words import positions_text
+from cerlab.why.failure import Failure, Kind, Path, Repair
 
 
 def prefers(strategy: Strategy, rival: Positions, C: Positions) -> bool:
@@ -37,11 +38,6 @@ def first_preferred(
 ) -> ComplexEvent | None:
     """The first of some answers with the same end that a strategy puts in the place of C."""
     return next((rival for rival in rivals if prefers(strategy, rival.positions, C)), None)
-
-
-def hole(C: Positions) -> tuple[int, int] | None:
-    """The first two positions that follow each other in C and not in the stream."""
-    return next((pair for pair in pairwise(C) if pair[1] != pair[0] + 1), None)
 
 
 def ending_at(phi: Formula, S: Sequence[Event], end: int, meaning: Meaning) -> list[ComplexEvent]:
@@ -70,7 +66,35 @@ def inside(rivals: Iterable[Valuation], V: Valuation) -> Valuation | None:
     return next((W for W in rivals if V.start <= W.start and W.end <= V.end), None)
 
 
-def rival_words(strategy: Strategy, rival: ComplexEvent) -> str:
+def dropped_by_strict(
+    C: Positions, at: Sequence[int], part: str, path: Path, repairs: tuple[Repair, ...]
+) -> tuple[Failure, ...]:
+    """STRICT drops positions that do not follow each other."""
+    hole = next((pair for pair in pairwise(C) if pair[1] != pair[0] + 1), None)
+    if hole is None:
+        return ()
+    ends = (at[hole[0]], at[hole[1]])
+    words = f"STRICT: there are events between {ends[0]} and {ends[1]} that are left out"
+    return (Failure(Kind.STRATEGY, words, part, path, ends, repairs),)
+
+
+def dropped_for(
+    strategy: Strategy,
+    rival: ComplexEvent | None,
+    at: Sequence[int],
+    part: str,
+    path: Path,
+    repairs: tuple[Repair, ...],
+) -> tuple[Failure, ...]:
+    """Another strategy drops an answer for a rival, if there is one."""
+    if rival is None:
+        return ()
+    rival = moved_answer(rival, at)
+    words = _rival_words(strategy, rival)
+    return (Failure(Kind.STRATEGY, words, part, path, (), repairs, rival),)
+
+
+def _rival_words(strategy: Strategy, rival: ComplexEvent) -> str:
     """Why a strategy drops an answer: what is there instead."""
     listed = positions_text(rival.positions)
     match strategy:

@@ -30,7 +30,8 @@ from cerlab.why.failure import (
 )
 from cerlab.why.guards import conjuncts
 from cerlab.why.question import other_interval
-from cerlab.why.sremo import MarkGoal, Part, readings
+from cerlab.why.sremo import readings
+from cerlab.why.sremo_terminals import MarkGoal, Part
 
 FARTHEST = 12 * HEAVY
 """The highest cost of what a derivation fails that is looked for."""

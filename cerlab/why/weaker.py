@@ -10,22 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from cerlab.logic.cel.syntax import (
-    All,
-    And,
-    Atom,
-    Concat,
-    ConcatPlus,
-    Filter,
-    Formula,
-    Not,
-    Plus,
-    Select,
-    Seq,
-    Unless,
-    children,
-    with_part,
-)
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.cel.syntax import Formula, children, with_part
 from cerlab.logic.cel.text import formula_text
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.predicates import syntax as pred
@@ -90,40 +76,40 @@ def _places(
 ) -> Iterator[tuple[Path, str, Formula]]:
     """Each place with what may stand there instead, outermost first."""
     yield from ((path, words, into) for words, into in changes(phi))
-    if isinstance(phi, Not):
+    if isinstance(phi, cel.Not):
         return
     for n, psi in enumerate(children(phi)):
-        if not (isinstance(phi, Unless) and n == 1):
+        if not (isinstance(phi, cel.Unless) and n == 1):
             yield from _places(psi, (*path, n), changes)
 
 
 def _here(phi: Formula) -> Iterator[tuple[str, Formula]]:
     match phi:
-        case Filter(body, condition):
+        case cel.Filter(body, condition):
             for words, rest in _dropped(condition):
-                yield f"leave out {words}", body if rest is None else Filter(body, rest)
-        case Concat(left, right):
-            yield f"';' for ':' before {formula_text(right)}", Seq(left, right)
-        case And(left, right):
-            yield f"ALL for AND before {formula_text(right)}", All(left, right)
-        case Unless(left, right):
+                yield f"leave out {words}", body if rest is None else cel.Filter(body, rest)
+        case cel.Concat(left, right):
+            yield f"';' for ':' before {formula_text(right)}", cel.Seq(left, right)
+        case cel.And(left, right):
+            yield f"ALL for AND before {formula_text(right)}", cel.All(left, right)
+        case cel.Unless(left, right):
             yield f"leave out UNLESS {formula_text(right)}", left
-        case ConcatPlus(body):
-            yield f"'+' for ':+' after {formula_text(body)}", Plus(body)
-        case Select(strategy, body):
+        case cel.ConcatPlus(body):
+            yield f"'+' for ':+' after {formula_text(body)}", cel.Plus(body)
+        case cel.Select(strategy, body):
             yield f"leave out {strategy.value}(..)", body
-        case Atom(name, stream) if stream is not None:
-            yield f"leave out {name_text(stream)}> before {name_text(name)}", Atom(name)
+        case cel.Atom(name, stream) if stream is not None:
+            yield f"leave out {name_text(stream)}> before {name_text(name)}", cel.Atom(name)
         case _:
             return
 
 
 def _without_an_operand(phi: Formula) -> Iterator[tuple[str, Formula]]:
     """One operand alone; operands that are such a formula have places of their own."""
-    if not isinstance(phi, Seq | Concat | All):
+    if not isinstance(phi, cel.Seq | cel.Concat | cel.All):
         return
     for gone, kept in ((phi.left, phi.right), (phi.right, phi.left)):
-        if not isinstance(gone, Seq | Concat | All):
+        if not isinstance(gone, cel.Seq | cel.Concat | cel.All):
             yield f"leave out {formula_text(gone)}", kept
 
 

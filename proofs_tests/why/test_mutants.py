@@ -18,7 +18,7 @@ from cerlab.model.answer import Valuation
 from cerlab.model.clauses import EventWindow, Window
 from cerlab.testing import Shape
 from cerlab.why import cel as table
-from cerlab.why import clauses, deduction, why, windows
+from cerlab.why import cel_atoms, clauses, deduction, why, windows
 from cerlab.why.deduction import CelDerivation, Goal
 from cerlab.why.failure import Failure, Kind, Retype
 from cerlab.why.labels import Context, contexts
@@ -84,7 +84,7 @@ def same_type(goal: Goal, phi: cel.Atom, path: Any, i: int) -> tuple[Failure, ..
     )
 
 
-_WRONG = table._wrong
+_WRONG = cel_atoms._wrong
 
 
 def unwidened(given: Window, spanned: Any) -> Window:
@@ -92,7 +92,7 @@ def unwidened(given: Window, spanned: Any) -> Window:
     return given
 
 
-def next_position(here: table.Part, phi: Any, end: int, start: int) -> Failure:
+def next_position(here: cel_atoms.Part, phi: Any, end: int, start: int) -> Failure:
     """A gap is counted with the event after it."""
     at, n = here.goal.at, start - end
     words = f"gap of {n} events between {at[end]} and {at[start]}"
@@ -108,17 +108,17 @@ def first_is_blamed(failures: Sequence[Failure]) -> int:
 
 
 AGAINST_THE_REFERENCE: list[tuple[Any, str, Callable[..., Any]]] = [
-    (table, "contexts", showing_projections),
+    (cel_atoms, "contexts", showing_projections),
     (table, "relabelled", as_without_its_label),
     (clauses.Checks, "_preferred", no_rival),
     (clauses.Checks, "_consumer", no_rival),
     (windows.Meter, "fits", strict_fits),
     (table, "inside", nothing_inside),
-    (table, "contexts", everything_loose),
+    (cel_atoms, "contexts", everything_loose),
 ]
 
 IN_THE_BLAME: list[tuple[Any, str, Callable[..., Any]]] = [
-    (table, "_wrong", same_type),
+    (cel_atoms, "_wrong", same_type),
     (windows, "_wide", unwidened),
     (table, "_gap", next_position),
     (deduction, "cost", first_is_blamed),
@@ -179,6 +179,6 @@ def test_a_labelling_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     query = "(A AS x OR A AS y) FILTER x[v = 1]"
     assert why(query, word("A", v="0"), (0,)).holds
-    monkeypatch.setattr(table, "item", intervals_only)
+    monkeypatch.setattr(cel_atoms, "item", intervals_only)
     with pytest.raises(AssertionError, match="the automaton accepts"):
         why(query, word("A", v="0"), (0,))

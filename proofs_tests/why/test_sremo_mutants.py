@@ -19,7 +19,7 @@ from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.syntax import SpanWindow, Sremo, Terminal, Window, subexpressions
 from cerlab.predicates.syntax import And
 from cerlab.testing import Shape
-from cerlab.why import sremo, windows
+from cerlab.why import sremo, sremo_terminals, windows
 from cerlab.why.deduction import Reading, Stored
 from cerlab.why.failure import Failure, Kind, Path, Relax
 from proofs_tests.why.sremo_facts import check_facts
@@ -36,7 +36,7 @@ def no_instance(*_: Any) -> tuple[Failure, ...]:
     return ()
 
 
-def nothing_taken(here: sremo.Part, taken: Any) -> Iterator[Any]:
+def nothing_taken(here: sremo_terminals.Part, taken: Any) -> Iterator[Any]:
     """``!e`` takes anything."""
     return _NEGATION(here, ())
 
@@ -45,18 +45,20 @@ _NEGATION = sremo._of_negation
 
 
 def nothing_stored(
-    self: sremo.MarkGoal, v: Stored, writes: frozenset[str], position: Any
+    self: sremo_terminals.MarkGoal, v: Stored, writes: frozenset[str], position: Any
 ) -> Stored:
     """Registers stay empty."""
     return v
 
 
-def first_stored(self: sremo.MarkGoal, v: Stored, writes: frozenset[str], position: Any) -> Stored:
+def first_stored(
+    self: sremo_terminals.MarkGoal, v: Stored, writes: frozenset[str], position: Any
+) -> Stored:
     """A register keeps the first event."""
     return _STORED(self, v, writes - {r for r, _ in v}, position)
 
 
-_STORED = sremo.MarkGoal.stored
+_STORED = sremo_terminals.MarkGoal.stored
 
 
 def strict_window(
@@ -81,8 +83,8 @@ def by_length(e: Window, path: Path, taken: Reading, events: Sequence[Any]) -> I
 AGAINST_THE_REFERENCE: list[tuple[Any, str, Callable[..., Any], tuple[type, ...]]] = [
     (sremo, "instance_in_gap", no_instance, (sre.SkipNext,)),
     (sremo, "_of_negation", nothing_taken, (sre.Negation,)),
-    (sremo.MarkGoal, "stored", nothing_stored, (sre.Terminal,)),
-    (sremo.MarkGoal, "stored", first_stored, (sre.Terminal,)),
+    (sremo_terminals.MarkGoal, "stored", nothing_stored, (sre.Terminal,)),
+    (sremo_terminals.MarkGoal, "stored", first_stored, (sre.Terminal,)),
     (sremo, "out_of_window", strict_window, (sre.SpanWindow, sre.LengthWindow, sre.Within)),
     (sremo, "out_of_window", by_length, (sre.SpanWindow,)),
 ]
@@ -93,7 +95,7 @@ def unwidened(e: Window, measured: Any) -> Window:
     return e
 
 
-def next_position(operator: sremo.Part, end: int, start: int) -> Failure:
+def next_position(operator: sremo_terminals.Part, end: int, start: int) -> Failure:
     """A gap is counted with the event after it."""
     found = _GAP(operator, end, start)
     n = start - end + 1
@@ -104,13 +106,13 @@ def next_position(operator: sremo.Part, end: int, start: int) -> Failure:
 _GAP = sremo._gap
 
 
-def as_it_stands(here: sremo.Part, e: Terminal) -> Failure:
+def as_it_stands(here: sremo_terminals.Part, e: Terminal) -> Failure:
     """A terminal with AND is said to be weaker, and is what it was."""
     found = _GUARD(here, e)
     return replace(found, repairs=(Relax(here.path, e),)) if isinstance(e.guard, And) else found
 
 
-_GUARD = sremo._guard_failure
+_GUARD = sremo_terminals._guard_failure
 
 
 def last_rival(taken: Reading) -> Any:
@@ -124,7 +126,7 @@ _RIVAL = sremo.rival_of
 IN_THE_BLAME: list[tuple[Any, str, Callable[..., Any], Kind]] = [
     (windows, "_wider", unwidened, Kind.WINDOW),
     (sremo, "_gap", next_position, Kind.GAP),
-    (sremo, "_guard_failure", as_it_stands, Kind.GUARD),
+    (sremo_terminals, "_guard_failure", as_it_stands, Kind.GUARD),
     (sremo, "rival_of", last_rival, Kind.NEGATION),
 ]
 
