@@ -271,7 +271,7 @@ ROWS: list[tuple[Callable[[Random], bool], ModuleType, str, Any]] = [
     (test_completeness.check_formula, vcea_to_cel, "_projected", not_projected),
     (test_completeness.check_there, vcea_to_cel, "ConcatPlus", at_most_once),
     (test_completeness.check_there, vcea_to_cel, "Concat", cel.Seq),
-    (test_completeness.check_there, vcea_to_cel, "_not", same),
+    (test_completeness.check_there, vcea_to_cel, "negation", same),
     (test_proposition_of_ucea.check_runs, labelled, "label_by_label", answers_end_with_a_label),
     (test_proposition_of_ucea.check_runs, labelled, "label_by_label", first_label_only),
 ]

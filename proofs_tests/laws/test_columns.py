@@ -243,7 +243,7 @@ def test_columns_of_other_lengths_and_types_are_refused() -> None:
         one.symbols({"type": ["A"], "v": pa.array([2**62]).cast(pa.timestamp("s"))}, 1)
 
 
-WITHOUT_THE_JIT = ("test_bitvector.py", "test_bitvector_kernels.py", "test_key_codes.py")
+WITHOUT_THE_JIT = ("test_columns.py", "test_column_kernels.py", "test_key_codes.py")
 
 
 @pytest.mark.skipif(not JIT, reason="the JIT is off already")
