@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
-from cerlab.io.tables import as_table, column_kinds, result_table, value_rows
+from cerlab.compile.rows_to_search import machine, result_positions
+from cerlab.errors import UsageError, nearest
+from cerlab.io.tables import as_table, column_kinds, result_table, value_columns, value_rows
 from cerlab.logic.rows import RowPattern, bound, result_rows
 
-__all__ = ["RowPattern", "match_recognize", "parse_rows"]
+__all__ = ["RowEvaluator", "RowPattern", "match_recognize", "parse_rows"]
+
+RowEvaluator: TypeAlias = Literal["auto", "search", "reference"]
+"""``"auto"`` is ``"search"``, by a prioritised automaton; ``"reference"`` is for small tables."""
 
 
 def parse_rows(text: str) -> RowPattern:
@@ -17,7 +22,9 @@ def parse_rows(text: str) -> RowPattern:
     return parser.parse_rows(text)
 
 
-def match_recognize(query: str | RowPattern, table: Any) -> Any:
+def match_recognize(
+    query: str | RowPattern, table: Any, *, evaluator: RowEvaluator = "auto"
+) -> Any:
     """The result of a MATCH_RECOGNIZE clause on a table, as a pyarrow Table (rows.md 12.2).
 
     `table` is a pyarrow Table, a pandas or polars data frame, a list of dicts, a `Stream`, or the
@@ -35,6 +42,14 @@ def match_recognize(query: str | RowPattern, table: Any) -> Any:
     parsed = parse_rows(query) if isinstance(query, str) else query
     rows = as_table(table)
     binding = bound(parsed, column_kinds(rows))
-    result = result_rows(parsed, binding, value_rows(rows, binding.names.values()))
-    measures = [[row.measures[i] for row in result] for i in range(len(parsed.measures))]
-    return result_table(rows, binding, [row.row for row in result], measures)
+    used = binding.names.values()
+    if evaluator == "reference":
+        result = result_rows(parsed, binding, value_rows(rows, used))
+        measures = [[row.measures[i] for row in result] for i in range(len(parsed.measures))]
+        return result_table(rows, binding, [row.row for row in result], measures)
+    if evaluator not in get_args(RowEvaluator):
+        hint = nearest(evaluator, get_args(RowEvaluator))
+        raise UsageError("CER0805", f"unknown evaluator '{evaluator}'", hint=hint)
+    columns = value_columns(rows, used)
+    positions, values = result_positions(machine(parsed, binding), columns, rows.num_rows)
+    return result_table(rows, binding, positions, values)

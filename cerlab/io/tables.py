@@ -159,9 +159,14 @@ def _kind(arrow_type: Any) -> Kind:
     return Kind.OTHER
 
 
+def value_columns(table: Any, names: Iterable[str]) -> dict[str, Sequence[Value]]:
+    """The values of these columns of a table."""
+    return {name: values_of(table.column(name), name) for name in dict.fromkeys(names)}
+
+
 def value_rows(table: Any, names: Iterable[str]) -> list[Row]:
     """The rows of a table, with the values of these columns."""
-    columns = {name: values_of(table.column(name), name) for name in dict.fromkeys(names)}
+    columns = value_columns(table, names)
     return [{name: column[i] for name, column in columns.items()} for i in range(table.num_rows)]
 
 

@@ -9,7 +9,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cerlab.api.row_patterns import RowPattern, match_recognize, parse_rows
+from cerlab.api.row_patterns import (
+    RowEvaluator,
+    RowPattern,
+    match_recognize,
+    parse_rows,
+)
+
+EVALUATORS: tuple[RowEvaluator, ...] = ("reference", "search")
 
 Row = tuple[Any, ...]
 Dict = dict[str, Any]
@@ -56,7 +63,7 @@ def read(text: str) -> RowPattern:
     return parse_rows(text)
 
 
-def found(pattern: str, text: str, clauses: str = "") -> str:
+def found(pattern: str, text: str, clauses: str = "", evaluator: RowEvaluator = "reference") -> str:
     """What the scan finds, ``"0:AAB 3:"``: where each match begins, and its labels.
 
     Rows are those of `letters`; variables A to D hold where their letter stands.
@@ -65,14 +72,15 @@ def found(pattern: str, text: str, clauses: str = "") -> str:
         MEASURES MATCH_NUMBER() AS n, COALESCE(CLASSIFIER(), '') AS v
         ALL ROWS PER MATCH {clauses} PATTERN ({pattern}) {defined(pattern)})"""
     matches: dict[int, list[str]] = {}
-    for row in match_recognize(read(query), letters(text)).to_pylist():
+    result = match_recognize(read(query), letters(text), evaluator=evaluator)
+    for row in result.to_pylist():
         matches.setdefault(row["n"], [f"{row['i']}:"]).append(row["v"])
     return " ".join("".join(parts) for parts in matches.values())
 
 
-def rows_of(query: str, table: Any) -> list[Row]:
+def rows_of(query: str, table: Any, evaluator: RowEvaluator = "reference") -> list[Row]:
     """The rows of a result, as tuples in the order of its columns."""
-    result = match_recognize(read(query), table)
+    result = match_recognize(read(query), table, evaluator=evaluator)
     return [tuple(row.values()) for row in result.to_pylist()]
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from cerlab.api.row_patterns import match_recognize
+from cerlab.api.row_patterns import RowEvaluator, match_recognize
 from cerlab.errors import IllFormed
-from proofs_tests.rows.tables import case, letters, numbers, rows_of
+from proofs_tests.rows.tables import EVALUATORS, case, letters, numbers, rows_of
 
 G = [{"g": g, "x": x} for g, x in ((2, 1), (1, 5), (2, 0), (None, 7), (1, 4), (None, 8))]
 """Partitions 2, 1, NULL in order of first appearance."""
@@ -264,9 +264,12 @@ ROWS = [
 GK = [{"z": 0, "k": 2, "G": "p", "x": 1}, {"z": 1, "k": 1, "G": "p", "x": 2}]
 
 
+@pytest.mark.parametrize("evaluator", EVALUATORS)
 @pytest.mark.parametrize(("query", "table", "expected"), [*DATA, *NAMES, *ROWS])
-def test_the_result_is(query: str, table: Any, expected: list[Any]) -> None:
-    assert rows_of(query, table) == expected
+def test_the_result_is(
+    query: str, table: Any, expected: list[Any], evaluator: RowEvaluator
+) -> None:
+    assert rows_of(query, table, evaluator) == expected
 
 
 COLUMNS = [

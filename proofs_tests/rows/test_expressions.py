@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from proofs_tests.rows.tables import numbers, rows_of
+from cerlab.api.row_patterns import RowEvaluator
+from proofs_tests.rows.tables import EVALUATORS, numbers, rows_of
 
 N = numbers("3 5 . 8 2")
 """x is 3, 5, NULL, 8, 2."""
@@ -254,11 +255,12 @@ OPERATORS = [
 CASES = [*CONTEXTS, *NAVIGATION, *AGGREGATES, *LABELS, *MODES, *LOGIC, *OPERATORS]
 
 
-def values(clauses: str, table: Any) -> Any:
+def values(clauses: str, table: Any, evaluator: RowEvaluator = "reference") -> Any:
     """The first column of a result."""
-    return [row[0] for row in rows_of(f"MATCH_RECOGNIZE ({clauses})", table)]
+    return [row[0] for row in rows_of(f"MATCH_RECOGNIZE ({clauses})", table, evaluator)]
 
 
+@pytest.mark.parametrize("evaluator", EVALUATORS)
 @pytest.mark.parametrize(("clauses", "table", "expected"), CASES)
-def test_the_values_are(clauses: str, table: Any, expected: Any) -> None:
-    assert values(clauses, table) == list(expected)
+def test_the_values_are(clauses: str, table: Any, expected: Any, evaluator: RowEvaluator) -> None:
+    assert values(clauses, table, evaluator) == list(expected)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from proofs_tests.rows.tables import found, pattern_case
+from cerlab.api.row_patterns import RowEvaluator
+from proofs_tests.rows.tables import EVALUATORS, found, pattern_case
 
 GRAMMAR = [
     pattern_case("A B | C", "a c", "1:C", id="4.1-concatenation-binds-tighter-than-alternation"),
@@ -112,6 +113,9 @@ DECISIONS = [
 CASES = [*GRAMMAR, *DERIVATIONS, *EMPTY_ITERATIONS, *DECISIONS]
 
 
+@pytest.mark.parametrize("evaluator", EVALUATORS)
 @pytest.mark.parametrize(("pattern", "text", "clauses", "expected"), CASES)
-def test_the_scan_finds(pattern: str, text: str, clauses: str, expected: str) -> None:
-    assert found(pattern, text, clauses) == expected
+def test_the_scan_finds(
+    pattern: str, text: str, clauses: str, expected: str, evaluator: RowEvaluator
+) -> None:
+    assert found(pattern, text, clauses, evaluator) == expected

@@ -10,10 +10,10 @@ import re
 from itertools import combinations
 from random import Random
 
-from cerlab.api.row_patterns import match_recognize
+from cerlab.api.row_patterns import RowEvaluator, match_recognize
 from cerlab.logic.rows import syntax as rp
 from cerlab.testing.rows import VARIABLES, random_row_regex
-from proofs_tests.rows.tables import letters
+from proofs_tests.rows.tables import EVALUATORS, letters
 from proofs_tests.suite import Suite
 
 SETS = [frozenset(s) for k in range(4) for s in combinations(VARIABLES, k)]
@@ -53,13 +53,16 @@ def test_the_match_at_each_row_ends_where_that_of_re_ends(suite: Suite) -> None:
             for i in range(len(word))
             if (found := expression.match(text, i)) is not None
         }
-        assert lengths(pattern, word) == wanted, f"{pattern} on {text}"
+        for evaluator in EVALUATORS:
+            assert lengths(pattern, word, evaluator) == wanted, f"{pattern} on {text}"
         return bool(wanted)
 
     suite.run(case, deep_count=6_000)
 
 
-def lengths(pattern: rp.Pattern, word: list[frozenset[str]]) -> dict[int, int]:
+def lengths(
+    pattern: rp.Pattern, word: list[frozenset[str]], evaluator: RowEvaluator
+) -> dict[int, int]:
     """How many rows the match at each row has, where there is one."""
     table = letters(" ".join("".join(sorted(s)).lower() or "." for s in word))
     defined = [v for v in VARIABLES if v in rp.variables(pattern)]
@@ -68,7 +71,7 @@ def lengths(pattern: rp.Pattern, word: list[frozenset[str]]) -> dict[int, int]:
         ALL ROWS PER MATCH AFTER MATCH SKIP TO NEXT ROW PATTERN ({pattern})
         {"DEFINE " * bool(defined)}{define})"""
     found: dict[int, tuple[int, int]] = {}
-    for row in match_recognize(query, table).to_pylist():
+    for row in match_recognize(query, table, evaluator=evaluator).to_pylist():
         begin, _ = found.get(row["m"], (row["i"], 0))
         found[row["m"]] = (begin, row["n"])
     return dict(found.values())

@@ -7,8 +7,17 @@ from typing import Any
 
 import pytest
 
+from cerlab.api.row_patterns import RowEvaluator
 from cerlab.errors import BadData
-from proofs_tests.rows.tables import case, found, letters, numbers, pattern_case, rows_of
+from proofs_tests.rows.tables import (
+    EVALUATORS,
+    case,
+    found,
+    letters,
+    numbers,
+    pattern_case,
+    rows_of,
+)
 
 SCAN = [
     pattern_case("A", "b a a", "1:A 2:A", id="7.1-an-unmatched-row-is-passed"),
@@ -184,14 +193,20 @@ NUMBERS = [
 ]
 
 
+@pytest.mark.parametrize("evaluator", EVALUATORS)
 @pytest.mark.parametrize(("pattern", "text", "clauses", "expected"), [*SCAN, *SKIP])
-def test_the_scan_finds(pattern: str, text: str, clauses: str, expected: str) -> None:
-    assert found(pattern, text, clauses) == expected
+def test_the_scan_finds(
+    pattern: str, text: str, clauses: str, expected: str, evaluator: RowEvaluator
+) -> None:
+    assert found(pattern, text, clauses, evaluator) == expected
 
 
+@pytest.mark.parametrize("evaluator", EVALUATORS)
 @pytest.mark.parametrize(("query", "table", "expected"), [*WITHIN, *ORDERS, *NUMBERS])
-def test_the_result_is(query: str, table: Any, expected: list[Any]) -> None:
-    assert rows_of(query, table) == expected
+def test_the_result_is(
+    query: str, table: Any, expected: list[Any], evaluator: RowEvaluator
+) -> None:
+    assert rows_of(query, table, evaluator) == expected
 
 
 STUCK = [
@@ -202,10 +217,13 @@ STUCK = [
 ]
 
 
+@pytest.mark.parametrize("evaluator", EVALUATORS)
 @pytest.mark.parametrize(("pattern", "skip", "text", "name", "row"), STUCK)
-def test_the_scan_stops(pattern: str, skip: str, text: str, name: str, row: int) -> None:
+def test_the_scan_stops(
+    pattern: str, skip: str, text: str, name: str, row: int, evaluator: RowEvaluator
+) -> None:
     with pytest.raises(BadData, match=name) as caught:
-        found(pattern, text, f"AFTER MATCH SKIP {skip}")
+        found(pattern, text, f"AFTER MATCH SKIP {skip}", evaluator)
     assert caught.value.row == row
     assert ("NEXT ROW" in caught.value.hint) == (name == "skip-first")
 

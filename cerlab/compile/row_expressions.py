@@ -1,0 +1,176 @@
+"""Expressions of row patterns to functions of a mapping, or of a row (rows.md 6).
+
+`of_mapping` has the value at the mapping, `at_row` that at a row, whatever the qualifiers. A
+condition that reads the row under test and its neighbours only is a function of the row alone.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, assert_never
+
+from cerlab.compile import row_operators as ops
+from cerlab.engine.row_search import Mapped, Memory
+from cerlab.logic.rows import expressions as ex
+
+OfMapping: TypeAlias = Callable[[Mapped], Any]
+AtRow: TypeAlias = Callable[[Mapped, int], Any]
+Names: TypeAlias = Mapping[str, str]
+"""The column that each name stands for."""
+
+
+def of_mapping(e: ex.Expression, names: Names) -> OfMapping:
+    """The value of an expression in DEFINE or MEASURES, as a function of the mapping."""
+    match e:
+        case ex.Literal(constant):
+            return lambda m: constant
+        case ex.Column(name, x):
+            column = names[name]
+            return lambda m: m.columns[column][R[-1]] if (R := m.rows(x, False)) else None
+        case ex.Classifier(x):
+            return lambda m: m.labels[R[-1] - m.s] if (R := m.rows(x, False)) else None
+        case ex.MatchNumber():
+            return operator.attrgetter("number")
+        case ex.First(body) | ex.Last(body):
+            landing, at = _landing(e), at_row(body, names)
+            return lambda m: None if (p := landing(m)) is None else at(m, p)
+        case ex.Prev(body, j):
+            return _step(body, -j, names)
+        case ex.Next(body, j):
+            return _step(body, j, names)
+        case ex.Aggregate(function, body, final):
+            return _aggregate(function, body, final, names)
+        case _:
+            return _operation(e, lambda part: of_mapping(part, names))
+
+
+def _landing(e: ex.Edge) -> Callable[[Mapped], int | None]:
+    """The row that FIRST or LAST lands on, None if there are too few."""
+    x, final, offset = ex.variable_of(e.body), e.final, e.offset
+    index = offset if isinstance(e, ex.First) else -1 - offset
+    return lambda m: R[index] if len(R := m.rows(x, final)) > offset else None
+
+
+def _step(body: ex.Expression, j: int, names: Names) -> OfMapping:
+    """PREV (j < 0) and NEXT."""
+    if isinstance(body, ex.First | ex.Last):
+        landing, at = _landing(body), at_row(body.body, names)
+    else:
+        landing, at = _landing(ex.Last(body)), at_row(body, names)
+
+    def stepped(m: Mapped) -> Any:
+        p = landing(m)
+        return None if p is None or not 0 <= p + j < m.length else at(m, p + j)
+
+    return stepped
+
+
+def _aggregate(
+    function: ex.AggregateFunction, body: ex.Expression | ex.AllRows, final: bool, names: Names
+) -> OfMapping:
+    x = ex.variable_of(body)
+    if isinstance(body, ex.AllRows):
+        return lambda m: len(m.rows(x, final))
+    at = at_row(body, names)
+    return lambda m: ops.aggregate(function, [at(m, p) for p in m.rows(x, final)])
+
+
+def at_row(e: ex.Expression, names: Names) -> AtRow:
+    """The value at a row of the partition; PREV and NEXT step from there."""
+    match e:
+        case ex.Literal(constant):
+            return lambda m, p: constant
+        case ex.Column(name):
+            column = names[name]
+            return lambda m, p: m.columns[column][p]
+        case ex.Classifier():
+            return lambda m, p: m.labels[p - m.s] if 0 <= p - m.s < len(m.labels) else None
+        case ex.MatchNumber():
+            return lambda m, p: m.number
+        case ex.Prev(body, j) | ex.Next(body, j):
+            step, at = (-j if isinstance(e, ex.Prev) else j), at_row(body, names)
+            return lambda m, p: at(m, p + step) if 0 <= p + step < m.length else None
+        case ex.First() | ex.Last() | ex.Aggregate():
+            raise AssertionError("what reads the mapping is no function of a row")
+        case _:
+            return _operation(e, lambda part: at_row(part, names))
+
+
+def _operation(
+    e: ex.Operation, part: Callable[[ex.Expression], Callable[..., Any]]
+) -> Callable[..., Any]:
+    """An operator applied to its operands, whatever these are functions of."""
+    match e:
+        case ex.And(left, right):
+            return _applied(ops.conjunction, (left, right), part)
+        case ex.Or(left, right):
+            return _applied(ops.disjunction, (left, right), part)
+        case ex.Not(body):
+            return _applied(ops.negation, (body,), part)
+        case ex.Is(body, truth):
+            return _applied(lambda a: a is truth, (body,), part)
+        case ex.In(body, members):
+            return _applied(ops.member, (body, *members), part)
+        case ex.Between(body, low, high):
+            return _applied(ops.between, (body, low, high), part)
+        case ex.Comparison(sign, left, right):
+            return _applied(ops.comparison(sign), (left, right), part)
+        case ex.Negative(body):
+            return _applied(ops.strict(operator.neg), (body,), part)
+        case ex.Arithmetic(sign, left, right):
+            return _applied(ops.ARITHMETIC[sign], (left, right), part)
+        case ex.Concatenation(left, right):
+            return _applied(ops.strict(operator.add), (left, right), part)
+        case ex.Call(function, arguments):
+            return _applied(ops.FUNCTIONS[function], arguments, part)
+        case ex.Case():
+            return _case(e, part)
+        case _:
+            assert_never(e)
+
+
+def _applied(
+    function: ops.Function,
+    operands: Sequence[ex.Expression],
+    part: Callable[[ex.Expression], Callable[..., Any]],
+) -> Callable[..., Any]:
+    parts = [part(operand) for operand in operands]
+    if len(parts) == 2:
+        left, right = parts
+        return lambda *at: function(left(*at), right(*at))
+    return lambda *at: function(*(each(*at) for each in parts))
+
+
+def _case(e: ex.Case, part: Callable[[ex.Expression], Callable[..., Any]]) -> Callable[..., Any]:
+    branches = [(part(test), part(result)) for test, result in e.branches]
+    operand = part(e.operand) if e.operand is not None else None
+    otherwise = part(e.otherwise) if e.otherwise is not None else lambda *at: None
+
+    def chosen(*at: Any) -> Any:
+        for test, result in branches:
+            tested = test(*at) if operand is None else ops.equal(operand(*at), test(*at))
+            if tested is True:
+                return result(*at)
+        return otherwise(*at)
+
+    return chosen
+
+
+def memory_of(v: str, e: ex.Expression, own: frozenset[str | None]) -> Memory:
+    """For how long a failure of the condition of v holds: what the condition reads decides.
+
+    `own` are the names whose last row is the row under test: v, the unions with v, and None.
+    """
+    memory = Memory.PARTITION
+    for each in ex.subexpressions(e):
+        match each:
+            case ex.First() | ex.Last() | ex.Aggregate() | ex.Classifier():
+                return Memory.NONE
+            case ex.Column(_, x) if x not in own:
+                return Memory.NONE
+            case ex.MatchNumber():
+                memory = Memory.MATCH
+            case _:
+                pass
+    return memory

@@ -1,0 +1,107 @@
+"""Row patterns to prioritised automata (rows.md 5.2, 5.7).
+
+A macro-state is what is still to be read: a stack of patterns, and of loops that are under way,
+each with how many of its iterations are done and whether the last one has mapped a row. Two runs in
+one macro-state at one row have the same future, and the one met first is preferred.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias, assert_never
+
+from cerlab.automata.prioritised import ACCEPT, Accept, Open, PrioritisedAutomaton
+from cerlab.logic.rows import syntax as rp
+
+
+class Todo(NamedTuple):
+    """A pattern that is to be read, and whether its rows are excluded."""
+
+    pattern: rp.Pattern
+    excluded: bool
+
+
+class Loop(NamedTuple):
+    """A quantifier after `done` iterations, as many as matter; `moved`: the last mapped a row."""
+
+    pattern: rp.Quantified
+    excluded: bool
+    done: int
+    moved: bool
+
+
+Stack: TypeAlias = tuple[Todo | Loop, ...]
+
+
+def prioritised(p: rp.Pattern) -> PrioritisedAutomaton[Stack]:
+    """The automaton whose preferred accepting run from a row is the match there (rows.md 5.4)."""
+    return PrioritisedAutomaton((Todo(p, False),), follow)
+
+
+def follow(w: Stack, at_start: bool, at_end: bool) -> tuple[Open[Stack] | Accept, ...]:
+    """What can be done in a macro-state, in order of preference.
+
+    Choices that map no row are taken in order, depth first; a macro-state that was met before is
+    left out, as its future is the same and its choices come later.
+    """
+    steps: list[Open[Stack] | Accept] = []
+    met = set[Stack]()
+    pending = [w]
+    while pending:
+        w = pending.pop()
+        if w in met:
+            continue
+        met.add(w)
+        if not w:
+            steps.append(ACCEPT)
+            break
+        head, rest = w[0], w[1:]
+        if isinstance(head, Todo) and isinstance(head.pattern, rp.Variable):
+            steps.append(Open(head.pattern.name, head.excluded, _moved(rest)))
+        else:
+            pending.extend(reversed(_choices(head, rest, at_start, at_end)))
+    return tuple(steps)
+
+
+def _moved(w: Stack) -> Stack:
+    """The stack after a row: every loop under way has mapped one."""
+    return tuple(each._replace(moved=True) if isinstance(each, Loop) else each for each in w)
+
+
+def _choices(head: Todo | Loop, rest: Stack, at_start: bool, at_end: bool) -> list[Stack]:
+    """The stacks that the head may be replaced by, in order of preference (rows.md 5.2 b to f)."""
+    if isinstance(head, Loop):
+        return _iterations(head, rest)
+    p, excluded = head
+    match p:
+        case rp.Variable():
+            raise AssertionError("a variable reads a row")
+        case rp.Empty():
+            return [rest]
+        case rp.PartitionStart():
+            return [rest] if at_start else []
+        case rp.PartitionEnd():
+            return [rest] if at_end else []
+        case rp.Concat(parts):
+            return [(*(Todo(part, excluded) for part in parts), *rest)]
+        case rp.Alternation(parts):
+            return [(Todo(part, excluded), *rest) for part in parts]
+        case rp.Permute():
+            return [(Todo(rp.permuted(p), excluded), *rest)]
+        case rp.Exclusion(body):
+            return [(Todo(body, True), *rest)]
+        case rp.Quantified():
+            return [(Loop(p, excluded, 0, True), *rest)]
+        case _:
+            assert_never(p)
+
+
+def _iterations(loop: Loop, rest: Stack) -> list[Stack]:
+    """Stop or more, at the end of an iteration and before the first (rows.md 5.2 f)."""
+    p, excluded, done, moved = loop
+    if done >= p.lo and (not moved or done == p.hi):
+        return [rest]
+    counted = done + 1 if p.hi is not None else min(done + 1, p.lo)
+    more: Stack = (Todo(p.body, excluded), Loop(p, excluded, counted, False), *rest)
+    if done < p.lo:
+        return [more]
+    return [rest, more] if p.reluctant else [more, rest]

@@ -1,0 +1,209 @@
+"""Row patterns on a table to searches, one for each partition, and the rows of the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cerlab.automata.prioritised import PrioritisedAutomaton
+from cerlab.compile.row_expressions import OfMapping, at_row, memory_of, of_mapping
+from cerlab.compile.rows_to_prioritised import prioritised
+from cerlab.engine.row_search import Found, Mapped, Memory, Search
+from cerlab.errors import BadData, DataPlace
+from cerlab.logic.rows import expressions as ex
+from cerlab.logic.rows import syntax as rp
+from cerlab.logic.rows.errors import CODES
+from cerlab.logic.rows.syntax import RowPattern
+from cerlab.logic.rows.types import Bound
+from cerlab.model.clauses import TimeWindow
+
+Columns = Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A query as what runs it: an automaton, functions for conditions and measures."""
+
+    query: RowPattern
+    names: Mapping[str, str]
+    automaton: PrioritisedAutomaton[Any]
+    at_row: Mapping[str, Callable[[Mapped, int], bool]]
+    of_mapping: Mapping[str, Callable[[Mapped], bool]]
+    measures: tuple[OfMapping, ...]
+    names_of: Mapping[str, Sequence[str | None]]
+    memory: Memory
+
+
+def machine(query: RowPattern, binding: Bound) -> Machine:
+    """The machine of a query on a table with these columns."""
+    sets = rp.members(query)
+    reads = {definition.variable: definition.condition for definition in query.define}
+    memories = {v: memory_of(v, e, _own(v, sets)) for v, e in reads.items()}
+    bodies = (*reads.values(), *(measure.expression for measure in query.measures))
+    used = {None, *(x for body in bodies for x in ex.qualifiers(body))}
+    names = binding.names
+    return Machine(
+        query,
+        names,
+        prioritised(query.pattern),
+        {v: _truth(at_row(e, names)) for v, e in reads.items() if memories[v] is Memory.PARTITION},
+        {
+            v: _truth(of_mapping(e, names))
+            for v, e in reads.items()
+            if memories[v] is not Memory.PARTITION
+        },
+        tuple(of_mapping(measure.expression, names) for measure in query.measures),
+        {v: [x for x in used if v in sets[x]] for v in rp.variables(query.pattern)},
+        _memory(query, memories),
+    )
+
+
+def _own(v: str, sets: Mapping[str | None, frozenset[str]]) -> frozenset[str | None]:
+    return frozenset(x for x, members in sets.items() if v in members)
+
+
+def _memory(query: RowPattern, memories: Mapping[str, Memory]) -> Memory:
+    """The shortest that any condition needs; WITHIN reads where the match begins."""
+    kept = set(memories.values())
+    if Memory.NONE in kept:
+        return Memory.NONE
+    return Memory.MATCH if Memory.MATCH in kept or query.within is not None else Memory.PARTITION
+
+
+def _truth(function: Callable[..., Any]) -> Callable[..., bool]:
+    return lambda *at: function(*at) is True
+
+
+def result_positions(
+    M: Machine, columns: Columns, length: int
+) -> tuple[list[int], list[list[Any]]]:
+    """The rows of the table that the result has, and the values of each measure (rows.md 8).
+
+    Raises `BadData` (`skip-absent`, `skip-first`) and `ResourceLimit`.
+    """
+    rows: list[int] = []
+    measures: list[list[Any]] = [[] for _ in M.measures]
+    for positions in partitions(M, columns, length):
+        for row, values in _of_partition(M, columns, positions):
+            rows.append(row)
+            for listed, value in zip(measures, values, strict=True):
+                listed.append(value)
+    return rows, measures
+
+
+def partitions(M: Machine, columns: Columns, length: int) -> list[list[int]]:
+    """The positions of each partition, in its order (rows.md 1.2, 1.3)."""
+    keys = [columns[M.names[column.name]] for column in M.query.partition_by]
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for i in range(length):
+        groups.setdefault(tuple(_same(key[i]) for key in keys), []).append(i)
+    for positions in groups.values():
+        for item in reversed(M.query.order_by):
+            _sort(positions, columns[M.names[item.column.name]], item)
+    return list(groups.values())
+
+
+def _same(value: Any) -> Any:
+    """A NaN is one value."""
+    return "NaN" if value != value else (value,)
+
+
+def _sort(positions: list[int], column: Sequence[Any], item: rp.OrderItem) -> None:
+    """Stable; a NULL comes last or first, a NaN after all numbers."""
+    edge = -1 if item.nulls_first != item.descending else 1
+
+    def key(i: int) -> tuple[Any, ...]:
+        value = column[i]
+        if value is None:
+            return (edge, False, 0)
+        return (0, True, 0) if value != value else (0, False, value)
+
+    positions.sort(key=key, reverse=item.descending)
+
+
+def _of_partition(
+    M: Machine, columns: Columns, positions: Sequence[int]
+) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """The rows that the result has of one partition, with their measures."""
+    used = {name: [columns[name][i] for i in positions] for name in set(M.names.values())}
+    mapped = Mapped(used, len(positions), M.names_of)
+    resume = _resume(M.query, positions)
+    within = _within(M, used)
+    search = Search(M.automaton, mapped, M.at_row, M.of_mapping, within, resume, M.memory)
+    covered = 0
+    for found in search.scan():
+        for j, values in _emitted(M, mapped, found, covered):
+            yield positions[j], values
+        if found.labels:
+            covered = max(covered, found.s + len(found.labels))
+
+
+def _emitted(
+    M: Machine, mapped: Mapped, found: Found, covered: int
+) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """Rows of the partition and measures; rows before `covered` are in earlier matches."""
+    rows, s = M.query.rows, found.s
+    if found.labels is None:
+        if rows is rp.Rows.WITH_UNMATCHED and s >= covered:
+            yield s, (None,) * len(M.measures)
+    elif rows is rp.Rows.ONE:
+        yield 0, tuple(measure(mapped) for measure in M.measures)
+    elif not found.labels:
+        if rows is not rp.Rows.OMIT_EMPTY:
+            yield s, tuple(measure(mapped) for measure in M.measures)
+    else:
+        for j, excluded in enumerate(found.excluded):
+            if not excluded:
+                mapped.visible = j + 1
+                yield s + j, tuple(measure(mapped) for measure in M.measures)
+        mapped.visible = None
+
+
+def _within(M: Machine, columns: Columns) -> Callable[[int, int], bool] | None:
+    """Whether WITHIN admits a row to a match (rows.md 9.1)."""
+    d = M.query.within
+    if d is None:
+        return None
+    listed = columns[M.names[M.query.order_by[0].column.name]]
+    times = listed
+    width: int | float
+    if isinstance(d, TimeWindow):
+        times = [None if t is None else t.nanoseconds for t in listed]
+        width = d.nanoseconds
+    else:
+        width = d
+
+    def admits(s: int, i: int) -> bool:
+        return times[s] is not None and times[i] is not None and times[i] - times[s] < width
+
+    return admits
+
+
+def _resume(query: RowPattern, positions: Sequence[int]) -> Callable[[int, Sequence[str]], int]:
+    """Where the scan goes on after a match (rows.md 7.2)."""
+    skip = query.skip
+    if isinstance(skip, rp.PastLastRow):
+        return lambda s, labels: s + len(labels)
+    if isinstance(skip, rp.ToNextRow):
+        return lambda s, labels: s + 1
+    targets = rp.members(query)[skip.name]
+
+    def to_variable(s: int, labels: Sequence[str]) -> int:
+        indices = range(len(labels))
+        order = indices if isinstance(skip, rp.ToFirst) else reversed(indices)
+        i = next((i for i in order if labels[i] in targets), None)
+        if i is None:
+            raise _stuck(positions[s], "skip-absent", f"the match has no row of {skip.name}", "")
+        if i == 0:
+            message = f"to skip to {skip.name} is to find the same match again"
+            hint = "SKIP TO NEXT ROW goes on at the row after"
+            raise _stuck(positions[s], "skip-first", message, hint)
+        return s + i
+
+    return to_variable
+
+
+def _stuck(row: int, name: str, message: str, hint: str) -> BadData:
+    place = DataPlace("the table", row + 1)
+    return BadData(CODES[name], f"{name}: {message}", place=place, hint=hint)

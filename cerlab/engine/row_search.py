@@ -1,0 +1,187 @@
+"""The match at a row, and the scan of a partition, by a prioritised automaton (rows.md 5.5, 7).
+
+Steps are tried in order of preference, depth first. Where conditions do not read the mapping, what
+failed once in a state at a row fails there for ever, so no state is entered at a row in vain twice
+and the search is linear in the rows; else it backtracks.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple, TypeAlias
+
+from cerlab.automata.prioritised import Accept, PrioritisedAutomaton, Steps
+from cerlab.errors import ResourceLimit
+
+MAX_STEPS = 50_000_000
+"""How many steps the search for the match at one row may try."""
+
+
+class Memory(Enum):
+    """For how long a failed search holds: what conditions read decides."""
+
+    PARTITION = "partition"
+    """Conditions read the row under test and its neighbours."""
+    MATCH = "match"
+    """They read where the match begins, or its number, besides."""
+    NONE = "none"
+    """They read the mapping."""
+
+
+@dataclass(slots=True)
+class Mapped:
+    """A mapping that grows and shrinks, as conditions and measures see it."""
+
+    columns: Mapping[str, Sequence[Any]]
+    length: int
+    names_of: Mapping[str, Sequence[str | None]]
+    """The names under which the rows of a variable are looked up."""
+    s: int = 0
+    number: int = 0
+    labels: list[str] = field(default_factory=list)
+    excluded: list[bool] = field(default_factory=list)
+    positions: dict[str | None, list[int]] = field(default_factory=dict)
+    visible: int | None = None
+    """How many of its rows RUNNING sees; None for all."""
+
+    def begin(self, s: int, number: int) -> None:
+        """The empty mapping from s on."""
+        self.s, self.number, self.visible = s, number, None
+        self.labels, self.excluded = [], []
+        self.positions = {name: [] for names in self.names_of.values() for name in names}
+
+    def push(self, variable: str, excluded: bool) -> None:
+        """Map the next row."""
+        row = self.s + len(self.labels)
+        self.labels.append(variable)
+        self.excluded.append(excluded)
+        for name in self.names_of[variable]:
+            self.positions[name].append(row)
+
+    def pop(self) -> None:
+        """Map the last row no more."""
+        variable = self.labels.pop()
+        self.excluded.pop()
+        for name in self.names_of[variable]:
+            self.positions[name].pop()
+
+    def rows(self, name: str | None, final: bool) -> Sequence[int]:
+        """The rows of a name, ascending: those that RUNNING sees, or all."""
+        listed = self.positions.get(name, [])
+        if final or self.visible is None:
+            return listed
+        return listed[: bisect_left(listed, self.s + self.visible)]
+
+
+Condition: TypeAlias = Callable[[Mapped], bool]
+RowCondition: TypeAlias = Callable[[Mapped, int], bool]
+
+
+class Found(NamedTuple):
+    """What the scan meets at s: the labels and marks of the match and its number, or None."""
+
+    s: int
+    labels: Sequence[str] | None
+    excluded: Sequence[bool]
+    number: int
+
+
+@dataclass(slots=True)
+class Search:
+    """The search for matches in one partition.
+
+    `at_row` are the conditions that read a row and its neighbours only, `of_mapping` the others;
+    a variable in neither is always true. ``within(s, i)`` is whether row i may belong to a match
+    from s on. ``resume(s, labels)`` is where the scan goes on after a match that is not empty.
+    """
+
+    automaton: PrioritisedAutomaton[Any]
+    mapped: Mapped
+    at_row: Mapping[str, RowCondition]
+    of_mapping: Mapping[str, Condition]
+    within: Callable[[int, int], bool] | None
+    resume: Callable[[int, Sequence[str]], int]
+    memory: Memory
+    failed: set[tuple[int, int]] = field(default_factory=set)
+    truths: dict[tuple[str, int], bool] = field(default_factory=dict)
+    tried: int = 0
+    """How many steps were tried, for tests of cost."""
+
+    def scan(self) -> Iterator[Found]:
+        """What is found at each row where the scan stands (rows.md 7.1).
+
+        A match is given as it stands in `mapped`, which changes when the scan goes on.
+        """
+        s = number = 0
+        while s < self.mapped.length:
+            self.mapped.begin(s, number + 1)
+            if not self._match(s):
+                yield Found(s, None, (), number)
+                s += 1
+                continue
+            number += 1
+            labels = self.mapped.labels
+            yield Found(s, labels, self.mapped.excluded, number)
+            s = self.resume(s, labels) if labels else s + 1
+
+    def _match(self, s: int) -> bool:
+        """Whether there is a match at s; it is what is mapped then (rows.md 5.4)."""
+        if self.memory is not Memory.PARTITION:
+            self.failed.clear()
+        length, mapped, budget = self.mapped.length, self.mapped, self.tried + MAX_STEPS
+        path = [(self.automaton.initial, iter(self._steps(self.automaton.initial, s)))]
+        while path:
+            q, untried = path[-1]
+            row = s + len(path) - 1
+            for step in untried:
+                self.tried += 1
+                if isinstance(step, Accept):
+                    return True
+                if row < length and self._takes(step.variable, step.excluded, s, row):
+                    if (step.target, row + 1) not in self.failed:
+                        steps = self._steps(step.target, row + 1)
+                        path.append((step.target, iter(steps)))
+                        break
+                    mapped.pop()
+            else:
+                path.pop()
+                if self.memory is not Memory.NONE:
+                    self.failed.add((q, row))
+                if path:
+                    mapped.pop()
+            if self.tried > budget:
+                raise _too_long()
+        return False
+
+    def _steps(self, q: int, row: int) -> Steps:
+        return self.automaton.steps(q, row == 0, row == self.mapped.length)
+
+    def _takes(self, variable: str, excluded: bool, s: int, row: int) -> bool:
+        """Map the row to the variable, if its condition holds and WITHIN admits it."""
+        if self.within is not None and not self.within(s, row):
+            return False
+        if variable in self.at_row and not self._holds_at(variable, row):
+            return False
+        self.mapped.push(variable, excluded)
+        if variable in self.of_mapping and not self.of_mapping[variable](self.mapped):
+            self.mapped.pop()
+            return False
+        return True
+
+    def _holds_at(self, variable: str, row: int) -> bool:
+        key = (variable, row)
+        if key not in self.truths:
+            self.truths[key] = self.at_row[variable](self.mapped, row)
+        return self.truths[key]
+
+
+def _too_long() -> ResourceLimit:
+    return ResourceLimit(
+        "CER0693",
+        f"the search for the match at one row tries more than {MAX_STEPS:,} steps",
+        hint="conditions that read other rows of the match by FIRST, LAST or aggregates have to "
+        "backtrack; bound the quantifiers before them",
+    )

@@ -1,0 +1,217 @@
+"""The search by a prioritised automaton against the reference, and its cost (rows.md 5.5, 5.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any, get_args
+
+import pytest
+
+from cerlab.api.row_patterns import RowEvaluator, match_recognize, parse_rows
+from cerlab.automata.prioritised import ACCEPT, Step
+from cerlab.compile import row_expressions, rows_to_prioritised, rows_to_search
+from cerlab.compile.rows_to_prioritised import Loop, Stack, Todo, prioritised
+from cerlab.compile.rows_to_search import machine
+from cerlab.engine import row_search
+from cerlab.engine.row_search import Mapped, Memory, Search
+from cerlab.errors import CerlabError, ResourceLimit
+from cerlab.io.tables import as_table, column_kinds, value_columns
+from cerlab.logic.rows import bound
+from cerlab.logic.rows import syntax as rp
+from cerlab.testing.rows import Reach, random_row_pattern, random_row_table
+from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
+from proofs_tests.rows.tables import rows_of, typed_table
+from proofs_tests.suite import Suite
+
+TOO_MANY = "CER0692"
+"""The reference's budget of derivations."""
+
+
+def outcome(query: rp.RowPattern, table: Any, evaluator: RowEvaluator) -> tuple[Any, ...]:
+    """The columns and rows of a result, or the error and its row."""
+    try:
+        result = match_recognize(query, table, evaluator=evaluator)
+    except CerlabError as error:
+        return (error.code, getattr(error.place, "row", None))
+    return (result.schema, repr(result.to_pylist()))
+
+
+def agree(rng: Random) -> bool:
+    """Whether there was something to agree on: rows of a result."""
+    reach: Reach = rng.choice(get_args(Reach))
+    query, table = random_row_pattern(rng, reach), typed_table(random_row_table(rng))
+    expected = outcome(query, table, "reference")
+    if expected[0] == TOO_MANY:
+        return False
+    assert outcome(query, table, "search") == expected, f"{query}\n{table.to_pylist()}"
+    return expected[1] != "[]" and not isinstance(expected[0], str)
+
+
+def test_the_search_agrees_with_the_reference(suite: Suite) -> None:
+    suite.run(agree, deep_count=20_000)
+
+
+def steps_tried(clause: str, table: Sequence[dict[str, Any]]) -> int:
+    """How many steps the search of a whole scan tries."""
+    query, rows = parse_rows(f"MATCH_RECOGNIZE ({clause})"), as_table(list(table))
+    binding = bound(query, column_kinds(rows))
+    M, columns = machine(query, binding), value_columns(rows, binding.names.values())
+    resume = rows_to_search._resume(query, range(len(table)))
+    search = Search(
+        M.automaton,
+        Mapped(columns, len(table), M.names_of),
+        M.at_row,
+        M.of_mapping,
+        rows_to_search._within(M, columns),
+        resume,
+        M.memory,
+    )
+    for _ in search.scan():
+        pass
+    return search.tried
+
+
+HARD = [
+    pytest.param("(A | B)* C", id="alternation"),
+    pytest.param("(A* B*)* C", id="nested-iterations"),
+    pytest.param("A* A* B* C", id="three-runs"),
+    pytest.param("(A | A B | B)*? C", id="overlapping-sides"),
+    pytest.param("A{2,9} B{2,9} C", id="bounds"),
+    pytest.param("^ (A | B)* $ | C", id="anchors"),
+]
+
+
+@pytest.mark.parametrize("pattern", HARD)
+def test_it_is_linear_where_conditions_read_rows(pattern: str) -> None:
+    """No C comes, so every search fails; twice the rows are at most about twice the steps."""
+    define = "DEFINE A AS x < 3, B AS x > PREV(x) OR x < 3, C AS x > 99"
+    clause = f"MEASURES COUNT(*) AS n PATTERN ({pattern}) {define}"
+    tried = [steps_tried(clause, [{"x": i % 3} for i in range(n)]) for n in (200, 400, 800)]
+    assert tried[2] <= 2.2 * tried[1] <= 2.2**2 * tried[0]
+
+
+def test_long_tables_are_no_problem() -> None:
+    table = [{"x": i % 10} for i in range(20_000)]
+    clause = "MATCH_RECOGNIZE (MEASURES COUNT(*) AS n PATTERN (A+ B) DEFINE A AS x > PREV(x))"
+    counted = rows_of(clause, table, "search")
+    assert sum(n for (n,) in counted) == 19_999
+    long = "MATCH_RECOGNIZE (MEASURES COUNT(*) AS n PATTERN ((A | B)+))"
+    assert rows_of(long, table, "search") == [(20_000,)]
+
+
+def test_what_has_to_backtrack_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_search, "MAX_STEPS", 1_000)
+    clause = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN ((A | B)* C) DEFINE C AS FIRST(x) > 99)"
+    with pytest.raises(ResourceLimit, match="CER0693"):
+        rows_of(clause, [{"x": 1}] * 20, "search")
+
+
+MEMORIES = [
+    ("x > 1 AND B.x < PREV(B.x) + NEXT(x)", Memory.PARTITION),
+    ("U.x > 1", Memory.PARTITION),
+    ("A.x > 1", Memory.NONE),
+    ("PREV(A.x) > 1", Memory.NONE),
+    ("FIRST(x) > 1", Memory.NONE),
+    ("SUM(x) > 1", Memory.NONE),
+    ("CLASSIFIER() = 'B'", Memory.NONE),
+    ("x > MATCH_NUMBER()", Memory.MATCH),
+]
+
+
+@pytest.mark.parametrize(("condition", "memory"), MEMORIES)
+def test_conditions_decide_how_long_a_failure_holds(condition: str, memory: Memory) -> None:
+    """5.7."""
+    query = parse_rows(
+        f"""MATCH_RECOGNIZE (ORDER BY x MEASURES 1 AS m PATTERN (A B) SUBSET U = (A, B)
+        DEFINE B AS {condition})"""
+    )
+    binding = bound(query, column_kinds(as_table([{"x": 1}])))
+    assert machine(query, binding).memory is memory
+
+
+def test_an_automaton_has_its_steps_in_order_of_preference() -> None:
+    """``A*? B``: first B, then A; nothing after B."""
+    A, B = rp.Variable("A"), rp.Variable("B")
+    automaton = prioritised(rp.Concat((rp.Quantified(A, 0, None, True), B)))
+    b, a = automaton.steps(0, True, False)
+    assert isinstance(b, Step)
+    assert isinstance(a, Step)
+    assert (b.variable, a.variable) == ("B", "A")
+    assert automaton.steps(b.target, False, True) == (ACCEPT,)
+    assert automaton.steps(a.target, False, False) == (b, a._replace(target=a.target))
+    assert len(automaton) == 3
+
+
+# -- wrong versions ------------------------------------------------------------------------------
+
+ITERATIONS = rows_to_prioritised._iterations
+CHOICES = rows_to_prioritised._choices
+
+
+def empty_iterations_rejected(loop: Loop, rest: Stack) -> list[Stack]:
+    """JavaScript's rule."""
+    return ITERATIONS(loop, rest) if loop.moved or loop.done < loop.pattern.lo else []
+
+
+def always_greedy(loop: Loop, rest: Stack) -> list[Stack]:
+    return sorted(ITERATIONS(loop, rest), key=len, reverse=True)
+
+
+def one_too_many(loop: Loop, rest: Stack) -> list[Stack]:
+    p = loop.pattern
+    hi = None if p.hi is None else p.hi + 1
+    return ITERATIONS(loop._replace(pattern=rp.Quantified(p.body, p.lo, hi, p.reluctant)), rest)
+
+
+def loops_forget_rows(w: Stack) -> Stack:
+    return w
+
+
+def right_before_left(head: Todo | Loop, rest: Stack, start: bool, end: bool) -> list[Stack]:
+    choices = CHOICES(head, rest, start, end)
+    alternation = isinstance(head, Todo) and isinstance(head.pattern, rp.Alternation)
+    return choices[::-1] if alternation else choices
+
+
+def exclusion_ends_early(head: Todo | Loop, rest: Stack, start: bool, end: bool) -> list[Stack]:
+    nested = isinstance(head, Todo) and isinstance(head.pattern, rp.Concat)
+    return CHOICES(head._replace(excluded=False) if nested else head, rest, start, end)
+
+
+def always_for_the_partition(query: Any, memories: Any) -> Memory:
+    """Merges states although conditions read the mapping (5.7)."""
+    return Memory.PARTITION
+
+
+def first_by_the_other_end(e: Any) -> Any:
+    from cerlab.logic.rows import expressions as ex
+
+    turned = ex.Last(e.body, e.offset, e.final) if isinstance(e, ex.First) else e
+    return LANDING(turned)
+
+
+LANDING = row_expressions._landing
+
+
+def final_rows(self: Mapped, name: str | None, final: bool) -> Sequence[int]:
+    return self.positions.get(name, [])
+
+
+AGREEMENT: Judge = on_seeds(agree, 3_000)
+MUTANTS = [
+    mutant(AGREEMENT, rows_to_prioritised, "_iterations", empty_iterations_rejected),
+    mutant(AGREEMENT, rows_to_prioritised, "_iterations", always_greedy),
+    mutant(AGREEMENT, rows_to_prioritised, "_iterations", one_too_many),
+    mutant(AGREEMENT, rows_to_prioritised, "_moved", loops_forget_rows),
+    mutant(AGREEMENT, rows_to_prioritised, "_choices", right_before_left),
+    mutant(AGREEMENT, rows_to_prioritised, "_choices", exclusion_ends_early),
+    mutant(AGREEMENT, rows_to_search, "_memory", always_for_the_partition),
+    mutant(AGREEMENT, row_expressions, "_landing", first_by_the_other_end),
+    mutant(AGREEMENT, Mapped, "rows", final_rows),
+]
+
+
+@each_of(MUTANTS)
+def test_the_reference_kills(mutant: Any, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
+    check_killed(mutant, monkeypatch, suite)
