@@ -8,10 +8,11 @@ from typing import Literal, TypeAlias
 from cerlab.compile.pattern import AnyPattern
 from cerlab.engine.random_access.by_number import Access
 from cerlab.errors import Unsupported, UsageError, nearest
+from cerlab.evaluate import protocol
 from cerlab.evaluate.automaton import Automaton
 from cerlab.evaluate.compiled import Compiled
 from cerlab.evaluate.lists import Lists
-from cerlab.evaluate.protocol import SHORT, Evaluator
+from cerlab.evaluate.protocol import Evaluator
 from cerlab.evaluate.reference import Reference
 from cerlab.evaluate.registers import Registers
 from cerlab.evaluate.tecs import TecsEvaluator
@@ -82,7 +83,7 @@ def chosen(pattern: AnyPattern, length: int = 0) -> Evaluator:
     ('registers', 'reference')
     """
     if pattern.has_automaton:
-        return EVALUATORS["tecs" if length <= SHORT else "compiled"]
+        return EVALUATORS["tecs" if length <= protocol.SHORT else "compiled"]
     return EVALUATORS["registers" if pattern.has_registers else "reference"]
 
 

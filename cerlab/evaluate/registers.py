@@ -8,7 +8,8 @@ from cerlab.automata.registers.plan import RegisterPlan
 from cerlab.compile.pattern import AnyPattern
 from cerlab.engine.reference import driver, registers
 from cerlab.engine.reference.registers.intervals import IntervalRuns
-from cerlab.evaluate.protocol import SHORT, Evaluator, check_clock, time_of
+from cerlab.evaluate import protocol
+from cerlab.evaluate.protocol import Evaluator, check_clock, time_of
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Event
@@ -26,7 +27,7 @@ class Registers(Evaluator):
 
     def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
         """The answers on a stream."""
-        if len(stream) > SHORT:
+        if len(stream) > protocol.SHORT:
             return compiled_runs(pattern, stream)
         return _runs(pattern, stream, stream.time)
 

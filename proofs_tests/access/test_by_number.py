@@ -8,10 +8,10 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab import evaluators
 from cerlab.api import as_query
 from cerlab.engine.random_access import weights
 from cerlab.engine.random_access.weights import Weighed
+from cerlab.evaluate import protocol
 from cerlab.io.write import arrow_schema, arrow_table
 from cerlab.testing import Shape, with_limit
 from proofs_tests.access.cases import ANY_QUERY, agrees_with_iteration, all_of, matches_of
@@ -58,7 +58,7 @@ def test_longer_streams(suite: Suite) -> None:
 def test_streams_that_the_compiled_engine_iterates(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evaluators, "SHORT", -1)
+    monkeypatch.setattr(protocol, "SHORT", -1)
 
     def case(rng: Random) -> bool:
         return agrees_with_iteration(random_case(rng, ANY_QUERY), rng)
@@ -68,7 +68,7 @@ def test_streams_that_the_compiled_engine_iterates(
 
 def test_a_long_stream_of_the_compiled_engine() -> None:
     rng = Random(4)
-    types = "".join(rng.choices("AABC", k=evaluators.SHORT + 10_000))
+    types = "".join(rng.choices("AABC", k=protocol.SHORT + 10_000))
     matches = as_query("SELECT * WHERE A ; B+ ; C WITHIN 8 EVENTS").run(all_of(types))
     listed = list(matches)
     assert matches.count() == len(listed) > 1 << 15, "more than one batch"
@@ -84,7 +84,7 @@ def test_a_long_stream_of_the_compiled_engine() -> None:
 def test_arrow_from_batches_is_arrow_from_answers(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(evaluators, "SHORT", -1)
+    monkeypatch.setattr(protocol, "SHORT", -1)
 
     def case(rng: Random) -> bool:
         matches = matches_of(random_case(rng, ANY_QUERY))
@@ -120,10 +120,10 @@ def test_what_is_no_number_of_an_answer() -> None:
         matches["0"]  # type: ignore[index]
 
 
-@pytest.mark.parametrize("short", [evaluators.SHORT, -1])
+@pytest.mark.parametrize("short", [protocol.SHORT, -1])
 def test_an_interrupted_pass_starts_again(short: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream whose time goes back at its end: known answers stay, the error does too."""
-    monkeypatch.setattr(evaluators, "SHORT", short)
+    monkeypatch.setattr(protocol, "SHORT", short)
     events = [{"type": "A", "t": t} for t in (1, 2, 3, 0)]
     matches = as_query("SELECT * WHERE A WITHIN 0 [t]").run(events)
     for _ in range(2):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from cerlab import progress
+from cerlab.cli import progress
 from cerlab.model.event import Event
 
 EVENTS = [Event("A", {"n": n}) for n in range(3_000)]

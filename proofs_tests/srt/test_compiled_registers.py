@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab import expressions, io
+from cerlab import io
 from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.compile.register_plan import register_plan
 from cerlab.engine.kernels.registers.guards import compare
@@ -35,6 +35,7 @@ from cerlab.engine.registers.evaluation import (
 from cerlab.engine.registers.operands import OPERATORS
 from cerlab.engine.registers.residual import clauses, residual
 from cerlab.engine.windowed.counts import NotCounted
+from cerlab.evaluate import protocol
 from cerlab.logic.sremo import detected
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, Strategy
@@ -271,7 +272,7 @@ def test_arrow_columns_with_dictionaries_nulls_and_moments() -> None:
 @pytest.mark.parametrize("short", [0, 100])
 def test_the_evaluators_by_name(short: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond `SHORT` events "registers" is the engine; the answers are those of the reference."""
-    monkeypatch.setattr(expressions, "SHORT", short)
+    monkeypatch.setattr(protocol, "SHORT", short)
     e = "(<TRUE>^ -> r . <TRUE>* . <v > r.v>^)[1..4]"
     S = [{"type": "A", "v": v} for v in (3, 1, 2, 2.5, 0, 7)]
     reference = cerlab.evaluate(e, S, evaluator="reference")

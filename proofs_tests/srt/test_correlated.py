@@ -11,7 +11,6 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab import evaluators
 from cerlab.api import parse_formula
 from cerlab.automata.automaton import Mark
 from cerlab.automata.registers import RegisterTransition, Srt
@@ -23,7 +22,7 @@ from cerlab.compile.correlated_to_srt import correlated_to_srt
 from cerlab.compile.pattern import Logic
 from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.engine.reference.registers.intervals import IntervalRuns
-from cerlab.evaluate import AUTO
+from cerlab.evaluate import AUTO, protocol
 from cerlab.logic.cel.syntax import ConcatPlus, Plus, subformulas
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.logic.focel.semantics import fo_valuations
@@ -95,7 +94,7 @@ def test_long_streams_are_read_by_the_compiled_engine(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or as before, under clauses that it does not take."""
-    monkeypatch.setattr(evaluators, "SHORT", 0)
+    monkeypatch.setattr(protocol, "SHORT", 0)
     suite.run(lambda rng: agree(under_clauses(rng)), deep_count=4_000, needs_answers=0.4)
 
 
