@@ -77,12 +77,13 @@ def answers_on_file(
     Raises `UsageError` for a window in hours, minutes or seconds where neither `axis` nor the
     declarations of schema and file say which attribute is the time.
     """
-    from cerlab.engine.whole_stream import stream_evaluation
+    from cerlab.engine.whole_stream import attributes_read, stream_evaluation
 
     axis = axis or io.time_of_file(path, options["schema"])
     run = stream_evaluation(query.plan, query.learned, axis)
-    batches = _watched(io.batches(path, **options), io.known_length(path))
-    return _pushed(run, batches)
+    needed = attributes_read(query.plan, query.machine, axis)
+    batches = io.batches(path, attributes=needed, **options)
+    return _pushed(run, _watched(batches, io.known_length(path)))
 
 
 def _pushed(run: Evaluation[AnswerBatch], batches: Iterable[Stream]) -> Iterator[AnswerBatch]:

@@ -16,7 +16,7 @@ import numpy as np
 from cerlab.engine.kernels.windowed.window import goes_back, window_starts
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.clock import Instant, TimeAxis, check_order, clock_for
-from cerlab.model.columns import is_arrow, nanoseconds, values_of
+from cerlab.model.columns import is_arrow, nanoseconds, numbers_of, values_of
 from cerlab.model.event import Event, Value
 
 SAFE = 1 << 61
@@ -95,20 +95,21 @@ class TimeColumn:
 
         None where 64 bits might not hold the instants of all events less the width.
         """
-        from pyarrow import types
+        import pyarrow as pa
 
         if not is_arrow(column) or column.null_count:
             return None
         if not isinstance(self.width, int) or self.width >= SAFE:
             return None
-        moment = types.is_timestamp(column.type)
+        moment = pa.types.is_timestamp(column.type)
         if moment != isinstance(self._window, TimeWindow) and not self._has_unit():
             return None
         if moment:
             column = nanoseconds(column, self._attribute)
-        elif not types.is_integer(column.type) or types.is_uint64(column.type):
+        elif not pa.types.is_integer(column.type) or pa.types.is_uint64(column.type):
             return None
-        values = column.to_numpy()
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        values = np.concatenate([numbers_of(chunk) for chunk in chunks])
         values = values.astype(np.int64, copy=False)
         factor = self._axis.unit.value if not moment and self._has_unit() else 1  # type: ignore[union-attr]
         if max(-int(values.min()), int(values.max())) >= SAFE // factor:

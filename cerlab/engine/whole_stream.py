@@ -13,8 +13,22 @@ from cerlab.engine.learned import LearnedTables, learned_tables
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
 from cerlab.engine.windowed.ranges import ranged_answers, why_not_by_ranges
 from cerlab.engine.windowed.scan import why_not_windowed
+from cerlab.model.clauses import AttributeWindow
 from cerlab.model.clock import TimeAxis
 from cerlab.model.stream import Stream
+from cerlab.predicates.mentions import mentioned
+from cerlab.predicates.syntax import atoms
+
+
+def attributes_read(plan: Plan, machine: Machine, time: TimeAxis | None) -> frozenset[str]:
+    """The attributes that the evaluation of a plan reads, ``type`` and ``stream`` perhaps too."""
+    tested = mentioned(atom for P in machine.predicates for atom in atoms(P))
+    names = {*tested, *plan.partition}
+    if isinstance(plan.window, AttributeWindow):
+        names.add(plan.window.attribute)
+    if time is not None:
+        names.add(time.attribute)
+    return frozenset(names)
 
 
 def stream_evaluation(

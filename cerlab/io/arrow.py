@@ -116,6 +116,15 @@ def plain_columns(table: Any, type_name: str | None) -> dict[str, Any] | None:
     return None if types.null_count or {"", None} & set(types.unique().to_pylist()) else columns
 
 
+def is_readable(kind: Any) -> bool:
+    """Whether `_plain` takes each column of an Arrow type, but for moments out of range."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return is_readable(kind.value_type)
+    return is_moment(kind) or pa.types.is_string_view(kind) or _is_plain(kind)
+
+
 def _plain(column: Any) -> Any | None:
     """A column as numbers of one kind, text, or moments in nanoseconds; None if it is another."""
     import pyarrow as pa
@@ -156,7 +165,8 @@ def read_file(path: Path, kind: str) -> Any:
 
     try:
         if kind == "parquet":
-            return parquet.read_table(path)
+            with parquet.ParquetFile(path) as file:
+                return file.read()
         if is_streamed(path):
             with pa.OSFile(str(path)) as raw, pa.ipc.open_stream(raw) as reader:
                 return reader.read_all()

@@ -8,7 +8,7 @@ without a schema means here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -43,11 +43,13 @@ def batches(
     format: str | None = None,
     quarantine: str | PathLike[str] | None = None,
     size: int = SIZE,
+    attributes: Collection[str] | None = None,
 ) -> Iterator[Stream]:
     """The events of a file (or ``-``) as streams of at most `size` events, none of them empty.
 
-    The other arguments are those of `read`. Raises `BadData` with file, row and column, after the
-    events before that row.
+    `attributes` says which are needed, besides ``type`` and ``stream``: of files that hold columns
+    others may be missing. The other arguments are those of `read`. Raises `BadData` with file, row
+    and column, after the events before that row.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -60,7 +62,9 @@ def batches(
     kind = None if str(path) == "-" else format_of(existing(path), format)
     if kind in COLUMNAR:
         with quarantined(quarantine) as on_bad_row:
-            yield from _of_columns(Path(path), kind, schema, type, axis, size, on_bad_row)
+            whole = schema is not None or on_bad_row is not None or attributes is None
+            needed = None if whole else {"type", "stream", *(attributes or ())}
+            yield from _of_columns(Path(path), kind, schema, type, axis, size, on_bad_row, needed)
         return
     options: dict[str, Any] = {"type": type, "schema": schema, "format": kind, "size": size}
     for parts in gathered(read_parts(path, quarantine=quarantine, **options), size):
@@ -75,12 +79,15 @@ def _of_columns(
     axis: TimeAxis | None,
     size: int,
     on_bad_row: OnBadRow | None,
+    needed: Collection[str] | None,
 ) -> Iterator[Stream]:
     """By columns where that is safe, else row by row, for each batch anew."""
     name, before = str(path), 0
-    nothing = columnar.arrow_schema(path, kind).empty_table()
+    fields = columnar.arrow_schema(path, kind)
+    nothing = columnar.no_rows(fields)
     next(arrow.table_events(nothing, name, schema, type_name=type_name), None)  # is there a type?
-    for batch in columnar.record_batches(path, kind, size):
+    names = None if needed is None else columnar.readable_apart(fields, needed)
+    for batch in columnar.record_batches(path, kind, size, names or None):
         table = arrow.as_table(batch)
 
         def load(table: Any = table, before: int = before) -> Iterator[Event]:

@@ -89,11 +89,14 @@ class Lines(Iterator[str]):
 
     def first_text(self) -> str | None:
         """The first line that is not blank, which is not taken; None if there is none."""
-        taken: list[str] = []
+        block, at, taken = self.block, self.at, []
         for line in self:
             taken.append(line)
             if line.strip():
-                self.again(taken)
+                if self.block is block and self.begins:  # as bytes, which may have a shape
+                    self.at, self.number = at, self.number - len(taken)
+                else:
+                    self.again(taken)
                 return line
         return None
 

@@ -15,6 +15,7 @@ from cerlab.io import kernels as k
 from cerlab.io.conversion import infer
 from cerlab.io.rows import Rows
 from cerlab.io.shapes import Shape
+from cerlab.model.columns import array_from
 
 _POWERS = np.array([10.0**n for n in range(23)])
 """The powers of ten that are floats without error."""
@@ -110,8 +111,7 @@ def _column(data: Any, start: Any, stop: Any, kind: Any) -> Any:
     if kinds == k.NOTHING:
         return pa.nulls(len(kind))
     if kinds in (k.INTEGER, k.DECIMAL, k.BOOLEAN):
-        nulls = stop < 0
-        return pa.array(_numbers(data, start, stop, kinds), mask=nulls if nulls.any() else None)
+        return array_from(_numbers(data, start, stop, kinds), stop < 0)
     if not kinds & ~(k.TEXT | k.UNSURE):
         return _texts(data, start, stop, unsure=bool(kinds & k.UNSURE))
     values = np.full(len(kind), None, object)

@@ -9,10 +9,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from cerlab.errors import BadData
 from cerlab.model.event import Timestamp, Value, to_value
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Column: TypeAlias = Any
 """A pyarrow Array or ChunkedArray, or a sequence of `Value`, of mixed types perhaps."""
@@ -113,6 +116,33 @@ def decoded(column: Any) -> Any:
     if pa.types.is_string_view(values.type):
         values = values.cast(pa.large_string())
     return pa.DictionaryArray.from_arrays(column.indices, values).dictionary_decode()
+
+
+def numbers_of(array: Any) -> NDArray[Any]:
+    """The numbers of an Arrow array without NULL, not copied.
+
+    pyarrow's own way imports pandas where it is installed, which takes longer than most queries.
+    """
+    import numpy as np
+
+    dtype = np.dtype(array.type.to_pandas_dtype())
+    if not len(array):
+        return np.zeros(0, dtype)
+    buffer, begin = array.buffers()[1], array.offset * dtype.itemsize
+    return np.frombuffer(buffer, dtype, len(array), begin)
+
+
+def array_from(numbers: NDArray[Any], nulls: NDArray[Any] | None = None) -> Any:
+    """Numbers as an Arrow array, NULL where `nulls`, bool (numbers,), says so; not copied."""
+    import numpy as np
+    import pyarrow as pa
+
+    validity = None
+    if nulls is not None and nulls.any():
+        validity = pa.py_buffer(np.packbits(~nulls, bitorder="little"))
+    kind = pa.from_numpy_dtype(numbers.dtype)
+    data = np.packbits(numbers, bitorder="little") if numbers.dtype == np.bool_ else numbers
+    return pa.Array.from_buffers(kind, len(numbers), [validity, pa.py_buffer(data)])
 
 
 def array_of(values: Sequence[Value]) -> Any | None:

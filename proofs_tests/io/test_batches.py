@@ -16,6 +16,7 @@ import pytest
 import cerlab
 from cerlab.io import Stream, batches, core_text, estimated_length, known_length, time_of_file
 from cerlab.model.clock import TimeAxis
+from cerlab.model.columns import values_of
 from cerlab.model.event import Event, Timestamp
 from cerlab.model.schema import Schema
 from proofs_tests.io.test_bad_data import BAD
@@ -318,3 +319,47 @@ def test_the_time_is_known_from_declarations(tmp_path: Path) -> None:
     assert time_of_file(tmp_path / "e.csv") is None, "without a schema it is text"
     for source in (tmp_path / "e.csv", "-", tmp_path / "two.parquet"):
         assert time_of_file(source, cerlab.parse_schema(SCHEMA)) == TimeAxis("t")
+
+
+# -- columns that nobody needs -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "arrows"])
+def test_columns_that_are_not_needed_are_not_read(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"e.{suffix}"
+    whole = pa.table({"type": ["A", "B"] * 5, "v": range(10), "w": ["x"] * 10, "n": [0.5] * 10})
+    write_table(whole, path)
+    needed = list(batches(path, attributes={"w", "none"}))
+    assert [event.type for batch in needed for event in batch] == ["A", "B"] * 5
+    if suffix != "arrows":
+        assert {name for batch in needed for name in batch.columns} == {"type", "w"}
+    assert [v for b in needed for v in values_of(b.columns["w"], "w")] == ["x"] * 10
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "arrows"])
+@pytest.mark.parametrize(
+    ("column", "code"),
+    [(pa.array([[1]]), "CER0741"), (pa.array([2**53], pa.timestamp("s")), "CER0740")],
+)
+def test_what_is_wrong_with_a_column_that_is_not_needed_is_said(
+    column: Any, code: str, suffix: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"e.{suffix}"
+    write_table(pa.table({"type": ["A"], "v": [1], "w": column}), path)
+    found = []
+    for attributes in (None, {"v"}):
+        with pytest.raises(cerlab.BadData) as caught:
+            list(batches(path, attributes=attributes))
+        found.append((caught.value.code, str(caught.value.place), caught.value.message))
+    assert found[0] == found[1]
+    assert found[0][0] == code
+
+
+def write_table(table: Any, path: Path) -> None:
+    if path.suffix == ".parquet":
+        parquet.write_table(table, path, row_group_size=4, coerce_timestamps=None)
+    elif path.suffix == ".arrow":
+        feather.write_feather(table, path, chunksize=4)
+    else:
+        with pa.OSFile(str(path), "wb") as raw, pa.ipc.new_stream(raw, table.schema) as writer:
+            writer.write_table(table, max_chunksize=4)

@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
+from cerlab.model.columns import array_from, numbers_of
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -115,7 +117,5 @@ def combinations(
 def _numbered(key: NDArray[np.int64]) -> NDArray[np.uint32]:
     """The number of each value among the distinct values, in order of the first event."""
     import numpy as np
-    import pyarrow as pa
 
-    indices = pa.array(key).dictionary_encode().indices.to_numpy()
-    return np.ascontiguousarray(indices).view(np.uint32)
+    return numbers_of(array_from(key).dictionary_encode().indices).view(np.uint32)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from cerlab.model.columns import Column
+from cerlab.model.columns import Column, array_from, numbers_of
 from cerlab.model.event import Value
 from cerlab.predicates.columns.arrays import Codes, combinations, joined, translated
 from cerlab.predicates.columns.pieces import Lookup, Numbers, checked, pieces
@@ -86,7 +86,6 @@ class KeyCodes:
     def _by_table(self, parts: Sequence[Codes], room: tuple[int, ...]) -> NDArray[np.int64]:
         """Through a table with a cell for each combination of values, filled as they occur."""
         import numpy as np
-        import pyarrow as pa
 
         table = self._with_room(room)
         cells = parts[0].astype(np.uint32)
@@ -95,7 +94,7 @@ class KeyCodes:
         codes: NDArray[np.int64] = translated(cells, table)
         unseen = codes == _UNSEEN
         if unseen.any():
-            fresh = pa.array(cells[unseen]).unique().to_numpy().astype(np.int64)  # as they come
+            fresh = numbers_of(array_from(cells[unseen]).unique()).astype(np.int64)  # as they come
             digits = [each.tolist() for each in np.unravel_index(fresh, room)]
             ids = self._ids
             table[fresh] = [ids.setdefault(row, len(ids)) for row in zip(*digits, strict=True)]

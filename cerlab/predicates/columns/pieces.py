@@ -13,6 +13,7 @@ from cerlab.model.columns import (
     is_arrow,
     is_moment,
     nanoseconds,
+    numbers_of,
     values_of,
 )
 from cerlab.model.event import Value
@@ -108,7 +109,7 @@ def _coded(chunk: Any) -> Coded:
     indices = chunk.indices.cast(pa.int32())
     if indices.null_count:
         indices = indices.fill_null(len(chunk.dictionary))
-    return Coded(np.ascontiguousarray(indices.to_numpy()).view(np.uint32), chunk.dictionary)
+    return Coded(numbers_of(indices).view(np.uint32), chunk.dictionary)
 
 
 def _numbers(chunk: Any, name: str) -> Numbers:
@@ -122,9 +123,9 @@ def _numbers(chunk: Any, name: str) -> Numbers:
         chunk = chunk.cast(pa.float32())
     nulls = None
     if chunk.null_count:
-        nulls = chunk.is_null().to_numpy(zero_copy_only=False)
+        nulls = numbers_of(chunk.is_null().cast(pa.uint8())).view(np.bool_)
         chunk = chunk.fill_null(0)
-    values = chunk.to_numpy()
+    values = numbers_of(chunk)
     if values.dtype != np.uint64:
         wide = np.float64 if pa.types.is_floating(chunk.type) else np.int64
         values = values.astype(wide, copy=False)
