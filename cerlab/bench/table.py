@@ -57,17 +57,12 @@ _ON_SPARK: dict[str, Callable[[_Row], str]] = {
     "events": lambda row: f"{row['events']:,}",
     "answers": lambda row: f"{row['answers']:,}",
     "cores": lambda row: str(row["cores"]),
-    "local, s": lambda row: f"{row['local_seconds']:.1f}",
-    "its engine": lambda row: f"{row['local_engine_seconds']:.1f}",
-    "first pass, s": lambda row: f"{row['first_pass_seconds']:.1f}",
-    "evaluation, s": lambda row: f"{row['evaluate_seconds']:.1f}",
-    "reading alone": lambda row: f"{row['read_seconds']:.1f}",
-    "transfer": lambda row: f"{row['transfer_seconds']:.1f}",
-    "shuffle": lambda row: f"{row['shuffle_seconds']:.1f}",
-    "engine": lambda row: f"{row['engine_seconds']:.1f}",
-    "writing": lambda row: f"{row['write_seconds']:.1f}",
-    "times local": lambda row: f"{row['times_local']:.3f}",
-    "per core": lambda row: f"{row['of_core']:.3f}",
+    "design": lambda row: str(row["design"]),
+    "local CPU, s": lambda row: f"{row['local_cpu']:.2f}",
+    "its engine": lambda row: f"{row['local_engine_cpu']:.2f}",
+    "Spark CPU, s": lambda row: f"{row['cpu']:.2f}",
+    "wall, s": lambda row: f"{row['wall']:.2f}",
+    "local / Spark": lambda row: f"{row['share']:.3f}",
 }
 
 _WIDEST = 300
@@ -81,7 +76,7 @@ def write_table(rows: Sequence[_Row], file: TextIO) -> None:
     columns = _MEASURED
     if rows and "against" in rows[0]:
         columns = _PAIRED
-    elif rows and "of_core" in rows[0]:
+    elif rows and "design" in rows[0]:
         columns = _ON_SPARK
     elif rows and "cores" in rows[0]:
         columns = _ON_CORES
@@ -92,7 +87,7 @@ def write_table(rows: Sequence[_Row], file: TextIO) -> None:
     size = "" if columns is _ON_SPARK else f", {rows[0]['events']:,} events" if rows else ""
     table = Table(title=f"{rows[0]['stream']}{size}" if rows else None)
     for title in shown:
-        left = title in ("query", "against")
+        left = title in ("query", "against", "design")
         table.add_column(title, justify="left" if left else "right", no_wrap=True)
     for texts in zip(*shown.values(), strict=True):
         table.add_row(*texts)

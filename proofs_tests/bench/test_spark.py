@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,8 @@ import pytest
 import cerlab
 from cerlab.api import parse_query
 from cerlab.bench.queries import catalogue
-from cerlab.bench.spark import POSITION, _columns, _local, write_stream
+from cerlab.bench.spark import POSITION, SparkRow, _columns, _local, write_stream
+from cerlab.bench.table import write_table
 from cerlab.cli import main
 from cerlab.io.synthetic import stock_batches
 
@@ -37,3 +40,11 @@ def test_options_without_effect_are_refused(
 ) -> None:
     assert main(["bench", "--spark", "2", *option]) == 2
     assert "--spark goes with" in capsys.readouterr().err
+
+
+def test_the_table_says_what_each_design_needs() -> None:
+    row = SparkRow("S3", 10, "written", 1, 3, 1.0, 0.5, 2.0, 1.5, 0.5)
+    file = io.StringIO()
+    write_table([{"stream": "stocks"} | asdict(row)], file)
+    for text in ("design", "written", "local / Spark", "0.500"):
+        assert text in file.getvalue()
