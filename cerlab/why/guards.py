@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import NamedTuple, TypeAlias
 
 from cerlab.model.event import Event, value_of
 from cerlab.predicates.guards import registers_of
 from cerlab.predicates.mentions import leaves_of, mentioned
 from cerlab.predicates.syntax import (
-    EVERYTHING,
     And,
     Atom,
     Attribute,
@@ -24,6 +22,7 @@ from cerlab.predicates.syntax import (
     Or,
     RegisterAttribute,
     RegisterComparison,
+    all_of,
     atoms,
 )
 from cerlab.predicates.text import name_text, predicate_text
@@ -86,7 +85,7 @@ def why_false(guard: Guard, position: int, v: Stored, events: Sequence[Event]) -
     said = (f"{predicate_text(side, 2)}: {_values(side, t, v, events)}" for side in false)
     words = f"event {position} fails {' and '.join(said)}"
     kept = [side for side, holds in sides.items() if holds]
-    weaker: Guard = reduce(And, kept) if kept else EVERYTHING
+    weaker = all_of(kept)
     alone = frozenset.intersection(*(_may_mend(side, position, v, events) for side in false))
     repairs = tuple(Alter(p) for p in sorted(alone, key=lambda p: (p != position, p)))
     return WhyFalse(words, weaker, (*_retyped(guard, false, position, v, events), *repairs))

@@ -1,6 +1,6 @@
 """Runs of an automaton whose marks are known, fully or in part (CORE Sec. 3).
 
-They list nothing: of the runs in one state one is kept.
+Of the runs in one state one is kept, so none of this enumerates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What else matches: the counter-examples of UNLESS, and the answers that a strategy prefers."""
+"""Rivals of an answer: the counter-examples of UNLESS, and what a strategy prefers (DESIGN 3.7)."""
 
 from __future__ import annotations
 

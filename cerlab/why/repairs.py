@@ -44,6 +44,7 @@ from cerlab.why.failure import (
 )
 from cerlab.why.question import Question, compares_with_all, other_interval
 from cerlab.why.sremo_candidates import SremoQuestion, exact, starts
+from cerlab.why.weaker import without
 
 AnyQuestion: TypeAlias = Question | SremoQuestion
 
@@ -123,19 +124,9 @@ def carried_out(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:
             yield replace(question, ast=replace(question.ast, window=window))
         case Without(clause):
             assert isinstance(question, Question)
-            yield replace(question, ast=replace(question.ast, **_CLEARED[clause]))
+            yield replace(question, ast=without(question.ast, clause))
         case _:
             assert_never(repair)
-
-
-_CLEARED: dict[str, dict[str, Any]] = {
-    "from": {"streams": ()},
-    "partition": {"partition": ()},
-    "strategy": {"strategy": None},
-    "consume": {"consume": Consume.NONE},
-    "limit": {"limit": None},
-}
-"""The fields of a query without a clause."""
 
 
 def _spliced(question: AnyQuestion, p: int, n: int, *events: Event) -> AnyQuestion:

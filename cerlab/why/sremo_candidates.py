@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
 from itertools import takewhile
 from typing import NamedTuple, assert_never
 
@@ -13,7 +12,7 @@ from cerlab.logic.sremo.registers import reads
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import Positions
 from cerlab.model.stream import Stream
-from cerlab.predicates.syntax import EVERYTHING, And, Guard
+from cerlab.predicates.syntax import Guard, all_of
 from cerlab.why.candidates import FURTHER, NEAR
 from cerlab.why.deduction import NEARBY, SremoDerivation, passes
 from cerlab.why.failure import (
@@ -49,7 +48,7 @@ class SremoQuestion:
 
     def root(self, allowance: int, start: int) -> Part:
         """The whole expression, from an event up to the last position."""
-        S, (first, *_, last) = self.stream.events, (self.positions[0], self.positions[-1])
+        S, first, last = self.stream.events, self.positions[0], self.positions[-1]
         goal = MarkGoal(
             S, range(len(S)), self.positions, first, last, allowance=allowance, read=reads(self.e)
         )
@@ -165,7 +164,7 @@ def _weakest(failures: list[Failure]) -> Guard:
         if isinstance(repair, Relax) and isinstance(repair.into, sre.Terminal)
     ]
     kept = [side for side in ways[0] if all(side in way for way in ways)]
-    return reduce(And, kept) if kept else EVERYTHING
+    return all_of(kept)
 
 
 def _taken(d: SremoDerivation, path: Path) -> set[int]:

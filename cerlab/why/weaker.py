@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, children, with_part
 from cerlab.logic.cel.text import formula_text
 from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.model.clauses import Consume
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Condition, On
 from cerlab.predicates.syntax import Predicate
@@ -60,15 +61,27 @@ def _changed(
 
 
 def _clauses(query: CeqlQuery) -> Iterator[Weaker]:
-    if query.streams:
-        names = ", ".join(map(name_text, query.streams))
-        yield Weaker(f"leave out FROM {names}", Without("from"), replace(query, streams=()))
-    if query.partition:
-        weak = replace(query, partition=())
-        yield Weaker("leave out PARTITION BY", Without("partition"), weak)
-    if query.strategy is not None:
-        words = f"leave out SELECT {query.strategy.value}"
-        yield Weaker(words, Without("strategy"), replace(query, strategy=None))
+    names = ", ".join(map(name_text, query.streams))
+    strategy = "" if query.strategy is None else query.strategy.value
+    for clause, words in (
+        ("from", f"FROM {names}"),
+        ("partition", "PARTITION BY"),
+        ("strategy", f"SELECT {strategy}"),
+    ):
+        if (weak := without(query, clause)) != query:
+            yield Weaker(f"leave out {words}", Without(clause), weak)
+
+
+def without(query: CeqlQuery, clause: str) -> CeqlQuery:
+    """The query without a clause: from, partition, strategy, consume or limit."""
+    cleared: dict[str, dict[str, Any]] = {
+        "from": {"streams": ()},
+        "partition": {"partition": ()},
+        "strategy": {"strategy": None},
+        "consume": {"consume": Consume.NONE},
+        "limit": {"limit": None},
+    }
+    return replace(query, **cleared[clause])
 
 
 def _places(
