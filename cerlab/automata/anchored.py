@@ -7,7 +7,7 @@ from cerlab.automata.compose import ends_in
 from cerlab.predicates.syntax import EVERYTHING
 
 
-def anchored(A: IntervalCea) -> AnchoredCea:
+def anchor(A: IntervalCea) -> AnchoredCea:
     """The automaton that reads from position 0: its initial state is "not started" (FOUND Sec. 6).
 
     There it skips any events, and has the transitions of q0, which no run enters again. The

@@ -58,15 +58,15 @@ def iteration(A: M, *, gaps: bool) -> M:
     wait = [A.step(w, *A.skip, w)] if gaps else []
     leave = ends_in(A, {w})
     again = (t._replace(source=w) for t in (*A.Delta, *leave) if t.source in A.I)
-    return replace(A, states=w + 1, Delta=(*A.Delta, *wait, *once((*leave, *again))))
+    return replace(A, states=w + 1, Delta=(*A.Delta, *wait, *distinct((*leave, *again))))
 
 
 def ends_in(A: Automaton[Any], targets: Iterable[int]) -> tuple[Any, ...]:
     """The last transitions of A, into other states."""
     targets = sorted(targets)
-    return once(t._replace(target=q) for t in A.Delta if t.target in A.F for q in targets)
+    return distinct(t._replace(target=q) for t in A.Delta if t.target in A.F for q in targets)
 
 
-def once(steps: Iterable[T]) -> tuple[T, ...]:
+def distinct(steps: Iterable[T]) -> tuple[T, ...]:
     """Each of some transitions once, in their order."""
     return tuple(dict.fromkeys(steps))

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from cerlab.automata.automaton import Automaton, EmptyMove, outgoing
-from cerlab.automata.compose import once, shift
-from cerlab.automata.explore import along, reached
+from cerlab.automata.compose import distinct, shift
+from cerlab.automata.explore import along, reachable
 
 M = TypeVar("M", bound=Automaton[Any])
 Plain = TypeVar("Plain", bound=Automaton[Any])
@@ -79,10 +79,10 @@ def without_moves(A: Automaton[Any], kind: type[Plain]) -> Plain:
         for t in leaving[p]
     )
     F = frozenset(q for q, closure in enumerate(closures) if not A.F.isdisjoint(closure))
-    return kind(A.states, once(Delta), A.I, F, R=A.R)
+    return kind(A.states, distinct(Delta), A.I, F, R=A.R)
 
 
 def silent_closures(A: Automaton[Any]) -> list[tuple[int, ...]]:
     """For each state those that empty moves lead to, itself first."""
     after = along(A.moves)
-    return [reached((q,), after) for q in range(A.states)]
+    return [reachable((q,), after) for q in range(A.states)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cerlab.automata.automaton import Mark
 from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.explore import along, crawl, reached
+from cerlab.automata.explore import along, crawl, reachable
 from cerlab.display import shown
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import predicate_text
@@ -46,7 +46,7 @@ class ExplicitCea:
         return tuple((symbol, mark) for symbol in self.symbols for mark in Mark)
 
 
-def explicit(det: DeterministicCea, symbols: Sequence[int]) -> ExplicitCea:
+def table_of(det: DeterministicCea, symbols: Sequence[int]) -> ExplicitCea:
     """All of a deterministic machine that the symbols reach, numbered breadth first.
 
     Raises `ResourceLimit` where that is too much.
@@ -79,7 +79,7 @@ def _table(
     return tuple(map(tuple, table)), F
 
 
-def minimised(A: ExplicitCea) -> ExplicitCea:
+def minimise(A: ExplicitCea) -> ExplicitCea:
     """The smallest machine with the same answers: a state is a set of states alike (Moore).
 
     Two states are alike if the same words lead from them to final states; states from which none
@@ -104,7 +104,7 @@ def minimised(A: ExplicitCea) -> ExplicitCea:
 def _alive(A: ExplicitCea) -> frozenset[int]:
     """The states from which a final state can be reached."""
     edges = ((r, q) for q, row in enumerate(A.Delta) for r in row)
-    return frozenset(reached(A.F, along(edges)))
+    return frozenset(reachable(A.F, along(edges)))
 
 
 def _numbered(A: ExplicitCea, block: Sequence[int]) -> ExplicitCea:

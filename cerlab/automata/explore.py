@@ -90,7 +90,9 @@ def crawl(
     return Crawl(tuple(number), tuple(edges))
 
 
-def reached(start: Iterable[State], after: Callable[[State], Iterable[State]]) -> tuple[State, ...]:
+def reachable(
+    start: Iterable[State], after: Callable[[State], Iterable[State]]
+) -> tuple[State, ...]:
     """The states that steps lead to from some states, these first, breadth first."""
     found = dict.fromkeys(start)
     pending = list(found)

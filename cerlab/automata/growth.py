@@ -40,7 +40,7 @@ class _Graph:
     after: dict[int, dict[int, tuple[int, ...]]]
 
 
-def growth(machine: Deterministic, symbols: Sequence[int]) -> Growth | None:
+def growth_of(machine: Deterministic, symbols: Sequence[int]) -> Growth | None:
     """The growth over streams of these symbols; None if the machine is too large to say."""
     graph = _useful(machine, symbols)
     if graph is None or len(graph.nodes) > MAX_NODES:

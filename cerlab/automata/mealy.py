@@ -46,7 +46,7 @@ class Mealy(NamedTuple):
     """The idle state here of each idle state of the machine it was made of."""
 
 
-def mealy(machine: Deterministic, vectors: Sequence[int], *, budget: int) -> Mealy | None:
+def mealy_of(machine: Deterministic, vectors: Sequence[int], *, budget: int) -> Mealy | None:
     """The machine over some truth vectors, or None if it has more than `budget` cells.
 
     Two states are one if the same marks on the same events have the same answers ahead of them:

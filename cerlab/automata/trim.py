@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from cerlab.automata.automaton import Automaton
-from cerlab.automata.explore import along, reached
+from cerlab.automata.explore import along, reachable
 
 M = TypeVar("M", bound=Automaton[Any])
 
@@ -18,8 +18,8 @@ def trim(A: M) -> M:
     and are renumbered from 0; registers stay, so that they mean the same.
     """
     edges = [(t.source, t.target) for t in (*A.Delta, *A.moves)]
-    forward = reached(A.I, along(edges))
-    backward = reached(A.F, along((q, p) for p, q in edges))
+    forward = reachable(A.I, along(edges))
+    backward = reachable(A.F, along((q, p) for p, q in edges))
     useful = frozenset(forward).intersection(backward)
     number = {q: n for n, q in enumerate(sorted(useful | A.I if A.single else useful))}
 

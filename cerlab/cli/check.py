@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from cerlab.automata.growth import growth
+from cerlab.automata.growth import growth_of
 from cerlab.cli.options import add_query, read_query
 from cerlab.cli.pairs import print_witness
 from cerlab.cli.status import NO, OK
@@ -68,7 +68,7 @@ def _growth(query: Pattern) -> str:
     plan = query.plan
     try:
         symbols = [m.symbol for m in minterms(query.machine.predicates, schema=query.schema)]
-        found = growth(query.machine, symbols)
+        found = growth_of(query.machine, symbols)
     except ResourceLimit as error:
         return f"not computed: {error.message}"
     if found is None:

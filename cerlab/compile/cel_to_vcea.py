@@ -12,7 +12,7 @@ from cerlab.automata.automaton import LabelTransition, Vcea
 from cerlab.automata.compose import iteration, relabel, sequence, union
 from cerlab.automata.product import both, in_any_order, strict, unless
 from cerlab.automata.trim import trim
-from cerlab.compile.filters import demand_of_label, filtered
+from cerlab.compile.filters import apply_filter, demand_of_label
 from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import (
     All,
@@ -60,7 +60,7 @@ def _construct(phi: Formula) -> Vcea:
         case As(body, X):
             return relabel(_construct(body), lambda L: L | {X} if L else L)
         case Filter(body, condition):
-            return filtered(_construct(body), condition, _demand)
+            return apply_filter(_construct(body), condition, _demand)
         case Or(left, right):
             return union(_construct(left), _construct(right))
         case Seq(left, right):

@@ -19,14 +19,14 @@ from functools import partial
 from typing import assert_never
 
 from cerlab.automata.compose import iteration, relabel, sequence, union
-from cerlab.automata.registers.coalesce import coalesced
-from cerlab.automata.registers.labelled import LabelledSrt, marked, of_vcea
+from cerlab.automata.registers.coalesce import coalesce
+from cerlab.automata.registers.labelled import LabelledSrt, labels_to_marks, of_vcea
 from cerlab.automata.registers.plan import CorrelatedPlan
-from cerlab.automata.registers.reduce import reduced
+from cerlab.automata.registers.reduce import quotient
 from cerlab.automata.registers.transducer import Srt
 from cerlab.compile.cel_to_vcea import REFERENCE, cel_to_vcea
-from cerlab.compile.extremes import compared
-from cerlab.compile.filters import filtered
+from cerlab.compile.extremes import restrict
+from cerlab.compile.filters import apply_filter
 from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import (
     As,
@@ -79,8 +79,8 @@ def correlated_to_srt(phi: Formula) -> Srt:
     >>> T.states, len(T.Delta), sorted(T.R)
     (3, 3, ['a'])
     """
-    A = marked(_construct(phi, Names(()).fresh))
-    return reduced(coalesced(reduced(A)))
+    A = labels_to_marks(_construct(phi, Names(()).fresh))
+    return quotient(coalesce(quotient(A)))
 
 
 def why_not(query: CeqlQuery) -> str | None:
@@ -99,7 +99,7 @@ def _construct(phi: Formula, fresh: Fresh) -> LabelledSrt:
         case As(body, X):
             return relabel(_construct(body, fresh), lambda L: L | {X} if L else L)
         case Filter(body, condition):
-            return filtered(_construct(body, fresh), condition, partial(_demand, fresh))
+            return apply_filter(_construct(body, fresh), condition, partial(_demand, fresh))
         case Or(left, right):
             return union(_construct(left, fresh), _construct(right, fresh))
         case Seq(left, right):
@@ -130,7 +130,7 @@ def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:
             )
             return replace(A, Delta=Delta)
         case Correlation():
-            return compared(A, condition, fresh)
+            return restrict(A, condition, fresh)
         case Applied(P, _):
             raise Unsupported(
                 "CER0492",

@@ -20,7 +20,7 @@ from functools import cache
 from itertools import product
 from typing import NamedTuple, TypeAlias
 
-from cerlab.automata.explore import along, reached
+from cerlab.automata.explore import along, reachable
 from cerlab.automata.product import remember
 from cerlab.automata.registers.labelled import Label, LabelledSrt, Step, labels_later
 from cerlab.automata.registers.transducer import NONE
@@ -96,7 +96,7 @@ class Side:
     register: Callable[[int], str]
 
 
-def compared(A: LabelledSrt, condition: Correlation, name: Callable[[str], str]) -> LabelledSrt:
+def restrict(A: LabelledSrt, condition: Correlation, name: Callable[[str], str]) -> LabelledSrt:
     """The runs of A whose labels satisfy a comparison: a state is one of A, and what is known.
 
     What is known of a label is forgotten where no event of the other may come any more. `name`
@@ -223,4 +223,4 @@ def unbounded(A: LabelledSrt, condition: Correlation) -> str | None:
 
 
 def _repeats(A: LabelledSrt, t: Step) -> bool:
-    return t.source in reached({t.target}, along((s.source, s.target) for s in A.Delta))
+    return t.source in reachable({t.target}, along((s.source, s.target) for s in A.Delta))

@@ -19,7 +19,7 @@ MAX_COPIES = 4096
 M = TypeVar("M", bound=Automaton[Any])
 
 
-def filtered(A: M, condition: Condition, demand: Callable[[M, Atomic], M]) -> M:
+def apply_filter(A: M, condition: Condition, demand: Callable[[M, Atomic], M]) -> M:
     """One copy of the automaton for each way to satisfy the filter: `demand` puts a part to it.
 
     Raises `ResourceLimit` above `MAX_COPIES`.

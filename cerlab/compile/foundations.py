@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cerlab.automata.anchored import anchored
+from cerlab.automata.anchored import anchor
 from cerlab.automata.automaton import AnchoredCea
 from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.compile.focel_to_cea import focel_to_cea
@@ -54,7 +54,7 @@ def anchored_query(query: CeqlQuery, *, first_order: bool) -> tuple[AnchoredCea,
 def _automaton(formula: Formula, *, first_order: bool) -> AnchoredCea:
     if first_order:
         return focel_to_cea(formula)
-    return anchored(vcea_to_cea(cel_to_vcea(formula)))
+    return anchor(vcea_to_cea(cel_to_vcea(formula)))
 
 
 def _refuse(what: str) -> None:

@@ -15,10 +15,10 @@ from cerlab.automata.registers.compose import empty_word, nothing, one_event
 from cerlab.automata.registers.epsilon import without_epsilon
 from cerlab.automata.registers.liveness import without_dead_writes
 from cerlab.automata.registers.product import product
-from cerlab.automata.registers.reduce import reduced, smaller
+from cerlab.automata.registers.reduce import quotient, smaller
 from cerlab.automata.registers.transducer import written_registers
 from cerlab.automata.registers.trim import longest
-from cerlab.automata.registers.unroll import unrolled
+from cerlab.automata.registers.unroll import unroll
 from cerlab.automata.registers.windows import length_window, span_window
 from cerlab.compile.slices import WHOLE, Slice, after, before
 from cerlab.errors import Unsupported
@@ -130,7 +130,7 @@ def _negated(body: Sremo, here: _Surroundings) -> Srt:
     none of the match, so windows on marks bound what is in it only by its own length.
     """
     alone = replace(here, slice=Slice(here.slice.longest))
-    T = reduced(without_dead_writes(smaller(_compiled(body, alone))))
+    T = quotient(without_dead_writes(smaller(_compiled(body, alone))))
     if not written_registers(T):
         return complement(T)
     bounds = [n for n in (longest(T), here.slice.longest) if n is not None]
@@ -142,7 +142,7 @@ def _negated(body: Sremo, here: _Surroundings) -> Srt:
             hint="put a window [len<=w] on it or around it, or [1..w] with marks before and after",
         )
     prefix = f"n{next(here.occurrences)}b"
-    return complement(unrolled(T, min(bounds), here.R, prefix=prefix))
+    return complement(unroll(T, min(bounds), here.R, prefix=prefix))
 
 
 def _spliced(T: Srt) -> EpsilonSrt:

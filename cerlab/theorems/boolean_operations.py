@@ -34,11 +34,11 @@ def complement(A: AnchoredCea) -> AnchoredCea:
     In the determinised automaton each stream and complex event have exactly one run, so the final
     states are exchanged with the others, the sink included. Exponential.
     """
-    D = determinised(A)
+    D = determinise(A)
     return replace(D, F=frozenset(range(D.states)) - D.F)
 
 
-def determinised(A: AnchoredCea) -> AnchoredCea:
+def determinise(A: AnchoredCea) -> AnchoredCea:
     """A state is the set of the states in which A's runs with the same marks are (FOUND Prop. 1).
 
     The empty set is a state too, so that every event leads on with either mark. Predicates are
@@ -47,7 +47,7 @@ def determinised(A: AnchoredCea) -> AnchoredCea:
 
     >>> from cerlab.predicates.syntax import TypeIs
     >>> twice = (Transition(0, EVERYTHING, Mark.TAKE, 0), Transition(0, TypeIs("A"), Mark.TAKE, 1))
-    >>> D = determinised(AnchoredCea(2, twice, frozenset({0}), frozenset({1})))
+    >>> D = determinise(AnchoredCea(2, twice, frozenset({0}), frozenset({1})))
     >>> D.states, sorted(D.F)
     (3, [2])
     """

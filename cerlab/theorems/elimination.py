@@ -25,14 +25,14 @@ class Operations(Generic[E]):
     through: Callable[[E, E | None, E], E]
 
 
-def eliminated(edges: Mapping[Edge, E], operations: Operations[E]) -> E | None:
+def eliminate(edges: Mapping[Edge, E], operations: Operations[E]) -> E | None:
     """What leads from `START` to `END`; None if nothing does.
 
     An edge from p to q says what is read on the ways from p to q through the states removed so far.
     The state with the fewest ways through it goes first.
 
     >>> regex = Operations("({}|{})".format, lambda a, o, b: f"{a}({o})*{b}" if o else a + b)
-    >>> eliminated({(START, 0): "a", (0, 0): "b", (0, END): "c", (START, END): "d"}, regex)
+    >>> eliminate({(START, 0): "a", (0, 0): "b", (0, END): "c", (START, END): "d"}, regex)
     '(d|a(b)*c)'
     """
     left = dict(edges)

@@ -31,7 +31,7 @@ class LabelByLabel:
         return len(self.labels) + 2
 
 
-def label_by_label(A: Ucea) -> LabelByLabel:
+def positions_of_labels(A: Ucea) -> LabelByLabel:
     """An automaton for the complex events of a UCEA under ordinary runs (SOCEL Sec. 5.1).
 
     The steps after the one that chooses a transition are one chain for each pair of labels and
@@ -39,7 +39,7 @@ def label_by_label(A: Ucea) -> LabelByLabel:
 
     >>> from cerlab.automata.automaton import LabelTransition
     >>> step = LabelTransition(0, EVERYTHING, frozenset({"x"}), 1)
-    >>> made = label_by_label(Ucea(2, (step,), frozenset({0}), frozenset({1})))
+    >>> made = positions_of_labels(Ucea(2, (step,), frozenset({0}), frozenset({1})))
     >>> [(t.source, t.mark.value, t.target) for t in made.cea.Delta]
     [(0, '∘', 2), (2, '•', 3), (3, '∘', 1), (3, '•', 4)]
     """

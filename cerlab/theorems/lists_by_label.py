@@ -8,7 +8,7 @@ from cerlab.automata.automaton import Ucea
 from cerlab.engine.reference.lists.evaluation import Evaluation
 from cerlab.model.answer import Labels
 from cerlab.model.event import Event
-from cerlab.theorems.label_by_label import label_by_label, labels_at
+from cerlab.theorems.label_by_label import labels_at, positions_of_labels
 
 
 class UceaEvaluation:
@@ -29,7 +29,7 @@ class UceaEvaluation:
     """
 
     def __init__(self, A: Ucea) -> None:
-        self.machine = label_by_label(A)
+        self.machine = positions_of_labels(A)
         self.lists = Evaluation(self.machine.cea)
 
     def advance(self, event: Event, position: int) -> None:

@@ -25,7 +25,7 @@ Image = Callable[[States, Mark], States]
 TAKE, SKIP = Mark.TAKE, Mark.SKIP
 
 
-def selected(A: AnchoredCea, strategy: Strategy) -> AnchoredCea:
+def select(A: AnchoredCea, strategy: Strategy) -> AnchoredCea:
     """The automaton of the complex events that a strategy selects, at each last position."""
     match strategy:
         case Strategy.STRICT:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import NoReturn
 
 from cerlab.automata.automaton import LabelTransition, Ucea
-from cerlab.automata.compose import ends_in, once, relabel, sequence, union
-from cerlab.compile.filters import demand_of_label, filtered
+from cerlab.automata.compose import distinct, ends_in, relabel, sequence, union
+from cerlab.compile.filters import apply_filter, demand_of_label
 from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import (
     All,
@@ -53,7 +53,7 @@ def socel_to_ucea(phi: Formula) -> Ucea:
         case Rename(old, new, body):
             return relabel(socel_to_ucea(body), lambda L: L - {old} | {new} if old in L else L)
         case Filter(body, condition):
-            return filtered(socel_to_ucea(body), condition, _demand)
+            return apply_filter(socel_to_ucea(body), condition, _demand)
         case Or(left, right):
             return union(socel_to_ucea(left), socel_to_ucea(right))
         case Seq(left, right):
@@ -93,7 +93,7 @@ def _sequence(A: Ucea, B: Ucea) -> Ucea:
 
 def _iteration(A: Ucea) -> Ucea:
     """Runs of A one after the other: where one ends, the next may begin."""
-    return replace(A, Delta=once((*A.Delta, *ends_in(A, A.I))))
+    return replace(A, Delta=distinct((*A.Delta, *ends_in(A, A.I))))
 
 
 def _refuse(what: str) -> NoReturn:

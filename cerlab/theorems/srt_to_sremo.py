@@ -24,7 +24,7 @@ from cerlab.logic.sremo.syntax import (
     Star,
     Terminal,
 )
-from cerlab.theorems.elimination import END, START, Edge, Operations, add_edge, eliminated
+from cerlab.theorems.elimination import END, START, Edge, Operations, add_edge, eliminate
 
 MAX_SIZE = 20_000
 """The largest expression that is made."""
@@ -50,7 +50,7 @@ def srt_to_sremo(T: Transducer) -> Sremo:
         add_edge(edges, (p, q), _NOTHING_READ, _either)
     for q in sorted(T.F):
         add_edge(edges, (q, END), _NOTHING_READ, _either)
-    found = eliminated(edges, Operations(_either, _through))
+    found = eliminate(edges, Operations(_either, _through))
     if found is None:
         return Empty()
     if found.size > MAX_SIZE:

@@ -44,7 +44,7 @@ from cerlab.predicates.syntax import (
     disjunction,
     negation,
 )
-from cerlab.theorems.elimination import END, START, Edge, Operations, add_edge, eliminated
+from cerlab.theorems.elimination import END, START, Edge, Operations, add_edge, eliminate
 
 MAX_SIZE = 20_000
 """The largest formula that is made."""
@@ -103,7 +103,7 @@ def elimination_size(A: Vcea, types: Sequence[str] | None = None) -> Elimination
     A = trim(A)
     made = _edges(A, _types(A, types), _projected, Or)
     edges = {edge: size(phi) for edge, phi in made.items()}
-    found = eliminated(edges, _COUNTED)
+    found = eliminate(edges, _COUNTED)
     return EliminationSize(A.states, len(A.Delta), size(_nothing()) if found is None else found)
 
 
@@ -182,14 +182,14 @@ def _formula(
 ) -> Formula:
     A = trim(A)
     edges = _edges(A, _types(A, types), written, operations.either)
-    counted = eliminated({edge: size(phi) for edge, phi in edges.items()}, _COUNTED)
+    counted = eliminate({edge: size(phi) for edge, phi in edges.items()}, _COUNTED)
     if counted is not None and counted > MAX_SIZE:
         raise ResourceLimit(
             "CER0610",
             f"the formula has {counted:,} operators, more than {MAX_SIZE:,}",
             hint="eliminating states multiplies them: trim the automaton first",
         )
-    found = eliminated(edges, operations)
+    found = eliminate(edges, operations)
     return _nothing() if found is None else found
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.explicit import STUCK, ExplicitCea, digest, explicit, minimised
+from cerlab.automata.explicit import STUCK, ExplicitCea, digest, minimise, table_of
 from cerlab.predicates.minterms import minterms
 from proofs_tests.core.test_theorem_4 import random_cea
 from proofs_tests.suite import Suite
@@ -18,7 +18,7 @@ fa = pytest.importorskip("automata.fa.dfa", reason="automata-lib is a developmen
 
 def table(rng: Random) -> ExplicitCea:
     det = DeterministicCea(random_cea(rng))
-    return explicit(det, [m.symbol for m in minterms(det.predicates)])
+    return table_of(det, [m.symbol for m in minterms(det.predicates)])
 
 
 def as_dfa(A: ExplicitCea, letters: int) -> Any:
@@ -47,7 +47,7 @@ def test_minimal_size_emptiness_and_equivalence_agree(suite: Suite) -> None:
 
     def case(rng: Random) -> bool:
         A = table(rng)
-        small = minimised(A)
+        small = minimise(A)
         letters = len(A.symbols) * 2
         theirs = as_dfa(A, letters)
         assert theirs.isempty() is not bool(small.F)
@@ -58,8 +58,8 @@ def test_minimal_size_emptiness_and_equivalence_agree(suite: Suite) -> None:
         for B in previous[-20:]:
             if same_letters(A, B):
                 equal = as_dfa(B, letters) == theirs
-                assert (digest(minimised(B)) == digest(small)) is equal
-                assert (minimised(B) == small) is equal
+                assert (digest(minimise(B)) == digest(small)) is equal
+                assert (minimise(B) == small) is equal
         previous.append(A)
         return bool(small.F)
 
@@ -69,11 +69,11 @@ def test_minimal_size_emptiness_and_equivalence_agree(suite: Suite) -> None:
 def test_minimising_by_hand() -> None:
     """Two states alike become one, a state without a way to an answer goes."""
     A = ExplicitCea((), (0,), ((1, 2), (STUCK, STUCK), (1, 3), (3, 3)), frozenset({1}))
-    assert minimised(A) == ExplicitCea(
+    assert minimise(A) == ExplicitCea(
         (), (0,), ((1, 2), (STUCK, STUCK), (1, STUCK)), frozenset({1})
     )
     B = ExplicitCea((), (0,), ((1, 2), (STUCK, STUCK), (1, 2)), frozenset({1}))
-    assert minimised(B) == ExplicitCea((), (0,), ((1, 0), (STUCK, STUCK)), frozenset({1}))
+    assert minimise(B) == ExplicitCea((), (0,), ((1, 0), (STUCK, STUCK)), frozenset({1}))
 
 
 def test_digests_are_of_the_structure() -> None:

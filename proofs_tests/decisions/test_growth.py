@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from cerlab.automata.growth import growth
+from cerlab.automata.growth import growth_of
 from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.logic.cel.semantics import valuations
 from cerlab.model.answer import complex_event
@@ -40,7 +40,7 @@ def most(text: str, length: int) -> int:
 )
 def test_growth(text: str, degree: int | None) -> None:
     machine = as_pattern(text).machine
-    found = growth(machine, [m.symbol for m in minterms(machine.predicates)])
+    found = growth_of(machine, [m.symbol for m in minterms(machine.predicates)])
     assert found is not None
     assert found.degree == degree
     row = [most(text, n) for n in range(3, 8)]

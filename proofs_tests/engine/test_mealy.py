@@ -6,7 +6,7 @@ from collections import Counter
 from random import Random
 
 from cerlab.automata.deterministic import Deterministic
-from cerlab.automata.mealy import GONE, Mealy, Move, mealy
+from cerlab.automata.mealy import GONE, Mealy, Move, mealy_of
 from cerlab.compile.text_to_pattern import as_pattern
 from proofs_tests.engine.windowed_cases import SMALL
 from proofs_tests.random_cases import random_case
@@ -75,7 +75,7 @@ def test_merging_keeps_every_answer(suite: Suite) -> None:
             return True
         machine = drawn.query.machine
         vectors = list(dict.fromkeys([0, *map(machine.symbol, drawn.stream)]))
-        made = mealy(machine, vectors, budget=BUDGET)
+        made = mealy_of(machine, vectors, budget=BUDGET)
         if made is None:
             return True
         symbols = [rng.randrange(len(vectors)) for _ in range(3)]
@@ -97,7 +97,7 @@ def test_merged_states_can_be_told_apart(suite: Suite) -> None:
             return True
         machine = drawn.query.machine
         vectors = list(dict.fromkeys([0, *map(machine.symbol, drawn.stream)]))
-        made = mealy(machine, vectors, budget=BUDGET)
+        made = mealy_of(machine, vectors, budget=BUDGET)
         if made is None:
             return True
         assert len(set(made.step)) == len(made.step)
@@ -110,7 +110,7 @@ def test_merged_states_can_be_told_apart(suite: Suite) -> None:
 def test_what_follows_a_plus_is_what_is_inside_it() -> None:
     """``A+``: the state after an A is final, the one after a gap is not; ahead they are one."""
     machine = as_pattern("SELECT * WHERE A+").machine
-    made = mealy(machine, [0, 1], budget=BUDGET)
+    made = mealy_of(machine, [0, 1], budget=BUDGET)
     assert made is not None
     assert len(made.step) == 1
     assert made.step[0][1] == (Move(0, True), Move(0, False))
@@ -120,8 +120,8 @@ def test_what_follows_a_plus_is_what_is_inside_it() -> None:
 def test_strategies_that_change_nothing_have_one_idle_state() -> None:
     """MAX of a plain sequence: no answer contains another, whatever came before."""
     machine = as_pattern("SELECT MAX * WHERE A ; B ; C").machine
-    made = mealy(machine, [0, 1, 2, 4], budget=BUDGET)
-    plain = mealy(as_pattern("SELECT * WHERE A ; B ; C").machine, [0, 1, 2, 4], budget=BUDGET)
+    made = mealy_of(machine, [0, 1, 2, 4], budget=BUDGET)
+    plain = mealy_of(as_pattern("SELECT * WHERE A ; B ; C").machine, [0, 1, 2, 4], budget=BUDGET)
     assert made is not None
     assert plain is not None
     assert len(made.idle_of) > len(made.begin) == 1
@@ -130,4 +130,4 @@ def test_strategies_that_change_nothing_have_one_idle_state() -> None:
 
 def test_too_large_a_machine_is_none() -> None:
     machine = as_pattern("SELECT * WHERE A ; B ; C").machine
-    assert mealy(machine, [0, 1, 2, 4], budget=5) is None
+    assert mealy_of(machine, [0, 1, 2, 4], budget=5) is None

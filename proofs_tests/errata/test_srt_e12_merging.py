@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from cerlab.automata.registers import Srt
-from cerlab.automata.registers.epsilon import merged, without_epsilon
+from cerlab.automata.registers.epsilon import merge, without_epsilon
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.sremo.tables import sre
@@ -29,14 +29,14 @@ def test_the_printed_merging_fails_on_three_events(
     S = events(types)
     assert runs.matches(T, S) == expected
     assert runs.matches(merged_by_guard_and_mark(T), S) == {(0, 1, 2)} - expected
-    assert runs.matches(merged(T), S) == runs.matches(without_epsilon(T), S) == expected
+    assert runs.matches(merge(T), S) == runs.matches(without_epsilon(T), S) == expected
 
 
 def test_the_report_s_pattern_in_wayeb_s_syntax() -> None:
     """``;(A["x"], +(;(B["y"], C), ;(B, EQ(y))))`` on A1 B2 D2."""
     e = sre("A^ -> x . (B^ -> y . C^ | B^ . <v = y.v>^)")
     S = events("ABD", v="122")
-    assert runs.matches(sremo_to_srt(e), S) == runs.matches(merged(sremo_to_srt(e)), S) == set()
+    assert runs.matches(sremo_to_srt(e), S) == runs.matches(merge(sremo_to_srt(e)), S) == set()
     assert runs.matches(merged_by_guard_and_mark(sremo_to_srt(e)), S) == {(0, 1, 2)}
 
 
@@ -46,7 +46,7 @@ def test_the_printed_frontier_does_not_become_empty() -> None:
         2, (step(0, "TRUE", 1), step(1, "TRUE", 0)), frozenset({0}), frozenset({0}), R=frozenset()
     )
     assert sets_visited(cycle, 10_000) == 10_000
-    assert merged(cycle).states == 2
+    assert merge(cycle).states == 2
 
 
 def test_on_random_transducers_the_printed_one_fails_and_the_corrected_one_never() -> None:
@@ -54,7 +54,7 @@ def test_on_random_transducers_the_printed_one_fails_and_the_corrected_one_never
     for seed in range(600):
         drawn, S = read(Random(seed), random_epsilon_srt)
         expected = runs.matches(drawn, S)
-        assert runs.matches(merged(drawn), S) == expected
+        assert runs.matches(merge(drawn), S) == expected
         failed += runs.matches(merged_by_guard_and_mark(drawn), S) != expected
         answered += bool(expected)
     assert answered > 300

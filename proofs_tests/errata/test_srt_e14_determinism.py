@@ -8,8 +8,8 @@ from __future__ import annotations
 from random import Random
 
 from cerlab.automata.registers import Srt
-from cerlab.automata.registers.determinise import determinised
-from cerlab.automata.registers.unroll import unrolled
+from cerlab.automata.registers.determinise import determinise
+from cerlab.automata.registers.unroll import unroll
 from cerlab.model.registers import Registers
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.srt.cases import events, random_event, random_srt, read, step
@@ -34,7 +34,7 @@ def test_the_printed_condition_lets_two_runs_through() -> None:
 def test_the_corrected_one_does_not() -> None:
     (t,) = events("A")
     assert overlapping(TWICE, t, Registers(), printed=False)
-    D = determinised(TWICE)
+    D = determinise(TWICE)
     assert not overlapping(D, t, Registers(), printed=False)
     assert len(runs.paths(D, [t])) == 1
 
@@ -43,6 +43,6 @@ def test_what_is_determinised_satisfies_it() -> None:
     for seed in range(200):
         rng = Random(seed)
         T, S = read(rng, random_srt, 3)
-        D = determinised(unrolled(T, 3))
+        D = determinise(unroll(T, 3))
         v = Registers({r: random_event(rng) for r in sorted(D.R) if rng.random() < 0.7})
         assert not any(overlapping(D, t, v, printed=False) for t in S)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from random import Random
 
 from cerlab.automata.registers.epsilon import without_epsilon
-from cerlab.automata.registers.unroll import unrolled
+from cerlab.automata.registers.unroll import unroll
 from cerlab.automata.registers.windows import length_window, mark_bounded, span_window
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.theorems import srt_runs as runs
@@ -21,7 +21,7 @@ ANYWHERE = without_epsilon(sremo_to_srt(sre("_* . A^")))
 def test_unrolling_loses_a_match_that_the_span_window_keeps() -> None:
     S = events("BBA")
     assert runs.matches(span_window(ANYWHERE, 1), S) == {(2,)}
-    assert runs.matches(unrolled(ANYWHERE, 1), S) == frozenset()
+    assert runs.matches(unroll(ANYWHERE, 1), S) == frozenset()
     assert runs.matches(length_window(ANYWHERE, 1), S) == frozenset()
 
 
@@ -31,7 +31,7 @@ def test_unrolling_is_right_where_both_ends_are_marked() -> None:
         rng = Random(seed)
         T, S = read(rng, random_srt)
         w = rng.choice((1, 2, 3))
-        span, length = runs.matches(span_window(T, w), S), runs.matches(unrolled(T, w), S)
+        span, length = runs.matches(span_window(T, w), S), runs.matches(unroll(T, w), S)
         assert length <= span
         assert length == span or not mark_bounded(T)
         differ += length != span

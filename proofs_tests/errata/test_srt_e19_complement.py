@@ -13,12 +13,12 @@ import pytest
 from cerlab.automata.registers import Srt
 from cerlab.automata.registers.complement import complement
 from cerlab.automata.registers.trim import longest
-from cerlab.automata.registers.unroll import unrolled
+from cerlab.automata.registers.unroll import unroll
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.srt.cases import events, random_event, random_srt, random_word, step
 from proofs_tests.srt.printed import complement_without_sink
 
-A = unrolled(Srt(2, (step(0, "type = 'A' ^", 1),), frozenset({0}), frozenset({1})), 1)
+A = unroll(Srt(2, (step(0, "type = 'A' ^", 1),), frozenset({0}), frozenset({1})), 1)
 
 
 @pytest.mark.parametrize("types", ["BB", "AA", "B"])
@@ -40,7 +40,7 @@ def test_on_random_transducers_the_printed_one_fails_and_the_corrected_one_never
     for seed in range(300):
         rng = Random(seed)
         T = random_srt(rng)
-        U = unrolled(T, 3)
+        U = unroll(T, 3)
         S = [*random_word(rng, T, 2), random_event(rng)]
         accepted = runs.accepts(U, S)
         assert runs.accepts(complement(U), S) != accepted

@@ -9,7 +9,7 @@ from random import Random
 
 from cerlab.automata.registers.complement import match_complement
 from cerlab.automata.registers.epsilon import without_epsilon
-from cerlab.automata.registers.unroll import unrolled
+from cerlab.automata.registers.unroll import unroll
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.logic.sremo import matches
 from cerlab.testing import random_sremo, random_sremo_events
@@ -32,7 +32,7 @@ def test_a_part_without_a_match_gives_one_in_a_concatenation() -> None:
 
 def test_no_transducer_has_the_empty_match_nor_its_complement() -> None:
     """So the complement of matches would not exist (SRT Def. 33)."""
-    T = unrolled(without_epsilon(sremo_to_srt(sre("A^"))), 1)
+    T = unroll(without_epsilon(sremo_to_srt(sre("A^"))), 1)
     for S in (events("A"), events("B")):
         assert () not in as_printed(T, S) | as_printed(match_complement(T), S)
         assert () in runs.matches(T, S) | runs.matches(match_complement(T), S)

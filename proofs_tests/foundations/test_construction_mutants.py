@@ -34,7 +34,7 @@ from cerlab.predicates.syntax import Predicate, conjunction
 from cerlab.theorems import boolean_operations, printed_elimination, socel_to_ucea, vcea_to_cel
 from cerlab.theorems import lists_by_label as labelled
 from cerlab.theorems import ucea_products as products
-from cerlab.theorems.label_by_label import LabelByLabel, label_by_label
+from cerlab.theorems.label_by_label import LabelByLabel, positions_of_labels
 from cerlab.theorems.ucea_products import Pair
 from proofs_tests.foundations import (
     test_empty_moves,
@@ -44,7 +44,7 @@ from proofs_tests.foundations import (
 from proofs_tests.foundations.anchored_cases import without_epsilon
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_seeds
 from proofs_tests.socel import test_completeness, test_theorem_5
-from proofs_tests.socel import test_proposition_1 as test_proposition_of_ucea
+from proofs_tests.socel import test_proposition_1 as test_of_ucea
 from proofs_tests.suite import Suite
 
 # -- Empty moves ----------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def determinised_from_one_state(A: AnchoredCea) -> AnchoredCea:
     return DETERMINISED(AnchoredCea(A.states, A.Delta, frozenset({min(A.I)}), A.F))
 
 
-DETERMINISED = boolean_operations.determinised
+DETERMINISED = boolean_operations.determinise
 
 
 def equal_or_disjoint(P: Predicate, Q: Predicate) -> bool:
@@ -126,7 +126,7 @@ def anchored_by_one_transition(A: IntervalCea) -> AnchoredCea:
     return AnchoredCea(made.states, Delta, made.I, made.F)
 
 
-ANCHORED = forms.anchored
+ANCHORED = forms.anchor
 
 # -- SO-CEL and UCEA ------------------------------------------------------------------------------
 
@@ -228,13 +228,13 @@ def answers_end_with_a_label(A: Ucea) -> LabelByLabel:
         for t in A.Delta
         for copy in (0, A.states)
     )
-    return label_by_label(replace(A, states=2 * A.states, Delta=tuple(Delta)))
+    return positions_of_labels(replace(A, states=2 * A.states, Delta=tuple(Delta)))
 
 
 def first_label_only(A: Ucea) -> LabelByLabel:
     """A transition gives one of its labels."""
     Delta = (t._replace(labels=frozenset(sorted(t.labels)[:1])) for t in A.Delta)
-    return label_by_label(replace(A, Delta=tuple(Delta)))
+    return positions_of_labels(replace(A, Delta=tuple(Delta)))
 
 
 ROWS: list[tuple[Callable[[Random], bool], ModuleType, str, Any]] = [
@@ -248,17 +248,17 @@ ROWS: list[tuple[Callable[[Random], bool], ModuleType, str, Any]] = [
     (
         test_proposition_1.check_determinised,
         boolean_operations,
-        "determinised",
+        "determinise",
         determinised_from_one_state,
     ),
     (
         test_proposition_1.check_complement,
         boolean_operations,
-        "determinised",
+        "determinise",
         determinised_from_one_state,
     ),
     (test_proposition_1.check_io, boolean_operations, "disjoint", equal_or_disjoint),
-    (test_proposition_1.check_anchored, forms, "anchored", anchored_by_one_transition),
+    (test_proposition_1.check_anchored, forms, "anchor", anchored_by_one_transition),
     (test_theorem_5.check_formula, socel_to_ucea, "_demand", demand_of_all),
     (test_theorem_5.check_formula, socel_to_ucea, "_iteration", unchanged),
     (test_theorem_5.check_formula, socel_to_ucea, "_sequence", sequence_or_first),
@@ -272,8 +272,13 @@ ROWS: list[tuple[Callable[[Random], bool], ModuleType, str, Any]] = [
     (test_completeness.check_there, vcea_to_cel, "ConcatPlus", at_most_once),
     (test_completeness.check_there, vcea_to_cel, "Concat", cel.Seq),
     (test_completeness.check_there, vcea_to_cel, "negation", same),
-    (test_proposition_of_ucea.check_runs, labelled, "label_by_label", answers_end_with_a_label),
-    (test_proposition_of_ucea.check_runs, labelled, "label_by_label", first_label_only),
+    (
+        test_of_ucea.check_runs,
+        labelled,
+        "positions_of_labels",
+        answers_end_with_a_label,
+    ),
+    (test_of_ucea.check_runs, labelled, "positions_of_labels", first_label_only),
 ]
 
 MUTANTS = [

@@ -82,7 +82,7 @@ def check_intersection(rng: Random) -> bool:
 
 def check_determinised(rng: Random) -> bool:
     A, _, S = drawn(rng)
-    D, expected = boolean_operations.determinised(A), answers(A, S)
+    D, expected = boolean_operations.determinise(A), answers(A, S)
     assert answers(D, S) == expected
     assert is_io_deterministic(D) is True
     return any(expected)
@@ -110,7 +110,7 @@ def test_a_determinised_automaton_has_one_run_for_each_set_of_marks(suite: Suite
 
     def case(rng: Random) -> bool:
         A, _, S = drawn(rng)
-        D = boolean_operations.determinised(A)
+        D = boolean_operations.determinise(A)
         runs: set[Run] = {(q, ()) for q in D.I}
         for n, event in enumerate(S):
             runs = extended(D, runs, event, n)
@@ -165,7 +165,7 @@ def test_only_types_that_events_have_are_built() -> None:
     Delta = tuple(Transition(0, P, Mark.TAKE, 0) for P in (low, high))
     A = AnchoredCea(1, Delta, frozenset({0}), frozenset({0}))
     assert is_io_deterministic(A) is True
-    D = boolean_operations.determinised(A)
+    D = boolean_operations.determinise(A)
     assert (D.states, len(D.Delta)) == (2, 2 * 3 + 2)
 
 
@@ -211,7 +211,7 @@ def check_anchored(rng: Random) -> bool:
         if not any(isinstance(psi, cel.Project | cel.Not) for psi in cel.subformulas(phi)):
             break
     S = random_events(rng, phi, ANCHORED_SHAPE)
-    found = answers(forms.anchored(vcea_to_cea(cel_to_vcea(phi))), S)
+    found = answers(forms.anchor(vcea_to_cea(cel_to_vcea(phi))), S)
     expected: Answers = [set() for _ in S]
     for C in map(complex_event, valuations(phi, S)):
         assert (C.start, C.end) == (C.positions[0], C.positions[-1])
@@ -225,5 +225,5 @@ def test_anchored_keeps_what_begins_and_ends_with_a_mark(suite: Suite) -> None:
 
 
 def test_anchored_loses_what_ends_without_a_mark() -> None:
-    A = forms.anchored(vcea_to_cea(cel_to_vcea(parse_formula("PROJECT[A](A ; B)"))))
+    A = forms.anchor(vcea_to_cea(cel_to_vcea(parse_formula("PROJECT[A](A ; B)"))))
     assert answers(A, word("AB")) == [set(), set()]

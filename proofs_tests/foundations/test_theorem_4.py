@@ -20,7 +20,7 @@ from cerlab.predicates.minterms import minterms
 from cerlab.predicates.truth import satisfies
 from cerlab.theorems import selection
 from cerlab.theorems.selection import last_selected, maximal, strict
-from cerlab.theorems.selection import selected as selected_automaton
+from cerlab.theorems.selection import select as selected_automaton
 from cerlab.theorems.sizes import reachable_states
 from proofs_tests.foundations.anchored_cases import (
     Run,

@@ -14,7 +14,7 @@ from cerlab.automata.registers import coalesce
 from cerlab.automata.registers.labelled import LabelledSrt
 from cerlab.compile import correlated_to_srt, extremes
 from cerlab.compile.extremes import INCOMPARABLE, NOTHING, Side, Way
-from cerlab.compile.filters import filtered
+from cerlab.compile.filters import apply_filter
 from cerlab.engine.reference.registers.intervals import Configuration, IntervalRuns
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
@@ -33,7 +33,7 @@ from proofs_tests.suite import Suite
 _REMEMBERED = extremes._remembered
 _ASKED = extremes._asked
 _CONSTRUCT = correlated_to_srt._construct
-_FILTERED = filtered
+_FILTERED = apply_filter
 _FOLLOWED = IntervalRuns._followed
 
 
@@ -233,8 +233,8 @@ MUTANTS = [
         filters_see_the_labels_outside,
         id="labels-outside",
     ),
-    mutant(QUERIES, correlated_to_srt, "filtered", either_is_both, id="either-is-both"),
-    mutant(QUERIES, correlated_to_srt, "filtered", either_is_its_left, id="either-is-left"),
+    mutant(QUERIES, correlated_to_srt, "apply_filter", either_is_both, id="either-is-both"),
+    mutant(QUERIES, correlated_to_srt, "apply_filter", either_is_its_left, id="either-is-left"),
     mutant(QUERIES, coalesce, "_apart", all_in_one_register, id="one-register"),
     mutant(QUERIES, coalesce, "_apart", together_once_is_together, id="together-once"),
     mutant(QUERIES, IntervalRuns, "_followed", write_before_read, id="write-before-read"),

@@ -16,12 +16,12 @@ from cerlab.automata.explore import explore
 from cerlab.automata.registers import Srt
 from cerlab.automata.registers.complement import complement, match_complement
 from cerlab.automata.registers.compose import streaming
-from cerlab.automata.registers.determinise import Minterm, determinised, minterms
-from cerlab.automata.registers.epsilon import merged, without_epsilon
+from cerlab.automata.registers.determinise import Minterm, determinise, minterms
+from cerlab.automata.registers.epsilon import merge, without_epsilon
 from cerlab.automata.registers.liveness import live_registers, without_dead_writes
 from cerlab.automata.registers.product import intersection
 from cerlab.automata.registers.transducer import EpsilonSrt, Label
-from cerlab.automata.registers.unroll import unrolled
+from cerlab.automata.registers.unroll import unroll
 from cerlab.automata.registers.windows import length_window, span_window
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.event import Event
@@ -100,19 +100,19 @@ def rejected(rng: Random) -> Case:
 
 
 def windowed_determinised(T: Srt, w: int) -> Srt:
-    return determinised(unrolled(T, w))
+    return determinise(unroll(T, w))
 
 
 def windowed_complement(T: Srt, w: int) -> Srt:
-    return complement(unrolled(T, w))
+    return complement(unroll(T, w))
 
 
 def untrimmed_complement(T: Srt, w: int) -> Srt:
-    return complement(unrolled(T, w, trim=False))
+    return complement(unroll(T, w, trim=False))
 
 
 def windowed_match_complement(T: Srt, w: int) -> Srt:
-    return match_complement(unrolled(T, w))
+    return match_complement(unroll(T, w))
 
 
 def finals_without_closure(T: Any) -> Srt:
@@ -181,12 +181,12 @@ def _unrolled(
 
 
 def unrolled_one_deeper(T: Srt, w: int) -> Srt:
-    return unrolled(T, w + 1)
+    return unroll(T, w + 1)
 
 
 def writes_of_all_that_fire(T: Srt, w: int) -> Srt:
     """Determinisation that writes what all transitions of a minterm write, not what one does."""
-    return _determinised(unrolled(T, w), minterms, frozenset.intersection)
+    return _determinised(unroll(T, w), minterms, frozenset.intersection)
 
 
 def complement_by_minterms_without_negations(T: Srt, w: int) -> Srt:
@@ -195,7 +195,7 @@ def complement_by_minterms_without_negations(T: Srt, w: int) -> Srt:
     def positive(guards: Sequence[Guard]) -> list[Minterm]:
         return [Minterm(all_of(m.holding), m.holding) for m in minterms(guards)]
 
-    D = _determinised(unrolled(T, w), positive, frozenset.union)
+    D = _determinised(unroll(T, w), positive, frozenset.union)
     return replace(D, F=frozenset(range(D.states)) - D.F)
 
 
@@ -218,15 +218,15 @@ def _determinised(
 
 def complement_in_a_window(T: Srt, w: int) -> Srt:
     """The complement of a window as if it were one too."""
-    return length_window(complement(unrolled(T, w)), w)
+    return length_window(complement(unroll(T, w)), w)
 
 
 def complement_without_the_sink(T: Srt, w: int) -> Srt:
-    return complement_without_sink(unrolled(T, w, trim=False))
+    return complement_without_sink(unroll(T, w, trim=False))
 
 
 def match_complement_in_a_wider_window(T: Srt, w: int) -> Srt:
-    return match_complement(unrolled(T, w + 1))
+    return match_complement(unroll(T, w + 1))
 
 
 def length_for_span(T: Srt, w: int) -> Srt:
@@ -291,16 +291,16 @@ MUTANTS = [
     mutant(ELIMINATION, decompiler, "_or_nothing", not_or_nothing),
     mutant(ELIMINATION, decompiler, "_or_nothing", loop_and_first_are_one),
     instead_of(without_epsilon, finals_without_closure, silent),
-    instead_of(merged, merged_by_guard_and_mark, silent),
+    instead_of(merge, merged_by_guard_and_mark, silent),
     instead_of(single_register, first_write_only, one),
     instead_of(concatenation, concatenation_in_shared_registers, two),
     instead_of(star, star_without_reset, repeated),
     instead_of(star, star_without_the_empty_word, repeated),
     instead_of(intersection, product_of_any_marks, alike),
     instead_of(intersection, product_with_one_side_final, alike),
-    instead_of(unrolled, unrolled_with_the_old_write, short),
-    instead_of(unrolled, unrolled_reading_empty_registers, short),
-    instead_of(unrolled, unrolled_one_deeper, short),
+    instead_of(unroll, unrolled_with_the_old_write, short),
+    instead_of(unroll, unrolled_reading_empty_registers, short),
+    instead_of(unroll, unrolled_one_deeper, short),
     instead_of(windowed_determinised, writes_of_all_that_fire, streamed),
     instead_of(windowed_complement, complement_by_minterms_without_negations, rejected),
     instead_of(windowed_complement, complement_in_a_window, rejected),

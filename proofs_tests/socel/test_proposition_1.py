@@ -17,7 +17,7 @@ from cerlab.model.answer import Labels
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.testing import random_events
-from cerlab.theorems.label_by_label import label_by_label
+from cerlab.theorems.label_by_label import positions_of_labels
 from cerlab.theorems.lists_by_label import UceaEvaluation
 from cerlab.theorems.socel_to_ucea import socel_to_ucea, under_star_to_runs
 from cerlab.theorems.ucea_runs import labelled_answers
@@ -102,7 +102,7 @@ def test_without_labels_the_one_answer_is_trivial() -> None:
 def test_the_automaton_is_linear_in_transitions_and_labels(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         A = random_ucea(rng, (*LABEL_SETS, frozenset()))
-        made = label_by_label(A)
+        made = positions_of_labels(A)
         assert made.cea.states <= A.states + len(A.Delta) * (len(made.labels) + 1) + 1
         assert len(made.cea.Delta) <= len(A.Delta) * (len(made.labels) + 3)
         return True

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from cerlab.automata.registers import EpsilonSrt, Srt
-from cerlab.automata.registers.determinise import determinised
-from cerlab.automata.registers.unroll import unrolled
+from cerlab.automata.registers.determinise import determinise
+from cerlab.automata.registers.unroll import unroll
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from proofs_tests.sremo.tables import sre
 from proofs_tests.srt.cases import step
@@ -34,10 +34,10 @@ FIG_3: EpsilonSrt = sremo_to_srt(sre(CHEAP_OR_DEAR))
 FIG_4 = Srt(3, (step(0, "TRUE", 0), *FIG_1.Delta), frozenset({0}), frozenset({2}), R=R1)
 """The same after any events; no deterministic transducer has its language."""
 
-FIG_5A = unrolled(FIG_4, 3)
+FIG_5A = unroll(FIG_4, 3)
 """Fig. 4 unrolled to a window of 3; the figure's r2 is b1, its r1 is b2."""
 
-FIG_5B = determinised(FIG_5A)
+FIG_5B = determinise(FIG_5A)
 """That, determinised, with the empty set as a state."""
 
 FIG_12 = Srt(

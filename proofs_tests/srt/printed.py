@@ -9,7 +9,7 @@ from typing import Any
 from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.explore import explore
 from cerlab.automata.registers import Srt, Transducer
-from cerlab.automata.registers.determinise import determinised
+from cerlab.automata.registers.determinise import determinise
 from cerlab.automata.registers.epsilon import without_epsilon
 from cerlab.automata.registers.plan import RegisterPlan
 from cerlab.automata.registers.rename import apart
@@ -81,7 +81,7 @@ def complement_without_sink(T: Srt) -> Srt:
 
     Here the sink is the empty set of states.
     """
-    D = determinised(T)
+    D = determinise(T)
     leaves = {t.source for t in D.Delta if t.source != t.target}
     return replace(D, F=frozenset(leaves) - D.F)
 

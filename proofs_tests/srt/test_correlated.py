@@ -14,7 +14,7 @@ import cerlab
 from cerlab.api import parse_formula
 from cerlab.automata.automaton import Mark
 from cerlab.automata.registers import RegisterTransition, Srt
-from cerlab.automata.registers.coalesce import coalesced
+from cerlab.automata.registers.coalesce import coalesce
 from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.automata.registers.transducer import NONE
 from cerlab.cli import main
@@ -123,7 +123,7 @@ def test_fo_formulas_with_filters_over_two_variables(suite: Suite) -> None:
 def test_registers_made_one_keep_the_matches(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         T, S = read(rng, random_srt)
-        made = coalesced(T)
+        made = coalesce(T)
         assert made.R <= T.R
         expected = runs.matches(T, S)
         assert runs.matches(made, S) == expected
@@ -144,7 +144,7 @@ def test_registers_are_made_one_exactly_where_no_state_needs_both() -> None:
         T = Srt(
             len(Delta) + 1, tuple(Delta), frozenset({0}), frozenset({len(Delta)}), R=frozenset("rs")
         )
-        return sorted(coalesced(T).R)
+        return sorted(coalesce(T).R)
 
     assert chain(("TRUE", "rs"), ("v = r.v", ""), ("v = s.v", "")) == ["r"]
     assert chain(("TRUE", "r"), ("TRUE", "s"), ("v = r.v", ""), ("v = s.v", "")) == ["r", "s"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.automata.registers.epsilon import merged, without_epsilon
-from cerlab.automata.registers.reduce import reduced
-from cerlab.automata.registers.trim import trimmed
+from cerlab.automata.registers.epsilon import merge, without_epsilon
+from cerlab.automata.registers.reduce import quotient
+from cerlab.automata.registers.trim import prune
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.testing import random_sremo
 from cerlab.theorems import srt_runs as runs
@@ -21,7 +21,7 @@ def test_p3_elimination_keeps_outcomes_of_transducers(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         T, S = read(rng, random_epsilon_srt)
         found = runs.outcomes(T, S)
-        for eliminated in (without_epsilon, merged):
+        for eliminated in (without_epsilon, merge):
             assert runs.outcomes(eliminated(T), S) == found, (
                 f"{eliminated.__name__} of\n{T}\non {S}"
             )
@@ -36,7 +36,7 @@ def test_p3_elimination_keeps_matches_of_expressions(suite: Suite) -> None:
         T = sremo_to_srt(e)
         found = runs.matches(T, S)
         assert runs.matches(without_epsilon(T), S) == found
-        assert runs.matches(merged(T), S) == found
+        assert runs.matches(merge(T), S) == found
         return bool(found)
 
     suite.run(case, deep_count=10_000)
@@ -49,7 +49,7 @@ def test_trimming_and_reducing_keep_outcomes(suite: Suite) -> None:
             T_e, S = read(rng, random_epsilon_srt)
             T = without_epsilon(T_e)
         found = runs.outcomes(T, S)
-        for made in (trimmed(T), reduced(T), reduced(merged(T))):
+        for made in (prune(T), quotient(T), quotient(merge(T))):
             assert runs.outcomes(made, S) == found, f"{T}\non {S}"
             assert made.states <= 2**T.states
         return bool(found)
@@ -61,5 +61,5 @@ def test_merging_makes_fewer_runs_and_reducing_no_more() -> None:
     e = sre("A^ . B^ | A^ . C^")
     plain = without_epsilon(sremo_to_srt(e))
     assert len([t for t in plain.Delta if t.source == plain.q0]) == 2
-    assert merged(sremo_to_srt(e)).states == 4
-    assert reduced(merged(sremo_to_srt(e))).states == 3
+    assert merge(sremo_to_srt(e)).states == 4
+    assert quotient(merge(sremo_to_srt(e))).states == 3

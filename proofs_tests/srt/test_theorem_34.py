@@ -9,7 +9,7 @@ import pytest
 
 from cerlab.automata.registers import Srt
 from cerlab.automata.registers.product import intersection, product
-from cerlab.automata.registers.rename import renamed
+from cerlab.automata.registers.rename import rename
 from cerlab.automata.registers.transducer import written_registers
 from cerlab.errors import IllFormed
 from cerlab.model.event import Event
@@ -43,8 +43,8 @@ def test_p6_with_registers_that_both_read(suite: Suite) -> None:
 
     def case(rng: Random) -> bool:
         A, B, S = related(rng)
-        A = renamed(A, {"r": "a", "s": "c"}.__getitem__)
-        B = renamed(B, {"r": "b", "s": "c"}.__getitem__)
+        A = rename(A, {"r": "a", "s": "c"}.__getitem__)
+        B = rename(B, {"r": "b", "s": "c"}.__getitem__)
         A, B = without_writes_of("c", A), without_writes_of("c", B)
         v = Registers({r: random_event(rng) for r in "abc" if rng.random() < 0.6})
         meant = {

@@ -12,11 +12,11 @@ from cerlab.automata.registers import Srt
 from cerlab.automata.registers.complement import complement, match_complement
 from cerlab.automata.registers.determinise import (
     MAX_GUARDS,
-    determinised,
-    io_determinised,
+    determinise,
+    io_determinise,
     minterms,
 )
-from cerlab.automata.registers.unroll import unrolled
+from cerlab.automata.registers.unroll import unroll
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
@@ -41,13 +41,13 @@ def drawn(rng: Random) -> tuple[Srt, list[Event], Found]:
     T, S = read(rng, random_srt, w)
     if rng.random() < 0.1:
         S.append(random_event(rng))
-    return unrolled(T, w), S, runs.matches(T, S) if len(S) <= w else frozenset()
+    return unroll(T, w), S, runs.matches(T, S) if len(S) <= w else frozenset()
 
 
 def test_p9_the_language_of_the_determinised_one_and_one_run(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         U, S, found = drawn(rng)
-        D = determinised(U)
+        D = determinise(U)
         assert runs.accepts(D, S) == bool(found), f"{U}\non {S}"
         assert len(runs.paths(D, S)) == 1
         assert not any(t.mark is Mark.TAKE for t in D.Delta)
@@ -87,7 +87,7 @@ def test_p11_io_determinised_it_keeps_the_matches(suite: Suite) -> None:
 
     def case(rng: Random) -> bool:
         U, S, found = drawn(rng)
-        D = io_determinised(U)
+        D = io_determinise(U)
         assert runs.matches(D, S) == found, f"{U}\non {S}"
         marked = sorted(map(runs.marks_of, runs.paths(D, S)))
         assert marked == sorted(subsets(len(S)))
@@ -129,7 +129,7 @@ def test_without_writes_no_window_is_needed(suite: Suite) -> None:
                 break
         found = {M for M, _ in runs.outcomes(T, S, v)}
         assert bool(runs.outcomes(complement(T), S, v)) == (not found)
-        assert {M for M, _ in runs.outcomes(io_determinised(T), S, v)} == found
+        assert {M for M, _ in runs.outcomes(io_determinise(T), S, v)} == found
         return bool(found)
 
     suite.run(case, deep_count=10_000)
@@ -154,18 +154,18 @@ SOMETIMES = Srt(
 
 
 @pytest.mark.parametrize("T", [ANYWHERE, SOMETIMES], ids=["Fig. 4", "written on some ways"])
-@pytest.mark.parametrize("made", [determinised, io_determinised, complement, match_complement])
+@pytest.mark.parametrize("made", [determinise, io_determinise, complement, match_complement])
 def test_what_may_have_no_deterministic_transducer_is_refused(T: Srt, made: object) -> None:
     """There is neither in general (SRT Thm. 35; SRT Thm. 38)."""
     with pytest.raises(Unsupported, match="CER0484") as refused:
         made(T)  # type: ignore[operator]
     assert "[len<=w]" in refused.value.hint
-    made(unrolled(T, 3))  # type: ignore[operator]
+    made(unroll(T, 3))  # type: ignore[operator]
 
 
 def test_what_a_register_holds_may_depend_on_the_string_alone() -> None:
     """Then a transducer is determinised as it is, without a window and with a loop."""
-    D = determinised(LATER)
+    D = determinise(LATER)
     for S, accepted in (("B1 A1", True), ("B1 A2 A1", True), ("B1 A2", False), ("A1 A1", False)):
         word = [Event(each[0], {"v": int(each[1])}) for each in S.split()]
         assert runs.accepts(D, word) == runs.accepts(LATER, word) == accepted
@@ -174,7 +174,7 @@ def test_what_a_register_holds_may_depend_on_the_string_alone() -> None:
 def test_too_many_guards_are_refused() -> None:
     Delta = tuple(step(0, f"v = {n}", 0) for n in range(MAX_GUARDS + 1))
     with pytest.raises(ResourceLimit, match="CER0684"):
-        determinised(Srt(1, Delta, frozenset({0}), frozenset({0})))
+        determinise(Srt(1, Delta, frozenset({0}), frozenset({0})))
 
 
 def test_minterms_of_true_and_false() -> None:

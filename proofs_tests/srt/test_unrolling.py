@@ -7,7 +7,7 @@ from random import Random
 
 from cerlab.automata.registers.single_use import depths
 from cerlab.automata.registers.trim import longest
-from cerlab.automata.registers.unroll import unrolled
+from cerlab.automata.registers.unroll import unroll
 from cerlab.automata.registers.windows import length_window, mark_bounded, span_window
 from cerlab.model.registers import Registers
 from cerlab.theorems import srt_runs as runs
@@ -21,7 +21,7 @@ def test_p8_unrolled_it_matches_strings_up_to_the_window(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         T, S = read(rng, random_srt, 4)
         w = rng.choice((len(S), len(S), len(S) + 1, len(S) - 1)) if S else 1
-        U = unrolled(T, w)
+        U = unroll(T, w)
         found = runs.matches(T, S) if len(S) <= w else frozenset()
         assert runs.matches(U, S) == found, f"{T}\nin {w} on {S}"
         assert all(len(t.writes) <= 1 for t in U.Delta)
@@ -40,7 +40,7 @@ def test_p8_with_registers_from_before(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         T, S = read(rng, random_srt, 4)
         v = Registers({r: random_event(rng) for r in ("r", "s") if rng.random() < 0.7})
-        U = unrolled(T, len(S), T.R)
+        U = unroll(T, len(S), T.R)
         found = {M for M, _ in runs.outcomes(T, S, v)}
         assert {M for M, _ in runs.outcomes(U, S, v)} == found, f"{T}\non {S} from {v}"
         return bool(found)
@@ -74,7 +74,7 @@ def test_the_longest_string_of_an_acyclic_transducer(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         T = random_srt(rng)
         w = rng.choice((1, 2, 3))
-        U = unrolled(T, w)
+        U = unroll(T, w)
         bound = longest(U)
         assert bound is not None
         assert bound <= w

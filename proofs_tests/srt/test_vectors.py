@@ -15,11 +15,11 @@ from cerlab.automata.epsilon import star as star_of_expressions
 from cerlab.automata.registers import Transducer
 from cerlab.automata.registers.complement import complement
 from cerlab.automata.registers.compose import streaming
-from cerlab.automata.registers.determinise import determinised, macro_states
+from cerlab.automata.registers.determinise import determinise, macro_states
 from cerlab.automata.registers.epsilon import without_epsilon
 from cerlab.automata.registers.transducer import EpsilonSrt, registers_used
-from cerlab.automata.registers.trim import trimmed
-from cerlab.automata.registers.unroll import unrolled
+from cerlab.automata.registers.trim import prune
+from cerlab.automata.registers.unroll import unroll
 from cerlab.automata.registers.windows import span_window
 from cerlab.compile.register_plan import register_plan
 from cerlab.compile.sremo_to_srt import sremo_to_srt
@@ -161,7 +161,7 @@ def test_tv_7_iteration_keeps_the_last_event() -> None:
 )
 def test_tv_8_figure_4(S: str, expected: Found) -> None:
     assert runs.matches(FIG_4, trades(S)) == expected
-    assert runs.matches(unrolled(FIG_4, 4), trades(S)) == expected
+    assert runs.matches(unroll(FIG_4, 4), trades(S)) == expected
 
 
 @pytest.mark.parametrize(
@@ -169,15 +169,15 @@ def test_tv_8_figure_4(S: str, expected: Found) -> None:
     [(2, 3, 2, 1), (3, 8, 7, 2), (4, 15, 14, 3), (5, 24, 23, 4), (6, 35, 34, 5)],
 )
 def test_tv_9_figure_4_unrolled(w: int, nodes: int, edges: int, registers: int) -> None:
-    U = unrolled(FIG_4, w)
+    U = unroll(FIG_4, w)
     assert (U.states, len(U.Delta), len(registers_used(U.Delta))) == (nodes, edges, registers)
 
 
 @pytest.mark.parametrize(("w", "nodes", "edges"), [(2, 7, 6), (3, 13, 12)])
 def test_tv_9_untrimmed(w: int, nodes: int, edges: int) -> None:
-    U = unrolled(FIG_4, w, trim=False)
+    U = unroll(FIG_4, w, trim=False)
     assert (U.states, len(U.Delta)) == (nodes, edges)
-    assert trimmed(U) == unrolled(FIG_4, w)
+    assert prune(U) == unroll(FIG_4, w)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_tv_9_untrimmed(w: int, nodes: int, edges: int) -> None:
     [(2, 4, 6), (3, 12, 26), (4, 34, 120), (5, 96, 578), (6, 274, 2844)],
 )
 def test_tv_9_figure_4_determinised(w: int, states: int, transitions: int) -> None:
-    D = determinised(unrolled(FIG_4, w))
+    D = determinise(unroll(FIG_4, w))
     assert (D.states, len(D.Delta)) == (states, transitions)
 
 
@@ -237,7 +237,7 @@ def where_figure_5_a_is() -> dict[int, str]:
 def test_tv_9_figure_14() -> None:
     """Of the set {1, 4}: eight minterms, and where they lead."""
     sets = macro_states(FIG_14)
-    D = determinised(FIG_14)
+    D = determinise(FIG_14)
     source = sets.index(frozenset({1, 4}))
     targets = [sets[t.target] for t in D.Delta if t.source == source]
     assert len(targets) == 8

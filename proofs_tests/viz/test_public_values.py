@@ -10,7 +10,7 @@ import pytest
 
 import cerlab
 from cerlab import display
-from cerlab.automata.explicit import explicit
+from cerlab.automata.explicit import table_of
 from cerlab.compile.register_plan import register_plan
 from cerlab.viz.machines.minterms import listed_minterms
 from proofs_tests.viz.test_displays_of_answers import words
@@ -35,7 +35,7 @@ GIVEN: dict[str, Callable[[], Any]] = {
     "parse_query(..).vcea": lambda: QUERY.vcea,
     "parse_query(..).cea": lambda: QUERY.cea,
     "parse_query(..).det": lambda: QUERY.det,
-    "parse_query(..).det, written out": lambda: explicit(QUERY.det, range(4)),
+    "parse_query(..).det, written out": lambda: table_of(QUERY.det, range(4)),
     "parse_query(..).machine": lambda: cerlab.parse_query("SELECT MAX * WHERE A ; B").machine,
     "parse_query(..).table": lambda: QUERY.table,
     "parse_query(..).explain": lambda: QUERY.explain(EVENTS),

@@ -8,7 +8,7 @@ from typing import Any
 
 from cerlab.automata.automaton import IntervalCea
 from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.explicit import explicit
+from cerlab.automata.explicit import table_of
 from cerlab.automata.strategy import StrategyCea
 from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.compile.focel_to_cea import focel_to_epsilon_cea
@@ -63,7 +63,7 @@ def table(rng: Random) -> Any:
 def written_out(rng: Random) -> Any:
     """A deterministic machine as an explicit table."""
     det = DeterministicCea(compiled(rng))
-    return explicit(det, range(1 << min(len(det.predicates), 4)))
+    return table_of(det, range(1 << min(len(det.predicates), 4)))
 
 
 def minterm_list(rng: Random) -> Any:

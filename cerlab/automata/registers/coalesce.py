@@ -12,7 +12,7 @@ from cerlab.predicates.guards import redirected
 Pair: TypeAlias = tuple[str, str]
 
 
-def coalesced(T: Srt) -> Srt:
+def coalesce(T: Srt) -> Srt:
     """The same matches from empty registers, with fewer registers and the states of T.
 
     Two registers are made one if in no state of T both may be read again and hold different events;
@@ -28,7 +28,7 @@ def coalesced(T: Srt) -> Srt:
     ...     kept = RegisterAttribute(stored, "v")
     ...     same = RegisterComparison(Operator.EQ, Attribute("v"), kept)
     ...     steps.append(RegisterTransition(q, same, Mark.TAKE, NONE, q + 1))
-    >>> sorted(coalesced(Srt(4, tuple(steps), frozenset({0}), frozenset({3}), R=frozenset("rs"))).R)
+    >>> sorted(coalesce(Srt(4, tuple(steps), frozenset({0}), frozenset({3}), R=frozenset("rs"))).R)
     ['r']
     """
     T = without_dead_writes(T)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cerlab.automata.registers.determinise import determinised, io_determinised
+from cerlab.automata.registers.determinise import determinise, io_determinise
 from cerlab.automata.registers.transducer import Srt
 
 
@@ -14,18 +14,18 @@ def complement(T: Srt) -> Srt:
     In the determinised transducer each string has exactly one run, so the final states are
     exchanged with the others, the empty set included: that sink is what the printed algorithm
     forgets (erratum SRT-E19). The complement of a transducer for strings of up to w events accepts
-    all the longer ones. Raises as `determinised`: there is no complement in general (SRT Thm. 35).
+    all the longer ones. Raises as `determinise`: there is no complement in general (SRT Thm. 35).
     """
-    return _flipped(determinised(T))
+    return _flipped(determinise(T))
 
 
 def match_complement(T: Srt) -> Srt:
     """On each string the sets of positions that are none of T's matches (SRT Def. 33).
 
     In the I/O-determinised transducer each string with each set of marks has exactly one run.
-    Raises as `determinised`.
+    Raises as `determinise`.
     """
-    return _flipped(io_determinised(T))
+    return _flipped(io_determinise(T))
 
 
 def _flipped(D: Srt) -> Srt:

@@ -35,7 +35,7 @@ class Minterm(NamedTuple):
     holding: frozenset[Guard]
 
 
-def determinised(T: Srt) -> Srt:
+def determinise(T: Srt) -> Srt:
     """A state is the set of the states that T's runs over one string are in (SRT Thm. 41).
 
     The empty set is one too, so each string has exactly one run: any two transitions of a state
@@ -51,15 +51,15 @@ def determinised(T: Srt) -> Srt:
 
 
 def macro_states(T: Srt) -> tuple[States, ...]:
-    """The sets of T's states that the states of `determinised` stand for, in their order."""
+    """The sets of T's states that the states of `determinise` stand for, in their order."""
     return crawl(frozenset({T.q0}), _subsets(T, _AGNOSTIC)).states
 
 
-def io_determinised(T: Srt) -> Srt:
+def io_determinise(T: Srt) -> Srt:
     """A state is the set of the states that T's runs over one string with the same marks are in.
 
-    As `determinised`, but each string and each set of marks have exactly one run, so the matches
-    are kept. Raises as `determinised`.
+    As `determinise`, but each string and each set of marks have exactly one run, so the matches
+    are kept. Raises as `determinise`.
     """
     return _machine(T, _BY_MARK)
 

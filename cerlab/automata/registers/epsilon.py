@@ -8,15 +8,15 @@ from cerlab.automata.automaton import outgoing
 from cerlab.automata.epsilon import silent_closures, without_moves
 from cerlab.automata.explore import explore
 from cerlab.automata.registers.transducer import Label, Srt, Transducer, label
-from cerlab.automata.registers.trim import trimmed
+from cerlab.automata.registers.trim import prune
 
 
 def without_epsilon(T: Transducer) -> Srt:
     """The same matches without empty moves and without what no run needs (SRT Lemma 29)."""
-    return trimmed(without_moves(T, Srt))
+    return prune(without_moves(T, Srt))
 
 
-def merged(T: Transducer, *, budget: int = 100_000) -> Srt:
+def merge(T: Transducer, *, budget: int = 100_000) -> Srt:
     """A state is a set of states, closed under empty moves, that runs with one label go to.
 
     Transitions of a set are one if guard, mark and written registers are all the same, and then it
@@ -36,6 +36,4 @@ def merged(T: Transducer, *, budget: int = 100_000) -> Srt:
             yield same, frozenset(targets)
 
     start = frozenset(closures[T.q0])
-    return trimmed(
-        explore(start, follow, lambda X: not T.F.isdisjoint(X), Srt, R=T.R, budget=budget)
-    )
+    return prune(explore(start, follow, lambda X: not T.F.isdisjoint(X), Srt, R=T.R, budget=budget))

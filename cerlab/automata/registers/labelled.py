@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from cerlab.automata.automaton import Automaton, Mark, Vcea
-from cerlab.automata.compose import once
-from cerlab.automata.registers.liveness import collected
+from cerlab.automata.compose import distinct
+from cerlab.automata.registers.liveness import backward_union
 from cerlab.automata.registers.transducer import NONE, RegisterTransition, Srt
 from cerlab.errors import IllFormed
 from cerlab.predicates.syntax import EVERYTHING, Guard
@@ -67,13 +67,13 @@ def of_vcea(A: Vcea) -> LabelledSrt:
     steps = [Step(t.source + 1, t.predicate, t.labels, NONE, t.target + 1) for t in A.Delta]
     begin = [t._replace(source=0) for t in steps if t.source - 1 in A.I]
     F = frozenset(q + 1 for q in A.F)
-    return LabelledSrt(A.states + 1, once((*begin, *steps)), frozenset({0}), F)
+    return LabelledSrt(A.states + 1, distinct((*begin, *steps)), frozenset({0}), F)
 
 
-def marked(A: LabelledSrt) -> Srt:
+def labels_to_marks(A: LabelledSrt) -> Srt:
     """The transducer of its complex events: an event with labels is marked, others are not."""
     marks = {True: Mark.TAKE, False: Mark.SKIP}
-    Delta = once(
+    Delta = distinct(
         RegisterTransition(t.source, t.guard, marks[bool(t.labels)], t.writes, t.target)
         for t in A.Delta
     )
@@ -82,4 +82,4 @@ def marked(A: LabelledSrt) -> Srt:
 
 def labels_later(A: LabelledSrt) -> list[frozenset[str]]:
     """For each state the labels that some way from it still sets."""
-    return collected(A, lambda t, later: t.labels | later)
+    return backward_union(A, lambda t, later: t.labels | later)

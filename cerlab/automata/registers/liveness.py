@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from cerlab.automata.automaton import Automaton, Step
-from cerlab.automata.compose import once
+from cerlab.automata.compose import distinct
 from cerlab.automata.registers.transducer import NONE, Srt
 from cerlab.predicates.guards import registers_of
 
@@ -26,16 +26,16 @@ def without_dead_writes(T: Srt) -> Srt:
     frozenset()
     """
     live = live_registers(T)
-    Delta = once(t._replace(writes=t.writes & live[t.target]) for t in T.Delta)
+    Delta = distinct(t._replace(writes=t.writes & live[t.target]) for t in T.Delta)
     return replace(T, Delta=Delta)
 
 
 def live_registers(T: Srt) -> list[frozenset[str]]:
     """For each state the registers that some way from it reads before it writes them."""
-    return collected(T, lambda t, live: registers_of(t.guard) | (live - t.writes))
+    return backward_union(T, lambda t, live: registers_of(t.guard) | (live - t.writes))
 
 
-def collected(
+def backward_union(
     A: Automaton[Step], before: Callable[[Step, frozenset[str]], frozenset[str]]
 ) -> list[frozenset[str]]:
     """For each state the union of `before` over the transitions that leave it: the least such sets.

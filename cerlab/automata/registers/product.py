@@ -5,7 +5,7 @@ from __future__ import annotations
 from cerlab.automata.product import pairs
 from cerlab.automata.registers.rename import apart
 from cerlab.automata.registers.transducer import Label, RegisterTransition, Srt, written_registers
-from cerlab.automata.registers.trim import trimmed
+from cerlab.automata.registers.trim import prune
 from cerlab.errors import IllFormed
 from cerlab.predicates.guards import registers_of
 from cerlab.predicates.syntax import conjunction
@@ -31,7 +31,7 @@ def product(A: Srt, B: Srt) -> Srt:
             return None
         return Label(conjunction(s.guard, t.guard), s.mark, s.writes | t.writes)
 
-    return trimmed(pairs(A, B, joint, Srt, start=(A.q0, B.q0)))
+    return prune(pairs(A, B, joint, Srt, start=(A.q0, B.q0)))
 
 
 def _check_apart(A: Srt, B: Srt) -> None:

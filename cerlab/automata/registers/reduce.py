@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from cerlab.automata.automaton import outgoing
-from cerlab.automata.compose import once
-from cerlab.automata.registers.epsilon import merged, without_epsilon
+from cerlab.automata.compose import distinct
+from cerlab.automata.registers.epsilon import merge, without_epsilon
 from cerlab.automata.registers.transducer import Label, Srt, Transducer, label
 from cerlab.errors import ResourceLimit
 
 MAX_REDUCED = 500
-"""The most states that `reduced` compares; its time is cubic in them."""
+"""The most states that `quotient` compares; its time is cubic in them."""
 
 
 def smaller(T: Transducer) -> Srt:
@@ -20,13 +20,13 @@ def smaller(T: Transducer) -> Srt:
     """
     plain = without_epsilon(T)
     try:
-        made = merged(T, budget=plain.states)
+        made = merge(T, budget=plain.states)
     except ResourceLimit:
         made = plain
-    return reduced(made)
+    return quotient(made)
 
 
-def reduced(T: Srt) -> Srt:
+def quotient(T: Srt) -> Srt:
     """A state is a class of states: all are final or none, and with a label lead to one class.
 
     Labels are compared as they are written. The same outcomes from the same registers, by as many
@@ -37,7 +37,7 @@ def reduced(T: Srt) -> Srt:
     >>> from cerlab.automata.registers.transducer import NONE, RegisterTransition
     >>> from cerlab.predicates.syntax import TypeIs
     >>> steps = [RegisterTransition(0, TypeIs("A"), Mark.TAKE, NONE, q) for q in (1, 2)]
-    >>> reduced(Srt(3, tuple(steps), frozenset({0}), frozenset({1, 2}))).states
+    >>> quotient(Srt(3, tuple(steps), frozenset({0}), frozenset({1, 2}))).states
     2
     """
     if T.states > MAX_REDUCED:
@@ -53,6 +53,8 @@ def reduced(T: Srt) -> Srt:
         if len(ways) == len(set(classes)):
             break
         classes = refined
-    Delta = once(t._replace(source=refined[t.source], target=refined[t.target]) for t in T.Delta)
+    Delta = distinct(
+        t._replace(source=refined[t.source], target=refined[t.target]) for t in T.Delta
+    )
     F = frozenset(refined[q] for q in T.F)
     return Srt(len(ways), Delta, frozenset({refined[T.q0]}), F, R=T.R)

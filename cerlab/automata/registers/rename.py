@@ -12,7 +12,7 @@ from cerlab.predicates.guards import redirected
 T = TypeVar("T", bound=Transducer)
 
 
-def renamed(A: T, name: Callable[[str], str]) -> T:
+def rename(A: T, name: Callable[[str], str]) -> T:
     """The same transducer with other names for its registers; `name` is injective."""
     Delta = tuple(
         t._replace(guard=redirected(t.guard, name), writes=frozenset(map(name, t.writes)))
@@ -31,7 +31,7 @@ def apart(A: T, from_these: frozenset[str]) -> T:
     """
     taken = A.R | from_these
     names = {r: fresh(r, taken) if r in from_these else r for r in sorted(A.R)}
-    return renamed(A, names.__getitem__)
+    return rename(A, names.__getitem__)
 
 
 def fresh(name: str, taken: frozenset[str]) -> str:

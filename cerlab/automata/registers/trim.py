@@ -10,7 +10,7 @@ from cerlab.automata.trim import trim
 from cerlab.predicates.syntax import FALSE
 
 
-def trimmed(T: Srt) -> Srt:
+def prune(T: Srt) -> Srt:
     """The same matches, with only the states that are on a way from q0 to F, and q0.
 
     Ways are those of the graph without the guards that are FALSE.
@@ -20,7 +20,7 @@ def trimmed(T: Srt) -> Srt:
 
 def longest(T: Srt) -> int | None:
     """The most events that an accepting run reads; None if cycles let them be any number."""
-    T = trimmed(T)
+    T = prune(T)
     before: dict[int, set[int]] = {q: set() for q in range(T.states)}
     for t in T.Delta:
         before[t.target].add(t.source)

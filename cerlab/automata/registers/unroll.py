@@ -8,14 +8,14 @@ from typing import TypeAlias
 from cerlab.automata.product import remember
 from cerlab.automata.registers.rename import fresh
 from cerlab.automata.registers.transducer import NONE, Label, RegisterTransition, Srt
-from cerlab.automata.registers.trim import trimmed
+from cerlab.automata.registers.trim import prune
 from cerlab.predicates.guards import redirected
 
 Unrolled: TypeAlias = tuple[int, tuple[tuple[str, str], ...]]
 """How many events were read, and the register that holds each of the given transducer."""
 
 
-def unrolled(
+def unroll(
     T: Srt, w: int, context: frozenset[str] = NONE, *, prefix: str = "b", trim: bool = True
 ) -> Srt:
     """A state is (d, q, where): after d events in state q, the register that holds each of T's.
@@ -41,4 +41,4 @@ def unrolled(
 
     R = context | frozenset(names)
     whole = remember(T, (0, given), follow, Srt, R=R)
-    return trimmed(whole) if trim else whole
+    return prune(whole) if trim else whole

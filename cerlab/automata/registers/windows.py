@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from cerlab.automata.automaton import Mark
 from cerlab.automata.product import remember
 from cerlab.automata.registers.transducer import Label, RegisterTransition, Srt, label
-from cerlab.automata.registers.trim import trimmed
+from cerlab.automata.registers.trim import prune
 
 
 def length_window(T: Srt, w: int) -> Srt:
@@ -22,7 +22,7 @@ def length_window(T: Srt, w: int) -> Srt:
         if read < w:
             yield label(t), read + 1
 
-    return trimmed(remember(T, 0, follow, Srt, R=T.R))
+    return prune(remember(T, 0, follow, Srt, R=T.R))
 
 
 def span_window(T: Srt, w: int) -> Srt:
@@ -37,7 +37,7 @@ def span_window(T: Srt, w: int) -> Srt:
         elif read < w:
             yield label(t), read + 1
 
-    return trimmed(remember(T, 0, follow, Srt, R=T.R))
+    return prune(remember(T, 0, follow, Srt, R=T.R))
 
 
 def mark_bounded(T: Srt) -> bool:
@@ -45,6 +45,6 @@ def mark_bounded(T: Srt) -> bool:
 
     A guard that no event satisfies may make this false where it is true.
     """
-    T = trimmed(T)
+    T = prune(T)
     ends = (t for t in T.Delta if t.source == T.q0 or t.target in T.F)
     return all(t.mark is Mark.TAKE for t in ends)

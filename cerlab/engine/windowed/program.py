@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cerlab.automata.deterministic import Deterministic
-from cerlab.automata.mealy import GONE, NOWHERE, Mealy, Move, Step, mealy
+from cerlab.automata.mealy import GONE, NOWHERE, Mealy, Move, Step, mealy_of
 from cerlab.engine.kernels.arrays import CopySteps, Ops
 from cerlab.engine.windowed.copy_steps import copy_steps
 
@@ -60,7 +60,7 @@ class Program(NamedTuple):
 
 def program(machine: Deterministic, vectors: Sequence[int]) -> Program | None:
     """The program of a machine over the truth vectors of its symbols; None if it is too large."""
-    made = mealy(machine, vectors, budget=BUDGET)
+    made = mealy_of(machine, vectors, budget=BUDGET)
     if made is None:
         return None
     idle_states = len(made.begin)
