@@ -59,8 +59,8 @@ def _events_like(t: Event) -> Iterator[Event]:
 
 def _with_one_more(q: Question, after: int | None, before: int | None) -> Iterator[Question]:
     """One event more between two positions, asked for or not."""
-    low = q.positions[0] if after is None else after + 1
     high = q.positions[-1] + 1 if before is None else before
+    low = min(q.positions[0], high) if after is None else after + 1
     for place in range(low, high + 1):
         moved = tuple(i + (i >= place) for i in q.positions)
         near = q.stream[min(max(place - 1, 0), len(q.stream) - 1)]
