@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cerlab.automata.deterministic import Deterministic
+from cerlab.automata.explore import along, reachable
 
 MAX_NODES = 60
 """The largest machine whose degree is computed; products of three states are searched."""
@@ -84,18 +85,8 @@ def _useful(machine: Deterministic, symbols: Sequence[int]) -> _Graph | None:
 
 
 def _reaching(goal: set[int], after: dict[int, dict[int, tuple[int, ...]]]) -> set[int]:
-    before: dict[int, set[int]] = {}
-    for n, rows in after.items():
-        for targets in rows.values():
-            for r in targets:
-                before.setdefault(r, set()).add(n)
-    found, pending = set(goal), list(goal)
-    while pending:
-        for n in before.get(pending.pop(), ()):
-            if n not in found:
-                found.add(n)
-                pending.append(n)
-    return found
+    edges = ((r, n) for n, rows in after.items() for targets in rows.values() for r in targets)
+    return set(reachable(goal, along(edges)))
 
 
 def _is_exponential(graph: _Graph) -> bool:
@@ -118,15 +109,7 @@ def _diverging(graph: _Graph, p: int) -> Iterator[tuple[int, int]]:
 
 
 def _loops(graph: _Graph, p: int) -> bool:
-    reached = {r for targets in graph.after[p].values() for r in targets}
-    pending = list(reached)
-    while pending:
-        for targets in graph.after[pending.pop()].values():
-            for r in targets:
-                if r not in reached:
-                    reached.add(r)
-                    pending.append(r)
-    return p in reached
+    return any(p in _reached_from(graph, r) for r in _next(graph, p))
 
 
 def _pairs_from(
@@ -189,11 +172,8 @@ def _hands_over(graph: _Graph, p: int, q: int) -> bool:
 
 
 def _reached_from(graph: _Graph, n: int) -> set[int]:
-    found, pending = {n}, [n]
-    while pending:
-        for targets in graph.after[pending.pop()].values():
-            for r in targets:
-                if r not in found:
-                    found.add(r)
-                    pending.append(r)
-    return found
+    return set(reachable({n}, lambda q: _next(graph, q)))
+
+
+def _next(graph: _Graph, n: int) -> list[int]:
+    return [r for targets in graph.after[n].values() for r in targets]

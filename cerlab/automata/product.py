@@ -20,9 +20,10 @@ from cerlab.automata.automaton import (
     outgoing,
 )
 from cerlab.automata.explore import explore
+from cerlab.automata.successors import type_of
 from cerlab.automata.trim import trim
 from cerlab.predicates.minterms import minterms
-from cerlab.predicates.syntax import EVERYTHING, Not, Or, Predicate, conjunction
+from cerlab.predicates.syntax import EVERYTHING, Or, Predicate, conjunction
 
 WAITING = -2
 """The part of an ALL that has not begun."""
@@ -173,10 +174,7 @@ def _followed(B: Outgoing, R: frozenset[int]) -> Iterator[tuple[Predicate, froze
         reached = frozenset(
             t.target for t in moves if t.predicate == EVERYTHING or t.predicate in held
         )
-        guard: Predicate = EVERYTHING
-        for P in tests:
-            guard = conjunction(guard, P if P in held else Not(P))
-        cases.setdefault(reached, []).append(guard)
+        cases.setdefault(reached, []).append(type_of(tests, minterm.symbol))
     for reached, ways in cases.items():
         yield (EVERYTHING if len(cases) == 1 else reduce(Or, ways)), reached
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from cerlab.automata.automaton import IntervalCea, Mark, Transition
 from cerlab.automata.deterministic import Numbering
+from cerlab.automata.explore import along, reachable
 from cerlab.automata.successors import Moves, States, Successors
 from cerlab.display import shown
 from cerlab.model.clauses import Strategy
@@ -180,9 +181,5 @@ class StrategyCea:
 
 def _accepting_by_skips(cea: IntervalCea) -> States:
     """The states that may still accept when nothing is marked any more."""
-    found = set(cea.F)
-    while (
-        more := {t.source for t in cea.Delta if t.mark is Mark.SKIP and t.target in found} - found
-    ):
-        found |= more
-    return frozenset(found)
+    skips = ((t.target, t.source) for t in cea.Delta if t.mark is Mark.SKIP)
+    return frozenset(reachable(cea.F, along(skips)))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cerlab.automata.automaton import Mark, Transition
 from cerlab.model.event import Event
-from cerlab.predicates.syntax import EVERYTHING, Predicate
+from cerlab.predicates.syntax import EVERYTHING, Not, Predicate, conjunction
 from cerlab.predicates.truth import satisfies
 
 States = frozenset[int]
@@ -53,3 +53,11 @@ class Successors:
             for bit, its_mark, target in self._by_source.get(q, ())
             if its_mark is mark and (bit is None or symbol >> bit & 1)
         )
+
+
+def type_of(tests: Sequence[Predicate], symbol: int) -> Predicate:
+    """The predicate that says of each test whether it holds, as a truth vector does."""
+    said: Predicate = EVERYTHING
+    for bit, P in enumerate(tests):
+        said = conjunction(said, P if symbol >> bit & 1 else Not(P))
+    return said

@@ -14,9 +14,10 @@ from typing import NamedTuple
 from cerlab.automata.automaton import AnchoredCea, Mark, Transition, outgoing
 from cerlab.automata.explore import explore
 from cerlab.automata.product import pairs
+from cerlab.automata.successors import type_of
 from cerlab.predicates.algebra import disjoint
 from cerlab.predicates.minterms import minterms
-from cerlab.predicates.syntax import EVERYTHING, Not, Predicate, conjunction
+from cerlab.predicates.syntax import EVERYTHING, Predicate, conjunction
 
 
 def intersection(A: AnchoredCea, B: AnchoredCea) -> AnchoredCea:
@@ -86,13 +87,8 @@ def predicate_types(predicates: Sequence[Predicate]) -> tuple[PredicateType, ...
 
 def _type_of(tests: Sequence[Predicate], symbol: int) -> PredicateType:
     """The type of the events with a truth vector: a conjunction of literals."""
-    said: Predicate = EVERYTHING
-    members: set[Predicate] = {EVERYTHING}
-    for bit, P in enumerate(tests):
-        holds = symbol >> bit & 1
-        said = conjunction(said, P if holds else Not(P))
-        members |= {P} if holds else set()
-    return PredicateType(said, frozenset(members))
+    members = {EVERYTHING, *(P for bit, P in enumerate(tests) if symbol >> bit & 1)}
+    return PredicateType(type_of(tests, symbol), frozenset(members))
 
 
 def is_io_deterministic(A: AnchoredCea) -> bool | None:

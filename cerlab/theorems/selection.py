@@ -14,10 +14,10 @@ from typing import TypeVar
 from cerlab.automata.anchored import single_final
 from cerlab.automata.automaton import AnchoredCea, Mark, Transition
 from cerlab.automata.explore import explore
-from cerlab.automata.successors import States, Successors
+from cerlab.automata.successors import States, Successors, type_of
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.minterms import minterms
-from cerlab.predicates.syntax import EVERYTHING, Not, Predicate, conjunction
+from cerlab.predicates.syntax import Predicate
 
 Macro = TypeVar("Macro", tuple[States, States], tuple[States, States, States])
 Image = Callable[[States, Mark], States]
@@ -121,7 +121,7 @@ def _machine(
     """
     successors = Successors(A.Delta)
     tests = successors.predicates
-    types = [(m.symbol, _type(tests, m.symbol)) for m in minterms(tests)]
+    types = [(m.symbol, type_of(tests, m.symbol)) for m in minterms(tests)]
 
     def follow(state: Macro) -> Iterator[tuple[tuple[Predicate, Mark], Macro]]:
         for symbol, predicate in types:
@@ -140,11 +140,3 @@ def _machine(
 
 def _image(successors: Successors, symbol: int) -> Image:
     return lambda states, mark: successors.after(states, symbol, mark)
-
-
-def _type(tests: tuple[Predicate, ...], symbol: int) -> Predicate:
-    """The predicate that says of each test whether it holds."""
-    made: Predicate = EVERYTHING
-    for bit, P in enumerate(tests):
-        made = conjunction(made, P if symbol >> bit & 1 else Not(P))
-    return made
