@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from itertools import count
 from typing import Any, TypeAlias, assert_never
 
 from cerlab.compile import row_operators as ops
@@ -27,9 +28,13 @@ def of_mapping(e: ex.Expression, names: Names) -> OfMapping:
             return lambda m: constant
         case ex.Column(name, x):
             column = names[name]
-            return lambda m: m.columns[column][R[-1]] if (R := m.rows(x, False)) else None
+            return lambda m: (
+                m.columns[column][m.positions[x][k - 1]] if (k := m.seen(x, False)) else None
+            )
         case ex.Classifier(x):
-            return lambda m: m.labels[R[-1] - m.s] if (R := m.rows(x, False)) else None
+            return lambda m: (
+                m.labels[m.positions[x][k - 1] - m.s] if (k := m.seen(x, False)) else None
+            )
         case ex.MatchNumber():
             return operator.attrgetter("number")
         case ex.First(body) | ex.Last(body):
@@ -48,8 +53,9 @@ def of_mapping(e: ex.Expression, names: Names) -> OfMapping:
 def _landing(e: ex.Edge) -> Callable[[Mapped], int | None]:
     """The row that FIRST or LAST lands on, None if there are too few."""
     x, final, offset = ex.variable_of(e.body), e.final, e.offset
-    index = offset if isinstance(e, ex.First) else -1 - offset
-    return lambda m: R[index] if len(R := m.rows(x, final)) > offset else None
+    if isinstance(e, ex.First):
+        return lambda m: m.positions[x][offset] if m.seen(x, final) > offset else None
+    return lambda m: m.positions[x][k - 1 - offset] if (k := m.seen(x, final)) > offset else None
 
 
 def _step(body: ex.Expression, j: int, names: Names) -> OfMapping:
@@ -71,9 +77,19 @@ def _aggregate(
 ) -> OfMapping:
     x = ex.variable_of(body)
     if isinstance(body, ex.AllRows):
-        return lambda m: len(m.rows(x, final))
-    at = at_row(body, names)
-    return lambda m: ops.aggregate(function, [at(m, p) for p in m.rows(x, final)])
+        return lambda m: m.seen(x, final)
+    at, fold = at_row(body, names), ops.FOLDS[function]
+    key = next(_KEYS)
+
+    def aggregated(m: Mapped) -> Any:
+        state = m.fold(key, x, final, fold.empty, lambda state, p: fold.step(state, at(m, p)))
+        return fold.result(state)
+
+    return aggregated
+
+
+_KEYS = count()
+"""What tells one aggregate from another."""
 
 
 def at_row(e: ex.Expression, names: Names) -> AtRow:

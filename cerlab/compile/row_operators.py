@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 from cerlab.logic.rows import expressions as ex
 
@@ -128,31 +128,71 @@ FUNCTIONS: dict[ex.Function, Function] = {
 }
 
 
-def aggregate(function: ex.AggregateFunction, values: Sequence[Any]) -> Any:
-    """An aggregate over the values that are not NULL."""
-    present = [value for value in values if value is not None]
-    if function is ex.AggregateFunction.COUNT:
-        return len(present)
-    if not present:
-        return None
-    if function in (ex.AggregateFunction.MIN, ex.AggregateFunction.MAX):
-        numbers = [value for value in present if value == value]
-        if function is ex.AggregateFunction.MAX and len(numbers) < len(present):
-            return math.nan
-        best = min if function is ex.AggregateFunction.MIN else max
-        return best(numbers) if numbers else math.nan
-    total = _sum(present)
-    return (
-        total
-        if function is ex.AggregateFunction.SUM
-        else strict(operator.truediv)(total, len(present))
-    )
+class Fold(NamedTuple):
+    """An aggregate as a fold over values: `step` passes over NULL, states are immutable."""
+
+    empty: Any
+    step: Function
+    result: Function
 
 
-def _sum(numbers: list[Any]) -> Any:
-    if all(type(number) is int for number in numbers):
-        return sum(numbers)
-    try:
-        return math.fsum(numbers)
-    except (OverflowError, ValueError):  # infinities
-        return sum(float(number) for number in numbers)
+class Total(NamedTuple):
+    """A sum on its way: how many numbers, the integers among them, the doubles exactly.
+
+    The doubles are a sum of parts that do not overlap (Shewchuk), and apart what is not finite.
+    """
+
+    numbers: int = 0
+    whole: int = 0
+    parts: tuple[float, ...] = ()
+    special: float | None = None
+
+
+def _added(total: Total, value: Any) -> Total:
+    if value is None:
+        return total
+    n, whole, parts, special = total
+    if isinstance(value, int):
+        return Total(n + 1, whole + value, parts, special)
+    if not math.isfinite(value):
+        return Total(n + 1, whole, parts, value if special is None else special + value)
+    kept = []
+    for part in parts:
+        high, low = (value, part) if abs(value) >= abs(part) else (part, value)
+        value = high + low
+        if math.isinf(value):
+            return Total(n + 1, whole, (), value)
+        if rest := low - (value - high):
+            kept.append(rest)
+    return Total(n + 1, whole, (*kept, value), special)
+
+
+def _sum(total: Total) -> Any:
+    n, whole, parts, special = total
+    if special is not None:
+        return special
+    if parts:
+        return math.fsum((*parts, whole)) if whole else math.fsum(parts)
+    return whole if n else None
+
+
+def _best(takes: Function) -> Fold:
+    def step(best: Any, value: Any) -> Any:
+        if value is None:
+            return best
+        return value if best is None or takes(value, best) else best
+
+    return Fold(None, step, lambda best: best)
+
+
+_divided = strict(operator.truediv)
+
+FOLDS: dict[ex.AggregateFunction, Fold] = {
+    ex.AggregateFunction.COUNT: Fold(0, lambda n, value: n + (value is not None), lambda n: n),
+    ex.AggregateFunction.SUM: Fold(Total(), _added, _sum),
+    ex.AggregateFunction.AVG: Fold(
+        Total(), _added, lambda t: _divided(_sum(t), t.numbers) if t.numbers else None
+    ),
+    ex.AggregateFunction.MIN: _best(comparison(ex.ComparisonOperator.LT)),
+    ex.AggregateFunction.MAX: _best(comparison(ex.ComparisonOperator.GT)),
+}

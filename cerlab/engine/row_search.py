@@ -46,11 +46,13 @@ class Mapped:
     positions: dict[str | None, list[int]] = field(default_factory=dict)
     visible: int | None = None
     """How many of its rows RUNNING sees; None for all."""
+    folds: dict[int, tuple[str | None, list[Any]]] = field(default_factory=dict)
+    """Of each aggregate, by its identity, the states after each row of its name so far."""
 
     def begin(self, s: int, number: int) -> None:
         """The empty mapping from s on."""
         self.s, self.number, self.visible = s, number, None
-        self.labels, self.excluded = [], []
+        self.labels, self.excluded, self.folds = [], [], {}
         self.positions = {name: [] for names in self.names_of.values() for name in names}
 
     def push(self, variable: str, excluded: bool) -> None:
@@ -67,13 +69,30 @@ class Mapped:
         self.excluded.pop()
         for name in self.names_of[variable]:
             self.positions[name].pop()
+        for name, states in self.folds.values():
+            del states[len(self.positions.get(name, ())) + 1 :]
 
-    def rows(self, name: str | None, final: bool) -> Sequence[int]:
-        """The rows of a name, ascending: those that RUNNING sees, or all."""
+    def seen(self, name: str | None, final: bool) -> int:
+        """How many rows of a name there are: of those that RUNNING sees, or of all."""
         listed = self.positions.get(name, [])
         if final or self.visible is None:
-            return listed
-        return listed[: bisect_left(listed, self.s + self.visible)]
+            return len(listed)
+        return bisect_left(listed, self.s + self.visible)
+
+    def fold(
+        self,
+        key: int,
+        name: str | None,
+        final: bool,
+        empty: Any,
+        step: Callable[[Any, int], Any],
+    ) -> Any:
+        """The state of an aggregate after the rows of a name, each stepped through once."""
+        _, states = self.folds.setdefault(key, (name, [empty]))
+        seen = self.seen(name, final)
+        for i in range(len(states) - 1, seen):
+            states.append(step(states[i], self.positions[name][i]))
+        return states[seen]
 
 
 Condition: TypeAlias = Callable[[Mapped], bool]

@@ -126,6 +126,12 @@ AGGREGATES = [
     running("FINAL AVG(A.x)", 3.0, 3.0, 3.0, 3.0, 3.0, id="6.6-final-of-a-variable"),
     define("SUM(x) > 15", "AAAB", id="6.6-in-define", pattern="A+? B"),
     define("SUM(A.x) > 7", "AABAB", id="6.6-in-define-of-another", pattern="A+? B"),
+    pytest.param(
+        f"MEASURES CLASSIFIER() AS v {ALL} PATTERN ((A | B) (A | B) C) DEFINE C AS SUM(A.x) = 2",
+        numbers("1 2 4"),
+        "BAC",
+        id="6.6-of-the-mapping-so-far",
+    ),
     measure("COUNT(CLASSIFIER(B))", 4, id="6.6-count-of-labels"),
     define("COUNT(CLASSIFIER(B)) = 1", "ABAB", id="D8-count-of-labels-in-define", pattern="A B"),
 ]

@@ -20,7 +20,8 @@ from cerlab.io.tables import as_table, column_kinds, value_columns
 from cerlab.logic.rows import bound
 from cerlab.logic.rows import syntax as rp
 from cerlab.testing.rows import Reach, random_row_pattern, random_row_table
-from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
+from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds
+from proofs_tests.rows import test_expressions
 from proofs_tests.rows.tables import rows_of, typed_table
 from proofs_tests.suite import Suite
 
@@ -98,6 +99,24 @@ def test_long_tables_are_no_problem() -> None:
     assert sum(n for (n,) in counted) == 19_999
     long = "MATCH_RECOGNIZE (MEASURES COUNT(*) AS n PATTERN ((A | B)+))"
     assert rows_of(long, table, "search") == [(20_000,)]
+
+
+def test_aggregates_step_through_each_row_once() -> None:
+    """Running sums of 20,000 rows, in MEASURES and in DEFINE."""
+    table = [{"x": i % 7 + 0.1} for i in range(20_000)]
+    clause = """MATCH_RECOGNIZE (MEASURES SUM(x) AS s, AVG(A.x) AS a, MAX(x) AS m, FIRST(x) AS f
+        ALL ROWS PER MATCH PATTERN (A+) DEFINE A AS SUM(A.x) > 0)"""
+    rows = rows_of(clause, table, "search")
+    assert len(rows) == 20_000
+    assert rows[-1][0] == pytest.approx(sum(row["x"] for row in table), rel=1e-12)
+
+
+def test_sums_of_doubles_are_exact() -> None:
+    table = [{"x": x} for x in (1e100, 1.0, -1e100, 1e-5, float("inf"))]
+    clause = "MATCH_RECOGNIZE (MEASURES SUM(x) AS s ALL ROWS PER MATCH PATTERN (A+))"
+    sums = [row[0] for row in rows_of(clause, table, "search")]
+    assert sums == [row[0] for row in rows_of(clause, table)]
+    assert sums == [1e100, 1e100, 1.0, 1.00001, float("inf")]
 
 
 def test_what_has_to_backtrack_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,11 +213,26 @@ def first_by_the_other_end(e: Any) -> Any:
 LANDING = row_expressions._landing
 
 
-def final_rows(self: Mapped, name: str | None, final: bool) -> Sequence[int]:
-    return self.positions.get(name, [])
+def final_rows(self: Mapped, name: str | None, final: bool) -> int:
+    return len(self.positions.get(name, []))
+
+
+def folds_forget_to_shrink(self: Mapped) -> None:
+    folds, self.folds = self.folds, {}
+    POP(self)
+    self.folds = folds
+
+
+POP = Mapped.pop
+
+
+def by_hand(row: Sequence[Any]) -> bool:
+    clauses, table, expected = row
+    return bool(test_expressions.values(clauses, table, "search") == list(expected))
 
 
 AGREEMENT: Judge = on_seeds(agree, 3_000)
+BY_HAND: Judge = on_rows(by_hand, [row.values for row in test_expressions.CASES])
 MUTANTS = [
     mutant(AGREEMENT, rows_to_prioritised, "_iterations", empty_iterations_rejected),
     mutant(AGREEMENT, rows_to_prioritised, "_iterations", always_greedy),
@@ -208,7 +242,8 @@ MUTANTS = [
     mutant(AGREEMENT, rows_to_prioritised, "_choices", exclusion_ends_early),
     mutant(AGREEMENT, rows_to_search, "_memory", always_for_the_partition),
     mutant(AGREEMENT, row_expressions, "_landing", first_by_the_other_end),
-    mutant(AGREEMENT, Mapped, "rows", final_rows),
+    mutant(AGREEMENT, Mapped, "seen", final_rows),
+    mutant(BY_HAND, Mapped, "pop", folds_forget_to_shrink),
 ]
 
 
