@@ -22,6 +22,7 @@ from cerlab.bench.streams import in_memory
 from cerlab.bench.timing import timed
 from cerlab.engine.general.tecs import Tecs
 from cerlab.engine.kernels.arrays import NONE
+from cerlab.engine.kernels.tecs.batch import Events
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.model.clauses import Strategy
 from cerlab.model.stream import Stream
@@ -108,11 +109,13 @@ def process(query: Query, stream: Stream, listed: int = 0) -> tuple[int, Iterato
     nothing = np.zeros(length, np.int64)
     batches = list(
         tecs.read(
-            query.learned.symbols(stream.columns, length),
-            nothing,
-            np.arange(length, dtype=np.int64),
-            nothing,
-            unlisted=length - listed,
+            Events(
+                query.learned.symbols(stream.columns, length),
+                nothing,
+                np.arange(length, dtype=np.int64),
+                nothing,
+                unlisted=length - listed,
+            )
         )
     )
     return tecs.steps, (answer.positions for batch in batches for answer in batch)

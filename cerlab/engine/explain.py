@@ -38,10 +38,10 @@ def _machine(plan: Plan, learned: LearnedTables) -> list[str]:
             f"one phase, the general tECS: the machine has more than {BUDGET:,} cells"
             " over the outcomes seen"
         ]
+    states = program.moves.states
     return [
         _reading(program),
-        f"phase one: the latest start in each of {program.states} states tells which events end"
-        " an answer",
+        f"phase one: the latest start in each of {states} states tells which events end an answer",
         "phase two: chains of records, as runs only gather"
         if program.chained
         else "phase two: the general tECS inside the windows of those events, as runs also leave"

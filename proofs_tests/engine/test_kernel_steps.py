@@ -124,9 +124,9 @@ def keep_and_add_a_little(self: Tecs, lowest: int) -> None:
 
     from cerlab.engine.kernels import arrays
 
-    width, self._width = self._width, arrays.NONE
+    limits, self._limits = self._limits, self._limits._replace(width=arrays.NONE)
     self.forget(-1)
-    self._width = width
+    self._limits = limits
     self._arena = arrays.Arena(*(np.concatenate((a, np.zeros(256, a.dtype))) for a in self._arena))
 
 

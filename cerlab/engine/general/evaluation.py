@@ -20,6 +20,7 @@ from cerlab.engine.general.state import axis_of_state, state_from_bytes, state_t
 from cerlab.engine.general.state_check import bad_state
 from cerlab.engine.general.tecs import Tecs
 from cerlab.engine.kernels.arrays import NONE
+from cerlab.engine.kernels.tecs.batch import Events
 from cerlab.engine.learned import LearnedTables, learned_tables
 from cerlab.engine.windowed.scan import KEYS_KEPT
 from cerlab.model.clauses import EventWindow
@@ -119,7 +120,7 @@ class GeneralEvaluation:
         codes = self._codes(columns, len(positions))
         lowest = self._starts.read(columns, positions)
         self.position += length
-        return self._tecs.read(symbols, codes, positions, lowest)
+        return self._tecs.read(Events(symbols, codes, positions, lowest))
 
     def _forget_keys(self) -> None:
         """Number the partitions anew if most of them have nothing in the window any more."""

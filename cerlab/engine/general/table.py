@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,8 @@ class GrowingTable:
         if all(h >= n for h, n in zip(have, need, strict=True)):
             return
         grown = _table(*(h if h >= n else 2 * n for h, n in zip(have, need, strict=True)))
-        for before, after in zip(old, grown, strict=True):
+        pairs: Iterable[tuple[Any, Any]] = zip(old, grown, strict=True)
+        for before, after in pairs:
             after[tuple(slice(n) for n in before.shape)] = before
         self.arrays = grown
 

@@ -6,15 +6,16 @@ are handed over.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch, Buffer
+from cerlab.engine.growth import doubled, joined
 from cerlab.engine.kernels import arrays as k
-from cerlab.engine.kernels.tecs.batch import read_batch
+from cerlab.engine.kernels.tecs.batch import Events, read_batch
 from cerlab.engine.kernels.tecs.collect import collect, move_together
 from cerlab.engine.learned import LearnedTables
 from cerlab.model.clauses import Consume
@@ -25,8 +26,6 @@ CONSUMES = {
     Consume.PARTITION: k.RESET_PARTITION,
     Consume.ANY: k.RESET_ALL,
 }
-NOT_RESTARTED = np.zeros(0, np.uint8)
-NO_IDLE_STATES = np.zeros(0, np.int32)
 
 
 def limit_of(plan: Plan) -> int:
@@ -46,11 +45,9 @@ class Tecs:
     ) -> None:
         self._learned = learned
         self._idle_states = 1
-        self._width = width
-        self._limit = limit_of(plan)
-        self._consume = CONSUMES[plan.consume]
+        self._limits = k.Limits(limit_of(plan), CONSUMES[plan.consume], width)
         self._idle = learned.machine.idle
-        self._asked = 0
+        self._batches = 0
         self._collected_at = (0, -1)
         self._reg = np.zeros(k.REGISTERS, np.int64)
         self._arena = _arena(arena)
@@ -75,52 +72,20 @@ class Tecs:
         have = len(self.parts.start)
         if count > have:
             more = _partitions(2 * count - have, self._idle)
-            self.parts = k.Partitions(
-                *(np.concatenate(pair) for pair in zip(self.parts, more, strict=True))
-            )
+            self.parts = joined(self.parts, more)
 
-    def read(
-        self,
-        symbols: Any,
-        codes: Any,
-        positions: Any,
-        lowest: Any,
-        *,
-        restarts: Any = NOT_RESTARTED,
-        idles: Any = NO_IDLE_STATES,
-        unlisted: int = 0,
-    ) -> Iterator[AnswerBatch]:
-        """Read events, all arrays of shape (events,): see `kernels.tecs.batch.read_batch`.
+    def read(self, events: Events) -> Iterator[AnswerBatch]:
+        """The answers that events complete, as `kernels.tecs.batch.read_batch` lists them.
 
         To be exhausted before the next call. Raises `ResourceLimit` where determinisation does.
         """
-        if len(idles):
-            self._idle_states = max(self._idle_states, int(idles.max()) + 1)
+        if len(events.idles):
+            self._idle_states = max(self._idle_states, int(events.idles.max()) + 1)
         self._reg[k.EVENT] = 0
-        self._asked += 1
+        self._batches += 1
         with self._learned.table(self._idle_states) as table:
             while True:
-                status = read_batch(
-                    self._arena,
-                    self._reg,
-                    table.arrays,
-                    self.parts,
-                    self._pool,
-                    self._scratch,
-                    self._stack,
-                    self._answers.arrays,
-                    symbols,
-                    codes,
-                    positions,
-                    lowest,
-                    restarts,
-                    idles,
-                    unlisted,
-                    self._width,
-                    self._limit,
-                    self._consume,
-                    self._idle,
-                )
+                status = read_batch(self._arrays(table.arrays), events, self._limits, self._idle)
                 event = int(self._reg[k.EVENT])
                 if status == k.DONE:
                     break
@@ -130,13 +95,26 @@ class Tecs:
                     else:  # one answer is longer than the buffer
                         self._answers.longer()
                 elif status == k.NEED_CELL:
-                    p = int(codes[event])
-                    table.fill(int(symbols[event]), self._states(p), int(self.parts.idle[p]))
+                    p = int(events.codes[event])
+                    symbol, idle = int(events.symbols[event]), int(self.parts.idle[p])
+                    table.fill(symbol, self._states(p), idle)
                 else:
-                    self._provide(status, int(lowest[event]))
+                    self._provide(status, int(events.lowest[event]))
             self._idle_states = table.idle_states
         if self._reg[k.LISTED]:
             yield self._handed_over()
+
+    def _arrays(self, table: k.Table) -> k.Tecs:
+        return k.Tecs(
+            self._arena,
+            self._reg,
+            table,
+            self.parts,
+            self._pool,
+            self._scratch,
+            self._stack,
+            self._answers.arrays,
+        )
 
     def _handed_over(self) -> AnswerBatch:
         made = self._answers.taken(int(self._reg[k.LISTED]), int(self._reg[k.TAKEN]))
@@ -157,7 +135,7 @@ class Tecs:
                 move_together(self._reg, self.parts, self._pool, pool)
                 self._pool = pool
             case k.NEED_STACK:
-                self._stack = k.Stack(*(np.concatenate((a, np.zeros_like(a))) for a in self._stack))
+                self._stack = doubled(self._stack)
             case _:
                 raise AssertionError(f"unknown status {status}")
 
@@ -173,10 +151,10 @@ class Tecs:
     def _room(self, lowest: int) -> None:
         """Room in the arena: drop what no window allows; grow if that leaves little."""
         self.forget(lowest)
-        now = (self._asked, int(self._reg[k.EVENT]))
+        now = (self._batches, int(self._reg[k.EVENT]))
         asked_carried, self._collected_at = self._collected_at == now, now
         if asked_carried or 2 * self._reg[k.HEAD] > self.nodes:
-            self._arena = k.Arena(*(np.concatenate((a, np.zeros_like(a))) for a in self._arena))
+            self._arena = doubled(self._arena)
 
     def forget(self, lowest: int) -> None:
         """Drop nodes outside the window, and what CONSUME BY ANY has ended.
@@ -190,8 +168,8 @@ class Tecs:
         parts.active[stale] = 0
         parts.epoch[stale] = self._reg[k.EPOCH]
         limits = np.full(len(parts.start), lowest, np.int64)
-        if self._width != k.NONE:
-            limits = parts.seen - self._width
+        if self._limits.width != k.NONE:
+            limits = parts.seen - self._limits.width
         number = np.zeros(self.nodes, np.int64)
         collect(self._arena, self._reg, parts, self._pool, limits, number)
 
@@ -204,7 +182,8 @@ class Tecs:
     def keep(self, partitions: list[int]) -> None:
         """Number the partitions anew: these become 0, 1, ..; the others are as in the beginning."""
         fresh = _partitions(max(1, 2 * len(partitions)), self._idle)
-        for before, after in zip(self.parts, fresh, strict=True):
+        pairs: Iterable[tuple[Any, Any]] = zip(self.parts, fresh, strict=True)
+        for before, after in pairs:
             after[: len(partitions)] = before[partitions]
         fresh.epoch[len(partitions) :] = self._reg[k.EPOCH]
         self.parts = fresh

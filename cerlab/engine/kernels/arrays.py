@@ -8,8 +8,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
-Ints: TypeAlias = Any
-"""A NumPy array; the dtype is given with each field."""
+import numpy as np
+from numpy.typing import NDArray
+
+Bytes: TypeAlias = NDArray[np.uint8]
+Int32s: TypeAlias = NDArray[np.int32]
+Int64s: TypeAlias = NDArray[np.int64]
+Cells: TypeAlias = NDArray[np.uint32]
+Symbols: TypeAlias = NDArray[np.unsignedinteger[Any]]
+"""In the narrowest dtype that holds all of them."""
 
 NONE = -1
 """No node, no state."""
@@ -28,34 +35,34 @@ class Arena(NamedTuple):
     `right` NONE if nothing there is inside the window any more.
     """
 
-    position: Ints  # int64 (nodes,)
-    left: Ints  # int32 (nodes,)
-    right: Ints  # int32 (nodes,)
-    max_start: Ints  # int64 (nodes,), in the order that the window counts
+    position: Int64s  # (nodes,)
+    left: Int32s  # (nodes,)
+    right: Int32s  # (nodes,)
+    max_start: Int64s  # (nodes,), in the order that the window counts
 
 
 class Table(NamedTuple):
     """The machine, one row per state and one column per symbol; cells may be UNKNOWN."""
 
-    take: Ints  # int32 (states, symbols)
-    skip: Ints  # int32 (states, symbols)
-    begin_take: Ints  # int32 (idle states, symbols)
-    begin_skip: Ints  # int32 (idle states, symbols)
-    wait: Ints  # int32 (idle states, symbols)
-    final: Ints  # uint8 (states,)
-    silent: Ints  # int64 (symbols,): bit q < 63 if state q is not final and only loops by a skip
+    take: Int32s  # (states, symbols)
+    skip: Int32s  # (states, symbols)
+    begin_take: Int32s  # (idle states, symbols)
+    begin_skip: Int32s  # (idle states, symbols)
+    wait: Int32s  # (idle states, symbols)
+    final: Bytes  # (states,)
+    silent: Int64s  # (symbols,): bit q < 63 if state q is not final and only loops by a skip
 
 
 class Partitions(NamedTuple):
     """One row per partition: where its active states are in the pool, and its idle state."""
 
-    start: Ints  # int64 (partitions,), offset in the pool
-    room: Ints  # int64 (partitions,), reserved there
-    length: Ints  # int64 (partitions,), used
-    idle: Ints  # int32 (partitions,)
-    epoch: Ints  # int64 (partitions,), when it was last reset
-    seen: Ints  # int64 (partitions,), events read
-    active: Ints  # int64 (partitions,): bit q < 63 if state q is active, bit 63 for all others
+    start: Int64s  # (partitions,), offset in the pool
+    room: Int64s  # (partitions,), reserved there
+    length: Int64s  # (partitions,), used
+    idle: Int32s  # (partitions,)
+    epoch: Int64s  # (partitions,), when it was last reset
+    seen: Int64s  # (partitions,), events read
+    active: Int64s  # (partitions,): bit q < 63 if state q is active, bit 63 for all others
 
 
 class Ops(NamedTuple):
@@ -65,11 +72,39 @@ class Ops(NamedTuple):
     are answers if `accepts`. `source` is NONE for the run that starts.
     """
 
-    first: Ints  # int32 (actions + 1,)
-    source: Ints  # int32 (ops,)
-    target: Ints  # int32 (ops,)
-    accepts: Ints  # uint8 (ops,)
-    marks: Ints  # uint8 (ops,)
+    first: Int32s  # (actions + 1,)
+    source: Int32s  # (ops,)
+    target: Int32s  # (ops,)
+    accepts: Bytes  # (ops,)
+    marks: Bytes  # (ops,)
+
+
+class Moves(NamedTuple):
+    """A program: what each action does with the runs that start, and with those that go on.
+
+    `begin` has its ops by idle state and action, at ``idle * actions + action``. `leave` lists the
+    states that an action empties, laid out as ops.
+    """
+
+    states: int
+    actions: int
+    begin: Ops
+    move: Ops
+    leave_first: Int32s  # (actions + 1,)
+    leave: Int32s  # (..,)
+    wait: Int32s  # (idle states * actions,)
+
+
+class Limits(NamedTuple):
+    """What the clauses bound."""
+
+    limit: int
+    """The most answers of one end."""
+    consume: int
+    """What an answer consumes: KEEP, RESET_PARTITION or RESET_ALL."""
+    width: int
+    """The width of the window: of one in events that partitions count, else NONE; in a scan that of
+    time, where it is an integer."""
 
 
 class CopySteps(NamedTuple):
@@ -82,10 +117,10 @@ class CopySteps(NamedTuple):
     """
 
     width: int
-    source: Ints  # uint32 (actions * width,)
-    target: Ints  # uint32 (actions * width,)
+    source: Cells  # (actions * width,)
+    target: Cells  # (actions * width,)
     accepts: int
-    accepted: Ints  # uint32 (actions * accepts,)
+    accepted: Cells  # (actions * accepts,)
 
 
 BEGINNING, SPARE, NEVER = 0, 1, 2
@@ -94,26 +129,39 @@ BEGINNING, SPARE, NEVER = 0, 1, 2
 class Scratch(NamedTuple):
     """The active states after the event being read: a union-list each."""
 
-    state: Ints  # int32 (entries,)
-    length: Ints  # int32 (entries,)
-    nodes: Ints  # int32 (entries, longest list)
+    state: Int32s  # (entries,)
+    length: Int32s  # (entries,)
+    nodes: Int32s  # (entries, longest list)
 
 
 class Stack(NamedTuple):
     """The depth-first search of an enumeration, kept between calls."""
 
-    node: Ints  # int32 (stack,)
-    depth: Ints  # int32 (stack,)
-    path: Ints  # int64 (longest answer,), the positions taken from the root down
+    node: Int32s  # (stack,)
+    depth: Int32s  # (stack,)
+    path: Int64s  # (longest answer,), the positions taken from the root down
+
+
+class Tecs(NamedTuple):
+    """All that the general engine works on."""
+
+    arena: Arena
+    reg: Int64s  # (REGISTERS,)
+    table: Table
+    parts: Partitions
+    pool: Int32s  # (entries of all partitions,)
+    scratch: Scratch
+    stack: Stack
+    answers: Answers
 
 
 class Answers(NamedTuple):
     """A buffer of complex events: answer k has ``positions[offsets[k]:offsets[k + 1]]``."""
 
-    start: Ints  # int64 (answers,)
-    end: Ints  # int64 (answers,)
-    offsets: Ints  # int64 (answers + 1,)
-    positions: Ints  # int64 (positions,)
+    start: Int64s  # (answers,)
+    end: Int64s  # (answers,)
+    offsets: Int64s  # (answers + 1,)
+    positions: Int64s  # (positions,)
 
 
 (

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cerlab.engine.answers import AnswerBatch, Buffer
+from cerlab.engine.growth import doubled
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.registers import arrays as r
 from cerlab.engine.kernels.registers.live import move_over, restart, sweep
@@ -25,13 +26,13 @@ LISTED = np.zeros(0, np.float64)
 class Configurations:
     """What the runs of a program on one stream have in common, and the answers that events end.
 
-    `asked` int32 (lists, states), and how many `slots` there are. `room` for configurations,
+    `key_slot` int32 (lists, states), and how many `slots` there are. `room` for configurations,
     `arena` nodes, `answers` of a handed-over batch: starting sizes, which grow as needed.
     """
 
     def __init__(
         self,
-        asked: Any,
+        key_slot: Any,
         slots: int,
         *,
         limit: int,
@@ -40,17 +41,18 @@ class Configurations:
         arena: int = 1 << 12,
         answers: int = 1 << 15,
     ) -> None:
-        self._limit, self._consume = limit, consume
+        self._limits = k.Limits(limit, consume, k.NONE)
         self._reg = np.zeros(r.ALL, np.int64)
-        self._live = _live(asked, slots, room)
+        self._live = _live(key_slot, slots, room)
         self._reg[r.FREE] = room
-        self._nothing = np.full((1, slots), k.NONE, np.int64)
-        restart(self._live, self._reg, self._nothing)
-        self._pending = _pending(16, slots, room)
+        self._empty = np.full((1, slots), k.NONE, np.int64)
+        restart(self._live, self._reg, self._empty)
+        self._arrivals = _arrivals(16, slots, room)
         self._pool = np.zeros(ENTRY_HEADER + 16, np.int32)
-        self._arena, self._made = _arena(arena), _made(arena)
-        self._table, self._ended = _final(), _entry()
+        self._arena, self._memo = _arena(arena), _memo(arena)
+        self._table, self._accepting = _final(), _entry()
         self._stack = _stack(64)
+        self._scratch = _scratch()
         self._answers = Buffer(answers)
         self._lacked_at = (-1, k.DONE)
 
@@ -88,24 +90,7 @@ class Configurations:
         """
         self._reg[k.EVENT] = 0
         while True:
-            status = read_events(
-                rules,
-                events,
-                self._live,
-                self._pending,
-                self._arena,
-                self._made,
-                self._reg,
-                self._table,
-                self._ended,
-                self._pool,
-                self._stack,
-                self._answers.arrays,
-                self._nothing,
-                self._limit,
-                self._consume,
-                total,
-            )
+            status = read_events(rules, events, *self._arrays(), self._limits, total)
             if status == k.DONE:
                 break
             if status != k.FULL:
@@ -116,6 +101,20 @@ class Configurations:
                 self._answers.longer()
         if self._reg[k.LISTED]:
             yield self._handed_over()
+
+    def _arrays(self) -> tuple[r.Configurations, k.Tecs]:
+        configurations = r.Configurations(self._live, self._arrivals, self._memo, self._empty)
+        tecs = k.Tecs(
+            self._arena,
+            self._reg,
+            self._table,
+            self._accepting,
+            self._pool,
+            self._scratch,
+            self._stack,
+            self._answers.arrays,
+        )
+        return configurations, tecs
 
     def _handed_over(self) -> AnswerBatch:
         made = self._answers.taken(int(self._reg[k.LISTED]), int(self._reg[k.TAKEN]))
@@ -130,19 +129,19 @@ class Configurations:
             case k.NEED_ARENA:
                 self._collect(lowest)
                 if again or 2 * self._reg[k.HEAD] > len(self._arena.left):
-                    self._arena = k.Arena(*map(_doubled, self._arena))
-                    self._made = _made(len(self._arena.left))
+                    self._arena = doubled(self._arena)
+                    self._memo = _memo(len(self._arena.left))
             case k.NEED_POOL:
                 sweep(self._live, self._reg, self._arena, lowest)
                 if again or 2 * self._reg[r.FREE] < len(self._live.state):
                     self._more_configurations()
             case k.NEED_SCRATCH:
-                arrivals = 2 * len(self._pending.move)
+                arrivals = 2 * len(self._arrivals.move)
                 room, slots = self._live.slots.shape
-                self._pending = _pending(arrivals, slots, room)
+                self._arrivals = _arrivals(arrivals, slots, room)
                 self._pool = np.zeros(ENTRY_HEADER + arrivals, np.int32)
             case k.NEED_STACK:
-                self._stack = k.Stack(*map(_doubled, self._stack))
+                self._stack = doubled(self._stack)
             case _:
                 raise AssertionError(f"unknown status {status}")
 
@@ -155,11 +154,11 @@ class Configurations:
                 hint="a window bounds them, and registers that need not be told apart",
             )
         slots = self._live.slots.shape[1]
-        grown, reg = _live(self._live.asked, slots, room), np.zeros(r.ALL, np.int64)
+        grown, reg = _live(self._live.key_slot, slots, room), np.zeros(r.ALL, np.int64)
         reg[r.FREE] = room
         move_over(self._live, self._reg, grown, reg)
         self._live = grown
-        self._pending = _pending(len(self._pending.move), slots, room)
+        self._arrivals = _arrivals(len(self._arrivals.move), slots, room)
 
     def _collect(self, lowest: int) -> None:
         """Drop the configurations that no window allows any more, and the nodes none reaches."""
@@ -169,15 +168,15 @@ class Configurations:
         free[live.free[: reg[r.FREE]]] = True
         (kept,) = np.nonzero(~free & (live.node != k.NONE))
         roots = np.concatenate(([0, len(kept)], live.node[kept])).astype(np.int32)
-        self._ended.length[0] = len(roots)
+        self._accepting.length[0] = len(roots)
         number = np.zeros(len(self._arena.left), np.int64)
-        collect(self._arena, reg, self._ended, roots, np.array([lowest]), number)
+        collect(self._arena, reg, self._accepting, roots, np.array([lowest]), number)
         live.node[kept] = roots[ENTRY_HEADER:]
         live.latest[:] = k.NONE
 
 
-def _live(asked: Any, slots: int, room: int) -> r.Live:
-    chains, states = asked.shape
+def _live(key_slot: Any, slots: int, room: int) -> r.Live:
+    chains, states = key_slot.shape
     buckets = 1 << (max(2 * room, states) - 1).bit_length()
 
     def numbers(*shape: int) -> Any:
@@ -193,12 +192,12 @@ def _live(asked: Any, slots: int, room: int) -> r.Live:
         head=numbers(chains, buckets),
         tail=numbers(chains, buckets),
         free=np.arange(room, dtype=np.int32)[::-1].copy(),
-        asked=asked,
+        key_slot=key_slot,
     )
 
 
-def _pending(arrivals: int, slots: int, room: int) -> r.Pending:
-    return r.Pending(
+def _arrivals(arrivals: int, slots: int, room: int) -> r.Arrivals:
+    return r.Arrivals(
         np.zeros(arrivals, np.int32),
         np.zeros(arrivals, np.int32),
         np.zeros((arrivals, slots), np.int64),
@@ -215,8 +214,8 @@ def _arena(nodes: int) -> k.Arena:
     )
 
 
-def _made(nodes: int) -> r.Made:
-    return r.Made(
+def _memo(nodes: int) -> r.NodeMemo:
+    return r.NodeMemo(
         np.zeros(nodes, np.int64),
         np.zeros(nodes, np.int32),
         np.zeros(nodes, np.int64),
@@ -237,6 +236,12 @@ def _final() -> k.Table:
     return k.Table(cell, cell, cell, cell, cell, np.ones(1, np.uint8), np.zeros(1, np.int64))
 
 
+def _scratch() -> k.Scratch:
+    """None: configurations are the active states."""
+    none = np.zeros(0, np.int32)
+    return k.Scratch(none, none, np.zeros((0, 0), np.int32))
+
+
 def _entry() -> k.Partitions:
     """One partition, whose list in the pool begins at its front."""
     zero = np.zeros(1, np.int64)
@@ -249,7 +254,3 @@ def _entry() -> k.Partitions:
         seen=zero,
         active=np.zeros(1, np.int64),
     )
-
-
-def _doubled(array: Any) -> Any:
-    return np.concatenate((array, np.zeros_like(array)))

@@ -116,7 +116,7 @@ class RegisterEvaluation:
         self.events = _events(names, columns, kept, symbols, positions, lowest)
         self._limit = _limit(plan)
         self.configurations = Configurations(
-            self.tables.asked,
+            self.tables.key_slot,
             len(program.slots),
             limit=self._limit if self.tables.unambiguous else UNLIMITED,
             consume=_consume(plan),

@@ -53,7 +53,7 @@ class Tables:
     """
 
     rules: Rules
-    asked: Any
+    key_slot: Any
     keep: Any
     unambiguous: bool
 
@@ -77,10 +77,10 @@ def tables(
         rules = {q: [Rule(n, found[n]) for n in leaving[q] if found[n]] for q in inhabited}
         symbols.append(rules)
         jobs.append([job for q in inhabited for job in _jobs(program, names, fill, q, rules[q])])
-    asked = _asked(program, jobs)
+    key_slot = _key_slots(program, jobs)
     keep = np.array([bool(of_symbol) for of_symbol in jobs], np.bool_)
-    arrays = _arrays(program, names, fill, jobs, asked)
-    return Tables(arrays, asked, keep, unambiguous(program.moves, symbols))
+    arrays = _arrays(program, names, fill, jobs, key_slot)
+    return Tables(arrays, key_slot, keep, unambiguous(program.moves, symbols))
 
 
 def _found(moves: Sequence[Move], vector: int, bit: Mapping[Atom, int]) -> list[tuple[Clause, ...]]:
@@ -159,17 +159,17 @@ def _sides(names: Names, literal: Literal) -> tuple[int, int]:
     return min(left, right), max(left, right)
 
 
-def _asked(program: RegisterProgram, jobs: Sequence[Sequence[Job]]) -> Any:
+def _key_slots(program: RegisterProgram, jobs: Sequence[Sequence[Job]]) -> Any:
     """For each list and state the slot that it is by: int32 (lists, states)."""
     slots: list[dict[int, None]] = [{} for _ in range(program.states)]
     for of_symbol in jobs:
         for job in of_symbol:
             if job.slot != NONE:
                 slots[job.state][job.slot] = None
-    asked = np.full((BY_KEY + max(map(len, slots)), program.states), NONE, np.int32)
+    key_slot = np.full((BY_KEY + max(map(len, slots)), program.states), NONE, np.int32)
     for q, of_state in enumerate(slots):
-        asked[BY_KEY : BY_KEY + len(of_state), q] = list(of_state)
-    return asked
+        key_slot[BY_KEY : BY_KEY + len(of_state), q] = list(of_state)
+    return key_slot
 
 
 def _arrays(
@@ -177,7 +177,7 @@ def _arrays(
     names: Names,
     fill: Sequence[Sequence[int]],
     by_symbol: Sequence[Sequence[Job]],
-    asked: Any,
+    key_slot: Any,
 ) -> Rules:
     jobs = [job for of_symbol in by_symbol for job in of_symbol]
     rules = [rule for job in jobs for rule in job.rules]
@@ -187,7 +187,7 @@ def _arrays(
     return Rules(
         jobs=_firsts(by_symbol),
         state=_ints([job.state for job in jobs]),
-        chain=_ints([_chain(asked, job) for job in jobs]),
+        chain=_ints([_chain(key_slot, job) for job in jobs]),
         value=_ints([job.value for job in jobs]),
         leaves=_bytes([job.leaves for job in jobs]),
         rules=_firsts([job.rules for job in jobs]),
@@ -206,10 +206,10 @@ def _arrays(
     )
 
 
-def _chain(asked: Any, job: Job) -> int:
+def _chain(key_slot: Any, job: Job) -> int:
     if job.slot == NONE:
         return BY_STATE
-    slots: list[int] = asked[BY_KEY:, job.state].tolist()
+    slots: list[int] = key_slot[BY_KEY:, job.state].tolist()
     return BY_KEY + slots.index(job.slot)
 
 

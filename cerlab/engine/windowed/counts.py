@@ -10,9 +10,10 @@ import numpy as np
 from cerlab.automata.plan import Plan
 from cerlab.engine.batches import whole
 from cerlab.engine.clock import first_inside
-from cerlab.engine.general.tecs import limit_of
+from cerlab.engine.general.tecs import UNLIMITED, limit_of
 from cerlab.engine.kernels import arrays as k
-from cerlab.engine.kernels.windowed.counts import count_ends
+from cerlab.engine.kernels.windowed.counts import Counts, count_ends
+from cerlab.engine.kernels.windowed.ends import Events
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.windowed.program import Program
 from cerlab.engine.windowed.relevant_events import RelevantEvents
@@ -22,6 +23,8 @@ from cerlab.model.stream import Stream
 
 MAX_COUNTS = 1 << 24
 """How many numbers are kept at most: for each partition, state and start in the window."""
+
+NO_TIMES = np.zeros(0, np.int64)
 
 
 class NotCounted(Exception):
@@ -48,11 +51,14 @@ class EndCounts(WindowScan[tuple[Any, Any]]):
         first = first_inside(events.times, self._width, 0)
         count = events.count
         ends, found = np.empty(count, np.int32), np.empty(count, np.int64)
+        counted = Events(events.actions, events.codes, NO_TIMES, first, again)
+        limits, status = k.Limits(UNLIMITED, self._consume, k.NONE), np.zeros(1, np.int64)
         while True:
-            status, listed = self._counted_once(program, events, first, again, ends, found)
-            if status == k.DONE:
+            counts = self._counts(program)
+            listed = count_ends(program.moves, counted, limits, counts, ends, found, status)
+            if status[0] == k.DONE:
                 break
-            if status == k.FULL:
+            if status[0] == k.FULL:
                 raise NotCounted("there are more answers of one end than 2^53")
             self._starts *= 2
         if listed:
@@ -60,45 +66,21 @@ class EndCounts(WindowScan[tuple[Any, Any]]):
             yield events.positions[ends[:listed]], limited
         return ends[:listed]
 
-    def _counted_once(
-        self,
-        program: Program,
-        events: RelevantEvents,
-        first: Any,
-        again: int,
-        ends: Any,
-        found: Any,
-    ) -> tuple[int, int]:
-        partitions, size = self._partitions, self._starts
-        if partitions * program.states * size > MAX_COUNTS:
+    def _counts(self, program: Program) -> Counts:
+        """Empty rings with room for so many starts."""
+        partitions, size, moves = self._partitions, self._starts, program.moves
+        if partitions * moves.states * size > MAX_COUNTS:
             raise NotCounted("there are too many starts in the window, and partitions")
-        idle = np.zeros(partitions, np.int32)
-        idle[0] = program.idle_of[self._idle]
-        status = np.zeros(1, np.int64)
-        listed = count_ends(
-            program.states,
-            program.actions,
-            program.begin,
-            program.move,
-            program.leave_first,
-            program.leave,
-            program.wait,
-            events.actions,
-            events.codes,
-            first,
-            again,
-            self._consume,
-            np.zeros((partitions, size), np.int32),
-            np.zeros((partitions, 2), np.int64),
-            np.zeros((partitions, program.states, size), np.int64),
-            np.zeros((max(1, len(program.move.source)), size), np.int64),
-            np.zeros(partitions, np.int64),
-            idle,
-            ends,
-            found,
-            status,
+        counts = Counts(
+            starts=np.zeros((partitions, size), np.int32),
+            live=np.zeros((partitions, 2), np.int64),
+            runs=np.zeros((partitions, moves.states, size), np.int64),
+            carried=np.zeros((max(1, len(moves.move.source)), size), np.int64),
+            epoch=np.zeros(partitions, np.int64),
+            idle=np.zeros(partitions, np.int32),
         )
-        return int(status[0]), listed
+        counts.idle[0] = program.idle_of[self._idle]
+        return counts
 
 
 def end_counts(

@@ -16,9 +16,19 @@ import numpy as np
 from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.clock import first_inside
-from cerlab.engine.general.tecs import NO_IDLE_STATES, Tecs
+from cerlab.engine.general.tecs import UNLIMITED, Tecs
 from cerlab.engine.kernels import arrays as k
-from cerlab.engine.kernels.windowed.ends import find_ends, find_ends_by_copies, inside_windows
+from cerlab.engine.kernels.tecs.batch import NO_IDLE_STATES
+from cerlab.engine.kernels.tecs.batch import Events as Batch
+from cerlab.engine.kernels.windowed.chains import Events as ChainEvents
+from cerlab.engine.kernels.windowed.ends import (
+    Events,
+    Latest,
+    TimedEvents,
+    find_ends,
+    find_ends_by_copies,
+    inside_windows,
+)
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.windowed.chains import Chains
 from cerlab.engine.windowed.program import Program
@@ -82,71 +92,43 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         times = events.parts[0].batch.times if len(events.parts) == 1 else events.times
         plain = self._keys is None and self._consume == k.KEEP and isinstance(times, np.ndarray)
         if plain and program.copy_steps is not None:
-            return self._ends_by_copies(
-                program.copy_steps, program.states, events, again
-            ), NO_IDLE_STATES
-        count, partitions = events.count, self._partitions
-        idle = np.zeros(partitions, np.int32)
-        idle[0] = program.idle_of[self._idle]
-        idle_before = np.zeros(count if len(program.idles) > 1 else 0, np.int32)
-        ends = np.empty(count, np.int32)
+            return self._ends_by_copies(program, program.copy_steps, events, again), NO_IDLE_STATES
+        moves, count, partitions = program.moves, events.count, self._partitions
+        latest = Latest(
+            start=np.full(partitions * moves.states, k.NONE, np.int32),
+            epoch=np.zeros(partitions, np.int64),
+            idle=np.zeros(partitions, np.int32),
+            carried=np.empty(len(moves.move.source), np.int32),
+            idle_before=np.zeros(count if len(program.idles) > 1 else 0, np.int32),
+        )
+        latest.idle[0] = program.idle_of[self._idle]
         times, width, first = events.times, 0, NO_IDLE_STATES
         if isinstance(times, np.ndarray):
             width = int(self._width)
         else:
             times, first = np.zeros(0, np.int64), first_inside(times, self._width, 0)
-        found = find_ends(
-            program.states,
-            program.actions,
-            program.begin,
-            program.move,
-            program.leave_first,
-            program.leave,
-            program.wait,
-            events.actions,
-            events.codes,
-            times,
-            width,
-            first,
-            again,
-            self._consume,
-            np.full(partitions * program.states, k.NONE, np.int32),
-            np.zeros(partitions, np.int64),
-            idle,
-            np.empty(len(program.move.source), np.int32),
-            idle_before,
-            ends,
-        )
-        return ends[:found], np.array(program.idles, np.int32)[idle_before]
+        ends = np.empty(count, np.int32)
+        scanned = Events(events.actions, events.codes, times, first, again)
+        limits = k.Limits(UNLIMITED, self._consume, width)
+        found = find_ends(moves, scanned, limits, latest, ends)
+        return ends[:found], np.array(program.idles, np.int32)[latest.idle_before]
 
     def _ends_by_copies(
-        self, copy_steps: k.CopySteps, states: int, events: RelevantEvents, again: int
+        self, program: Program, steps: k.CopySteps, events: RelevantEvents, again: int
     ) -> Any:
-        times, index = events.times_by_index
         ends = np.empty(events.count, np.int32)
-        latest = np.full(3 + states, k.NONE, np.int32)
-        width = int(self._width)
-        return ends[
-            : find_ends_by_copies(
-                copy_steps, events.actions, times, index, width, again, latest, ends
-            )
-        ]
+        latest = np.full(3 + program.moves.states, k.NONE, np.int32)
+        timed = TimedEvents(events.actions, *events.times_by_index, again)
+        return ends[: find_ends_by_copies(steps, timed, int(self._width), latest, ends)]
 
     def _by_chains(
         self, program: Program, events: RelevantEvents, ends: Any
     ) -> Iterator[AnswerBatch]:
         """Phase two where runs only gather."""
         positions, offset = events.positions_and_offset
-        return self._chains.read(
-            program,
-            events.actions,
-            events.codes,
-            positions,
-            offset,
-            ends,
-            self._first(events, ends),
-            self._partitions,
-        )
+        first = self._first(events, ends)
+        listed = ChainEvents(events.actions, events.codes, positions, offset, ends, first)
+        return self._chains.read(program.moves, listed, self._partitions)
 
     def _first(self, events: RelevantEvents, ends: Any) -> Any:
         """The first event inside the window of each end, int32."""
@@ -167,7 +149,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         chosen, restarts = np.empty(count, np.int32), np.zeros(count, np.uint8)
         chosen = chosen[: inside_windows(first, ends, chosen, restarts)]
         self._tecs.partitions(self._partitions)
-        return self._tecs.read(
+        inside = Batch(
             events.symbols[chosen],
             events.codes[chosen],
             events.positions[chosen],
@@ -176,6 +158,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
             idles=idles[chosen] if len(idles) else NO_IDLE_STATES,
             unlisted=int(np.searchsorted(chosen, again)),
         )
+        return self._tecs.read(inside)
 
     def _by_tecs_alone(self, events: RelevantEvents, again: int) -> Iterator[AnswerBatch]:
         """The general engine, which from now on goes on where it was: there is no program."""
@@ -186,7 +169,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
             restarts[:1] = 1
         self._alone = True
         self._tecs.partitions(self._partitions)
-        return self._tecs.read(
+        fresh = Batch(
             events.symbols[at:],
             events.codes[at:],
             events.positions[at:],
@@ -195,3 +178,4 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
             idles=np.full(len(restarts), self._idle, np.int32),
             unlisted=again - at,
         )
+        return self._tecs.read(fresh)

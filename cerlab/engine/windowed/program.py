@@ -14,7 +14,7 @@ import numpy as np
 
 from cerlab.automata.deterministic import Deterministic
 from cerlab.automata.mealy import GONE, NOWHERE, Mealy, Move, Step, mealy_of
-from cerlab.engine.kernels.arrays import CopySteps, Ops
+from cerlab.engine.kernels.arrays import Bytes, CopySteps, Int32s, Moves, Ops, Symbols
 from cerlab.engine.windowed.copy_steps import copy_steps
 
 BUDGET = 20_000
@@ -31,26 +31,16 @@ class Read(IntEnum):
 
 
 class Program(NamedTuple):
-    """A `Mealy` machine over the symbols so far, as kernels read it.
+    """A `Mealy` machine over the symbols so far."""
 
-    `begin` has its ops by idle state and action, at ``idle * actions + action``. `leave` lists the
-    states that an action empties, laid out as ops.
-    """
-
-    states: int
-    action: Any  # uint8 or uint16 (symbols,)
-    read: Any  # uint8 (symbols,), a Read
-    begin: Ops
-    move: Ops
-    leave_first: Any  # int32 (actions + 1,)
-    leave: Any  # int32 (..,)
-    wait: Any  # int32 (idle states * actions,)
-    actions: int
+    action: Symbols  # (symbols,)
+    read: Bytes  # (symbols,), a Read
+    moves: Moves
     idles: tuple[int, ...]
     """One number of each idle state in the machine."""
     idle_of: dict[int, int]
     """The idle state of each number."""
-    waits: Any  # int32 (numbers, symbols)
+    waits: Int32s  # (numbers, symbols)
     """The number after each symbol: machines over more symbols may tell more of them apart."""
     chained: bool
     """Whether `kernels.windowed.chains` can list its answers."""
@@ -82,16 +72,19 @@ def program(machine: Deterministic, vectors: Sequence[int]) -> Program | None:
     ]
     chained = idle_states == 1 and not any(leaves) and _is_chained(len(made.step), moves, begins)
     begin, move = _ops(begins), _ops(moves)
+    waits = [column.wait[i] for i in range(idle_states) for column in actions]
     return Program(
-        states=len(made.step),
         action=np.array(action, np.uint8 if len(actions) <= 256 else np.uint16),
         read=np.array(read, np.uint8),
-        begin=begin,
-        move=move,
-        leave_first=_firsts(leaves),
-        leave=np.array([q for row in leaves for q in row], np.int32),
-        wait=np.array([column.wait[i] for i in range(idle_states) for column in actions], np.int32),
-        actions=len(actions),
+        moves=Moves(
+            states=len(made.step),
+            actions=len(actions),
+            begin=begin,
+            move=move,
+            leave_first=_firsts(leaves),
+            leave=np.array([q for row in leaves for q in row], np.int32),
+            wait=np.array(waits, np.int32),
+        ),
         idles=tuple(one_idle[c] for c in range(idle_states)),
         idle_of=made.idle_of,
         waits=_waits(machine, vectors, list(made.idle_of)),

@@ -5,9 +5,14 @@ Values are codes, int64: -1 compares with nothing; of others the bits from `KIND
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-from cerlab.engine.kernels.arrays import REGISTERS, Ints
+import numpy as np
+from numpy.typing import NDArray
+
+from cerlab.engine.kernels.arrays import REGISTERS, Bytes, Int32s, Int64s
+
+Floats: TypeAlias = NDArray[np.float64]
 
 KIND = 36
 """Codes of one kind differ in the bits below this one."""
@@ -30,24 +35,24 @@ class Rules(NamedTuple):
     constant. `move` of a rule is a row of the arrays below.
     """
 
-    jobs: Ints  # int32 (symbols + 1,)
-    state: Ints  # int32 (jobs,)
-    chain: Ints  # int32 (jobs,)
-    value: Ints  # int32 (jobs,)
-    leaves: Ints  # uint8 (jobs,)
-    rules: Ints  # int32 (jobs + 1,)
-    move: Ints  # int32 (rules,)
-    clauses: Ints  # int32 (rules + 1,)
-    literals: Ints  # int32 (clauses + 1,)
-    negated: Ints  # uint8 (literals,)
-    operator: Ints  # uint8 (literals,)
-    left: Ints  # int32 (literals,)
-    right: Ints  # int32 (literals,)
-    marks: Ints  # uint8 (moves,)
-    begins: Ints  # uint8 (moves,)
-    accepts: Ints  # uint8 (moves,)
-    target: Ints  # int32 (moves,), NONE for nowhere
-    fill: Ints  # int32 (moves, slots): the operand that each slot gets, NONE for nothing
+    jobs: Int32s  # (symbols + 1,)
+    state: Int32s  # (jobs,)
+    chain: Int32s  # (jobs,)
+    value: Int32s  # (jobs,)
+    leaves: Bytes  # (jobs,)
+    rules: Int32s  # (jobs + 1,)
+    move: Int32s  # (rules,)
+    clauses: Int32s  # (rules + 1,)
+    literals: Int32s  # (clauses + 1,)
+    negated: Bytes  # (literals,)
+    operator: Bytes  # (literals,)
+    left: Int32s  # (literals,)
+    right: Int32s  # (literals,)
+    marks: Bytes  # (moves,)
+    begins: Bytes  # (moves,)
+    accepts: Bytes  # (moves,)
+    target: Int32s  # (moves,), NONE for nowhere
+    fill: Int32s  # (moves, slots): the operand that each slot gets, NONE for nothing
 
 
 class Live(NamedTuple):
@@ -57,48 +62,57 @@ class Live(NamedTuple):
     node that was united with it last. List `chain` with bucket b begins at ``head[chain, b]``.
     """
 
-    state: Ints  # int32 (room,)
-    node: Ints  # int32 (room,)
-    latest: Ints  # int32 (room,)
-    slots: Ints  # int64 (room, slots)
-    next: Ints  # int32 (chains, room)
-    previous: Ints  # int32 (chains, room)
-    head: Ints  # int32 (chains, buckets), a power of two and no fewer than states
-    tail: Ints  # int32 (chains, buckets)
-    free: Ints  # int32 (room,)
-    asked: Ints  # int32 (chains, states): the slot of a list from BY_KEY on, NONE if there is none
+    state: Int32s  # (room,)
+    node: Int32s  # (room,)
+    latest: Int32s  # (room,)
+    slots: Int64s  # (room, slots)
+    next: Int32s  # (chains, room)
+    previous: Int32s  # (chains, room)
+    head: Int32s  # (chains, buckets), a power of two and no fewer than states
+    tail: Int32s  # (chains, buckets)
+    free: Int32s  # (room,)
+    key_slot: Int32s  # (chains, states): the slot of a list from BY_KEY on, NONE if there is none
 
 
-class Pending(NamedTuple):
-    """What an event does, before it is done: arrivals, and the configurations that leave."""
+class Arrivals(NamedTuple):
+    """What an event is going to do: the configurations that arrive, and those that leave."""
 
-    move: Ints  # int32 (arrivals,)
-    node: Ints  # int32 (arrivals,)
-    slots: Ints  # int64 (arrivals, slots)
-    leaving: Ints  # int32 (room of the configurations,)
+    move: Int32s  # (arrivals,)
+    node: Int32s  # (arrivals,)
+    slots: Int64s  # (arrivals, slots)
+    leaving: Int32s  # (room of the configurations,)
 
 
-class Made(NamedTuple):
-    """What was made of each node at the attempt `of`, `joined` or `counted`, to be made once."""
+class NodeMemo(NamedTuple):
+    """What each node became at the attempt `of`, `joined` or `counted`: once is enough."""
 
-    of: Ints  # int64 (nodes,)
-    extended: Ints  # int32 (nodes,)
-    joined: Ints  # int64 (nodes,)
-    with_right: Ints  # int32 (nodes,)
-    union: Ints  # int32 (nodes,)
-    counted: Ints  # int64 (nodes,)
-    count: Ints  # float64 (nodes,)
+    of: Int64s  # (nodes,)
+    extended: Int32s  # (nodes,)
+    joined: Int64s  # (nodes,)
+    with_right: Int32s  # (nodes,)
+    union: Int32s  # (nodes,)
+    counted: Int64s  # (nodes,)
+    matches: Floats  # (nodes,)
+
+
+class Configurations(NamedTuple):
+    """The configurations, what the event being read does with them, and the sets of matches."""
+
+    live: Live
+    arrivals: Arrivals
+    memo: NodeMemo
+    empty: Int64s  # (1, slots): the slots of the first configuration
 
 
 class Events(NamedTuple):
     """The events that may do something, in order."""
 
-    symbol: Ints  # integer (events,)
-    values: Ints  # int64 (events, values)
-    position: Ints  # int64 (events,), in the stream
-    order: Ints  # int64 (events,), as windows count
-    lowest: Ints  # int64 (events,): the lowest order of a start inside the window
-    constants: Ints  # int64 (constants,)
+    symbol: NDArray[np.integer[Any]]  # (events,)
+    values: Int64s  # (events, values)
+    position: Int64s  # (events,), in the stream
+    order: Int64s  # (events,), as windows count
+    lowest: Int64s  # (events,): the lowest order of a start inside the window
+    constants: Int64s  # (constants,)
 
 
 FREE, ARRIVED, LEFT, ATTEMPT, BEGUN, BOTTOM, VISITS, ALL = range(REGISTERS, REGISTERS + 8)

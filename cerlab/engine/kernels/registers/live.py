@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cerlab.engine.kernels.arrays import NONE, Arena, Ints
+from cerlab.engine.kernels.arrays import NONE, Arena, Int64s
 from cerlab.engine.kernels.compiled import inlined, kernel
 from cerlab.engine.kernels.registers.arrays import BY_CONTENTS, BY_STATE, FREE, Live
 
@@ -17,7 +17,7 @@ def key_bucket(live: Live, state: int, key: int) -> int:
 
 
 @inlined
-def contents_bucket(live: Live, state: int, slots: Ints, row: int) -> int:
+def contents_bucket(live: Live, state: int, slots: Int64s, row: int) -> int:
     """The bucket of a state and the values ``slots[row]``."""
     hashed = state + 1
     for s in range(slots.shape[1]):
@@ -33,7 +33,7 @@ def bucket_of(live: Live, c: int, chain: int) -> int:
         return state
     if chain == BY_CONTENTS:
         return contents_bucket(live, state, live.slots, c)
-    slot = live.asked[chain, state]
+    slot = live.key_slot[chain, state]
     return NONE if slot == NONE else key_bucket(live, state, live.slots[c, slot])
 
 
@@ -71,7 +71,7 @@ def unlink(live: Live, c: int) -> None:
 
 
 @inlined
-def forget(live: Live, reg: Ints, c: int) -> None:
+def forget(live: Live, reg: Int64s, c: int) -> None:
     """Remove a configuration."""
     unlink(live, c)
     live.free[reg[FREE]] = c
@@ -79,7 +79,7 @@ def forget(live: Live, reg: Ints, c: int) -> None:
 
 
 @inlined
-def found(live: Live, state: int, slots: Ints, row: int) -> int:
+def find(live: Live, state: int, slots: Int64s, row: int) -> int:
     """The configuration of a state with the values ``slots[row]``, or NONE."""
     c = live.head[BY_CONTENTS, contents_bucket(live, state, slots, row)]
     while c != NONE:
@@ -93,7 +93,7 @@ def found(live: Live, state: int, slots: Ints, row: int) -> int:
 
 
 @inlined
-def create(live: Live, reg: Ints, state: int, slots: Ints, row: int, node: int) -> int:
+def create(live: Live, reg: Int64s, state: int, slots: Int64s, row: int, node: int) -> int:
     """A configuration with the values ``slots[row]``; there must be room."""
     reg[FREE] -= 1
     c = live.free[reg[FREE]]
@@ -107,9 +107,9 @@ def create(live: Live, reg: Ints, state: int, slots: Ints, row: int, node: int) 
 
 
 @kernel
-def sweep(live: Live, reg: Ints, arena: Arena, lowest: int) -> None:
+def sweep(live: Live, reg: Int64s, arena: Arena, lowest: int) -> None:
     """Remove the configurations whose latest start is out of the window."""
-    for state in range(live.asked.shape[1]):
+    for state in range(live.key_slot.shape[1]):
         c = live.head[BY_STATE, state]
         while c != NONE:
             after = live.next[BY_STATE, c]
@@ -120,18 +120,18 @@ def sweep(live: Live, reg: Ints, arena: Arena, lowest: int) -> None:
 
 
 @kernel
-def restart(live: Live, reg: Ints, nothing: Ints) -> None:
-    """Only the first configuration: state 0, the slots as in ``nothing[0]``, no mark."""
-    for state in range(live.asked.shape[1]):
+def restart(live: Live, reg: Int64s, empty: Int64s) -> None:
+    """Only the first configuration: state 0, the slots as in ``empty[0]``, no mark."""
+    for state in range(live.key_slot.shape[1]):
         while live.head[BY_STATE, state] != NONE:
             forget(live, reg, live.head[BY_STATE, state])
-    create(live, reg, 0, nothing, 0, NONE)
+    create(live, reg, 0, empty, 0, NONE)
 
 
 @kernel
-def move_over(live: Live, reg: Ints, into: Live, room: Ints) -> None:
+def move_over(live: Live, reg: Int64s, into: Live, room: Int64s) -> None:
     """Copy all configurations into empty arrays with more room; `room` are its registers."""
-    for state in range(live.asked.shape[1]):
+    for state in range(live.key_slot.shape[1]):
         c = live.head[BY_STATE, state]
         while c != NONE:
             create(into, room, state, live.slots, c, live.node[c])

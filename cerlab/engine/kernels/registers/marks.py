@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from cerlab.engine.kernels.arrays import NONE, Arena, Ints
+from cerlab.engine.kernels.arrays import NONE, Arena, Int64s
 from cerlab.engine.kernels.compiled import inlined
-from cerlab.engine.kernels.registers.arrays import ATTEMPT, BOTTOM, Made
+from cerlab.engine.kernels.registers.arrays import ATTEMPT, BOTTOM, NodeMemo
 from cerlab.engine.kernels.tecs.arena import bottom, extend, is_union, join, union
 
 
 @inlined
-def begun(arena: Arena, reg: Ints, position: int, order: int) -> int:
+def begun(arena: Arena, reg: Int64s, position: int, order: int) -> int:
     """The set of the partial match that begins at the event."""
     if reg[BOTTOM] == NONE:
         reg[BOTTOM] = bottom(arena, reg, position, order)
@@ -17,16 +17,16 @@ def begun(arena: Arena, reg: Ints, position: int, order: int) -> int:
 
 
 @inlined
-def marked(arena: Arena, made: Made, reg: Ints, node: int, position: int) -> int:
+def marked(arena: Arena, memo: NodeMemo, reg: Int64s, node: int, position: int) -> int:
     """Those matches with the position of the event."""
-    if made.of[node] != reg[ATTEMPT]:
-        made.extended[node] = extend(arena, reg, node, position)
-        made.of[node] = reg[ATTEMPT]
-    return made.extended[node]
+    if memo.of[node] != reg[ATTEMPT]:
+        memo.extended[node] = extend(arena, reg, node, position)
+        memo.of[node] = reg[ATTEMPT]
+    return memo.extended[node]
 
 
 @inlined
-def either(arena: Arena, made: Made, reg: Ints, first: int, second: int, lowest: int) -> int:
+def either(arena: Arena, memo: NodeMemo, reg: Int64s, first: int, second: int, lowest: int) -> int:
     """The matches of both, in the order of latest starts; those out of the window may be left out.
 
     Adds three nodes at most. Where sets come by ascending latest start, as they do but for
@@ -36,8 +36,8 @@ def either(arena: Arena, made: Made, reg: Ints, first: int, second: int, lowest:
         first, second = second, first
     if arena.max_start[second] < lowest or first == second:
         return first
-    if made.joined[first] == reg[ATTEMPT] and made.with_right[first] == second:
-        return made.union[first]
+    if memo.joined[first] == reg[ATTEMPT] and memo.with_right[first] == second:
+        return memo.union[first]
     if not is_union(arena, first):
         united = join(arena, reg, first, second)
     elif arena.max_start[first] == arena.max_start[second]:
@@ -51,7 +51,7 @@ def either(arena: Arena, made: Made, reg: Ints, first: int, second: int, lowest:
         else:
             older = join(arena, reg, second, older)
         united = join(arena, reg, left, older)
-    made.joined[first] = reg[ATTEMPT]
-    made.with_right[first] = second
-    made.union[first] = united
+    memo.joined[first] = reg[ATTEMPT]
+    memo.with_right[first] = second
+    memo.union[first] = united
     return united

@@ -22,12 +22,11 @@ from cerlab.engine.kernels.arrays import (
     PHASE,
     READING,
     TOP,
-    Answers,
     Arena,
-    Ints,
-    Partitions,
-    Stack,
-    Table,
+    Int32s,
+    Int64s,
+    Limits,
+    Tecs,
 )
 from cerlab.engine.kernels.compiled import inlined, kernel
 from cerlab.engine.kernels.registers.arrays import (
@@ -39,18 +38,20 @@ from cerlab.engine.kernels.registers.arrays import (
     FREE,
     LEFT,
     VISITS,
+    Arrivals,
+    Configurations,
     Events,
+    Floats,
     Live,
-    Made,
-    Pending,
+    NodeMemo,
     Rules,
 )
 from cerlab.engine.kernels.registers.counts import count_event
 from cerlab.engine.kernels.registers.guards import guard_holds, operand
 from cerlab.engine.kernels.registers.live import (
     create,
+    find,
     forget,
-    found,
     key_bucket,
     link,
     restart,
@@ -67,51 +68,41 @@ ENTRY_HEADER = 2
 def read_events(
     rules: Rules,
     events: Events,
-    live: Live,
-    pending: Pending,
-    arena: Arena,
-    made: Made,
-    reg: Ints,
-    table: Table,
-    ended: Partitions,
-    pool: Ints,
-    stack: Stack,
-    answers: Answers,
-    nothing: Ints,
-    limit: int,
-    consume: int,
-    total: Ints,
+    configurations: Configurations,
+    tecs: Tecs,
+    limits: Limits,
+    total: Floats,
 ) -> int:
     """Read events from number ``reg[EVENT]`` on: DONE, or what lacks; called again it goes on.
 
-    The nodes that accept at an event are one list in `pool`, of which `ended` and `table` say that
-    it is final. With a `total`, float64 (1,), answers are counted, and not listed.
+    The nodes that accept at an event are one list in `tecs.pool`, of one partition, whose state is
+    final. With a `total`, float64 (1,), answers are counted, and not listed.
     """
+    live, arrivals, memo = configurations.live, configurations.arrivals, configurations.memo
+    arena, reg, pool = tecs.arena, tecs.reg, tecs.pool
     while reg[EVENT] < events.symbol.shape[0]:
         e = reg[EVENT]
         if reg[PHASE] == READING:
-            status = follow(rules, events, live, pending, arena, made, reg, e)
+            status = follow(rules, events, live, arrivals, arena, memo, reg, e)
             if status == DONE:
-                status = room_to_settle(live, pending, arena, reg, pool)
+                status = room_to_settle(live, arrivals, arena, reg, pool)
             if status != DONE:
                 reg[HEAD] = reg[BEGUN]
                 return status
-            settle(rules, live, pending, arena, made, reg, pool, events.lowest[e])
-            ended.length[0] = ENTRY_HEADER + pool[1]
+            settle(rules, live, arrivals, arena, memo, reg, pool, events.lowest[e])
+            tecs.parts.length[0] = ENTRY_HEADER + pool[1]
             reg[ENTRY] = reg[LIST_INDEX] = reg[FOUND] = reg[TOP] = 0
             reg[PHASE] = LISTING
         if pool[1] > 0:
             end, lowest = events.position[e], events.lowest[e]
             if total.shape[0]:
-                status = count_event(arena, made, reg, ended, pool, stack, lowest, limit, total)
+                status = count_event(tecs, memo, lowest, limits.limit, total)
             else:
-                status = enumerate_event(
-                    arena, reg, table, ended, pool, stack, answers, 0, end, lowest, limit
-                )
+                status = enumerate_event(tecs, 0, end, lowest, limits.limit)
             if status != DONE:
                 return status
-            if consume != KEEP and reg[FOUND] > 0:
-                restart(live, reg, nothing)
+            if limits.consume != KEEP and reg[FOUND] > 0:
+                restart(live, reg, configurations.empty)
         reg[PHASE] = READING
         reg[EVENT] += 1
     return DONE
@@ -122,10 +113,10 @@ def follow(
     rules: Rules,
     events: Events,
     live: Live,
-    pending: Pending,
+    arrivals: Arrivals,
     arena: Arena,
-    made: Made,
-    reg: Ints,
+    memo: NodeMemo,
+    reg: Int64s,
     e: int,
 ) -> int:
     """What every configuration does at event e: arrivals, and those that leave (SRT Alg. 1)."""
@@ -138,7 +129,7 @@ def follow(
         state, chain = rules.state[job], rules.chain[job]
         bucket, slot, key = state, NONE, NONE
         if chain != BY_STATE:
-            slot, key = live.asked[chain, state], events.values[e, rules.value[job]]
+            slot, key = live.key_slot[chain, state], events.values[e, rules.value[job]]
             if key == NONE:
                 continue
             bucket = key_bucket(live, state, key)
@@ -151,7 +142,7 @@ def follow(
                 if node != NONE and arena.max_start[node] < events.lowest[e]:
                     forget(live, reg, c)
                 else:
-                    status = visit(rules, events, live, pending, arena, made, reg, e, job, c)
+                    status = visit(rules, events, live, arrivals, arena, memo, reg, e, job, c)
                     if status != DONE:
                         return status
             c = after
@@ -163,10 +154,10 @@ def visit(
     rules: Rules,
     events: Events,
     live: Live,
-    pending: Pending,
+    arrivals: Arrivals,
     arena: Arena,
-    made: Made,
-    reg: Ints,
+    memo: NodeMemo,
+    reg: Int64s,
     e: int,
     job: int,
     c: int,
@@ -175,7 +166,7 @@ def visit(
     for rule in range(rules.rules[job], rules.rules[job + 1]):
         if not guard_holds(rules, live, events, c, e, rule):
             continue
-        if reg[ARRIVED] == pending.move.shape[0]:
+        if reg[ARRIVED] == arrivals.move.shape[0]:
             return NEED_SCRATCH
         if reg[HEAD] + 2 > arena.left.shape[0]:
             return NEED_ARENA
@@ -184,21 +175,21 @@ def visit(
         if rules.begins[move]:
             node = begun(arena, reg, events.position[e], events.order[e])
         if rules.marks[move]:
-            node = marked(arena, made, reg, node, events.position[e])
+            node = marked(arena, memo, reg, node, events.position[e])
         at = reg[ARRIVED]
-        pending.move[at] = move
-        pending.node[at] = node
+        arrivals.move[at] = move
+        arrivals.node[at] = node
         for s in range(live.slots.shape[1]):
-            pending.slots[at, s] = operand(live, events, c, e, rules.fill[move, s])
+            arrivals.slots[at, s] = operand(live, events, c, e, rules.fill[move, s])
         reg[ARRIVED] = at + 1
     if rules.leaves[job]:
-        pending.leaving[reg[LEFT]] = c
+        arrivals.leaving[reg[LEFT]] = c
         reg[LEFT] += 1
     return DONE
 
 
 @inlined
-def room_to_settle(live: Live, pending: Pending, arena: Arena, reg: Ints, pool: Ints) -> int:
+def room_to_settle(live: Live, arrivals: Arrivals, arena: Arena, reg: Int64s, pool: Int32s) -> int:
     """Whether all arrivals will find room."""
     arrived = reg[ARRIVED]
     if reg[FREE] < arrived:
@@ -212,24 +203,24 @@ def room_to_settle(live: Live, pending: Pending, arena: Arena, reg: Ints, pool: 
 def settle(
     rules: Rules,
     live: Live,
-    pending: Pending,
+    arrivals: Arrivals,
     arena: Arena,
-    made: Made,
-    reg: Ints,
-    pool: Ints,
+    memo: NodeMemo,
+    reg: Int64s,
+    pool: Int32s,
     lowest: int,
 ) -> None:
     """Let leave what leaves, and arrive what arrives; the nodes that accept go into the pool."""
     for n in range(reg[LEFT]):
-        forget(live, reg, pending.leaving[n])
+        forget(live, reg, arrivals.leaving[n])
     accepted = 0
     for n in range(reg[ARRIVED]):
-        move, node = pending.move[n], pending.node[n]
+        move, node = arrivals.move[n], arrivals.node[n]
         if rules.accepts[move] and (accepted == 0 or pool[ENTRY_HEADER + accepted - 1] != node):
             pool[ENTRY_HEADER + accepted] = node
             accepted += 1
         if rules.target[move] != NONE:
-            arrive(live, arena, made, reg, rules.target[move], pending.slots, n, node, lowest)
+            arrive(live, arena, memo, reg, rules.target[move], arrivals.slots, n, node, lowest)
     pool[0], pool[1] = 0, accepted
 
 
@@ -237,20 +228,20 @@ def settle(
 def arrive(
     live: Live,
     arena: Arena,
-    made: Made,
-    reg: Ints,
+    memo: NodeMemo,
+    reg: Int64s,
     state: int,
-    slots: Ints,
+    slots: Int64s,
     row: int,
     node: int,
     lowest: int,
 ) -> None:
     """Add matches to the configuration of a state and of the values ``slots[row]``."""
-    c = found(live, state, slots, row)
+    c = find(live, state, slots, row)
     if c == NONE:
         create(live, reg, state, slots, row, node)
     elif node != live.latest[c]:
-        united = either(arena, made, reg, node, live.node[c], lowest)
+        united = either(arena, memo, reg, node, live.node[c], lowest)
         if arena.max_start[united] > arena.max_start[live.node[c]]:
             unlink(live, c)  # lists of a state are by latest start
             link(live, c)

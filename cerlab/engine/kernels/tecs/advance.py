@@ -18,35 +18,24 @@ from cerlab.engine.kernels.arrays import (
     STEPS,
     UNKNOWN,
     Arena,
-    Ints,
-    Partitions,
+    Int32s,
+    Int64s,
     Scratch,
-    Table,
+    Tecs,
 )
 from cerlab.engine.kernels.compiled import inlined
 from cerlab.engine.kernels.tecs.arena import bottom, extend, insert, merge
 
 
 @inlined
-def advance(
-    arena: Arena,
-    reg: Ints,
-    table: Table,
-    parts: Partitions,
-    pool: Ints,
-    scratch: Scratch,
-    p: int,
-    symbol: int,
-    position: int,
-    order: int,
-    lowest: int,
-) -> int:
+def advance(tecs: Tecs, p: int, symbol: int, position: int, order: int, lowest: int) -> int:
     """Read the event at a position of the stream in partition p; DONE, or what is lacking.
 
     `order` is the event's place as the window counts it, `lowest` the first place inside it. On
     any other status than DONE nothing has changed.
     """
-    status = _is_ready(arena, reg, table, parts, pool, p, symbol)
+    arena, reg, table, parts, pool = tecs.arena, tecs.reg, tecs.table, tecs.parts, tecs.pool
+    status = _is_ready(tecs, p, symbol)
     if status != DONE:
         return status
     idle = parts.idle[p]
@@ -55,9 +44,9 @@ def advance(
     if take != NONE or skip != NONE:
         start = bottom(arena, reg, position, order)
         if take != NONE:
-            count = _put(scratch, count, take, extend(arena, reg, start, position))
+            count = _put(tecs.scratch, count, take, extend(arena, reg, start, position))
         if skip != NONE:
-            count = _put(scratch, count, skip, start)
+            count = _put(tecs.scratch, count, skip, start)
     at, end = parts.start[p], parts.start[p] + parts.length[p]
     while at < end:
         q, length = pool[at], pool[at + 1]
@@ -67,22 +56,20 @@ def advance(
         if alive == 0:
             continue
         reg[STEPS] += 1
-        count = _execute(arena, reg, table, pool, scratch, count, q, first, alive, symbol, position)
+        count = _execute(tecs, count, q, first, alive, symbol, position)
         if count < 0:
             return NEED_SCRATCH
-    if not _commit(reg, parts, pool, scratch, p, count):
+    if not _commit(tecs, p, count):
         return NEED_POOL
     parts.idle[p] = table.wait[idle, symbol]
     return DONE
 
 
 @inlined
-def _is_ready(
-    arena: Arena, reg: Ints, table: Table, parts: Partitions, pool: Ints, p: int, symbol: int
-) -> int:
+def _is_ready(tecs: Tecs, p: int, symbol: int) -> int:
     """Whether all cells that the event needs are known, and the arena has room for its nodes."""
-    idle = parts.idle[p]
-    if table.begin_take[idle, symbol] == UNKNOWN:
+    table, parts, pool = tecs.table, tecs.parts, tecs.pool
+    if table.begin_take[parts.idle[p], symbol] == UNKNOWN:
         return NEED_CELL
     nodes = 2
     at, end = parts.start[p], parts.start[p] + parts.length[p]
@@ -91,11 +78,11 @@ def _is_ready(
             return NEED_CELL
         nodes += pool[at + 1] + 8
         at += 2 + pool[at + 1]
-    return DONE if reg[HEAD] + nodes <= arena.position.shape[0] else NEED_ARENA
+    return DONE if tecs.reg[HEAD] + nodes <= tecs.arena.position.shape[0] else NEED_ARENA
 
 
 @inlined
-def _inside(arena: Arena, pool: Ints, first: int, length: int, lowest: int) -> int:
+def _inside(arena: Arena, pool: Int32s, first: int, length: int, lowest: int) -> int:
     """How many nodes of a union-list the window still allows: they are in front."""
     if arena.max_start[pool[first]] < lowest:
         return 0
@@ -107,19 +94,11 @@ def _inside(arena: Arena, pool: Ints, first: int, length: int, lowest: int) -> i
 
 @inlined
 def _execute(
-    arena: Arena,
-    reg: Ints,
-    table: Table,
-    pool: Ints,
-    scratch: Scratch,
-    count: int,
-    q: int,
-    first: int,
-    length: int,
-    symbol: int,
-    position: int,
+    tecs: Tecs, count: int, q: int, first: int, length: int, symbol: int, position: int
 ) -> int:
     """``ExecTrans``: the marking transition first; how many entries there are now, or -1."""
+    arena, reg, table, pool = tecs.arena, tecs.reg, tecs.table, tecs.pool
+    scratch = tecs.scratch
     take, skip = table.take[q, symbol], table.skip[q, symbol]
     if take == NONE and skip == NONE:
         return count
@@ -159,7 +138,7 @@ def _put(scratch: Scratch, count: int, state: int, node: int) -> int:
 
 
 @inlined
-def _add(arena: Arena, reg: Ints, scratch: Scratch, count: int, state: int, node: int) -> int:
+def _add(arena: Arena, reg: Int64s, scratch: Scratch, count: int, state: int, node: int) -> int:
     """``Add``: a new entry, or an insertion; -1 without room."""
     entry = _find(scratch, count, state)
     if entry != NONE:
@@ -169,7 +148,7 @@ def _add(arena: Arena, reg: Ints, scratch: Scratch, count: int, state: int, node
 
 @inlined
 def _hand_over(
-    scratch: Scratch, count: int, state: int, pool: Ints, first: int, length: int
+    scratch: Scratch, count: int, state: int, pool: Int32s, first: int, length: int
 ) -> int:
     """The first to reach a state hands its list over; -1 without room."""
     if count == scratch.state.shape[0] or length > scratch.nodes.shape[1]:
@@ -182,8 +161,9 @@ def _hand_over(
 
 
 @inlined
-def _commit(reg: Ints, parts: Partitions, pool: Ints, scratch: Scratch, p: int, count: int) -> bool:
+def _commit(tecs: Tecs, p: int, count: int) -> bool:
     """Write the entries into the pool, where they were if there is room; False if there is none."""
+    reg, parts, pool, scratch = tecs.reg, tecs.parts, tecs.pool, tecs.scratch
     length = 0
     for entry in range(count):
         length += 2 + scratch.length[entry]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from cerlab.engine.kernels.arrays import HEAD, NONE, Arena, Ints, Scratch
+from cerlab.engine.kernels.arrays import HEAD, NONE, Arena, Int32s, Int64s, Scratch
 from cerlab.engine.kernels.compiled import inlined
 
 
 @inlined
-def new_node(arena: Arena, reg: Ints, position: int, left: int, right: int, max_start: int) -> int:
+def new_node(
+    arena: Arena, reg: Int64s, position: int, left: int, right: int, max_start: int
+) -> int:
     """A node at the head of the arena; there must be room."""
     node = reg[HEAD]
     arena.position[node] = position
@@ -19,19 +21,19 @@ def new_node(arena: Arena, reg: Ints, position: int, left: int, right: int, max_
 
 
 @inlined
-def bottom(arena: Arena, reg: Ints, position: int, order: int) -> int:
+def bottom(arena: Arena, reg: Int64s, position: int, order: int) -> int:
     """``new-bottom(i)``; `order` is its start as the window counts it."""
     return new_node(arena, reg, position, NONE, NONE, order)
 
 
 @inlined
-def extend(arena: Arena, reg: Ints, node: int, position: int) -> int:
+def extend(arena: Arena, reg: Int64s, node: int, position: int) -> int:
     """``extend(n, j)``."""
     return new_node(arena, reg, position, node, NONE, arena.max_start[node])
 
 
 @inlined
-def join(arena: Arena, reg: Ints, left: int, right: int) -> int:
+def join(arena: Arena, reg: Int64s, left: int, right: int) -> int:
     """``left | right``, where the left one has no smaller max-start."""
     return new_node(arena, reg, NONE, left, right, arena.max_start[left])
 
@@ -43,7 +45,7 @@ def is_union(arena: Arena, node: int) -> bool:
 
 
 @inlined
-def union(arena: Arena, reg: Ints, first: int, second: int) -> int:
+def union(arena: Arena, reg: Int64s, first: int, second: int) -> int:
     """``union(n1, n2)`` of two safe nodes with equal max-start: safe again (CORE Sec. 4.2)."""
     if not is_union(arena, first):
         return join(arena, reg, first, second)
@@ -65,7 +67,7 @@ def union(arena: Arena, reg: Ints, first: int, second: int) -> int:
 
 
 @inlined
-def insert(arena: Arena, reg: Ints, scratch: Scratch, entry: int, node: int) -> bool:
+def insert(arena: Arena, reg: Int64s, scratch: Scratch, entry: int, node: int) -> bool:
     """``insert(ul, n)``, corrected (erratum E11); False if the list has no room."""
     length = scratch.length[entry]
     max_start = arena.max_start[node]
@@ -88,7 +90,7 @@ def insert(arena: Arena, reg: Ints, scratch: Scratch, entry: int, node: int) -> 
 
 
 @inlined
-def merge(arena: Arena, reg: Ints, pool: Ints, first: int, length: int) -> int:
+def merge(arena: Arena, reg: Int64s, pool: Int32s, first: int, length: int) -> int:
     """``merge(ul)`` of the list ``pool[first : first + length]``: ``n0 | (n1 | (.. | nk))``."""
     merged = pool[first + length - 1]
     for i in range(length - 2, -1, -1):

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
 from cerlab.engine.kernels.arrays import (
     DONE,
     ENTRY,
@@ -16,81 +21,73 @@ from cerlab.engine.kernels.arrays import (
     READING,
     RESET_ALL,
     TOP,
-    Answers,
-    Arena,
-    Ints,
-    Partitions,
-    Scratch,
-    Stack,
-    Table,
+    Bytes,
+    Int32s,
+    Int64s,
+    Limits,
+    Symbols,
+    Tecs,
 )
 from cerlab.engine.kernels.compiled import inlined, kernel
 from cerlab.engine.kernels.tecs.advance import advance
 from cerlab.engine.kernels.tecs.enumeration import enumerate_event
 
+NO_RESTARTS = np.zeros(0, np.uint8)
+NO_IDLE_STATES = np.zeros(0, np.int32)
+
+
+class Events(NamedTuple):
+    """A batch of events; `restarts` and `idles` may be empty.
+
+    Before an event with ``restarts[i]`` all is as in the beginning, but for the idle state, which
+    is ``idles[i]``. The answers of the events before `unlisted` are not listed and consume nothing.
+    """
+
+    symbols: Symbols  # (events,)
+    codes: NDArray[np.signedinteger[Any]]  # (events,), the partition, NONE for no partition
+    positions: Int64s  # (events,)
+    lowest: Int64s  # (events,), the first start that the window allows, unless partitions count
+    restarts: Bytes = NO_RESTARTS  # (events,)
+    idles: Int32s = NO_IDLE_STATES  # (events,)
+    unlisted: int = 0
+
 
 @kernel
-def read_batch(
-    arena: Arena,
-    reg: Ints,
-    table: Table,
-    parts: Partitions,
-    pool: Ints,
-    scratch: Scratch,
-    stack: Stack,
-    answers: Answers,
-    symbols: Ints,
-    codes: Ints,
-    positions: Ints,
-    lowest_starts: Ints,
-    restarts: Ints,
-    idles: Ints,
-    unlisted: int,
-    width: int,
-    limit: int,
-    consume: int,
-    idle: int,
-) -> int:
+def read_batch(tecs: Tecs, events: Events, limits: Limits, idle: int) -> int:
     """Read the events from register EVENT on; DONE, or what is lacking at that event.
 
-    `symbols`, `codes` (the partition, NONE for no partition) and `positions` have shape (events,).
-    The window allows starts from ``lowest_starts[i]`` on or, if `width` is not NONE, those that are
-    at most `width` events before in the same partition. Before an event with ``restarts[i]`` all
-    is as in the beginning, but for the idle state, which is ``idles[i]``; both may be empty. The
-    answers of the events before `unlisted` are not listed and consume nothing.
+    The window allows starts from ``events.lowest[i]`` on or, if `limits.width` is not NONE, those
+    that are at most so many events before in the same partition. `idle` is the idle state at first.
     """
+    reg, parts, width = tecs.reg, tecs.parts, limits.width
     while True:
         if reg[PHASE] == READING:
-            reg[EVENT] = next_that_matters(reg, table, parts, symbols, codes, restarts, idles, idle)
+            reg[EVENT] = next_that_matters(tecs, events, idle)
         i = reg[EVENT]
-        if i == symbols.shape[0]:
+        if i == events.symbols.shape[0]:
             return DONE
-        p = codes[i]
+        p, position = events.codes[i], events.positions[i]
         if reg[PHASE] == READING:
             seen = parts.seen[p]
-            order, lowest = positions[i], lowest_starts[i]
+            order, lowest = position, events.lowest[i]
             if width != NONE:
                 order, lowest = seen, seen - width
-            status = advance(
-                arena, reg, table, parts, pool, scratch, p, symbols[i], positions[i], order, lowest
-            )
+            status = advance(tecs, p, events.symbols[i], position, order, lowest)
             if status != DONE:
                 return status
             parts.seen[p] = seen + 1
-            if i < unlisted:
+            if i < events.unlisted:
                 reg[EVENT] = i + 1
                 continue
             reg[PHASE] = LISTING
             reg[ENTRY] = parts.start[p]
             reg[LIST_INDEX] = reg[TOP] = reg[FOUND] = 0
-        lowest = lowest_starts[i] if width == NONE else parts.seen[p] - 1 - width
-        status = enumerate_event(
-            arena, reg, table, parts, pool, stack, answers, p, positions[i], lowest, limit
-        )
+        lowest = events.lowest[i] if width == NONE else parts.seen[p] - 1 - width
+        status = enumerate_event(tecs, p, position, lowest, limits.limit)
         if status != DONE:
             return status
-        if reg[FOUND] > 0 and consume != KEEP:
-            if consume == RESET_ALL:
+        if reg[FOUND] > 0 and limits.consume != KEEP:
+            if limits.consume == RESET_ALL:
                 reg[EPOCH] += 1
             else:
                 parts.length[p] = 0
@@ -101,21 +98,14 @@ def read_batch(
 
 
 @inlined
-def next_that_matters(
-    reg: Ints,
-    table: Table,
-    parts: Partitions,
-    symbols: Ints,
-    codes: Ints,
-    restarts: Ints,
-    idles: Ints,
-    idle: int,
-) -> int:
+def next_that_matters(tecs: Tecs, events: Events, idle: int) -> int:
     """The next event from register EVENT on that some run, or the idle state, does not just skip.
 
     The events before it are read on the way: they change nothing but how many there were. One that
     needs an unknown cell of the table matters. Its partition is reset if all were since.
     """
+    reg, table, parts = tecs.reg, tecs.table, tecs.parts
+    symbols, codes, restarts, idles = events.symbols, events.codes, events.restarts, events.idles
     active, silent, seen, epoch = parts.active, table.silent, parts.seen, parts.epoch
     by_partition, length = parts.idle, parts.length
     begin_take, begin_skip, wait = table.begin_take, table.begin_skip, table.wait

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cerlab.engine.kernels.arrays import HEAD, NONE, POOL_END, Arena, Ints, Partitions
+from cerlab.engine.kernels.arrays import HEAD, NONE, POOL_END, Arena, Int32s, Int64s, Partitions
 from cerlab.engine.kernels.compiled import inlined, kernel
 
 UNMARKED = np.iinfo(np.int64).min
@@ -17,7 +17,7 @@ UNMARKED = np.iinfo(np.int64).min
 
 @kernel
 def collect(
-    arena: Arena, reg: Ints, parts: Partitions, pool: Ints, lowest: Ints, number: Ints
+    arena: Arena, reg: Int64s, parts: Partitions, pool: Int32s, lowest: Int64s, number: Int64s
 ) -> None:
     """Keep the nodes that a live partition reaches inside its window; `lowest` is by partition.
 
@@ -61,7 +61,7 @@ def collect(
 
 @inlined
 def _mark_roots(
-    arena: Arena, reg: Ints, parts: Partitions, pool: Ints, p: int, lowest: int, number: Ints
+    arena: Arena, reg: Int64s, parts: Partitions, pool: Int32s, p: int, lowest: int, number: Int64s
 ) -> None:
     """Mark the nodes of a partition's lists; what is outside the window leaves the lists."""
     at, end, to = parts.start[p], parts.start[p] + parts.length[p], parts.start[p]
@@ -85,7 +85,7 @@ def _mark_roots(
 
 
 @kernel
-def move_together(reg: Ints, parts: Partitions, pool: Ints, into: Ints) -> None:
+def move_together(reg: Int64s, parts: Partitions, pool: Int32s, into: Int32s) -> None:
     """Copy the partitions' entries into another pool, each with room to grow to twice its size."""
     at = 0
     for p in range(parts.start.shape[0]):

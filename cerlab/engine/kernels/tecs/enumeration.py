@@ -16,36 +16,24 @@ from cerlab.engine.kernels.arrays import (
     TOP,
     Answers,
     Arena,
-    Ints,
-    Partitions,
+    Int64s,
     Stack,
-    Table,
+    Tecs,
 )
 from cerlab.engine.kernels.compiled import inlined
 
 
 @inlined
-def enumerate_event(
-    arena: Arena,
-    reg: Ints,
-    table: Table,
-    parts: Partitions,
-    pool: Ints,
-    stack: Stack,
-    answers: Answers,
-    p: int,
-    end: int,
-    lowest: int,
-    limit: int,
-) -> int:
+def enumerate_event(tecs: Tecs, p: int, end: int, lowest: int, limit: int) -> int:
     """``Output``: all answers of the final active states, at most `limit` for the event.
 
     DONE, FULL or NEED_STACK; called again with the same registers it goes on.
     """
+    reg, pool, stack, parts = tecs.reg, tecs.pool, tecs.stack, tecs.parts
     stop = parts.start[p] + parts.length[p]
     while reg[FOUND] < limit:
         if reg[TOP] > 0:
-            status = _search(arena, reg, stack, answers, end, lowest, limit)
+            status = _search(tecs.arena, reg, stack, tecs.answers, end, lowest, limit)
             if status != DONE:
                 return status
             continue
@@ -53,13 +41,13 @@ def enumerate_event(
             break
         entry = reg[ENTRY]
         length = pool[entry + 1]
-        if not table.final[pool[entry]] or reg[LIST_INDEX] == length:
+        if not tecs.table.final[pool[entry]] or reg[LIST_INDEX] == length:
             reg[ENTRY] = entry + 2 + length
             reg[LIST_INDEX] = 0
             continue
         node = pool[entry + 2 + reg[LIST_INDEX]]
         reg[LIST_INDEX] += 1
-        if arena.max_start[node] >= lowest:
+        if tecs.arena.max_start[node] >= lowest:
             stack.node[0] = node
             stack.depth[0] = 0
             reg[TOP] = 1
@@ -70,7 +58,7 @@ def enumerate_event(
 @inlined
 def _search(
     arena: Arena,
-    reg: Ints,
+    reg: Int64s,
     stack: Stack,
     answers: Answers,
     end: int,

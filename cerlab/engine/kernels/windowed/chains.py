@@ -8,7 +8,10 @@ newest first, so a search that stops at the window finds an answer at every step
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cerlab.engine.kernels.arrays import (
     DONE,
@@ -19,8 +22,11 @@ from cerlab.engine.kernels.arrays import (
     NONE,
     RESET_ALL,
     Answers,
-    Ints,
-    Ops,
+    Int32s,
+    Int64s,
+    Limits,
+    Moves,
+    Symbols,
 )
 from cerlab.engine.kernels.compiled import inlined, kernel
 
@@ -32,17 +38,39 @@ class Records(NamedTuple):
     `down` is NONE for the first event of a run, whose `start` is that event.
     """
 
-    event: Ints  # int32 (records,)
-    down: Ints  # int32 (records,)
-    older: Ints  # int32 (records,)
-    start: Ints  # int32 (records,), the latest start
+    event: Int32s  # (records,)
+    down: Int32s  # (records,)
+    older: Int32s  # (records,)
+    start: Int32s  # (records,), the latest start
 
 
 class Search(NamedTuple):
     """The depth-first search, kept between calls."""
 
-    record: Ints  # int32 (longest answer,)
-    event: Ints  # int32 (longest answer,)
+    record: Int32s  # (longest answer,)
+    event: Int32s  # (longest answer,)
+
+
+class Chains(NamedTuple):
+    """What list_chains works on; all but the answers is its own between calls."""
+
+    records: Records
+    heads: Int32s  # (partitions * states,): the newest record of state q of p at p * states + q
+    epoch: Int64s  # (partitions,), when it was last reset
+    search: Search
+    answers: Answers
+    reg: Int64s  # (REGISTERS,)
+
+
+class Events(NamedTuple):
+    """The relevant events, and those that end answers."""
+
+    actions: Symbols  # (events,)
+    codes: Int32s  # (events,), the partition of each, NONE for none
+    positions: NDArray[np.signedinteger[Any]]  # (events,), less `offset`
+    offset: int
+    ends: Int32s  # (ends,), increasing
+    first: Int32s  # (ends,), the first event inside the window of each
 
 
 (HEAD, AT, END, PHASE, OP, DEPTH, RECORD, FOUND, LISTED, TAKEN, EPOCH, STEPS, REGISTERS) = range(13)
@@ -54,74 +82,38 @@ READING, ACCEPTING, SEARCHING = 0, 1, 2
 
 
 @kernel
-def list_chains(
-    states: int,
-    begin: Ops,
-    move: Ops,
-    taken: Ints,
-    codes: Ints,
-    positions: Ints,
-    offset: int,
-    ends: Ints,
-    first: Ints,
-    limit: int,
-    consume: int,
-    records: Records,
-    heads: Ints,
-    epoch: Ints,
-    search: Search,
-    answers: Answers,
-    reg: Ints,
-) -> int:
-    """List the answers that end at the events `ends` (increasing); DONE, or what is lacking.
+def list_chains(moves: Moves, events: Events, limits: Limits, chains: Chains) -> int:
+    """List the answers that end at the events `ends`; DONE, or what is lacking.
 
-    `taken` (the actions), `codes` and `positions` (less `offset`) have shape (events,). Number n of
-    `first` is the first event inside the window of ``ends[n]``: only the events in such windows are
-    read. Called again with the same registers it goes on. ``heads[p * states + q]`` is the newest
-    record of a state.
+    Only the events in the windows of those are read. Called again with the same registers it goes
+    on.
     """
+    reg, epoch, ends = chains.reg, chains.epoch, events.ends
     while reg[END] < ends.shape[0]:
         end = ends[reg[END]]
+        p = events.codes[end]
         if reg[PHASE] == READING:
-            if first[reg[END]] > reg[AT]:
-                reg[AT] = first[reg[END]]
+            if events.first[reg[END]] > reg[AT]:
+                reg[AT] = events.first[reg[END]]
                 reg[HEAD] = 0
                 reg[EPOCH] += 1
-            if not read_until(states, begin, move, taken, codes, end, records, heads, epoch, reg):
+            if not read_until(moves, events, chains, end):
                 return NEED_ARENA
             reg[PHASE] = ACCEPTING
             reg[OP] = 0
             reg[FOUND] = 0
-        row = codes[end] * states
-        if epoch[codes[end]] != reg[EPOCH]:
-            renew(heads, epoch, codes[end], states, reg[EPOCH])
-        status = list_end(
-            row,
-            begin,
-            move,
-            taken[end],
-            end,
-            positions,
-            offset,
-            first[reg[END]],
-            limit,
-            records,
-            heads,
-            search,
-            answers,
-            reg,
-        )
+        if epoch[p] != reg[EPOCH]:
+            renew(moves, chains, p)
+        status = list_end(moves, events, limits, chains, end)
         if status != DONE:
             return status
-        if consume == KEEP:
-            if not take_event(
-                states, begin, move, taken[end], codes[end], end, records, heads, reg
-            ):
+        if limits.consume == KEEP:
+            if not take_event(moves, chains, events.actions[end], p, end):
                 return NEED_ARENA
-        elif consume == RESET_ALL:
+        elif limits.consume == RESET_ALL:
             reg[EPOCH] += 1
         else:
-            epoch[codes[end]] = NONE
+            epoch[p] = NONE
         reg[AT] = end + 1
         reg[END] += 1
         reg[PHASE] = READING
@@ -129,34 +121,24 @@ def list_chains(
 
 
 @inlined
-def renew(heads: Ints, epoch: Ints, p: int, states: int, now: int) -> None:
+def renew(moves: Moves, chains: Chains, p: int) -> None:
     """Empty the states of a partition that was last read before what has been reset since."""
-    epoch[p] = now
-    for q in range(p * states, p * states + states):
-        heads[q] = NONE
+    chains.epoch[p] = chains.reg[EPOCH]
+    for q in range(p * moves.states, p * moves.states + moves.states):
+        chains.heads[q] = NONE
 
 
 @inlined
-def read_until(
-    states: int,
-    begin: Ops,
-    move: Ops,
-    taken: Ints,
-    codes: Ints,
-    end: int,
-    records: Records,
-    heads: Ints,
-    epoch: Ints,
-    reg: Ints,
-) -> bool:
+def read_until(moves: Moves, events: Events, chains: Chains, end: int) -> bool:
     """Read the events from register AT to before `end`; False if there is no room."""
+    reg = chains.reg
     for i in range(reg[AT], end):
-        p = codes[i]
+        p = events.codes[i]
         if p == NONE:
             continue
-        if epoch[p] != reg[EPOCH]:
-            renew(heads, epoch, p, states, reg[EPOCH])
-        if not take_event(states, begin, move, taken[i], p, i, records, heads, reg):
+        if chains.epoch[p] != reg[EPOCH]:
+            renew(moves, chains, p)
+        if not take_event(moves, chains, events.actions[i], p, i):
             reg[AT] = i
             return False
     reg[AT] = end
@@ -164,19 +146,10 @@ def read_until(
 
 
 @inlined
-def take_event(
-    states: int,
-    begin: Ops,
-    move: Ops,
-    a: int,
-    p: int,
-    i: int,
-    records: Records,
-    heads: Ints,
-    reg: Ints,
-) -> bool:
+def take_event(moves: Moves, chains: Chains, a: int, p: int, i: int) -> bool:
     """The records of an event; False if there is no room for them, and nothing is changed."""
-    row, head = p * states, reg[HEAD]
+    begin, move, records, heads = moves.begin, moves.move, chains.records, chains.heads
+    row, head = p * moves.states, chains.reg[HEAD]
     low, high = move.first[a], move.first[a + 1]
     if head + high - low + 2 > records.event.shape[0]:
         return False
@@ -202,51 +175,39 @@ def take_event(
             records.older[head] = heads[row + target]
             heads[row + target] = head
             head += 1
-    reg[HEAD] = head
+    chains.reg[HEAD] = head
     return True
 
 
 @inlined
-def list_end(
-    row: int,
-    begin: Ops,
-    move: Ops,
-    a: int,
-    end: int,
-    positions: Ints,
-    offset: int,
-    lowest: int,
-    limit: int,
-    records: Records,
-    heads: Ints,
-    search: Search,
-    answers: Answers,
-    reg: Ints,
-) -> int:
+def list_end(moves: Moves, events: Events, limits: Limits, chains: Chains, end: int) -> int:
     """The answers of the runs that an event accepts: those that it starts first."""
+    begin, move, reg = moves.begin, moves.move, chains.reg
+    a, row = events.actions[end], events.codes[end] * moves.states
     starts = begin.first[a + 1] - begin.first[a]
     stop = starts + move.first[a + 1] - move.first[a]
-    while reg[OP] < stop and reg[FOUND] < limit:
+    while reg[OP] < stop and reg[FOUND] < limits.limit:
         if reg[PHASE] == ACCEPTING:
             op = reg[OP]
             if op < starts:
                 o = begin.first[a] + op
                 if begin.accepts[o]:
-                    if is_full(answers, reg, 1):
+                    if is_full(chains.answers, reg, 1):
                         return FULL
-                    list_start(begin.marks[o] != 0, offset + positions[end], answers, reg)
+                    position = events.offset + events.positions[end]
+                    list_start(begin.marks[o] != 0, position, chains.answers, reg)
                 reg[OP] += 1
                 continue
             o = move.first[a] + op - starts
-            top = heads[row + move.source[o]]
+            top = chains.heads[row + move.source[o]]
             if not move.accepts[o] or top == NONE:
                 reg[OP] += 1
                 continue
             reg[PHASE] = SEARCHING
             reg[DEPTH] = 1
             reg[RECORD] = top
-            search.event[0] = end
-        status = search_chain(positions, offset, lowest, limit, end, records, search, answers, reg)
+            chains.search.event[0] = end
+        status = search_chain(events, limits, chains, end)
         if status != DONE:
             return status
         reg[PHASE] = ACCEPTING
@@ -256,13 +217,13 @@ def list_end(
 
 
 @inlined
-def is_full(answers: Answers, reg: Ints, length: int) -> bool:
+def is_full(answers: Answers, reg: Int64s, length: int) -> bool:
     """Whether the buffer has no room for one more answer of that length."""
     return reg[LISTED] == answers.start.shape[0] or reg[TAKEN] + length > answers.positions.shape[0]
 
 
 @inlined
-def list_start(marked: bool, position: int, answers: Answers, reg: Ints) -> None:
+def list_start(marked: bool, position: int, answers: Answers, reg: Int64s) -> None:
     """The answer that begins and ends with one event."""
     listed, taken = reg[LISTED], reg[TAKEN]
     answers.start[listed] = position
@@ -277,18 +238,11 @@ def list_start(marked: bool, position: int, answers: Answers, reg: Ints) -> None
 
 
 @inlined
-def search_chain(
-    positions: Ints,
-    offset: int,
-    lowest: int,
-    limit: int,
-    end: int,
-    records: Records,
-    search: Search,
-    answers: Answers,
-    reg: Ints,
-) -> int:
+def search_chain(events: Events, limits: Limits, chains: Chains, end: int) -> int:
     """All ways down from register RECORD, newest first, each inside the window."""
+    records, search, answers, reg = chains.records, chains.search, chains.answers, chains.reg
+    positions, offset, lowest = events.positions, events.offset, events.first[reg[END]]
+    limit = limits.limit
     depth, r, found = reg[DEPTH], reg[RECORD], reg[FOUND]
     listed, taken, steps = reg[LISTED], reg[TAKEN], reg[STEPS]
     room, cells, deepest = (

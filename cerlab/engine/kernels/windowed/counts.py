@@ -6,6 +6,8 @@ came: a ring of counts for each state.
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from cerlab.engine.kernels.arrays import (
@@ -15,85 +17,89 @@ from cerlab.engine.kernels.arrays import (
     NEED_SCRATCH,
     NONE,
     RESET_ALL,
-    Ints,
-    Ops,
+    Int32s,
+    Int64s,
+    Limits,
+    Moves,
 )
 from cerlab.engine.kernels.compiled import inlined, kernel
+from cerlab.engine.kernels.windowed.ends import Events
 
 LARGEST = np.int64(1 << 53)
 """Numbers above it are left to Python's integers; sums of fewer than 1,024 of them still fit."""
 
-TOO_LARGE: Ints = np.int64(-(1 << 62))
+TOO_LARGE: Any = np.int64(-(1 << 62))
+
+
+class Counts(NamedTuple):
+    """How many runs of each start are in each state.
+
+    A partition p has a ring of starts, its size a power of two: number n is event
+    ``starts[p, n % size]``, and those from ``live[p, 0]`` up to ``live[p, 1]`` are inside the
+    window; ``runs[p, q, n % size]`` runs from it are in state q.
+    """
+
+    starts: Int32s  # (partitions, size)
+    live: Int64s  # (partitions, 2)
+    runs: Int64s  # (partitions, states, size)
+    carried: Int64s  # (ops of an action, size), scratch
+    epoch: Int64s  # (partitions,), when it was last reset
+    idle: Int32s  # (partitions,)
 
 
 @kernel
 def count_ends(
-    states: int,
-    actions: int,
-    begin: Ops,
-    move: Ops,
-    leave_first: Ints,
-    leave: Ints,
-    wait: Ints,
-    taken: Ints,
-    codes: Ints,
-    first: Ints,
-    skipped: int,
-    consume: int,
-    starts: Ints,
-    live: Ints,
-    counts: Ints,
-    carried: Ints,
-    epoch: Ints,
-    idle: Ints,
-    ends: Ints,
-    found: Ints,
-    status: Ints,
+    moves: Moves,
+    events: Events,
+    limits: Limits,
+    counts: Counts,
+    ends: Int32s,
+    found: Int64s,
+    status: Int64s,
 ) -> int:
     """Write the events that end answers into `ends`, their numbers into `found`; how many.
 
-    The arguments up to `consume` are those of `ends.find_ends`. A partition p has a ring of starts,
-    its size a power of two: number n is event ``starts[p, n % size]``, and those from
-    ``live[p, 0]`` up to ``live[p, 1]`` are inside the window; ``counts[p, q, n % size]`` runs from
-    it are in state q. ``carried`` has shape (ops, size). ``status[0]`` is DONE, NEED_SCRATCH for
-    larger rings or FULL where a number is too large; then all is to be done again.
+    `events` have `first`. ``status[0]`` is DONE, NEED_SCRATCH for larger rings or FULL where a
+    number is too large; then all is to be done again.
     """
-    size, listed, now = starts.shape[1], 0, 0
+    begin, live, epoch = moves.begin, counts.live, counts.epoch
+    size, listed, now = counts.starts.shape[1], 0, 0
     status[0] = DONE
-    for i in range(taken.shape[0]):
-        a, p = taken[i], codes[i]
+    for i in range(events.actions.shape[0]):
+        a, p = events.actions[i], events.codes[i]
         if p == NONE:
             continue
         if epoch[p] != now:
             epoch[p] = now
-            idle[p] = 0
+            counts.idle[p] = 0
             live[p, 0] = live[p, 1]
-        w = idle[p] * actions + a
-        idle[p] = wait[w]
-        forget(starts, live, p, first[i])
-        ended = move_counts(move, leave_first, leave, a, p, live, counts, carried)
+        w = counts.idle[p] * moves.actions + a
+        counts.idle[p] = moves.wait[w]
+        forget(counts, p, events.first[i])
+        ended = move_counts(moves, counts, a, p)
         if begin.first[w] < begin.first[w + 1]:
             if live[p, 1] - live[p, 0] == size:
                 status[0] = NEED_SCRATCH
                 return listed
-            ended += begin_counts(begin, w, p, i, states, starts, live, counts)
+            ended += begin_counts(moves, counts, w, p, i)
         if ended > LARGEST or ended < 0:
             status[0] = FULL
             return listed
-        if ended > 0 and i >= skipped:
+        if ended > 0 and i >= events.reported:
             ends[listed] = i
             found[listed] = ended
             listed += 1
-            if consume == RESET_ALL:
+            if limits.consume == RESET_ALL:
                 now += 1
-            elif consume != KEEP:
+            elif limits.consume != KEEP:
                 epoch[p] = NONE
     return listed
 
 
 @inlined
-def forget(starts: Ints, live: Ints, p: int, first: int) -> None:
+def forget(counts: Counts, p: int, first: int) -> None:
     """Drop the starts of a partition before event `first`."""
+    starts, live = counts.starts, counts.live
     mask, n = starts.shape[1] - 1, live[p, 0]
     while n < live[p, 1] and starts[p, n & mask] < first:
         n += 1
@@ -101,32 +107,24 @@ def forget(starts: Ints, live: Ints, p: int, first: int) -> None:
 
 
 @inlined
-def move_counts(
-    move: Ops,
-    leave_first: Ints,
-    leave: Ints,
-    a: int,
-    p: int,
-    live: Ints,
-    counts: Ints,
-    carried: Ints,
-) -> int:
-    """Move the runs of a partition on; how many are accepted, -1 if a number is too large."""
-    mask = counts.shape[2] - 1
+def move_counts(moves: Moves, counts: Counts, a: int, p: int) -> int:
+    """Move the runs of a partition on; how many are accepted, TOO_LARGE for too large a number."""
+    move, live, runs, carried = moves.move, counts.live, counts.runs, counts.carried
+    mask = runs.shape[2] - 1
     low, high = move.first[a], move.first[a + 1]
     for o in range(low, high):
         for n in range(live[p, 0], live[p, 1]):
-            carried[o - low, n & mask] = counts[p, move.source[o], n & mask]
-    for o in range(leave_first[a], leave_first[a + 1]):
+            carried[o - low, n & mask] = runs[p, move.source[o], n & mask]
+    for o in range(moves.leave_first[a], moves.leave_first[a + 1]):
         for n in range(live[p, 0], live[p, 1]):
-            counts[p, leave[o], n & mask] = 0
+            runs[p, moves.leave[o], n & mask] = 0
     ended, largest = 0, 0
     for o in range(low, high):
         target = move.target[o]
         if target != NONE:
             for n in range(live[p, 0], live[p, 1]):
-                there = counts[p, target, n & mask] + carried[o - low, n & mask]
-                counts[p, target, n & mask] = there
+                there = runs[p, target, n & mask] + carried[o - low, n & mask]
+                runs[p, target, n & mask] = there
                 largest = max(largest, there)
         if move.accepts[o]:
             for n in range(live[p, 0], live[p, 1]):
@@ -136,19 +134,18 @@ def move_counts(
 
 
 @inlined
-def begin_counts(
-    begin: Ops, w: int, p: int, i: int, states: int, starts: Ints, live: Ints, counts: Ints
-) -> int:
+def begin_counts(moves: Moves, counts: Counts, w: int, p: int, i: int) -> int:
     """A new start in the ring of a partition; how many of its runs are accepted at once."""
-    slot = live[p, 1] & (starts.shape[1] - 1)
-    starts[p, slot] = i
+    begin, live, runs = moves.begin, counts.live, counts.runs
+    slot = live[p, 1] & (counts.starts.shape[1] - 1)
+    counts.starts[p, slot] = i
     live[p, 1] += 1
-    for q in range(states):
-        counts[p, q, slot] = 0
+    for q in range(moves.states):
+        runs[p, q, slot] = 0
     ended = 0
     for o in range(begin.first[w], begin.first[w + 1]):
         if begin.target[o] != NONE:
-            counts[p, begin.target[o], slot] += 1
+            runs[p, begin.target[o], slot] += 1
         if begin.accepts[o]:
             ended += 1
     return ended

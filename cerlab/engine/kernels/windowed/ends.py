@@ -6,6 +6,8 @@ inside. So one number per state decides, and no tECS is needed where nothing end
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from cerlab.engine.kernels.arrays import (
@@ -13,80 +15,82 @@ from cerlab.engine.kernels.arrays import (
     KEEP,
     NONE,
     RESET_ALL,
+    Bytes,
     CopySteps,
-    Ints,
-    Ops,
+    Int32s,
+    Int64s,
+    Limits,
+    Moves,
+    Symbols,
 )
 from cerlab.engine.kernels.compiled import kernel
 
 
-@kernel
-def find_ends(
-    states: int,
-    actions: int,
-    begin: Ops,
-    move: Ops,
-    leave_first: Ints,
-    leave: Ints,
-    wait: Ints,
-    taken: Ints,
-    codes: Ints,
-    times: Ints,
-    width: int,
-    first: Ints,
-    skipped: int,
-    consume: int,
-    latest: Ints,
-    epoch: Ints,
-    idle: Ints,
-    carried: Ints,
-    idle_before: Ints,
-    ends: Ints,
-) -> int:
-    """Write the indices of the events that end an answer into `ends`; how many.
+class Events(NamedTuple):
+    """The relevant events. Either `times` or `first` is given, the other is empty."""
 
-    `taken` (the actions), `codes` and `times` have shape (events,), or `times` is empty and `first`
-    has the first event inside the window of each. The events before `skipped` have been reported
-    and are only read again. ``latest[p * states + q]`` is the latest start of the runs of partition
-    p in state q, `epoch` and `idle` are by partition. ``idle_before[i]`` is set to the idle state
-    that event i meets, if there is more than one. An event in no partition has the code NONE.
-    """
+    actions: Symbols  # (events,), what each does in the program
+    codes: Int32s  # (events,), the partition of each, NONE for none
+    times: Int64s  # (events,)
+    first: Int32s  # (events,), the first event inside the window of each
+    reported: int  # so many have been reported, and are only read again
+
+
+class Latest(NamedTuple):
+    """The latest starts of runs."""
+
+    start: Int32s  # (partitions * states,), of the runs of partition p in state q at p * states + q
+    epoch: Int64s  # (partitions,), when it was last reset
+    idle: Int32s  # (partitions,)
+    carried: Int32s  # (ops of an action,), scratch
+    idle_before: Int32s  # (events,), written with the idle state each meets, or empty
+
+
+@kernel
+def find_ends(moves: Moves, events: Events, limits: Limits, latest: Latest, ends: Int32s) -> int:
+    """Write the indices of the events that end an answer into `ends`; how many."""
+    begin, move = moves.begin, moves.move
+    start, epoch, idle, carried = latest.start, latest.epoch, latest.idle, latest.carried
+    times, consume = events.times, limits.consume
     found, now = 0, 0
-    for i in range(taken.shape[0]):
-        a, p = taken[i], codes[i]
+    for i in range(events.actions.shape[0]):
+        a, p = events.actions[i], events.codes[i]
         if p == NONE:
             continue
-        row = p * states
+        row = p * moves.states
         if epoch[p] != now:
             epoch[p] = now
             idle[p] = 0
-            for q in range(row, row + states):
-                latest[q] = NONE
-        w = idle[p] * actions + a
-        if idle_before.shape[0]:
-            idle_before[i] = idle[p]
-            idle[p] = wait[w]
+            for q in range(row, row + moves.states):
+                start[q] = NONE
+        w = idle[p] * moves.actions + a
+        if latest.idle_before.shape[0]:
+            latest.idle_before[i] = idle[p]
+            idle[p] = moves.wait[w]
         best = NONE
         low, high = move.first[a], move.first[a + 1]
         for o in range(low, high):
-            carried[o - low] = latest[row + move.source[o]]
-        for o in range(leave_first[a], leave_first[a + 1]):
-            latest[row + leave[o]] = NONE
+            carried[o - low] = start[row + move.source[o]]
+        for o in range(moves.leave_first[a], moves.leave_first[a + 1]):
+            start[row + moves.leave[o]] = NONE
         for o in range(low, high):
-            start = carried[o - low]
-            target = move.target[o]
+            moved, target = carried[o - low], move.target[o]
             if target != NONE:
-                latest[row + target] = max(latest[row + target], start)
+                start[row + target] = max(start[row + target], moved)
             if move.accepts[o]:
-                best = max(best, start)
+                best = max(best, moved)
         for o in range(begin.first[w], begin.first[w + 1]):
             if begin.target[o] != NONE:
-                latest[row + begin.target[o]] = i
+                start[row + begin.target[o]] = i
             if begin.accepts[o]:
                 best = i
-        if best == NONE or i < skipped:
+        if best == NONE or i < events.reported:
             continue
-        if (times[i] - times[best] <= width) if times.shape[0] else (best >= first[i]):
+        if (
+            (times[i] - times[best] <= limits.width)
+            if times.shape[0]
+            else (best >= events.first[i])
+        ):
             ends[found] = i
             found += 1
             if consume != KEEP:
@@ -97,47 +101,51 @@ def find_ends(
     return found
 
 
+class TimedEvents(NamedTuple):
+    """The relevant events of one partition, with times that are not moved."""
+
+    actions: Symbols  # (events,)
+    times: Int64s  # (events of the batch,)
+    row: Int32s  # (events,): the time of event i is ``times[row[i]]``
+    reported: int
+
+
 @kernel
 def find_ends_by_copies(
-    copy_steps: CopySteps,
-    taken: Ints,
-    times: Ints,
-    index: Ints,
-    width: int,
-    skipped: int,
-    latest: Ints,
-    ends: Ints,
+    steps: CopySteps, events: TimedEvents, width: int, latest: Int32s, ends: Int32s
 ) -> int:
     """The same for a chained program, one partition, and nothing consumed.
 
-    The time of event i is ``times[index[i]]``. `latest` has a cell each, as `CopySteps` says.
-    Unsigned numbers and first steps outside the loop: that is half the time.
+    `latest` has a cell each, as `CopySteps` says. Unsigned numbers and first steps outside the
+    loop: that is half the time.
     """
-    found, steps, accepts = 0, np.uintp(copy_steps.width), np.uintp(copy_steps.accepts)
-    for i in range(taken.shape[0]):
-        a = np.uintp(taken[i])
+    source, target, accepted = steps.source, steps.target, steps.accepted
+    actions, times, row, reported = events.actions, events.times, events.row, events.reported
+    found, copies, accepts = 0, np.uintp(steps.width), np.uintp(steps.accepts)
+    for i in range(actions.shape[0]):
+        a = np.uintp(actions[i])
         latest[BEGINNING] = i
         n = a * accepts
-        best = latest[copy_steps.accepted[n]]
+        best = latest[accepted[n]]
         for _ in range(1, accepts):
             n += np.uintp(1)
-            best = max(best, latest[copy_steps.accepted[n]])
-        n = a * steps
-        latest[copy_steps.target[n]] = latest[copy_steps.source[n]]
-        if steps > 1:
+            best = max(best, latest[accepted[n]])
+        n = a * copies
+        latest[target[n]] = latest[source[n]]
+        if copies > 1:
             n += np.uintp(1)
-            latest[copy_steps.target[n]] = latest[copy_steps.source[n]]
-            for _ in range(2, steps):
+            latest[target[n]] = latest[source[n]]
+            for _ in range(2, copies):
                 n += np.uintp(1)
-                latest[copy_steps.target[n]] = latest[copy_steps.source[n]]
-        if best != NONE and i >= skipped and times[index[i]] - times[index[best]] <= width:
+                latest[target[n]] = latest[source[n]]
+        if best != NONE and i >= reported and times[row[i]] - times[row[best]] <= width:
             ends[found] = i
             found += 1
     return found
 
 
 @kernel
-def inside_windows(first: Ints, ends: Ints, chosen: Ints, restarts: Ints) -> int:
+def inside_windows(first: Int32s, ends: Int32s, chosen: Int32s, restarts: Bytes) -> int:
     """Write the events inside the window of one of the `ends` (increasing) into `chosen`; how many.
 
     ``restarts[n]`` is 1 where the one before ``chosen[n]`` is not chosen, or there is none.
@@ -156,7 +164,7 @@ def inside_windows(first: Ints, ends: Ints, chosen: Ints, restarts: Ints) -> int
 
 
 @kernel
-def idle_after(symbols: Ints, wait: Ints, idle: int) -> int:
+def idle_after(symbols: Symbols, wait: Int32s, idle: int) -> int:
     """The idle state after some events, by ``wait[idle, symbol]``."""
     for i in range(symbols.shape[0]):
         idle = wait[idle, symbols[i]]

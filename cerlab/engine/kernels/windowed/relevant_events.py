@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from cerlab.engine.kernels.arrays import NONE, Ints
+from cerlab.engine.kernels.arrays import NONE, Bytes, Int32s, Symbols
 from cerlab.engine.kernels.compiled import kernel
 
 
 @kernel
-def relevant(symbols: Ints, read: Ints, action: Ints, index: Ints, actions: Ints) -> int:
+def relevant(
+    symbols: Symbols, read: Bytes, action: Symbols, index: Int32s, actions: Symbols
+) -> int:
     """Write the indices of the events whose symbol is read, and their actions; how many.
 
     For programs without `Read.ONCE`. Without a branch: each event is written, and the next one
@@ -24,14 +26,14 @@ def relevant(symbols: Ints, read: Ints, action: Ints, index: Ints, actions: Ints
 
 @kernel
 def relevant_once(
-    symbols: Ints,
-    codes: Ints,
-    read: Ints,
-    action: Ints,
+    symbols: Symbols,
+    codes: Int32s,
+    read: Bytes,
+    action: Symbols,
     always: int,
-    fresh: Ints,
-    index: Ints,
-    actions: Ints,
+    fresh: Bytes,
+    index: Int32s,
+    actions: Symbols,
 ) -> int:
     """The same with `Read.ONCE`: such an event only if the one before it in its partition was not.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from cerlab.engine.kernels.arrays import Ints
+from cerlab.engine.kernels.arrays import Int32s, Int64s
 from cerlab.engine.kernels.compiled import kernel
 
 
 @kernel
-def goes_back(times: Ints) -> int:
+def goes_back(times: Int64s) -> int:
     """The index of an event whose time, int64 (events,), is before that of the last one; or -1."""
     back = False
     for i in range(1, times.shape[0]):
@@ -20,7 +20,7 @@ def goes_back(times: Ints) -> int:
 
 
 @kernel
-def window_starts(times: Ints, width: int, skipped: int, first: Ints) -> None:
+def window_starts(times: Int64s, width: int, skipped: int, first: Int32s) -> None:
     """The index of the first event inside the window of each event after the `skipped` ones.
 
     `times` is int64 (events,) and does not decrease, `first` int32 (events - skipped,) is written.
