@@ -65,6 +65,13 @@ _ON_SPARK: dict[str, Callable[[_Row], str]] = {
     "local / Spark": lambda row: f"{row['share']:.3f}",
 }
 
+_PATHS: dict[str, Callable[[_Row], str]] = {
+    "query": lambda row: str(row["query"]),
+    "path": lambda row: str(row["path"]),
+    "CPU s": lambda row: f"{row['cpu']:.3f}",
+    "times the floor": lambda row: f"{row['of_floor']:.1f}",
+}
+
 _WIDEST = 300
 
 
@@ -76,6 +83,8 @@ def write_table(rows: Sequence[_Row], file: TextIO) -> None:
     columns = _MEASURED
     if rows and "against" in rows[0]:
         columns = _PAIRED
+    elif rows and "of_floor" in rows[0]:
+        columns = _PATHS
     elif rows and "design" in rows[0]:
         columns = _ON_SPARK
     elif rows and "cores" in rows[0]:
@@ -87,7 +96,7 @@ def write_table(rows: Sequence[_Row], file: TextIO) -> None:
     size = "" if columns is _ON_SPARK else f", {rows[0]['events']:,} events" if rows else ""
     table = Table(title=f"{rows[0]['stream']}{size}" if rows else None)
     for title in shown:
-        left = title in ("query", "against", "design")
+        left = title in ("query", "against", "design", "path")
         table.add_column(title, justify="left" if left else "right", no_wrap=True)
     for texts in zip(*shown.values(), strict=True):
         table.add_row(*texts)

@@ -19,6 +19,9 @@ from cerlab.model.stream import Stream
 
 STREAMS = ("stocks", "homes", "taxi")
 
+PATH_RUNS = 3
+"""Rounds of --paths, which starts a process for each format in each of them."""
+
 DESCRIPTION = """\
 Measure the compiled engine on the queries of the CORE paper, from columns in memory to flat arrays
 of answers: medians of CPU and wall time with their spread (longest over shortest run), and ratios
@@ -58,6 +61,7 @@ under selection strategies without output, and with CONSUME BY ANY and all outpu
   cerlab bench --queries srt --data stocks.stream --memory
   cerlab bench --queries foundations --events 1000000
   cerlab bench --queries S3 --events 50000000 --spark 2
+  cerlab bench --paths --queries S3 --data stocks.stream --runs 5
 """
 
 
@@ -126,6 +130,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="the pipeline on Spark on 1 and on N cores, on the events and on a tenth of them, "
         "beside the local engine on one core",
+    )
+    parser.add_argument(
+        "--paths",
+        action="store_true",
+        help="what a user gets: whole processes and public calls on files of each format, as "
+        "ratios to pyarrow reading and summing the same columns",
     )
     parser.add_argument("--format", default="table", choices=("table", "ndjson"))
     parser.add_argument("-o", "--output", metavar="OUT", help="a file instead of standard output")
@@ -205,6 +215,15 @@ def _check(arguments: argparse.Namespace) -> None:
         "--cores does not go with --count": arguments.cores and arguments.count,
         "--pairs does not go with --runs, --memory or --against": arguments.pairs
         and (arguments.runs or arguments.memory or arguments.against),
+        "--paths does not go with --count, --memory, --against, --pairs or --spark": arguments.paths
+        and (
+            arguments.count
+            or arguments.memory
+            or arguments.against
+            or arguments.pairs
+            or arguments.spark
+            or paper
+        ),
         "--spark goes with --queries, --events, --stream stocks and --format alone": arguments.spark
         and (
             arguments.stream != "stocks"
@@ -269,6 +288,8 @@ def _stream(arguments: argparse.Namespace, name: str) -> tuple[Stream, str]:
 def _rows(
     arguments: argparse.Namespace, name: str, stream: Stream, queries: dict[str, Query]
 ) -> Iterator[dict[str, Any]]:
+    if arguments.paths:
+        return _on_paths(arguments, stream, queries)
     if arguments.cores:
         return _on_cores(arguments, stream, queries)
     if arguments.halves:
@@ -276,6 +297,15 @@ def _rows(
     if arguments.pairs:
         return _paired(arguments, stream, queries)
     return _measured(arguments, name, stream, queries)
+
+
+def _on_paths(
+    arguments: argparse.Namespace, stream: Stream, queries: dict[str, Query]
+) -> Iterator[dict[str, Any]]:
+    from cerlab.bench.paths import measure_paths
+
+    for name, query in queries.items():
+        yield from measure_paths(name, query, stream, arguments.runs or PATH_RUNS)
 
 
 def _measured(

@@ -156,3 +156,13 @@ def test_what_has_no_effect_is_an_error(
     assert captured.out == ""
     assert code in captured.err
     assert hint in captured.err
+
+
+def test_paths_are_beside_the_floor(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = rows_of(capsys, "--events", "300", "--paths", "--runs", "1", "--queries", "S3")
+    paths = [row["path"] for row in rows]
+    for kind in ("core", "csv", "ndjson", "parquet", "arrow"):
+        assert {f"Stream.read: {kind}", f"run {kind} to ndjson"} <= set(paths)
+    assert {row["path"]: row["of_floor"] for row in rows}["pyarrow: csv, sums"] == 1
+    assert all(row["cpu"] > 0 and row["of_floor"] > 0 for row in rows)
+    assert main(["bench", "--paths", "--count"]) == 2
