@@ -185,12 +185,19 @@ def result_table(
         names.append(column.name)
         match column:
             case InputColumn(_, source):
-                columns.append(table.column(source).take(indices))
+                columns.append(_takeable(table.column(source)).take(indices))
             case MeasureColumn(name, index, typed):
                 columns.append(_measure_array(measures[index], name, typed, table.schema))
     if not columns:
         return pa.table({})
     return pa.Table.from_arrays(columns, names=names)
+
+
+def _takeable(column: Any) -> Any:
+    """The column; texts as views, which polars has and Arrow does not take from, as plain ones."""
+    import pyarrow as pa
+
+    return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
 
 
 def _measure_array(values: Sequence[Value], name: str, typed: Typed, schema: Any) -> Any:
@@ -218,8 +225,10 @@ def _measure_type(typed: Typed, schema: Any) -> Any:
     import pyarrow as pa
     from pyarrow import types
 
-    if typed.column is not None and not types.is_decimal(schema.field(typed.column).type):
-        return schema.field(typed.column).type
+    if typed.column is not None:
+        own = schema.field(typed.column).type
+        if not types.is_decimal(own) and not types.is_string_view(own):
+            return own
     return {
         Kind.BOOLEAN: pa.bool_(),
         Kind.INTEGER: pa.int64(),
