@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from cerlab.engine.kernels.arrays import Answers
+from cerlab.engine.kernels.arrays import Answers, Int64s
 from cerlab.model.answer import ComplexEvent, complex_events
 from cerlab.model.order import by_end
 
@@ -155,13 +155,17 @@ class Buffer:
     def __init__(self, answers: int) -> None:
         self.arrays = buffer(answers, 8 * answers)
 
-    def taken(self, listed: int, taken: int) -> AnswerBatch:
-        """The answers that are in it. It is empty afterwards."""
-        start, end, offsets, positions = self.arrays
-        made = AnswerBatch(start[:listed], end[:listed], offsets[: listed + 1], positions[:taken])
-        self.arrays = buffer(len(start), len(positions))
-        return made
+    def flush(self, reg: Int64s, answers: int, positions: int) -> AnswerBatch:
+        """The answers that are in it, which is empty afterwards, as the registers say.
 
-    def longer(self) -> None:
+        `answers` and `positions` are the registers that count what has been written.
+        """
+        n, length = int(reg[answers]), int(reg[positions])
+        reg[answers] = reg[positions] = 0
+        start, end, offsets, listed = self.arrays
+        self.arrays = buffer(len(start), len(listed))
+        return AnswerBatch(start[:n], end[:n], offsets[: n + 1], listed[:length])
+
+    def lengthen(self) -> None:
         """Room for more positions, when not even one answer fits."""
         self.arrays = buffer(len(self.arrays.start), 2 * len(self.arrays.positions))

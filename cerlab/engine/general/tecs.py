@@ -91,9 +91,9 @@ class Tecs:
                     break
                 if status == k.FULL:
                     if self._reg[k.LISTED]:
-                        yield self._handed_over()
+                        yield self._answers.flush(self._reg, k.LISTED, k.TAKEN)
                     else:  # one answer is longer than the buffer
-                        self._answers.longer()
+                        self._answers.lengthen()
                 elif status == k.NEED_CELL:
                     p = int(events.codes[event])
                     symbol, idle = int(events.symbols[event]), int(self.parts.idle[p])
@@ -102,7 +102,7 @@ class Tecs:
                     self._provide(status, int(events.lowest[event]))
             self._idle_states = table.idle_states
         if self._reg[k.LISTED]:
-            yield self._handed_over()
+            yield self._answers.flush(self._reg, k.LISTED, k.TAKEN)
 
     def _arrays(self, table: k.Table) -> k.Tecs:
         return k.Tecs(
@@ -115,11 +115,6 @@ class Tecs:
             self._stack,
             self._answers.arrays,
         )
-
-    def _handed_over(self) -> AnswerBatch:
-        made = self._answers.taken(int(self._reg[k.LISTED]), int(self._reg[k.TAKEN]))
-        self._reg[k.LISTED] = self._reg[k.TAKEN] = 0
-        return made
 
     def _provide(self, status: int, lowest: int) -> None:
         """The room that a kernel lacked."""

@@ -96,11 +96,11 @@ class Configurations:
             if status != k.FULL:
                 self._provide(status, int(events.lowest[self._reg[k.EVENT]]))
             elif self._reg[k.LISTED]:
-                yield self._handed_over()
+                yield self._answers.flush(self._reg, k.LISTED, k.TAKEN)
             else:  # one answer is longer than the buffer
-                self._answers.longer()
+                self._answers.lengthen()
         if self._reg[k.LISTED]:
-            yield self._handed_over()
+            yield self._answers.flush(self._reg, k.LISTED, k.TAKEN)
 
     def _arrays(self) -> tuple[r.Configurations, k.Tecs]:
         configurations = r.Configurations(self._live, self._arrivals, self._memo, self._empty)
@@ -115,11 +115,6 @@ class Configurations:
             self._answers.arrays,
         )
         return configurations, tecs
-
-    def _handed_over(self) -> AnswerBatch:
-        made = self._answers.taken(int(self._reg[k.LISTED]), int(self._reg[k.TAKEN]))
-        self._reg[k.LISTED] = self._reg[k.TAKEN] = 0
-        return made
 
     def _provide(self, status: int, lowest: int) -> None:
         """What a kernel lacked; more of it where making room did not help the same event."""

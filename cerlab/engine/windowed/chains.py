@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -41,17 +40,12 @@ class Chains:
             elif status == k.NEED_STACK:
                 self._search = doubled(self._search)
             elif reg[c.LISTED]:
-                yield self._handed_over(reg)
+                yield self._answers.flush(reg, c.LISTED, c.TAKEN)
             else:  # one answer is longer than the buffer
-                self._answers.longer()
+                self._answers.lengthen()
         self.steps += int(reg[c.STEPS])
         if reg[c.LISTED]:
-            yield self._handed_over(reg)
-
-    def _handed_over(self, reg: Any) -> AnswerBatch:
-        made = self._answers.taken(int(reg[c.LISTED]), int(reg[c.TAKEN]))
-        reg[c.LISTED] = reg[c.TAKEN] = 0
-        return made
+            yield self._answers.flush(reg, c.LISTED, c.TAKEN)
 
 
 def _records(count: int) -> c.Records:
