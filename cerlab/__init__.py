@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cerlab import display
 
 if TYPE_CHECKING:
+    from cerlab import spark as spark
     from cerlab.api import Matches as Matches
     from cerlab.api import Query as Query
     from cerlab.api import count as count
@@ -113,14 +114,16 @@ def _register_pictures() -> None:
 display.load_with(_register_pictures)
 
 
-def __getattr__(name: str) -> Any:
-    """A public name, or ``cerlab.spark``, imported when it is first used (PEP 562)."""
-    if name == "spark":
-        return import_module("cerlab.spark")
-    if name not in _HOME:
-        raise AttributeError(f"module 'cerlab' has no attribute '{name}'")
-    value = globals()[name] = getattr(import_module(_HOME[name]), name)
-    return value
+if not TYPE_CHECKING:  # mypy knows the names above, and is to notice those that are gone
+
+    def __getattr__(name: str) -> Any:
+        """A public name, or ``cerlab.spark``, imported when it is first used (PEP 562)."""
+        if name == "spark":
+            return import_module("cerlab.spark")
+        if name not in _HOME:
+            raise AttributeError(f"module 'cerlab' has no attribute '{name}'")
+        value = globals()[name] = getattr(import_module(_HOME[name]), name)
+        return value
 
 
 def __dir__() -> list[str]:
