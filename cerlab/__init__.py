@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from cerlab import display
 
 if TYPE_CHECKING:
-    from cerlab import spark as spark
     from cerlab.api import Matches as Matches
     from cerlab.api import Query as Query
     from cerlab.api import count as count
@@ -60,6 +59,9 @@ if TYPE_CHECKING:
     from cerlab.why import why as why
     from cerlab.why.none import WhyNone as WhyNone
     from cerlab.why.none import why_none as why_none
+
+    spark: ModuleType
+    """The pipeline on Spark (`cerlab.spark`), imported when it is first used."""
 
 __version__ = "0.1.0"
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cerlab.predicates.columns import compacted, kernels, twins
-from cerlab.predicates.columns.arrays import Cells, Stretches
+from cerlab.predicates.columns.lookup_tables import Cells, Stretches
 from proofs_tests.laws.random_columns import DEEP, JIT
 from proofs_tests.suite import Suite
 

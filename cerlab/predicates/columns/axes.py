@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any, assert_never
 from cerlab.model.columns import Column
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.predicates.columns import cuts
-from cerlab.predicates.columns.arrays import (
-    Codes,
-    Stretches,
-    combinations,
-    joined,
-    narrow,
-    operations,
-    translated,
-)
+from cerlab.predicates.columns.arrays import combinations, joined, narrow, operations, translated
+from cerlab.predicates.columns.lookup_tables import Codes, Stretches
 from cerlab.predicates.columns.pieces import (
     Coded,
     Listed,

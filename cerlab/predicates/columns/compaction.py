@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cerlab.predicates.columns.arrays import Codes, operations
+from cerlab.predicates.columns.arrays import operations
+from cerlab.predicates.columns.lookup_tables import Codes
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.kernel_cache import Kernel, compiled
-from cerlab.predicates.columns.arrays import Cells, Codes, N, Stretches, T
+from cerlab.predicates.columns.lookup_tables import Cells, Codes, N, Stretches, T
 
 BLOCK = 2048
 FEW = 16

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from cerlab.model.columns import Column, array_from, numbers_of
 from cerlab.model.event import Value
-from cerlab.predicates.columns.arrays import Codes, combinations, joined, translated
+from cerlab.predicates.columns.arrays import combinations, joined, translated
+from cerlab.predicates.columns.lookup_tables import Codes
 from cerlab.predicates.columns.pieces import Lookup, Numbers, checked, pieces
 from cerlab.predicates.truth import kind_of
 

@@ -17,7 +17,8 @@ from cerlab.model.columns import (
     values_of,
 )
 from cerlab.model.event import Value
-from cerlab.predicates.columns.arrays import Codes, narrow, translated
+from cerlab.predicates.columns.arrays import narrow, translated
+from cerlab.predicates.columns.lookup_tables import Codes
 
 if TYPE_CHECKING:
     import numpy as np

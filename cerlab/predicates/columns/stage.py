@@ -7,15 +7,9 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from cerlab.model.columns import Column
-from cerlab.predicates.columns.arrays import (
-    Cells,
-    Codes,
-    combinations,
-    narrowest,
-    operations,
-    translated,
-)
+from cerlab.predicates.columns.arrays import combinations, narrowest, operations, translated
 from cerlab.predicates.columns.axes import Axis, read_by_atom
+from cerlab.predicates.columns.lookup_tables import Cells, Codes
 from cerlab.predicates.syntax import Atom, Predicate, atoms, holds
 
 if TYPE_CHECKING:

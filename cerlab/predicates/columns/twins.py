@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.predicates.columns.arrays import Cells, Codes, N, Stretches, T
+from cerlab.predicates.columns.lookup_tables import Cells, Codes, N, Stretches, T
 
 UNKNOWN = -1
 PENDING = -2
