@@ -102,7 +102,7 @@ class KernelCache(_Cache):
         entry = self._entry(sig, target_context.codegen())
         try:
             payload = pickle.loads(entry.read_bytes())
-        except OSError:
+        except (OSError, EOFError, pickle.UnpicklingError):  # none, or one that was cut off
             return None
         with suppress(OSError):  # a cache that may only be read
             os.utime(entry)  # the time of its last use
@@ -155,7 +155,7 @@ def _of_type(argument: Any) -> Iterator[object]:
     """A Numba type by its name, and the fields of named tuples, which the name leaves out."""
     yield repr(argument)
     if isinstance(argument, types.BaseNamedTuple):
-        yield argument.instance_class._fields
+        yield _of_global(argument.instance_class)
     if isinstance(argument, types.BaseTuple):
         for each in argument.types:
             yield from _of_type(each)
@@ -218,7 +218,7 @@ def _of_global(value: object) -> object:
         case tuple():
             return tuple(map(_of_global, value))
         case type() if hasattr(value, "_fields"):
-            return value.__qualname__, value._fields
+            return value.__module__, value.__qualname__, value._fields
         case ModuleType():
             return value.__name__
         case type() | BuiltinFunctionType() | FunctionType() | np.ufunc():

@@ -116,6 +116,25 @@ def test_a_comment_is_no_change(cache: Path, kernels: Any) -> None:
     assert answer(kernels("parts", "ONE\n", "ONE  # the least\n\n")) == (2101, 1)
 
 
+def test_a_record_of_another_module_is_another(cache: Path, kernels: Any, tmp_path: Path) -> None:
+    """An entry names the class of a record by its module, which may be without it by now."""
+    assert answer(kernels()) == (2101, 0)
+    _, record = VALUES.split("ONE = 1")
+    (tmp_path / "kernels_here" / "records.py").write_text(
+        f"from typing import NamedTuple\n{record}"
+    )
+    moved = kernels("values", record, "\nfrom kernels_here.records import Pair\n")
+    assert answer(moved) == (2101, 0)
+
+
+def test_an_entry_that_was_cut_off_is_compiled_again(cache: Path, kernels: Any) -> None:
+    assert answer(kernels()) == (2101, 0)
+    for entry in cache.iterdir():
+        entry.write_bytes(entry.read_bytes()[:100])
+    assert answer(kernels()) == (2101, 0)
+    assert answer(kernels()) == (2101, 1)
+
+
 @pytest.mark.parametrize("value", ["[1]", "{1: 2}", "object()", "(1, [2])"])
 def test_what_could_change_unseen_is_refused(value: str, cache: Path, kernels: Any) -> None:
     changed = kernels("values", "ONE = 1", f"ONE = {value}")
