@@ -17,14 +17,13 @@ from cerlab.io import arrow, columnar
 from cerlab.io.conversion import OnBadRow
 from cerlab.io.formats import COLUMNAR, existing, format_of
 from cerlab.io.quarantine import quarantined
-from cerlab.io.read import read_parts
+from cerlab.io.read import Stream, read_parts
 from cerlab.io.rows import batched, gathered, stream_of
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options
 from cerlab.model.columns import is_moment
 from cerlab.model.event import Event
 from cerlab.model.schema import AttributeType, Schema
-from cerlab.model.stream import Stream
 
 SIZE = 1 << 16
 """How many events a batch has at most, unless told otherwise."""
