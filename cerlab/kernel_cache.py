@@ -20,6 +20,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -98,7 +99,6 @@ class KernelCache(_Cache):
         """The machine code for a signature, or None where it has to be compiled."""
         if not self._enabled:
             return None
-        target_context.refresh()
         entry = self._entry(sig, target_context.codegen())
         try:
             payload = pickle.loads(entry.read_bytes())
@@ -106,6 +106,7 @@ class KernelCache(_Cache):
             return None
         with suppress(OSError):  # a cache that may only be read
             os.utime(entry)  # the time of its last use
+        _initialise(target_context)
         return compiler.CompileResult._rebuild(target_context, *payload)
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -139,6 +140,15 @@ class KernelCache(_Cache):
         ):
             digest.update(repr(part).encode() + b"\0")
         return directory() / f"{_name(self._kernel)}-{digest.hexdigest()[:40]}.pickle"
+
+
+@cache
+def _initialise(target_context: Any) -> None:
+    """Let the context know Numba's own functions: slow, and once is enough.
+
+    What is registered later is for kernels compiled later; Numba does this before each of those.
+    """
+    target_context.refresh()
 
 
 def _name(kernel: Any) -> str:

@@ -229,6 +229,21 @@ def test_a_type_that_no_column_has(tmp_path: Path) -> None:
     assert evaluated(written(tmp_path, stream())) == 7  # 0-1 0-3 2-3 2-5 4-5 4-7 6-7
 
 
+def test_the_keys_of_answers_are_text_and_no_codes(tmp_path: Path) -> None:
+    query = cerlab.parse_query("SELECT * WHERE A ; B PARTITION BY [name] WITHIN 4 [t]")
+    columns = Columns(("id",), True, "t", ("type", "name", "t"), None)
+    paths = written(tmp_path, stream(name=list("xxyyxxyy")))
+    labels = Labels(columns.keys, columns.time)
+    ranges = ranges_in_files(
+        layout(paths, columns), columns, labels, query.plan, None, Mode.RANGES, 2
+    )
+    job = Job(plan_to_bytes(query.plan), None, ("type", "name", "t"), with_partition=True)
+    found = [b for part in range(ranges.parts) for b in answers_of_range(part, job, ranges)]
+    keys = pa.Table.from_batches(found).column("partition")
+    assert keys.type == pa.struct([("name", pa.string())])
+    assert sorted(key["name"] for key in keys.to_pylist()) == list("xxyy")
+
+
 def seen(folder: Path, cases: int = 80) -> int:
     wrong = 0
     for seed in range(cases):

@@ -287,7 +287,7 @@ def test_files_in_order_are_neither_sorted_nor_read_as_one(
         pq.write_table(table.slice(start, ROWS // 4), tmp_path / f"{name}.parquet")
     spark.conf.set("spark.sql.files.maxPartitionBytes", "100000")  # several tasks
     try:
-        frame = spark.read.parquet(str(tmp_path))
+        frame = spark.read.parquet(str(tmp_path)).where("id >= 0")  # tasks cannot read the files
         order = {"position": "id"} if LONG[text] == "position" else {"order_by": ["moment", "id"]}
         asked = asked_of(frame, text, parts=5, **order)
         found = first_pass(asked)

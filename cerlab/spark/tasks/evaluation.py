@@ -119,7 +119,7 @@ class Evaluation:
         return indices + self.first if self._positions is None else self._positions.of(indices)
 
     def _keys(self, ends: Any, rows: Any) -> Any:
-        """The values of PARTITION BY at some rows of a table, as Spark sent them."""
+        """The values of PARTITION BY at some rows of a table; text is no code there."""
         import pyarrow as pa
 
         names = list(dict.fromkeys(self._plan.partition))
@@ -127,4 +127,8 @@ class Evaluation:
             rows.column(f"a{self._job.attributes.index(name)}").take(ends).combine_chunks()
             for name in names
         ]
-        return pa.StructArray.from_arrays(columns, names)
+        plain = [
+            column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+            for column in columns
+        ]
+        return pa.StructArray.from_arrays(plain, names)
