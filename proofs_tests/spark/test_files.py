@@ -20,6 +20,7 @@ import cerlab
 from cerlab.automata.plan_json import plan_to_bytes
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import EventWindow
+from cerlab.spark.batch.files import refuse_input
 from cerlab.spark.plan import files as plan_files
 from cerlab.spark.plan.files import ranges_in_files
 from cerlab.spark.plan.footers import Columns, Unproved, layout
@@ -242,6 +243,21 @@ def test_the_keys_of_answers_are_text_and_no_codes(tmp_path: Path) -> None:
     keys = pa.Table.from_batches(found).column("partition")
     assert keys.type == pa.struct([("name", pa.string())])
     assert sorted(key["name"] for key in keys.to_pylist()) == list("xxyy")
+
+
+def test_answers_never_replace_the_events(tmp_path: Path) -> None:
+    """Also by a link, and from a folder above them."""
+    events = tmp_path / "events"
+    events.mkdir()
+    lie = layout(written(events, stream()), COLUMNS)
+    labels = Labels(COLUMNS.keys, COLUMNS.time)
+    ranges = ranges_in_files(lie, COLUMNS, labels, QUERY.plan, None, Mode.RANGES, 2)
+    link = tmp_path / "link"
+    link.symlink_to(events)
+    for place in (events, tmp_path, link, events / "events.parquet"):
+        with pytest.raises(cerlab.UsageError, match="CER0890"):
+            refuse_input(place, ranges)
+    refuse_input(tmp_path / "answers", ranges)
 
 
 def seen(folder: Path, cases: int = 80) -> int:

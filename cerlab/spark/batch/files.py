@@ -161,7 +161,8 @@ def write_answers(
 
     Tasks write to a hidden folder beside it, which gets the name at the end: until then there is
     nothing under it, or what was there before. Files that no task has returned, of one that ran
-    twice or was killed, are taken out. Raises `UsageError` where there is something already.
+    twice or was killed, are taken out. Raises `UsageError` where there is something already, and
+    where the events lie.
     """
     if folder.exists() and not overwrite:
         raise UsageError(
@@ -171,6 +172,7 @@ def write_answers(
         )
     from pyspark.sql.pandas.types import to_arrow_schema
 
+    refuse_input(folder, ranges)
     hidden = folder.with_name(f".{folder.name}.{uuid4().hex}")
     hidden.mkdir(parents=True)
     try:
@@ -193,6 +195,18 @@ def write_answers(
         shutil.rmtree(hidden, ignore_errors=True)
         raise
     return sum(row["answers"] for row in made)
+
+
+def refuse_input(folder: Path, ranges: FileRanges) -> None:
+    """Raise `UsageError` if a folder of answers would replace the files of the events."""
+    place = folder.resolve()
+    paths = {Path(group.path).resolve() for cluster in ranges.clusters for group in cluster}
+    if any(path.is_relative_to(place) for path in paths):
+        raise UsageError(
+            "CER0890",
+            f"the answers would replace the events at {folder}",
+            hint="write the answers to another place",
+        )
 
 
 def _numbers(asked: Request, ranges: FileRanges) -> DataFrame:
