@@ -21,6 +21,7 @@ from cerlab.automata.strategy import StrategyCea
 from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.compile.focel_to_cea import focel_to_epsilon_cea
 from cerlab.compile.vcea_to_cea import vcea_to_cea
+from cerlab.io.output import whole_file
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.minterms import minterms
 from cerlab.theorems.sizes import reachable_states
@@ -102,7 +103,8 @@ def main() -> None:
     """Write the figure, the same bytes every time."""
     mpl.rcParams["svg.hashsalt"] = "cerlab"
     mpl.rcParams["svg.fonttype"] = "none"
-    draw().savefig(OUT, metadata={"Date": None})
+    with whole_file(OUT) as file:
+        draw().savefig(file, format="svg", metadata={"Date": None})
 
 
 if __name__ == "__main__":

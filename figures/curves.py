@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from io import StringIO
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+
+from cerlab.io.output import whole_text
 
 HERE = Path(__file__).parent
 
@@ -27,13 +30,15 @@ def read(name: str) -> list[Row]:
 
 def save(figure: Figure, out: Path) -> None:
     """Write a figure as SVG, the same bytes every time."""
+    drawn = StringIO()
     with mpl.rc_context({"svg.hashsalt": "cerlab", "svg.fonttype": "none"}):
-        settled(figure).savefig(out, metadata={"Date": None})
-    svg = re.sub(r"(?<=[ \"])-0(?=[ \"])", "0", out.read_text())  # one zero, not two
+        settled(figure).savefig(drawn, format="svg", metadata={"Date": None})
+    svg = re.sub(r"(?<=[ \"])-0(?=[ \"])", "0", drawn.getvalue())  # one zero, not two
     names = dict.fromkeys(re.findall(r'<clipPath id="(\w+)"', svg))  # digests of exact places
     for n, name in enumerate(names):
         svg = svg.replace(name, f"clip{n}")
-    out.write_text(svg)
+    with whole_text(out) as file:
+        file.write(svg)
 
 
 def settled(figure: Figure) -> Figure:

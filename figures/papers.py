@@ -29,6 +29,7 @@ from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.engine.reference.evaluation import TecsEvaluation
+from cerlab.io.output import whole_text
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import (
     EVERYTHING,
@@ -239,7 +240,8 @@ def main() -> None:
     OUT.mkdir(exist_ok=True)
     with settings():
         for name, draw in FIGURES.items():
-            (OUT / f"{name}.svg").write_text(draw(), encoding="utf-8")
+            with whole_text(OUT / f"{name}.svg") as file:
+                file.write(draw())
 
 
 if __name__ == "__main__":

@@ -1,18 +1,22 @@
 """The command line (DESIGN 2.2): data to stdout, everything else to stderr.
 
-Exit status: 0, or 1 for a "no"; 2 for bad usage, queries, data and limits; 130 on interrupt; 70
-for an internal error.
+Exit status: 0, or 1 for a "no"; 2 for bad usage, queries, data and limits; 130 on interrupt, 143
+when terminated; 70 for an internal error.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import threading
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from signal import SIGHUP, SIGTERM
 from typing import Any
 
 from cerlab import __version__
@@ -29,15 +33,48 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = _parser(given).parse_args(given)
     except SystemExit as stop:  # argparse has printed its own message
         return int(stop.code or 0)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _stopped_by_exceptions():
         warnings.showwarning = _show_warning
         warnings.simplefilter("always", CerlabWarning)
         return _status(arguments)
 
 
+@contextmanager
+def _stopped_by_exceptions() -> Iterator[None]:
+    """What would end the process at once ends it as an exception: unfinished files are removed."""
+
+    def stop(number: int, _: Any) -> None:
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [n for n in (SIGTERM, SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    """Run a command that writes to no file that it reads, with what takes rows aside."""
+    from cerlab.cli.options import check_files
+    from cerlab.io.quarantine import quarantined
+
+    check_files(arguments)
+    given = vars(arguments)
+    with quarantined(given.get("quarantine"), given.get("events") or "-") as on_bad_row:
+        arguments.quarantine = on_bad_row
+        status: int = arguments.command(arguments)
+    return status
+
+
 def _status(arguments: argparse.Namespace) -> int:
     try:
-        status: int = arguments.command(arguments)
+        status = _run(arguments)
         sys.stdout.flush()
         return status
     except CerlabError as error:

@@ -12,6 +12,7 @@ from typing import Any, TextIO
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
 from cerlab.compile.text_to_pattern import LANGUAGES, any_pattern
 from cerlab.errors import BadData, DataPlace, Unsupported, UsageError
+from cerlab.io.output import refuse_same, whole_text
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.schema import Schema
 
@@ -63,13 +64,18 @@ def query_text(arguments: argparse.Namespace, given: str | None = None) -> str:
     """The text of the query: of the file that is named, or the text itself."""
     given = arguments.query if given is None else given
     assert given is not None
+    return given if (path := query_file(given)) is None else _text_of(path)
+
+
+def query_file(given: str) -> Path | None:
+    """The file that QUERY names; None for a text. Raises `UsageError` for one that is not there."""
     path = Path(given) if len(given) < 1024 and "\n" not in given else None
-    if path is not None and (path.is_file() or path.suffix.lower() in _QUERY_SUFFIXES):
-        if not path.is_file():
-            hint = "check the path; a text may stand there as well"
-            raise UsageError("CER0808", f"there is no query file '{given}'", hint=hint)
-        return _text_of(path)
-    return given
+    if path is None or not (path.is_file() or path.suffix.lower() in _QUERY_SUFFIXES):
+        return None
+    if not path.is_file():
+        hint = "check the path; a text may stand there as well"
+        raise UsageError("CER0808", f"there is no query file '{given}'", hint=hint)
+    return path
 
 
 def _text_of(path: Path) -> str:
@@ -107,9 +113,27 @@ def time_option(arguments: argparse.Namespace) -> tuple[str | None, str | None]:
 
 @contextmanager
 def output(path: str | None) -> Iterator[TextIO]:
-    """The file of ``-o``, else standard output."""
+    """The file of ``-o``, which is there at the end if there is no error; else standard output."""
     if path is None:
         yield sys.stdout
         return
-    with open(path, "w", encoding="utf-8") as file:
+    with whole_text(path) as file:
         yield file
+
+
+def check_files(arguments: argparse.Namespace) -> None:
+    """Raise `UsageError` where a command would write to a file that it reads, or twice to one."""
+    given = vars(arguments)
+    query, out = given.get("query"), given.get("output") or "-"
+    refuse_same(
+        {
+            "-o" if given.get("output") else "standard output": out,
+            "--quarantine": given.get("quarantine"),
+        },
+        {
+            "QUERY": None if query is None else query_file(query),
+            "EVENTS": given.get("events"),
+            "--schema": given.get("schema"),
+            "--data": given.get("data"),
+        },
+    )

@@ -11,6 +11,7 @@ from cerlab.api.row_patterns import match_recognize
 from cerlab.cli.options import output, query_text
 from cerlab.cli.status import OK
 from cerlab.errors import Unsupported
+from cerlab.io.output import whole_file
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -32,7 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.format == "parquet":
         from pyarrow import parquet
 
-        parquet.write_table(result, arguments.output)
+        with whole_file(arguments.output) as raw:
+            parquet.write_table(result, raw)
         return OK
     with output(arguments.output) as file:
         if arguments.format == "table":

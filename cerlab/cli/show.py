@@ -29,6 +29,7 @@ from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.errors import Unsupported, UsageError
 from cerlab.io.machine_json import machine_to_json
 from cerlab.io.mata import machine_to_mata
+from cerlab.io.output import whole_file
 from cerlab.model.clauses import Strategy
 from cerlab.model.stream import Stream
 from cerlab.viz.dot import dot_text
@@ -171,7 +172,7 @@ def _text(value: Any, form: str, theme: Any) -> str:
 def _write_bytes(drawn: bytes, arguments: argparse.Namespace) -> None:
     """To the file of ``-o``, else to standard output where that is no terminal."""
     if arguments.output is not None:
-        with open(arguments.output, "wb") as file:
+        with whole_file(arguments.output) as file:
             file.write(drawn)
         return
     if sys.stdout.isatty():

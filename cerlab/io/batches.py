@@ -16,7 +16,7 @@ from typing import Any
 from cerlab.io import arrow, columnar
 from cerlab.io.conversion import OnBadRow
 from cerlab.io.formats import COLUMNAR, existing, format_of
-from cerlab.io.quarantine import quarantined
+from cerlab.io.quarantine import Quarantine, quarantined
 from cerlab.io.read import Stream, read_parts
 from cerlab.io.rows import batched, gathered, stream_of
 from cerlab.logic.ceql.parser import parse_schema
@@ -40,7 +40,7 @@ def batches(
     unit: str | TimeUnit | None = None,
     schema: Schema | str | None = None,
     format: str | None = None,
-    quarantine: str | PathLike[str] | None = None,
+    quarantine: Quarantine | None = None,
     size: int = SIZE,
     attributes: Collection[str] | None = None,
 ) -> Iterator[Stream]:
@@ -60,7 +60,7 @@ def batches(
     schema = parse_schema(schema) if isinstance(schema, str) else schema
     kind = None if str(path) == "-" else format_of(existing(path), format)
     if kind in COLUMNAR:
-        with quarantined(quarantine) as on_bad_row:
+        with quarantined(quarantine, path) as on_bad_row:
             whole = schema is not None or on_bad_row is not None or attributes is None
             needed = None if whole else {"type", "stream", *(attributes or ())}
             yield from _of_columns(Path(path), kind, schema, type, axis, size, on_bad_row, needed)

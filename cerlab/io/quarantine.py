@@ -5,23 +5,29 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from os import PathLike
+from contextlib import contextmanager, suppress
+from typing import TypeAlias
 
 from cerlab.errors import BadData
 from cerlab.io.conversion import OnBadRow
+from cerlab.io.output import AnyPath, refuse_same, whole_text
+
+Quarantine: TypeAlias = AnyPath | OnBadRow
+"""A file for rows that cannot be read, or what is called with each of them and its error."""
 
 
 @contextmanager
-def quarantined(path: str | PathLike[str] | None) -> Iterator[OnBadRow | None]:
-    """What takes rows that cannot be read into a file, as NDJSON; None where there is no file.
+def quarantined(to: Quarantine | None, source: AnyPath) -> Iterator[OnBadRow | None]:
+    """What takes rows of a source that cannot be read into a file, as NDJSON; None without one.
 
-    At the end it says on stderr how many there were. Bytes that are no text are written as the lone
-    surrogates that stand for them (``\\udce9`` for 0xe9).
+    The file is there at the end, and stderr says how many there were; after an error there is none.
+    Bytes that are no text are written as the lone surrogates that stand for them (``\\udce9`` for
+    0xe9). Raises `UsageError` where the file is the source.
     """
-    if path is None:
-        yield None
+    if to is None or callable(to):
+        yield to
         return
+    refuse_same({"the quarantine": to}, {"the source": source})
     written = 0
 
     def on_bad_row(row: str, error: BadData) -> None:
@@ -30,7 +36,7 @@ def quarantined(path: str | PathLike[str] | None) -> Iterator[OnBadRow | None]:
         record = {"row": row.rstrip("\r\n"), "code": error.code, "error": str(error)}
         file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
-    with open(path, "w", encoding="utf-8", errors="backslashreplace") as file:
+    with whole_text(to) as file, suppress(GeneratorExit):  # of a reader that had enough
         yield on_bad_row
     if written:
-        print(f"{written:,} rows could not be read; they are in {path}", file=sys.stderr)
+        print(f"{written:,} rows could not be read; they are in {to}", file=sys.stderr)

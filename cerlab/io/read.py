@@ -14,7 +14,7 @@ from cerlab.io.conversion import conformed
 from cerlab.io.formats import COLUMNAR, empty, existing, format_of, looks_like
 from cerlab.io.lines import Lines
 from cerlab.io.pipe import standard_input
-from cerlab.io.quarantine import quarantined
+from cerlab.io.quarantine import Quarantine, quarantined
 from cerlab.io.rows import Part, batched, events_of, stream_of
 from cerlab.io.text import ROWS, Reading, known_kind, text_events, text_parts
 from cerlab.logic.ceql.parser import parse_schema
@@ -87,14 +87,15 @@ def read(
     unit: str | TimeUnit | None = None,
     schema: Schema | str | None = None,
     format: str | None = None,
-    quarantine: str | PathLike[str] | None = None,
+    quarantine: Quarantine | None = None,
     sort: bool = False,
     watch: Callable[[Iterator[Part]], Iterable[Part]] = iter,
 ) -> Stream:
     """Read a whole file (or ``-``, standard input) as a stream.
 
     `type`, `time`, `unit`, `schema` as in `Stream.read`. `quarantine` is a file for the rows that
-    cannot be read, as NDJSON of their text and error; without it the first one is an error.
+    cannot be read, as NDJSON of their text and error, or a function that takes these two; without
+    it the first such row is an error.
     `sort` orders the events by time, stably; `watch` sees parts of them pass (for a progress bar).
     Raises `BadData` with file, row and column.
     """
@@ -134,7 +135,7 @@ def read_events(
     type: str | None = None,
     schema: Schema | None = None,
     format: str | None = None,
-    quarantine: str | PathLike[str] | None = None,
+    quarantine: Quarantine | None = None,
     before_reading: Callable[[], None] | None = None,
 ) -> Iterator[Event]:
     """The events of a file (or ``-``) as they are read.
@@ -146,7 +147,7 @@ def read_events(
         parts = read_parts(path, type=type, schema=schema, format=format, quarantine=quarantine)
         yield from (event for part in parts for event in events_of(part))
         return
-    with quarantined(quarantine) as on_bad_row:
+    with quarantined(quarantine, path) as on_bad_row:
         errors = "strict" if on_bad_row is None else "surrogateescape"
         lines = standard_input(before_reading, errors=errors)
         yield from text_events(lines, "standard input", format, schema, on_bad_row, type)
@@ -158,7 +159,7 @@ def read_parts(
     type: str | None = None,
     schema: Schema | None = None,
     format: str | None = None,
-    quarantine: str | PathLike[str] | None = None,
+    quarantine: Quarantine | None = None,
     size: int = ROWS,
 ) -> Iterator[Part]:
     """The events of a file (or ``-``) in parts of at most `size`; an error comes after the others.
@@ -172,7 +173,7 @@ def read_parts(
     file = existing(path)
     kind = format_of(file, format)
     with ExitStack() as stack:
-        on_bad_row = stack.enter_context(quarantined(quarantine))
+        on_bad_row = stack.enter_context(quarantined(quarantine, path))
         if kind in COLUMNAR:
             table = arrow.read_file(file, kind)
             of_table: dict[str, Any] = {"type_name": type, "on_bad_row": on_bad_row}

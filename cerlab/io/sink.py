@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
+from cerlab.io.output import whole_file
 from cerlab.io.write import Shown, arrow_schema, arrow_table, record, table_of_batches
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
 from cerlab.model.event import Event
@@ -123,15 +124,14 @@ class ParquetSink:
 
 @contextmanager
 def parquet_sink(path: str | PathLike[str], *, labels: bool = False) -> Iterator[ParquetSink]:
-    """A sink into a new Parquet file, which is complete when the context ends.
+    """A sink into a new Parquet file, which is there when the context ends without an error.
 
     With `labels` it takes valuations, one by one.
     """
     import pyarrow.parquet as parquet
 
-    with parquet.ParquetWriter(path, arrow_schema(labels=labels)) as writer:
+    schema = arrow_schema(labels=labels)
+    with whole_file(path) as file, parquet.ParquetWriter(file, schema) as writer:
         sink = ParquetSink(writer, labels=labels)
-        try:
-            yield sink
-        finally:
-            sink.close()
+        yield sink
+        sink.close()

@@ -173,7 +173,7 @@ def write_answers(
     from pyspark.sql.pandas.types import to_arrow_schema
 
     refuse_input(folder, ranges)
-    hidden = folder.with_name(f".{folder.name}.{uuid4().hex}")
+    hidden, replaced = (folder.with_name(f".{folder.name}.{uuid4().hex}") for _ in range(2))
     hidden.mkdir(parents=True)
     try:
         write = partial(
@@ -189,11 +189,12 @@ def write_answers(
             stray.unlink()
         (hidden / "_SUCCESS").touch()
         if folder.is_dir():
-            shutil.rmtree(folder)
+            folder.rename(replaced)
         hidden.rename(folder)
     except BaseException:
         shutil.rmtree(hidden, ignore_errors=True)
         raise
+    shutil.rmtree(replaced, ignore_errors=True)
     return sum(row["answers"] for row in made)
 
 

@@ -12,6 +12,7 @@ from cerlab.automata.plan import Plan
 from cerlab.display import displayed
 from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.errors import CerlabError, UsageError
+from cerlab.io.output import whole_text
 from cerlab.model.stream import Stream
 from cerlab.predicates.text import predicate_text
 from cerlab.viz.graph import Graph
@@ -65,7 +66,8 @@ class Steps(StepList):
                     f"steps are saved as .svg, .html or .txt, not '{other}'",
                     hint="end the name of the file with one of them",
                 )
-        Path(path).write_text(f"{text}\n", encoding="utf-8")
+        with whole_text(path) as file:
+            file.write(f"{text}\n")
 
 
 def steps_of(

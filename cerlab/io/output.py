@@ -1,0 +1,137 @@
+"""Files that are whole or not there: written beside their place, and renamed at the end."""
+
+from __future__ import annotations
+
+import codecs
+import errno
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from io import TextIOWrapper
+from os import PathLike
+from typing import BinaryIO, TextIO, TypeAlias
+from uuid import uuid4
+
+from cerlab.errors import UsageError
+
+AnyPath: TypeAlias = str | PathLike[str]
+
+ESCAPED = "cerlab.escaped"
+"""The handler of `codecs` that writes ``\\u00e9`` where an encoding has no é: inside JSON it is."""
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+
+
+@contextmanager
+def whole_file(path: AnyPath) -> Iterator[BinaryIO]:
+    """A binary file that gets the name `path` when the context ends; after an error there is none.
+
+    Until then what has the name stays as it is. A link stays one: what it points to is replaced.
+    Pipes and devices are written to as they are, and so is a descriptor (``/dev/stdout``). Raises
+    `OSError` with `path` where it cannot be written.
+    """
+    hidden = os.path.realpath(path)
+    try:
+        now = os.stat(path) if os.path.exists(path) else None
+        number = _descriptor(os.path.abspath(path))
+        if number is not None:
+            sys.stdout.flush()
+            with os.fdopen(os.dup(number), "wb") as file:
+                yield file
+        elif now is not None and not stat.S_ISREG(now.st_mode):
+            with open(path, "wb") as file:
+                yield file
+        else:
+            folder, name = os.path.split(hidden)
+            hidden = os.path.join(folder, f".{name[:40]}.{uuid4().hex}")
+            yield from _renamed(hidden, os.path.join(folder, name), now)
+    except OSError as error:
+        if error.filename == hidden or error.errno in _FULL:
+            error.filename = os.fspath(path)
+        raise
+
+
+def _renamed(hidden: str, target: str, now: os.stat_result | None) -> Iterator[BinaryIO]:
+    """A file under a `hidden` name that becomes the `target`, which is `now` another or none."""
+    if now is not None and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)
+    with open(hidden, "xb") as file:
+        try:
+            yield file
+            file.close()
+            _to_disk(hidden)
+            if now is not None:
+                os.chmod(hidden, stat.S_IMODE(now.st_mode))
+            os.replace(hidden, target)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(hidden)
+            raise
+
+
+def _to_disk(path: str) -> None:
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def _descriptor(path: str) -> int | None:
+    """The descriptor of this process that a path is, perhaps by links; None if it is another."""
+    if (found := _DESCRIPTOR.fullmatch(path)) is not None:
+        return int(found[1])
+    if not os.path.islink(path) or not os.path.exists(path):
+        return None
+    return _descriptor(os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path))))
+
+
+@contextmanager
+def whole_text(path: AnyPath) -> Iterator[TextIO]:
+    """The same as a text file, in UTF-8."""
+    with whole_file(path) as raw, TextIOWrapper(raw, encoding="utf-8", errors=ESCAPED) as file:
+        yield file
+
+
+def refuse_same(
+    outputs: Mapping[str, AnyPath | None], inputs: Mapping[str, AnyPath | None]
+) -> None:
+    """Raise `UsageError` where a file to write is one to read, or is to be written twice.
+
+    Whatever the paths are called: links and hard links are followed. ``-`` is standard input or
+    output; None is no file. Keys are what users call them.
+    """
+    taken = {_identity(path, 0): name for name, path in inputs.items() if path is not None}
+    for name, path in outputs.items():
+        found = None if path is None else _identity(path, 1)
+        if found is None:
+            continue
+        if (other := taken.get(found)) is not None:
+            raise UsageError(
+                "CER0825",
+                f"{name} is the same file as {other}",
+                hint="name another file to write to",
+            )
+        taken[found] = name
+
+
+def _identity(path: AnyPath, dash: int) -> object:
+    """Equal for paths to one file; None for pipes, devices and what no file can be."""
+    try:
+        found = os.fstat(dash) if path == "-" else os.stat(path)
+    except (OSError, ValueError):
+        return None if path == "-" else os.path.realpath(path)
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeEncodeError)
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[n : n + 4]}" for n in range(0, len(units), 4)), error.end
+
+
+codecs.register_error(ESCAPED, _escaped)
