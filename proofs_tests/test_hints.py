@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import cerlab
+from cerlab.catalogue import entries
 
 ERRORS = {
     name
@@ -41,3 +42,11 @@ def test_every_error_has_a_code_and_a_hint() -> None:
                 without.append(f"{name}:{call.lineno}")
     assert made > 200
     assert not without, without
+
+
+def test_every_code_has_an_entry_in_the_catalogue_and_no_entry_is_left_over() -> None:
+    """A new code gets its entry in ``cerlab/catalogue``: cause, smallest example, mend."""
+    root = Path(cerlab.__file__).parent
+    texts = (path.read_text(encoding="utf-8") for path in root.rglob("*.py"))
+    codes = {code for text in texts for code in re.findall(r"CER\d{4}", text)}
+    assert codes == set(entries())

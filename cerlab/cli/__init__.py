@@ -108,6 +108,7 @@ COMMANDS = {
     "fuzz": ("fuzz", "run", "compare another engine with the reference"),
     "bench": ("bench", "bench", "measure the compiled engine"),
     "spark": ("spark", "run", "evaluate a query on files by Spark"),
+    "explain": ("explain", "run", "what an error code means, with an example and its mend"),
     "fmt": ("fmt", "fmt", "print a query in its canonical form"),
     "demo": ("tour", "run", "the tour that the README starts with"),
 }

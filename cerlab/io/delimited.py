@@ -27,6 +27,7 @@ from cerlab.io.conversion import (
     stands_twice,
     undeclared,
 )
+from cerlab.io.formats import empty
 from cerlab.model.event import Event, Value
 from cerlab.model.schema import Schema
 
@@ -84,13 +85,9 @@ def read_header(
     type_name: str | None,
 ) -> Header:
     """The header of a CSV text, without the lines below it; raises as `read_lines`."""
-    try:
-        row, header = next(_rows(lines, file, None))
-    except StopIteration:
-        hint = "the first line names the columns"
-        raise BadData(
-            "CER0735", "there is no header line", place=DataPlace(file, 1), hint=hint
-        ) from None
+    row, header = next(_rows(lines, file, None), (0, []))
+    if not header:
+        raise empty(file)
     check_text("".join(header), DataPlace(file, row))
     header = [name.strip() for name in header]
     if "type" not in header and type_name is None:

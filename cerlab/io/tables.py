@@ -130,7 +130,7 @@ def _line(line: str, file: str, i: int) -> Mapping[str, Any]:
         row = json.loads(line)
     except json.JSONDecodeError as error:
         place, hint = DataPlace(file, i), "a file of rows has one JSON object on each line"
-        raise BadData("CER0712", f"no JSON: {error.msg}", place=place, hint=hint) from None
+        raise BadData("CER0733", f"no JSON: {error.msg}", place=place, hint=hint) from None
     return _as_dict(row, i)
 
 

@@ -1,0 +1,138 @@
+"""The error catalogue: of each code its cause, the smallest example that raises it, and its mend.
+
+The entries are text files beside this module, one for each class of codes; anyone can add one:
+
+    CER0808 A query file that is not there
+    $ cerlab check nowhere.ceql
+    = Check the path; the text itself may stand there as well.
+    $ cerlab check "SELECT * WHERE A"
+
+What stands before ``=`` is the example, what stands after it the mend. ``>>>`` is Python (``...``
+goes on with it), ``$`` a command, ``@ NAME = N`` says that a limit is N there, ``- NAME`` that a
+package is not installed. Each example raises exactly its code, and each mend runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from importlib.resources import files
+
+from cerlab.errors import UsageError, nearest
+
+CLASSES = {
+    "01": "Syntax: the text is not in the language",
+    "02": "Ill-formed: a condition of the definition is violated",
+    "03": "Types: the schema does not allow it",
+    "04": "Unsupported: another evaluator, logic or command may take it",
+    "05": "Undecided: outside the decidable class",
+    "06": "Limits: a stated size, depth or budget would be exceeded",
+    "07": "Data: what cannot be read as events, or as what cerlab wrote",
+    "08": "Usage: arguments that do not make sense together",
+    "09": "Warnings: accepted, with no effect or not the one to be expected",
+}
+"""What the first two digits of a code say."""
+
+_MARKS = (">>> ", "... ", "$ ", "@ ", "- ")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the catalogue says of a code; lines of `example` and `mending` begin with their mark."""
+
+    code: str
+    cause: str
+    example: tuple[str, ...]
+    mend: str
+    mending: tuple[str, ...]
+
+
+@cache
+def entries() -> dict[str, Entry]:
+    """All entries, by code and in the order of the codes."""
+    found: dict[str, Entry] = {}
+    for each in sorted(files(__name__).iterdir(), key=lambda file: file.name):
+        if each.name.endswith(".txt"):
+            for entry in _read(each.read_text(encoding="utf-8")):
+                if entry.code in found:
+                    raise ValueError(f"{entry.code} has two entries")
+                found[entry.code] = entry
+    return dict(sorted(found.items()))
+
+
+def entry_of(code: str) -> Entry:
+    """The entry of a code, in any case, with or without ``CER``; raises `UsageError` for no code.
+
+    >>> entry_of("802").cause
+    'A window in hours, minutes or seconds, and no attribute that is the time'
+    """
+    known = entries()
+    digits = code.strip().upper().removeprefix("CER")
+    name = f"CER{digits.zfill(4)}"
+    if name not in known:
+        hint = f"{nearest(name, known)}; a code is the first word of an error"
+        raise UsageError("CER0839", f"there is no error code '{code}'", hint=hint)
+    return known[name]
+
+
+def entry_text(entry: Entry) -> str:
+    """An entry as text: the code and its cause, the example, the mend."""
+    lines = [f"{entry.code}  {entry.cause}", "", *_shown(entry.example), "", f"  {entry.mend}"]
+    if entry.mending:
+        lines += ["", *_shown(entry.mending)]
+    return "\n".join(lines)
+
+
+def _shown(lines: tuple[str, ...]) -> Iterator[str]:
+    for line in lines:
+        if line.startswith("@ "):
+            yield f"    # where {line[2:]}"
+        elif line.startswith("- "):
+            yield f"    # where {line[2:]} is not installed"
+        else:
+            yield f"    {line}"
+
+
+def markdown() -> str:
+    """The page of the documentation: every entry under its class, each with an anchor."""
+    parts = [
+        "# Errors and warnings",
+        "",
+        "`cerlab explain CODE` prints the same. Every example below runs as a test and raises"
+        " exactly its code.",
+    ]
+    last = ""
+    for entry in entries().values():
+        if (kind := entry.code[3:5]) != last:
+            parts += ["", f"## {CLASSES[kind]}"]
+            last = kind
+        parts += ["", f'<a id="{entry.code.lower()}"></a>', "", f"### {entry.code}", ""]
+        parts += [f"{_prose(entry.cause)}.", "", *_fenced(entry.example), "", _prose(entry.mend)]
+        if entry.mending:
+            parts += ["", *_fenced(entry.mending)]
+    return "\n".join(parts) + "\n"
+
+
+def _prose(text: str) -> str:
+    """Text whose tags are no tags and whose stars are no stars."""
+    return escape(text, quote=False).replace("*", r"\*").replace("_", r"\_")
+
+
+def _fenced(lines: tuple[str, ...]) -> list[str]:
+    language = "console" if any(line.startswith("$ ") for line in lines) else "pycon"
+    return [f"```{language}", *(line.removeprefix("    ") for line in _shown(lines)), "```"]
+
+
+def _read(text: str) -> Iterator[Entry]:
+    """The entries of a file; lines that begin with ``#`` are remarks."""
+    for block in re.split(r"\n(?=CER\d{4} )", "\n" + re.sub(r"(?m)^#.*\n", "", text))[1:]:
+        head, *lines = block.strip().split("\n")
+        code, _, cause = head.partition(" ")
+        at = next((i for i, line in enumerate(lines) if line.startswith("= ")), len(lines))
+        example, mending = tuple(lines[:at]), tuple(lines[at + 1 :])
+        if at == len(lines) or any(not line.startswith(_MARKS) for line in (*example, *mending)):
+            raise ValueError(f"the entry of {code} has no mend, or a line without its mark")
+        yield Entry(code, cause, example, lines[at].removeprefix("= "), mending)

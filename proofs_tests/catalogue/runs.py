@@ -1,0 +1,109 @@
+"""Runs what entries of the catalogue show: Python statements and commands."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import cerlab
+from cerlab.cli import main
+
+
+def shown_code(lines: Sequence[str], names: dict[str, Any]) -> str | None:
+    """The code that the last of these lines raises or warns of, None if no line does."""
+    with contextlib.ExitStack() as stack:
+        steps = list(statements(lines))
+        for step in steps:
+            if step.startswith(("@ ", "- ")):
+                stack.enter_context(circumstance(step))
+                continue
+            said = command(step[2:]) if step.startswith("$ ") else python(step, names)
+            if said is not None:
+                assert step == steps[-1], f"{step} raises {said} already"
+                return said
+    return None
+
+
+def statements(lines: Sequence[str]) -> Iterator[str]:
+    """Python statements as source, each other line as it stands."""
+    source: list[str] = []
+    for line in (*lines, ""):
+        if source and not line.startswith("... "):
+            yield "\n".join(source)
+            source = []
+        if line.startswith((">>> ", "... ")):
+            source.append(line[4:])
+        elif line:
+            yield line
+
+
+def circumstance(line: str) -> Any:
+    """``@ cerlab.module.NAME = 3`` and ``- package``."""
+    if line.startswith("- "):
+        return mock.patch.dict(sys.modules, {line[2:]: None})
+    name, _, value = line[2:].partition(" = ")
+    return mock.patch(name, eval(value))
+
+
+def python(source: str, names: dict[str, Any]) -> str | None:
+    """The code that a statement raises or warns of; expressions are shown, as a prompt does."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(source, "<catalogue>", "single"), names)
+        except cerlab.CerlabError as error:
+            return error.code
+    ours = [each for each in caught if issubclass(each.category, cerlab.CerlabWarning)]
+    return str(ours[0].message)[:7] if ours else None
+
+
+def command(line: str) -> str | None:
+    """The code that a command prints; ``printf TEXT`` before it is its standard input."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="|>")
+    lexer.whitespace_split, lexer.commenters = True, ""
+    words = list(lexer)
+    text = ""
+    if words[0] == "printf":
+        text = words[1].encode().decode("unicode_escape")
+        if words[2] == ">":
+            Path(words[3]).write_text(text)
+            return None
+        words = words[3:]
+    assert words[0] == "cerlab", line
+    given = io.TextIOWrapper(io.BytesIO(text.encode()))
+    errors = io.StringIO()
+    with (
+        mock.patch.object(sys, "stdin", given),
+        contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())),
+        contextlib.redirect_stderr(errors),
+    ):
+        status = main(words[1:])
+    found = re.search(r"^(?:warning: )?(CER\d{4}):", errors.getvalue(), re.MULTILINE)
+    assert found or status in (0, 1, 3), errors.getvalue()
+    return found[1] if found else None
+
+
+def fresh_names() -> dict[str, Any]:
+    """What an example may use without an import."""
+    return {"cerlab": cerlab, "Path": Path}
+
+
+@contextlib.contextmanager
+def inside(folder: Path) -> Iterator[None]:
+    """With this as the current folder."""
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)

@@ -1,0 +1,72 @@
+"""Every entry of the catalogue is true: its example raises its code, and its mend runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cerlab.catalogue import Entry, entries, markdown
+from cerlab.cli import main
+from proofs_tests.catalogue.runs import fresh_names, inside, shown_code
+
+OF_SPARK = re.compile(r"(?<![.\w])spark[.,]|\$ cerlab spark")
+"""Examples that need a session of Spark, and so a JVM."""
+
+ALL = [
+    pytest.param(
+        entry,
+        id=entry.code,
+        marks=[pytest.mark.services] if OF_SPARK.search("\n".join(entry.example)) else [],
+    )
+    for entry in entries().values()
+]
+
+
+@pytest.mark.parametrize("entry", ALL)
+def test_the_example_raises_its_code_and_the_mend_runs(
+    entry: Entry, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: dict[str, Any] = fresh_names()
+    if OF_SPARK.search("\n".join(entry.example)):
+        names["spark"] = spark = request.getfixturevalue("spark")
+        java, hadoop = spark._jvm, spark._jvm.org.apache.hadoop.fs
+        local = hadoop.FileSystem.get(
+            java.java.net.URI("file:///"), spark._jsc.hadoopConfiguration()
+        )
+        local.setWorkingDirectory(hadoop.Path(str(tmp_path)))
+    monkeypatch.chdir(tmp_path)
+    assert shown_code(entry.example, names) == entry.code
+    assert shown_code(entry.mending, names) is None
+
+
+def test_an_example_that_raises_nothing_or_too_early_is_noticed(tmp_path: Path) -> None:
+    with inside(tmp_path):
+        assert shown_code(('>>> cerlab.parse_query("SELECT * WHERE A")',), fresh_names()) is None
+        with pytest.raises(AssertionError, match="already"):
+            shown_code((">>> cerlab.count(3, [])", ">>> 4"), fresh_names())
+
+
+def test_explain_prints_an_entry(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "cer0802", "208"]) == 0
+    shown = capsys.readouterr().out
+    for entry in (entries()["CER0802"], entries()["CER0208"]):
+        assert entry.cause in shown
+        assert entry.mend in shown
+        assert all(line in shown for line in (*entry.example, *entry.mending))
+    assert main(["explain", "CER9999"]) == 2
+    assert "CER0839" in capsys.readouterr().err
+
+
+def test_explain_lists_all(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain"]) == 0
+    assert re.findall(r"CER\d{4}", capsys.readouterr().out) == list(entries())
+
+
+def test_the_page_has_every_entry_with_an_anchor() -> None:
+    page = markdown()
+    assert re.findall(r"### (CER\d{4})", page) == list(entries())
+    assert all(f'id="{code.lower()}"' in page for code in entries())
+    assert page.count("```") == 2 * sum(1 + bool(e.mending) for e in entries().values())
