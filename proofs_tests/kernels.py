@@ -8,6 +8,7 @@ takes no time. A kernel that none of them needs is compiled by the test that doe
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -60,6 +61,19 @@ def run(family: str) -> None:
             session = query.open()
             session.push(FEW)
             session.push(MANY)
+
+
+def passes_without_jit(*arguments: str) -> None:
+    """Run pytest with these arguments and with all kernels as plain Python; it is to pass."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *arguments],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-4_000:]
 
 
 def compile_all() -> list[str]:

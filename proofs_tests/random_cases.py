@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from random import Random
 
 from cerlab.api import Query
@@ -21,8 +22,9 @@ class Case:
     ast: CeqlQuery
     stream: Stream
 
-    @property
+    @cached_property
     def query(self) -> Query:
+        """Compiled once for all evaluators."""
         return Query(self.ast, source=Source("", {}, ()))
 
     def describe(self) -> str:

@@ -61,6 +61,10 @@ class Labels(Mapping[str, Positions]):
     def __getitem__(self, label: str) -> Positions:
         return self._items[label]
 
+    def get(self, label: str, default: Any = None) -> Any:
+        """The positions of a label, or the default; that of `Mapping` catches a KeyError."""
+        return self._items.get(label, default)
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._items)
 

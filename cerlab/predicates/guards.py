@@ -15,10 +15,10 @@ from cerlab.predicates.syntax import (
     Predicate,
     RegisterAttribute,
     RegisterComparison,
-    atoms,
     conjunction,
     disjunction,
     negation,
+    occurrences,
 )
 
 Whereabouts: TypeAlias = Callable[[str], str | None]
@@ -29,7 +29,7 @@ def registers_of(guard: Guard) -> frozenset[str]:
     """The registers that a guard reads."""
     return frozenset(
         side.register
-        for atom in atoms(guard)
+        for atom in occurrences(guard)
         if isinstance(atom, RegisterComparison)
         for side in (atom.left, atom.right)
         if isinstance(side, RegisterAttribute)
@@ -38,7 +38,7 @@ def registers_of(guard: Guard) -> frozenset[str]:
 
 def reads_no_register(guard: Guard) -> TypeGuard[Predicate]:
     """Whether a guard is on the event alone."""
-    return not any(isinstance(atom, RegisterComparison) for atom in atoms(guard))
+    return not any(isinstance(atom, RegisterComparison) for atom in occurrences(guard))
 
 
 def redirected(guard: Guard, where: Whereabouts) -> Guard:

@@ -8,7 +8,7 @@ calls guards conditions, which here are of FILTER (`cerlab.predicates.condition`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
@@ -250,7 +250,11 @@ def atoms(predicate: Guard) -> tuple[Atom | RegisterComparison, ...]: ...
 
 def atoms(predicate: Guard) -> tuple[Atom | RegisterComparison, ...]:
     """The atoms of a predicate or guard, each once, from left to right."""
-    found: dict[Atom | RegisterComparison, None] = {}
+    return tuple(dict.fromkeys(occurrences(predicate)))
+
+
+def occurrences(predicate: Guard) -> Iterator[Atom | RegisterComparison]:
+    """The atoms of a predicate or guard, as often as they stand there, from left to right."""
     pending: list[Guard] = [predicate]
     while pending:
         match pending.pop():
@@ -261,8 +265,7 @@ def atoms(predicate: Guard) -> tuple[Atom | RegisterComparison, ...]:
             case Not(operand):
                 pending.append(operand)
             case atom:
-                found[atom] = None
-    return tuple(found)
+                yield atom
 
 
 def holds(predicate: Predicate, atom_holds: Callable[[Atom], bool]) -> bool:

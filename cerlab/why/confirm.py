@@ -6,11 +6,13 @@ A disagreement is a bug of one of the two, and raises AssertionError.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from cerlab.automata.automaton import IntervalCea, Mark, outgoing
 from cerlab.automata.registers.plan import MarkWindow, RegisterPlan
 from cerlab.compile.register_plan import register_plan
 from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import EventWindow
 from cerlab.model.event import Event
@@ -74,12 +76,19 @@ def _accepted(cea: IntervalCea, question: Question, start: int, end: int) -> boo
 
 def confirm_sremo(question: SremoQuestion, lo: int, *, holds: bool) -> None:
     """Check what the deduction says, where the expression has a transducer of reasonable size."""
-    try:
-        plan = register_plan(question.e)
-    except (Unsupported, ResourceLimit):
+    if (plan := _plan(question.e)) is None:
         return
     found = _shows(plan, question.stream.events, question.positions, lo)
     assert found in (None, holds), f"the transducer says {found}, the search {holds}"
+
+
+@lru_cache(maxsize=8)
+def _plan(e: Sremo) -> RegisterPlan | None:
+    """The transducer, kept for the next question about the same expression; None without one."""
+    try:
+        return register_plan(e)
+    except (Unsupported, ResourceLimit):
+        return None
 
 
 def _shows(plan: RegisterPlan, events: Sequence[Event], marked: Positions, lo: int) -> bool | None:

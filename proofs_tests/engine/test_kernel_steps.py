@@ -8,7 +8,6 @@ grow with the events before it, those for an answer not with anything but its si
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.general.tecs import Tecs
 from cerlab.engine.learned import learned_tables
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
+from proofs_tests.kernels import passes_without_jit
 
 KERNELS = str(Path(cerlab.engine.__file__).parent / "kernels")
 compiled = os.environ.get("NUMBA_DISABLE_JIT") != "1"
@@ -158,21 +158,11 @@ def test_looking_ahead_costs_a_constant_for_each_event_that_matters() -> None:
     assert costs[1] <= 1.6 * costs[0], "a window ten times as wide, no answers"
 
 
-def test_the_counts_are_made_without_the_compiler(request: pytest.FixtureRequest) -> None:
+def test_the_counts_are_made_without_the_compiler() -> None:
     """This file once more, and a slice of looking ahead, as plain Python."""
     if not compiled:
         pytest.skip("this is that run")
-    here = "proofs_tests/engine"
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"),
-            *(f"{here}/test_kernel_steps.py", f"{here}/test_windowed.py"),
-            *("-k", "kernel_steps or still_count or moves_runs or learnt or ring or forgotten"),
-        ],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        cwd=request.config.rootpath,
-        capture_output=True,
-        text=True,
-        check=False,
+    passes_without_jit(
+        *("proofs_tests/engine/test_kernel_steps.py", "proofs_tests/engine/test_windowed.py"),
+        *("-k", "kernel_steps or still_count or moves_runs or learnt or ring or forgotten"),
     )
-    assert done.returncode == 0, done.stdout[-2_000:]

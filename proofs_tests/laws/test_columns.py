@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -32,6 +30,7 @@ from cerlab.predicates.syntax import (
     Predicate,
 )
 from cerlab.predicates.truth import satisfies
+from proofs_tests.kernels import passes_without_jit
 from proofs_tests.laws.random_columns import (
     DEEP,
     INF,
@@ -243,24 +242,14 @@ def test_columns_of_other_lengths_and_types_are_refused() -> None:
         one.symbols({"type": ["A"], "v": pa.array([2**62]).cast(pa.timestamp("s"))}, 1)
 
 
-WITHOUT_THE_JIT = ("test_columns.py", "test_column_kernels.py", "test_key_codes.py")
+WITHOUT_THE_JIT = tuple(
+    f"proofs_tests/laws/test_{name}.py" for name in ("columns", "column_kernels", "key_codes")
+)
 
 
 @pytest.mark.skipif(not JIT, reason="the JIT is off already")
 def test_all_this_without_the_jit() -> None:
-    here = Path(__file__).parent
-    files = [str(here / name) for name in WITHOUT_THE_JIT]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files]
-    done = subprocess.run(
-        command,
-        cwd=here.parents[1],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-4000:]
+    passes_without_jit("--profile", "smoke", *WITHOUT_THE_JIT)
 
 
 def test_importing_the_stage_loads_neither_numpy_nor_numba() -> None:

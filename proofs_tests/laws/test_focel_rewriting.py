@@ -84,11 +84,14 @@ REWRITINGS: dict[
 def test_p1_rewritings_keep_the_meaning(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         phi, S, expected = with_answers(rng, 3, binary=True)
+        known = {phi: expected}  # rewritings often agree
         for name, (rewriting, is_normal) in REWRITINGS.items():
             made = rewriting(phi)
             assert is_normal(made), (name, str(phi), str(made))
             assert unscoped(made) is None
-            assert meaning(made, S) == expected, (name, str(phi), str(made))
+            if made not in known:
+                known[made] = meaning(made, S)
+            assert known[made] == expected, (name, str(phi), str(made))
         return bool(expected)
 
     suite.run(case, deep_count=20_000)

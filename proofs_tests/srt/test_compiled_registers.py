@@ -7,8 +7,6 @@ event makes them grow, be swept or be collected.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -54,6 +52,7 @@ from cerlab.predicates.syntax import (
     atoms,
 )
 from cerlab.predicates.truth import satisfies
+from proofs_tests.kernels import passes_without_jit
 from proofs_tests.sremo.tables import sre as parsed
 from proofs_tests.srt.cases import events, random_event, random_guard, random_srt
 from proofs_tests.srt.correlated_cases import correlated_case, under_clauses
@@ -341,23 +340,15 @@ def test_a_slice_without_jit_agrees() -> None:
                 assert compiled(*drawn) == expected(*drawn)
 
 
-def test_kernels_without_the_compiler(request: pytest.FixtureRequest) -> None:
+def test_kernels_without_the_compiler() -> None:
     """The same tests once more as plain Python, a slice of them."""
     if os.environ.get("NUMBA_DISABLE_JIT") == "1":
         pytest.skip("this is that run")
-    here = "proofs_tests/srt/test_compiled_registers.py"
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", here),
-            *("-k", "without_jit or table or arrow or exact or ambiguity"),
-        ],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        cwd=request.config.rootpath,
-        capture_output=True,
-        text=True,
-        check=False,
+    passes_without_jit(
+        "proofs_tests/srt/test_compiled_registers.py",
+        "-k",
+        "without_jit or table or arrow or exact or ambiguity",
     )
-    assert done.returncode == 0, done.stdout[-2_000:]
 
 
 def unordered(arena: Any, made: Any, reg: Any, first: int, second: int, lowest: int) -> int:
@@ -375,7 +366,7 @@ def test_without_jit_a_broken_kernel_is_seen(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(read, "either", unordered)
     wrong = answered = 0
-    for seed in range(600):
+    for seed in range(150):
         plan, stream = of_intervals(Random(seed))
         right = expected(plan, stream)
         answered += bool(right)

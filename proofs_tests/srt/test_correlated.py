@@ -29,7 +29,12 @@ from cerlab.logic.focel.semantics import fo_valuations
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, Operator
 from cerlab.predicates.truth import kind_of
-from cerlab.testing import Shape, random_correlated_formula, with_limit
+from cerlab.testing import (
+    Shape,
+    random_correlated_events,
+    random_correlated_formula,
+    with_limit,
+)
 from cerlab.testing.correlated import comparisons
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.random_cases import Case, random_case
@@ -249,8 +254,8 @@ def test_the_generator_covers_the_fragment() -> None:
             isinstance(psi, Plus | ConcatPlus) and bool(comparisons(psi))
             for psi in subformulas(phi)
         )
-        case = correlated_case(rng)
-        kinds = {kind_of(t.attributes.get("v")) for t in case.stream}
+        events = random_correlated_events(rng, phi, SHAPE)
+        kinds = {kind_of(t.attributes.get("v")) for t in events}
         seen["mixed kinds"] += len(kinds - {None}) > 1
         seen["no kind"] += None in kinds
     operators = (

@@ -85,7 +85,9 @@ Transducer: TypeAlias = Srt | EpsilonSrt
 
 def registers_used(Delta: Iterable[RegisterTransition]) -> frozenset[str]:
     """The registers that some transition reads or writes."""
-    return NONE.union(*(registers_of(t.guard) | t.writes for t in Delta))
+    Delta = tuple(Delta)
+    guards = {id(t.guard): t.guard for t in Delta}  # one stands in many transitions
+    return NONE.union(*map(registers_of, guards.values()), *(t.writes for t in Delta))
 
 
 def written_registers(T: Transducer) -> frozenset[str]:

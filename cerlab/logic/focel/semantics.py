@@ -116,8 +116,12 @@ def _under(phi: Formula, S: Sequence[Event], nu: Assignment) -> frozenset[Labell
 
 
 def _concatenated(left: frozenset[Labelled], right: frozenset[Labelled]) -> frozenset[Labelled]:
+    starts = [(min(_support(C2)), C2) for C2 in right]
     joined = frozenset(
-        C1 | C2 for C1 in left for C2 in right if max(_support(C1)) < min(_support(C2))
+        C1 | C2
+        for end, C1 in [(max(_support(C1)), C1) for C1 in left]
+        for start, C2 in starts
+        if end < start
     )
     if len(joined) > MAX_VALUATIONS:
         raise ResourceLimit(
