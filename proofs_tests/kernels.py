@@ -58,6 +58,7 @@ def run(family: str) -> None:
             matches[0]
         if evaluator == "compiled":
             query.run(MANY).count()
+            matches.table()
             session = query.open()
             session.push(FEW)
             session.push(MANY)

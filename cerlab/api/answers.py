@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -14,11 +14,14 @@ from cerlab.compile.pattern import Pattern
 from cerlab.display import displayed, shown
 from cerlab.engine.random_access.by_number import Access, BatchAccess, drawn
 from cerlab.evaluate import AUTO
+from cerlab.evaluate.labelled import answer_columns, labelled
+from cerlab.io.sink import ROWS
 from cerlab.io.write import table_of_batches
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
+    from cerlab.engine.answers import AnswerBatch
     from cerlab.why.answer import Why
 
 
@@ -101,6 +104,48 @@ class Matches:
     def to_pandas(self) -> Any:
         """The same as a pandas DataFrame."""
         return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The same as a polars DataFrame."""
+        import polars
+
+        return polars.from_arrow(self.to_arrow())
+
+    def table(self, columns: Iterable[str] | None = None) -> Any:
+        """Rows with names: a pyarrow Table of what the answers' events hold, by label.
+
+        First ``start``, ``end`` and the attributes of PARTITION BY, then `columns`: ``b.price``, or
+        ``b`` for positions, each a list where the label may hold several events;
+        ``first(b.price)``, ``last(b.price)``, ``count(b)``. By default what SELECT names: the
+        attributes in brackets, all attributes of a label without; ``*`` is every variable, or every
+        event type where there are no variables.
+
+        In the order of iteration, one row an answer; one that can have the labels of `columns` in
+        several ways has a row for each. Raises `UsageError` for a column whose label no answer has,
+        or whose attribute no event has.
+
+        >>> from cerlab import parse_query
+        >>> query = parse_query("SELECT a[price], b[price] WHERE BUY AS a ; SELL+ AS b")
+        >>> prices = [("BUY", 3), ("SELL", 4), ("SELL", 5)]
+        >>> events = [{"type": kind, "price": price} for kind, price in prices]
+        >>> query.run(events).table().to_pylist()[-1]
+        {'start': 0, 'end': 2, 'a.price': 3, 'b.price': [5]}
+        """
+        import pyarrow as pa
+
+        made, labels = answer_columns(self.query, self.stream, columns)
+        rows = labelled(self.query, self.stream, self._batches(), labels)
+        return pa.concat_tables([made.table(some) for some in rows])
+
+    def _batches(self) -> Iterator[AnswerBatch]:
+        """The answers in batches; an empty one last, so that there is one."""
+        from cerlab.engine.answers import batched_answers, joined_answers
+
+        if isinstance(self._numbered, BatchAccess):
+            yield from self._numbered.batches()
+        else:
+            yield from batched_answers(self, ROWS)
+        yield joined_answers([])
 
     def __repr__(self) -> str:
         return f"<Matches of a query on {len(self.stream)} events>"

@@ -47,15 +47,24 @@ def evaluate(
     return in_order(answers_of(pattern, io.as_stream(events), evaluator), limit)
 
 
-def valuations(what: AnyWhat, events: Any, *, logic: Logic = "so") -> set[Valuation]:
-    """The valuations of `what` on a stream, from the reference semantics.
+def valuations(
+    what: AnyWhat,
+    events: Any,
+    *,
+    logic: Logic = "so",
+    evaluator: EvaluatorName = "reference",
+) -> set[Valuation]:
+    """The valuations of `what` on a stream, from the reference semantics or another evaluator.
 
-    Under ``"fo"`` a label that is a variable has the positions that its own atoms gave it.
+    Others take longer streams: ``"automaton"`` has the runs of the VCEA, ``"compiled"`` and
+    ``"registers"`` label each answer that they find, ``"auto"`` takes the best. Under ``"fo"`` a
+    label that is a variable has the positions that its own atoms gave it, by the reference alone.
+    Raises `Unsupported` where the evaluator gives no labels.
 
     >>> valuations("A AS x", [{"type": "A"}])
     {Valuation(start=0, end=0, labels={'A': (0,), 'x': (0,)})}
     """
-    return set(valuations_of(any_pattern(what, logic=logic), io.as_stream(events), "reference"))
+    return set(valuations_of(any_pattern(what, logic=logic), io.as_stream(events), evaluator))
 
 
 def count(query: AnyWhat, events: Any) -> int:

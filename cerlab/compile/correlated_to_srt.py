@@ -42,7 +42,7 @@ from cerlab.logic.cel.syntax import (
     Seq,
     subformulas,
 )
-from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
+from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, strategy_and_body
 from cerlab.logic.focel.binary import Names
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Applied, Atomic, Condition, Correlation, On
@@ -53,10 +53,7 @@ Fresh = Callable[[str], str]
 
 def correlated_plan(query: CeqlQuery) -> CorrelatedPlan:
     """The plan of a query on registers; raises as `correlated_to_srt`."""
-    formula: Formula = selected_formula(query)
-    strategy = query.strategy
-    if strategy is None and isinstance(formula, Select):  # nothing between it and the answers
-        strategy, formula = formula.strategy, formula.body
+    strategy, formula = strategy_and_body(query)
     return CorrelatedPlan(
         srt=correlated_to_srt(formula),
         streams=query.streams,
@@ -79,8 +76,13 @@ def correlated_to_srt(phi: Formula) -> Srt:
     >>> T.states, len(T.Delta), sorted(T.R)
     (3, 3, ['a'])
     """
-    A = labels_to_marks(_construct(phi, Names(()).fresh))
+    A = labels_to_marks(correlated_to_labelled_srt(phi))
     return quotient(coalesce(quotient(A)))
+
+
+def correlated_to_labelled_srt(phi: Formula) -> LabelledSrt:
+    """The transducer with labels: its runs on [i, j] give the valuations of a formula there."""
+    return _construct(phi, Names(()).fresh)
 
 
 def why_not(query: CeqlQuery) -> str | None:

@@ -10,8 +10,9 @@ from cerlab.automata.automaton import AnchoredCea, IntervalCea, Vcea
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.machine import Machine, machine_of
 from cerlab.automata.plan import Plan
+from cerlab.automata.registers.labelled import LabelledSrt
 from cerlab.automata.registers.plan import CorrelatedPlan, RegisterPlan
-from cerlab.compile.correlated_to_srt import correlated_plan
+from cerlab.compile.correlated_to_srt import correlated_plan, correlated_to_labelled_srt
 from cerlab.compile.foundations import anchored_query
 from cerlab.compile.pipeline import compile_query
 from cerlab.compile.register_plan import register_plan
@@ -20,7 +21,7 @@ from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.logic.cel.syntax import Formula, Select
 from cerlab.logic.ceql.check import Remark, check_query, remarks
 from cerlab.logic.ceql.parser import Source
-from cerlab.logic.ceql.syntax import CeqlQuery, selected_formula
+from cerlab.logic.ceql.syntax import CeqlQuery, selected_formula, strategy_and_body
 from cerlab.logic.ceql.text import query_text
 from cerlab.logic.focel.scope import check_first_order
 from cerlab.logic.focel.translate import fo_to_so, unary_fo_to_so
@@ -144,6 +145,11 @@ class Pattern:
             return correlated_plan(self.ast)
         translated = _without_variables(selected_formula(self.ast))
         return correlated_plan(replace(self.ast, formula=translated, items=None))
+
+    @cached_property
+    def labelled_registers(self) -> LabelledSrt:
+        """The transducer with labels; raises as `registers`."""
+        return correlated_to_labelled_srt(strategy_and_body(self.ast)[1])
 
     @cached_property
     def has_registers(self) -> bool:

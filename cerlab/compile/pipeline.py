@@ -5,16 +5,12 @@ from __future__ import annotations
 from cerlab.automata.plan import Plan
 from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.compile.vcea_to_cea import vcea_to_cea
-from cerlab.logic.cel.syntax import Formula, Select
-from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
+from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, strategy_and_body
 
 
 def compile_query(query: CeqlQuery) -> Plan:
     """The plan of a query; raises `Unsupported` for what has no automaton."""
-    formula: Formula = selected_formula(query)
-    strategy = query.strategy
-    if strategy is None and isinstance(formula, Select):  # nothing between it and the answers
-        strategy, formula = formula.strategy, formula.body
+    strategy, formula = strategy_and_body(query)
     vcea = cel_to_vcea(formula)
     return Plan(
         vcea=vcea,

@@ -68,6 +68,18 @@ def _cut(values: list[int], lengths: Any) -> Iterable[tuple[int, ...]]:
     return (tuple(islice(rest, n)) for n in lengths.tolist())
 
 
+def batched_answers(answers: Iterable[ComplexEvent], size: int) -> Iterator[AnswerBatch]:
+    """Complex events in batches of so many."""
+    rest = iter(answers)
+    while some := list(islice(rest, size)):
+        yield AnswerBatch(
+            np.array([answer.start for answer in some], np.int64),
+            np.array([answer.end for answer in some], np.int64),
+            np.cumsum([0, *(len(answer.positions) for answer in some)], dtype=np.int64),
+            np.array([p for answer in some for p in answer.positions], np.int64),
+        )
+
+
 def joined_answers(batches: Sequence[AnswerBatch]) -> AnswerBatch:
     """The answers of some batches in one."""
     first = batches[0] if len(batches) == 1 else None
@@ -95,6 +107,10 @@ class BatchedAnswers(Iterator[ComplexEvent]):
         while (answer := next(self._one, None)) is None:
             self._one = iter(next(self._batches))
         return answer
+
+    def batches(self) -> Iterator[AnswerBatch]:
+        """All batches, if no answer was taken yet."""
+        return self._batches
 
     def in_order(self, limit: int | None = None) -> list[ComplexEvent]:
         """All that were not taken yet, at most `limit`, by end, start and positions."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
-from cerlab.compile.pattern import AnyPattern
+from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.random_access.by_number import Access
 from cerlab.errors import Unsupported, UsageError, nearest
 from cerlab.evaluate import protocol
 from cerlab.evaluate.automaton import Automaton
 from cerlab.evaluate.compiled import Compiled
+from cerlab.evaluate.labelled import labelled_valuations
 from cerlab.evaluate.lists import Lists
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.evaluate.reference import Reference
@@ -62,7 +63,14 @@ class Auto(Evaluator):
     def valuations(
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
     ) -> Iterator[Valuation]:
-        """By the automaton, where there is one; else by the reference."""
+        """The answers of a stream with their labels; of events that still arrive by the automaton.
+
+        By the reference where there is no machine, and under ``"fo"``.
+        """
+        if not isinstance(pattern, Pattern) or pattern.logic == "fo":
+            return EVALUATORS["reference"].valuations(pattern, events, time)
+        if isinstance(events, Stream) and (pattern.has_automaton or pattern.has_registers):
+            return labelled_valuations(pattern, events, self.answers(pattern, events))
         name = "automaton" if pattern.has_automaton else "reference"
         return EVALUATORS[name].valuations(pattern, events, time)
 

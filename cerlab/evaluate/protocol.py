@@ -59,7 +59,7 @@ class Evaluator(Protocol):
         raise Unsupported(
             "CER0408",
             f'evaluator="{self.name}" gives no labels',
-            hint='evaluator="automaton" and "reference" do',
+            hint='evaluator="reference" does; "compiled" and "automaton" of queries under "so"',
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cerlab.display import shown
-from cerlab.logic.cel.syntax import Formula, Project
+from cerlab.logic.cel.syntax import Formula, Project, Select
 from cerlab.model.clauses import Consume, Limit, Strategy, Window
 
 
@@ -41,6 +41,17 @@ def selected_formula(query: CeqlQuery) -> Formula:
     if query.items is None:
         return query.formula
     return Project(frozenset(item.label for item in query.items), query.formula)
+
+
+def strategy_and_body(query: CeqlQuery) -> tuple[Strategy | None, Formula]:
+    """The strategy of the answers and the formula under it.
+
+    A strategy around the whole formula is that of SELECT, if SELECT has none.
+    """
+    formula = selected_formula(query)
+    if query.strategy is None and isinstance(formula, Select):
+        return formula.strategy, formula.body
+    return query.strategy, formula
 
 
 def partition_attributes(query: CeqlQuery) -> tuple[str, ...]:

@@ -1,0 +1,97 @@
+"""Automata with labels, determinised on their labels, on the fly (CORE App. A.1; CORE Sec. 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from cerlab.automata.automaton import Vcea
+from cerlab.automata.deterministic import Numbering
+from cerlab.automata.explore import along, reachable
+from cerlab.automata.registers.labelled import LabelledSrt
+from cerlab.automata.successors import States
+from cerlab.predicates.syntax import EVERYTHING, Predicate
+
+
+class LabelledMoves(NamedTuple):
+    """Where one event leads from a macro-state: by ∘, and by each mark that takes the event.
+
+    A mark is a number in ``LabelledStates.marks``.
+    """
+
+    skip: int | None
+    takes: tuple[tuple[int, int], ...]
+
+
+class LabelledStates:
+    """The VCEA determinised on marks: the labels among some that an event is given.
+
+    An event that is given labels is taken, also if none of them is among those. A macro-state is
+    the set of the states that all runs with the same start, the same events taken and the same
+    marks are in; so two different runs are two answers, or two ways to give one its labels.
+    """
+
+    def __init__(self, vcea: Vcea, labels: Collection[str] | None = None) -> None:
+        """`labels` are those that are told apart, None for all."""
+        self.predicates: tuple[Predicate, ...] = tuple(
+            dict.fromkeys(t.predicate for t in vcea.Delta if t.predicate != EVERYTHING)
+        )
+        number = {P: bit for bit, P in enumerate(self.predicates)}
+        marks: dict[frozenset[str], int] = {}
+        self._leaving: dict[int, list[tuple[int | None, int | None, int]]] = {}
+        for t in vcea.Delta:
+            seen = t.labels if labels is None else t.labels.intersection(labels)
+            mark = marks.setdefault(seen, len(marks)) if t.labels else None
+            moves = self._leaving.setdefault(t.source, [])
+            moves.append((number.get(t.predicate), mark, t.target))
+        self.marks = tuple(marks)
+        self._numbering = Numbering[States](lambda states: not states.isdisjoint(vcea.F))
+        self._cache: dict[tuple[int, int], LabelledMoves] = {}
+        self.q0 = self._numbering.of(frozenset(vcea.I))
+
+    @property
+    def final(self) -> list[bool]:
+        """Which macro-states accept, by number; grows with them."""
+        return self._numbering.final
+
+    def step(self, state: int, symbol: int) -> LabelledMoves:
+        """The moves of a macro-state on a truth vector of `predicates`."""
+        key = (state, symbol)
+        moves = self._cache.get(key)
+        if moves is None:
+            moves = self._cache[key] = self._moves(state, symbol)
+        return moves
+
+    def _moves(self, state: int, symbol: int) -> LabelledMoves:
+        reached: dict[int | None, set[int]] = {}
+        for q in sorted(self._numbering.states[state]):
+            for bit, mark, target in self._leaving.get(q, ()):
+                if bit is None or symbol >> bit & 1:
+                    reached.setdefault(mark, set()).add(target)
+        number = {mark: self._numbering.of(frozenset(S)) for mark, S in reached.items()}
+        skip = number.pop(None, None)
+        return LabelledMoves(skip, tuple((m, q) for m, q in number.items() if m is not None))
+
+
+def repeated_labels(A: Vcea | LabelledSrt) -> frozenset[str]:
+    """The labels that some accepting run gives to more than one event.
+
+    >>> from cerlab.automata.automaton import LabelTransition
+    >>> step = lambda p, X, q: LabelTransition(p, EVERYTHING, frozenset(X), q)
+    >>> Delta = (step(0, "a", 1), step(1, "b", 1), step(1, "c", 2))
+    >>> sorted(repeated_labels(Vcea(3, Delta, frozenset({0}), frozenset({2}))))
+    ['b']
+    """
+    forward = along((t.source, t.target) for t in A.Delta)
+    useful = set(reachable(A.I, forward)) & set(
+        reachable(A.F, along((t.target, t.source) for t in A.Delta))
+    )
+    steps = [t for t in A.Delta if t.labels and {t.source, t.target} <= useful]
+    after = {q: set(reachable((q,), forward)) for q in {t.target for t in steps}}
+    return frozenset(
+        label
+        for t in steps
+        for other in steps
+        if other.source in after[t.target]
+        for label in t.labels & other.labels
+    )

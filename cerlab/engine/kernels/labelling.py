@@ -1,0 +1,232 @@
+"""Which labels the positions of answers have: a machine with labels, run on each answer alone.
+
+A run reads the events of the answer's interval that are in its substream, and takes those at the
+answer's positions. What is in between is passed over: from a state that skips change nowhere before
+the next position, in one step.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cerlab.engine.kernels.arrays import DONE, FULL, NEED_CELL, NONE, Bytes, Int32s, Int64s, Symbols
+from cerlab.engine.kernels.compiled import inlined, kernel
+
+EVERYWHERE = -1
+"""In ``LabelTable.changes``: events are read one by one."""
+
+
+class LabelTable(NamedTuple):
+    """`LabelledStates` over the symbols of a stream; a row is filled when a run first needs it.
+
+    State q takes an event with symbol s by ``takes[q, s]`` moves, from number ``first[q, s]`` on.
+    Its skips lead elsewhere at the events ``change_at[change_first[q] :][: changes[q]]`` only.
+    """
+
+    known: Bytes  # (states,), whether there is a row
+    final: Bytes  # (states,)
+    skip: Int32s  # (states, symbols), NONE for nowhere
+    first: Int32s  # (states, symbols)
+    takes: Int32s  # (states, symbols)
+    mark: Int32s  # (moves,)
+    target: Int32s  # (moves,)
+    changes: Int64s  # (states,), or EVERYWHERE
+    change_first: Int64s  # (states,)
+    change_at: Int64s  # (..,), increasing for each state
+
+
+class Given(NamedTuple):
+    """Answers, their positions counted in the events of all substreams, one after the other."""
+
+    start: Int64s  # (answers,)
+    end: Int64s  # (answers,)
+    offsets: Int64s  # (answers + 1,)
+    positions: Int64s  # (positions,)
+
+
+class Descent(NamedTuple):
+    """The depth-first search through the moves of one answer, by the positions taken so far."""
+
+    state: Int32s  # (longest answer + 1,)
+    move: Int32s  # (longest answer + 1,), how many of its moves were tried
+    before: Int64s  # (longest answer + 1,), rows listed when it was entered
+    mark: Int32s  # (longest answer + 1,), by which it was left
+    dead: Int64s  # ((longest answer + 1) * states,): the last answer that has no run from there
+
+
+class Rows(NamedTuple):
+    """A row for each way to give an answer its labels: the marks of its positions."""
+
+    answer: Int64s  # (rows,), increasing
+    marks: Int32s  # (positions of all rows,)
+
+
+(AT, STATE, LISTED, TAKEN, REGISTERS) = range(5)
+"""Registers, int64: the answer being read, a state without a row, rows and marks listed; how many
+there are."""
+
+
+@kernel
+def label_answers(
+    table: LabelTable, symbols: Symbols, given: Given, descent: Descent, rows: Rows, reg: Int64s
+) -> int:
+    """List the rows of all answers; DONE, FULL, or NEED_CELL for the row of register STATE.
+
+    Called again with the same registers it goes on, with the answer that it was at.
+    """
+    while reg[AT] < given.start.shape[0]:
+        if label_one_way(table, symbols, given, rows, reg):
+            reg[AT] += 1
+            continue
+        listed, taken = reg[LISTED], reg[TAKEN]
+        status = label_answer(table, symbols, given, descent, rows, reg)
+        if status != DONE:
+            reg[LISTED], reg[TAKEN] = listed, taken
+            return status
+        reg[AT] += 1
+    return DONE
+
+
+@inlined
+def label_one_way(
+    table: LabelTable, symbols: Symbols, given: Given, rows: Rows, reg: Int64s
+) -> bool:
+    """The row of an answer that has one way through known rows; False, and no row, for others."""
+    n, taken = reg[AT], reg[TAKEN]
+    begin, stop = given.offsets[n], given.offsets[n + 1]
+    room = reg[LISTED] < rows.answer.shape[0] and taken + stop - begin <= rows.marks.shape[0]
+    if not room:
+        return False
+    q, at = 0, given.start[n]
+    for i in range(begin, stop):
+        position = given.positions[i]
+        q = pass_over(table, symbols, q, at, position)
+        if q <= NONE or not table.known[q]:
+            return False
+        s = symbols[position]
+        if table.takes[q, s] != 1:
+            return False
+        o = table.first[q, s]
+        rows.marks[taken] = table.mark[o]
+        taken += 1
+        q = table.target[o]
+        at = position + 1
+    q = pass_over(table, symbols, q, at, given.end[n] + 1)
+    if q <= NONE or not table.final[q]:
+        return False
+    rows.answer[reg[LISTED]] = n
+    reg[LISTED] += 1
+    reg[TAKEN] = taken
+    return True
+
+
+@inlined
+def label_answer(
+    table: LabelTable, symbols: Symbols, given: Given, descent: Descent, rows: Rows, reg: Int64s
+) -> int:
+    """The rows of one answer, depth first; what leads to none is not tried twice."""
+    n = reg[AT]
+    begin, length = given.offsets[n], given.offsets[n + 1] - given.offsets[n]
+    last, states = given.end[n] + 1, table.known.shape[0]
+    state, move = descent.state, descent.move
+    until = given.positions[begin] if length else last
+    q = pass_over(table, symbols, 0, given.start[n], until)
+    if q < NONE:
+        reg[STATE] = -2 - q
+        return NEED_CELL
+    depth = 0 if q != NONE else -1
+    state[0], move[0], descent.before[0] = q, 0, reg[LISTED]
+    while depth >= 0:
+        if depth == length:
+            if table.final[state[depth]] and not list_row(descent, rows, reg, length):
+                return FULL
+            depth -= 1
+            continue
+        q, position = state[depth], given.positions[begin + depth]
+        if not table.known[q]:
+            reg[STATE] = q
+            return NEED_CELL
+        s, tried = symbols[position], move[depth]
+        if tried == table.takes[q, s]:
+            if reg[LISTED] == descent.before[depth]:
+                descent.dead[depth * states + q] = n
+            depth -= 1
+            continue
+        move[depth] += 1
+        o = table.first[q, s] + tried
+        until = given.positions[begin + depth + 1] if depth + 1 < length else last
+        after = pass_over(table, symbols, table.target[o], position + 1, until)
+        if after < NONE:
+            reg[STATE] = -2 - after
+            return NEED_CELL
+        if after != NONE and descent.dead[(depth + 1) * states + after] != n:
+            descent.mark[depth] = table.mark[o]
+            depth += 1
+            state[depth], move[depth], descent.before[depth] = after, 0, reg[LISTED]
+    return DONE
+
+
+@inlined
+def list_row(descent: Descent, rows: Rows, reg: Int64s, length: int) -> bool:
+    """One more row; False if there is no room."""
+    listed, taken = reg[LISTED], reg[TAKEN]
+    if listed == rows.answer.shape[0] or taken + length > rows.marks.shape[0]:
+        return False
+    rows.answer[listed] = reg[AT]
+    for k in range(length):
+        rows.marks[taken + k] = descent.mark[k]
+    reg[LISTED] = listed + 1
+    reg[TAKEN] = taken + length
+    return True
+
+
+@inlined
+def pass_over(table: LabelTable, symbols: Symbols, q: int, begin: int, end: int) -> int:
+    """The state after the events from `begin` to before `end`, none of which is taken.
+
+    NONE for nowhere; ``-2 - q`` if state q has no row yet.
+    """
+    i = begin
+    while i < end:
+        if not table.known[q]:
+            return -2 - q
+        changes = table.changes[q]
+        if changes == 0:
+            return q
+        if changes != EVERYWHERE:
+            low = table.change_first[q]
+            high = low + changes
+            while low < high:
+                middle = (low + high) // 2
+                if table.change_at[middle] < i:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low == table.change_first[q] + changes or table.change_at[low] >= end:
+                return q
+            i = table.change_at[low]
+        q = table.skip[q, symbols[i]]
+        if q == NONE:
+            return NONE
+        i += 1
+    return q
+
+
+@kernel
+def hold(
+    inside: Bytes,
+    marks: Int32s,
+    offsets: Int64s,
+    positions: Int64s,
+    held_offsets: Int64s,
+    held: Int64s,
+) -> int:
+    """Write the positions of each row whose mark is `inside`, and their offsets; how many."""
+    count = 0
+    for n in range(offsets.shape[0] - 1):
+        for i in range(offsets[n], offsets[n + 1]):
+            if inside[marks[i]]:
+                held[count] = positions[i]
+                count += 1
+        held_offsets[n + 1] = count
+    return count

@@ -1,0 +1,164 @@
+"""Answers with their labels: rows for tables and for valuations, whatever answered (DESIGN 2.1).
+
+An answer has a row for each way to give its positions their labels, ways that differ only in labels
+that are not asked for being one; so it has one row at least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
+from itertools import chain, groupby, islice
+from typing import TYPE_CHECKING
+
+from cerlab.automata.labelled import repeated_labels
+from cerlab.compile.pattern import Pattern
+from cerlab.engine.reference.registers.labelled import Marks, labels_of_answer
+from cerlab.io.named_columns import AnswerColumns, NamedColumn, check_columns, read_column
+from cerlab.logic.cel.syntax import Atom, defined_labels, subformulas
+from cerlab.logic.ceql.check import label_types
+from cerlab.logic.ceql.semantics import query_valuations
+from cerlab.logic.ceql.syntax import SelectItem, partition_attributes, selected_formula
+from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event
+from cerlab.model.stream import Stream
+
+if TYPE_CHECKING:
+    from cerlab.engine.answers import AnswerBatch
+    from cerlab.engine.labelling import LabelledAnswers
+
+_SOME = 1 << 12
+"""So many answers are labelled at once where they come one by one."""
+
+
+def labelled(
+    pattern: Pattern,
+    stream: Stream,
+    batches: Iterable[AnswerBatch],
+    labels: Collection[str] | None = None,
+) -> Iterator[LabelledAnswers]:
+    """The rows of some answers of a pattern, in their order; `labels` are asked for, None for all.
+
+    By the compiled automaton; by the transducer's runs on each answer where filters compare labels;
+    by the valuations of the reference for every other query.
+    """
+    if pattern.has_automaton:
+        from cerlab.engine.labelling import Labelling  # Numba loads here
+
+        labelling = Labelling(pattern.plan, stream, labels)
+        yield from map(labelling.of, batches)
+        return
+    from cerlab.engine.labelling import rows_of_ways
+
+    ways = _by_registers(pattern, stream) if pattern.has_registers else _listed(pattern, stream)
+    for batch in batches:
+        yield rows_of_ways(batch, ways, labels)
+
+
+def _by_registers(pattern: Pattern, stream: Stream) -> Callable[[ComplexEvent], Iterable[Marks]]:
+    A, plan, events = pattern.labelled_registers, pattern.registers, stream.events
+    return lambda answer: labels_of_answer(A, plan, events, answer)
+
+
+def _listed(pattern: Pattern, stream: Stream) -> Callable[[ComplexEvent], Iterable[Marks]]:
+    from cerlab.logic.cel.semantics import valuations as so_valuations
+
+    found: dict[ComplexEvent, list[Marks]] = {}
+    for V in query_valuations(replace(pattern.ast, limit=None), stream, so_valuations):
+        answer = complex_event(V)
+        marks = tuple(_labels_at(V, p) for p in answer.positions)
+        found.setdefault(answer, []).append(marks)
+    return lambda answer: sorted(found[answer], key=lambda marks: [sorted(L) for L in marks])
+
+
+def _labels_at(V: Valuation, position: int) -> frozenset[str]:
+    return frozenset(label for label, D in V.labels.items() if position in D)
+
+
+def labelled_valuations(
+    pattern: Pattern, stream: Stream, answers: Iterable[ComplexEvent]
+) -> Iterator[Valuation]:
+    """The valuations of some answers by end, at most the LIMIT of each end; `answers` have it too.
+
+    They come by end, as evaluators give them.
+    """
+    from cerlab.engine.answers import BatchedAnswers, batched_answers
+
+    batches: Iterable[AnswerBatch] = (
+        answers.batches()
+        if isinstance(answers, BatchedAnswers)
+        else batched_answers(answers, _SOME)
+    )
+    rows = labelled(pattern, stream, batches)
+    found = chain.from_iterable(map(valuations_of_rows, rows))
+    per_end = pattern.ast.limit.per_end if pattern.ast.limit else None
+    if per_end is None:
+        return found
+    ends = groupby(found, key=lambda V: V.end)
+    return chain.from_iterable(islice(ending, per_end) for _, ending in ends)
+
+
+def valuations_of_rows(rows: LabelledAnswers) -> Iterator[Valuation]:
+    """A valuation for each row."""
+    offsets, positions, marks = (x.tolist() for x in (rows.offsets, rows.positions, rows.marks))
+    for n, (start, end) in enumerate(zip(rows.start.tolist(), rows.end.tolist(), strict=True)):
+        held: dict[str, Positions] = {}
+        for i in range(offsets[n], offsets[n + 1]):
+            for label in rows.labels[marks[i]]:
+                held[label] = (*held.get(label, ()), positions[i])
+        yield Valuation(start, end, held)
+
+
+def answer_columns(
+    pattern: Pattern, stream: Stream, columns: Iterable[str] | None
+) -> tuple[AnswerColumns, frozenset[str]]:
+    """What makes a table of rows, and the labels that it asks for; `columns` None is `default`.
+
+    ``start``, ``end`` and the partition's key are there anyhow. Raises `UsageError` for a text that
+    is no column, a label that no answer has and an attribute that no event has.
+    """
+    key = partition_attributes(pattern.ast)
+    if columns is None:
+        named = default_columns(pattern, stream)
+    else:
+        wanted = dict.fromkeys(columns)
+        named = [read_column(text) for text in wanted if text not in ("start", "end", *key)]
+        check_columns(named, defined_labels(selected_formula(pattern.ast)), stream)
+    made = AnswerColumns(named, stream, key=key, repeated=_repeated(pattern))
+    return made, frozenset(column.label for column in named)
+
+
+def default_columns(pattern: Pattern, stream: Stream) -> list[NamedColumn]:
+    """What SELECT names: the attributes in brackets, all of a label without; of ``*`` all labels.
+
+    These are the variables; the event types where there are no variables.
+    """
+    known = defined_labels(selected_formula(pattern.ast))
+    items = pattern.ast.items
+    if items is None:
+        types = {psi.type for psi in subformulas(pattern.formula) if isinstance(psi, Atom)}
+        items = tuple(SelectItem(label) for label in sorted(known - types or known))
+    return [
+        NamedColumn(f"{item.label}.{attribute}", item.label, attribute)
+        for item in items
+        if item.label in known
+        for attribute in item.attributes or _attributes(pattern, stream, item.label)
+    ]
+
+
+def _attributes(pattern: Pattern, stream: Stream, label: str) -> list[str]:
+    """The attributes that events of a label may have."""
+    if pattern.schema is None:
+        return [name for name in stream.columns if name not in ("type", "stream")]
+    types = label_types(pattern.formula).get(label, frozenset())
+    declared = [event for name in sorted(types) if (event := pattern.schema.event(name))]
+    return list(
+        dict.fromkeys(attribute.name for event in declared for attribute in event.attributes)
+    )
+
+
+def _repeated(pattern: Pattern) -> frozenset[str]:
+    if pattern.has_automaton:
+        return repeated_labels(pattern.plan.vcea)
+    if pattern.has_registers:
+        return repeated_labels(pattern.labelled_registers)
+    return defined_labels(selected_formula(pattern.ast))

@@ -1,0 +1,200 @@
+"""Rows of answers as an Arrow table: columns by label and attribute (DESIGN 2.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cerlab.errors import BadData, UsageError, nearest
+from cerlab.model.columns import Chunks, is_arrow
+from cerlab.model.stream import Stream
+
+if TYPE_CHECKING:
+    from cerlab.engine.labelling import LabelledAnswers
+
+FUNCTIONS = ("first", "last", "count")
+"""What may be taken of a label that holds several events."""
+
+_NAME = r"(?:[A-Za-z_]\w*|`[^`]+`)"
+_COLUMN = re.compile(
+    rf"\s*(?:(?P<f>\w+)\s*\(\s*)?(?P<x>{_NAME})\s*(?:\.\s*(?P<a>{_NAME})\s*)?(?P<close>\))?\s*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedColumn:
+    """``x.attr``, ``x`` (its positions), ``first(x.attr)``, ``last(x.attr)`` or ``count(x)``."""
+
+    name: str
+    label: str
+    attribute: str | None = None
+    function: str | None = None
+
+
+def read_column(text: str) -> NamedColumn:
+    """A column of its text; raises `UsageError` for what is none.
+
+    >>> read_column("first(b.price)")
+    NamedColumn(name='first(b.price)', label='b', attribute='price', function='first')
+    """
+    found = _COLUMN.fullmatch(text)
+    if found is None or bool(found["f"]) != bool(found["close"]):
+        raise UsageError(
+            "CER0862",
+            f"'{text}' is no column of answers",
+            hint='for example "b.price", "first(b.price)", "count(b)", or "b" for its positions',
+        )
+    function = found["f"] and found["f"].lower()
+    if function is not None and function not in FUNCTIONS:
+        hint = f"there are {', '.join(FUNCTIONS)}; matches.aggregate has sums over all answers"
+        raise UsageError("CER0862", f"no column is made by '{found['f']}'", hint=hint)
+    names = [name and name.strip("`") for name in (found["x"], found["a"])]
+    return NamedColumn(text.strip(), names[0], names[1], function)
+
+
+def check_columns(columns: Iterable[NamedColumn], labels: Collection[str], stream: Stream) -> None:
+    """Raise `UsageError` for a label that no answer has, or an attribute that no event has."""
+    for column in columns:
+        if column.label not in labels:
+            raise UsageError(
+                "CER0863",
+                f"no answer has label '{column.label}', which column '{column.name}' names",
+                hint=nearest(column.label, labels),
+            )
+        unknown = column.attribute is not None and column.attribute not in stream.columns
+        if unknown and len(stream):
+            raise UsageError(
+                "CER0864",
+                f"no event has attribute '{column.attribute}', which column '{column.name}' names",
+                hint=nearest(str(column.attribute), stream.columns),
+            )
+
+
+class AnswerColumns:
+    """Columns of rows of answers, made by taking from the columns of a stream.
+
+    `key` are the attributes of PARTITION BY; `repeated` are the labels that may hold several
+    events, whose columns are lists.
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[NamedColumn],
+        stream: Stream,
+        *,
+        key: Sequence[str] = (),
+        repeated: Collection[str] = (),
+    ) -> None:
+        self._columns = columns
+        self._stream = stream
+        self._key = tuple(dict.fromkeys(key))
+        self._repeated = repeated
+        self._sources: dict[str, Any] = {}
+
+    def table(self, rows: LabelledAnswers) -> Any:
+        """A pyarrow Table: ``start``, ``end``, the partition's key, then the columns."""
+        import pyarrow as pa
+
+        start, end = pa.array(rows.start), pa.array(rows.end)
+        made = {"start": start, "end": end}
+        for attribute in self._key:
+            made[attribute] = self._source(attribute).take(start)
+        labelled: dict[str, _Held] = {}
+        shape = _one_shape(rows)
+        for column in self._columns:
+            if column.label not in labelled:
+                labelled[column.label] = _held(rows, shape, column.label)
+            made[column.name] = self._column(column, labelled[column.label])
+        return pa.table(made)
+
+    def _column(self, column: NamedColumn, held: _Held) -> Any:
+        import numpy as np
+        import pyarrow as pa
+
+        counts = np.diff(held.offsets)
+        if column.function == "count" and column.attribute is None:
+            return pa.array(counts)
+        if column.function == "count":
+            values = self._values(column, pa.array(held.positions))
+            present = np.concatenate([[0], np.cumsum(np.asarray(values.is_valid()))])
+            return pa.array(np.diff(present[held.offsets]))
+        if column.function is None and column.label in self._repeated:
+            values = self._values(column, pa.array(held.positions))
+            return pa.ListArray.from_arrays(pa.array(held.offsets.astype(np.int32)), values)
+        at = held.offsets[1:] - 1 if column.function == "last" else held.offsets[:-1]
+        missing = counts == 0
+        if not missing.any():
+            chosen = pa.array(
+                held.positions if len(held.positions) == len(at) else held.positions[at]
+            )
+        else:
+            padded = np.concatenate([held.positions, [0]])
+            chosen = pa.array(padded[np.where(missing, len(padded) - 1, at)], mask=missing)
+        return self._values(column, chosen)
+
+    def _values(self, column: NamedColumn, positions: Any) -> Any:
+        """The values at some positions; NULL at NULL."""
+        if column.attribute is None:
+            return positions
+        return self._source(column.attribute).take(positions)
+
+    def _source(self, attribute: str) -> Any:
+        """A column of the stream in one piece."""
+        import pyarrow as pa
+
+        if attribute not in self._sources:
+            if attribute not in self._stream.columns:
+                return pa.nulls(len(self._stream))
+            column = self._stream.columns[attribute]
+            if isinstance(column, Chunks) or not is_arrow(column):
+                raise BadData(
+                    "CER0747",
+                    f"column '{attribute}' holds values of several types, an Arrow column cannot",
+                    hint="leave it out of the columns, or cast it when the events are read",
+                )
+            if isinstance(column, pa.ChunkedArray):
+                column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+            if pa.types.is_string_view(column.type):
+                column = column.cast(pa.large_string())
+            self._sources[attribute] = column
+        return self._sources[attribute]
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """The events that each row gives to a label: ``positions[offsets[n] : offsets[n + 1]]``."""
+
+    offsets: Any  # int64 (rows + 1,)
+    positions: Any  # int64
+
+
+def _one_shape(rows: LabelledAnswers) -> list[int] | None:
+    """The marks of all rows, where they are the same; None where they are not."""
+    import numpy as np
+
+    lengths = np.diff(rows.offsets)
+    if not len(lengths) or not lengths[0] or (lengths != lengths[0]).any():
+        return None
+    length = int(lengths[0])
+    marks = rows.marks.reshape(-1, length)
+    first: list[int] = marks[0].tolist()
+    return first if all((marks[:, k] == mark).all() for k, mark in enumerate(first)) else None
+
+
+def _held(rows: LabelledAnswers, shape: list[int] | None, label: str) -> _Held:
+    import numpy as np
+
+    from cerlab.engine.kernels.labelling import hold
+
+    inside = np.array([label in labels for labels in rows.labels], np.uint8)
+    if shape is not None:
+        places = [k for k, mark in enumerate(shape) if inside[mark]]
+        positions = rows.positions.reshape(-1, len(shape))[:, places].ravel()
+        return _Held(np.arange(len(rows.offsets)) * len(places), positions)
+    if inside.all():
+        return _Held(rows.offsets, rows.positions)
+    offsets, positions = np.zeros_like(rows.offsets), np.empty_like(rows.positions)
+    held = hold(inside, rows.marks, rows.offsets, rows.positions, offsets, positions)
+    return _Held(offsets, positions[:held])

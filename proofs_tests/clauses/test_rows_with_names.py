@@ -1,0 +1,156 @@
+"""Rows of answers by label and attribute, computed by hand (DESIGN 2.1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import cerlab
+from cerlab.engine.answers import batched_answers
+from cerlab.evaluate.labelled import answer_columns, labelled
+from cerlab.model.answer import ComplexEvent
+
+EVENTS = [
+    {"type": "BUY", "name": "X", "price": 3.5},
+    {"type": "SELL", "name": "X", "price": 4.0},
+    {"type": "SELL", "name": "Y", "price": None},
+    {"type": "SELL", "name": "X", "price": 6.0},
+]
+
+A_THEN_B = "WHERE BUY AS a ; SELL AS b FILTER b[name = 'X']"
+A_THEN_BS = "WHERE BUY AS a ; (SELL AS b) :+ FILTER b[price < 5] OR b[name = 'Y']"
+
+
+def rows(query: str, columns: list[str] | None = None, events: Any = EVENTS) -> list[Any]:
+    return cerlab.parse_query(query).run(events).table(columns).to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("select", "expected"),
+    [
+        ("SELECT a[price], b[name]", [(0, 1, 3.5, "X"), (0, 3, 3.5, "X")]),
+        ("SELECT b[name], a[price]", [(0, 1, "X", 3.5), (0, 3, "X", 3.5)]),
+        ("SELECT b", [(0, 1, "X", 4.0), (0, 3, "X", 6.0)]),
+        ("SELECT *", [(0, 1, "X", 3.5, "X", 4.0), (0, 3, "X", 3.5, "X", 6.0)]),
+        ("SELECT NONE", [(0, 1), (0, 3)]),
+        ("SELECT BUY[price]", [(0, 1, 3.5), (0, 3, 3.5)]),
+    ],
+)
+def test_by_default_what_select_names(select: str, expected: list[Any]) -> None:
+    assert [tuple(row.values()) for row in rows(f"{select} {A_THEN_B}")] == expected
+
+
+def test_without_variables_the_event_types() -> None:
+    (row, _) = rows("SELECT * WHERE BUY ; SELL FILTER SELL[name = 'X']")
+    assert list(row) == ["start", "end", "BUY.name", "BUY.price", "SELL.name", "SELL.price"]
+
+
+def test_a_label_of_several_events_is_a_list() -> None:
+    found = rows("SELECT * WHERE BUY ; (SELL AS b) :+", ["b.price", "BUY.price"])
+    longest = max(found, key=lambda row: len(row["b.price"]))
+    assert longest["b.price"] == [4.0, None, 6.0]
+    assert longest["BUY.price"] == 3.5
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        ("b", [1, 2, 3]),
+        ("first(b)", 1),
+        ("last(b)", 3),
+        ("first(b.price)", 4.0),
+        ("last(b.price)", 6.0),
+        ("count(b)", 3),
+        ("count(b.price)", 2),
+        ("b.type", ["SELL"] * 3),
+        ("a", 0),
+        ("first(a.price)", 3.5),
+        ("count(a)", 1),
+        ("FIRST( `b` . price )", 4.0),
+    ],
+)
+def test_columns_of_the_longest_answer(column: str, expected: object) -> None:
+    found = rows("SELECT MAX * WHERE BUY AS a : (SELL AS b) :+", [column])
+    assert found[-1][column] == expected
+
+
+def test_a_label_that_an_answer_lacks_is_null() -> None:
+    found = rows("SELECT * WHERE (BUY AS a) OR (SELL AS b)", ["a.price", "b.price", "count(b)"])
+    assert [tuple(row.values())[2:] for row in found] == [
+        (3.5, None, 0),
+        (None, 4.0, 1),
+        (None, None, 1),
+        (None, 6.0, 1),
+    ]
+
+
+def test_the_key_of_the_partition_comes_after_start_and_end() -> None:
+    query = "SELECT b[price] WHERE BUY AS a ; SELL AS b PARTITION BY [name]"
+    assert rows(query) == [
+        {"start": 0, "end": 1, "name": "X", "b.price": 4.0},
+        {"start": 0, "end": 3, "name": "X", "b.price": 6.0},
+    ]
+
+
+def test_no_answers_are_a_table_of_the_same_columns() -> None:
+    query = cerlab.parse_query("SELECT a[price] WHERE BUY AS a ; BUY")
+    made = query.run(EVENTS).table()
+    assert made.num_rows == 0
+    assert made.schema == pa.schema(
+        {"start": pa.int64(), "end": pa.int64(), "a.price": pa.float64()}
+    )
+    assert query.run([]).table().column_names == ["start", "end", "a.price"]
+
+
+def test_rows_of_unequal_lengths_whose_sum_could_be_of_equal_ones() -> None:
+    """Answers of 2, 1 and 3 positions: six in all, as three answers of two would have."""
+    query = cerlab.parse_query("SELECT * WHERE (A AS x) :+")
+    stream = cerlab.Stream.from_events([{"type": "A"}] * 6)
+    given = [ComplexEvent(D[0], D[-1], D) for D in ((0, 1), (2,), (3, 4, 5))]
+    made, labels = answer_columns(query, stream, ["x"])
+    (some,) = labelled(query, stream, batched_answers(given, 3), labels)
+    assert made.table(some)["x"].to_pylist() == [[0, 1], [2], [3, 4, 5]]
+
+
+def test_strategies_consumption_and_limits_are_those_of_the_answers() -> None:
+    query = cerlab.parse_query("SELECT LAST b[price] WHERE BUY AS a ; SELL AS b CONSUME BY ANY")
+    assert [row["b.price"] for row in query.run(EVENTS).table().to_pylist()] == [4.0]
+
+
+@pytest.mark.parametrize(
+    ("column", "code", "hint"),
+    [
+        ("c.price", "CER0863", "a"),
+        ("b.prize", "CER0864", "price"),
+        ("sum(b.price)", "CER0862", "first"),
+        ("b price", "CER0862", "b.price"),
+        ("first(b.price", "CER0862", "first(b.price)"),
+        ("BUY.price", "CER0863", "a"),
+    ],
+)
+def test_what_is_no_column_is_refused_with_the_nearest(column: str, code: str, hint: str) -> None:
+    query = cerlab.parse_query(f"SELECT a, b {A_THEN_B}")
+    with pytest.raises(cerlab.UsageError) as raised:
+        query.run(EVENTS).table([column])
+    assert raised.value.code == code
+    assert hint in (raised.value.hint or "")
+
+
+def test_a_column_of_several_types_is_refused_by_name() -> None:
+    events = [{"type": "A", "v": 1}, {"type": "A", "v": "x"}]
+    with pytest.raises(cerlab.BadData, match="'v' holds values of several types"):
+        rows("SELECT * WHERE A", ["A.v"], events)
+
+
+def test_columns_of_a_declared_type_are_those_declared() -> None:
+    text = "CREATE STREAM S { EVENT BUY { price:double }, EVENT SELL { name:string } } "
+    (first, *_) = rows(f"{text} SELECT * WHERE BUY AS a ; SELL AS b")
+    assert list(first) == ["start", "end", "a.price", "b.name"]
+
+
+def test_frames_of_answers() -> None:
+    matches = cerlab.parse_query(f"SELECT a {A_THEN_B}").run(EVENTS)
+    polars = pytest.importorskip("polars")
+    assert matches.to_polars().equals(polars.from_arrow(matches.to_arrow()))

@@ -1,0 +1,160 @@
+"""Answers with labels: valuations and rows of the machines are those of the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+
+import cerlab
+from cerlab.api import Query
+from cerlab.logic.cel.semantics import valuations
+from cerlab.logic.cel.syntax import defined_labels
+from cerlab.logic.ceql.semantics import query_valuations
+from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
+from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event
+from cerlab.model.columns import is_arrow
+from cerlab.model.stream import Stream
+from cerlab.testing import (
+    Shape,
+    random_correlated_events,
+    random_correlated_formula,
+    with_limit,
+)
+from proofs_tests.random_cases import random_case
+from proofs_tests.suite import Suite
+
+Row = tuple[ComplexEvent, tuple[Positions, ...]]
+
+
+def rows_by_definition(ast: CeqlQuery, stream: Stream, labels: list[str]) -> set[Row]:
+    """An answer and its positions by label, of each valuation."""
+    found = query_valuations(ast, stream, valuations)
+    return {(complex_event(V), tuple(V.labels.get(X, ()) for X in labels)) for V in found}
+
+
+def rows_of_table(query: Query, stream: Stream, labels: list[str]) -> Iterator[Row]:
+    """The same of a table, whose rows do not have the positions of the answer."""
+    for row in query.run(stream).table(labels).to_pylist():
+        held = tuple(positions_in(row[X]) for X in labels)
+        yield ComplexEvent(row["start"], row["end"], ()), held
+
+
+def positions_in(cell: object) -> Positions:
+    """Of a label that may hold several events a list, of another one position or NULL."""
+    if isinstance(cell, list):
+        return tuple(cell)
+    return () if cell is None else (int(str(cell)),)
+
+
+def agrees(rng: Random) -> bool:
+    case = random_case(rng, rng.choice((Shape(), Shape(depth=3, events=6, family=True))))
+    query, every = case.query, sorted(defined_labels(selected_formula(case.ast)))
+    labels = [X for X in every if rng.random() < 0.6]
+    expected = rows_by_definition(case.ast, case.stream, labels)
+    columns = case.stream.columns
+    keys = [columns[key] for key in partition_attributes(case.ast) if key in columns]
+    if not all(map(is_arrow, keys)):
+        with pytest.raises(cerlab.BadData, match="several types"):
+            query.run(case.stream).table(labels)
+        return False
+    found = list(rows_of_table(query, case.stream, labels))
+    assert sorted((m.start, m.end, held) for m, held in found) == sorted(
+        (m.start, m.end, held) for m, held in expected
+    ), case.describe()
+    per_answer = [(answer.start, answer.end) for answer in query.run(case.stream)]
+    assert list(dict.fromkeys(per_answer)) == list(
+        dict.fromkeys((m.start, m.end) for m, _ in found)
+    ), case.describe()
+    return bool(expected)
+
+
+def test_a_table_has_the_rows_of_the_reference_in_the_order_of_iteration(suite: Suite) -> None:
+    suite.run(agrees, deep_count=4_000)
+
+
+def test_valuations_where_filters_compare_labels(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        shape = Shape(depth=3, events=6)
+        phi = random_correlated_formula(rng, shape)
+        stream = Stream(random_correlated_events(rng, phi, shape))
+        ast = CeqlQuery(phi)
+        expected = set(query_valuations(ast, stream))
+        query = Query(ast)
+        machines = ("registers", "compiled") if query.has_registers else ()
+        for evaluator in ("auto", *machines):
+            assert cerlab.valuations(query, stream, evaluator=evaluator) == expected, query
+        assert len(query.run(stream).table([])) == len({complex_event(V) for V in expected})
+        return bool(expected)
+
+    suite.run(case, deep_count=4_000)
+
+
+def test_limit_gives_that_many_valuations_for_each_end(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = random_case(rng, Shape(depth=2))
+        every = set(query_valuations(drawn.ast, drawn.stream))
+        query = Query(with_limit(drawn.ast, 2))
+        some = cerlab.valuations(query, drawn.stream, evaluator="compiled")
+        assert some <= every
+        for end in {V.end for V in every}:
+            there = sum(V.end == end for V in every)
+            assert sum(V.end == end for V in some) == min(2, there), drawn.describe()
+        return bool(every)
+
+    suite.run(case, deep_count=4_000)
+
+
+def test_an_answer_whose_labels_can_be_given_in_several_ways_has_a_row_for_each() -> None:
+    query = cerlab.parse_query("SELECT * WHERE (A AS x OR A AS y)+")
+    events = [{"type": "A", "v": 1}, {"type": "A", "v": 2}]
+    table = query.run(events).table(["count(x)", "count(y)"])
+    both = [row for row in table.to_pylist() if row["start"] == 0 and row["end"] == 1]
+    pairs = sorted((row["count(x)"], row["count(y)"]) for row in both)
+    assert pairs == [(0, 2), (1, 1), (1, 1), (2, 0)]
+    alone = query.run(events).table(["A.v"])
+    assert alone.num_rows == query.run(events).count() == 3
+
+
+def test_ways_that_lead_nowhere_are_tried_once() -> None:
+    """Each event can be x or y, but only at the end is it seen that none of 2^60 ways accepts."""
+    query = cerlab.parse_query(
+        "SELECT * WHERE ((A AS x OR A AS y)+ ; B FILTER B[v = 1]) OR ((A AS z)+ ; B)"
+    )
+    events = [{"type": "A"}] * 60 + [{"type": "B", "v": 0}]
+    answer = ComplexEvent(0, 60, tuple(range(61)))
+    found = _valuations_of_one(query, events, answer)
+    assert [dict(V.labels)["z"] for V in found] == [tuple(range(60))]
+
+
+def _valuations_of_one(
+    query: Query, events: list[dict[str, object]], answer: ComplexEvent
+) -> list[Valuation]:
+    from cerlab.engine.answers import batched_answers
+    from cerlab.evaluate.labelled import labelled, valuations_of_rows
+
+    stream = cerlab.Stream.from_events(events)
+    (rows,) = labelled(query, stream, batched_answers([answer], 1))
+    return list(valuations_of_rows(rows))
+
+
+def test_valuations_on_a_long_stream_are_not_listed_by_runs() -> None:
+    """`A+ ; B` over 2,000 events without B: runs in progress would be 2^2000."""
+    events = [{"type": "A"}] * 2_000 + [{"type": "C"}]
+    assert cerlab.valuations("SELECT * WHERE A+ ; B", events, evaluator="compiled") == set()
+    assert cerlab.valuations("SELECT * WHERE A+ ; B", events, evaluator="auto") == set()
+
+
+@pytest.mark.parametrize("evaluator", ["tecs", "lists"])
+def test_evaluators_without_labels_say_so(evaluator: cerlab.evaluate.EvaluatorName) -> None:
+    with pytest.raises(cerlab.Unsupported, match="labels"):
+        cerlab.valuations("SELECT * WHERE A", [{"type": "A"}], evaluator=evaluator)
+
+
+@pytest.mark.parametrize("evaluator", ["automaton", "compiled", "registers"])
+def test_first_order_labels_are_those_of_the_reference_alone(
+    evaluator: cerlab.evaluate.EvaluatorName,
+) -> None:
+    with pytest.raises(cerlab.Unsupported, match="labels"):
+        cerlab.valuations("A AS x", [{"type": "A"}], logic="fo", evaluator=evaluator)
