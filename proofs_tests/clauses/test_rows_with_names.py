@@ -24,7 +24,7 @@ A_THEN_BS = "WHERE BUY AS a ; (SELL AS b) :+ FILTER b[price < 5] OR b[name = 'Y'
 
 
 def rows(query: str, columns: list[str] | None = None, events: Any = EVENTS) -> list[Any]:
-    return cerlab.parse_query(query).run(events).table(columns).to_pylist()
+    return list(cerlab.parse_query(query).run(events).table(columns).to_pylist())
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 import cerlab
 from cerlab.api import count, evaluate
-from cerlab.evaluate import answers_of, valuations_of
+from cerlab.evaluate import EvaluatorName, answers_of, valuations_of
 from cerlab.logic.cel.syntax import subformulas
 from cerlab.logic.ceql.semantics import query_answers, query_valuations
 from cerlab.model.clauses import Consume, Strategy
@@ -17,6 +17,8 @@ from cerlab.model.order import by_end
 from cerlab.testing import Shape, random_query, with_limit
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
+
+LABELLED: tuple[EvaluatorName, ...] = ("compiled", "automaton")
 
 
 def agree(case: Case) -> bool:
@@ -31,13 +33,13 @@ def agree(case: Case) -> bool:
         assert ends == sorted(ends)
     assert count(query, case.stream) == len(expected), case.describe()
     valuations = set(query_valuations(case.ast, case.stream))
-    for evaluator in ("compiled", "automaton"):
+    for by in LABELLED:
         try:
-            labelled = list(valuations_of(query, case.stream, evaluator))
+            labelled = list(valuations_of(query, case.stream, by))
         except cerlab.ResourceLimit:  # one case in ten thousand has too many labelled runs
             return False
-        assert len(labelled) == len(set(labelled)), f"{evaluator} repeats\n{case.describe()}"
-        require(set(labelled) == valuations, f"labels of {evaluator}", case)
+        assert len(labelled) == len(set(labelled)), f"{by} repeats\n{case.describe()}"
+        require(set(labelled) == valuations, f"labels of {by}", case)
     return bool(expected)
 
 

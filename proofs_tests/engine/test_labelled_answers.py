@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 import pytest
 
 import cerlab
 from cerlab.api import Query
+from cerlab.evaluate import EvaluatorName
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.syntax import defined_labels
 from cerlab.logic.ceql.semantics import query_valuations
@@ -128,9 +130,7 @@ def test_ways_that_lead_nowhere_are_tried_once() -> None:
     assert [dict(V.labels)["z"] for V in found] == [tuple(range(60))]
 
 
-def _valuations_of_one(
-    query: Query, events: list[dict[str, object]], answer: ComplexEvent
-) -> list[Valuation]:
+def _valuations_of_one(query: Query, events: Any, answer: ComplexEvent) -> list[Valuation]:
     from cerlab.engine.answers import batched_answers
     from cerlab.evaluate.labelled import labelled, valuations_of_rows
 
@@ -147,14 +147,14 @@ def test_valuations_on_a_long_stream_are_not_listed_by_runs() -> None:
 
 
 @pytest.mark.parametrize("evaluator", ["tecs", "lists"])
-def test_evaluators_without_labels_say_so(evaluator: cerlab.evaluate.EvaluatorName) -> None:
+def test_evaluators_without_labels_say_so(evaluator: EvaluatorName) -> None:
     with pytest.raises(cerlab.Unsupported, match="labels"):
         cerlab.valuations("SELECT * WHERE A", [{"type": "A"}], evaluator=evaluator)
 
 
 @pytest.mark.parametrize("evaluator", ["automaton", "compiled", "registers"])
 def test_first_order_labels_are_those_of_the_reference_alone(
-    evaluator: cerlab.evaluate.EvaluatorName,
+    evaluator: EvaluatorName,
 ) -> None:
     with pytest.raises(cerlab.Unsupported, match="labels"):
         cerlab.valuations("A AS x", [{"type": "A"}], logic="fo", evaluator=evaluator)
