@@ -1,9 +1,12 @@
-"""The notebooks are clean, each asks one question and answers it, and all of their cells run."""
+"""The notebooks are clean, and each asks one question and answers it.
+
+All of their cells run, without a word of complaint, when the manual is built
+(`manual/test_site.py`).
+"""
 
 from __future__ import annotations
 
 import re
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,15 +17,7 @@ nbformat = pytest.importorskip("nbformat", reason="nbformat reads notebooks")
 
 MOST_CELLS = 39
 
-PARAMETERS = [
-    pytest.param(
-        path,
-        id=path.stem,
-        marks=[pytest.mark.xdist_group("spark")] if "spark" in path.stem else [],
-    )
-    for path in NOTEBOOKS
-]
-"""The one that starts Spark runs in the process that has the other tests of Spark."""
+PARAMETERS = [pytest.param(path, id=path.stem) for path in NOTEBOOKS]
 
 
 def test_there_are_notebooks_and_the_readme_lists_them_in_order() -> None:
@@ -61,16 +56,6 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for package in ("nbclient", "ipykernel", "matplotlib", "pygraphviz", "anywidget"):
         pytest.importorskip(package, reason=f"the notebooks need {package}")
     return made_kernel(tmp_path_factory.mktemp("kernels"))
-
-
-@pytest.mark.services
-@pytest.mark.parametrize("path", PARAMETERS)
-def test_every_cell_runs_without_a_word_of_complaint(
-    path: Path, kernels: Path, tmp_path: Path
-) -> None:
-    if "spark" in path.stem and not find_spec("pyspark"):
-        pytest.skip("PySpark is in the extra 'spark'")
-    assert complaints(executed(path, kernels, tmp_path)) == []
 
 
 @pytest.mark.services

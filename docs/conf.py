@@ -1,0 +1,55 @@
+"""The manual's configuration for Sphinx: ``sphinx-build -W docs docs/_build``.
+
+Pages are Markdown (MyST). A cell of code runs when the site is built (myst-nb), a `query` directive
+is answered by cerlab itself, and the notebooks are run and shown as they stand: what a page shows
+is what the code beside it gives.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+import cerlab  # noqa: E402
+
+project = "cerlab"
+author = "the cerlab authors"
+version = release = cerlab.__version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "extensions.query",
+    "extensions.railroad",
+    "extensions.reference",
+]
+exclude_patterns = ["_build", "extensions", "course/README.md"]  # course: the notebooks, by a link
+templates_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["manual.css"]
+html_theme = "furo"
+html_title = "cerlab"
+html_copy_source = False
+html_show_sphinx = False
+default_role = "code"
+nitpicky = False
+
+myst_enable_extensions = ["colon_fence", "deflist", "fieldlist"]
+myst_heading_anchors = 3
+
+nb_execution_mode = "cache"
+nb_execution_cache_path = str(HERE / "_build" / "cells")
+nb_execution_raise_on_error = True
+nb_execution_timeout = 600
+nb_output_stderr = "warn"
+nb_merge_streams = True
+suppress_warnings = ["myst.header"]  # notebooks begin sections at any depth
+
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "undoc-members": False}
+python_use_unqualified_type_names = True
+maximum_signature_line_length = 80

@@ -1,0 +1,140 @@
+"""The directive ``railroad``: rules of a grammar file as railroad diagrams.
+
+::
+
+    ```{railroad} cerlab/logic/ceql/grammar.lark
+    query within
+    ```
+
+It reads the grammar that the parser runs on (with the grammar of lark's own grammars), so a diagram
+is never behind the language.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import railroad
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from lark import Lark, Token, Tree
+
+ROOT = Path(__file__).parents[2]
+
+
+class Railroad(Directive):
+    """Railroad diagrams of the rules that its content names."""
+
+    has_content = True
+    required_arguments = 1
+    option_spec: ClassVar[dict[str, Any]] = {}
+
+    def run(self) -> list[nodes.Node]:
+        """The nodes of the page: for each rule its name and its diagram."""
+        rules = _rules(self.arguments[0])
+        page: list[nodes.Node] = []
+        for name in " ".join(self.content).split():
+            drawing = io.StringIO()
+            railroad.Diagram(_drawn(rules[name], name)).writeSvg(drawing.write)
+            page.append(
+                nodes.raw(
+                    "",
+                    f'<figure class="railroad" tabindex="0" aria-label="the rule {name}">'
+                    f"<figcaption>{name}</figcaption>{drawing.getvalue()}</figure>",
+                    format="html",
+                )
+            )
+        return page
+
+
+@cache
+def _rules(path: str) -> dict[str, Tree[Token]]:
+    """The alternatives of each rule; `l_name` is the rule `name` for leftmost operands."""
+    reader = Lark.open_from_package("lark", "lark.lark", ("grammars",), parser="lalr")
+    rules: dict[str, Tree[Token]] = {}
+    for item in reader.parse((ROOT / path).read_text() + "\n").children:
+        if isinstance(item, Tree) and item.data == "rule":
+            name = str(item.children[0]).lstrip("?!")
+            if not name.startswith("l_"):
+                rules[name] = item.children[-1]  # type: ignore[assignment]
+    return rules
+
+
+def _drawn(tree: Any, rule: str) -> Any:
+    """The diagram of a part of a rule."""
+    if isinstance(tree, Token):
+        return _word(tree)
+    parts = [child for child in tree.children if child is not None]
+    match tree.data:
+        case "expansions":
+            return _choice(parts, rule)
+        case "alias" | "value" | "literal" | "name" | "atom" | "rule_params":
+            return _drawn(parts[0], rule)
+        case "expansion":
+            return railroad.Sequence(*[_drawn(each, rule) for each in parts])
+        case "maybe":
+            return railroad.Optional(_drawn(parts[0], rule))
+        case "expr" if len(parts) == 1:
+            return _drawn(parts[0], rule)
+        case "expr":
+            return _repeated(_drawn(parts[0], rule), str(parts[1]))
+    raise ValueError(f"no diagram for {tree.data} in the rule {rule}")
+
+
+def _choice(parts: list[Any], rule: str) -> Any:
+    """The alternatives; those that begin with the rule itself are an iteration of the others."""
+    looped = [part for part in parts if _first(part) == rule]
+    others = [_drawn(part, rule) for part in parts if _first(part) != rule]
+    base = others[0] if len(others) == 1 else railroad.Choice(0, *others)
+    if not looped:
+        return base
+    tails = [_drawn(_without_first(part), rule) for part in looped]
+    return railroad.Sequence(
+        base, railroad.ZeroOrMore(tails[0] if len(tails) == 1 else railroad.Choice(0, *tails))
+    )
+
+
+def _expansion(part: Any) -> Any:
+    while isinstance(part, Tree) and part.data == "alias":
+        part = part.children[0]
+    return part
+
+
+def _first(part: Any) -> str | None:
+    expansion = _expansion(part)
+    tokens = expansion.scan_values(lambda _: True) if isinstance(expansion, Tree) else []
+    return next((str(token) for token in tokens), None)
+
+
+def _without_first(part: Any) -> Any:
+    return Tree("expansion", _expansion(part).children[1:])
+
+
+def _repeated(part: Any, sign: str) -> Any:
+    return {
+        "?": railroad.Optional,
+        "*": railroad.ZeroOrMore,
+        "+": railroad.OneOrMore,
+    }[sign](part)
+
+
+_WORDS = {"_AND_FILTER": "AND", "_OR_FILTER": "OR"}
+
+
+def _word(token: Token) -> Any:
+    text = str(token)
+    if match := re.fullmatch(r'"(.*)"i?', text):
+        return railroad.Terminal(match[1].replace('\\"', '"'))
+    if text in _WORDS:
+        return railroad.Terminal(_WORDS[text])
+    return railroad.NonTerminal(text.removeprefix("l_"))
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Makes the directive known."""
+    app.add_directive("railroad", Railroad)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

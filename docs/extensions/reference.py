@@ -1,0 +1,85 @@
+"""Directives of the reference pages: ``help`` and ``errata``.
+
+``help COMMAND`` is what ``cerlab COMMAND --help`` prints; ``errata`` lists what the tests of
+misprints say of themselves.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import os
+import re
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+
+from cerlab.cli import main
+
+
+class Help(Directive):
+    """The help of the subcommand that is its argument; of ``cerlab`` itself without one."""
+
+    optional_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """The nodes of the page."""
+        printed = io.StringIO()
+        with (
+            contextlib.redirect_stdout(printed),
+            contextlib.suppress(SystemExit),
+            patch.dict(os.environ, {"COLUMNS": "96", "NO_COLOR": "1", "TERM": "dumb"}),
+        ):
+            main([*self.arguments, "--help"])
+        return [nodes.literal_block(printed.getvalue(), printed.getvalue(), language="text")]
+
+
+ERRATA = Path(__file__).parents[2] / "proofs_tests" / "errata"
+
+
+class Errata(Directive):
+    """The docstring of each test of a misprint, the CEL family first, by number."""
+
+    def run(self) -> list[nodes.Node]:
+        """The nodes of the page."""
+        page = nodes.definition_list()
+        for path in sorted(ERRATA.glob("test_*.py"), key=_number):
+            docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
+            name, _, text = docstring.partition(": ")
+            parts = text.replace("``", "").split("\n\n")
+            paragraphs = [nodes.paragraph("", part) for part in parts]
+            where = nodes.paragraph("", "", nodes.literal("", f"proofs_tests/errata/{path.name}"))
+            page += nodes.definition_list_item(
+                "", nodes.term("", name), nodes.definition("", *paragraphs, where)
+            )
+        return [page]
+
+
+def _number(path: Path) -> tuple[bool, int, str]:
+    digits = re.search(r"e(\d+)", path.stem)
+    return "srt" in path.stem, int(digits[1]) if digits else 0, path.stem
+
+
+def _literal_blocks(
+    _app: Any, _what: str, _name: str, _value: Any, _options: Any, lines: list[str]
+) -> None:
+    """Code below a line that ends in a colon, and tables of options, keep their lines."""
+    text = re.sub(r":\n\n(?= {4})", "::\n\n", "\n".join(lines))
+    blocks = text.split("\n\n")
+    for at, block in enumerate(blocks):
+        if re.match(r"``.+?``\s{2,}", block):
+            indented = "\n".join(f"    {line}" for line in block.replace("``", "").splitlines())
+            blocks[at] = f"::\n\n{indented}"
+    lines[:] = "\n\n".join(blocks).splitlines()
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Makes the directive known."""
+    app.add_directive("help", Help)
+    app.add_directive("errata", Errata)
+    app.connect("autodoc-process-docstring", _literal_blocks)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,1 @@
+"""The manual: it builds without a warning, is complete, and answers questions."""
