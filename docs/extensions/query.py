@@ -9,8 +9,8 @@
 
 The argument is the stream in CORE's text form, separated by blanks. It shows the query, its
 answers, and what ``show`` names: ``timeline`` (the default), ``automaton``, ``formula``,
-``labels``, ``takes`` (which evaluators take it), or ``nothing``. With ``logic: fo`` the text is FO-CEL, with
-``language: sremo`` a SREMO; with ``refused`` an error is what is to be shown.
+``labels``, ``takes`` (which evaluators take it), or ``nothing``. With ``logic: fo`` the
+text is FO-CEL, with ``language: sremo`` a SREMO; with ``refused`` an error is what is to be shown.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Directives of the reference pages: ``help`` and ``errata``.
+"""What the reference pages compute: commands, errata, the catalogue of errors.
 
-``help COMMAND`` is what ``cerlab COMMAND --help`` prints; ``errata`` lists what the tests of
-misprints say of themselves.
+The directive ``commands`` has what ``cerlab COMMAND --help`` prints, ``errata`` what the tests of
+misprints say of themselves; the page of errors is written before the pages are read.
 """
 
 from __future__ import annotations
@@ -18,24 +18,33 @@ from unittest.mock import patch
 from docutils import nodes
 from docutils.parsers.rst import Directive
 
-from cerlab.cli import main
+from cerlab import catalogue
+from cerlab.cli import COMMANDS, main
 
 
-class Help(Directive):
-    """The help of the subcommand that is its argument; of ``cerlab`` itself without one."""
-
-    optional_arguments = 1
+class Commands(Directive):
+    """A section for each command, with its help."""
 
     def run(self) -> list[nodes.Node]:
         """The nodes of the page."""
-        printed = io.StringIO()
-        with (
-            contextlib.redirect_stdout(printed),
-            contextlib.suppress(SystemExit),
-            patch.dict(os.environ, {"COLUMNS": "96", "NO_COLOR": "1", "TERM": "dumb"}),
-        ):
-            main([*self.arguments, "--help"])
-        return [nodes.literal_block(printed.getvalue(), printed.getvalue(), language="text")]
+        return [_help(), *map(_command, COMMANDS)]
+
+
+def _command(name: str) -> nodes.section:
+    section = nodes.section("", nodes.title("", f"cerlab {name}"), _help(name))
+    section["ids"].append(f"cerlab-{name}")
+    return section
+
+
+def _help(*command: str) -> nodes.literal_block:
+    printed = io.StringIO()
+    with (
+        contextlib.redirect_stdout(printed),
+        contextlib.suppress(SystemExit),
+        patch.dict(os.environ, {"COLUMNS": "96", "NO_COLOR": "1", "TERM": "dumb"}),
+    ):
+        main([*command, "--help"])
+    return nodes.literal_block(printed.getvalue(), printed.getvalue(), language="text")
 
 
 ERRATA = Path(__file__).parents[2] / "proofs_tests" / "errata"
@@ -77,9 +86,17 @@ def _literal_blocks(
     lines[:] = "\n\n".join(blocks).splitlines()
 
 
+def _write_errors(app: Any, _config: Any) -> None:
+    page = Path(app.srcdir) / "reference" / "errors.md"
+    text = catalogue.markdown()
+    if not page.exists() or page.read_text(encoding="utf-8") != text:
+        page.write_text(text, encoding="utf-8")
+
+
 def setup(app: Any) -> dict[str, bool]:
     """Makes the directive known."""
-    app.add_directive("help", Help)
+    app.add_directive("commands", Commands)
     app.add_directive("errata", Errata)
+    app.connect("config-inited", _write_errors)
     app.connect("autodoc-process-docstring", _literal_blocks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import cerlab
-from cerlab.cli import main
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
@@ -24,16 +23,6 @@ def test_every_public_name_is_in_the_reference_of_python() -> None:
     page = (DOCS / "reference" / "api.md").read_text(encoding="utf-8")
     missing = [name for name in cerlab.__all__ if not re.search(rf"cerlab\.{name}\b", page)]
     assert missing == []
-
-
-def test_every_subcommand_is_in_the_reference_of_the_command_line(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert main(["--help"]) == 0
-    listed = re.findall(r"^ {4}(\w+)(?:  |$)", capsys.readouterr().out, re.MULTILINE)
-    page = (DOCS / "reference" / "command_line.md").read_text(encoding="utf-8")
-    shown = re.findall(r"^```\{help\} (\w+)$", page, re.MULTILINE)
-    assert sorted(shown) == sorted(listed) != []
 
 
 @pytest.mark.parametrize("path", PAGES, ids=_name)
