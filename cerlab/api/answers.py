@@ -14,7 +14,7 @@ from cerlab.compile.pattern import Pattern
 from cerlab.display import displayed, shown
 from cerlab.engine.random_access.by_number import Access, BatchAccess, drawn
 from cerlab.evaluate import AUTO
-from cerlab.evaluate.labelled import answer_columns, labelled
+from cerlab.evaluate.labelled import answer_tables
 from cerlab.io.sink import ROWS
 from cerlab.io.write import table_of_batches
 from cerlab.model.answer import ComplexEvent
@@ -133,19 +133,15 @@ class Matches:
         """
         import pyarrow as pa
 
-        made, labels = answer_columns(self.query, self.stream, columns)
-        rows = labelled(self.query, self.stream, self._batches(), labels)
-        return pa.concat_tables([made.table(some) for some in rows])
+        tables = answer_tables(self.query, self.stream, self._batches(), columns)
+        return pa.concat_tables(list(tables))
 
     def _batches(self) -> Iterator[AnswerBatch]:
-        """The answers in batches; an empty one last, so that there is one."""
-        from cerlab.engine.answers import batched_answers, joined_answers
+        from cerlab.engine.answers import batched_answers
 
         if isinstance(self._numbered, BatchAccess):
-            yield from self._numbered.batches()
-        else:
-            yield from batched_answers(self, ROWS)
-        yield joined_answers([])
+            return self._numbered.batches()
+        return batched_answers(self, ROWS)
 
     def __repr__(self) -> str:
         return f"<Matches of a query on {len(self.stream)} events>"

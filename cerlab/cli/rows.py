@@ -12,10 +12,11 @@ from cerlab.cli.options import output, query_text
 from cerlab.cli.status import OK
 from cerlab.errors import Unsupported
 from cerlab.io.output import whole_file
+from cerlab.io.row_lines import csv_rows
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """``cerlab run --language rows``; the result as NDJSON, a table or Parquet."""
+    """``cerlab run --language rows``; the result as NDJSON, CSV, a table or Parquet."""
     for option, given in {
         "--labels": arguments.labels,
         "--events": arguments.show_events,
@@ -24,6 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
         "--sort": arguments.sort,
         "--time": arguments.time,
         "--type": arguments.type,
+        "--columns": arguments.columns,
         "--evaluator": arguments.evaluator not in ("auto", "reference"),
     }.items():
         if given:
@@ -38,14 +40,17 @@ def run(arguments: argparse.Namespace) -> int:
         return OK
     with output(arguments.output) as file:
         if arguments.format == "table":
-            _print_table(result, file)
+            print_table(result, file)
+        elif arguments.format == "csv":
+            csv_rows([result], file)
         else:
             for row in result.to_pylist():
                 file.write(json.dumps(row, default=_written) + "\n")
     return OK
 
 
-def _print_table(result: Any, file: Any) -> None:
+def print_table(result: Any, file: Any) -> None:
+    """The rows of an Arrow table for a terminal."""
     from rich.console import Console
     from rich.table import Table
 

@@ -44,7 +44,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, metavar="N", help="at most N answers in all")
     parser.add_argument("--labels", action="store_true", help="valuations instead of positions")
     parser.add_argument("--events", dest="show_events", action="store_true", help="with the events")
-    parser.add_argument("--format", default="ndjson", choices=("ndjson", "table", "parquet"))
+    parser.add_argument(
+        "--columns",
+        metavar="A.PRICE,B.NAME",
+        help="rows with names; CSV has those of SELECT without",
+    )
+    parser.add_argument("--format", default="ndjson", choices=("ndjson", "csv", "table", "parquet"))
     parser.add_argument("-o", "--output", metavar="OUT", help="a file instead of standard output")
     add_input(parser)
 
@@ -64,6 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
 
         return rows.run(arguments)
     query = read_pattern(arguments)
+    if arguments.columns is not None or arguments.format == "csv":
+        from cerlab.cli import named_rows
+
+        return named_rows.run(query, arguments)
     if isinstance(query, SremoPattern) and arguments.labels:
         raise Unsupported("CER0482", "a SREMO has no labels", hint="leave --labels out")
     if arguments.events == "-" and not arguments.sort:

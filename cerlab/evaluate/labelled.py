@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, groupby, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cerlab.automata.labelled import repeated_labels
 from cerlab.compile.pattern import Pattern
@@ -106,6 +106,20 @@ def valuations_of_rows(rows: LabelledAnswers) -> Iterator[Valuation]:
             for label in rows.labels[marks[i]]:
                 held[label] = (*held.get(label, ()), positions[i])
         yield Valuation(start, end, held)
+
+
+def answer_tables(
+    pattern: Pattern,
+    stream: Stream,
+    batches: Iterable[AnswerBatch],
+    columns: Iterable[str] | None,
+) -> Iterator[Any]:
+    """The rows of some answers as pyarrow Tables, one without rows last; as `answer_columns`."""
+    from cerlab.engine.answers import joined_answers
+
+    made, labels = answer_columns(pattern, stream, columns)
+    some = chain(batches, map(joined_answers, ((),)))
+    return map(made.table, labelled(pattern, stream, some, labels))
 
 
 def answer_columns(

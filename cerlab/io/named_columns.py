@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from cerlab.errors import BadData, UsageError, nearest
-from cerlab.model.columns import Chunks, is_arrow
+from cerlab.model.columns import Column, is_arrow, values_of
 from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
@@ -147,19 +148,32 @@ class AnswerColumns:
         if attribute not in self._sources:
             if attribute not in self._stream.columns:
                 return pa.nulls(len(self._stream))
-            column = self._stream.columns[attribute]
-            if isinstance(column, Chunks) or not is_arrow(column):
-                raise BadData(
-                    "CER0747",
-                    f"column '{attribute}' holds values of several types, an Arrow column cannot",
-                    hint="leave it out of the columns, or cast it when the events are read",
-                )
+            column = arrow_column(self._stream.columns[attribute], attribute)
             if isinstance(column, pa.ChunkedArray):
                 column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-            if pa.types.is_string_view(column.type):
-                column = column.cast(pa.large_string())
             self._sources[attribute] = column
         return self._sources[attribute]
+
+
+def arrow_column(column: Column, name: str) -> Any:
+    """A column of events as Arrow, integers among doubles as doubles where that is exact.
+
+    Raises `BadData` for values of several types.
+    """
+    import pyarrow as pa
+
+    if is_arrow(column):
+        return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
+    values = values_of(column, name)
+    numbers = {type(value) for value in values} <= {int, float, NoneType}
+    if numbers and all(type(v) is not int or _is_double(v) for v in values):
+        doubles = [float(v) if isinstance(v, int | float) else None for v in values]
+        return pa.array(doubles, pa.float64(), from_pandas=False)
+    raise BadData(
+        "CER0747",
+        f"column '{name}' holds values of several types, an Arrow column cannot",
+        hint="leave it out of the columns, or cast it when the events are read",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,3 +212,7 @@ def _held(rows: LabelledAnswers, shape: list[int] | None, label: str) -> _Held:
     offsets, positions = np.zeros_like(rows.offsets), np.empty_like(rows.positions)
     held = hold(inside, rows.marks, rows.offsets, rows.positions, offsets, positions)
     return _Held(offsets, positions[:held])
+
+
+def _is_double(value: int) -> bool:
+    return abs(value) <= 1 << 53 or (value.bit_length() <= 1023 and int(float(value)) == value)

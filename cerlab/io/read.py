@@ -13,6 +13,7 @@ from cerlab.io import arrow
 from cerlab.io.conversion import conformed
 from cerlab.io.formats import COLUMNAR, empty, existing, format_of, looks_like
 from cerlab.io.lines import Lines
+from cerlab.io.named_columns import arrow_column
 from cerlab.io.pipe import standard_input
 from cerlab.io.quarantine import Quarantine, quarantined
 from cerlab.io.rows import Part, batched, events_of, stream_of
@@ -77,6 +78,36 @@ class Stream(Events):
         schema = parse_schema(schema) if isinstance(schema, str) else schema
         checked = (conformed(event, schema, "the events", n) for n, event in enumerate(stream, 1))
         return cls(checked, time=stream.time, schema=schema)
+
+    def to_arrow(self) -> Any:
+        """A pyarrow Table of the events: ``type``, ``stream`` if some have one, the attributes.
+
+        Text may be coded in a dictionary. Raises `BadData` for an attribute whose values are of
+        several types.
+
+        >>> Stream.from_events([{"type": "A", "v": 1}]).to_arrow().to_pylist()
+        [{'type': 'A', 'v': 1}]
+        """
+        import pyarrow as pa
+
+        columns = self.columns
+        given = [name for name in columns if name not in ("type", "stream")]
+        made = {name: arrow_column(columns[name], name) for name in ("type", *given)}
+        if "stream" in columns and len(self):
+            streams = arrow_column(columns["stream"], "stream")
+            if streams.null_count < len(self):
+                made["stream"] = streams
+        return pa.table(made)
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas DataFrame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The same as a polars DataFrame."""
+        import polars
+
+        return polars.from_arrow(self.to_arrow())
 
 
 def read(

@@ -62,20 +62,21 @@ def record(
 
 def row_text(row: Mapping[str, Any]) -> str:
     """An event, as a dict, on one line of NDJSON."""
-    return json.dumps({name: _json(value) for name, value in row.items()}, ensure_ascii=False)
+    return json.dumps({name: shown_value(value) for name, value in row.items()}, ensure_ascii=False)
 
 
 def _event_record(position: int, event: Event, chosen: frozenset[str] | None) -> dict[str, Any]:
     stream = {"stream": event.stream} if event.stream else {}
     values = {
-        name: _json(value)
+        name: shown_value(value)
         for name, value in event.attributes.items()
         if chosen is None or name in chosen
     }
     return {"position": position, "type": event.type, **stream, **values}
 
 
-def _json(value: Value) -> Any:
+def shown_value(value: Value) -> Any:
+    """A value as JSON has it: moments, NaN and infinities as text."""
     if isinstance(value, Timestamp):
         return str(value)
     if isinstance(value, float) and not math.isfinite(value):

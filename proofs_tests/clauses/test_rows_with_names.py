@@ -144,6 +144,14 @@ def test_a_column_of_several_types_is_refused_by_name() -> None:
         rows("SELECT * WHERE A", ["A.v"], events)
 
 
+def test_integers_among_doubles_are_doubles_where_that_is_exact() -> None:
+    events = [{"type": "A", "v": 1}, {"type": "A", "v": 2.5}]
+    assert [row["A.v"] for row in rows("SELECT * WHERE A", ["A.v"], events)] == [1.0, 2.5]
+    events[0]["v"] = 2**53 + 1
+    with pytest.raises(cerlab.BadData, match="several types"):
+        rows("SELECT * WHERE A", ["A.v"], events)
+
+
 def test_columns_of_a_declared_type_are_those_declared() -> None:
     text = "CREATE STREAM S { EVENT BUY { price:double }, EVENT SELL { name:string } } "
     (first, *_) = rows(f"{text} SELECT * WHERE BUY AS a ; SELL AS b")

@@ -51,6 +51,25 @@ def test_core_text(events: list[Event]) -> None:
 
 
 @given(EVENTS)
+def test_arrow_tables_of_streams(events: list[Event]) -> None:
+    """What a table holds is read back; what it cannot hold is refused by name."""
+    usable = [e for e in events if not {"type", "stream"} & set(e.attributes)]
+    stream = Stream.from_events(usable)
+    try:
+        table = stream.to_arrow()
+    except cerlab.BadData:
+        with pytest.raises(cerlab.BadData, match="several types"):
+            stream.to_arrow()
+        return
+    back = Stream.from_arrow(table)
+    assert [(e.type, e.stream) for e in back] == [(e.type, e.stream) for e in usable]
+    for e, again in zip(usable, back, strict=True):
+        held = {name: value for name, value in e.attributes.items() if value is not None}
+        assert {k: v for k, v in again.attributes.items() if v is not None} == held
+    assert len(stream.to_polars()) == len(stream.to_pandas()) == len(usable)
+
+
+@given(EVENTS)
 def test_ndjson(events: list[Event]) -> None:
     from cerlab.io import ndjson
 

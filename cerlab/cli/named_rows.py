@@ -1,0 +1,74 @@
+"""``cerlab run --columns``: rows with names, as CSV, NDJSON, a table or Parquet."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+from cerlab import io
+from cerlab.cli.options import input_options, output, time_option
+from cerlab.cli.progress import watched_reading
+from cerlab.cli.rows import print_table
+from cerlab.cli.status import OK
+from cerlab.compile.pattern import AnyPattern, SremoPattern
+from cerlab.errors import Unsupported, UsageError
+from cerlab.evaluate import answers_of
+from cerlab.evaluate.labelled import answer_tables
+from cerlab.io.output import whole_file
+from cerlab.io.row_lines import csv_rows, ndjson_rows
+from cerlab.io.sink import ROWS
+
+
+def run(query: AnyPattern, arguments: argparse.Namespace) -> int:
+    """Read all events, also those of a pipe, and write a row for each answer."""
+    if isinstance(query, SremoPattern):
+        raise Unsupported("CER0482", "a SREMO has no labels", hint="leave --columns out")
+    for option, given in {"--labels": arguments.labels, "--events": arguments.show_events}.items():
+        if given:
+            message = f"rows with names do not carry what {option} adds"
+            raise UsageError("CER0865", message, hint=f"leave {option} out, or --columns")
+    column, unit = time_option(arguments)
+    stream = io.read(
+        arguments.events,
+        time=column,
+        unit=unit,
+        sort=arguments.sort,
+        watch=watched_reading,
+        **input_options(arguments, query),
+    )
+    from cerlab.engine.answers import batched_answers  # NumPy loads here
+
+    columns = None if arguments.columns is None else _split(arguments.columns)
+    answers = islice(answers_of(query, stream, arguments.evaluator), arguments.limit)
+    _write(answer_tables(query, stream, batched_answers(answers, ROWS), columns), arguments)
+    return OK
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _write(tables: Iterable[Any], arguments: argparse.Namespace) -> None:
+    if arguments.format == "parquet":
+        from pyarrow import parquet
+
+        first, *others = tables
+        with (
+            whole_file(arguments.output) as target,
+            parquet.ParquetWriter(target, first.schema) as writer,
+        ):
+            for table in (first, *others):
+                writer.write_table(table)
+        return
+    with output(arguments.output) as file:
+        match arguments.format:
+            case "csv":
+                csv_rows(tables, file)
+            case "table":
+                import pyarrow as pa
+
+                print_table(pa.concat_tables(tables), file)
+            case _:
+                ndjson_rows(tables, file)

@@ -1,0 +1,106 @@
+"""``cerlab run --columns``: rows with names in every format (DESIGN 2.2)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pyarrow.parquet as parquet
+import pytest
+
+from cerlab.cli import main
+
+QUERY = "SELECT a[price], b[name] WHERE BUY AS a ; SELL+ AS b"
+EVENTS = [
+    {"type": "BUY", "price": 3, "name": "x, y"},
+    {"type": "SELL", "price": 4, "name": "z"},
+    {"type": "SELL", "price": 5.5, "name": None},
+]
+ROWS = [
+    {"start": 0, "end": 1, "a.price": 3.0, "b.name": ["z"]},
+    {"start": 0, "end": 2, "a.price": 3.0, "b.name": ["z", None]},
+    {"start": 0, "end": 2, "a.price": 3.0, "b.name": [None]},
+]
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> str:
+    path = tmp_path / "events.ndjson"
+    path.write_text("\n".join(map(json.dumps, EVENTS)))
+    return str(path)
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert main(["run", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_csv_is_of_what_select_names(events: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = list(csv.DictReader(io.StringIO(run(capsys, QUERY, events, "--format", "csv"))))
+    assert [{k: json.loads(v) for k, v in line.items()} for line in lines] == ROWS
+
+
+@pytest.mark.parametrize("evaluator", ["auto", "compiled", "reference", "tecs"])
+def test_ndjson_by_every_evaluator(
+    evaluator: str, events: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    columns = ["--columns", "a.price, b.name", "--evaluator", evaluator]
+    found = [json.loads(line) for line in run(capsys, QUERY, events, *columns).splitlines()]
+    assert sorted(found, key=str) == sorted(ROWS, key=str)
+
+
+def test_parquet_and_a_limit(
+    events: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "rows.parquet")
+    to = ["--format", "parquet", "-o", out, "--columns", "count(b)", "--limit", "2"]
+    run(capsys, QUERY, events, *to)
+    assert parquet.read_table(out).column_names == ["start", "end", "count(b)"]
+    assert parquet.read_table(out).num_rows == 2
+
+
+def test_a_table(events: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = run(capsys, QUERY, events, "--format", "table", "--columns", "last(b.price)")
+    assert "last(b.price)" in shown
+    assert "5.5" in shown
+
+
+def test_a_pipe_is_read_to_its_end(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "\n".join(map(json.dumps, EVENTS))
+    raw = io.TextIOWrapper(io.BytesIO(text.encode()))
+    monkeypatch.setattr("sys.stdin", raw)
+    assert len(run(capsys, QUERY, "-", "--columns", "b").splitlines()) == 3
+
+
+def test_moments_are_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "events.ndjson"
+    path.write_text('{"type": "A", "t": "2024-05-01T12:00:00"}')
+    query = "CREATE STREAM S { EVENT A { t:timestamp } } SELECT * WHERE A AS x"
+    assert "2024-05-01T12:00:00Z" in run(capsys, query, str(path), "--format", "csv")
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--columns", "c.price"], "CER0863"),
+        (["--columns", "a.prize"], "CER0864"),
+        (["--columns", "a price"], "CER0862"),
+        (["--columns", "a", "--labels"], "CER0865"),
+        (["--format", "csv", "--events"], "CER0813"),
+        (["--columns", "a", "--format", "parquet"], "CER0809"),
+    ],
+)
+def test_what_does_not_go_together(
+    options: list[str], code: str, events: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", QUERY, events, *options]) == 2
+    assert code in capsys.readouterr().err
+
+
+def test_a_sremo_has_no_columns(events: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "<type = 'BUY'>^", events, "--columns", "a"]) == 2
+    assert "CER0482" in capsys.readouterr().err
