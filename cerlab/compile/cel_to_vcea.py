@@ -6,13 +6,14 @@ one event more than twice; see ``proofs_tests/errata/test_e9_iteration.py``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NoReturn, assert_never
 
 from cerlab.automata.automaton import LabelTransition, Vcea
 from cerlab.automata.compose import iteration, relabel, sequence, union
 from cerlab.automata.product import both, in_any_order, strict, unless
 from cerlab.automata.trim import trim
-from cerlab.compile.filters import apply_filter, demand_of_label
+from cerlab.compile.filters import apply_filter, demand_of_label, kept_of
 from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import (
     All,
@@ -71,8 +72,14 @@ def _construct(phi: Formula) -> Vcea:
             return iteration(_construct(body), gaps=True)
         case ConcatPlus(body):
             return iteration(_construct(body), gaps=False)
-        case Project(labels, body):
-            return relabel(_construct(body), lambda L: L & labels)
+        case Project(_, body):
+            A = _construct(body)
+            Delta = tuple(
+                t._replace(predicate=conjunction(t.predicate, P), labels=kept)
+                for t in A.Delta
+                for P, kept in kept_of(phi, t.labels)
+            )
+            return replace(A, Delta=Delta)
         case Rename(old, new, body):
             return relabel(_construct(body), lambda L: L - {old} | {new} if old in L else L)
         case And(left, right):

@@ -26,7 +26,7 @@ from cerlab.automata.registers.reduce import quotient
 from cerlab.automata.registers.transducer import Srt
 from cerlab.compile.cel_to_vcea import REFERENCE, cel_to_vcea
 from cerlab.compile.extremes import restrict
-from cerlab.compile.filters import apply_filter
+from cerlab.compile.filters import apply_filter, kept_of
 from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import (
     As,
@@ -112,8 +112,14 @@ def _construct(phi: Formula, fresh: Fresh) -> LabelledSrt:
             return iteration(_construct(body, fresh), gaps=True)
         case ConcatPlus(body):
             return iteration(_construct(body, fresh), gaps=False)
-        case Project(labels, body):
-            return relabel(_construct(body, fresh), lambda L: L & labels)
+        case Project(_, body):
+            A = _construct(body, fresh)
+            Delta = tuple(
+                t._replace(guard=conjunction(t.guard, P), labels=kept)
+                for t in A.Delta
+                for P, kept in kept_of(phi, t.labels)
+            )
+            return replace(A, Delta=Delta)
         case Rename(old, new, body):
             return relabel(_construct(body, fresh), lambda L: L - {old} | {new} if old in L else L)
         case _:

@@ -10,8 +10,16 @@ from typing import Any, TypeVar
 from cerlab.automata.automaton import Automaton
 from cerlab.automata.compose import union
 from cerlab.errors import ResourceLimit
+from cerlab.logic.cel.syntax import Project
 from cerlab.predicates.condition import Atomic, Condition, On, alternatives
-from cerlab.predicates.syntax import conjunction
+from cerlab.predicates.syntax import (
+    EVERYTHING,
+    Predicate,
+    StreamIs,
+    conjunction,
+    disjunction,
+    negation,
+)
 
 MAX_COPIES = 4096
 """How many copies of a formula the disjunctive form of one filter may need."""
@@ -32,6 +40,23 @@ def apply_filter(A: M, condition: Condition, demand: Callable[[M, Atomic], M]) -
             hint="move OR into the brackets of one label where that is what you mean",
         )
     return reduce(union, (reduce(demand, copy, A) for copy in copies))
+
+
+def kept_of(phi: Project, labels: frozenset[str]) -> list[tuple[Predicate, frozenset[str]]]:
+    """What a projection keeps of the labels of an event: by what its stream is."""
+    kinds: list[tuple[Predicate, frozenset[str]]] = [(EVERYTHING, labels & phi.labels)]
+    for X in sorted(labels & {label for _, label in phi.of_streams}):
+        streams: list[Predicate] = [StreamIs(S) for S, Y in sorted(phi.of_streams) if X == Y]
+        of_them = reduce(disjunction, streams)
+        kinds = [
+            kind
+            for P, kept in kinds
+            for kind in (
+                (conjunction(P, of_them), kept | {X}),
+                (conjunction(P, negation(of_them)), kept),
+            )
+        ]
+    return kinds
 
 
 def demand_of_label(A: M, condition: On) -> M:

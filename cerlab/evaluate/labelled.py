@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
-from itertools import chain, groupby, islice
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 from cerlab.automata.labelled import repeated_labels
@@ -20,6 +20,7 @@ from cerlab.logic.ceql.check import label_types
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import SelectItem, partition_attributes, selected_formula
 from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event
+from cerlab.model.order import valuation_latest_first
 from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
@@ -94,7 +95,9 @@ def labelled_valuations(
     if per_end is None:
         return found
     ends = groupby(found, key=lambda V: V.end)
-    return chain.from_iterable(islice(ending, per_end) for _, ending in ends)
+    return chain.from_iterable(
+        sorted(ending, key=valuation_latest_first)[:per_end] for _, ending in ends
+    )
 
 
 def valuations_of_rows(rows: LabelledAnswers) -> Iterator[Valuation]:

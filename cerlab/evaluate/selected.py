@@ -11,7 +11,7 @@ from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import selected_formula
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
-from cerlab.model.event import Event
+from cerlab.model.event import Event, is_of_stream
 from cerlab.model.stream import Stream
 
 
@@ -23,12 +23,17 @@ def shown_attributes(
     A position of several labels shows what any of them chooses; one of a label without brackets
     shows everything and is left out.
     """
-    chosen = {item.label: frozenset(item.attributes) for item in pattern.ast.items or ()}
-    if not any(chosen.values()):
+    items = pattern.ast.items or ()
+    if not any(item.attributes for item in items):
         return {}
     shown = {}
     for position, labels in _labels(pattern, events, answer).items():
-        groups = [chosen[label] for label in labels if label in chosen]
+        event = events[position]
+        groups = [
+            item.attributes
+            for item in items
+            if item.label in labels and (item.stream is None or is_of_stream(event, item.stream))
+        ]
         if groups and all(groups):
             shown[position] = frozenset[str]().union(*groups)
     return shown

@@ -22,8 +22,8 @@ class TecsEvaluator(StepByStep):
         self, pattern: Pattern
     ) -> tuple[Clauses, Callable[[], Recogniser[ComplexEvent]]]:
         """Algorithm 1 on the determinised automaton, or on that of the strategy."""
-        machine = pattern.machine
-        return pattern.plan, lambda: TecsEvaluation(machine)
+        plan, machine = pattern.plan, pattern.machine
+        return plan, lambda: TecsEvaluation(machine, latest_first=plan.limit is not None)
 
     def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
         """By the numbers of answers below the nodes of the tECS."""

@@ -26,7 +26,7 @@ class Consume(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """At most `per_end` answers for each end position."""
+    """At most `per_end` answers for each end position: the first in the order `latest_first`."""
 
     per_end: int
 

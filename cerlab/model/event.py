@@ -60,6 +60,11 @@ class Event:
     stream: str | None = None
 
 
+def is_of_stream(event: Event, stream: str) -> bool:
+    """Whether an event is of a stream; one without a stream is of every one."""
+    return event.stream is None or event.stream == stream
+
+
 def value_of(event: Event, attribute: str) -> Value:
     """The value of an attribute, None if missing; ``type`` and ``stream`` name those two.
 

@@ -5,12 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 
-from cerlab.model.answer import ComplexEvent, Positions, Valuation
+from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event
 
 
 def by_end(answer: ComplexEvent) -> tuple[int, int, Positions]:
     """The order in which answers are listed: end, then start, then positions."""
     return (answer.end, answer.start, answer.positions)
+
+
+def latest_first(answer: ComplexEvent) -> Positions:
+    """The order in which LIMIT takes the answers of one end: those with the latest positions first.
+
+    They are compared by position from the last to the first, and then by start; one that begins
+    where the other has a further position comes before it.
+
+    >>> A = [ComplexEvent(0, 4, (2, 4)), ComplexEvent(1, 4, (3, 4)), ComplexEvent(2, 4, (4,))]
+    >>> [answer.positions for answer in sorted(A, key=latest_first)]
+    [(3, 4), (4,), (2, 4)]
+    """
+    return (*(-i for i in reversed(answer.positions)), -answer.start)
+
+
+def valuation_latest_first(
+    answer: Valuation,
+) -> tuple[Positions, tuple[tuple[str, Positions], ...]]:
+    """The same for valuations: as their complex events, then the labels by name."""
+    return (latest_first(complex_event(answer)), tuple(answer.labels.items()))
 
 
 def valuation_by_end(answer: Valuation) -> tuple[int, int, tuple[tuple[str, Positions], ...]]:

@@ -234,6 +234,20 @@ def negation(operand: P) -> P:
     return operand.operand if isinstance(operand, Not) else Not(operand)
 
 
+def if_of_stream(stream: str, predicate: Predicate) -> Predicate:
+    """What ``S>X[P]`` says of each event of X: that it is not of stream S, or P."""
+    return Or(Not(StreamIs(stream)), predicate)
+
+
+def split_stream(predicate: Predicate) -> tuple[str | None, Predicate]:
+    """S and P of what `if_of_stream` made; of others None and all of it."""
+    match predicate:
+        case Or(Not(StreamIs(stream)), inner):
+            return stream, inner
+        case _:
+            return None, predicate
+
+
 def all_of(guards: Iterable[Guard]) -> Guard:
     """The conjunction of guards, TRUE of none."""
     start: Guard = EVERYTHING

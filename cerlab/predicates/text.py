@@ -31,6 +31,7 @@ from cerlab.predicates.syntax import (
     RegisterComparison,
     StreamIs,
     TypeIs,
+    split_stream,
 )
 
 _WORDS = """
@@ -126,7 +127,9 @@ def predicate_text(predicate: Guard | Condition, level: int = 0) -> str:
         case Like(operand, pattern):
             return f"{expression_text(operand)} LIKE {value_text(pattern)}"
         case On(label, inner):
-            return f"{name_text(label)}[{predicate_text(inner)}]"
+            carrier, of_each = split_stream(inner)
+            of_stream = "" if carrier is None else f"{name_text(carrier)}>"
+            return f"{of_stream}{name_text(label)}[{predicate_text(of_each)}]"
         case Correlation(op, left, right):
             return f"{_side_text(left)} {op.value} {_side_text(right)}"
         case Applied(P, arguments):

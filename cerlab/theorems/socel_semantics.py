@@ -65,7 +65,7 @@ def between(phi: Formula, S: Sequence[Event], i: int, j: int) -> frozenset[Label
                 between(psi, S, i, j),
                 lambda C: _without(C, A) | {(B, k) for label, k in C if label == A},
             )
-        case Project(L, psi):
+        case Project(L, psi, of_streams) if not of_streams:
             return _each(between(psi, S, i, j), lambda C: frozenset(p for p in C if p[0] in L))
         case Filter(psi, condition):
             return frozenset(

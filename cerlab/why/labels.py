@@ -6,12 +6,16 @@ Of valuations that differ only in labels that no filter above reads, one is enou
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula, subformulas
+from cerlab.logic.cel.text import label_text
 from cerlab.predicates.condition import labels_of
+from cerlab.predicates.text import name_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,19 @@ class Context:
     loose: bool = False
 
 
+def refuse_streams(of_streams: Collection[tuple[str, str]]) -> None:
+    """Raise `Unsupported` for a projection to the events of one stream.
+
+    Whether a label's events are in the answer is here a question of the label alone.
+    """
+    for stream, label in sorted(of_streams):
+        raise Unsupported(
+            "CER0417",
+            f"why does not follow {label_text(stream, label)} in SELECT and PROJECT",
+            hint=f"leave {name_text(stream)}> out, or put FROM {name_text(stream)} instead",
+        )
+
+
 def labels_in(phi: Formula) -> frozenset[str]:
     """All labels that a formula names."""
     found: set[str] = set()
@@ -42,8 +59,9 @@ def labels_in(phi: Formula) -> frozenset[str]:
                 found.add(X)
             case cel.Rename(old, new, _):
                 found |= {old, new}
-            case cel.Project(labels, _):
-                found |= labels
+            case cel.Project():
+                refuse_streams(psi.of_streams)
+                found |= psi.labels
             case cel.Filter(_, condition):
                 found |= labels_of(condition)
             case _:
@@ -62,7 +80,7 @@ def contexts(phi: Formula, above: Context) -> tuple[Context, ...]:
             return (replace(above, visible=visible, read=read),)
         case cel.Filter(_, condition):
             return (replace(above, read=above.read | labels_of(condition)),)
-        case cel.Project(labels, _):
+        case cel.Project(labels, _, _):
             return (replace(above, visible=above.visible & labels, read=above.read & labels),)
         case cel.Rename(old, new, _):
             visible, read = (_before_renaming(L, old, new) for L in (above.visible, above.read))

@@ -20,7 +20,7 @@ from cerlab.predicates.text import name_text, value_text
 from cerlab.predicates.truth import kind_of
 from cerlab.why.failure import Alter, Failure, Kind, Path, Reach, Relax, Repair, Without
 from cerlab.why.filters import value_said
-from cerlab.why.labels import Context, labels_in
+from cerlab.why.labels import Context, labels_in, refuse_streams
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,7 @@ class Question:
         every = labels_in(self.ast.formula)
         if self.ast.items is None:
             return Context(every, every)
+        refuse_streams([(i.stream, i.label) for i in self.ast.items if i.stream is not None])
         return Context(every, every & {item.label for item in self.ast.items})
 
     @property

@@ -130,7 +130,6 @@ def test_an_unknown_stream_after_from_is_an_error_only_with_a_schema() -> None:
         ("SELECT * WHERE A FILTER A[v + 1 IN RANGE('a', 2)]", "CER0206"),
         ("SELECT * WHERE A FILTER A[v = 99999999999999999999]", "CER0204"),
         ("SELECT * WHERE A FILTER A[v = 1e999]", "CER0204"),
-        ("SELECT * WHERE A LIMIT 0", "CER0208"),
         ("CREATE STREAM S { EVENT A { x:strnig } } SELECT * WHERE A", "CER0210"),
         ("CREATE STREAM S { EVENT A { x:int, x:int } } SELECT * WHERE A", "CER0211"),
     ],

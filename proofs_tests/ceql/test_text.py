@@ -72,6 +72,8 @@ def test_print_after_parse_is_idempotent_with_every_operator(suite: Suite) -> No
         ("a ; A", cel.Seq(cel.Atom("a"), A)),
         ("S>A", cel.Atom("A", "S")),
         ("PROJECT[](A)", cel.Project(frozenset(), A)),
+        ("PROJECT[S>A, B](A)", cel.Project(frozenset("B"), A, frozenset({("S", "A")}))),
+        ("PROJECT[S>A, A](A)", cel.Project(frozenset("A"), A)),
         ("rename[A -> b](A)", cel.Rename("A", "b", A)),
         ("NXT(A)", cel.Select(Strategy.NXT, A)),
         ("`AND` ; `x``y`", cel.Seq(cel.Atom("AND"), cel.Atom("x`y"))),

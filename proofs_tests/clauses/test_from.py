@@ -42,6 +42,36 @@ CASES = [
         id="an-event-without-a-stream-is-in-all",
     ),
     pytest.param(
+        "SELECT * WHERE A ; B FILTER S>A[v = 1]",
+        merged("S>A T>A A S>B"),  # without attributes: only events of S, or of all, must have them
+        [c(1, 3, 1, 3)],
+        id="a-filter-on-the-events-of-one-stream",
+    ),
+    pytest.param(
+        "SELECT * WHERE A ; B FILTER (S>A[v = 1] OR T>B[v = 1]) AND A[type = 'A']",
+        merged("S>A T>A S>B T>B"),
+        [c(0, 2, 0, 2), c(1, 2, 1, 2), c(1, 3, 1, 3)],
+        id="such-filters-under-or-and-and",
+    ),
+    pytest.param(
+        "SELECT S>A WHERE A ; B",
+        merged("S>A T>A A S>B"),
+        [c(0, 3, 0), c(1, 3), c(2, 3, 2)],
+        id="select-the-events-of-one-stream",
+    ),
+    pytest.param(
+        "SELECT S>A, T>A, T>B FROM S, T WHERE A ; B",
+        merged("S>A T>A U>A S>B T>B"),
+        [c(0, 3, 0), c(1, 3, 1), c(0, 4, 0, 4), c(1, 4, 1, 4)],
+        id="select-those-of-several",
+    ),
+    pytest.param(
+        "SELECT S>x, A WHERE (A OR B)+ AS x : C",
+        merged("T>A T>B S>B C"),
+        [c(0, 3, 0, 2), c(1, 3, 2), c(2, 3, 2)],
+        id="select-of-a-label-beside-a-whole-one",
+    ),
+    pytest.param(
         "SELECT * FROM S WHERE A : B",
         merged("S>A T>C S>B"),
         [c(0, 2, 0, 2)],

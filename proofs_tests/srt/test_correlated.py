@@ -103,15 +103,11 @@ def test_long_streams_are_read_by_the_compiled_engine(
     suite.run(lambda rng: agree(under_clauses(rng)), deep_count=4_000, needs_answers=0.4)
 
 
-def test_limit_gives_that_many_true_answers_for_each_end(suite: Suite) -> None:
+def test_limit_gives_the_answers_of_the_reference(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         drawn = correlated_case(rng)
-        every = query_answers(drawn.ast, drawn.stream)
-        some = by_registers(Case(with_limit(drawn.ast, 2), drawn.stream))
-        assert set(some) <= set(every)
-        at_end = Counter(answer.end for answer in every)
-        assert Counter(a.end for a in some) == {end: min(n, 2) for end, n in at_end.items()}
-        return bool(every)
+        agree(Case(with_limit(drawn.ast, rng.choice((1, 2))), drawn.stream))
+        return bool(query_answers(drawn.ast, drawn.stream))
 
     suite.run(case, deep_count=2_000)
 

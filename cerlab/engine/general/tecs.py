@@ -20,7 +20,6 @@ from cerlab.engine.kernels.tecs.collect import collect, move_together
 from cerlab.engine.learned import LearnedTables
 from cerlab.model.clauses import Consume
 
-UNLIMITED = np.iinfo(np.int64).max
 CONSUMES = {
     Consume.NONE: k.KEEP,
     Consume.PARTITION: k.RESET_PARTITION,
@@ -28,9 +27,12 @@ CONSUMES = {
 }
 
 
+MOST = k.UNLIMITED - 1
+
+
 def limit_of(plan: Plan) -> int:
     """How many answers each end may have."""
-    return min(plan.limit.per_end, UNLIMITED) if plan.limit else UNLIMITED
+    return min(plan.limit.per_end, MOST) if plan.limit else k.UNLIMITED
 
 
 class Tecs:

@@ -18,6 +18,9 @@ Cells: TypeAlias = NDArray[np.uint32]
 Symbols: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """In the narrowest dtype that holds all of them."""
 
+UNLIMITED = np.iinfo(np.int64).max
+"""The limit that is none."""
+
 NONE = -1
 """No node, no state."""
 
@@ -138,7 +141,7 @@ class Stack(NamedTuple):
     """The depth-first search of an enumeration, kept between calls."""
 
     node: Int32s  # (stack,)
-    depth: Int32s  # (stack,)
+    depth: Int32s  # (stack,); under a LIMIT the nodes that take the position being gone down from
     path: Int64s  # (longest answer,), the positions taken from the root down
 
 
@@ -177,11 +180,14 @@ class Answers(NamedTuple):
     LISTED,
     TAKEN,
     STEPS,
+    LEVEL,
+    BASE,
     REGISTERS,
-) = range(13)
+) = range(15)
 """Registers, int64: head of the arena, end of the pool, epoch of CONSUME BY ANY, event of the
 batch, what is being done with it, size of the stack, entry and node being enumerated, answers of
-this end, answers and positions in the buffer, steps counted; how many registers there are."""
+this end, answers and positions in the buffer, steps counted, positions taken on the way down and
+where the nodes below them begin in the stack; how many registers there are."""
 
 READING, LISTING = 0, 1
 """What is being done with an event."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from random import Random
 from typing import TYPE_CHECKING, Protocol
 
@@ -90,7 +91,10 @@ class TecsAccess:
         if (found := self._ends.find(k)) is None:
             raise _no_answer(k, self._ends.counted)
         end, inside = found
-        return self._weights.answer(self._walk.to(end), inside)
+        dag = self._walk.to(end)
+        if self._plan.limit is not None:
+            return next(islice(dag.latest_first(), inside, None))
+        return self._weights.answer(dag, inside)
 
 
 class BatchAccess:

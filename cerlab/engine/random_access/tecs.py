@@ -10,7 +10,8 @@ from cerlab.automata.plan import Plan
 from cerlab.engine.random_access.dag import Parts
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.evaluation import TecsEvaluation
-from cerlab.engine.reference.tecs import Node, Output, Union
+from cerlab.engine.reference.tecs import Node, Output, Union, enumerate_latest_first
+from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
 
 
@@ -28,6 +29,10 @@ class TecsDag:
         self.end = end
         self.scope = (evaluation, lowest)
         self._lowest = lowest
+
+    def latest_first(self) -> Iterator[ComplexEvent]:
+        """Its answers in the order in which LIMIT takes them."""
+        return enumerate_latest_first(self.roots, self.end, self._lowest)
 
     def parts(self, node: Node) -> Parts[Node]:
         """The right side of a union only if the window allows some of it."""

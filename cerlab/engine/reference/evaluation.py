@@ -6,7 +6,13 @@ from collections.abc import Iterator
 
 from cerlab.automata.deterministic import Deterministic
 from cerlab.automata.successors import Moves
-from cerlab.engine.reference.tecs import Node, Tecs, UnionList, enumerate_node
+from cerlab.engine.reference.tecs import (
+    Node,
+    Tecs,
+    UnionList,
+    enumerate_latest_first,
+    enumerate_node,
+)
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event
 
@@ -19,10 +25,12 @@ class TecsEvaluation:
 
     `T` maps active macro-states to union-lists, in the order of insertion. That order, and q0
     first, keep max-starts decreasing from key to key, which is the precondition of `Tecs.insert`.
+    With `latest_first` answers come in that order, which LIMIT needs.
     """
 
-    def __init__(self, automaton: Deterministic) -> None:
+    def __init__(self, automaton: Deterministic, *, latest_first: bool = False) -> None:
         self.automaton = automaton
+        self._latest_first = latest_first
         self.tecs = Tecs()
         self.T: dict[int, UnionList] = {}
         self._idle = automaton.idle
@@ -62,6 +70,8 @@ class TecsEvaluation:
     def answers(self, lowest_start: int) -> Iterator[ComplexEvent]:
         """``Output``: enumerate the final active states; the answers of two are disjoint."""
         final = [self.tecs.merge(ul) for q, ul in self.T.items() if self.automaton.final[q]]
+        if self._latest_first:
+            return enumerate_latest_first(final, self._position, lowest_start)
         return self._enumerate(final, self._position, lowest_start)
 
     @staticmethod

@@ -56,5 +56,6 @@ class Recogniser(Reader, Protocol, Generic[AnswerOut]):
     def answers(self, lowest_start: int) -> Iterator[AnswerOut]:
         """The answers that end at the event just read and start at `lowest_start` or later.
 
+        Under a LIMIT in the order `latest_first`, else in any that query and stream fix.
         To be exhausted or dropped before the next event is read; `reset` does not disturb it.
         """

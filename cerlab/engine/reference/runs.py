@@ -15,6 +15,7 @@ from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event
 from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event
+from cerlab.model.order import latest_first, valuation_latest_first
 from cerlab.predicates.truth import satisfies
 
 MAX_RUNS = 500_000
@@ -70,7 +71,7 @@ class CeaRuns:
         }
         kept = selected(self._strategy, found, lambda m: _local(m.positions, self._places))
         inside = (answer for answer in kept if answer.start >= lowest_start)
-        return iter(sorted(inside, key=lambda answer: (answer.start, answer.positions)))
+        return iter(sorted(inside, key=latest_first))
 
     def forget(self, before: int) -> None:
         """Drop the runs that started earlier, unless they compete."""
@@ -130,7 +131,7 @@ class VceaRuns:
             self._strategy, found, lambda V: _local(complex_event(V).positions, self._places)
         )
         inside = (V for V in kept if V.start >= lowest_start)
-        return iter(sorted(inside, key=lambda V: (V.start, tuple(V.labels.items()))))
+        return iter(sorted(inside, key=valuation_latest_first))
 
     def forget(self, before: int) -> None:
         """Drop the runs that started earlier, unless they compete."""

@@ -11,7 +11,8 @@ ending in the bottom node of its start. What makes enumeration fast:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
 from typing import TypeAlias
 
 from cerlab.model.answer import ComplexEvent
@@ -43,13 +44,14 @@ class Output:
 
 
 class Union:
-    """``left | right``: the open complex events of both."""
+    """``left | right``: the open complex events of both, none of them later than `position`."""
 
-    __slots__ = ("left", "max_start", "right")
+    __slots__ = ("left", "max_start", "position", "right")
 
     max_start: int
 
-    def __init__(self, left: Node, right: Node) -> None:
+    def __init__(self, position: int, left: Node, right: Node) -> None:
+        self.position = position
         self.left: Node | None = left
         self.right: Node | None = right
         self.max_start = left.max_start
@@ -92,7 +94,7 @@ class Tecs:
         return self._made(Output(position, node))
 
     def _join(self, left: Node, right: Node) -> Node:
-        return self._made(Union(left, right))
+        return self._made(Union(self._position, left, right))
 
     def union(self, first: Node, second: Node) -> Node:
         """``union(n1, n2)`` of two safe nodes with equal max-start: safe again (CORE Sec. 4.2)."""
@@ -173,6 +175,66 @@ def enumerate_node(node: Node, end: int, lowest_start: int) -> Iterator[ComplexE
             else:
                 yield ComplexEvent(here.position, end, _positions(taken))
                 break
+
+
+def enumerate_latest_first(
+    nodes: Iterable[Node], end: int, lowest_start: int
+) -> Iterator[ComplexEvent]:
+    """The answers of some nodes in the order `latest_first`.
+
+    Depth first by sets of nodes, those below the positions taken so far: n answers visit what
+    leads to them, and the unions above what is earlier.
+    """
+    levels: list[tuple[Taken, _Pending]] = [(None, _Pending(nodes, lowest_start))]
+    while levels:
+        taken, pending = levels[-1]
+        if not pending:
+            levels.pop()
+            continue
+        position, begins, below = pending.latest()
+        levels.append(((position, taken), _Pending(below, lowest_start)))
+        if begins:
+            yield ComplexEvent(position, end, _positions(taken))
+
+
+class _Pending:
+    """Nodes that are to be enumerated, as a heap: first those with the latest positions."""
+
+    def __init__(self, nodes: Iterable[Node], lowest_start: int) -> None:
+        self._heap: list[tuple[int, bool, int, Node]] = []
+        self._lowest = lowest_start
+        self._pushed = 0
+        for node in nodes:
+            self._push(node)
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def _push(self, node: Node) -> None:
+        if node.max_start >= self._lowest:
+            entry = (-node.position, not isinstance(node, Union), self._pushed, node)
+            heappush(self._heap, entry)
+            self._pushed += 1
+
+    def latest(self) -> tuple[int, bool, list[Node]]:
+        """The latest position; whether an answer begins there; what is below where it is taken."""
+        position, begins = -1, False
+        below: list[Node] = []
+        while self._heap and -self._heap[0][0] >= position:
+            node = heappop(self._heap)[-1]
+            if isinstance(node, Union):
+                assert node.left is not None
+                assert node.right is not None
+                self._push(node.left)
+                self._push(node.right)
+                continue
+            position = node.position
+            if isinstance(node, Bottom):
+                begins = True
+            else:
+                assert node.next is not None
+                below.append(node.next)
+        return position, begins, below
 
 
 def _positions(taken: Taken) -> tuple[int, ...]:

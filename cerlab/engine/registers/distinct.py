@@ -1,4 +1,4 @@
-"""Answers of runs that may coincide: each once, and no more of one end than a limit."""
+"""Answers of runs that may coincide: each once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from cerlab.engine.answers import AnswerBatch
 
 
-def distinct(batches: Iterable[AnswerBatch], limit: int) -> Iterator[AnswerBatch]:
+def distinct(batches: Iterable[AnswerBatch]) -> Iterator[AnswerBatch]:
     """The answers without those that came before; `batches` are by end, one end maybe over several.
 
     Keeps the answers of one end.
@@ -22,7 +22,7 @@ def distinct(batches: Iterable[AnswerBatch], limit: int) -> Iterator[AnswerBatch
             if ends[n] != end:
                 end, seen = ends[n], set()
             answer = (starts[n], batch.positions[offsets[n] : offsets[n + 1]].tobytes())
-            if len(seen) < limit and answer not in seen:
+            if answer not in seen:
                 seen.add(answer)
                 kept.append(n)
         yield _chosen(batch, np.array(kept, np.int64))

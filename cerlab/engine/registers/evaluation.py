@@ -11,7 +11,7 @@ from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.clock import TimeColumn, first_inside
 from cerlab.engine.columns import rows_of_streams, take_columns, take_rows
-from cerlab.engine.general.tecs import CONSUMES, UNLIMITED
+from cerlab.engine.general.tecs import CONSUMES, MOST
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.registers.arrays import Events
 from cerlab.engine.registers.codes import codes_of
@@ -118,7 +118,7 @@ class RegisterEvaluation:
         self.configurations = Configurations(
             self.tables.key_slot,
             len(program.slots),
-            limit=self._limit if self.tables.unambiguous else UNLIMITED,
+            limit=self._limit,
             consume=_consume(plan),
             **sizes,
         )
@@ -126,7 +126,8 @@ class RegisterEvaluation:
     def answers(self) -> Iterator[AnswerBatch]:
         """The answers, each once, by end; to be asked for once."""
         batches = self.configurations.read(self.tables.rules, self.events)
-        return batches if self.tables.unambiguous else distinct(batches, self._limit)
+        each_once = self.tables.unambiguous or self._limit != k.UNLIMITED
+        return batches if each_once else distinct(batches)
 
     def count(self) -> int:
         """How many answers there are; not listed where each has one run. To be asked for once.
@@ -183,7 +184,7 @@ def _windows(plan: AnyPlan) -> tuple[Window, ...]:
 
 def _limit(plan: AnyPlan) -> int:
     limit = plan.limit if isinstance(plan, CorrelatedPlan) else None
-    return min(limit.per_end, UNLIMITED) if limit else UNLIMITED
+    return min(limit.per_end, MOST) if limit else k.UNLIMITED
 
 
 def _consume(plan: AnyPlan) -> int:

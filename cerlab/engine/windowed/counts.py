@@ -10,7 +10,7 @@ import numpy as np
 from cerlab.automata.plan import Plan
 from cerlab.engine.batches import whole
 from cerlab.engine.clock import first_inside
-from cerlab.engine.general.tecs import UNLIMITED, limit_of
+from cerlab.engine.general.tecs import limit_of
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.windowed.counts import Counts, count_ends
 from cerlab.engine.kernels.windowed.ends import Events
@@ -52,7 +52,7 @@ class EndCounts(WindowScan[tuple[Any, Any]]):
         count = events.count
         ends, found = np.empty(count, np.int32), np.empty(count, np.int64)
         counted = Events(events.actions, events.codes, NO_TIMES, first, again)
-        limits, status = k.Limits(UNLIMITED, self._consume, k.NONE), np.zeros(1, np.int64)
+        limits, status = k.Limits(k.UNLIMITED, self._consume, k.NONE), np.zeros(1, np.int64)
         while True:
             counts = self._counts(program)
             listed = count_ends(program.moves, counted, limits, counts, ends, found, status)

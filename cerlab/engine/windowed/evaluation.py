@@ -16,7 +16,7 @@ import numpy as np
 from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.clock import first_inside
-from cerlab.engine.general.tecs import UNLIMITED, Tecs
+from cerlab.engine.general.tecs import Tecs
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.tecs.batch import NO_IDLE_STATES
 from cerlab.engine.kernels.tecs.batch import Events as Batch
@@ -81,7 +81,8 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
             yield from self._by_tecs_alone(events, again)
             return np.zeros(0, np.int32)
         ends, idles = self._ends(program, events, again)
-        if len(ends) and program.chained:
+        in_order = program.latest_first or self._plan.limit is None
+        if len(ends) and program.chained and in_order:
             yield from self._by_chains(program, events, ends)
         elif len(ends):
             yield from self._by_tecs(events, ends, idles, again)
@@ -109,7 +110,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
             times, first = np.zeros(0, np.int64), first_inside(times, self._width, 0)
         ends = np.empty(count, np.int32)
         scanned = Events(events.actions, events.codes, times, first, again)
-        limits = k.Limits(UNLIMITED, self._consume, width)
+        limits = k.Limits(k.UNLIMITED, self._consume, width)
         found = find_ends(moves, scanned, limits, latest, ends)
         return ends[:found], np.array(program.idles, np.int32)[latest.idle_before]
 

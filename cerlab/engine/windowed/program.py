@@ -44,6 +44,8 @@ class Program(NamedTuple):
     """The number after each symbol: machines over more symbols may tell more of them apart."""
     chained: bool
     """Whether `kernels.windowed.chains` can list its answers."""
+    latest_first: bool
+    """Whether those list the answers of an end in that order, in which LIMIT takes them."""
     copy_steps: CopySteps | None
     """For chained programs only."""
 
@@ -89,6 +91,7 @@ def program(machine: Deterministic, vectors: Sequence[int]) -> Program | None:
         idle_of=made.idle_of,
         waits=_waits(machine, vectors, list(made.idle_of)),
         chained=chained,
+        latest_first=all(map(_is_one_to_one, [*moves, *begins])),
         copy_steps=copy_steps(len(actions), begin, move) if chained else None,
     )
 
@@ -176,6 +179,12 @@ def _is_chained(
         if len(entered) > len(set(entered)):
             return False
     return all((op.source, op.target) in over for ops in moves for op in ops if op.target != GONE)
+
+
+def _is_one_to_one(ops: Sequence[_Op]) -> bool:
+    """Whether no two ops bring runs to one state, or accept: else answers of two chains mix."""
+    targets = [op.target for op in ops if op.target != GONE]
+    return len(targets) == len(set(targets)) and sum(op.accepts for op in ops) <= 1
 
 
 def _keeps(

@@ -33,7 +33,7 @@ from cerlab.logic.cel.syntax import (
 )
 from cerlab.logic.selection.strategies import select
 from cerlab.model.answer import Positions, Valuation
-from cerlab.model.event import Event, value_of
+from cerlab.model.event import Event, is_of_stream, value_of
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Applied, Condition, Correlation, On
 from cerlab.predicates.second_order import holds_of
@@ -80,9 +80,9 @@ def _clause(phi: Formula, S: Sequence[Event]) -> Valuations:
             return _product(valuations(left, S), valuations(right, S), _before)
         case Plus(psi):
             return _iterate(valuations(psi, S), _before)
-        case Project(labels, psi):
+        case Project(labels, psi, of_streams):
             return frozenset(
-                Valuation(V.start, V.end, {X: D for X, D in V.labels.items() if X in labels})
+                Valuation(V.start, V.end, _kept(V, S, labels, of_streams))
                 for V in valuations(psi, S)
             )
         case Not(body):
@@ -132,7 +132,20 @@ def holds(condition: Condition, V: Valuation, S: Sequence[Event]) -> bool:
 
 
 def _is_atom(t: Event, R: str, stream: str | None) -> bool:
-    return t.type == R and (stream is None or t.stream is None or t.stream == stream)
+    return t.type == R and (stream is None or is_of_stream(t, stream))
+
+
+def _kept(
+    V: Valuation, S: Sequence[Event], labels: frozenset[str], of_streams: frozenset[tuple[str, str]]
+) -> dict[str, Positions]:
+    return {
+        X: tuple(
+            i
+            for i in D
+            if X in labels or any(X == Y and is_of_stream(S[i], T) for T, Y in of_streams)
+        )
+        for X, D in V.labels.items()
+    }
 
 
 def _support(V: Valuation) -> Positions:

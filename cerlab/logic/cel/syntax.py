@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -122,10 +122,14 @@ class ConcatPlus:
 @shown
 @dataclass(frozen=True, slots=True)
 class Project:
-    """``PROJECT[labels](body)``: the other labels are emptied, the interval is kept."""
+    """``PROJECT[x, S>y](body)``: the other labels are emptied, the interval is kept.
+
+    `of_streams` are the pairs of a stream and a label of which only that stream's events are kept.
+    """
 
     labels: frozenset[str]
     body: Formula
+    of_streams: frozenset[tuple[str, str]] = frozenset()
 
 
 @shown
@@ -203,6 +207,20 @@ def size(phi: Formula) -> int:
     return sum(1 for _ in subformulas(phi))
 
 
+def kept_labels(phi: Project) -> frozenset[str]:
+    """The labels of which a projection keeps all or some events."""
+    return phi.labels | {label for _, label in phi.of_streams}
+
+
+def projection(kept: Iterable[tuple[str | None, str]], body: Formula) -> Project:
+    """The projection to labels, each of one stream or, where that is None, of all."""
+    pairs = frozenset(kept)
+    labels = frozenset(label for stream, label in pairs if stream is None)
+    return Project(
+        labels, body, frozenset((S, x) for S, x in pairs if S is not None and x not in labels)
+    )
+
+
 def defined_labels(phi: Formula) -> frozenset[str]:
     """The labels that some valuation of the formula can set: event types, AS, renamings."""
     match phi:
@@ -212,8 +230,8 @@ def defined_labels(phi: Formula) -> frozenset[str]:
             return frozenset()
         case As(body, label):
             return defined_labels(body) | {label}
-        case Project(labels, body):
-            return defined_labels(body) & labels
+        case Project():
+            return defined_labels(phi.body) & kept_labels(phi)
         case Rename(old, new, body):
             inner = defined_labels(body)
             return (inner - {old}) | {new} if old in inner else inner

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import assert_never
 
 from cerlab import display
@@ -42,7 +43,7 @@ def formula_text(phi: Formula, level: int = _UNLESS, *, leftmost: bool = True) -
     """
     match phi:
         case Atom(R, stream):
-            return name_text(R) if stream is None else f"{name_text(stream)}>{name_text(R)}"
+            return label_text(stream, R)
         case Not(body):
             return f"NOT({formula_text(body)})"
         case As(body, label):
@@ -67,14 +68,19 @@ def formula_text(phi: Formula, level: int = _UNLESS, *, leftmost: bool = True) -
             return f"{formula_text(body, _POSTFIX, leftmost=leftmost)}+"
         case ConcatPlus(body):
             return f"{formula_text(body, _POSTFIX, leftmost=leftmost)}:+"
-        case Project(labels, body):
-            return f"PROJECT[{', '.join(map(name_text, sorted(labels)))}]({formula_text(body)})"
+        case Project(_, body):
+            return f"{node_text(phi)}({formula_text(body)})"
         case Rename(old, new, body):
             return f"RENAME[{name_text(old)} -> {name_text(new)}]({formula_text(body)})"
         case Select(strategy, body):
             return f"{strategy.value}({formula_text(body)})"
         case _:
             assert_never(phi)
+
+
+def label_text(stream: str | None, label: str) -> str:
+    """``x``, or ``S>x`` for its events of one stream."""
+    return name_text(label) if stream is None else f"{name_text(stream)}>{name_text(label)}"
 
 
 def _infix(word: str, left: Formula, right: Formula, own: int, level: int, leftmost: bool) -> str:
@@ -110,8 +116,9 @@ def node_text(phi: Formula) -> str:
             return "+"
         case ConcatPlus():
             return ":+"
-        case Project(labels):
-            return f"PROJECT[{', '.join(map(name_text, sorted(labels)))}]"
+        case Project(labels, _, of_streams):
+            kept = [(None, label) for label in sorted(labels)] + sorted(of_streams)
+            return f"PROJECT[{', '.join(starmap(label_text, kept))}]"
         case Rename(old, new):
             return f"RENAME[{name_text(old)} -> {name_text(new)}]"
         case Select(strategy):

@@ -80,6 +80,16 @@ class Builder(Transformer_NonRecursive[Token, Any]):
     def names(self, meta: Meta, children: list[str]) -> tuple[str, ...]:
         return tuple(children)
 
+    def label_of_all(self, meta: Meta, children: list[str]) -> tuple[None, str]:
+        return (None, children[0])
+
+    def label_of_stream(self, meta: Meta, children: list[str]) -> tuple[str, str]:
+        stream, label = children
+        return (stream, label)
+
+    def labels(self, meta: Meta, children: list[Any]) -> tuple[Any, ...]:
+        return tuple(children)
+
     def integer(self, meta: Meta, children: list[Token]) -> int:
         return self._int(meta, children[0])
 
@@ -192,7 +202,9 @@ class Builder(Transformer_NonRecursive[Token, Any]):
     # -- filters -----------------------------------------------------------------------------
 
     def on(self, meta: Meta, children: list[Any]) -> cond.On:
-        label, predicate = children
+        (stream, label), predicate = children
+        if stream is not None:
+            predicate = self._made(meta, pred.if_of_stream(stream, predicate), predicate)
         return self._made(meta, cond.On(label, predicate), predicate)
 
     def compare_constant(self, meta: Meta, children: list[Any]) -> cond.On:
@@ -248,7 +260,7 @@ class Builder(Transformer_NonRecursive[Token, Any]):
 
     def project(self, meta: Meta, children: list[Any]) -> cel.Project:
         labels, body = children
-        return self._made(meta, cel.Project(frozenset(labels or ()), body), body)
+        return self._made(meta, cel.projection(labels or (), body), body)
 
     def rename(self, meta: Meta, children: list[Any]) -> cel.Rename:
         return self._made(meta, cel.Rename(*children), children[2])
@@ -259,8 +271,8 @@ class Builder(Transformer_NonRecursive[Token, Any]):
         return None
 
     def select_item(self, meta: Meta, children: list[Any]) -> SelectItem:
-        label, attributes = children
-        return self._made(meta, SelectItem(label, attributes or ()))
+        (stream, label), attributes = children
+        return self._made(meta, SelectItem(label, attributes or (), stream))
 
     def select_all(self, meta: Meta, children: list[Any]) -> tuple[str, None]:
         return ("items", None)
@@ -310,11 +322,7 @@ class Builder(Transformer_NonRecursive[Token, Any]):
         return ("consume", children[0])
 
     def limit(self, meta: Meta, children: list[Token]) -> tuple[str, Limit]:
-        count = self._int(meta, children[0])
-        if count < 1:
-            message, hint = "LIMIT takes a number from 1", "leave it out for all answers"
-            raise IllFormed("CER0208", message, place=self.place(meta), hint=hint)
-        return ("limit", Limit(count))
+        return ("limit", Limit(self._int(meta, children[0])))
 
     def query(self, meta: Meta, children: list[Any]) -> CeqlQuery:
         fields: dict[str, Any] = {}

@@ -21,8 +21,10 @@ from cerlab.logic.cel.syntax import (
     Unless,
     children,
     defined_labels,
+    kept_labels,
     subformulas,
 )
+from cerlab.logic.cel.text import label_text
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
 from cerlab.logic.ceql.types import check_correlation, check_predicate
@@ -38,7 +40,7 @@ from cerlab.predicates.condition import (
     labels_of,
 )
 from cerlab.predicates.second_order import SetOf
-from cerlab.predicates.syntax import And, Or
+from cerlab.predicates.syntax import And, Or, split_stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,8 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
     known = defined_labels(query.formula)
     for item in query.items or ():
         if item.label not in known:
-            yield _unset(f"SELECT {item.label}", item.label, known, source.place(item))
+            named = label_text(item.stream, item.label)
+            yield _unset(f"SELECT {named}", item.label, known, source.place(item))
     for bracket in query.partition:
         if len(bracket) > 1:
             yield Remark(
@@ -83,9 +86,9 @@ def formula_remarks(phi: Formula, source: Source) -> Iterator[Remark]:
                         + nearest(label, known),
                         source.place(condition),
                     )
-            case Project(labels, body):
+            case Project(_, body):
                 known = defined_labels(body)
-                for label in sorted(labels - known):
+                for label in sorted(kept_labels(psi) - known):
                     yield _unset(f"PROJECT[{label}]", label, known, source.place(psi))
             case Rename(old, _, body):
                 known = defined_labels(body)
@@ -119,7 +122,9 @@ def check_query(query: CeqlQuery, schema: Schema, source: Source) -> None:
     for attribute in partition_attributes(query):
         _known_attribute(attribute, everywhere, None)
     for item in query.items or ():
-        names = _attributes_of(types.get(item.label, frozenset()), schema)
+        held = types.get(item.label, frozenset())
+        events = _declared(held, item.stream, schema, source.place(item))
+        names = [attribute.name for event in events for attribute in event.attributes]
         for attribute in item.attributes:
             _known_attribute(attribute, names, source.place(item))
     if isinstance(query.window, AttributeWindow):
@@ -143,6 +148,10 @@ def check_formula(phi: Formula, schema: Schema, source: Source) -> None:
         if isinstance(psi, Atom):
             _known_type(psi, schema, source)
     for psi in subformulas(phi):
+        if isinstance(psi, Project):
+            types = label_types(psi.body)
+            for stream, label in sorted(psi.of_streams):
+                _declared(types.get(label, frozenset()), stream, schema, source.place(psi))
         if isinstance(psi, Filter):
             types = label_types(psi.body)
             for atomic in _atomic(psi.condition):
@@ -159,8 +168,10 @@ def _check_atomic(
         return [e for name in types.get(label, ()) if (e := schema.event(name))]
 
     if isinstance(atomic, On):
-        if events := held(atomic.label):
-            check_predicate(atomic.predicate, events, source)
+        stream, P = split_stream(atomic.predicate)
+        held_types = types.get(atomic.label, frozenset())
+        if events := _declared(held_types, stream, schema, source.place(atomic)):
+            check_predicate(P, events, source)
         return
     sides: list[LabelAttribute | SetOf] = []
     if isinstance(atomic, Applied):
@@ -184,8 +195,9 @@ def label_types(phi: Formula) -> dict[str, frozenset[str]]:
         case As(body, label):
             inner = label_types(body)
             return {**inner, label: frozenset[str]().union(*inner.values())}
-        case Project(labels, body):
-            return {X: types for X, types in label_types(body).items() if X in labels}
+        case Project(_, body):
+            kept = kept_labels(phi)
+            return {X: types for X, types in label_types(body).items() if X in kept}
         case Rename(old, new, body):
             inner = label_types(body)
             moved = inner.pop(old, frozenset())
@@ -202,6 +214,19 @@ def label_types(phi: Formula) -> dict[str, frozenset[str]]:
             return united
 
 
+def _declared(
+    types: Iterable[str], stream: str | None, schema: Schema, place: SourcePlace | None
+) -> list[EventDeclaration]:
+    """The declarations of a label's types, in a stream where one is named; it must have one."""
+    if stream is not None:
+        _known_stream(stream, schema, place)
+    listed = sorted(types)
+    events = [event for name in listed if (event := schema.event(name, stream))]
+    if stream is not None and listed and not events:
+        raise _undeclared(f"stream '{stream}'", listed[0], schema, place)
+    return events
+
+
 def _attributes_of(types: Iterable[str], schema: Schema) -> list[str]:
     events = filter(None, map(schema.event, types))
     return [attribute.name for event in events for attribute in event.attributes]
@@ -212,12 +237,13 @@ def _known_type(atom: Atom, schema: Schema, source: Source) -> None:
         _known_stream(atom.stream, schema, source.place(atom))
     if schema.event(atom.type, atom.stream) is None:
         carrier = f"stream '{atom.stream}'" if atom.stream else "the schema"
-        raise TypeMismatch(
-            "CER0301",
-            f"{carrier} declares no event type '{atom.type}'",
-            place=source.place(atom),
-            hint=nearest(atom.type, schema.event_names()),
-        )
+        raise _undeclared(carrier, atom.type, schema, source.place(atom))
+
+
+def _undeclared(carrier: str, name: str, schema: Schema, place: SourcePlace | None) -> TypeMismatch:
+    message = f"{carrier} declares no event type '{name}'"
+    hint = nearest(name, schema.event_names())
+    return TypeMismatch("CER0301", message, place=place, hint=hint)
 
 
 def _known_stream(name: str, schema: Schema, place: SourcePlace | None) -> None:

@@ -5,19 +5,24 @@ The reference, clause by clause in that order; DESIGN 3 has the decisions where 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass
-from itertools import groupby, pairwise
-from typing import TypeAlias, TypeVar, assert_never
+from itertools import pairwise
+from typing import Any, TypeAlias, TypeVar, assert_never
 
 from cerlab.logic.cel.semantics import Valuations, valuations
 from cerlab.logic.cel.syntax import Formula, Select
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, selected_formula
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
-from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow
+from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, TimeWindow
 from cerlab.model.clock import Instant, check_order, clock_for, only_timestamp
 from cerlab.model.event import Event
-from cerlab.model.order import by_end, valuation_by_end
+from cerlab.model.order import (
+    by_end,
+    latest_first,
+    valuation_by_end,
+    valuation_latest_first,
+)
 from cerlab.model.stream import Stream
 from cerlab.predicates.keys import partition_key
 
@@ -55,16 +60,15 @@ def query_answers(
     `meaning` is the semantics of its formula: that of CEL, or `fo_valuations`.
     """
     found = {complex_event(V) for V in _unlimited(query, stream, meaning)}
-    ordered = sorted(found, key=by_end)
-    return _limited(ordered, query.limit.per_end if query.limit else None)
+    return sorted(_limited(found, query.limit, latest_first), key=by_end)
 
 
 def query_valuations(
     query: CeqlQuery, stream: Stream, meaning: Meaning = valuations
 ) -> list[Valuation]:
     """The valuations of a query, each once, ordered by end, start and labels."""
-    ordered = sorted(_unlimited(query, stream, meaning), key=valuation_by_end)
-    return _limited(ordered, query.limit.per_end if query.limit else None)
+    found = _unlimited(query, stream, meaning)
+    return sorted(_limited(found, query.limit, valuation_latest_first), key=valuation_by_end)
 
 
 def _unlimited(query: CeqlQuery, stream: Stream, meaning: Meaning) -> Valuations:
@@ -153,9 +157,14 @@ def _times(query: CeqlQuery, merged: Substream, stream: Stream) -> dict[int, Ins
     return times
 
 
-def _limited(answers: list[Answer], per_end: int | None) -> list[Answer]:
-    """At most so many answers for each end."""
-    if per_end is None:
+def _limited(
+    answers: Set[Answer], limit: Limit | None, order: Callable[[Answer], Any]
+) -> Iterable[Answer]:
+    """The first of each end in an order, as many as LIMIT allows."""
+    if limit is None:
         return answers
-    groups = groupby(answers, key=lambda answer: answer.end)
-    return [answer for _, group in groups for answer in list(group)[:per_end]]
+    return (
+        answer
+        for end in {answer.end for answer in answers}
+        for answer in sorted((A for A in answers if A.end == end), key=order)[: limit.per_end]
+    )

@@ -5,16 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cerlab.display import shown
-from cerlab.logic.cel.syntax import Formula, Project, Select
+from cerlab.logic.cel.syntax import Formula, Select, projection
 from cerlab.model.clauses import Consume, Limit, Strategy, Window
 
 
 @dataclass(frozen=True, slots=True)
 class SelectItem:
-    """``x`` or ``x[attr, ..]``: a label to keep; the attributes choose what is shown of it."""
+    """``x``, ``S>x`` or ``x[attr, ..]``: a label to keep; the attributes choose what is shown.
+
+    With a `stream`, of its events only those of that stream are kept.
+    """
 
     label: str
     attributes: tuple[str, ...] = ()
+    stream: str | None = None
 
 
 @shown
@@ -40,7 +44,7 @@ def selected_formula(query: CeqlQuery) -> Formula:
     """The WHERE formula under the projection that SELECT stands for."""
     if query.items is None:
         return query.formula
-    return Project(frozenset(item.label for item in query.items), query.formula)
+    return projection(((item.stream, item.label) for item in query.items), query.formula)
 
 
 def strategy_and_body(query: CeqlQuery) -> tuple[Strategy | None, Formula]:

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import assert_never
 
 from cerlab import display
-from cerlab.logic.cel.text import formula_text
+from cerlab.logic.cel.text import formula_text, label_text
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow, Window
 from cerlab.predicates.text import name_text, value_text
@@ -38,7 +38,7 @@ def _selection_text(items: tuple[SelectItem, ...] | None) -> str:
 
 def _item_text(item: SelectItem) -> str:
     shown = f"[{_names(item.attributes)}]" if item.attributes else ""
-    return name_text(item.label) + shown
+    return label_text(item.stream, item.label) + shown
 
 
 def _names(names: tuple[str, ...]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from cerlab.engine.kernels.arrays import (
     DONE,
     ENTRY,
@@ -11,13 +9,11 @@ from cerlab.engine.kernels.arrays import (
     NEED_STACK,
     NONE,
     TOP,
+    UNLIMITED,
     Tecs,
 )
 from cerlab.engine.kernels.compiled import inlined
 from cerlab.engine.kernels.registers.arrays import ATTEMPT, Floats, NodeMemo
-
-UNLIMITED = np.iinfo(np.int64).max
-"""The limit that is none."""
 
 
 @inlined

@@ -14,6 +14,7 @@ from cerlab.engine.kernels.arrays import (
     STEPS,
     TAKEN,
     TOP,
+    UNLIMITED,
     Answers,
     Arena,
     Int64s,
@@ -21,19 +22,23 @@ from cerlab.engine.kernels.arrays import (
     Tecs,
 )
 from cerlab.engine.kernels.compiled import inlined
+from cerlab.engine.kernels.tecs.latest import list_latest
 
 
 @inlined
 def enumerate_event(tecs: Tecs, p: int, end: int, lowest: int, limit: int) -> int:
-    """``Output``: all answers of the final active states, at most `limit` for the event.
+    """``Output``: all answers of the final active states; DONE, FULL or NEED_STACK.
 
-    DONE, FULL or NEED_STACK; called again with the same registers it goes on.
+    Called again with the same registers it goes on. With a `limit` only so many of the event are
+    listed, in the order `latest_first`.
     """
+    if limit != UNLIMITED:
+        return list_latest(tecs, p, end, lowest, limit)
     reg, pool, stack, parts = tecs.reg, tecs.pool, tecs.stack, tecs.parts
     stop = parts.start[p] + parts.length[p]
-    while reg[FOUND] < limit:
+    while True:
         if reg[TOP] > 0:
-            status = _search(tecs.arena, reg, stack, tecs.answers, end, lowest, limit)
+            status = _search(tecs.arena, reg, stack, tecs.answers, end, lowest)
             if status != DONE:
                 return status
             continue
@@ -63,13 +68,12 @@ def _search(
     answers: Answers,
     end: int,
     lowest: int,
-    limit: int,
 ) -> int:
     """Depth first, left before right; a right child only if its max-start is inside the window."""
     top, found = reg[TOP], reg[FOUND]
     listed, taken = reg[LISTED], reg[TAKEN]
     status = DONE
-    while top > 0 and found < limit:
+    while top > 0:
         top -= 1
         node, depth = stack.node[top], stack.depth[top]
         while True:

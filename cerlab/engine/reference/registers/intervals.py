@@ -16,6 +16,7 @@ from cerlab.engine.reference.selection import selected
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event
+from cerlab.model.order import latest_first
 from cerlab.model.registers import Registers
 from cerlab.predicates.syntax import RegisterAttribute, RegisterComparison, atoms
 from cerlab.predicates.truth import satisfies
@@ -93,17 +94,18 @@ class IntervalRuns:
             yield t.mark, Configuration(t.target, Registers({**kept, **new}), c.start)
 
     def answers(self, lowest_start: int) -> Iterator[ComplexEvent]:
-        """What the accepting runs marked, each answer once, by start; lazily."""
+        """What the accepting runs marked, each answer once; lazily, unless there is a LIMIT."""
         ended, end, strategy = self._ended, self._position, self._plan.strategy
         if strategy is None:
             inside = sorted(start for start in ended if start >= lowest_start)
-            return (
+            listed = (
                 ComplexEvent(start, end, M) for start in inside for M in _each_once(ended[start])
             )
+            return listed if self._plan.limit is None else iter(sorted(listed, key=latest_first))
         found = {ComplexEvent(start, end, M) for start in ended for M in _each_once(ended[start])}
         kept = selected(strategy, found, lambda m: tuple(self._places[p] for p in m.positions))
         chosen = (answer for answer in kept if answer.start >= lowest_start)
-        return iter(sorted(chosen, key=lambda answer: (answer.start, answer.positions)))
+        return iter(sorted(chosen, key=latest_first))
 
     def forget(self, before: int) -> None:
         """Drop the runs that started earlier, unless they compete."""
