@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from cerlab.decisions import contained as contained
     from cerlab.decisions import equivalent as equivalent
     from cerlab.decisions import satisfiable as satisfiable
+    from cerlab.errors import AnswerWarning as AnswerWarning
     from cerlab.errors import BadData as BadData
     from cerlab.errors import CerlabError as CerlabError
     from cerlab.errors import CerlabWarning as CerlabWarning
@@ -72,7 +73,7 @@ _HOMES = {
     ),
     "cerlab.decisions": "Verdict Witness contained equivalent satisfiable",
     "cerlab.errors": (
-        "BadData CerlabError CerlabWarning IllFormed QuerySyntaxError ResourceLimit "
+        "AnswerWarning BadData CerlabError CerlabWarning IllFormed QuerySyntaxError ResourceLimit "
         "TypeMismatch Undecided Unsupported UsageError"
     ),
     "cerlab.logic.cel.syntax": "Formula",

@@ -176,6 +176,10 @@ class CerlabWarning(UserWarning):
     """Accepted syntax that has no effect, or not the effect one may expect."""
 
 
+class AnswerWarning(CerlabWarning):
+    """What no event of a stream has and the query needs, or that there is no answer at all."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The hint ``did you mean 'price'?`` if a known name is near, else the list of known names.
 
@@ -183,10 +187,10 @@ def nearest(name: str, known: Iterable[str]) -> str:
     "did you mean 'price'?"
     """
     names = sorted(set(known))
+    lowered = {known_name.lower(): known_name for known_name in names}
+    if (same := lowered.get(name.lower())) is not None:
+        return f"did you mean '{same}'?"
     if close := difflib.get_close_matches(name, names, n=1, cutoff=0.5):
         return f"did you mean '{close[0]}'?"
-    lowered = {known_name.lower(): known_name for known_name in names}
-    if name.lower() in lowered:
-        return f"did you mean '{lowered[name.lower()]}'?"
     shown = ", ".join(names[:10]) + (", .." if len(names) > 10 else "")
     return f"known: {shown}" if names else ""

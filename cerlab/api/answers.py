@@ -10,6 +10,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from cerlab import io
+from cerlab.api.remarks import remark_on
 from cerlab.compile.pattern import Pattern
 from cerlab.display import displayed, shown
 from cerlab.engine.random_access.by_number import Access, BatchAccess, drawn
@@ -33,11 +34,25 @@ class Matches:
         self.query = query
         self.stream = stream
         self._workers = workers
+        self._remarked = False
 
     def __iter__(self) -> Iterator[ComplexEvent]:
+        answers: Iterator[ComplexEvent]
         if self._workers > 1 and isinstance(self._numbered, BatchAccess):
-            return chain.from_iterable(self._numbered.batches())
-        return AUTO.answers(self.query, self.stream)
+            answers = chain.from_iterable(self._numbered.batches())
+        else:
+            answers = AUTO.answers(self.query, self.stream)
+        first = next(answers, None)
+        if first is not None:
+            yield first
+            yield from answers
+        self._remark(0 if first is None else None)
+
+    def _remark(self, answers: int | None) -> None:
+        """Warn, once, of what the stream lacks, and that there is no answer if that is known."""
+        if not self._remarked:
+            self._remarked = True
+            remark_on(self.query, self.stream, answers)
 
     @cached_property
     def _numbered(self) -> Access:
@@ -68,7 +83,9 @@ class Matches:
 
     @cached_property
     def _count(self) -> int:
-        return AUTO.count(self.query, self.stream)
+        counted = AUTO.count(self.query, self.stream)
+        self._remark(counted)
+        return counted
 
     def sample(self, n: int, seed: int | None = None) -> list[ComplexEvent]:
         """n answers, each uniform over all of them and independent of the others.
@@ -98,7 +115,9 @@ class Matches:
     def to_arrow(self) -> Any:
         """A pyarrow Table: ``start int64, end int64, positions list<int64>``."""
         if isinstance(self._numbered, BatchAccess):
-            return table_of_batches(self._numbered.batches())
+            table = table_of_batches(self._numbered.batches())
+            self._remark(table.num_rows)
+            return table
         return io.arrow_table(self)
 
     def to_pandas(self) -> Any:

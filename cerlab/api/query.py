@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from cerlab import io
 from cerlab.api.answers import Matches
@@ -49,13 +49,13 @@ class Query(Pattern):
             self.learned.symbols(stream.columns, len(stream))
         return explain(self.plan, self.learned)
 
-    def run(self, events: Any, *, workers: int = 1) -> Matches:
-        """The answers on a stream, evaluated while they are iterated.
+    def run(self, events: Any, *, workers: int = 1, **how: Unpack[io.HowToRead]) -> Matches:
+        """The answers on a stream, evaluated while they are iterated; `how` as `cerlab.evaluate`.
 
         With several `workers`, streams that are long enough for the compiled engine are evaluated
         by as many threads, where answers depend on one window only; others by one.
         """
-        return Matches(self, io.as_stream(events), workers=workers)
+        return Matches(self, io.as_stream(events, **how), workers=workers)
 
     def why_not(
         self,

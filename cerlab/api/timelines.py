@@ -72,6 +72,9 @@ def timeline(
     *,
     strategies: Sequence[str] = (),
     evaluators: Sequence[EvaluatorName] = (),
+    type: str | None = None,
+    time: str | None = None,
+    unit: str | None = None,
     **options: Any,
 ) -> Timeline:
     """The answers of a query under the events, a row for each strategy and evaluator.
@@ -79,7 +82,8 @@ def timeline(
     `strategies` are keywords of SELECT; each is evaluated in place of the one that the query has.
     Answers and named lists of answers are drawn as they are. `events` may be left out for
     `Matches`. `options` are those of `cerlab.viz.timeline.timeline`: `axis`, `shown_events`,
-    `shown_answers`. Raises as `cerlab.evaluate`, and `UsageError` for an unknown strategy.
+    `shown_answers`; `type`, `time` and `unit` those of `cerlab.evaluate`.
+    Raises as that, and `UsageError` for an unknown strategy.
 
     >>> print(timeline("A ; B", [{"type": k} for k in "AAB"], strategies=["ALL", "LAST"]))
           0 1 2
@@ -95,7 +99,7 @@ def timeline(
     if isinstance(what, Matches):
         events = what.stream if events is None else events
         what = what.query
-    stream = io.as_stream(events)
+    stream = io.as_stream(events, type=type, time=time, unit=unit)
     if isinstance(what, Mapping):
         return drawing.timeline(what, stream, **options)
     if not isinstance(what, (str, AnyPattern, Sremo)) and isinstance(what, Iterable):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from cerlab import io
+from cerlab.api.remarks import remark_on
 from cerlab.compile.pattern import Logic
 from cerlab.compile.text_to_pattern import AnyWhat, Language, any_pattern
 from cerlab.errors import UsageError
@@ -26,6 +27,7 @@ def evaluate(
     logic: Logic = "so",
     limit: int | None = None,
     language: Language | None = None,
+    **how: Unpack[io.HowToRead],
 ) -> list[ComplexEvent]:
     """The complex events of `what` on a stream, each once, sorted by (end, start, positions).
 
@@ -34,6 +36,8 @@ def evaluate(
     the meaning of its variables: sets of events ("so"), or one event each ("fo"). `language` says
     what a text is that does not tell (see `cerlab.compile.text_to_pattern`). Of a SREMO the answers
     are what the stream shows of it, from the first marked position to the last (SRT Def. 32).
+    `type`, `time` and `unit` say how to read the events, as in `Stream.read`. What the query names
+    and no event has, and that there is no answer, is said by an `AnswerWarning`.
 
     >>> evaluate("A ; B", [{"type": "A"}, {"type": "C"}, {"type": "B"}])
     [ComplexEvent(start=0, end=2, positions=(0, 2))]
@@ -44,7 +48,10 @@ def evaluate(
         hint = "leave it out for all answers"
         raise UsageError("CER0804", f"limit is {limit}, a negative number", hint=hint)
     pattern = any_pattern(what, language, logic=logic)
-    return in_order(answers_of(pattern, io.as_stream(events), evaluator), limit)
+    stream = io.as_stream(events, **how)
+    answers = in_order(answers_of(pattern, stream, evaluator), limit)
+    remark_on(pattern, stream, None if limit == 0 else len(answers))
+    return answers
 
 
 def valuations(
@@ -53,6 +60,7 @@ def valuations(
     *,
     logic: Logic = "so",
     evaluator: EvaluatorName = "reference",
+    **how: Unpack[io.HowToRead],
 ) -> set[Valuation]:
     """The valuations of `what` on a stream, from the reference semantics or another evaluator.
 
@@ -64,16 +72,22 @@ def valuations(
     >>> valuations("A AS x", [{"type": "A"}])
     {Valuation(start=0, end=0, labels={'A': (0,), 'x': (0,)})}
     """
-    return set(valuations_of(any_pattern(what, logic=logic), io.as_stream(events), evaluator))
+    pattern, stream = any_pattern(what, logic=logic), io.as_stream(events, **how)
+    found = set(valuations_of(pattern, stream, evaluator))
+    remark_on(pattern, stream, len(found))
+    return found
 
 
-def count(query: AnyWhat, events: Any) -> int:
-    """Exactly ``len(evaluate(query, events))``, without listing.
+def count(query: AnyWhat, events: Any, **how: Unpack[io.HowToRead]) -> int:
+    """Exactly ``len(evaluate(query, events))``, without listing; options as `evaluate`.
 
     >>> count("A+", [{"type": "A"}] * 100) == 2**100 - 1
     True
     """
-    return AUTO.count(any_pattern(query), io.as_stream(events))
+    pattern, stream = any_pattern(query), io.as_stream(events, **how)
+    counted = AUTO.count(pattern, stream)
+    remark_on(pattern, stream, counted)
+    return counted
 
 
 def matches(sremo: str | Sremo, events: Any) -> frozenset[Positions]:

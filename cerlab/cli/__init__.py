@@ -35,7 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(stop.code or 0)
     with warnings.catch_warnings(), _stopped_by_exceptions():
         warnings.showwarning = _show_warning
-        warnings.simplefilter("always", CerlabWarning)
+        quiet = getattr(arguments, "quiet", False)
+        warnings.simplefilter("ignore" if quiet else "always", CerlabWarning)
         return _status(arguments)
 
 

@@ -43,6 +43,11 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_quiet(parser: argparse.ArgumentParser) -> None:
+    """Say nothing beside the answers."""
+    parser.add_argument("-q", "--quiet", action="store_true", help="no warnings")
+
+
 def read_query(arguments: argparse.Namespace, given: str | None = None) -> Pattern:
     """The query of the command line, which is no SREMO; see `read_pattern`."""
     query = read_pattern(arguments, given)
@@ -132,7 +137,7 @@ def check_files(arguments: argparse.Namespace) -> None:
         },
         {
             "QUERY": None if query is None else query_file(query),
-            "EVENTS": given.get("events"),
+            "EVENTS": events if isinstance(events := given.get("events"), str) else None,
             "--schema": given.get("schema"),
             "--data": given.get("data"),
         },

@@ -8,10 +8,12 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
 from cerlab import io
+from cerlab.cli.beside import Beside
 from cerlab.cli.live import Answers, Live, live_labels, live_run
 from cerlab.cli.options import (
     add_input,
     add_query,
+    add_quiet,
     input_options,
     output,
     read_pattern,
@@ -52,6 +54,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", default="ndjson", choices=("ndjson", "csv", "table", "parquet"))
     parser.add_argument("-o", "--output", metavar="OUT", help="a file instead of standard output")
     add_input(parser)
+    add_quiet(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -78,12 +81,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.events == "-" and not arguments.sort:
         _run_on_pipe(query, arguments)
     elif isinstance(query, Pattern) and _in_batches(query, arguments):
-        options = input_options(arguments, query)
-        answers = answers_on_file(query, arguments.events, _axis(arguments), options)
+        options, beside = input_options(arguments, query), Beside(query, arguments)
+        answers = answers_on_file(
+            query, arguments.events, _axis(arguments), options, beside.batches
+        )
         with _sink(query, arguments, None) as sink, suppress(Enough):
             limited = Limited(sink, arguments.limit)
             for batch in answers:
                 limited.batch(batch)
+            beside.ended(limited.given)
     else:
         _run_on_all(query, arguments)
     return OK
@@ -111,18 +117,22 @@ def _run_on_pipe(query: AnyPattern, arguments: argparse.Namespace) -> None:
     A window in hours, minutes or seconds needs ``--time`` here, or a schema with one timestamp.
     """
     seen: list[Event] | None = [] if arguments.show_events else None
-    live = _live(query, arguments, seen)
+    beside = Beside(query, arguments)
+    live = _live(query, arguments, seen, beside)
     if live is None:
         _run_on_all(query, arguments)
         return
     with _sink(query, arguments, seen) as sink, suppress(Enough):
-        live.into(Limited(sink, arguments.limit))
+        limited = Limited(sink, arguments.limit)
+        live.into(limited)
+        beside.ended(limited.given)
 
 
 def _live(
-    query: AnyPattern, arguments: argparse.Namespace, seen: list[Event] | None
+    query: AnyPattern, arguments: argparse.Namespace, seen: list[Event] | None, beside: Beside
 ) -> Live | None:
-    options, evaluator = input_options(arguments, query), arguments.evaluator
+    options = input_options(arguments, query) | {"watch": beside.arriving}
+    evaluator = arguments.evaluator
     if arguments.labels:
         return live_labels(query, evaluator, _axis(arguments), options, seen=seen)
     return live_run(query, evaluator, _axis(arguments), options, by_tecs=SHORT, seen=seen)
@@ -152,6 +162,9 @@ def _run_on_all(query: AnyPattern, arguments: argparse.Namespace) -> None:
         for answer in answers:
             limited.one(answer)
             limited.flush()
+        beside = Beside(query, arguments)
+        beside.read(stream)
+        beside.ended(limited.given)
 
 
 @contextmanager

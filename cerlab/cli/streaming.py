@@ -44,6 +44,7 @@ class Limited:
     def __init__(self, sink: Sink, limit: int | None) -> None:
         self._sink = sink
         self._left = limit
+        self.given = 0
         self._took(0)
 
     def one(self, answer: ComplexEvent | Valuation) -> None:
@@ -63,6 +64,7 @@ class Limited:
         self._sink.flush()
 
     def _took(self, count: int) -> None:
+        self.given += count
         if self._left is not None:
             self._left -= count
             if not self._left:
@@ -70,10 +72,15 @@ class Limited:
 
 
 def answers_on_file(
-    query: Pattern, path: str, axis: TimeAxis | None, options: dict[str, Any]
+    query: Pattern,
+    path: str,
+    axis: TimeAxis | None,
+    options: dict[str, Any],
+    watch: Callable[[Iterable[Stream]], Iterable[Stream]] = iter,
 ) -> Iterator[AnswerBatch]:
     """The answers on a file that is read in batches; `options` are those of `io.batches`.
 
+    `watch` sees the batches pass.
     Raises `UsageError` for a window in hours, minutes or seconds where neither `axis` nor the
     declarations of schema and file say which attribute is the time.
     """
@@ -83,7 +90,7 @@ def answers_on_file(
     run = stream_evaluation(query.plan, query.learned, axis)
     needed = attributes_read(query.plan, query.machine, axis)
     batches = io.batches(path, attributes=needed, **options)
-    return _pushed(run, _watched(batches, io.known_length(path)))
+    return _pushed(run, watch(_watched(batches, io.known_length(path))))
 
 
 def _pushed(run: Evaluation[AnswerBatch], batches: Iterable[Stream]) -> Iterator[AnswerBatch]:

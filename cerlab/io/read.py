@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 from cerlab.errors import UsageError
 from cerlab.io import arrow
@@ -24,12 +24,39 @@ from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options, clock_for, o
 from cerlab.model.event import Event
 from cerlab.model.schema import Schema
 from cerlab.model.stream import Stream as Events
+from cerlab.model.stream import events_of_dicts
 
 
 class Stream(Events):
     """A stream as users hold it, with the ways to read one (DESIGN 2.1)."""
 
     __slots__ = ()
+
+    def __init__(
+        self,
+        events: Iterable[Event | Mapping[str, Any]],
+        *,
+        type: str | None = None,
+        time: str | TimeAxis | None = None,
+        unit: str | TimeUnit | None = None,
+        schema: Schema | str | None = None,
+    ) -> None:
+        """A stream of dicts with a ``type`` key, or of events; options as `from_events`.
+
+        >>> len(Stream([{"type": "A", "t": 1}, {"t": 2}], type="B", time="t", unit="s"))
+        2
+        """
+        if isinstance(events, str | bytes | PathLike | Mapping):
+            raise _no_events(events)
+        axis = time if isinstance(time, TimeAxis) else axis_of_options(time, unit)
+        declared = parse_schema(schema) if isinstance(schema, str) else schema
+        given = tuple(events)
+        made = tuple(each for each in given if isinstance(each, Event))
+        if len(made) < len(given):
+            made = events_of_dicts(given, type)
+            if declared is not None:
+                made = tuple(conformed(e, declared, "the events", n) for n, e in enumerate(made, 1))
+        super().__init__(made, time=axis, schema=declared)
 
     @classmethod
     def read(
@@ -76,7 +103,7 @@ class Stream(Events):
         if schema is None:
             return stream
         schema = parse_schema(schema) if isinstance(schema, str) else schema
-        checked = (conformed(event, schema, "the events", n) for n, event in enumerate(stream, 1))
+        checked = [conformed(event, schema, "the events", n) for n, event in enumerate(stream, 1)]
         return cls(checked, time=stream.time, schema=schema)
 
     def to_arrow(self) -> Any:
@@ -168,11 +195,12 @@ def read_events(
     format: str | None = None,
     quarantine: Quarantine | None = None,
     before_reading: Callable[[], None] | None = None,
+    watch: Callable[[Iterator[Event]], Iterable[Event]] = iter,
 ) -> Iterator[Event]:
     """The events of a file (or ``-``) as they are read.
 
     `before_reading` is called, on standard input, whenever the events of all that has arrived were
-    taken and the next one may have to be waited for.
+    taken and the next one may have to be waited for; there `watch` sees them pass.
     """
     if str(path) != "-":
         parts = read_parts(path, type=type, schema=schema, format=format, quarantine=quarantine)
@@ -181,7 +209,7 @@ def read_events(
     with quarantined(quarantine, path) as on_bad_row:
         errors = "strict" if on_bad_row is None else "surrogateescape"
         lines = standard_input(before_reading, errors=errors)
-        yield from text_events(lines, "standard input", format, schema, on_bad_row, type)
+        yield from watch(text_events(lines, "standard input", format, schema, on_bad_row, type))
 
 
 def read_parts(
@@ -249,23 +277,36 @@ def _table_stream(
     return Stream.from_columns(columns, table.num_rows, load, time=axis)
 
 
-def as_stream(events: Any) -> Events:
+class HowToRead(TypedDict, total=False):
+    """What verbs take beside events that are no stream yet.
+
+    `type` is that of events that have none; `time` and `unit` name the time attribute.
+    """
+
+    type: str | None
+    time: str | None
+    unit: str | TimeUnit | None
+
+
+def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
     """A stream of anything that holds events (DESIGN 2.1).
 
     A `Stream`, dicts or `Event` values, a pyarrow Table, a pandas or polars data frame, a path.
+    Of a stream `time` and `unit` replace its own time attribute.
     """
     if isinstance(events, Events):
-        return events
+        axis = axis_of_options(how.get("time"), how.get("unit"))
+        return events if axis is None else events.on_time(axis)
     if isinstance(events, str | PathLike):
-        return read(events)
+        return read(events, **how)
     table = arrow.as_table(events)
     if table is not None:
-        return from_arrow(table)
+        return from_arrow(table, **how)
     if hasattr(events, "to_dict") and hasattr(events, "columns"):
-        return Stream.from_events(events.to_dict(orient="records"))
+        return Stream.from_events(events.to_dict(orient="records"), **how)
     if isinstance(events, bytes | Mapping) or not isinstance(events, Iterable):
         raise _no_events(events)
-    return Stream.from_events(events)
+    return Stream.from_events(events, **how)
 
 
 def _no_events(given: Any) -> UsageError:

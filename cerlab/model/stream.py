@@ -65,6 +65,11 @@ class Stream:
             self._events = tuple(self._load())
         return self._events
 
+    @property
+    def is_columnar(self) -> bool:
+        """Whether there are columns already, so that reading them makes none of events."""
+        return self._columns is not None
+
     def head(self, n: int) -> tuple[Event, ...]:
         """The first n events, or all if there are fewer; of columns no more are made."""
         if self._events is None:
@@ -106,8 +111,15 @@ class Stream:
         2
         """
         axis = axis_of_options(time, unit)
-        made = tuple(_event(each, n, type) for n, each in enumerate(events, 1))
-        return cls(made, time=axis)
+        return cls(events_of_dicts(events, type), time=axis)
+
+    def on_time(self, axis: TimeAxis) -> Self:
+        """The same events, with another time attribute."""
+        if self._load is not None and self._columns is not None:
+            return self.from_columns(
+                self._columns, len(self), self._load, time=axis, schema=self.schema
+            )
+        return type(self)(self.events, time=axis, schema=self.schema)
 
     @overload
     def __getitem__(self, index: int) -> Event: ...
@@ -126,6 +138,13 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"<Stream of {len(self)} events>"
+
+
+def events_of_dicts(
+    events: Iterable[Event | Mapping[str, Any]], type: str | None = None
+) -> tuple[Event, ...]:
+    """Events of dicts; `type` is that of those that have none. Raises as `Stream.from_events`."""
+    return tuple(_event(each, n, type) for n, each in enumerate(events, 1))
 
 
 def _event(given: Event | Mapping[str, Any], number: int, type: str | None) -> Event:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from cerlab import display, io
 from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.display import shown
-from cerlab.errors import ResourceLimit, Unsupported, nearest
-from cerlab.logic.cel.syntax import Atom, Filter, subformulas
-from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
+from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.evaluate.demands import Absent, demands_of
+from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import window_text
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.stream import Stream
-from cerlab.predicates.condition import Condition, Correlation, On, alternatives
-from cerlab.predicates.mentions import mentioned
-from cerlab.predicates.syntax import atoms
 from cerlab.predicates.words import positions_text
 from cerlab.why.evaluation import answers
 from cerlab.why.failure import Relax, Widen, Without
@@ -28,15 +24,6 @@ from cerlab.why.weaker import Weaker, shorter, weaker
 _MILLISECOND = 10**6
 _FINE = 1024
 """Windows that are fractions are tried in steps of so small a part of themselves."""
-
-
-@dataclass(frozen=True, slots=True)
-class Absent:
-    """A name of the query that no event of the stream has; `kind` is "type" or "attribute"."""
-
-    kind: str
-    name: str
-    hint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +77,7 @@ def why_none(query: What, events: Any) -> WhyNone:
         changes, more = _enough(shorter(pattern.ast), stream)
         untried += more
     changes = changes if wider is None else [wider, *changes]
-    absent = tuple(_absent(pattern.ast, stream))
+    absent = tuple(demands_of(pattern).read(stream).absent())
     return WhyNone(len(stream), None, absent, tuple(changes), tuple(untried))
 
 
@@ -150,58 +137,6 @@ def _steps(window: Window) -> tuple[int, Callable[[int], Window]]:
             assert_never(window)
 
 
-def _absent(ast: CeqlQuery, stream: Stream) -> Iterator[Absent]:
-    """The types and attributes that the query names and no event has."""
-    types = _counted(stream.columns["type"])
-    for name in dict.fromkeys(_types(ast)):
-        if not types[name]:
-            yield Absent("type", name, nearest(name, map(str, types)))
-    known = {name for name, column in stream.columns.items() if _has_values(column)}
-    known -= {"type", "stream"}
-    for name in dict.fromkeys(_attributes(ast)):
-        if name not in known and name not in ("type", "stream"):
-            yield Absent("attribute", name, nearest(name, known))
-
-
-def _types(ast: CeqlQuery) -> Iterator[str]:
-    yield from (psi.type for psi in subformulas(ast.formula) if isinstance(psi, Atom))
-
-
-def _attributes(ast: CeqlQuery) -> Iterator[str]:
-    for psi in subformulas(ast.formula):
-        if isinstance(psi, Filter):
-            yield from _read_by(psi.condition)
-    yield from partition_attributes(ast)
-    if isinstance(ast.window, AttributeWindow):
-        yield ast.window.attribute
-
-
-def _read_by(condition: Condition) -> Iterator[str]:
-    for group in alternatives(condition):
-        for each in group:
-            match each:
-                case On(_, predicate):
-                    yield from mentioned(atoms(predicate))
-                case Correlation(_, left, right):
-                    yield from (left.attribute, right.attribute)
-                case _:
-                    pass  # what a predicate from Python reads is its own
-
-
-def _counted(column: Any) -> Mapping[Any, int]:
-    if isinstance(column, list):
-        return Counter(column)
-    import pyarrow.compute as pc
-
-    return Counter({pair["values"]: pair["counts"] for pair in pc.value_counts(column).to_pylist()})
-
-
-def _has_values(column: Any) -> bool:
-    if isinstance(column, list):
-        return any(value is not None for value in column)
-    return bool(column.null_count < len(column))
-
-
 def why_none_text(why: WhyNone) -> str:
     """What there is to say, a line each."""
     count = f"{why.events:,} event{'' if why.events == 1 else 's'}"
@@ -214,11 +149,7 @@ def why_none_text(why: WhyNone) -> str:
         else f"{none}, and no single change gives one"
     ]
     lines += [f"  {change.words}: {_answer(change.answer)}" for change in why.changes]
-    lines += [
-        f"no event has {'an attribute' if each.kind == 'attribute' else 'type'} '{each.name}'"
-        + (f": {each.hint}" if each.hint else "")
-        for each in why.absent
-    ]
+    lines += map(str, why.absent)
     lines += [f"not tried: {words}: {reason}" for words, reason in why.untried]
     return "\n".join(lines)
 

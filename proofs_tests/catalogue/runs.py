@@ -16,6 +16,7 @@ from unittest import mock
 
 import cerlab
 from cerlab.cli import main
+from cerlab.evaluate.demands import CODES
 
 
 def shown_code(lines: Sequence[str], names: dict[str, Any]) -> str | None:
@@ -27,7 +28,7 @@ def shown_code(lines: Sequence[str], names: dict[str, Any]) -> str | None:
                 stack.enter_context(circumstance(step))
                 continue
             said = command(step[2:]) if step.startswith("$ ") else python(step, names)
-            if said is not None:
+            if said is not None and not (of_answers(said) and step != steps[-1]):
                 assert step == steps[-1], f"{step} raises {said} already"
                 return said
     return None
@@ -65,6 +66,11 @@ def python(source: str, names: dict[str, Any]) -> str | None:
             return error.code
     ours = [each for each in caught if issubclass(each.category, cerlab.CerlabWarning)]
     return str(ours[0].message)[:7] if ours else None
+
+
+def of_answers(code: str | None) -> bool:
+    """Whether a code is said beside answers, so that many a mend says it as well."""
+    return code in {*CODES.values(), "CER0910"}
 
 
 def command(line: str) -> str | None:

@@ -6,6 +6,7 @@ comparisons are checked against a schema if there is one, and give errors.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -40,7 +41,7 @@ from cerlab.predicates.condition import (
     labels_of,
 )
 from cerlab.predicates.second_order import SetOf
-from cerlab.predicates.syntax import And, Or, split_stream
+from cerlab.predicates.syntax import And, Like, Or, atoms, split_stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,7 @@ def formula_remarks(phi: Formula, source: Source) -> Iterator[Remark]:
                         + nearest(label, known),
                         source.place(condition),
                     )
+                yield from _percents(condition, source)
             case Project(_, body):
                 known = defined_labels(body)
                 for label in sorted(kept_labels(psi) - known):
@@ -96,6 +98,32 @@ def formula_remarks(phi: Formula, source: Source) -> Iterator[Remark]:
                     yield _unset(f"RENAME[{old} -> ..]", old, known, source.place(psi))
             case _:
                 pass
+
+
+def _percents(condition: Condition, source: Source) -> Iterator[Remark]:
+    """Patterns of LIKE that are meant as those of SQL."""
+    for each in _atomic(condition):
+        for atom in atoms(each.predicate) if isinstance(each, On) else ():
+            if isinstance(atom, Like) and "%" in atom.pattern:
+                searched = f"LIKE '{as_search(atom.pattern)}'"
+                yield Remark(
+                    "CER0911",
+                    "LIKE searches for a regular expression of RE2, where % is no wildcard; "
+                    f"what SQL means is {searched}",
+                    source.place(condition),
+                )
+
+
+def as_search(pattern: str) -> str:
+    """The search that a pattern of SQL's LIKE stands for.
+
+    >>> print(*(as_search(pattern) for pattern in ("IN%", "%TC", "%N%", "I_TC%", "a.b%")))
+    ^IN TC$ N ^I.TC ^a\\.b
+    """
+    wild = {"%": ".*", "_": "."}
+    inner = "".join(wild.get(c) or re.escape(c) for c in pattern.strip("%"))
+    begin, end = not pattern.startswith("%"), not pattern.endswith("%")
+    return "^" * begin + inner + "$" * end
 
 
 def _unset(what: str, label: str, known: Iterable[str], place: SourcePlace | None) -> Remark:

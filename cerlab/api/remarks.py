@@ -1,0 +1,18 @@
+"""What is said beside the answers: what no event has, and how to ask why there are none."""
+
+from __future__ import annotations
+
+from warnings import warn
+
+from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.errors import AnswerWarning
+from cerlab.evaluate.demands import demands_of, remark_lines
+from cerlab.model.stream import Stream
+
+
+def remark_on(pattern: AnyPattern, stream: Stream, answers: int | None) -> None:
+    """Warn of what a stream lacks for a pattern, and that there are no answers on it."""
+    whose = "cerlab.why_none(query, events)" if isinstance(pattern, Pattern) else "cerlab.why"
+    demands = demands_of(pattern).read(stream)
+    for line in remark_lines(demands, len(stream) > 0, answers, f"{whose} says why"):
+        warn(AnswerWarning(line), stacklevel=3)

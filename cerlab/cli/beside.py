@@ -1,0 +1,69 @@
+"""What is said on standard error when the last event was read: names that none has, no answers."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Iterable, Iterator
+from warnings import warn
+
+from cerlab import io
+from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.errors import AnswerWarning, CerlabError
+from cerlab.evaluate.demands import demands_of, remark_lines
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream
+
+_SHARED = ("language", "schema", "type", "time")
+"""Options that the question why is to be asked with too."""
+
+
+class Beside:
+    """Looks at the events of a run as they pass; silent before their end."""
+
+    def __init__(self, query: AnyPattern, arguments: argparse.Namespace) -> None:
+        self._query = query
+        self._arguments = arguments
+        self._demands = demands_of(query)
+        self._some = False
+
+    def batches(self, batches: Iterable[Stream]) -> Iterator[Stream]:
+        """The same batches."""
+        for batch in batches:
+            self.read(batch)
+            yield batch
+
+    def read(self, stream: Stream) -> None:
+        """A part of what is read, or all of it."""
+        self._some = self._some or bool(len(stream))
+        self._demands.read(stream)
+
+    def arriving(self, events: Iterator[Event]) -> Iterator[Event]:
+        """The same events, one by one."""
+        for event in self._demands.noting(events):
+            self._some = True
+            yield event
+            break
+        yield from self._demands.noting(events)
+
+    def ended(self, answers: int) -> None:
+        """Say what there is to say; all events were read."""
+        arguments = self._arguments
+        if self._demands.attributes and arguments.events != "-":
+            self._all_names(arguments.events)
+        given = [f"--{name}={value}" for name in _SHARED if (value := getattr(arguments, name))]
+        events = "EVENTS" if arguments.events == "-" else arguments.events
+        command = shlex.join(["cerlab", "why", arguments.query, events, *given])
+        if not isinstance(self._query, Pattern):
+            command += " --positions .."
+        for line in remark_lines(self._demands, self._some, answers, f"{command} says why"):
+            warn(AnswerWarning(line), stacklevel=2)
+
+    def _all_names(self, path: str) -> None:
+        """Note the names of all columns, of which the needed ones alone may have been read."""
+        try:
+            first = next(io.batches(path, type=self._arguments.type, size=1), None)
+        except CerlabError:
+            return  # the rows that could be read were
+        if first is not None:
+            self._demands.note(first.columns)

@@ -1,0 +1,318 @@
+"""What a pattern needs of the events that it reads, and what of it no event has.
+
+Names of types, streams and attributes, values of a kind that a comparison can hold for, texts that
+are compared with. Each is looked for until it is there, so that most streams cost a look at their
+first events; of columns the dictionaries are enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.errors import nearest
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.ceql.syntax import partition_attributes
+from cerlab.logic.sremo.syntax import Terminal, subexpressions
+from cerlab.model.clauses import AttributeWindow
+from cerlab.model.columns import Chunks, is_arrow, is_moment, is_text
+from cerlab.model.event import Event, Value
+from cerlab.model.stream import Stream
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.condition import Correlation, On, alternatives
+from cerlab.predicates.mentions import mentioned, operands
+from cerlab.predicates.text import predicate_text
+from cerlab.predicates.truth import kind_of
+
+CODES = {
+    "type": "CER0904",
+    "attribute": "CER0905",
+    "stream": "CER0906",
+    "comparison": "CER0907",
+    "quotes": "CER0908",
+    "text": "CER0909",
+}
+"""The code of the warning for each kind of what is absent."""
+
+_SAID = {
+    "type": "no event has type '{}'",
+    "attribute": "no event has an attribute '{}'",
+    "stream": "no event is of stream '{}'",
+    "comparison": "{} never holds",
+    "quotes": "nothing is called '{}'",
+    "text": "no event has {}",
+}
+_IN_WORDS = {"number": "numbers", "text": "text", "boolean": "booleans", "timestamp": "moments"}
+_OWN = ("type", "stream")
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """What a query names and no event has; `kind` is one of `CODES`."""
+
+    kind: str
+    name: str
+    hint: str
+
+    def __str__(self) -> str:
+        said = _SAID[self.kind].format(self.name)
+        return f"{said}: {self.hint}" if self.hint else said
+
+
+@dataclass(eq=False)
+class Demands:
+    """What a pattern needs and has not been seen yet, and the names that were seen meanwhile."""
+
+    types: dict[str, None] = field(default_factory=dict)
+    streams: dict[str, None] = field(default_factory=dict)
+    attributes: dict[str, None] = field(default_factory=dict)
+    kinds: dict[tuple[str, str], pred.Atom] = field(default_factory=dict)
+    texts: dict[tuple[str, str], None] = field(default_factory=dict)
+    equals: dict[str, str] = field(default_factory=dict)
+    """Of an attribute that is compared by ``=`` with another: that one."""
+    known: dict[str, dict[str, None]] = field(default_factory=lambda: {n: {} for n in _SAID})
+    held: dict[str, set[str]] = field(default_factory=dict)
+    near: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    @property
+    def open(self) -> bool:
+        """Whether anything is still to be looked for."""
+        return bool(self.types or self.streams or self.attributes or self.kinds or self.texts)
+
+    def read(self, stream: Stream) -> Demands:
+        """Look for what is open in a stream, or in a part of one; gives itself."""
+        if self.open:
+            if stream.is_columnar:
+                self._columns(stream)
+            else:
+                for _ in self.noting(iter(stream.events)):
+                    if not self.open:
+                        break
+        return self
+
+    def noting(self, events: Iterator[Event]) -> Iterator[Event]:
+        """The same events, each looked at while anything is open."""
+        for event in events:
+            if self.types or self.streams or self.attributes:
+                self._names(event)
+            for name, kind in [*self.kinds] if self.kinds else ():
+                if (found := kind_of(event.attributes.get(name))) is not None:
+                    self.held.setdefault(name, set()).add(found)
+                    if found == kind:
+                        del self.kinds[name, kind]
+            for name, text in [*self.texts] if self.texts else ():
+                self._text(name, text, event.attributes.get(name))
+            yield event
+            if not self.open:
+                yield from events
+                return
+
+    def _names(self, event: Event) -> None:
+        self.known["type"][event.type] = None
+        self.types.pop(event.type, None)
+        if self.streams:
+            if event.stream is None:  # an event of every stream
+                self.streams.clear()
+            else:
+                self.known["stream"][event.stream] = None
+                self.streams.pop(event.stream, None)
+        for name, value in event.attributes.items():
+            if value is not None:
+                self.known["attribute"][name] = None
+                self.attributes.pop(name, None)
+
+    def _text(self, name: str, text: str, value: Value) -> None:
+        if value == text:
+            del self.texts[name, text]
+        elif isinstance(value, str) and value.lower() == text.lower():
+            self.near[name, text] = value
+
+    def _columns(self, stream: Stream) -> None:
+        columns = stream.columns
+        for own, wanted in (("type", self.types), ("stream", self.streams)):
+            if wanted and own in columns:
+                for name in _distinct(columns[own]):
+                    if name is None and own == "stream":
+                        wanted.clear()
+                    self.known[own][str(name)] = None
+                    wanted.pop(str(name), None)
+            elif own == "stream":
+                wanted.clear()
+        for name in columns if self.attributes else ():
+            if name not in _OWN and (name not in self.attributes or _kinds(columns[name])):
+                self.known["attribute"][name] = None
+                self.attributes.pop(name, None)
+        for name, kind in [*self.kinds]:
+            if name in columns:
+                found = _kinds(columns[name])
+                self.held.setdefault(name, set()).update(found)
+                if kind in found:
+                    del self.kinds[name, kind]
+        for name, text in [*self.texts]:
+            for value in _alike(columns[name], text) if name in columns else ():
+                if (name, text) in self.texts:
+                    self._text(name, text, value)
+
+    def note(self, names: Iterable[str]) -> None:
+        """Names of attributes that are there, for hints."""
+        self.known["attribute"] |= dict.fromkeys(name for name in names if name not in _OWN)
+
+    def absent(self) -> Iterator[Absent]:
+        """What no event of all that was read has, in the order of the query."""
+        for name in self.types:
+            yield Absent("type", name, nearest(name, self.known["type"]))
+        for name in self.streams:
+            yield Absent("stream", name, nearest(name, self.known["stream"]))
+        for name in self.attributes:
+            other = self.equals.get(name)
+            if other is not None and other not in self.attributes:
+                hint = f"if it is a text, write {other} = '{name}'"
+                yield Absent("quotes", name, hint)
+            else:
+                yield Absent("attribute", name, nearest(name, self.known["attribute"]))
+        for (name, kind), atom in self.kinds.items():
+            if held := self.held.get(name):
+                holds = " and ".join(_IN_WORDS[each] for each in sorted(held))
+                hint = f"'{name}' holds {holds}, not {_IN_WORDS[kind]}"
+                yield Absent("comparison", predicate_text(atom), hint)
+        for (name, text), found in self.near.items():
+            if (name, text) in self.texts:
+                yield Absent("text", f"{name} = '{text}'", f"did you mean '{found}'?")
+
+
+def demands_of(pattern: AnyPattern) -> Demands:
+    """All that a pattern needs, before any event was read."""
+    made = Demands()
+    if not isinstance(pattern, Pattern):
+        for each in subexpressions(pattern.ast):
+            if isinstance(each, Terminal):
+                _of_atoms(made, pred.atoms(each.guard))
+        return made
+    ast = pattern.ast
+    made.streams |= dict.fromkeys(ast.streams)
+    for psi in cel.subformulas(ast.formula):
+        if isinstance(psi, cel.Atom):
+            made.types[psi.type] = None
+            if psi.stream is not None:
+                made.streams[psi.stream] = None
+        elif isinstance(psi, cel.Filter):
+            for condition in (each for group in alternatives(psi.condition) for each in group):
+                match condition:
+                    case On(_, predicate):
+                        _of_atoms(made, pred.atoms(predicate))
+                    case Correlation(_, left, right):
+                        made.attributes |= dict.fromkeys((left.attribute, right.attribute))
+                    case _:
+                        pass  # what a predicate from Python reads is its own
+    made.attributes |= dict.fromkeys(partition_attributes(ast))
+    if isinstance(ast.window, AttributeWindow):
+        made.attributes[ast.window.attribute] = None
+    for own in _OWN:
+        made.attributes.pop(own, None)
+    return made
+
+
+def remark_lines(demands: Demands, some: bool, answers: int | None, ask: str) -> list[str]:
+    """A line for each name that no event has, and one that there is no answer.
+
+    `some` says whether there are events at all; `answers` is how many answers there are, None where
+    that is not known; `ask` is how to ask why.
+    """
+    said = [f"{CODES[each.kind]}: {each}" for each in demands.absent()] if some else []
+    if answers == 0:
+        said.append("CER0910: no answer" + (f"; {ask}" if some else ": there are no events"))
+    return said
+
+
+def _of_atoms(made: Demands, atoms: Iterable[Any]) -> None:
+    for atom in atoms:
+        match atom:
+            case pred.RegisterComparison(_, left, right):
+                for side in (left, right):
+                    if isinstance(side, pred.RegisterAttribute):
+                        made.attributes[side.attribute] = None
+                    elif isinstance(side, pred.Attribute):
+                        made.attributes[side.name] = None
+            case pred.TypeIs(name):
+                made.types[name] = None
+            case pred.StreamIs(name):
+                made.streams[name] = None
+            case pred.Comparison(
+                pred.Operator.EQ, pred.Attribute("type"), pred.Constant(str(name))
+            ):
+                made.types[name] = None
+            case _:
+                _of_comparison(made, atom)
+    for own in _OWN:
+        made.attributes.pop(own, None)
+
+
+def _of_comparison(made: Demands, atom: pred.Atom) -> None:
+    """The attributes, the kinds that they are compared with, and the texts that they may equal."""
+    made.attributes |= dict.fromkeys(mentioned([atom]))
+    sides = operands(atom)
+    names = [side.name for side in sides if isinstance(side, pred.Attribute)]
+    kinds = {kind_of(side.value) for side in sides if isinstance(side, pred.Constant)} - {None}
+    if isinstance(atom, pred.Like):
+        kinds = {"text"}
+    if len(names) == 1 and len(kinds) == 1 and names[0] not in _OWN:
+        made.kinds[names[0], str(kinds.pop())] = atom
+    match atom:
+        case pred.Comparison(pred.Operator.EQ, pred.Attribute(left), pred.Attribute(right)):
+            made.equals |= {right: left, left: right}
+        case pred.Comparison(pred.Operator.EQ) | pred.Member(negated=False):
+            for side in sides if len(names) == 1 and names[0] not in _OWN else ():
+                if isinstance(side, pred.Constant) and isinstance(side.value, str):
+                    made.texts[names[0], side.value] = None
+        case _:
+            pass
+
+
+def _parts(column: Any) -> Iterator[Any]:
+    """A column as Arrow arrays and lists of values."""
+    for chunk in column.chunks if hasattr(column, "chunks") else [column]:
+        if isinstance(chunk, Chunks):
+            yield from _parts(chunk)
+        else:
+            yield chunk
+
+
+def _distinct(column: Any) -> Iterator[Any]:
+    """The values of a column, each once or a few times; of a dictionary all that it has."""
+    for part in _parts(column):
+        if not is_arrow(part):
+            yield from set(part)
+            continue
+        if part.null_count:
+            yield None
+        values = part.dictionary if hasattr(part, "dictionary") else part.unique()
+        yield from (each for each in values.to_pylist() if each is not None)
+
+
+def _kinds(column: Any) -> set[str]:
+    """The kinds of the values of a column; those that are missing have none."""
+    from pyarrow import types
+
+    found: set[str] = set()
+    for part in _parts(column):
+        if not is_arrow(part):
+            found |= {kind for value in part if (kind := kind_of(value)) is not None}
+        elif part.null_count < len(part):
+            kind = part.type
+            if is_text(kind):
+                found.add("text")
+            elif is_moment(kind):
+                found.add("timestamp")
+            else:
+                found.add("boolean" if types.is_boolean(kind) else "number")
+    return found
+
+
+def _alike(column: Any, text: str) -> Iterator[str]:
+    """The texts of a column that are a text but for their case."""
+    lowered = text.lower()
+    for value in _distinct(column):
+        if isinstance(value, str) and value.lower() == lowered:
+            yield value

@@ -1,0 +1,180 @@
+"""A word when there are none: what no event has is named once, at the end, by every way to ask."""
+
+from __future__ import annotations
+
+import io
+import shlex
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import cerlab
+from cerlab.cli import main
+from cerlab.compile.text_to_pattern import any_pattern
+from cerlab.evaluate.demands import CODES, demands_of
+from cerlab.io import as_stream
+from cerlab.magic import ceql_magic
+from proofs_tests.suite import Suite
+
+EVENTS: list[dict[str, Any]] = [
+    {"type": "BUY", "name": "INTC", "price": 27.5, "stream": "S"},
+    {"type": "SELL", "name": "AMAT", "price": 3, "stream": "S"},
+]
+SAID = [
+    # query, codes of what is said on the events above
+    ("BUY ; SELL", []),
+    ("SELL ; BUY", ["CER0910"]),
+    ("BYU", ["CER0904", "CER0910"]),
+    ("BYU OR SELL", ["CER0904"]),
+    ("buy", ["CER0904", "CER0910"]),
+    ("BUY FILTER BUY[prize > 1]", ["CER0905", "CER0910"]),
+    ("BUY FILTER BUY[Price > 1]", ["CER0905", "CER0910"]),
+    ("SELECT * WHERE BUY ; SELL PARTITION BY [nme]", ["CER0905", "CER0910"]),
+    ("BUY AS x ; SELL AS y FILTER x.nam = y.nam", ["CER0905", "CER0910"]),
+    ("SELECT * FROM T WHERE BUY", ["CER0906", "CER0910"]),
+    ("SELECT * FROM S WHERE BUY", []),
+    ("BUY FILTER BUY[name > 3]", ["CER0907", "CER0910"]),
+    ("BUY FILTER BUY[price = '27.5']", ["CER0907", "CER0910"]),
+    ("BUY FILTER BUY[price LIKE '2']", ["CER0907", "CER0910"]),
+    ("BUY FILTER BUY[price IN {'a', 'b'}]", ["CER0907", "CER0910"]),
+    ("BUY FILTER BUY[name = INTC]", ["CER0908", "CER0910"]),
+    ("BUY FILTER BUY[name = 'intc']", ["CER0909", "CER0910"]),
+    ("BUY FILTER BUY[name IN {'intc', 'AMAT'}]", ["CER0909", "CER0910"]),
+    ("BUY FILTER BUY[name = 'IBM']", ["CER0910"]),
+    ("BUY FILTER BUY[price > 100]", ["CER0910"]),
+    ("<type = 'BYU'>^", ["CER0904", "CER0910"]),
+    ("<type = 'BUY' AND prize > 1>^ -> r . <pric = r.prce>^", ["CER0905"] * 3 + ["CER0910"]),
+]
+
+
+def codes(caught: list[warnings.WarningMessage]) -> list[str]:
+    return [str(each.message)[:7] for each in caught]
+
+
+@pytest.mark.parametrize(("query", "expected"), SAID, ids=[query for query, _ in SAID])
+@pytest.mark.parametrize("held", [list, pa.Table.from_pylist])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        cerlab.evaluate,
+        cerlab.count,
+        lambda query, S: ceql_magic({"S": S}, "S --evaluator auto", query),
+    ],
+    ids=["evaluate", "count", "magic"],
+)
+def test_python_says_it_in_a_warning(
+    query: str, expected: list[str], held: Callable[[Any], Any], ask: Callable[..., Any],
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ask(query, held(EVENTS))
+    shown = [line.split()[1][:7] for line in capsys.readouterr().err.splitlines()]
+    assert codes(caught) + shown == expected
+
+
+@pytest.mark.parametrize(("query", "expected"), SAID, ids=[query for query, _ in SAID])
+@pytest.mark.parametrize("way", ["file", "pipe", "compiled"])
+def test_the_command_line_says_it_on_standard_error(
+    query: str, expected: list[str], way: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    text = "type,name,price,stream\nBUY,INTC,27.5,S\nSELL,AMAT,3,S\n"
+    path = tmp_path / "e.csv"
+    path.write_text(text)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    more = ["--evaluator", "compiled"] if way == "compiled" else []
+    assert main(["run", query, "-" if way == "pipe" else str(path), *more]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert [line.split()[1][:7] for line in said] == expected
+    if way == "file":
+        assert main(["run", "-q", query, str(path)]) == 0
+        assert not capsys.readouterr().err
+
+
+def test_the_command_that_is_named_can_be_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "e f.csv").write_text("t,v\n1,x\n")
+    options = ["--type", "A", "--time", "t:s"]
+    query = "SELECT * WHERE A FILTER A[v = 'it''s'] WITHIN 1 SECONDS"
+    assert main(["run", query, str(tmp_path / "e f.csv"), *options]) == 0
+    (line,) = capsys.readouterr().err.splitlines()
+    words = shlex.split(line.partition("; ")[2].removesuffix(" says why"))
+    assert words[:2] == ["cerlab", "why"]
+    assert main(words[1:]) == 1
+    assert "no answer on 1 event" in capsys.readouterr().out
+
+
+def test_parquet_names_columns_that_were_not_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pq.write_table(pa.Table.from_pylist(EVENTS), tmp_path / "e.parquet")
+    query = "BUY FILTER BUY[prize > 1]"
+    assert main(["run", query, str(tmp_path / "e.parquet"), "--evaluator", "compiled"]) == 0
+    assert "did you mean 'price'" in capsys.readouterr().err
+
+
+def test_nothing_is_said_before_the_end_or_twice() -> None:
+    made = demands_of(any_pattern("A ; B FILTER A[v > 1]"))
+    events = iter(as_stream([{"type": "A", "v": "x"}, {"type": "B"}, {"type": "A", "v": 3}]).events)
+    passing = made.noting(events)
+    next(passing)
+    assert [each.kind for each in made.absent()] == ["type", "comparison"]
+    assert len(list(passing)) == 2
+    assert not made.open
+    matches = cerlab.parse_query("SELECT * WHERE A ; B").run([{"type": "A"}])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        iterated = iter(matches)
+        assert not caught
+        assert (list(iterated), matches.count(), list(matches)) == ([], 0, [])
+    assert codes(caught) == ["CER0904", "CER0910"]
+
+
+def test_enough_answers_are_no_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "e.csv").write_text("type\nA\nB\n")
+    assert main(["run", "A OR B OR C", str(tmp_path / "e.csv"), "--limit", "1"]) == 0
+    assert not capsys.readouterr().err
+
+
+def test_events_and_columns_lack_the_same(suite: Suite) -> None:
+    """What is absent is the same by events, by columns, and in two parts."""
+
+    def case(rng: Random) -> bool:
+        events = [
+            {
+                "type": rng.choice(["BUY", "SELL", "buy"]),
+                rng.choice(["name", "nme"]): rng.choice(["INTC", "intc", "IBM", 3, None]),
+                rng.choice(["price", "prize"]): rng.choice([1, 27.5, "1", None]),
+                "stream": rng.choice(["S", "T", None]),
+            }
+            for _ in range(rng.randrange(1, 4))
+        ]
+        pattern = any_pattern(rng.choice(SAID)[0])
+        whole = cerlab.Stream(events)
+        by_events = [*demands_of(pattern).read(whole).absent()]
+        columnar = cerlab.Stream(events)
+        assert columnar.columns
+        by_columns = [*demands_of(pattern).read(columnar).absent()]
+        parts = demands_of(pattern)
+        cut = rng.randrange(len(whole) + 1)
+        for part in (whole[:cut], whole[cut:]):
+            parts.read(part)
+        expected = [(each.kind, each.name) for each in by_events]
+        assert [(each.kind, each.name) for each in by_columns] == expected
+        assert [(each.kind, each.name) for each in parts.absent()] == expected
+        return bool(by_events)
+
+    suite.run(case, deep_count=2_000)
+
+
+def test_every_kind_has_a_code() -> None:
+    assert len(set(CODES.values())) == len(CODES) == 6
