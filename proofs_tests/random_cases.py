@@ -24,7 +24,7 @@ class Case:
 
     @cached_property
     def query(self) -> Query:
-        """Compiled once for all evaluators."""
+        """Compiled once for all evaluators of this case; a copy of the case compiles anew."""
         return Query(self.ast, source=Source("", {}, ()))
 
     def describe(self) -> str:

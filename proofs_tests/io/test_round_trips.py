@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import cerlab
@@ -43,13 +43,18 @@ EVENTS = st.lists(
     max_size=5,
 )
 
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""For a busy machine: the first text that is drawn builds a table of Unicode."""
 
+
+@PATIENT
 @given(EVENTS)
 def test_core_text(events: list[Event]) -> None:
     lines = [core_text.format_event(event) for event in events]
     assert list(core_text.read_lines(lines, "-")) == events
 
 
+@PATIENT
 @given(EVENTS)
 def test_arrow_tables_of_streams(events: list[Event]) -> None:
     """What a table holds is read back; what it cannot hold is refused by name."""
