@@ -210,6 +210,7 @@ def peak_of(path: Path, events: int) -> tuple[int, int]:
     return int(done.stderr.split()[-1]) >> 10, done.stdout.count("\n")
 
 
+@pytest.mark.services
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="peaks are read from /proc")
 def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
     short, few = peak_of(tmp_path / "short.parquet", 1 << 19)

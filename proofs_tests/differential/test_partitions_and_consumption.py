@@ -1,4 +1,4 @@
-"""Few keys, 10 to 50 events, windows in time, every CONSUME BY: where partitions meet in time.
+"""Few keys, 10 to 35 events, windows in time, every CONSUME BY: where partitions meet in time.
 
 Random queries reach such streams rarely: a consumed event of one partition matters to another only
 if both have open runs, and time only if the window is wider than the gaps between events of a key.
@@ -34,7 +34,7 @@ def interleaved_case(rng: Random) -> Case:
         window=rng.choice((AttributeWindow(width, "t"), TimeWindow(width * 10**9))),
     )
     time, keys, events = 0, rng.choice((2, 3)), []
-    for _ in range(rng.randrange(10, 51 if width < 20 else 21)):
+    for _ in range(rng.randrange(10, 36 if width < 20 else 19)):
         time += rng.choice((0, 1, 1, 3))
         attributes = {"t": time, "k": rng.randrange(keys), "v": rng.randrange(2)}
         events.append(Event(rng.choice("AABBC"), attributes))

@@ -83,7 +83,7 @@ def test_threads_that_share_a_query_get_the_answers_of_one(
 ) -> None:
     def case(rng: Random) -> bool:
         text = rng.choice(TEXTS)
-        drawn = [random_events(rng, rng.randrange(20, 40)) for _ in range(2)]
+        drawn = [random_events(rng, rng.randrange(16, 28)) for _ in range(2)]
         streams = drawn * (THREADS // 2)
         expected = [by_tecs(cerlab.parse_query(text), events) for events in drawn] * (THREADS // 2)
         assert in_threads(evaluate, cerlab.parse_query(text), streams) == expected

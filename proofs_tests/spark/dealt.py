@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from random import Random
 from typing import Any
 
@@ -48,11 +49,11 @@ class Typed:
     positions: tuple[int, ...] | None
     """Given ones, else they are counted."""
 
-    @property
+    @cached_property
     def query(self) -> Query:
         return Case(self.ast, self.stream).query
 
-    @property
+    @cached_property
     def stream(self) -> Stream:
         return Stream.from_arrow(self.table, time="t", unit="s")
 
