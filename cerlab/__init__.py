@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cerlab.api.row_patterns import RowPattern as RowPattern
     from cerlab.api.row_patterns import match_recognize as match_recognize
     from cerlab.api.row_patterns import parse_rows as parse_rows
+    from cerlab.budget import limits as limits
     from cerlab.decisions import Verdict as Verdict
     from cerlab.decisions import Witness as Witness
     from cerlab.decisions import contained as contained
@@ -71,6 +72,7 @@ _HOMES = {
         "Matches Query count evaluate matches parse_formula parse_query parse_sremo "
         "show step timeline valuations"
     ),
+    "cerlab.budget": "limits",
     "cerlab.decisions": "Verdict Witness contained equivalent satisfiable",
     "cerlab.errors": (
         "AnswerWarning BadData CerlabError CerlabWarning IllFormed QuerySyntaxError ResourceLimit "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cerlab import io
 from cerlab.automata.plan import Plan
 from cerlab.display import displayed
-from cerlab.errors import BadData
+from cerlab.errors import BadData, UsageError
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clock import TimeAxis
 
@@ -32,6 +32,7 @@ class Session:
         self.plan = plan
         self.pushed = 0
         self.answered = 0
+        self._stopped = False
 
     def push(self, batch: Any) -> list[ComplexEvent]:
         """Read more events (anything that `cerlab.evaluate` takes): the answers they complete.
@@ -41,16 +42,21 @@ class Session:
         `BadData` for an event that cannot be read; the answers before it are on the error as
         ``.matches``, and `pushed` counts the events that were read: all before it, of a batch that
         is no events none. The next push goes on after them. Raises `UsageError` for a window in
-        time without the time attribute.
+        time without the time attribute, and where a push was stopped in the middle, by an
+        interrupt or a `ResourceLimit`: nobody knows how much of its batch was read.
         """
+        self._check_whole()
         matches: list[ComplexEvent] = []
         before = self._run.position
         try:
             stream = io.as_stream(batch)
             for answers in self._run.push(stream.columns, len(stream)):
                 matches += answers
-        except BadData as error:
-            error.matches = matches
+        except BaseException as error:
+            if isinstance(error, BadData):
+                error.matches = matches
+            else:
+                self._stopped = self._run.position != before
             raise
         finally:
             self.pushed += self._run.position - before
@@ -63,7 +69,16 @@ class Session:
         A documented, versioned format that runs no code when it is read. A state from somebody else
         cannot do harm, but decides which answers come (`engine.general.state`).
         """
+        self._check_whole()
         return self._run.state()
+
+    def _check_whole(self) -> None:
+        if self._stopped:
+            raise UsageError(
+                "CER0832",
+                "a push was stopped in the middle of its batch",
+                hint="open the query again with the state() of before: query.open(state=..)",
+            )
 
     def __repr__(self) -> str:
         return f"<Session: {self.pushed:,} events pushed, {self.answered:,} answers>"

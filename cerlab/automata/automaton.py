@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
+from cerlab.budget import spend
 from cerlab.display import shown
 from cerlab.errors import IllFormed
 from cerlab.predicates.syntax import EVERYTHING, Predicate
@@ -90,6 +91,7 @@ class Automaton(Generic[Step]):
     """Whether no transition enters an initial state."""
 
     def __post_init__(self) -> None:
+        spend(self.states + len(self.Delta))
         steps: tuple[Arrow, ...] = (*self.Delta, *self.moves)
         used = self.I.union(self.F, *((t.source, t.target) for t in steps))
         if strange := used - set(range(self.states)):

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from cerlab.automata.automaton import Automaton
+from cerlab.budget import counted
 
 M = TypeVar("M", bound=Automaton[Any])
 T = TypeVar("T")
@@ -69,4 +70,4 @@ def ends_in(A: Automaton[Any], targets: Iterable[int]) -> tuple[Any, ...]:
 
 def distinct(steps: Iterable[T]) -> tuple[T, ...]:
     """Each of some transitions once, in their order."""
-    return tuple(dict.fromkeys(steps))
+    return tuple(dict.fromkeys(counted(steps)))

@@ -17,12 +17,8 @@ from typing import NamedTuple
 from cerlab.automata.automaton import Mark
 from cerlab.automata.deterministic import Deterministic
 from cerlab.automata.successors import Moves
-from cerlab.errors import ResourceLimit
+from cerlab.budget import spend
 from cerlab.predicates.minterms import Minterm
-
-MAX_PAIRS = 300_000
-"""How many pairs of states are visited before giving up."""
-
 
 STUCK = Moves(None, None)
 
@@ -112,7 +108,7 @@ def shortest_difference(
     """The fewest events after which one of the `sides` has an answer that the other lacks.
 
     `usable` are the minterms that streams may be made of. None says that there is no such stream.
-    Raises `ResourceLimit` above `MAX_PAIRS` pairs of states.
+    Raises `ResourceLimit` where the search takes too many steps.
     """
     cap = 2 + max((w.events for w in (left, right) if w.events is not None), default=0)
     start = _Node(left.machine.idle, right.machine.idle, 0)
@@ -122,6 +118,7 @@ def shortest_difference(
         found: list[_Node] = []
         for node in frontier:
             for event, mark, target in _moves(node, left, right, joint, usable, cap):
+                spend()
                 if target in steps:
                     continue
                 steps[target] = _Step(node, event, mark)
@@ -130,12 +127,6 @@ def shortest_difference(
                     if verdict is not None:
                         return _difference(target, steps, side, late=verdict)
                 found.append(target)
-                if len(steps) > MAX_PAIRS:
-                    raise ResourceLimit(
-                        "CER0611",
-                        f"the decision visits more than {MAX_PAIRS:,} pairs of states",
-                        hint="ask about smaller formulas, or about their parts",
-                    )
         frontier = found
     return None
 

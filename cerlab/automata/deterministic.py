@@ -7,12 +7,8 @@ from threading import Lock
 from typing import Generic, Protocol, TypeVar
 
 from cerlab.automata.successors import Moves
-from cerlab.errors import ResourceLimit
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import Predicate
-
-MAX_STATES = 100_000
-"""How many macro-states are made before giving up."""
 
 
 class Deterministic(Protocol):
@@ -79,8 +75,7 @@ Macro = TypeVar("Macro", bound=Hashable)
 class Numbering(Generic[Macro]):
     """Macro-states, numbered in the order of discovery; several threads may number at once.
 
-    A number is given out when `states` and `final` have its place. Raises `ResourceLimit` above
-    `MAX_STATES`.
+    A number is given out when `states` and `final` have its place.
     """
 
     def __init__(self, final: Callable[[Macro], bool]) -> None:
@@ -98,12 +93,6 @@ class Numbering(Generic[Macro]):
         with self._lock:
             if macro in self._numbers:
                 return self._numbers[macro]
-            if len(self.states) >= MAX_STATES:
-                raise ResourceLimit(
-                    "CER0605",
-                    f"determinisation needs more than {MAX_STATES:,} states",
-                    hint='evaluator="automaton" does not determinise; or iterate and nest less',
-                )
             number = len(self.states)
             self.final.append(self._is_final(macro))
             self.states.append(macro)

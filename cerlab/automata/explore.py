@@ -6,15 +6,13 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from cerlab.automata.automaton import Automaton
+from cerlab.budget import LESS, TRANSITION, budgeted, spend
 from cerlab.errors import ResourceLimit
 
 State = TypeVar("State", bound=Hashable)
 Label = TypeVar("Label")
 Parts = TypeVar("Parts", bound=tuple[Any, ...])
 M = TypeVar("M", bound=Automaton[Any])
-
-BUDGET = 100_000
-"""The most macro-states of a machine."""
 
 
 class Edge(NamedTuple, Generic[Label]):
@@ -39,12 +37,13 @@ def explore(
     kind: type[M],
     *,
     R: frozenset[str] = frozenset(),
-    budget: int = BUDGET,
+    most: int | None = None,
 ) -> M:
     """The machine of a kind whose states are the macro-states that `follow` reaches.
 
     They are numbered breadth first, `initial` is 0. `follow` gives the parts of a transition's
-    label and its target. Raises `ResourceLimit` when more than `budget` states are reached.
+    label and its target. Raises `ResourceLimit` when more than `most` states are reached, or the
+    budget is spent: states and transitions are its steps.
 
     >>> from cerlab.automata.automaton import AnchoredCea, Mark
     >>> from cerlab.predicates.syntax import EVERYTHING
@@ -53,7 +52,7 @@ def explore(
     >>> A.states, [(t.source, t.target) for t in A.Delta], sorted(A.F)
     (2, [(0, 1)], [1])
     """
-    found = crawl(initial, follow, budget=budget)
+    found = crawl(initial, follow, most=most)
     Delta = dict.fromkeys(
         kind.step(source, *parts, target) for source, parts, target in found.edges
     )
@@ -65,7 +64,7 @@ def crawl(
     initial: State,
     follow: Callable[[State], Iterable[tuple[Label, State]]],
     *,
-    budget: int = BUDGET,
+    most: int | None = None,
 ) -> Crawl[State, Label]:
     """All that `follow` reaches from `initial`, breadth first; raises as `explore`.
 
@@ -75,18 +74,18 @@ def crawl(
     number = {initial: 0}
     edges: list[Edge[Label]] = []
     pending = [initial]
-    for source, state in enumerate(pending):
-        for label, target in follow(state):
-            if target not in number:
-                number[target] = len(number)
-                pending.append(target)
-                if len(number) > budget:
-                    raise ResourceLimit(
-                        "CER0605",
-                        f"more than {budget:,} states are reachable",
-                        hint="ask for less: a smaller formula or fewer kinds of events",
-                    )
-            edges.append(Edge(source, label, number[target]))
+    with budgeted():
+        for source, state in enumerate(pending):
+            for label, target in follow(state):
+                spend(TRANSITION)
+                if target not in number:
+                    number[target] = len(number)
+                    pending.append(target)
+                    if most is not None and len(number) > most:
+                        raise ResourceLimit(
+                            "CER0605", f"more than {most:,} states are reachable", hint=LESS
+                        )
+                edges.append(Edge(source, label, number[target]))
     return Crawl(tuple(number), tuple(edges))
 
 
@@ -97,6 +96,7 @@ def reachable(
     found = dict.fromkeys(start)
     pending = list(found)
     for state in pending:
+        spend()
         for target in after(state):
             if target not in found:
                 found[target] = None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from cerlab.automata.automaton import Mark, Transition
+from cerlab.budget import Budget, spend
 from cerlab.model.event import Event
 from cerlab.predicates.syntax import EVERYTHING, Not, Predicate, conjunction
 from cerlab.predicates.truth import satisfies
@@ -36,6 +37,10 @@ class Successors:
         for t in Delta:
             moves = self._by_source.setdefault(t.source, [])
             moves.append((number.get(t.predicate), t.mark, t.target))
+        self._budget = Budget(
+            "determinisation",
+            'evaluator="automaton" does not determinise; or iterate and nest less',
+        )
 
     def symbol(self, event: Event) -> int:
         """The truth vector of an event: bit k is set if it satisfies ``predicates[k]``."""
@@ -46,7 +51,12 @@ class Successors:
         return vector
 
     def after(self, states: States, symbol: int, mark: Mark) -> States:
-        """``Delta(S, t, m)``: the states that some state leads to on the symbol with the mark."""
+        """``Delta(S, t, m)``: the states that some state leads to on the symbol with the mark.
+
+        Raises `ResourceLimit` where a machine has asked for too many: steps are the states.
+        """
+        spend(len(states))
+        self._budget.spend(len(states))
         return frozenset(
             target
             for q in states

@@ -20,6 +20,7 @@ from signal import SIGHUP, SIGTERM
 from typing import Any
 
 from cerlab import __version__
+from cerlab.cli.limited import add_limits, limited
 from cerlab.cli.status import BAD, INTERNAL, INTERRUPTED, OK
 from cerlab.errors import CerlabError, CerlabWarning
 
@@ -75,8 +76,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _status(arguments: argparse.Namespace) -> int:
     try:
-        status = _run(arguments)
-        sys.stdout.flush()
+        with limited(arguments):
+            status = _run(arguments)
+            sys.stdout.flush()
         return status
     except CerlabError as error:
         print(error, file=sys.stderr)
@@ -129,5 +131,6 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
         if name == called:
             implementation = import_module(f"cerlab.cli.{module}")
             implementation.add_options(command)
+            add_limits(command)
             command.set_defaults(command=getattr(implementation, function))
     return parser

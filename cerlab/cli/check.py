@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from cerlab.automata.growth import growth_of
+from cerlab.budget import poll
 from cerlab.cli.options import add_query, read_query
 from cerlab.cli.pairs import print_witness
 from cerlab.cli.status import NO, OK
@@ -43,6 +44,7 @@ def check(arguments: argparse.Namespace) -> int:
     try:
         verdict = satisfiable(query)
     except ResourceLimit as error:
+        poll()
         verdict = Verdict(None, None, f"not decided: {error.message}")
     lines += [("dead", branch) for branch in dead_branches(query)]
     said = {True: "yes: ", False: "no: ", None: ""}[verdict.holds]
@@ -59,6 +61,7 @@ def _transducer(query: Pattern) -> str:
     try:
         T = query.registers.srt
     except (Unsupported, ResourceLimit) as error:
+        poll()
         return error.message
     return f"{T.states} states, {len(T.Delta)} transitions, {len(T.R)} registers"
 
@@ -70,6 +73,7 @@ def _growth(query: Pattern) -> str:
         symbols = [m.symbol for m in minterms(query.machine.predicates, schema=query.schema)]
         found = growth_of(query.machine, symbols)
     except ResourceLimit as error:
+        poll()
         return f"not computed: {error.message}"
     if found is None:
         return "not computed: the automaton is too large"

@@ -13,6 +13,7 @@ from cerlab.automata.automaton import LabelTransition, Vcea
 from cerlab.automata.compose import iteration, relabel, sequence, union
 from cerlab.automata.product import both, in_any_order, strict, unless
 from cerlab.automata.trim import trim
+from cerlab.budget import budgeted
 from cerlab.compile.filters import apply_filter, demand_of_label, kept_of
 from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import (
@@ -43,6 +44,7 @@ NO_LABELS: frozenset[str] = frozenset()
 REFERENCE = 'evaluator="reference" takes it, on small streams'
 
 
+@budgeted("the automaton of the formula")
 def cel_to_vcea(phi: Formula) -> Vcea:
     """A VCEA with the same valuations as the formula on every stream (CORE Thm. 2).
 

@@ -24,6 +24,7 @@ from cerlab.automata.registers.labelled import LabelledSrt, labels_to_marks, of_
 from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.automata.registers.reduce import quotient
 from cerlab.automata.registers.transducer import Srt
+from cerlab.budget import budgeted
 from cerlab.compile.cel_to_vcea import REFERENCE, cel_to_vcea
 from cerlab.compile.extremes import restrict
 from cerlab.compile.filters import apply_filter, kept_of
@@ -51,6 +52,7 @@ from cerlab.predicates.syntax import And, conjunction
 Fresh = Callable[[str], str]
 
 
+@budgeted("the transducer of the formula", "compare fewer labels with each other", own=1)
 def correlated_plan(query: CeqlQuery) -> CorrelatedPlan:
     """The plan of a query on registers; raises as `correlated_to_srt`."""
     strategy, formula = strategy_and_body(query)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from cerlab.automata.automaton import Automaton
 from cerlab.automata.compose import union
-from cerlab.errors import ResourceLimit
+from cerlab.budget import budgeted
 from cerlab.logic.cel.syntax import Project
 from cerlab.predicates.condition import Atomic, Condition, On, alternatives
 from cerlab.predicates.syntax import (
@@ -21,8 +21,7 @@ from cerlab.predicates.syntax import (
     negation,
 )
 
-MAX_COPIES = 4096
-"""How many copies of a formula the disjunctive form of one filter may need."""
+HINT = "move OR into the brackets of one label where that is what you mean"
 
 M = TypeVar("M", bound=Automaton[Any])
 
@@ -30,16 +29,10 @@ M = TypeVar("M", bound=Automaton[Any])
 def apply_filter(A: M, condition: Condition, demand: Callable[[M, Atomic], M]) -> M:
     """One copy of the automaton for each way to satisfy the filter: `demand` puts a part to it.
 
-    Raises `ResourceLimit` above `MAX_COPIES`.
+    Raises `ResourceLimit` where that takes too many steps.
     """
-    copies = alternatives(condition)
-    if len(copies) > MAX_COPIES:
-        raise ResourceLimit(
-            "CER0606",
-            f"a filter needs {len(copies):,} copies of its formula, more than {MAX_COPIES:,}",
-            hint="move OR into the brackets of one label where that is what you mean",
-        )
-    return reduce(union, (reduce(demand, copy, A) for copy in copies))
+    with budgeted("the copies of a formula for its filter", HINT):
+        return reduce(union, (reduce(demand, copy, A) for copy in alternatives(condition)))
 
 
 def kept_of(phi: Project, labels: frozenset[str]) -> list[tuple[Predicate, frozenset[str]]]:

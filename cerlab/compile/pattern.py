@@ -12,6 +12,7 @@ from cerlab.automata.machine import Machine, machine_of
 from cerlab.automata.plan import Plan
 from cerlab.automata.registers.labelled import LabelledSrt
 from cerlab.automata.registers.plan import CorrelatedPlan, RegisterPlan
+from cerlab.budget import poll
 from cerlab.compile.correlated_to_srt import correlated_plan, correlated_to_labelled_srt
 from cerlab.compile.foundations import anchored_query
 from cerlab.compile.pipeline import compile_query
@@ -157,6 +158,7 @@ class Pattern:
         try:
             return self.registers is not None
         except (Unsupported, ResourceLimit):
+            poll()
             return False
 
     def __repr__(self) -> str:
@@ -183,6 +185,7 @@ class SremoPattern:
         try:
             return self.registers is not None
         except (Unsupported, ResourceLimit):
+            poll()
             return False
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from cerlab import io
 from cerlab.automata.decide import Side
+from cerlab.budget import budgeted, poll
 from cerlab.compile.pattern import Pattern
 from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.decisions.fragment import keys_of, outside
@@ -19,9 +20,20 @@ from cerlab.errors import ResourceLimit
 from cerlab.evaluate import EvaluatorName, answers_of
 from cerlab.model.clauses import Consume
 
+RECOMPUTED: dict[EvaluatorName, str] = {
+    "reference": "the reference",
+    "automaton": "the runs of the automaton",
+    "tecs": "the tECS",
+}
+"""The evaluators that check a witness, in the order in which they are tried."""
+
 __all__ = ["Verdict", "Witness", "contained", "equivalent", "satisfiable"]
 
 
+HINT = "ask about a smaller query, or about parts of it"
+
+
+@budgeted("the decision", HINT)
 def satisfiable(a: What) -> Verdict:
     """Whether a query has an answer on some stream; the witness is a shortest such stream.
 
@@ -61,6 +73,7 @@ def contained(a: What, b: What) -> Verdict:
     return _compare(a, b, (Side.LEFT,), "every answer of the left is one of the right")
 
 
+@budgeted("the decision", HINT)
 def _compare(a: What, b: What, sides: tuple[Side, ...], proved: str) -> Verdict:
     left, right = as_pattern(a), as_pattern(b)
     if left.ast.consume is right.ast.consume is not Consume.NONE:
@@ -118,13 +131,17 @@ def _refuted(witness: Witness) -> Verdict:
 
 def confirmed(witness: Witness, left: Pattern, right: Pattern | None) -> Verdict:
     """The verdict, once another evaluator has found the same on the witness."""
-    by = "the reference"
-    try:
-        agrees = _agrees(witness, left, right, "reference")
-    except ResourceLimit:
-        by = "the tECS and the runs of the automaton"
-        others: tuple[EvaluatorName, ...] = ("tecs", "automaton")
-        agrees = all(_agrees(witness, left, right, e) for e in others)
+    for evaluator, by in RECOMPUTED.items():  # noqa: B007
+        try:
+            with budgeted("the check of the witness", HINT, own=4):
+                agrees = _agrees(witness, left, right, evaluator)
+            break
+        except ResourceLimit:
+            poll()
+    else:
+        raise ResourceLimit(
+            "CER0605", f"a witness of {len(witness.events)} events is too long to check", hint=HINT
+        )
     if not agrees:
         raise AssertionError(f"the witness does not hold: {witness}")
     what = "has an answer" if right is None else "differ"

@@ -7,6 +7,7 @@ from itertools import product
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
+from cerlab.budget import poll
 from cerlab.compile.pattern import Pattern
 from cerlab.decisions.fragment import is_of, schema_of
 from cerlab.decisions.question import as_row
@@ -80,6 +81,7 @@ def pool_of(queries: Sequence[Pattern]) -> Pool:
     try:
         found = [m.example for m in minterms(predicates, schema=schema)]
     except ResourceLimit:
+        poll()
         found = [Event(P.type) for P in predicates if isinstance(P, TypeIs)]
     examples = [as_row(event) for event in found if event is not None][:MAX_EXAMPLES]
     names = sorted(compared - {"type", "stream"})

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from cerlab.budget import poll
 from cerlab.compile.pattern import Pattern
 from cerlab.decisions import satisfiable
 from cerlab.errors import ResourceLimit
@@ -33,6 +34,7 @@ def dead_branches(query: Pattern) -> list[str]:
         try:
             verdict = satisfiable(through)
         except ResourceLimit:
+            poll()
             return []
         if verdict.holds is False:
             found.append(path)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from cerlab import io
 from cerlab.automata.decide import Side
+from cerlab.budget import poll
 from cerlab.compile.pattern import Pattern
 from cerlab.decisions.fragment import timestamp_of
 from cerlab.decisions.pool import Pool, Row, pool_of
@@ -50,6 +51,7 @@ def searched(
             if (witness := question.witness(events)) is not None:
                 return _found(_shortened(question, witness), right, reason)
     except CerlabError as error:
+        poll()
         return Verdict(None, None, f"not decided: {reason}; {error.message}")
     return Verdict(None, None, f"not decided: {reason}; {tried} small streams show nothing")
 

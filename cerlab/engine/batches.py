@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+from cerlab.budget import poll
 from cerlab.engine.columns import slice_columns
 from cerlab.errors import BadData
 from cerlab.model.stream import Stream
@@ -37,6 +38,7 @@ def whole(evaluation: Evaluation[Result], stream: Stream) -> Iterator[Result]:
     """What an evaluation gives on a whole stream."""
     columns, length = stream.columns, len(stream)
     for start in range(0, length, BATCH):
+        poll()
         size = min(BATCH, length - start)
         yield from evaluation.push(slice_columns(columns, start, size), size)
     yield from evaluation.finish()

@@ -7,11 +7,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from cerlab.budget import poll
+
 Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
 
 def doubled(arrays: Arrays) -> Arrays:
-    """A named tuple of arrays with the same contents and twice the room in the first dimension."""
+    """A named tuple of arrays with the same contents and twice the room in the first dimension.
+
+    Raises `ResourceLimit` where that is more memory than the caller may take.
+    """
+    poll(sum(array.nbytes for array in arrays))
     grown = (np.concatenate((array, np.zeros_like(array))) for array in arrays)
     return type(arrays)(*grown)
 

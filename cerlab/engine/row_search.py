@@ -14,10 +14,17 @@ from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
 from cerlab.automata.prioritised import Accept, PrioritisedAutomaton, Steps
+from cerlab.budget import poll
 from cerlab.errors import ResourceLimit
 
-MAX_STEPS = 50_000_000
-"""How many steps the search for the match at one row may try."""
+MAX_STEPS = 2_000_000
+"""How many steps the search for the match at one row may try, and more on long partitions."""
+
+STEPS_PER_ROW = 8
+"""So many more for each row of the partition, as a match may be as long."""
+
+BETWEEN_POLLS = 4096
+"""Steps between two looks at the limits."""
 
 
 class Memory(Enum):
@@ -150,7 +157,8 @@ class Search:
         """Whether there is a match at s; it is what is mapped then (rows.md 5.4)."""
         if self.memory is not Memory.PARTITION:
             self.failed.clear()
-        length, mapped, budget = self.mapped.length, self.mapped, self.tried + MAX_STEPS
+        length, mapped, look = self.mapped.length, self.mapped, self.tried
+        budget = self.tried + MAX_STEPS + STEPS_PER_ROW * length
         path = [(self.automaton.initial, iter(self._steps(self.automaton.initial, s)))]
         while path:
             q, untried = path[-1]
@@ -171,6 +179,9 @@ class Search:
                     self.failed.add((q, row))
                 if path:
                     mapped.pop()
+            if self.tried > look:
+                poll()
+                look = self.tried + BETWEEN_POLLS
             if self.tried > budget:
                 raise _too_long()
         return False

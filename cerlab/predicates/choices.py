@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from cerlab.budget import TRANSITION, spend
 from cerlab.model.event import Event, Value
 from cerlab.predicates.domains import Domain
 from cerlab.predicates.mentions import constants
 from cerlab.predicates.representatives import candidates
 from cerlab.predicates.syntax import Atom
 from cerlab.predicates.truth import satisfies
-
-MAX_MINTERMS = 50_000
-"""How many truth vectors are listed at most."""
 
 
 class Choice(NamedTuple):
@@ -42,6 +40,7 @@ def by_representatives(group: Sequence[Atom], of: tuple[str, Domain]) -> tuple[C
     name, domain = of
     found: dict[tuple[bool, ...], Choice] = {}
     for value in candidates(name, domain, constants(group)):
+        spend(TRANSITION * len(group))
         event = event_of({name: value})
         vector = tuple(satisfies(event, atom) for atom in group)
         found.setdefault(vector, Choice(vector, ((name, value),)))

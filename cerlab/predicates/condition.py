@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from cerlab.budget import spend
 from cerlab.model.event import Value
 from cerlab.predicates.second_order import SetOf, UserPredicate
 from cerlab.predicates.syntax import And, Operator, Or, Predicate
@@ -65,7 +66,9 @@ def alternatives(condition: Condition) -> tuple[tuple[Atomic, ...], ...]:
     """The disjunctive form: one tuple of atomic conditions for each way to satisfy it."""
     match condition:
         case And(left, right):
-            return tuple(a + b for a in alternatives(left) for b in alternatives(right))
+            first, second = alternatives(left), alternatives(right)
+            spend(len(first) * len(second))
+            return tuple(a + b for a in first for b in second)
         case Or(left, right):
             return alternatives(left) + alternatives(right)
         case atomic:

@@ -8,15 +8,14 @@ constants and one value from each gap realise everything that can be realised. W
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from cerlab.errors import ResourceLimit
+from cerlab.budget import TRANSITION, budgeted, counted
 from cerlab.model.event import Event, Value
 from cerlab.model.schema import Schema
-from cerlab.predicates.choices import MAX_MINTERMS, Choice, by_representatives, event_of
+from cerlab.predicates.choices import Choice, by_representatives, event_of
 from cerlab.predicates.domains import Domain, domain_of
 from cerlab.predicates.event_sets import NOWHERE, EventSet, event_sets, substituted
 from cerlab.predicates.mentions import components, constants, mentioned, operands
@@ -47,6 +46,7 @@ class Minterm:
     example: Event | None
 
 
+@budgeted("the kinds of events", "compare fewer attributes, or with fewer constants")
 def minterms(
     predicates: Sequence[Predicate],
     *,
@@ -61,7 +61,7 @@ def minterms(
 
     A vector that no event has is not listed where that is decided, and a vector without example
     is not decided. Arithmetic is decided over the rationals: what holds by rounding or overflow
-    alone is not looked for. Raises `ResourceLimit` above `MAX_MINTERMS` combinations, ValueError
+    alone is not looked for. Raises `ResourceLimit` for too many combinations, ValueError
     for a LIKE whose pattern is none.
 
     >>> from cerlab.predicates.syntax import Comparison, Operator
@@ -86,14 +86,8 @@ def _minterms_among(
     reduced = {atom: substituted(atom, events.known) for atom in every}
     groups = components(tuple(dict.fromkeys(reduced.values())))
     choices = [_choices(group, events.domains) for group in groups]
-    if math.prod(map(len, choices)) > MAX_MINTERMS:
-        raise ResourceLimit(
-            "CER0608",
-            f"more than {MAX_MINTERMS:,} minterms",
-            hint="compare fewer attributes, or with fewer constants",
-        )
     done: set[int] = set()
-    for chosen in product(*choices):
+    for chosen in counted(product(*choices), TRANSITION * (len(every) + len(predicates))):
         held = {
             atom: holds
             for group, choice in zip(groups, chosen, strict=True)

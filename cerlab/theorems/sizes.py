@@ -10,12 +10,10 @@ from cerlab.automata.explore import crawl
 Node = tuple[str, int]
 
 
-def reachable_states(
-    machine: Deterministic, symbols: Sequence[int], *, budget: int = 50_000
-) -> int:
+def reachable_states(machine: Deterministic, symbols: Sequence[int], *, most: int = 50_000) -> int:
     """The states of runs and the idle states that streams of these symbols reach.
 
-    Raises `ResourceLimit` above the budget.
+    Raises `ResourceLimit` above `most`.
     """
 
     def follow(node: Node) -> Iterator[tuple[int, Node]]:
@@ -28,4 +26,4 @@ def reachable_states(
                 if target is not None:
                     yield symbol, ("run", target)
 
-    return len(crawl(("idle", machine.idle), follow, budget=budget).states)
+    return len(crawl(("idle", machine.idle), follow, most=most).states)

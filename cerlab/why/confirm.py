@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from cerlab.automata.automaton import IntervalCea, Mark, outgoing
 from cerlab.automata.registers.plan import MarkWindow, RegisterPlan
+from cerlab.budget import poll
 from cerlab.compile.register_plan import register_plan
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.logic.sremo.syntax import Sremo
@@ -88,6 +89,7 @@ def _plan(e: Sremo) -> RegisterPlan | None:
     try:
         return register_plan(e)
     except (Unsupported, ResourceLimit):
+        poll()
         return None
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from cerlab.budget import Budget
 from cerlab.display import shown
-from cerlab.errors import ResourceLimit
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import Positions, Valuation
@@ -116,21 +116,11 @@ SremoDerivation: TypeAlias = Derivation[Sremo, Reading]
 D = TypeVar("D", bound=Derivation[Any, Any])
 
 
-@dataclass(slots=True)
-class Budget:
-    """How many derivations have been made."""
-
-    steps: int = 0
-
-    def spend(self) -> None:
-        """Count one more; raises `ResourceLimit` above `MAX_STEPS`."""
-        self.steps += 1
-        if self.steps > MAX_STEPS:
-            raise ResourceLimit(
-                "CER0695",
-                f"the search for a derivation looks at up to {MAX_STEPS:,} partial ones",
-                hint="give start and end, or a shorter interval",
-            )
+def derivations() -> Budget:
+    """The steps of a search for a derivation, which are partial ones."""
+    return Budget(
+        "the search for a derivation", "give start and end, or a shorter interval", MAX_STEPS
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +140,7 @@ class Goal:
     start: int | None = None
     end: int | None = None
     allowance: int = 0
-    budget: Budget = field(default_factory=Budget)
+    budget: Budget = field(default_factory=derivations)
 
     def marks(self, i: int) -> bool:
         """Whether an event is among the marked ones."""

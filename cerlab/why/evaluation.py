@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cerlab.automata.plan import Plan
+from cerlab.budget import poll
 from cerlab.compile.pattern import Pattern
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import answers_of
@@ -23,4 +24,5 @@ def plan_of(ast: CeqlQuery, *, first_order: bool) -> Plan | None:
     try:
         return Pattern(ast, logic="fo" if first_order else "so").plan
     except (Unsupported, ResourceLimit):
+        poll()
         return None

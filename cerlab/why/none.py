@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from cerlab import display, io
+from cerlab.budget import poll
 from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.display import shown
 from cerlab.errors import ResourceLimit, Unsupported
@@ -88,6 +89,7 @@ def _enough(tried: Iterator[Weaker], stream: Stream) -> tuple[list[Change], list
         try:
             answer = _first(changed, stream)
         except (Unsupported, ResourceLimit) as error:
+            poll()
             untried.append((words, error.message))
             continue
         if answer is not None:

@@ -12,7 +12,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
-from cerlab.automata import decide
+from cerlab import budget
 from cerlab.cli import main
 from cerlab.evaluate import EVALUATORS
 from cerlab.io.machine_json import machine_from_json, machine_to_json
@@ -194,9 +194,9 @@ def test_decisions(
 def test_a_budget_inside_the_class_is_exit_2(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(decide, "MAX_PAIRS", 3)
+    monkeypatch.setattr(budget, "STEPS", 500)
     assert main(["equivalent", "A ; B ; C", "A ; B ; C"]) == 2
-    assert "CER0611" in capsys.readouterr().err
+    assert "CER0605" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("form", ["json", "tikz", "mata"])

@@ -323,5 +323,5 @@ def test_a_fixed_value_that_the_schema_forbids_leaves_no_event() -> None:
 
 def test_too_many_minterms_are_refused() -> None:
     many = [Comparison(Operator.GT, Attribute(f"v{n}"), Constant(0)) for n in range(17)]
-    with pytest.raises(ResourceLimit, match="CER0608"):
+    with pytest.raises(ResourceLimit, match="CER0605"):
         minterms(many)

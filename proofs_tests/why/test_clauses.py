@@ -187,7 +187,7 @@ def test_a_search_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     events = word("A" * 700 + "B" + "C")
     with pytest.raises(cerlab.ResourceLimit) as error:
         why("SELECT C WHERE (A ; A) ; D ; (A ; A)+ ; C", events, (701,))
-    assert error.value.code == "CER0695"
+    assert error.value.code == "CER0605"
 
 
 def test_a_strategy_inside_a_formula_is_compared_on_short_streams_only() -> None:

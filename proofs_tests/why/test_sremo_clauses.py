@@ -166,7 +166,7 @@ def test_a_search_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(deduction, "MAX_STEPS", 2_000)
     with pytest.raises(cerlab.ResourceLimit) as error:
         why(sre("(_* . A . _*)* . D . B^"), word("A" * 300 + "B"), (300,))
-    assert error.value.code == "CER0695"
+    assert error.value.code == "CER0605"
 
 
 def test_positions_far_from_any_match() -> None:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from cerlab.automata.registers.liveness import live_registers, without_dead_writes
 from cerlab.automata.registers.transducer import Srt
+from cerlab.budget import spend
 from cerlab.predicates.guards import redirected
 
 Pair: TypeAlias = tuple[str, str]
@@ -55,6 +56,7 @@ def _apart(T: Srt) -> frozenset[Pair]:
     while changed:
         changed = False
         for t in T.Delta:
+            spend(len(live[t.target]) ** 2)
             for pair in combinations(sorted(live[t.target]), 2):
                 written = t.writes.intersection(pair)
                 apart = len(written) == 1 or (not written and pair in differ[t.source])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import count
 from typing import NamedTuple, TypeAlias
 
 from cerlab.automata.automaton import Mark, outgoing
@@ -16,14 +15,8 @@ from cerlab.automata.registers.transducer import (
     RegisterTransition,
     Srt,
 )
-from cerlab.errors import ResourceLimit
+from cerlab.budget import TRANSITION, spend
 from cerlab.predicates.syntax import EVERYTHING, FALSE, Guard, all_of, negation
-
-MAX_GUARDS = 14
-"""The most different guards on the transitions that leave one macro-state."""
-
-MAX_TRANSITIONS = 50_000
-"""The most transitions of a determinised transducer."""
 
 States: TypeAlias = frozenset[int]
 
@@ -45,7 +38,7 @@ def determinise(T: Srt) -> Srt:
 
     T is unrolled, or writes no register: otherwise two runs may want different events in one
     register, and there need be no deterministic transducer (SRT Thm. 38). Exponential. Raises
-    `Unsupported` for other T, `ResourceLimit` above `MAX_GUARDS` or `MAX_TRANSITIONS`.
+    `Unsupported` for other T, `ResourceLimit` where that takes too many steps.
     """
     return _machine(T, _AGNOSTIC)
 
@@ -83,7 +76,6 @@ def _subsets(
     check_single_use(T)
     leaving = outgoing(T)
     ways = cache(minterms)
-    made = count(1)
 
     def follow(X: States) -> Iterator[tuple[Label, States]]:
         transitions = [t for q in sorted(X) for t in leaving[q]]
@@ -92,12 +84,6 @@ def _subsets(
             for mark, marks in followed.items():
                 these: list[RegisterTransition] = [t for t in fired if t.mark in marks]
                 writes = NONE.union(*(t.writes for t in these))
-                if next(made) > MAX_TRANSITIONS:
-                    raise ResourceLimit(
-                        "CER0686",
-                        f"determinisation needs more than {MAX_TRANSITIONS:,} transitions",
-                        hint='evaluator="registers" runs the transducer as it is',
-                    )
                 yield Label(minterm.guard, mark, writes), frozenset(t.target for t in these)
 
     return follow
@@ -107,20 +93,14 @@ def minterms(guards: Sequence[Guard]) -> tuple[Minterm, ...]:
     """All ways for guards to hold or fail; an event and registers satisfy exactly one of them.
 
     TRUE and FALSE are not negated; without other guards TRUE is the only minterm. Ways that no
-    event satisfies are there too. Raises `ResourceLimit` above `MAX_GUARDS`.
+    event satisfies are there too. Raises `ResourceLimit` for too many guards.
 
     >>> from cerlab.predicates.syntax import TypeIs
     >>> len(minterms([EVERYTHING, TypeIs("A"), TypeIs("B")])), len(minterms([EVERYTHING]))
     (4, 1)
     """
     asked = [g for g in dict.fromkeys(guards) if g not in (EVERYTHING, FALSE)]
-    if len(asked) > MAX_GUARDS:
-        raise ResourceLimit(
-            "CER0684",
-            f"a state of the determinised transducer depends on {len(asked)} guards, "
-            f"more than {MAX_GUARDS}",
-            hint='evaluator="registers" runs the transducer as it is',
-        )
+    spend(TRANSITION * len(asked) << len(asked))
     found = []
     for vector in range(1 << len(asked)):
         holding = [g for bit, g in enumerate(asked) if not vector >> bit & 1]

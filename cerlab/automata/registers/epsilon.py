@@ -16,13 +16,13 @@ def without_epsilon(T: Transducer) -> Srt:
     return prune(without_moves(T, Srt))
 
 
-def merge(T: Transducer, *, budget: int = 100_000) -> Srt:
+def merge(T: Transducer, *, most: int | None = None) -> Srt:
     """A state is a set of states, closed under empty moves, that runs with one label go to.
 
     Transitions of a set are one if guard, mark and written registers are all the same, and then it
     leads to all their targets: fewer runs for the same matches. The printed algorithm looks at
     guard and mark only, and mixes up what the registers hold (SRT Alg. 2; erratum SRT-E12). Up to
-    ``2^|Q|`` states; raises `ResourceLimit` above the budget.
+    ``2^|Q|`` states; raises `ResourceLimit` above `most`.
     """
     closures = silent_closures(T)
     leaving = outgoing(T)
@@ -36,4 +36,4 @@ def merge(T: Transducer, *, budget: int = 100_000) -> Srt:
             yield same, frozenset(targets)
 
     start = frozenset(closures[T.q0])
-    return prune(explore(start, follow, lambda X: not T.F.isdisjoint(X), Srt, R=T.R, budget=budget))
+    return prune(explore(start, follow, lambda X: not T.F.isdisjoint(X), Srt, R=T.R, most=most))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from cerlab.automata.automaton import Automaton, Step
 from cerlab.automata.compose import distinct
 from cerlab.automata.registers.transducer import NONE, Srt
+from cerlab.budget import spend
 from cerlab.predicates.guards import registers_of
 
 
@@ -46,6 +47,7 @@ def backward_union(
     changed = True
     while changed:
         changed = False
+        spend(len(A.Delta))
         for t in reversed(A.Delta):
             more = before(t, found[t.target])
             if not more <= found[t.source]:

@@ -6,6 +6,7 @@ from cerlab.automata.automaton import outgoing
 from cerlab.automata.compose import distinct
 from cerlab.automata.registers.epsilon import merge, without_epsilon
 from cerlab.automata.registers.transducer import Label, Srt, Transducer, label
+from cerlab.budget import poll, spend
 from cerlab.errors import ResourceLimit
 
 MAX_REDUCED = 500
@@ -20,8 +21,9 @@ def smaller(T: Transducer) -> Srt:
     """
     plain = without_epsilon(T)
     try:
-        made = merge(T, budget=plain.states)
+        made = merge(T, most=plain.states)
     except ResourceLimit:
+        poll()
         made = plain
     return quotient(made)
 
@@ -47,6 +49,7 @@ def quotient(T: Srt) -> Srt:
     while True:
         ways: dict[tuple[int, frozenset[tuple[Label, int]]], int] = {}
         refined = []
+        spend(T.states + len(T.Delta))
         for q in range(T.states):
             way = frozenset((label(t), classes[t.target]) for t in leaving[q])
             refined.append(ways.setdefault((classes[q], way), len(ways)))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from cerlab.automata.plan import Plan
+from cerlab.budget import poll
 from cerlab.engine.answers import AnswerBatch, Buffer
 from cerlab.engine.growth import doubled, joined
 from cerlab.engine.kernels import arrays as k
@@ -91,6 +92,7 @@ class Tecs:
                 event = int(self._reg[k.EVENT])
                 if status == k.DONE:
                     break
+                poll()
                 if status == k.FULL:
                     if self._reg[k.LISTED]:
                         yield self._answers.flush(self._reg, k.LISTED, k.TAKEN)

@@ -14,6 +14,7 @@ from itertools import chain, islice
 from typing import Generic, TypeVar, assert_never
 
 from cerlab.automata.deterministic import Deterministic
+from cerlab.budget import counted, poll
 from cerlab.engine.reference.counting import RunCounts
 from cerlab.engine.reference.recogniser import Answer, Clauses, Reader, Recogniser
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow, Window
@@ -74,6 +75,7 @@ class Driver(Generic[R]):
         Returns the recogniser that read it and the lowest start that the window allows, or None
         if the event is in no substream. Raises `BadData` for a time that is missing or goes back.
         """
+        poll()
         plan = self._plan
         if plan.streams and event.stream is not None and event.stream not in plan.streams:
             return None
@@ -126,7 +128,7 @@ def run(
         answers = reader.answers(lowest)
         if (first := next(answers, None)) is not None:
             driver.consume(reader)
-            yield from islice(chain((first,), answers), per_end)
+            yield from counted(islice(chain((first,), answers), per_end))
 
 
 def ends(

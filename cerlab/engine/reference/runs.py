@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeVar
 
 from cerlab.automata.automaton import IntervalCea, Mark, Vcea
+from cerlab.budget import counted
 from cerlab.engine.reference.selection import selected
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event
@@ -55,7 +56,7 @@ class CeaRuns:
                     run.start,
                     (*run.taken, position) if t.mark is Mark.TAKE else run.taken,
                 )
-                for run in current
+                for run in counted(current, len(enabled))
                 for t in enabled
                 if t.source == run.state
             )
@@ -113,7 +114,7 @@ class VceaRuns:
                     run.start,
                     (*run.labels, (position, t.labels)) if t.labels else run.labels,
                 )
-                for run in self._runs | fresh
+                for run in counted(self._runs | fresh, len(enabled))
                 for t in enabled
                 if t.source == run.state
             )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cerlab.budget import poll
 from cerlab.engine.answers import AnswerBatch, Buffer
 from cerlab.engine.growth import doubled
 from cerlab.engine.kernels import arrays as k
@@ -93,6 +94,7 @@ class Configurations:
             status = read_events(rules, events, *self._arrays(), self._limits, total)
             if status == k.DONE:
                 break
+            poll()
             if status != k.FULL:
                 self._provide(status, int(events.lowest[self._reg[k.EVENT]]))
             elif self._reg[k.LISTED]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cerlab.automata.registers.plan import CorrelatedPlan
+from cerlab.budget import poll
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.clock import TimeColumn, first_inside
 from cerlab.engine.columns import rows_of_streams, take_columns, take_rows
@@ -99,6 +100,7 @@ class RegisterEvaluation:
         try:
             program = register_program(plan)
         except ResourceLimit as error:
+            poll()
             raise NotTaken(error.message) from None
         columns, positions = _of_plan(plan, stream)
         lowest = _lowest(_windows(plan), columns, positions, time)

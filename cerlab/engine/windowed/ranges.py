@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
@@ -68,7 +69,9 @@ def ranged_answers(
             cut = next(cuts, None)
             if cut is not None:
                 until = min(cut + size, length)
-                running.append(pool.submit(_range, plan, free, columns, time, cut, until))
+                running.append(
+                    pool.submit(copy_context().run, _range, plan, free, columns, time, cut, until)
+                )
 
         for _ in range(2 * workers):
             start_next()

@@ -15,6 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from cerlab.automata.plan import Plan
+from cerlab.budget import poll
 from cerlab.engine.batches import until_bad
 from cerlab.engine.clock import TimeColumn
 from cerlab.engine.columns import rows_of_streams, take_columns
@@ -153,6 +154,7 @@ class WindowScan(ABC, Generic[Result]):
 
     def _scan(self) -> Iterator[Result]:
         """Read the window carried over together with the pending batches."""
+        poll()
         batches = [*([self._carried] if self._carried else []), *self._pending]
         program = self._learned.program()
         events = relevant_events(program, batches, self._keys)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeAlias, assert_never
 
+from cerlab.budget import counted
 from cerlab.errors import ResourceLimit
 from cerlab.logic.cel.syntax import (
     All,
@@ -100,7 +101,9 @@ def _clause(phi: Formula, S: Sequence[Event]) -> Valuations:
         case Unless(left, right):
             rivals = valuations(right, S)
             return frozenset(
-                V for V in valuations(left, S) if not any(_inside(W, V) for W in rivals)
+                V
+                for V in counted(valuations(left, S), len(rivals))
+                if not any(_inside(W, V) for W in rivals)
             )
         case Rename(old, new, psi):
             return frozenset(_renamed(V, old, new) for V in valuations(psi, S))
@@ -170,7 +173,7 @@ Precedes: TypeAlias = Callable[[Valuation, Valuation], bool]
 def _product(left: Valuations, right: Valuations, precedes: Precedes) -> Valuations:
     """All concatenations of a valuation of `left` with one of `right` that it precedes."""
     joined: set[Valuation] = set()
-    for V1 in left:
+    for V1 in counted(left, len(right)):
         joined.update(_joined(V1, V2) for V2 in right if precedes(V1, V2))
         _refuse_too_many(joined)
     return frozenset(joined)

@@ -13,7 +13,8 @@ from functools import reduce
 from itertools import chain, combinations, count
 from typing import TypeAlias
 
-from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.budget import budgeted, spend
+from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import (
     As,
     Atom,
@@ -24,7 +25,7 @@ from cerlab.logic.cel.syntax import (
     Seq,
     subformulas,
 )
-from cerlab.logic.focel.rewrite import MAX_SIZE, NOTHING
+from cerlab.logic.focel.rewrite import NOTHING
 from cerlab.logic.focel.scope import vdef, vdef_plus, with_variables
 from cerlab.predicates.condition import Atomic, Correlation, LabelAttribute, On, labels_of
 
@@ -60,6 +61,7 @@ class Disjunct:
         return frozenset(item.x for item in self.items if isinstance(item, Bound))
 
 
+@budgeted("the translation of the formula")
 def binary_fo_to_so(phi: Formula) -> Formula:
     """An SO-CEL formula with the same complex events as a scoped well-formed FO-CEL one.
 
@@ -183,12 +185,7 @@ def _ways(item: Iterated) -> list[tuple[Item, frozenset[Atomic]]]:
     inside = [E for D in item.disjuncts for E in _hoisted(D)]
     needs = [frozenset(f for f in E.filters if not labels_of(f) & E.own) for E in inside]
     distinct = list(dict.fromkeys(needs))
-    if len(distinct) > 12:
-        raise ResourceLimit(
-            "CER0610",
-            f"the translation makes more than {MAX_SIZE:,} operators",
-            hint="translate a smaller formula, or its parts",
-        )
+    spend(len(distinct) << len(distinct))
     demands = dict.fromkeys(
         frozenset[Atomic]().union(*chosen)
         for size in range(1, len(distinct) + 1)
@@ -211,16 +208,9 @@ def _ways(item: Iterated) -> list[tuple[Item, frozenset[Atomic]]]:
 
 def _affordable(made: Iterable[Disjunct]) -> list[Disjunct]:
     listed: list[Disjunct] = []
-    total = 0
     for D in made:
         listed.append(D)
-        total += _size(D)
-        if total > MAX_SIZE:
-            raise ResourceLimit(
-                "CER0610",
-                f"the translation makes more than {MAX_SIZE:,} operators",
-                hint="translate a smaller formula, or its parts",
-            )
+        spend(_size(D))
     return listed
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cerlab.budget import poll
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.logic.cel.syntax import Formula, size
-from cerlab.logic.focel.rewrite import MAX_SIZE, disjunctive_normal_form, lp_normal_form, safe_form
+from cerlab.logic.focel.rewrite import disjunctive_normal_form, lp_normal_form, safe_form
 from cerlab.logic.focel.scope import safe, unary, unscoped, well_formed, with_variables
 
 
@@ -34,6 +35,7 @@ def rewriting_sizes(phi: Formula) -> Sizes:
         try:
             return size(rewriting(named))
         except ResourceLimit:
+            poll()
             return None
 
     made = map(measured, (disjunctive_normal_form, safe_form, lp_normal_form))
@@ -61,5 +63,5 @@ def describe_fo(phi: Formula) -> str:
     ]
     sizes = rewriting_sizes(phi)
     made = {"disjunctive": sizes.disjunctive, "safe": sizes.safe, "LP-normal form": sizes.lp}
-    grown = (f"{name} {n or f'above {MAX_SIZE:,}'}" for name, n in made.items())
+    grown = (f"{name} {n or 'too large'}" for name, n in made.items())
     return f"{', '.join(parts)}; of size {sizes.original}, {', '.join(grown)}"

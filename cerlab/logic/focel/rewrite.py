@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from cerlab.errors import ResourceLimit
+from cerlab.budget import budgeted, spend
 from cerlab.logic.cel.syntax import As, Atom, Filter, Formula, Or, Plus, Seq, children, size
 from cerlab.logic.focel.scope import bound, vdef_plus, with_variables
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Comparison, Constant, Operator, Predicate, conjunction
 
-MAX_SIZE = 20_000
-"""The largest formula that a rewriting makes."""
-
 NOTHING = Filter(As(Atom("R"), "x"), On("x", Comparison(Operator.EQ, Constant(0), Constant(1))))
 """A formula without answers, for when every disjunct is deleted (erratum E4)."""
 
 
+@budgeted("the disjunctive form of the formula")
 def disjunctive_normal_form(phi: Formula) -> Formula:
     """OR only at the top or directly below a ``+`` (FOUND Lemma 2; FOUND App. B.1).
 
@@ -44,7 +42,7 @@ def _disjuncts(phi: Formula) -> list[Formula]:
             made = [Plus(_any_of(_disjuncts(body)))]
         case _:
             made = [phi]
-    _afford(sum(map(size, made)))
+    spend(sum(map(size, made)))
     return made
 
 
@@ -55,6 +53,7 @@ def _any_of(disjuncts: list[Formula]) -> Formula:
     return phi
 
 
+@budgeted("the safe form of the formula")
 def safe_form(phi: Formula) -> Formula:
     """No ``;`` binds a variable on both sides: such disjuncts have no answers (FOUND Thm. 1).
 
@@ -90,6 +89,7 @@ def _safe(psi: Formula) -> Formula | None:
             return psi
 
 
+@budgeted("the LP-normal form of the formula")
 def lp_normal_form(phi: Formula) -> Formula:
     """Every unary filter directly on the ``R AS x`` of its variable (FOUND Thm. 2, corrected).
 
@@ -108,7 +108,7 @@ def lp_normal_form(phi: Formula) -> Formula:
     phi = with_variables(phi)
     while (path := _misplaced(phi)) is not None:
         phi = _split(phi, path)
-        _afford(size(phi))
+        spend(size(phi))
     return _pushed_down(phi)
 
 
@@ -214,12 +214,3 @@ def is_lp(phi: Formula) -> bool:
     if isinstance(phi, Filter) and isinstance(phi.condition, On):
         return isinstance(phi.body, As) and phi.body.label == phi.condition.label
     return all(map(is_lp, children(phi)))
-
-
-def _afford(made: int) -> None:
-    if made > MAX_SIZE:
-        raise ResourceLimit(
-            "CER0610",
-            f"the rewriting makes more than {MAX_SIZE:,} operators",
-            hint="rewrite a smaller formula, or its parts",
-        )

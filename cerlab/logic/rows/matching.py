@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, assert_never
 
+from cerlab.budget import poll
 from cerlab.errors import ResourceLimit
 from cerlab.logic.rows import expressions as ex
 from cerlab.logic.rows import syntax as rp
@@ -63,6 +64,7 @@ def match_at(pattern: rp.Pattern, S: Start) -> RowMapping | None:
 
 def derivations(p: rp.Pattern, S: Start, m: RowMapping, *, excluded: bool) -> frozenset[Derivation]:
     """D(p) from the mapping m, one arm per rule (rows.md 5.2)."""
+    poll()
     S.steps -= 1
     if S.steps < 0:
         raise ResourceLimit(

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias, assert_never
 
+from cerlab.budget import poll
 from cerlab.errors import ResourceLimit
 from cerlab.logic.sremo.check import check_sremo
 from cerlab.logic.sremo.registers import writes
@@ -186,6 +187,7 @@ def _iterate(e: Sremo, S: Reading, start: Derivation) -> Derivations:
 
 
 def _spend(S: Reading, steps: int) -> None:
+    poll()
     S.steps -= steps
     if S.steps < 0:
         raise ResourceLimit(

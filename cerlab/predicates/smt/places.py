@@ -6,15 +6,11 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from cerlab.errors import ResourceLimit
 from cerlab.predicates.like import parse
 from cerlab.predicates.representatives import text_after
 from cerlab.predicates.smt.languages import between, found_in, literal
 from cerlab.predicates.smt.questions import OneText, member
 from cerlab.predicates.truth import search
-
-MAX_CELLS = 1_000
-"""How many combinations of patterns are looked at."""
 
 
 class Places(NamedTuple):
@@ -65,7 +61,7 @@ class Cell(NamedTuple):
 
 
 def cells(order: Places, patterns: Sequence[str], context: Any) -> tuple[Cell, ...]:
-    """All cells that texts are in. Raises `ResourceLimit` above `MAX_CELLS`."""
+    """All cells that texts are in."""
     import z3
 
     languages = [found_in(tree, context) for tree in map(parse, patterns) if tree is not None]
@@ -78,12 +74,6 @@ def cells(order: Places, patterns: Sequence[str], context: Any) -> tuple[Cell, .
             return
         if len(held) == len(patterns):
             found.append(Cell(*interval, held, language, one.text))
-            if len(found) > MAX_CELLS:
-                raise ResourceLimit(
-                    "CER0608",
-                    f"more than {MAX_CELLS:,} combinations of LIKE",
-                    hint="use fewer patterns on one attribute",
-                )
             return
         n = len(held)
         inside = None if one.text is None else search(patterns[n], one.text)

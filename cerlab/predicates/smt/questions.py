@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from cerlab.budget import poll, seconds_left, spend
 from cerlab.predicates.smt.languages import characters, every_text
 
 STEPS = 1_000_000
 """How many steps z3 takes for one question before the answer is "unknown"."""
 
-MILLISECONDS = 2_000
+SOLVER_STEPS = 2_000
+"""What a question to z3 counts for in a budget: it takes some milliseconds."""
+
+MILLISECONDS = 1_000
 """How long it takes at most: a second limit, for the few questions that take time but no steps."""
 
 
@@ -20,6 +25,21 @@ def limited(solver: Any) -> Any:
     solver.set("rlimit", STEPS)
     solver.set("timeout", MILLISECONDS)
     return solver
+
+
+def checked(solver: Any) -> Any:
+    """What z3 answers within the time that is left; raises `ResourceLimit` when there is none.
+
+    While it works z3 takes the interrupts of the keyboard to itself: it gives up, with a reason.
+    """
+    spend(SOLVER_STEPS)
+    if (left := seconds_left()) < math.inf:
+        solver.set("timeout", min(MILLISECONDS, 1 + int(1000 * left)))
+    answer = solver.check()
+    if "keyboard" in solver.reason_unknown():
+        raise KeyboardInterrupt
+    poll()
+    return answer
 
 
 def every_of(parts: Sequence[Any], context: Any) -> Any:
@@ -52,7 +72,7 @@ def member(language: Any, context: Any) -> OneText:
     for languages in ((language, plain), (language, every_text(context))):
         solver = limited(z3.Solver(ctx=context))
         solver.add(z3.InRe(x, z3.Intersect(*languages)))
-        answer = solver.check()
+        answer = checked(solver)
         if answer == z3.sat:
             return OneText(True, text_in(solver.model(), x))
     return OneText(answer == z3.unknown, None)

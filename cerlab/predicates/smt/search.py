@@ -10,15 +10,15 @@ from itertools import product
 from random import Random
 from typing import Any, TypeAlias
 
-from cerlab.errors import ResourceLimit
-from cerlab.predicates.choices import MAX_MINTERMS, Choice, event_of
+from cerlab.budget import TRANSITION, spend
+from cerlab.predicates.choices import Choice, event_of
 from cerlab.predicates.domains import Domain
 from cerlab.predicates.like import samples
 from cerlab.predicates.mentions import constants
 from cerlab.predicates.representatives import candidates
 from cerlab.predicates.smt.encoding import KINDS, Encoding, encoded, world
 from cerlab.predicates.smt.formulas import formula
-from cerlab.predicates.smt.questions import every_of, limited
+from cerlab.predicates.smt.questions import checked, every_of, limited
 from cerlab.predicates.smt.values import Refuted, Texts, Values, texts_of, values_of
 from cerlab.predicates.syntax import Atom, Attribute, Like
 from cerlab.predicates.truth import satisfies, search
@@ -38,8 +38,7 @@ Vector: TypeAlias = tuple[bool, ...]
 def by_solver(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> tuple[Choice, ...]:
     """One choice for each truth vector of some atoms that events have, or that is undecided.
 
-    `of` has the domain of each attribute that the atoms mention. Raises `ResourceLimit` above
-    `MAX_MINTERMS` vectors.
+    `of` has the domain of each attribute that the atoms mention.
 
     >>> from cerlab.predicates.syntax import Comparison, Operator
     >>> less = Comparison(Operator.LT, Attribute("v"), Attribute("w"))
@@ -69,6 +68,7 @@ class Found:
 
     def verified(self, values: Values) -> Vector:
         """List the vector that these values have, and say which it is."""
+        spend(TRANSITION * len(self.group))
         event = event_of(dict(values))
         vector = tuple(satisfies(event, atom) for atom in self.group)
         if self.values.get(vector) is None:
@@ -76,14 +76,8 @@ class Found:
         return vector
 
     def put(self, vector: Vector, values: Values | None) -> None:
-        """List a vector; raises `ResourceLimit` above `MAX_MINTERMS`."""
+        """List a vector."""
         self.values[vector] = values
-        if len(self.values) > MAX_MINTERMS:
-            raise ResourceLimit(
-                "CER0608",
-                f"more than {MAX_MINTERMS:,} minterms",
-                hint="compare fewer attributes, or with fewer constants",
-            )
 
 
 def _tried(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Iterator[Values]:
@@ -138,7 +132,7 @@ class Search:
         import z3
 
         if self.unknown <= MAX_UNKNOWN:
-            while (answer := self.solver.check()) == z3.sat:
+            while (answer := checked(self.solver)) == z3.sat:
                 self.settle(self.solver.model())
             if answer == z3.unsat:
                 return
@@ -190,7 +184,7 @@ class Search:
                 round_enough = z3.And(*is_round, x >= -bound, x <= bound)
                 self.solver.add(z3.Implies(is_number, round_enough))
             done = False
-            answer = self.solver.check()
+            answer = checked(self.solver)
             if answer == z3.sat:
                 model = self.solver.model()
                 done = self.verified(model, texts_of(model, self.E), vector)

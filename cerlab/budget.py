@@ -1,0 +1,228 @@
+"""Limits of time and memory that callers set, and budgets that constructions count work against.
+
+What may take long calls `spend` or `poll` at every step of its own: that is where a limit is seen.
+This stands below all other modules but `errors`, since the oracle and the machines both count.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from time import monotonic
+from typing import TypeVar
+
+from cerlab.errors import ResourceLimit, UsageError
+
+STEPS = 2_000_000
+"""The steps of one construction or search, about a microsecond each: a few seconds in all."""
+
+TRANSITION = 8
+"""The steps of what makes objects: a transition with its label, a predicate tried on an event."""
+
+BETWEEN_LOOKS = 0.02
+"""Seconds between two looks at the memory, each of which asks the operating system."""
+
+T = TypeVar("T")
+
+LESS = "ask for less: a smaller query, or one part of it at a time"
+
+_UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
+
+
+class Limits:
+    """What a block may use: absolute bounds, so that of two the tighter one is the smaller.
+
+    A limit that was reached stays reached until its block is left, so code that goes another way
+    where something is too large does not go on beyond it.
+    """
+
+    __slots__ = ("ceiling", "deadline", "look_at", "memory", "over", "seconds")
+
+    def __init__(self, seconds: float, memory: float, outer: Limits | None) -> None:
+        self.seconds, self.deadline = seconds, monotonic() + seconds
+        self.memory = memory
+        self.ceiling = math.inf if memory == math.inf else resident_bytes() + memory
+        if outer is not None and outer.deadline < self.deadline:
+            self.seconds, self.deadline = outer.seconds, outer.deadline
+        if outer is not None and outer.ceiling < self.ceiling:
+            self.memory, self.ceiling = outer.memory, outer.ceiling
+        self.look_at = 0.0
+        self.over = False
+
+    def check(self, more: int = 0) -> None:
+        """Raise `ResourceLimit` if a limit is reached, or would be with so many `more` bytes."""
+        now = monotonic()
+        if now > self.deadline:
+            raise ResourceLimit(
+                "CER0620",
+                f"the limit of {self.seconds:g} seconds is reached{_during()}",
+                hint=f"raise it, as in cerlab.limits(seconds={2 * self.seconds:g}), or {LESS}",
+            )
+        if self.ceiling < math.inf and (more or now >= self.look_at):
+            self.look_at = now + BETWEEN_LOOKS
+            self.over = self.over or resident_bytes() + more > self.ceiling
+        if self.over:
+            raise ResourceLimit(
+                "CER0621",
+                f"the limit of {self.memory:,.0f} bytes is reached{_during()}",
+                hint=f"raise it, as in cerlab.limits(memory={2 * self.memory:.0f}), or {LESS}",
+            )
+
+    def left(self) -> float:
+        """The seconds before the limit."""
+        return self.deadline - monotonic()
+
+
+class Budget:
+    """The steps that are left to one construction or search, and what it is."""
+
+    __slots__ = ("doing", "hint", "left", "steps")
+
+    def __init__(self, doing: str, hint: str = LESS, steps: int | None = None) -> None:
+        self.doing = doing
+        self.hint = hint
+        self.steps = self.left = STEPS if steps is None else steps
+
+    def spend(self, steps: int = 1) -> None:
+        """Count some steps; raises `ResourceLimit` if there are too many, or at a limit."""
+        self.left -= steps
+        if self.left < 0:
+            message = f"{self.doing} takes more than {self.steps:,} steps"
+            raise ResourceLimit("CER0605", message, hint=self.hint)
+        poll()
+
+
+_limits: ContextVar[Limits | None] = ContextVar("limits", default=None)
+_budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
+
+
+def _during() -> str:
+    budget = _budget.get()
+    return "" if budget is None else f" during {budget.doing}"
+
+
+@contextmanager
+def limits(seconds: float | None = None, memory: int | str | None = None) -> Iterator[None]:
+    """A block in which cerlab may take so many seconds and so many more bytes of memory.
+
+    Seconds are those of the clock on the wall, so that they bound waiting too, and count from here.
+    Memory is what the process keeps resident beyond what it does now, of all its threads; a number
+    of bytes, or a text like ``"500MB"``. Beyond either whatever runs raises `ResourceLimit`
+    (``CER0620``, ``CER0621``). Blocks nest, and the tighter limit holds. They hold for the thread
+    or asyncio task that entered them, and for tasks that it starts; ``docs/limits.md`` has more.
+
+    Raises `UsageError` for limits that are not positive.
+
+    >>> import cerlab
+    >>> with cerlab.limits(seconds=10, memory="1GB"):
+    ...     cerlab.count("A ; B", [{"type": "A"}, {"type": "B"}])
+    1
+    """
+    wall = math.inf if seconds is None else _positive(seconds, "seconds")
+    room = math.inf if memory is None else _positive(size_in_bytes(memory), "memory")
+    token = _limits.set(Limits(wall, room, _limits.get()))
+    try:
+        yield
+    finally:
+        _limits.reset(token)
+
+
+def _positive(number: float, name: str) -> float:
+    if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0:
+        hint = "leave it out for no limit"
+        raise UsageError("CER0830", f"{name}={number!r} is no limit", hint=hint)
+    return float(number)
+
+
+def size_in_bytes(size: int | str) -> float:
+    """A number of bytes; of a text with a unit too, K, M, G (powers of 1000), Ki, Mi, Gi (of 1024).
+
+    >>> size_in_bytes("500MB"), size_in_bytes("1.5 GiB"), size_in_bytes("4096")
+    (500000000.0, 1610612736.0, 4096.0)
+    """
+    if not isinstance(size, str):
+        return size
+    read = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMG]I?)?B?\s*", size.upper())
+    if read is None:
+        hint = "a number of bytes, or like 500MB or 2GiB"
+        raise UsageError("CER0831", f"'{size}' is no size of memory", hint=hint)
+    return float(read[1]) * _UNITS[read[2] or ""]
+
+
+def poll(more: int = 0) -> None:
+    """Raise `ResourceLimit` if a limit is reached, or would be with so many `more` bytes."""
+    here = _limits.get()
+    if here is not None:
+        here.check(more)
+
+
+def seconds_left() -> float:
+    """The seconds before the limit, infinity without one; for what waits outside Python."""
+    here = _limits.get()
+    return math.inf if here is None else max(0.0, here.left())
+
+
+def spend(steps: int = 1) -> None:
+    """Count steps of the construction or search that goes on, if there is one; and `poll`."""
+    budget = _budget.get()
+    if budget is None:
+        poll()
+    else:
+        budget.spend(steps)
+
+
+def counted(items: Iterable[T], steps: int = 1) -> Iterator[T]:
+    """The items, each of which takes so many steps."""
+    for item in items:
+        spend(steps)
+        yield item
+
+
+@contextmanager
+def budgeted(doing: str | None = None, hint: str = LESS, *, own: int = 0) -> Iterator[None]:
+    """A construction or search whose steps are counted together; inside another one, as its part.
+
+    Errors say what was being done, `doing`, the innermost that says so. With `own` it has a budget
+    of its own wherever it is, that part of the whole: what is cached depends on nothing around it.
+    Not around what yields: its caller would count too.
+    """
+    here = _budget.get()
+    if here is None or own:
+        token = _budget.set(Budget(doing or "an automaton", hint, STEPS // max(own, 1)))
+        try:
+            yield
+        finally:
+            _budget.reset(token)
+        return
+    around = here.doing, here.hint
+    if doing is not None:
+        here.doing, here.hint = doing, hint
+    try:
+        yield
+    finally:
+        here.doing, here.hint = around
+
+
+def resident_bytes() -> int:
+    """The memory that the process keeps resident; where the system says only its peak, that."""
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return _peak_bytes()
+
+
+def _peak_bytes() -> int:
+    try:
+        from resource import RUSAGE_SELF, getrusage  # not on every system
+    except ImportError:
+        hint = "limits(seconds=..) works here"
+        raise UsageError(
+            "CER0830", "this system does not say what is resident", hint=hint
+        ) from None
+    return getrusage(RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

@@ -1,0 +1,44 @@
+"""``--time-limit`` and ``--memory-limit``, which every command has."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import current_thread, main_thread
+
+from cerlab.budget import limits, poll
+
+BETWEEN_ALARMS = 0.25
+"""Seconds between two looks at the limits of a command that waits or computes elsewhere."""
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """What the command may take."""
+    parser.add_argument(
+        "--time-limit", type=float, metavar="SECONDS", help="stop after so many seconds, exit 2"
+    )
+    parser.add_argument(
+        "--memory-limit", metavar="SIZE", help="stop beyond so much memory, like 500MB or 2GiB"
+    )
+
+
+@contextmanager
+def limited(arguments: argparse.Namespace) -> Iterator[None]:
+    """A block within the limits of a command, which are seen while it waits for a pipe too.
+
+    The process is ours here, so a timer interrupts what does not look at the limits itself.
+    """
+    seconds, memory = arguments.time_limit, arguments.memory_limit
+    with limits(seconds, memory):
+        if (seconds is None and memory is None) or current_thread() is not main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGALRM, lambda *_: poll())
+        signal.setitimer(signal.ITIMER_REAL, BETWEEN_ALARMS, BETWEEN_ALARMS)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)

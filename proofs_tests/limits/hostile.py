@@ -1,0 +1,254 @@
+"""Queries that are small as text and large as work, a family for each construction.
+
+``python -m proofs_tests.limits.hostile NAME`` asks one of them, and prints what came of it and the
+seconds of CPU that it took.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from itertools import combinations
+from time import process_time
+
+import cerlab
+
+EVENTS = [{"type": "AB"[n % 2], "v": n % 3, "w": n, "t": n} for n in range(12)]
+MANY = [{"type": "ABC"[n % 3], "v": n % 5, "w": n, "t": n} for n in range(3_000)]
+
+
+def evaluated(query: str, events: object = EVENTS, **options: object) -> object:
+    """The answers of a CEL formula or CEQL query."""
+    return cerlab.evaluate(query, events, limit=1_000, **options)  # type: ignore[arg-type]
+
+
+def sremo(text: str, events: object = EVENTS) -> object:
+    """The answers of a SREMO, by registers."""
+    return cerlab.evaluate(cerlab.parse_sremo(text), events, evaluator="registers", limit=1_000)
+
+
+def correlated(n: int, op: str, joint: str) -> str:
+    """A sequence of n labels, each compared with each."""
+    labels = " ; ".join(f"A AS x{i}" for i in range(n))
+    pairs = (f"x{i}.v {op} x{j}.v" for i, j in combinations(range(n), 2))
+    return f"({labels}) FILTER ({joint.join(pairs)})"
+
+
+def machine(query: str) -> object:
+    """The automaton of a query."""
+    return cerlab.parse_query(f"SELECT * WHERE {query}").cea
+
+
+def nested(before: str, middle: str, after: str, n: int) -> str:
+    """A text n times around another one."""
+    return before * n + middle + after * n
+
+
+AB = "(A OR B)"
+TESTS = [f"A[v = {n} OR w = {n}]" for n in range(40)]
+
+FAMILIES: dict[str, Callable[[], object]] = {
+    # named by those who met them
+    "fifty negations": lambda: sremo("!" * 50 + "(<type = 'A'>^ -> r . <v = r.v>^)[len<=3]"),
+    "fifty negations around": lambda: sremo(
+        nested("!(<TRUE>* . ", "<type = 'A'>^ . <v = 1>^", ")", 50)
+    ),
+    "fifty negations in a row": lambda: sremo(
+        " . ".join(f"!(<v = {n}>^ . <TRUE>* . <w = {n}>)" for n in range(50))
+    ),
+    "fifty negations at once": lambda: sremo(
+        " & ".join(f"!(<v = {n}> . <TRUE>* . <w = {n}>)" for n in range(50))
+    ),
+    "fourteen ALL": lambda: evaluated(" ALL ".join(f"(A ; B{n}+)" for n in range(14))),
+    "far from the end": lambda: cerlab.equivalent(
+        f"{AB}+ : A" + f" : {AB}" * 14, f"{AB}+ : B" + f" : {AB}" * 14
+    ),
+    "twelve registers": lambda: sremo(
+        "!("
+        + " . ".join(f"<v > {n}>^ -> r{n} . <TRUE>*" for n in range(12))
+        + " . <"
+        + " AND ".join(f"v = r{n}.v" for n in range(12))
+        + ">^)[len<=14]"
+    ),
+    "twelve registers ahead": lambda: sremo(
+        " . ".join(f"<v > {n}>^ -> r{n} . <TRUE>*" for n in range(12))
+        + " . <"
+        + " AND ".join(f"v = r{n}.v" for n in range(12))
+        + ">^"
+    ),
+    "28 correlations": lambda: evaluated(correlated(8, "=", " OR ")),
+    "28 correlations by registers": lambda: evaluated(
+        correlated(8, "=", " OR "), evaluator="registers"
+    ),
+    "28 correlations of !=": lambda: evaluated(correlated(8, "!=", " AND "), evaluator="registers"),
+    "28 correlations of <": lambda: evaluated(
+        "("
+        + " ; ".join(f"A+ AS x{i}" for i in range(8))
+        + ") FILTER "
+        + " AND ".join(f"x{i}.v < x{j}.v" for i, j in combinations(range(8), 2)),
+        evaluator="registers",
+    ),
+    "forty iterations": lambda: cerlab.satisfiable(" ; ".join([f"{AB}+"] * 40)),
+    # CEL
+    "many AND": lambda: evaluated(" AND ".join(f"({AB}+ ; A ; {AB}+)" for _ in range(12))),
+    "AND of sequences": lambda: machine(
+        " AND ".join("(" + " ; ".join([f"{AB}+"] * n) + ")" for n in range(3, 12))
+    ),
+    "UNLESS far from the end": lambda: evaluated(f"A+ UNLESS ({AB} : A" + f" : {AB}" * 20 + ")"),
+    "UNLESS of many tests": lambda: machine(
+        "A+ UNLESS (" + " OR ".join(f"A FILTER {t}" for t in TESTS) + ")"
+    ),
+    "iterations of iterations": lambda: machine(nested("(", "A", " ; B)+", 60)),
+    "iteration of a choice of many": lambda: machine(
+        nested("(", " OR ".join(f"A{n}" for n in range(60)), ")+ ; C", 20)
+    ),
+    "long sequence": lambda: evaluated(" ; ".join(["(A OR B)+"] * 150)),
+    "filters of alternatives": lambda: machine(
+        "A ; B FILTER " + " AND ".join(f"(A[v = {n}] OR B[v = {n}])" for n in range(40))
+    ),
+    "nested STRICT": lambda: machine(nested("STRICT(", "A ; B+", " ; A)", 30)),
+    "ALL far apart": lambda: machine(" ALL ".join(f"(A{n} ; B{n} ; C{n})" for n in range(8))),
+    "NXT on many": lambda: evaluated("SELECT NXT * WHERE " + " ; ".join([f"{AB}+"] * 12), MANY),
+    "LAST on many": lambda: evaluated("SELECT LAST * WHERE " + " ; ".join([f"{AB}+"] * 12), MANY),
+    "MAX on many": lambda: evaluated("SELECT MAX * WHERE " + " ; ".join([f"{AB}+"] * 12), MANY),
+    "determinised on a stream": lambda: evaluated(
+        f"{AB}+ : A" + f" : {AB}" * 30, MANY, evaluator="tecs"
+    ),
+    "determinised on a stream, compiled": lambda: evaluated(
+        f"SELECT * WHERE {AB}+ : A" + f" : {AB}" * 30 + " WITHIN 60 EVENTS",
+        MANY,
+        evaluator="compiled",
+    ),
+    "runs": lambda: evaluated(" ; ".join([f"{AB}+"] * 6), MANY, evaluator="automaton"),
+    "lists": lambda: evaluated(" ; ".join([f"{AB}+"] * 6), MANY[:200], evaluator="lists"),
+    "reference": lambda: evaluated(" ; ".join([f"{AB}+"] * 6), MANY[:60], evaluator="reference"),
+    "reference of ALL": lambda: evaluated(
+        " ALL ".join([f"{AB}+"] * 6), MANY[:30], evaluator="reference"
+    ),
+    "reference of AND": lambda: evaluated(
+        " AND ".join([f"{AB}+"] * 6), MANY[:30], evaluator="reference"
+    ),
+    "reference of UNLESS": lambda: evaluated(
+        " UNLESS ".join([f"({AB}+)"] * 6), MANY[:17], evaluator="reference"
+    ),
+    "first order": lambda: evaluated(
+        " ; ".join([f"({AB} AS x OR B AS y)+"] * 12), MANY[:12], logic="fo"
+    ),
+    "first order, filters": lambda: evaluated(
+        "("
+        + " ; ".join(f"({AB} AS x{n})" for n in range(8))
+        + ") FILTER "
+        + " AND ".join(f"x{n}.v = x{n + 1}.v" for n in range(7)),
+        MANY[:12],
+        logic="fo",
+    ),
+    "first order, iterations": lambda: evaluated(
+        "((" + " ; ".join(f"(A AS x{n} OR B AS x{n})" for n in range(14)) + ")+)+",
+        MANY[:12],
+        logic="fo",
+    ),
+    # deciders
+    "minterms of one attribute": lambda: cerlab.satisfiable(
+        "A+ FILTER A[" + " OR ".join(f"v > {n}" for n in range(900)) + "]"
+    ),
+    "minterms of many attributes": lambda: cerlab.satisfiable(
+        " ; ".join(f"(A FILTER A[a{n} > 0 AND b{n} > 1])" for n in range(20))
+    ),
+    "minterms by z3": lambda: cerlab.satisfiable(
+        " ; ".join(f"(A FILTER A[a{n} + a{n + 1} > {n}])" for n in range(20))
+    ),
+    "minterms by z3, products": lambda: cerlab.satisfiable(
+        " ; ".join(f"(A FILTER A[a{n} * a{n + 1} * a{n} > a{n + 2} * {n}])" for n in range(12))
+    ),
+    "minterms of LIKE": lambda: cerlab.satisfiable(
+        " ; ".join(f"(A FILTER A[s LIKE '(a|b)*a(a|b){{{n}}}c'])" for n in range(8))
+    ),
+    "minterms of LIKE, joined": lambda: cerlab.satisfiable(
+        "A FILTER A[" + " AND ".join(f"NOT s LIKE '{c}.*{d}'" for c in "abcd" for d in "efg") + "]"
+    ),
+    "wide windows": lambda: cerlab.equivalent(
+        f"SELECT * WHERE {AB}+ WITHIN 100000 EVENTS", f"SELECT * WHERE {AB}+ WITHIN 100001 EVENTS"
+    ),
+    "contained, UNLESS": lambda: cerlab.contained(
+        f"{AB}+ UNLESS (A" + f" ; {AB}" * 8 + ")", f"{AB}+ UNLESS (B" + f" ; {AB}" * 8 + ")"
+    ),
+    "undecided": lambda: cerlab.equivalent(
+        correlated(7, "=", " AND "), correlated(7, "<=", " AND ")
+    ),
+    "keys": lambda: cerlab.satisfiable(
+        "SELECT * WHERE A FILTER "
+        + " AND ".join(f"A[k{n} > {m}]" for n in range(6) for m in range(6))
+        + " PARTITION BY "
+        + ", ".join(f"[k{n}]" for n in range(6))
+    ),
+    # SREMO
+    "intersections": lambda: sremo(" & ".join(["(<TRUE>* . <v = 1>^ . <TRUE>* . <w > 2>^)"] * 14)),
+    "negated far from the end": lambda: sremo("!(<TRUE>* . <v = 1>" + " . <TRUE>" * 20 + ")"),
+    "negated choice of guards": lambda: sremo(
+        "!(" + " | ".join(f"<v = {n}>" for n in range(30)) + ")"
+    ),
+    "windows of windows": lambda: sremo(
+        nested("(", "<v = 1>^ -> r . <TRUE>* . <v = r.v>^", ")[1..90]", 6)
+    ),
+    "negation under a wide window": lambda: sremo(
+        "(!(<v = 1> -> r . <TRUE>* . <v = r.v> -> s . <TRUE>* . <w = s.w>))[len<=40]"
+    ),
+    "skip of many": lambda: sremo("#(" + ", ".join(f"<v = {n}>^ -> r{n}" for n in range(40)) + ")"),
+    "stars of stars": lambda: sremo(nested("(", "<v = 1>^", "* . <TRUE>)*", 80)),
+    "matches": lambda: cerlab.matches(
+        cerlab.parse_sremo(nested("(", "<TRUE>^ | <TRUE>", ")*", 3)), MANY[:22]
+    ),
+    "registers on a stream": lambda: sremo(
+        " . ".join(f"<type = 'A'>^ -> r{n} . <TRUE>*" for n in range(4)) + " . <w = r0.w>^", MANY
+    ),
+    # generalised conjunctive queries, row patterns, why
+    "permutation": lambda: rows("PERMUTE(A, B, C, A, B, C, A, B, C)"),
+    "quantifiers of quantifiers": lambda: rows("(((A B?)* C?)* A?)* B{40} C"),
+    "backtracking": lambda: rows("(A | B | C)* (A | B)* (A | B | C)* A B C A A"),
+    "why of iterations": lambda: cerlab.why(" ; ".join([f"{AB}+"] * 8), MANY[:200], range(150)),
+    "why of ALL": lambda: cerlab.why(
+        " ALL ".join([f"(A ; {AB}+)"] * 6), MANY[:60], range(0, 40, 2)
+    ),
+    "why of a negation": lambda: cerlab.why(
+        "!(<v = 1> -> r . <TRUE>* . <v = r.v>) . <TRUE>^ . <TRUE>*", MANY[:60], [30]
+    ),
+    "why none": lambda: cerlab.why_none(
+        " ; ".join([f"(A FILTER A[v = {n}])" for n in range(9)]), MANY
+    ),
+    # values of the workbench
+    "picture of a determinisation": lambda: cerlab.parse_query(
+        f"SELECT * WHERE {AB}+ : A" + f" : {AB}" * 12
+    ).det._repr_mimebundle_(),  # type: ignore[attr-defined]
+    "the k-th of many": lambda: cerlab.parse_query(f"SELECT * WHERE {AB}+").run(MANY)[10**9],
+    "count of many": lambda: cerlab.count(" ; ".join([f"{AB}+"] * 6), MANY),
+}
+"""What is asked, by name."""
+
+
+def rows(pattern: str) -> object:
+    """The matches of a row pattern in a small table."""
+    import pyarrow as pa
+
+    table = pa.Table.from_pylist(MANY[:60])
+    text = (
+        f"SELECT * FROM t MATCH_RECOGNIZE (ORDER BY t MEASURES COUNT(*) AS n ALL ROWS PER MATCH "
+        f"PATTERN ({pattern}) DEFINE A AS type = 'A' AND v >= FIRST(v), "
+        "B AS type = 'B', C AS type = 'C')"
+    )
+    return cerlab.match_recognize(text, table)
+
+
+def asked(name: str) -> tuple[str, float]:
+    """What came of a family, and the seconds of CPU that it took."""
+    before = process_time()
+    try:
+        FAMILIES[name]()
+        came = "answered"
+    except cerlab.CerlabError as error:
+        came = f"refused {error}"
+    return came, process_time() - before
+
+
+if __name__ == "__main__":
+    came, seconds = asked(sys.argv[1])
+    print(f"{seconds:.1f} s: {came}")

@@ -1,0 +1,52 @@
+"""Queries that are small as text and large as work are answered or refused soon (`hostile`)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import cerlab
+from cerlab import budget
+from proofs_tests.limits.hostile import FAMILIES, asked
+
+NAMED = (
+    "fifty negations",
+    "fifty negations around",
+    "fifty negations in a row",
+    "fifty negations at once",
+    "fourteen ALL",
+    "far from the end",
+    "twelve registers",
+    "twelve registers ahead",
+    "28 correlations",
+    "28 correlations of <",
+    "forty iterations",
+)
+SECONDS = 5
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_with_few_steps_they_take_little_time(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundredth of the steps, a tenth of the time: what is not counted would take longer."""
+    monkeypatch.setattr(budget, "STEPS", budget.STEPS // 100)
+    came, seconds = asked(name)
+    assert seconds < SECONDS / 10, came
+    assert came == "answered" or "CER0605" in came or "CER0487" in came
+
+
+@pytest.mark.services  # it measures
+@pytest.mark.parametrize("name", FAMILIES)
+def test_each_is_answered_or_refused_within_seconds(name: str) -> None:
+    call = [sys.executable, "-m", "proofs_tests.limits.hostile", name]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert float(done.stdout.split(" s:")[0]) < SECONDS, done.stdout
+
+
+def test_a_legitimate_query_is_far_from_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "STEPS", budget.STEPS // 100)
+    query = "SELECT MAX * WHERE (SELL AS a ; BUY+ AS b ; SELL AS c) FILTER b[p > 3] WITHIN 9 EVENTS"
+    assert cerlab.satisfiable(query).holds
+    assert cerlab.equivalent("A ; (B OR C)", "A ; B OR (A ; C)").holds

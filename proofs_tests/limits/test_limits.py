@@ -1,0 +1,190 @@
+"""`cerlab.limits`, its options on the command line, and interrupts: what is seen, and how soon."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from threading import Thread, Timer
+from time import monotonic, sleep
+
+import pytest
+
+import cerlab
+from cerlab import budget
+from cerlab.predicates.smt.questions import checked
+
+EVENTS = [{"type": "A"}, {"type": "B"}]
+FOREVER = "(A OR B)+ : A" + " : (A OR B)" * 30
+
+
+def code_within(**limits: float | str | None) -> str | None:
+    """The code of what an evaluation raises inside limits, None if it has its answers."""
+    with cerlab.limits(**limits):  # type: ignore[arg-type]
+        return code()
+
+
+def code() -> str | None:
+    """The code of what an evaluation raises, None if it has its answers."""
+    try:
+        assert cerlab.count("A ; B", EVENTS) == 1
+    except cerlab.ResourceLimit as error:
+        return error.code
+    return None
+
+
+def test_what_fits_is_answered() -> None:
+    assert code_within() is code_within(seconds=60, memory="4GB") is None
+
+
+def test_seconds_are_of_the_wall() -> None:
+    with cerlab.limits(seconds=0.01):
+        sleep(0.02)
+        with pytest.raises(
+            cerlab.ResourceLimit, match=r"CER0620: the limit of 0.01 seconds"
+        ) as error:
+            cerlab.count("A ; B", EVENTS)
+    assert "cerlab.limits(seconds=0.02)" in error.value.hint
+    assert code_within() is None
+
+
+@pytest.mark.parametrize(("outer", "inner"), [(0.01, 60), (60, 0.01), (0.01, None)])
+def test_the_tighter_limit_holds(outer: float, inner: float | None) -> None:
+    with cerlab.limits(seconds=outer), cerlab.limits(seconds=inner):
+        sleep(0.02)
+        assert code_within(memory="4GB") == "CER0620"
+
+
+def test_a_limit_ends_with_its_block() -> None:
+    with cerlab.limits(seconds=60):
+        with cerlab.limits(seconds=0.001):
+            sleep(0.002)
+        assert code_within() is None
+
+
+def test_memory_is_what_grows() -> None:
+    with cerlab.limits(memory="20MB"):
+        assert code() is None
+        grown = b"." * 40_000_000
+        assert code() == "CER0621"
+        del grown
+        assert code() == "CER0621"  # what was reached stays reached
+    assert code_within() is None
+
+
+def test_room_is_refused_before_it_is_taken() -> None:
+    with cerlab.limits(memory="100MB"):
+        before = budget.resident_bytes()
+        with pytest.raises(cerlab.ResourceLimit, match="CER0621"):
+            budget.poll(10**9)
+        assert budget.resident_bytes() - before < 10**7
+
+
+@pytest.mark.parametrize("wrong", [0, -1, float("nan"), True])
+def test_what_is_no_limit(wrong: float) -> None:
+    with pytest.raises(cerlab.UsageError, match="CER0830"), cerlab.limits(seconds=wrong):
+        pass
+
+
+def test_a_thread_has_limits_of_its_own() -> None:
+    found: list[str | None] = []
+    with cerlab.limits(seconds=0.001):
+        sleep(0.002)
+        other = Thread(target=lambda: found.append(code_within()))
+        other.start()
+        other.join()
+    assert found == [None]
+
+
+def test_a_task_has_those_of_who_started_it() -> None:
+    async def within(seconds: float) -> str | None:
+        with cerlab.limits(seconds=seconds):
+            await asyncio.sleep(0.02)
+            return await asyncio.create_task(asyncio.to_thread(code_within))
+
+    async def both() -> list[str | None]:
+        return list(await asyncio.gather(within(0.01), within(60)))
+
+    assert asyncio.run(both()) == ["CER0620", None]
+
+
+def test_a_limit_is_not_taken_for_a_query_that_is_too_large() -> None:
+    """What goes another way where something is too large does not so at a limit."""
+    query = cerlab.parse_query("SELECT * WHERE (A AS a ; B AS b) FILTER a.v < b.v")
+    events = [{"type": "A", "v": 1}, {"type": "B", "v": 2}]
+    with cerlab.limits(seconds=0.001):
+        sleep(0.002)
+        with pytest.raises(cerlab.ResourceLimit, match="CER0620"):
+            cerlab.evaluate(query, events)
+    assert len(cerlab.evaluate(query, events)) == 1
+
+
+def test_the_error_says_what_was_being_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    with cerlab.limits(seconds=0.001), budget.budgeted("the search of all"):
+        sleep(0.002)
+        with pytest.raises(cerlab.ResourceLimit, match=r"reached during the search of all"):
+            budget.spend()
+    monkeypatch.setattr(budget, "STEPS", 100)
+    with pytest.raises(cerlab.ResourceLimit, match=r"CER0605: the automaton of the formula takes"):
+        _ = cerlab.parse_query(f"SELECT * WHERE {FOREVER}").cea
+
+
+def hard_question() -> object:
+    """Integers that z3 does not find in ten seconds."""
+    import z3
+
+    solver = z3.Solver(ctx=z3.Context())
+    x, y, z = (z3.Int(name, solver.ctx) for name in "xyz")
+    solver.add(x * x * x + y * y * y + z * z * z == 42, x > 100, y < -100, z > 100)
+    solver.set("timeout", 10_000)
+    return solver
+
+
+def test_the_solver_has_the_time_that_is_left() -> None:
+    before = monotonic()
+    with pytest.raises(cerlab.ResourceLimit, match="CER0620"), cerlab.limits(seconds=0.2):
+        checked(hard_question())
+    assert monotonic() - before < 5
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_an_interrupt_of_the_solver_is_one() -> None:
+    timer = Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        checked(hard_question())
+
+
+def command(*arguments: str) -> subprocess.Popen[str]:
+    """A command that reads a pipe on which nothing comes."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "cerlab", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_command_that_waits_sees_its_limit() -> None:
+    with command("run", "A ; B", "-", "--time-limit", "0.5") as process:
+        assert process.wait(timeout=60) == 2
+        assert process.stderr is not None
+        assert "CER0620" in process.stderr.read()
+
+
+def test_every_command_has_the_options() -> None:
+    from cerlab.cli import COMMANDS, _parser
+
+    for name in COMMANDS:
+        shown = next(
+            action.choices[name].format_help()  # type: ignore[index]
+            for action in _parser([name])._actions
+            if action.dest == "called"
+        )
+        assert re.search(r"--time-limit", shown), name
+        assert re.search(r"--memory-limit", shown), name
