@@ -49,8 +49,7 @@ class Session:
         matches: list[ComplexEvent] = []
         before = self._run.position
         try:
-            stream = io.as_stream(batch)
-            for answers in self._run.push(stream.columns, len(stream)):
+            for answers in self._run.push_stream(io.as_stream(batch)):
                 matches += answers
         except BaseException as error:
             if isinstance(error, BadData):

@@ -9,7 +9,7 @@ from cerlab.api.remarks import remark_on
 from cerlab.compile.pattern import Logic
 from cerlab.compile.text_to_pattern import AnyWhat, Language, any_pattern
 from cerlab.errors import UsageError
-from cerlab.evaluate import AUTO, EvaluatorName, answers_of, valuations_of
+from cerlab.evaluate import AUTO, EvaluatorName, answers_of, quickest, valuations_of
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.parser import parse_cel
 from cerlab.logic.sremo import semantics as sremo_semantics
@@ -49,7 +49,9 @@ def evaluate(
         raise UsageError("CER0804", f"limit is {limit}, a negative number", hint=hint)
     pattern = any_pattern(what, language, logic=logic)
     stream = io.as_stream(events, **how)
-    answers = in_order(answers_of(pattern, stream, evaluator), limit)
+    by = quickest(pattern, len(stream)) if evaluator == AUTO.name else None
+    found = by.answers(pattern, stream) if by else answers_of(pattern, stream, evaluator)
+    answers = in_order(found, limit)
     remark_on(pattern, stream, None if limit == 0 else len(answers))
     return answers
 

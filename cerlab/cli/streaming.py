@@ -173,7 +173,7 @@ class LiveRun:
         """Push the events that have been read, and let their answers be seen."""
         events, self._backlog = self._backlog, []
         if events and self._run is not None:
-            for answers in self._run.push(Stream(events).columns, len(events)):
+            for answers in self._run.push_stream(Stream(events)):
                 sink.batch(answers)
         sink.flush()
 

@@ -166,7 +166,7 @@ def buffer(answers: int, positions: int) -> Answers:
 
 
 class Buffer:
-    """What kernels write answers into; a full one is handed over as it is, and replaced."""
+    """What kernels write answers into; one with many is handed over, and replaced."""
 
     def __init__(self, answers: int) -> None:
         self.arrays = buffer(answers, 8 * answers)
@@ -179,8 +179,13 @@ class Buffer:
         n, length = int(reg[answers]), int(reg[positions])
         reg[answers] = reg[positions] = 0
         start, end, offsets, listed = self.arrays
+        taken = AnswerBatch(start[:n], end[:n], offsets[: n + 1], listed[:length])
+        if n < _SOME and length < _SOME:
+            return AnswerBatch(
+                taken.start.copy(), taken.end.copy(), taken.offsets.copy(), taken.positions.copy()
+            )
         self.arrays = buffer(len(start), len(listed))
-        return AnswerBatch(start[:n], end[:n], offsets[: n + 1], listed[:length])
+        return taken
 
     def lengthen(self) -> None:
         """Room for more positions, when not even one answer fits."""

@@ -13,6 +13,7 @@ from cerlab.model.stream import Stream
 Columns: TypeAlias = Mapping[str, Any]
 """Attributes of consecutive events: lists of values or Arrow arrays, all of one length."""
 
+Batch = TypeVar("Batch")
 Result = TypeVar("Result")
 Result_co = TypeVar("Result_co", covariant=True)
 
@@ -45,15 +46,20 @@ def whole(evaluation: Evaluation[Result], stream: Stream) -> Iterator[Result]:
 
 
 def until_bad(
-    read: Callable[[Columns, int], Iterator[Result]], columns: Columns, length: int
+    read: Callable[[Batch, int], Iterator[Result]],
+    batch: Batch,
+    length: int,
+    cut: Callable[[Batch, int, int], Batch],
 ) -> Iterator[Result]:
     """What `read` gives for some events; if one is bad for all before it, and then the error.
+
+    ``cut(batch, start, size)`` are `size` of the events from `start` on.
 
     A `read` that raises `BadData` at once has read nothing. The bad event is found by halving, so
     each event is read a few times at most.
     """
     try:
-        results = read(columns, length)
+        results = read(batch, length)
     except BadData:
         if length <= 1:
             raise
@@ -61,5 +67,6 @@ def until_bad(
         yield from results
         return
     half = length // 2
-    yield from until_bad(read, slice_columns(columns, 0, half), half)
-    yield from until_bad(read, slice_columns(columns, half, length - half), length - half)
+    rest = length - half
+    yield from until_bad(read, cut(batch, 0, half), half, cut)
+    yield from until_bad(read, cut(batch, half, rest), rest, cut)

@@ -60,6 +60,18 @@ class TimeColumn:
         self.last = int(whole[-1])
         return whole
 
+    def read_events(self, events: Sequence[Event], positions: Sequence[int]) -> list[Instant]:
+        """The instants of some events, without columns; raises as `read`."""
+        last, times = self.last, []
+        for event, position in zip(events, positions, strict=True):
+            now = self._clock(event, position)
+            if last is not None:
+                check_order(last, now, position)
+            times.append(now)
+            last = now
+        self.last = last
+        return times
+
     @property
     def _attribute(self) -> str:
         if isinstance(self._window, TimeWindow):
@@ -70,20 +82,13 @@ class TimeColumn:
     def _one_by_one(
         self, columns: Mapping[str, Any], length: int, place: Callable[[int], int]
     ) -> list[Instant]:
-        attribute, last = self._attribute, self.last
-        times: list[Instant] = []
+        attribute = self._attribute
         column = columns.get(attribute)
         values: Sequence[Value] = (
             [None] * length if column is None else values_of(column, attribute)
         )
-        for index, value in enumerate(values):
-            now = self._clock(Event("?", {attribute: value}), place(index))
-            if last is not None:
-                check_order(last, now, place(index))
-            last = now
-            times.append(now)
-        self.last = last
-        return times
+        events = [Event("?", {attribute: value}) for value in values]
+        return self.read_events(events, [*map(place, range(length))])
 
     def _flat(self, times: list[Instant]) -> Instants:
         """As an array, where 64 bits hold instants and width."""
@@ -177,6 +182,18 @@ class WindowStarts:
         self._inside.drop(int(first[-1]))
         return starts
 
+    def read_events(self, events: Sequence[Event], positions: Sequence[int]) -> list[int]:
+        """The same for a few events, without columns."""
+        if self._clock is None:
+            return [-1] * len(events)
+        width, starts = self._clock.width, []
+        whole = isinstance(width, int) and width < SAFE
+        times = self._clock.read_events(events, positions)
+        for time, position in zip(times, positions, strict=True):
+            self._inside.add(time, position, whole=whole)
+            starts.append(self._inside.drop_before(time - width))
+        return starts
+
     @property
     def moved(self) -> int:
         """How often an event was moved so far: the work of keeping the window."""
@@ -239,6 +256,27 @@ class _Inside:
         else:
             self._times[self._end : until] = times
         self._end = until
+
+    def add(self, time: Instant, position: int, *, whole: bool) -> None:
+        """Add one event; `whole` says that 64 bits hold instants less the width of the window."""
+        if self._end == len(self._positions):
+            self._move(2 * (len(self) + 1))
+        if isinstance(self._times, list):
+            self._times[self._end :] = [time]
+        elif whole and isinstance(time, int) and -SAFE < time < SAFE:
+            self._times[self._end] = time
+        else:
+            self._times = [*self._times[: self._end].tolist(), time]
+        self._positions[self._end] = position
+        self._end += 1
+
+    def drop_before(self, time: Instant) -> int:
+        """Take out the events before an instant; the position of the first one left."""
+        begin, times = self._begin, self._times
+        while times[begin] < time:
+            begin += 1
+        self._begin = begin
+        return int(self._positions[begin])
 
     def drop(self, count: int) -> None:
         """Take out the first `count` events."""

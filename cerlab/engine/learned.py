@@ -10,7 +10,9 @@ from typing import Any
 from cerlab.automata.naming import Machine
 from cerlab.engine.general.table import GrowingTable
 from cerlab.engine.windowed.program import Program, program
+from cerlab.model.event import Event
 from cerlab.predicates.columns import SymbolStage
+from cerlab.predicates.columns.arrays import narrowest
 
 
 class LearnedTables:
@@ -51,6 +53,16 @@ class LearnedTables:
         """The symbol of each event, as `SymbolStage.symbols`."""
         with self._reading:
             return self._stage.symbols(columns, length)
+
+    def symbol(self, event: Event) -> int:
+        """The symbol of one event, as `SymbolStage.symbol`."""
+        with self._reading:
+            return self._stage.symbol(event)
+
+    @property
+    def symbol_type(self) -> Any:
+        """The dtype of `symbols`."""
+        return narrowest(self.seen)
 
     @contextmanager
     def table(self, idle_states: int) -> Iterator[GrowingTable]:

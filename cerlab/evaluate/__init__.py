@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
@@ -57,8 +58,8 @@ class Auto(Evaluator):
         return chosen(pattern, len(stream)).by_number(pattern, stream, workers=workers)
 
     def count(self, pattern: AnyPattern, stream: Stream) -> int:
-        """The count of the one that is chosen."""
-        return chosen(pattern, len(stream)).count(pattern, stream)
+        """The count of the quickest one."""
+        return quickest(pattern, len(stream)).count(pattern, stream)
 
     def valuations(
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
@@ -93,6 +94,20 @@ def chosen(pattern: AnyPattern, length: int = 0) -> Evaluator:
     if pattern.has_automaton:
         return EVALUATORS["tecs" if length <= protocol.SHORT else "compiled"]
     return EVALUATORS["registers" if pattern.has_registers else "reference"]
+
+
+def quickest(pattern: AnyPattern, length: int) -> Evaluator:
+    """The evaluator that is done first, where the order inside an end does not matter.
+
+    `chosen` depends on query and stream alone; this one also on whether the kernels are loaded.
+    """
+    loaded = "cerlab.engine.whole_stream" in sys.modules
+    short = protocol.WORTH_A_KERNEL if loaded else protocol.NOT_WORTH_LOADING
+    if pattern.has_automaton and short < length <= protocol.SHORT:
+        return EVALUATORS["compiled"]
+    if pattern.has_automaton and protocol.SHORT < length <= short:
+        return EVALUATORS["tecs"]
+    return chosen(pattern, length)
 
 
 def evaluator_of(name: str) -> Evaluator:

@@ -80,4 +80,4 @@ def _pushed(
 
     run = GeneralEvaluation(pattern.plan, pattern.learned, time)
     for event in events:
-        yield from chain.from_iterable(run.push(Stream([event]).columns, 1))
+        yield from chain.from_iterable(run.push_events([event]))

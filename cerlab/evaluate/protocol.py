@@ -18,7 +18,13 @@ from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 
 SHORT = 20_000
-"""Up to so many events no kernels are compiled, unless it is asked for."""
+"""Up to so many events no kernels are loaded, unless it is asked for."""
+
+NOT_WORTH_LOADING = 80_000
+"""The same where it is free which evaluator it is; loading kernels costs some seconds once."""
+
+WORTH_A_KERNEL = 500
+"""From so many events on kernels are faster, once they are loaded."""
 
 
 class Evaluator(Protocol):

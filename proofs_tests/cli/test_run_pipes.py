@@ -61,8 +61,7 @@ def test_answers_are_out_before_the_next_wait(
             text = query_text(drawn.ast)
             assert main(["run", text, "-", "--time", "t:s", "--evaluator", evaluator]) == 0
         found = answers_of_lines(out.flushed)
-        if drawn.ast.limit is None:
-            assert set(found) == set(expected), drawn.describe()
+        assert set(found) == set(expected), drawn.describe()
         assert len(set(found)) == len(found) == len(expected)
         return bool(expected)
 

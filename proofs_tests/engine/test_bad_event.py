@@ -11,6 +11,7 @@ import pytest
 
 import cerlab
 from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.engine.general import evaluation
 from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.windowed.counts import EndCounts
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
@@ -45,9 +46,13 @@ def batches(events: list[dict[str, Any]], cuts: tuple[int, ...]) -> list[list[di
     return [events[a:b] for a, b in pairwise(edges)]
 
 
+@pytest.mark.parametrize("few", [0, 2, 32])
 @pytest.mark.parametrize("bad", BAD)
-def test_a_session_gives_the_answers_before_a_bad_event_and_goes_on(bad: str) -> None:
+def test_a_session_gives_the_answers_before_a_bad_event_and_goes_on(
+    bad: str, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """At every place of the bad event, and however the events are cut into batches."""
+    monkeypatch.setattr(evaluation, "FEW", few)
     found_before = 0
     for at in range(1, len(GOOD) + 1):
         events = [*GOOD[:at], BAD[bad], *GOOD[at:]]

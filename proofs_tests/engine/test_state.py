@@ -44,7 +44,9 @@ def with_stops(case: Case, cuts: list[int]) -> list[ComplexEvent]:
             query.plan, machine, case.stream.time, arena=32, answers=2, state=state
         )
         part = {name: column[start:end] for name, column in columns.items()}
-        for batch in run.push(part, end - start):
+        by_event = (start + len(cuts)) % 2
+        events = case.stream.events[start:end]
+        for batch in run.push_events(events) if by_event else run.push(part, end - start):
             found += batch
         state = run.state()
     return found

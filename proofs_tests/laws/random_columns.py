@@ -236,6 +236,7 @@ def check_batch(one: SymbolStage, batch: Batch) -> list[int]:
     got = [one.vectors[s] for s in symbols.tolist()]
     for event, its_vector in zip(events, got, strict=True):
         assert its_vector == vector(event, one.predicates), event
+        assert one.vectors[one.symbol(event)] == its_vector, event
     return got
 
 

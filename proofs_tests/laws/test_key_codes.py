@@ -26,8 +26,10 @@ def check_keys(rng: Random) -> bool:
     id_of: dict[Any, int] = {}
     for _ in range(rng.choice((1, 2, 3))):
         given, events = random_batch(rng, rng.choice((0, 1, 6, 12)), palette)
+        first = [keys.code(event) for event in events[: rng.choice((0, 0, 1, 12))]]
         codes = keys.codes(given, len(events))
         assert codes.dtype == np.int64
+        assert first == codes.tolist()[: len(first)]
         expected = []
         for event in events:
             key = partition_key(event, names)

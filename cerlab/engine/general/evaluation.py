@@ -5,7 +5,7 @@ The same stream gives the same answers however it is cut into batches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.batches import until_bad
 from cerlab.engine.clock import WindowStarts
-from cerlab.engine.columns import rows_of_streams, take_columns
+from cerlab.engine.columns import rows_of_streams, slice_columns, take_columns
 from cerlab.engine.general.state import axis_of_state, state_from_bytes, state_to_bytes
 from cerlab.engine.general.state_check import bad_state
 from cerlab.engine.general.tecs import Tecs
@@ -25,7 +25,12 @@ from cerlab.engine.learned import LearnedTables, learned_tables
 from cerlab.engine.windowed.scan import KEYS_KEPT
 from cerlab.model.clauses import EventWindow
 from cerlab.model.clock import TimeAxis
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream
 from cerlab.predicates.columns.key_codes import KeyCodes
+
+FEW = 32
+"""Up to so many events cost less one by one than as columns."""
 
 
 class GeneralEvaluation:
@@ -107,7 +112,38 @@ class GeneralEvaluation:
         Raises `BadData` for a time that is missing or goes back, after the answers before it, and
         `ResourceLimit` where determinisation does.
         """
-        return until_bad(self._push, columns, length)
+        return until_bad(self._push, columns, length, slice_columns)
+
+    def push_stream(self, stream: Stream) -> Iterator[AnswerBatch]:
+        """The same for the events of a stream, in the way that costs less."""
+        if not stream.is_columnar and len(stream) <= FEW:
+            return self.push_events(stream.events)
+        return self.push(stream.columns, len(stream))
+
+    def push_events(self, events: Sequence[Event]) -> Iterator[AnswerBatch]:
+        """The same for a few events: what they are is decided one by one, without columns."""
+        return until_bad(self._push_events, events, len(events), _slice)
+
+    def _push_events(self, events: Sequence[Event], length: int) -> Iterator[AnswerBatch]:
+        self._forget_keys()
+        rows = list(enumerate(events, self.position))
+        if streams := self._plan.streams:
+            rows = [(i, t) for i, t in rows if t.stream is None or t.stream in streams]
+        positions, kept = [i for i, _ in rows], [t for _, t in rows]
+        symbols = [self._learned.symbol(t) for t in kept]
+        codes = self._codes_of(kept)
+        lowest = self._starts.read_events(kept, positions)
+        self.position += length
+        if len(rows) == 1 and self._tecs.just_skips(symbols[0], codes[0]):
+            return iter(())
+        return self._tecs.read(
+            Events(
+                np.array(symbols, self._learned.symbol_type),
+                np.array(codes, np.int64),
+                np.array(positions, np.int64),
+                np.array(lowest, np.int64),
+            )
+        )
 
     def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
         """The answers of a batch without a bad event; raises at once for others."""
@@ -136,9 +172,20 @@ class GeneralEvaluation:
         """Nothing is ever held back."""
         return iter(())
 
+    def _codes_of(self, events: Sequence[Event]) -> list[int]:
+        if self._keys is None:
+            return [0] * len(events)
+        codes = [self._keys.code(t) for t in events]
+        self._tecs.partitions(self._keys.count)
+        return codes
+
     def _codes(self, columns: Mapping[str, Any], length: int) -> Any:
         if self._keys is None:
             return np.zeros(length, np.int64)
         codes = self._keys.codes(columns, length)
         self._tecs.partitions(self._keys.count)
         return codes
+
+
+def _slice(events: Sequence[Event], start: int, size: int) -> Sequence[Event]:
+    return events[start : start + size]

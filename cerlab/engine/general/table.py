@@ -22,6 +22,7 @@ class GrowingTable:
         self._machine = machine
         self._vectors: list[int] = []
         self._states = 0
+        self._followed = (0, 0)
         self.arrays = _table(16, 4, 16)
 
     def follow(self, vectors: list[int], idle_states: int) -> None:
@@ -32,6 +33,9 @@ class GrowingTable:
         self._vectors = vectors
         final = self._machine.final
         states = len(final)
+        if (states, len(vectors)) == self._followed and idle_states <= self.idle_states:
+            return
+        self._followed = (states, len(vectors))
         self._room(states, idle_states, len(vectors))
         self.arrays.final[self._states : states] = final[self._states : states]
         self._states = states

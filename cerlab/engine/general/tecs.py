@@ -108,6 +108,28 @@ class Tecs:
         if self._reg[k.LISTED]:
             yield self._answers.flush(self._reg, k.LISTED, k.TAKEN)
 
+    def just_skips(self, symbol: int, p: int) -> bool:
+        """Whether an event is read by just counting it, as most are; it is then read.
+
+        As `kernels.tecs.batch.next_that_matters` decides it, without the cost of calling a kernel.
+        """
+        if p == k.NONE:
+            return True
+        parts = self.parts
+        if parts.epoch[p] != self._reg[k.EPOCH]:
+            return False
+        with self._learned.table(self._idle_states) as table:
+            arrays, w = table.arrays, parts.idle[p]
+            skips = bool(
+                not parts.active[p] & ~arrays.silent[symbol]
+                and arrays.begin_take[w, symbol] == k.NONE
+                and arrays.begin_skip[w, symbol] == k.NONE
+                and arrays.wait[w, symbol] == w
+            )
+        if skips:
+            parts.seen[p] += 1
+        return skips
+
     def _arrays(self, table: k.Table) -> k.Tecs:
         return k.Tecs(
             self._arena,

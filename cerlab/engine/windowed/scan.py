@@ -18,7 +18,7 @@ from cerlab.automata.plan import Plan
 from cerlab.budget import poll
 from cerlab.engine.batches import until_bad
 from cerlab.engine.clock import TimeColumn
-from cerlab.engine.columns import rows_of_streams, take_columns
+from cerlab.engine.columns import rows_of_streams, slice_columns, take_columns
 from cerlab.engine.general.tecs import CONSUMES
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.windowed.ends import idle_after
@@ -108,7 +108,7 @@ class WindowScan(ABC, Generic[Result]):
         where determinisation does.
         """
         try:
-            yield from until_bad(self._push, columns, length)
+            yield from until_bad(self._push, columns, length, slice_columns)
         except BadData:
             yield from self.finish()
             raise

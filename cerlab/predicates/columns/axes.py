@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, assert_never
 
 from cerlab.model.columns import Column
-from cerlab.model.event import Event, Timestamp, Value
+from cerlab.model.event import Event, Timestamp, Value, value_of
 from cerlab.predicates.columns import cuts
 from cerlab.predicates.columns.arrays import combinations, joined, narrow, operations, translated
 from cerlab.predicates.columns.lookup_tables import Codes, Stretches
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 
 MAX_KEPT = 2**20
 """How many values are remembered with their class before the memory starts anew."""
+
+
+_DTYPES = {int: "int64", float: "float64", Timestamp: "int64"}
+_BEYOND = 2**63
 
 
 def read_by_atom(atom: Atom) -> tuple[str, ...]:
@@ -61,6 +66,7 @@ class Axis:
             for atom in bare
         )
         self._stretches: dict[tuple[str, bool], Stretches[Any, Any]] = {}
+        self._scalar: dict[type, tuple[list[Any], list[int]]] = {}
         self._lookup = Lookup()
 
     def class_of(self, values: tuple[Value, ...]) -> int:
@@ -68,14 +74,36 @@ class Axis:
         key = tuple(map(same, values))
         found = self._class_of.get(key)
         if found is None:
-            event = _event(dict(zip(self.names, values, strict=True)))
-            mask = sum(1 << bit for bit, atom in self._atoms if satisfies(event, atom))
-            found = self._class_with.setdefault(mask, len(self.masks))
-            if found == len(self.masks):
-                self.masks.append(mask)
+            found = self._evaluated(_event(dict(zip(self.names, values, strict=True))))
             if len(self._class_of) >= MAX_KEPT:
                 self._class_of.clear()
             self._class_of[key] = found
+        return found
+
+    def class_of_event(self, event: Event) -> int:
+        """The same of one event; numbers and values that are compared with others are not kept."""
+        if len(self.names) != 1:
+            return self._evaluated(event)
+        value = value_of(event, self.names[0])
+        kind = type(value)
+        if self._constants is None or kind not in _DTYPES:
+            return self.class_of((value,))
+        number: Any = value.nanoseconds if isinstance(value, Timestamp) else value
+        if kind is not float and not -_BEYOND <= number < _BEYOND:
+            return self._evaluated(event)
+        scalar = self._scalar.get(kind)
+        if scalar is None:
+            stretches = self._stretches_of(_DTYPES[kind], kind is Timestamp)
+            scalar = self._scalar[kind] = (stretches.starts.tolist(), stretches.table.tolist())
+        starts, classes = scalar
+        return classes[0 if number != number else bisect_right(starts, number)]
+
+    def _evaluated(self, event: Event) -> int:
+        """The class by the scalar truth."""
+        mask = sum(1 << bit for bit, atom in self._atoms if satisfies(event, atom))
+        found = self._class_with.setdefault(mask, len(self.masks))
+        if found == len(self.masks):
+            self.masks.append(mask)
         return found
 
     def _classes_of(self, values: Sequence[Value]) -> list[int]:
@@ -107,17 +135,22 @@ class Axis:
                     assert_never(piece)
         return joined(found)
 
-    def _by_stretches(self, piece: Numbers) -> Codes:
+    def _stretches_of(self, dtype: str, moments: bool) -> Stretches[Any, Any]:
+        """The stretches of a dtype of numbers, or of moments, and their classes."""
         import numpy as np
 
-        dtype, moments = str(piece.values.dtype), piece.moments
         if (dtype, moments) not in self._stretches:
             constants = cuts.numbers_of(self._constants or (), moments=moments)
             starts = cuts.starts(constants, dtype)
             firsts: list[Value] = [Timestamp(int(n)) for n in starts] if moments else [*starts]
             table = narrow([self.class_of((value,)) for value in (None, *firsts)])
             self._stretches[dtype, moments] = Stretches(np.array(starts, dtype), table)
-        stretches = self._stretches[dtype, moments]
+        return self._stretches[dtype, moments]
+
+    def _by_stretches(self, piece: Numbers) -> Codes:
+        import numpy as np
+
+        stretches = self._stretches_of(str(piece.values.dtype), piece.moments)
         out = np.empty(piece.values.size, stretches.table.dtype)
         operations().regions(piece.values, stretches, out)
         if piece.nulls is not None:

@@ -10,7 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from cerlab.model.columns import Column, array_from, numbers_of
-from cerlab.model.event import Value
+from cerlab.model.event import Event, Value, value_of
 from cerlab.predicates.columns.arrays import combinations, joined, translated
 from cerlab.predicates.columns.lookup_tables import Codes
 from cerlab.predicates.columns.pieces import Lookup, Numbers, checked, pieces
@@ -81,6 +81,15 @@ class KeyCodes:
         ids = [self._id(tuple(row)) if all(row) else -1 for row in rows]
         return translated(code, np.array(ids, np.int64))
 
+    def code(self, event: Event) -> int:
+        """The partition id of one event, -1 where it is in no partition; without columns."""
+        key = []
+        for name, numbers in zip(self.attributes, self._values, strict=True):
+            if not (number := numbers.of_value(value_of(event, name))):
+                return -1
+            key.append(number)
+        return self._id(tuple(key))
+
     def _id(self, key: tuple[int, ...]) -> int:
         return self._ids.setdefault(key, len(self._ids))
 
@@ -133,11 +142,12 @@ class _Numbers:
         return [None, *(value for _, value in self._number)]
 
     def _numbers_of(self, values: Sequence[Value]) -> list[int]:
-        number, found = self._number, []
-        for value in values:
-            kind = "number" if type(value) is int else kind_of(value)
-            found.append(number.setdefault((kind, value), len(number) + 1) if kind else 0)
-        return found
+        return [self.of_value(value) for value in values]
+
+    def of_value(self, value: Value) -> int:
+        """The number of a value."""
+        kind = "number" if type(value) is int else kind_of(value)
+        return self._number.setdefault((kind, value), len(self._number) + 1) if kind else 0
 
     def of_column(self, column: Column, name: str) -> Codes:
         """The number of each event's value."""

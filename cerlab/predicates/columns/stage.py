@@ -7,6 +7,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from cerlab.model.columns import Column
+from cerlab.model.event import Event
 from cerlab.predicates.columns.arrays import combinations, narrowest, operations, translated
 from cerlab.predicates.columns.axes import Axis, read_by_atom
 from cerlab.predicates.columns.lookup_tables import Cells, Codes
@@ -67,6 +68,12 @@ class SymbolStage:
             self._radices = counts
             self._lut = np.full(prod(counts), operations().UNKNOWN, np.int32)
         return self._by_cells(classes, self._lut, length)
+
+    def symbol(self, event: Event) -> int:
+        """The symbol id of one event, without columns."""
+        classes = tuple([axis.class_of_event(event) for axis in self._axes])
+        symbol = self._known.get(classes)
+        return self._symbol(classes) if symbol is None else symbol
 
     def _by_cells(self, classes: list[Codes | int], lut: NDArray[np.int32], length: int) -> Codes:
         """Through a table with a cell for each combination of classes, filled as they occur."""
