@@ -12,6 +12,7 @@ from typing import Any, TextIO
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
 from cerlab.compile.text_to_pattern import LANGUAGES, any_pattern
 from cerlab.errors import BadData, DataPlace, Unsupported, UsageError
+from cerlab.io.formats import FORMATS
 from cerlab.io.output import refuse_same, whole_text
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.schema import Schema
@@ -73,8 +74,14 @@ def query_text(arguments: argparse.Namespace, given: str | None = None) -> str:
 
 
 def query_file(given: str) -> Path | None:
-    """The file that QUERY names; None for a text. Raises `UsageError` for one that is not there."""
+    """The file that QUERY names; None for a text.
+
+    Raises `UsageError` for one that is not there, and for what is a file of events by its name.
+    """
     path = Path(given) if len(given) < 1024 and "\n" not in given else None
+    if path is not None and path.suffix.lower() in FORMATS and path.suffix != ".core":
+        hint = "QUERY stands before EVENTS"
+        raise UsageError("CER0838", f"'{given}' is a file of events, not a query", hint=hint)
     if path is None or not (path.is_file() or path.suffix.lower() in _QUERY_SUFFIXES):
         return None
     if not path.is_file():

@@ -39,10 +39,10 @@ def any_pattern(
 ) -> AnyPattern:
     """The pattern of anything that can be evaluated; a formula is ``SELECT *`` of it.
 
-    A text of no given language is a SREMO if it begins with one of ``<!#@``, which no formula does,
-    and CEQL if it begins with SELECT or a declaration. Remarks on labels are of the logic "so", and
-    are warnings only there. Raises `UsageError` for unknown languages and logics, and as
-    `parse_query` and `parse_sremo`.
+    A text of no given language is a SREMO if it begins with ``<``, ``!``, ``#(`` or ``@(``, which
+    no formula does, and CEQL if it begins with SELECT or a declaration. Remarks on labels are of
+    the logic "so", and are warnings only there. Raises `UsageError` for unknown languages and
+    logics, and as `parse_query` and `parse_sremo`.
     """
     if language is not None and language not in LANGUAGES:
         hint = nearest(language, LANGUAGES)
@@ -70,7 +70,7 @@ def _pattern(what: AnyWhat, language: Language | None, schema: Schema | None) ->
         refuse_deep(what)
         return Pattern(CeqlQuery(what), schema=schema)
     if not isinstance(what, str):
-        hint = "a text, a Query, a Formula or a Sremo is"
+        hint = "a text, a Query, a Formula or a Sremo is; the query stands first, then the events"
         raise UsageError("CER0838", f"{type(what).__name__} is no query", hint=hint)
     if language == "sremo" or (language is None and begins_sremo(what)):
         return SremoPattern(parse_sremo(what))

@@ -33,6 +33,7 @@ CODES = {
     "comparison": "CER0907",
     "quotes": "CER0908",
     "text": "CER0909",
+    "mixed": "CER0912",
 }
 """The code of the warning for each kind of what is absent."""
 
@@ -43,6 +44,7 @@ _SAID = {
     "comparison": "{} never holds",
     "quotes": "nothing is called '{}'",
     "text": "no event has {}",
+    "mixed": "{}",
 }
 _IN_WORDS = {"number": "numbers", "text": "text", "boolean": "booleans", "timestamp": "moments"}
 _OWN = ("type", "stream")
@@ -75,6 +77,8 @@ class Demands:
     known: dict[str, dict[str, None]] = field(default_factory=lambda: {n: {} for n in _SAID})
     held: dict[str, set[str]] = field(default_factory=dict)
     near: dict[tuple[str, str], str] = field(default_factory=dict)
+    numbers: dict[str, Value] = field(default_factory=dict)
+    """Of an attribute that is compared with numbers: a text or NaN that it holds, None for none."""
 
     @property
     def open(self) -> bool:
@@ -83,6 +87,7 @@ class Demands:
 
     def read(self, stream: Stream) -> Demands:
         """Look for what is open in a stream, or in a part of one; gives itself."""
+        self._mixed(stream)
         if self.open:
             if stream.is_columnar:
                 self._columns(stream)
@@ -108,6 +113,17 @@ class Demands:
             if not self.open:
                 yield from events
                 return
+
+    def _mixed(self, stream: Stream) -> None:
+        """Look for what is no number among numbers; columns of one type have nothing else."""
+        for name in [each for each, found in self.numbers.items() if found is None]:
+            if not stream.is_columnar:
+                values: Iterable[Any] = (event.attributes.get(name) for event in stream.events)
+            else:
+                column = stream.columns.get(name, ())
+                values = (v for part in _parts(column) if not is_arrow(part) for v in part)
+            odd = (each for each in values if isinstance(each, str) or each != each)
+            self.numbers[name] = next(odd, None)
 
     def _names(self, event: Event) -> None:
         self.known["type"][event.type] = None
@@ -177,6 +193,10 @@ class Demands:
                 holds = " and ".join(_IN_WORDS[each] for each in sorted(held))
                 hint = f"'{name}' holds {holds}, not {_IN_WORDS[kind]}"
                 yield Absent("comparison", predicate_text(atom), hint)
+        for name, odd in self.numbers.items():
+            if odd is not None and (name, "number") not in self.kinds:
+                said = f"'{name}' holds {_odd(odd)}"
+                yield Absent("mixed", said, "no comparison with it holds")
         for (name, text), found in self.near.items():
             if (name, text) in self.texts:
                 yield Absent("text", f"{name} = '{text}'", f"did you mean '{found}'?")
@@ -258,7 +278,10 @@ def _of_comparison(made: Demands, atom: pred.Atom) -> None:
     if isinstance(atom, pred.Like):
         kinds = {"text"}
     if len(names) == 1 and len(kinds) == 1 and names[0] not in _OWN:
-        made.kinds[names[0], str(kinds.pop())] = atom
+        kind = str(kinds.pop())
+        made.kinds[names[0], kind] = atom
+        if kind == "number":
+            made.numbers[names[0]] = None
     match atom:
         case pred.Comparison(pred.Operator.EQ, pred.Attribute(left), pred.Attribute(right)):
             made.equals |= {right: left, left: right}
@@ -268,6 +291,11 @@ def _of_comparison(made: Demands, atom: pred.Atom) -> None:
                     made.texts[names[0], side.value] = None
         case _:
             pass
+
+
+def _odd(value: Value) -> str:
+    """What is said of a value among numbers."""
+    return f"text besides numbers, as '{value[:30]}'" if isinstance(value, str) else "NaN"
 
 
 def _parts(column: Any) -> Iterator[Any]:

@@ -5,6 +5,9 @@ one, and with a schema, the file is CORE's: the first field is the event type, t
 attributes in the order of their declaration, and the first line is skipped unless it begins with
 a declared event type.
 
+Cells are apart by commas; by semicolons, tabs or bars where the header has no comma and has those.
+Lines before the header that begin with ``#`` are comments, unless one is the header itself.
+
 An empty cell is NULL. Without a schema each cell is read by itself: integer, decimal, TRUE, FALSE,
 NULL, else text; so a column of numbers with one word in it stays what it is, cell by cell.
 """
@@ -12,6 +15,7 @@ NULL, else text; so a column of numbers with one word in it stays what it is, ce
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -42,6 +46,7 @@ class Header(NamedTuple):
     """Whether a row is an event type and its attributes in the order of their declaration."""
     begins: tuple[int, list[str]] | None = None
     """The row that stands where a header would be, and its number."""
+    delimiter: str = ","
 
 
 def read_lines(
@@ -85,7 +90,11 @@ def read_header(
     type_name: str | None,
 ) -> Header:
     """The header of a CSV text, without the lines below it; raises as `read_lines`."""
-    row, header = next(_rows(lines, file, None), (0, []))
+    row, first, delimiter = _header_line(iter(lines))
+    again = chain([first], lines)
+    header: list[str] = next(
+        _rows(again, file, None, before=row - 1, delimiter=delimiter), (0, [])
+    )[1]
     if not header:
         raise empty(file)
     check_text("".join(header), DataPlace(file, row))
@@ -99,10 +108,26 @@ def read_header(
                 hint=f"use --type NAME if all rows are of one type; {nearest('type', header)}",
             )
         is_row = schema.event(header[0]) is not None
-        return Header(tuple(header), True, (row, header) if is_row else None)
+        return Header(tuple(header), True, (row, header) if is_row else None, delimiter)
     if len(set(header)) < len(header):
         raise stands_twice(header, file, row)
-    return Header(tuple(header), False)
+    return Header(tuple(header), False, None, delimiter)
+
+
+def _header_line(lines: Iterator[str]) -> tuple[int, str, str]:
+    """The number of the line with the header, its text, and what its cells are apart by."""
+    for row, line in enumerate(lines, start=1):
+        text = line.removeprefix("\ufeff")
+        if text.startswith("#"):
+            names = re.split(r"[,;|\t]", text[1:].strip())
+            if "type" not in [name.strip() for name in names]:
+                continue
+            text = text[1:].lstrip()
+        if text.strip():
+            counts = {each: text.count(each) for each in ";\t|"}
+            found = max(counts, key=counts.__getitem__)
+            return row, text, found if counts[found] and "," not in text else ","
+    return 1, "", ","
 
 
 def read_rows(
@@ -121,7 +146,9 @@ def read_rows(
     That is asked after each row, which may have several lines. Raises as `read_lines`.
     """
     first = [header.begins] if header.begins else []
-    for row, cells in chain(first, _rows(lines, file, on_bad_row, before=before, enough=enough)):
+    apart = header.delimiter
+    rows = _rows(lines, file, on_bad_row, before=before, enough=enough, delimiter=apart)
+    for row, cells in chain(first, rows):
         try:
             if on_bad_row is not None:
                 check_text("".join(cells), DataPlace(file, row))
@@ -133,7 +160,7 @@ def read_rows(
         except BadData as error:
             if on_bad_row is None:
                 raise
-            on_bad_row(",".join(cells), error)
+            on_bad_row(apart.join(cells), error)
 
 
 def _rows(
@@ -143,10 +170,12 @@ def _rows(
     *,
     before: int = 0,
     enough: Callable[[], bool] = lambda: False,
+    delimiter: str = ",",
 ) -> Iterator[tuple[int, list[str]]]:
     """The lines where rows begin, and their cells; bad rows go to `on_bad_row`."""
     taken: list[str] = []
-    reader = csv.reader(lines if on_bad_row is None else _noted(lines, taken), strict=True)
+    given = lines if on_bad_row is None else _noted(lines, taken)
+    reader = csv.reader(given, strict=True, delimiter=delimiter)
     line = before + 1
     while not enough():
         taken.clear()

@@ -81,6 +81,6 @@ def looks_like(line: str) -> str:
     >>> looks_like("BUY(price=3)"), looks_like('{"type": "BUY"}'), looks_like("type,price")
     ('core', 'ndjson', 'csv')
     """
-    if line.lstrip("\ufeff \t").startswith("{"):
+    if line.lstrip("\ufeff \t").startswith(("{", "[")):
         return "ndjson"
     return "core" if _CORE_LINE.match(line) else "csv"

@@ -39,6 +39,48 @@ def read_lines(
             on_bad_row(line, error)
 
 
+def begins_array(line: str) -> bool:
+    """Whether a text with this first line is one array of objects, and no line of its own."""
+    return line.lstrip("\ufeff \t").startswith("[")
+
+
+def read_array(
+    lines: Iterable[str],
+    file: str,
+    schema: Schema | None = None,
+    on_bad_row: OnBadRow | None = None,
+    *,
+    type_name: str | None = None,
+) -> Iterator[Event]:
+    """The events of a JSON array of objects, read as a whole; rows count its elements."""
+    text = "".join(lines).lstrip("\ufeff")
+    try:
+        elements = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise BadData(
+            "CER0733",
+            f"this is no JSON: {error}",
+            place=DataPlace(file),
+            hint="an array of objects ends with ], and has a comma between two of them",
+        ) from None
+    except ValueError:  # Python reads integers of some thousands of digits only
+        raise too_large("an integer", DataPlace(file)) from None
+    del elements  # each is read again as a line, which knows keys that stand twice
+    decoder, at, row = json.JSONDecoder(), text.index("[") + 1, 0
+    while text[at := _next(text, at)] != "]":
+        end = decoder.raw_decode(text, at)[1]
+        line = text[at:end].replace("\n", " ")
+        yield from read_lines([line], file, schema, on_bad_row, type_name=type_name, before=row)
+        at, row = end, row + 1
+
+
+def _next(text: str, at: int) -> int:
+    """Where the next element of an array begins, or its end."""
+    while text[at] in " \t\r\n,":
+        at += 1
+    return at
+
+
 def _event(line: str, file: str, row: int, type_name: str | None) -> Event:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)

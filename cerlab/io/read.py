@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self, TypedDict, Unpack
 
 from cerlab.errors import UsageError
-from cerlab.io import arrow
+from cerlab.io import arrow, ndjson
 from cerlab.io.conversion import conformed
 from cerlab.io.formats import COLUMNAR, empty, existing, format_of, looks_like
 from cerlab.io.lines import Lines
@@ -243,6 +243,10 @@ def read_parts(
         if (first := lines.first_text()) is None:
             raise empty(str(path))
         kind = known_kind(kind or looks_like(first))
+        if kind == "ndjson" and ndjson.begins_array(first):
+            array = ndjson.read_array(lines, str(path), schema, on_bad_row, type_name=type)
+            yield from batched(array, size)
+            return
         reading = Reading(kind, str(path), schema, on_bad_row, type)
         yield from text_parts(lines, reading, size, file.stat().st_size)
 

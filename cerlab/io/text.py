@@ -70,6 +70,8 @@ def text_events(
         raise empty(file)
     rest = _again(first, numbered)
     match known_kind(kind or looks_like(first[-1])):
+        case "ndjson" if ndjson.begins_array(first[-1]):
+            yield from ndjson.read_array(rest, file, schema, on_bad_row, type_name=type_name)
         case "ndjson":
             yield from ndjson.read_lines(rest, file, schema, on_bad_row, type_name=type_name)
         case "core":
@@ -127,7 +129,9 @@ class _Reader:
 
     def shapes(self) -> list[Shape]:
         """The shapes that are known before a line is read."""
-        return [shapes.of_csv(self._header.names)] if self._header else []
+        if self._header is None or self._header.delimiter != ",":
+            return []
+        return [shapes.of_csv(self._header.names)]
 
     def parts(self, count: int, size: int) -> Iterator[list[Event]]:
         """The events of the next `count` lines, or of more where a row or ``\\r`` goes on."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
 
 from cerlab.errors import BadData, UsageError
 from cerlab.model.clauses import AttributeWindow, TimeWindow
-from cerlab.model.event import Event, Timestamp, value_of
+from cerlab.model.event import Event, Timestamp, to_value, value_of
 
 Instant: TypeAlias = int | Fraction
 Clock: TypeAlias = Callable[[Event, int], Instant]
@@ -109,16 +110,27 @@ def _number(event: Event, attribute: str, position: int) -> Instant:
     return value if isinstance(value, int) else Fraction(value)
 
 
+def _written(text: str, axis: TimeAxis, position: int) -> Timestamp:
+    """A moment as ISO 8601 writes it, in UTC where it names no zone."""
+    try:
+        moment = to_value(datetime.fromisoformat(text))
+    except ValueError:
+        moment = None
+    if isinstance(moment, Timestamp):
+        return moment
+    raise BadData(
+        "CER0713",
+        f"'{axis.attribute}' at position {position} is text, not a time: {text!r}",
+        hint="a text is read as 2026-01-31T10:00:00; else name a numeric attribute and its unit",
+    )
+
+
 def _nanoseconds(event: Event, axis: TimeAxis, position: int) -> Instant:
     value = value_of(event, axis.attribute)
     if isinstance(value, Timestamp):
         return value.nanoseconds
     if isinstance(value, str):
-        raise BadData(
-            "CER0713",
-            f"'{axis.attribute}' at position {position} is text, not a time: {value!r}",
-            hint="declare it as timestamp in a schema, or name a numeric attribute and its unit",
-        )
+        return _written(value, axis, position).nanoseconds
     if axis.unit is None and isinstance(value, (int, float)) and not isinstance(value, bool):
         raise UsageError(
             "CER0803",

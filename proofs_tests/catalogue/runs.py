@@ -27,7 +27,7 @@ def shown_code(lines: Sequence[str], names: dict[str, Any]) -> str | None:
             if step.startswith(("@ ", "- ")):
                 stack.enter_context(circumstance(step))
                 continue
-            said = command(step[2:]) if step.startswith("$ ") else python(step, names)
+            said = code_of(said_by(step, names))
             if said is not None and not (of_answers(said) and step != steps[-1]):
                 assert step == steps[-1], f"{step} raises {said} already"
                 return said
@@ -55,17 +55,28 @@ def circumstance(line: str) -> Any:
     return mock.patch(name, eval(value))
 
 
-def python(source: str, names: dict[str, Any]) -> str | None:
-    """The code that a statement raises or warns of; expressions are shown, as a prompt does."""
+def said_by(step: str, names: dict[str, Any]) -> str:
+    """All that a statement or a command says: its error and its warnings, nothing else."""
+    return _command(step[2:]) if step.startswith("$ ") else _python(step, names)
+
+
+def code_of(said: str) -> str | None:
+    """The code of the first of what is said."""
+    found = re.search(r"^(?:warning: )?(CER\d{4}):", said, re.MULTILINE)
+    return found[1] if found else None
+
+
+def _python(source: str, names: dict[str, Any]) -> str:
+    """Expressions are shown, as a prompt does."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(source, "<catalogue>", "single"), names)
         except cerlab.CerlabError as error:
-            return error.code
+            return str(error)
     ours = [each for each in caught if issubclass(each.category, cerlab.CerlabWarning)]
-    return str(ours[0].message)[:7] if ours else None
+    return "\n".join(str(each.message) for each in ours)
 
 
 def of_answers(code: str | None) -> bool:
@@ -73,8 +84,8 @@ def of_answers(code: str | None) -> bool:
     return code in {*CODES.values(), "CER0910"}
 
 
-def command(line: str) -> str | None:
-    """The code that a command prints; ``printf TEXT`` before it is its standard input."""
+def _command(line: str) -> str:
+    """``printf TEXT`` before a command is its standard input; with ``>`` it writes a file."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars="|>")
     lexer.whitespace_split, lexer.commenters = True, ""
     words = list(lexer)
@@ -83,7 +94,7 @@ def command(line: str) -> str | None:
         text = words[1].encode().decode("unicode_escape")
         if words[2] == ">":
             Path(words[3]).write_text(text)
-            return None
+            return ""
         words = words[3:]
     assert words[0] == "cerlab", line
     given = io.TextIOWrapper(io.BytesIO(text.encode()))
@@ -94,9 +105,8 @@ def command(line: str) -> str | None:
         contextlib.redirect_stderr(errors),
     ):
         status = main(words[1:])
-    found = re.search(r"^(?:warning: )?(CER\d{4}):", errors.getvalue(), re.MULTILINE)
-    assert found or status in (0, 1, 3), errors.getvalue()
-    return found[1] if found else None
+    assert errors.getvalue() or status in (0, 1, 3)
+    return errors.getvalue()
 
 
 def fresh_names() -> dict[str, Any]:

@@ -12,6 +12,7 @@ from cerlab.errors import ResourceLimit, SourcePlace, Span, nearest
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.builder import MAX_DEPTH, Builder
 from cerlab.logic.ceql.declarations import schema_of
+from cerlab.logic.ceql.habits import habit_hint
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.reading import Language, built, place_at, read
 from cerlab.model.schema import Schema
@@ -96,7 +97,9 @@ _NAMES_TOO = frozenset(
 
 
 def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:
-    """A keyword spelled almost right, or a keyword that was meant as a name."""
+    """A habit from elsewhere, a keyword spelled almost right, or one that was meant as a name."""
+    if habit := habit_hint(text, at):
+        return habit
     line_so_far = text[text.rfind("\n", 0, at) + 1 : at]
     if before := re.search(r"(\w+)\s*$", line_so_far):
         word = before[1]

@@ -25,11 +25,11 @@ def parse_sremo(text: str) -> Sremo:
     return e
 
 
-_BEGINNING = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*[<!#@]")
+_BEGINNING = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*(?:[<!]|[#@]\s*\()")
 
 
 def begins_sremo(text: str) -> bool:
-    """Whether a text begins as no formula and no query does: with one of ``<!#@``.
+    """Whether a text begins as no formula and no query does: with ``<``, ``!``, ``#(`` or ``@(``.
 
     Of expressions only those that begin with ``EPS`` and ``EMPTY`` do not begin so.
 

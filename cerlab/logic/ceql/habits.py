@@ -1,0 +1,153 @@
+"""Hints for what people bring from SQL, regular expressions and other engines.
+
+Each is tried on the text around the place of a syntax error. What stands in a hint in quotes or
+after "write" is CEQL as it is to be written there.
+"""
+
+from __future__ import annotations
+
+import re
+
+_CLAUSES = ("FROM", "WHERE", "PARTITION BY", "WITHIN", "CONSUME BY", "LIMIT")
+_NUMBER = r"[-+]?[\d.]+"
+_VALUE = rf"(?:{_NUMBER}|'[^']*')"
+
+_NAMES = re.compile(r"\w+(?:\s*,\s*\w+)*")
+
+_AT: tuple[tuple[str, str], ...] = (
+    (r"&&", "write AND"),
+    (r"\|\||\|", "write OR"),
+    (r"!(?!=)", "write NOT, as in NOT price > 3 inside the brackets of a filter"),
+    (r"->", "for 'then' write ;, as in A ; B"),
+    (r",", "for 'then' write ;, as in A ; B"),
+    (r"\.\.?", "for 'directly after' write :, as in A : B"),
+    (r"\*", "there is no A*; write A+ for one or more, and OR for without: B OR (A+ ; B)"),
+    (r"\?", "there is no A?; write OR, as in B OR (A ; B)"),
+    (r"\{", "there is no A{n}; write A ; A, or A+ with WITHIN"),
+    (r"#", "a comment begins with --, or stands in /* .. */"),
+    (r"//", "a comment begins with --, or stands in /* .. */"),
+    (r"<>", "write !="),
+    (r"(?i:having|and\s+not)\b", "write a condition after FILTER, or UNLESS for absence"),
+    (r"(?i:group|order)\b", "substreams are PARTITION BY [a]; answers come by their end"),
+    (r"(?i:when)\b", "write FILTER, as in A FILTER A[price > 3]"),
+    (r"(?i:is)\b", "a comparison with a missing value is false; NOT attr = attr finds it"),
+    (r"(?i:followed|then)\b", "for 'then' write ;, as in A ; B"),
+    (r"(?i:slide|every|tumble)\b", "windows slide by themselves: WITHIN alone says how far"),
+)
+"""What stands at the error, and the hint."""
+
+
+def habit_hint(text: str, at: int) -> str:
+    """The hint for what stands at an error; empty if it is no habit that is known.
+
+    >>> text = "SELECT * WHERE A FILTER A[price BETWEEN 1 AND 3]"
+    >>> habit_hint(text, text.index("BETWEEN"))
+    'write price IN {1..3}'
+    """
+    before, rest = text[:at].rstrip(), text[at:]
+    for read in (_of_whole, _of_sql, _of_filters, _of_clauses):
+        if hint := read(text, before, rest):
+            return hint
+    return next((hint for pattern, hint in _AT if re.match(pattern, rest)), "")
+
+
+def _of_whole(text: str, before: str, rest: str) -> str:
+    """What the whole text is, or how it begins and ends."""
+    if text.lstrip().startswith("{") or re.fullmatch(
+        r"\s*\S+\.(?:csv|ndjson|jsonl?|parquet)\s*", text
+    ):
+        return "events are the second argument, the query is the first"
+    if not rest.strip() and re.search(r";(\s|--[^\n]*)*$", text):
+        return "a query does not end with ;, which joins two parts: leave the last one out"
+    if re.fullmatch(r"(?i)\s*(?:where|pattern|every|match|find)", before):
+        return "begin with SELECT * WHERE"
+    return ""
+
+
+def _of_sql(text: str, before: str, rest: str) -> str:
+    """BETWEEN, lists in parentheses, SEQ of other engines, and what stands behind a type."""
+    if found := re.match(rf"(?i)between\s+({_VALUE})\s+and\s+({_VALUE})", rest):
+        return f"write {_word(before)} IN {{{found[1]}..{found[2]}}}"
+    inside = re.match(r"[(\[]([^()\[\]]*)[)\]]", rest)
+    if inside is None:
+        return ""
+    if re.search(r"(?i)\bin$", before):
+        return f"write IN {{{inside[1].strip()}}}"
+    if re.search(r"(?i)\b(?:seq|sequence)$", before):
+        return f"write {' ; '.join(map(_event, inside[1].split(',')))}"
+    if re.search(r"(?i)\b(?:count|sum|avg|min)$", before):
+        return "count answers by cerlab.count, sum over them by Matches.aggregate"
+    if re.search(r"[<>=]", inside[1]) and (label := _word(before)) != "it":
+        return f"write {label} FILTER {label}[{inside[1].strip()}]"
+    return ""
+
+
+def _of_filters(text: str, before: str, rest: str) -> str:
+    """A condition that does not say whose, and NOT for absence."""
+    bare = re.search(r"(?i)(\w+)\s+filter\s+(\w+)\s*([<>=!]*)$", before)
+    value = re.match(rf"([<>=!]*)\s*({_VALUE})", rest)
+    if bare and value and (op := bare[3] or value[1]):
+        return f"write FILTER {bare[1]}[{bare[2]} {op} {value[2]}]"
+    if re.search(r"(?i)\bnot$", before) and re.match(r"\w", rest):
+        word = _word_of(rest)
+        return f"for no {word} in between write UNLESS, as in (A ; B) UNLESS {word}"
+    if rest.startswith('"'):
+        return "texts stand in single quotes"
+    return ""
+
+
+def _of_clauses(text: str, before: str, rest: str) -> str:
+    """Clauses without brackets or units, in another order, or behind a formula."""
+    if re.search(r"(?i)\bpartition\s+by$", before):
+        return f"write PARTITION BY [{found[0]}]" if (found := _NAMES.match(rest)) else ""
+    if re.search(r"(?i)\bwithin\s+[\d.]+$", before) and (unit := _unit(rest)):
+        return unit
+    if re.search(r"(?i)\border$", before):
+        return "answers come by their end; leave ORDER BY out"
+    clause = next((each for each in _CLAUSES if re.match(_spaced(each), rest)), None)
+    if clause is None:
+        return ""
+    if not re.match(r"(?i)\s*(?:select|create|declare|--|/\*)", text):
+        return "a formula has no clauses: begin with SELECT * WHERE"
+    if re.search(_spaced(clause), before):
+        return f"{clause} stands once; a condition is FILTER" if clause == "WHERE" else ""
+    later = _CLAUSES[_CLAUSES.index(clause) + 1 :]
+    early = [each for each in later if re.search(_spaced(each), before)]
+    order = f"clauses come in this order: {', '.join(_CLAUSES)}"
+    return order + (f"; move {clause} before {early[0]}" if early else "")
+
+
+def _spaced(clause: str) -> str:
+    return rf"(?i)\b{clause.replace(' ', chr(92) + 's+')}\b"
+
+
+def _word_of(rest: str) -> str:
+    found = re.match(r"\w+", rest)
+    return found[0] if found else "event"
+
+
+def _word(before: str) -> str:
+    found = re.search(r"[\w.]+$", before)
+    return found[0] if found else "it"
+
+
+def _event(part: str) -> str:
+    """``A a`` as ``A AS a``."""
+    words = part.split()
+    return " AS ".join(words) if len(words) == 2 else part.strip()
+
+
+def _unit(rest: str) -> str:
+    if re.match(r"(?i)(?:ms|milli|us|micro)", rest):
+        return "write a fraction of SECONDS, as in WITHIN 0.5 SECONDS"
+    if re.match(r"(?i)(?:s|sec|secs)\b", rest):
+        return "write SECONDS"
+    if re.match(r"(?i)(?:m|min|mins)\b", rest):
+        return "write MINUTES"
+    if re.match(r"(?i)(?:h|hr|hrs)\b", rest):
+        return "write HOURS"
+    if re.match(r"(?i)days?\b", rest):
+        return "write HOURS, 24 for a day"
+    if not rest.strip():
+        return "write what the number counts: EVENTS, SECONDS, MINUTES, HOURS or [attribute]"
+    return ""
