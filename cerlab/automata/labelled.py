@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from cerlab.automata.automaton import Vcea
 from cerlab.automata.deterministic import Numbering
 from cerlab.automata.explore import along, reachable
+from cerlab.automata.machine import Machine
 from cerlab.automata.registers.labelled import LabelledSrt
-from cerlab.automata.successors import States
+from cerlab.automata.successors import Moves, States
 from cerlab.predicates.syntax import EVERYTHING, Predicate
 
 
@@ -31,11 +32,16 @@ class LabelledStates:
     marks are in; so two different runs are two answers, or two ways to give one its labels.
     """
 
-    def __init__(self, vcea: Vcea, labels: Collection[str] | None = None) -> None:
-        """`labels` are those that are told apart, None for all."""
-        self.predicates: tuple[Predicate, ...] = tuple(
-            dict.fromkeys(t.predicate for t in vcea.Delta if t.predicate != EVERYTHING)
-        )
+    def __init__(
+        self,
+        vcea: Vcea,
+        labels: Collection[str] | None = None,
+        *,
+        predicates: Iterable[Predicate] = (),
+    ) -> None:
+        """`labels` are those that are told apart, None for all; some predicates may come first."""
+        own = (t.predicate for t in vcea.Delta if t.predicate != EVERYTHING)
+        self.predicates: tuple[Predicate, ...] = tuple(dict.fromkeys((*predicates, *own)))
         number = {P: bit for bit, P in enumerate(self.predicates)}
         marks: dict[frozenset[str], int] = {}
         self._leaving: dict[int, list[tuple[int | None, int | None, int]]] = {}
@@ -71,6 +77,56 @@ class LabelledStates:
         number = {mark: self._numbering.of(frozenset(S)) for mark, S in reached.items()}
         skip = number.pop(None, None)
         return LabelledMoves(skip, tuple((m, q) for m, q in number.items() if m is not None))
+
+
+class LabelledMachine:
+    """The answers of a machine with their labels: two runs are two answers, or two ways to label.
+
+    A state is one of the machine, which says what is an answer, and one of `LabelledStates`, which
+    says how it is labelled.
+    """
+
+    def __init__(self, machine: Machine, vcea: Vcea, labels: Collection[str]) -> None:
+        """`machine` is that of the plan of `vcea`."""
+        self._machine = machine
+        self._labelled = LabelledStates(vcea, labels, predicates=machine.predicates)
+        self._known = (1 << len(machine.predicates)) - 1
+        self._numbering = Numbering[tuple[int, int]](self._accepts)
+        self.predicates = self._labelled.predicates
+        self.marks = self._labelled.marks
+        self.idle = machine.idle
+
+    def _accepts(self, state: tuple[int, int]) -> bool:
+        return self._machine.final[state[0]] and self._labelled.final[state[1]]
+
+    @property
+    def final(self) -> list[bool]:
+        """Which states accept, by number; grows with them."""
+        return self._numbering.final
+
+    def begin(self, idle: int, symbol: int) -> LabelledMoves:
+        """Where the run that starts at an event goes."""
+        moves = self._machine.begin(idle, symbol & self._known)
+        return self._joined(moves, self._labelled.step(self._labelled.q0, symbol))
+
+    def wait(self, idle: int, symbol: int) -> int:
+        """The idle state after an event."""
+        return self._machine.wait(idle, symbol & self._known)
+
+    def step(self, state: int, symbol: int) -> LabelledMoves:
+        """Where a run goes that started earlier."""
+        p, q = self._numbering.states[state]
+        moves = self._machine.step(p, symbol & self._known)
+        return self._joined(moves, self._labelled.step(q, symbol))
+
+    def _joined(self, moves: Moves, labelled: LabelledMoves) -> LabelledMoves:
+        number, (take, skip) = self._numbering.of, moves
+        skipped = None
+        if skip is not None and labelled.skip is not None:
+            skipped = number((skip, labelled.skip))
+        if take is None:
+            return LabelledMoves(skipped, ())
+        return LabelledMoves(skipped, tuple((m, number((take, q))) for m, q in labelled.takes))
 
 
 def repeated_labels(A: Vcea | LabelledSrt) -> frozenset[str]:

@@ -139,8 +139,8 @@ def answer_columns(
     else:
         wanted = dict.fromkeys(columns)
         named = [read_column(text) for text in wanted if text not in ("start", "end", *key)]
-        check_columns(named, defined_labels(selected_formula(pattern.ast)), stream)
-    made = AnswerColumns(named, stream, key=key, repeated=_repeated(pattern))
+        check_columns(named, selected_labels(pattern), stream)
+    made = AnswerColumns(named, stream, key=key, repeated=repeated(pattern))
     return made, frozenset(column.label for column in named)
 
 
@@ -149,7 +149,7 @@ def default_columns(pattern: Pattern, stream: Stream) -> list[NamedColumn]:
 
     These are the variables; the event types where there are no variables.
     """
-    known = defined_labels(selected_formula(pattern.ast))
+    known = selected_labels(pattern)
     items = pattern.ast.items
     if items is None:
         types = {psi.type for psi in subformulas(pattern.formula) if isinstance(psi, Atom)}
@@ -173,9 +173,15 @@ def _attributes(pattern: Pattern, stream: Stream, label: str) -> list[str]:
     )
 
 
-def _repeated(pattern: Pattern) -> frozenset[str]:
+def selected_labels(pattern: Pattern) -> frozenset[str]:
+    """The labels that answers may have, after SELECT."""
+    return defined_labels(selected_formula(pattern.ast))
+
+
+def repeated(pattern: Pattern) -> frozenset[str]:
+    """The labels that may hold several events."""
     if pattern.has_automaton:
         return repeated_labels(pattern.plan.vcea)
     if pattern.has_registers:
         return repeated_labels(pattern.labelled_registers)
-    return defined_labels(selected_formula(pattern.ast))
+    return selected_labels(pattern)

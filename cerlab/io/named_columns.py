@@ -142,17 +142,21 @@ class AnswerColumns:
         return self._source(column.attribute).take(positions)
 
     def _source(self, attribute: str) -> Any:
-        """A column of the stream in one piece."""
-        import pyarrow as pa
-
         if attribute not in self._sources:
-            if attribute not in self._stream.columns:
-                return pa.nulls(len(self._stream))
-            column = arrow_column(self._stream.columns[attribute], attribute)
-            if isinstance(column, pa.ChunkedArray):
-                column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-            self._sources[attribute] = column
+            self._sources[attribute] = one_array(self._stream, attribute)
         return self._sources[attribute]
+
+
+def one_array(stream: Stream, attribute: str) -> Any:
+    """An attribute of a stream as one Arrow array; raises as `arrow_column`."""
+    import pyarrow as pa
+
+    if attribute not in stream.columns:
+        return pa.nulls(len(stream))
+    column = arrow_column(stream.columns[attribute], attribute)
+    if isinstance(column, pa.ChunkedArray):
+        return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    return column
 
 
 def arrow_column(column: Column, name: str) -> Any:

@@ -80,6 +80,26 @@ def test_the_published_numbers_by_listing_and_by_counting(name: str, stream: Str
     assert listed == ANSWERS[name] == sum(int(counts.sum()) for _, counts in counted)
 
 
+def test_rows_with_names_and_sums_that_are_not_listed(stream: Stream) -> None:
+    """S3 as a table; of Q5 the sums at each end, against those of the columns listed."""
+    table = cerlab.parse_query(catalogue("stocks")["S3"]).run(stream).table(["T1.name", "T3.name"])
+    assert table.num_rows == ANSWERS["S3"]
+    assert table["T1.name"].unique().to_pylist() == ["INTC"]
+    assert table["T3.name"].unique().to_pylist() == ["QQQ"]
+    matches = cerlab.parse_query(catalogue("stocks")["Q5"]).run(stream)
+    made = matches.aggregate(sum="csco.volume", group_by="end")
+    listed = (
+        matches.table(["csco.volume"])
+        .group_by("end")
+        .aggregate([("csco.volume", "sum"), ([], "count_all")])
+    )
+    listed = listed.sort_by("end")
+    assert made["end"].to_pylist() == listed["end"].to_pylist()
+    assert made["count"].to_pylist() == listed["count_all"].to_pylist()
+    assert made["sum(csco.volume)"].to_pylist() == listed["csco.volume_sum"].to_pylist()
+    assert sum(made["count"].to_pylist()) == ANSWERS["Q5"]
+
+
 def test_counts_of_each_end_are_exact(stream: Stream, suite: Suite) -> None:
     """Q4 has 87 million answers; Python's integers count the same for every end."""
     query = as_pattern(catalogue("stocks")["Q4"])

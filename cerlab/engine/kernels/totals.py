@@ -1,0 +1,325 @@
+"""Totals over the answers of each end, as `engine.reference.totals` has them (CORE Sec. 4.3).
+
+Runs are told apart by their start and group only. Starts leave the window in the order in which
+they came, so they are a ring, as in `windowed.counts`; without a window, and where rows are not
+grouped by it, all share one place.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cerlab.engine.kernels.arrays import (
+    DONE,
+    FULL,
+    KEEP,
+    NEED_SCRATCH,
+    NONE,
+    RESET_ALL,
+    Bytes,
+    Int32s,
+    Int64s,
+)
+from cerlab.engine.kernels.compiled import inlined, kernel
+
+MOST_RUNS = 1 << 37
+MOST = 1 << 61
+"""Above these sums are left to Python's integers. Gains are below 2^24, so nothing overflows."""
+
+TOO_LARGE = 99
+"""What the kernel returns then."""
+
+NOTHING = np.iinfo(np.int64).max
+"""The least of no values."""
+
+
+class Ops(NamedTuple):
+    """What runs do at the events with a symbol: op ``first[a] .. first[a + 1]`` of symbol a.
+
+    The runs in `source`, NONE for the one that starts, take the event with `mark`, NONE where they
+    skip it; they go on in `target`, NONE for nowhere, and are answers if `accepts`.
+    """
+
+    first: Int32s  # (symbols + 1,), of those that start by idle state and symbol
+    source: Int32s  # (ops,)
+    target: Int32s  # (ops,)
+    mark: Int32s  # (ops,)
+    accepts: Bytes  # (ops,)
+
+
+class Moves(NamedTuple):
+    """A machine over the symbols of a stream; `leave` lists the states that a symbol empties."""
+
+    begin: Ops
+    move: Ops
+    leave_first: Int32s  # (symbols + 1,)
+    leave: Int32s  # (..,)
+    wait: Int32s  # (idle states, symbols)
+
+
+class Read(NamedTuple):
+    """The events that change something, and what a run gains by taking one.
+
+    An event may begin runs at place `order`; those of a place before `lowest` have left the window.
+    """
+
+    symbols: NDArray[np.int64]  # (events,)
+    codes: Int64s  # (events,), the partition, NONE for none
+    order: Int64s  # (events,)
+    lowest: Int64s  # (events,)
+    sums: Int64s  # (sums, events)
+    least: Int64s  # (least, events), -1 for none
+    groups: Int64s  # (groups, events), the number that a group grows by
+    adds: Bytes  # (marks, sums), whether a mark has the label of a sum
+    lessens: Bytes  # (marks, least)
+    divides: Bytes  # (marks, groups)
+
+
+class Held(NamedTuple):
+    """The totals of runs by partition, state, place of their start, and group."""
+
+    runs: Int64s  # (partitions, states, places, groups)
+    sums: Int64s  # (partitions, states, places, groups, sums)
+    least: Int64s  # (partitions, states, places, groups, least)
+    order: Int64s  # (partitions, places), of the start
+    begun: Int64s  # (partitions, places), the event of the start
+    live: Int64s  # (partitions, 2), the first place inside the window and the next to be used
+    epoch: Int64s  # (partitions,), when it was last reset
+    idle: Int32s  # (partitions,)
+
+
+class Rows(NamedTuple):
+    """Totals of ends, by start and group."""
+
+    event: Int64s  # (rows,)
+    begun: Int64s  # (rows,), the event of the start, or NONE
+    group: Int64s  # (rows,)
+    runs: Int64s  # (rows,)
+    sums: Int64s  # (rows, sums)
+    least: Int64s  # (rows, least)
+
+
+class Options(NamedTuple):
+    """What the clauses and the request say."""
+
+    consume: int
+    separate: bool
+    """Whether starts are told apart: for a window, or because rows are grouped by them."""
+    by_start: bool
+
+
+(AT, LISTED, EPOCH, REGISTERS) = range(4)
+"""Registers, int64: the next event, rows listed, resets so far; how many there are."""
+
+
+@kernel
+def total_ends(
+    moves: Moves,
+    read: Read,
+    held: Held,
+    carried: Held,
+    out: Held,
+    rows: Rows,
+    reg: Int64s,
+    options: Options,
+) -> int:
+    """List the totals of every end; DONE, FULL for more rows, NEED_SCRATCH for more places.
+
+    TOO_LARGE where a sum is too large; NEED_SCRATCH and TOO_LARGE leave nothing to go on from.
+    `carried` has the totals that the ops of a symbol move, and `out` those of the answers.
+    """
+    places, groups = held.runs.shape[2], held.runs.shape[3]
+    while reg[AT] < read.symbols.shape[0]:
+        i = reg[AT]
+        p = read.codes[i]
+        if p == NONE:
+            reg[AT] += 1
+            continue
+        if reg[LISTED] + places * groups > rows.event.shape[0]:
+            return FULL
+        if held.epoch[p] != reg[EPOCH]:
+            renew(held, p, reg[EPOCH], options)
+        if options.separate:
+            forget(held, p, read.lowest[i])
+        clear(out, 0, 0, 0, out.runs.shape[2])
+        status = advance(moves, read, held, carried, out, p, i, options)
+        if status != DONE:
+            return status
+        if list_totals(held, out, rows, reg, p, i, options) and options.consume != KEEP:
+            if options.consume == RESET_ALL:
+                reg[EPOCH] += 1
+            else:
+                held.epoch[p] = NONE
+        reg[AT] += 1
+    return DONE
+
+
+@inlined
+def renew(held: Held, p: int, epoch: int, options: Options) -> None:
+    """A partition as in the beginning."""
+    held.epoch[p] = epoch
+    held.idle[p] = 0
+    held.live[p, 0] = held.live[p, 1]
+    if not options.separate:
+        held.live[p, 0] = 0
+        held.live[p, 1] = 1
+        for q in range(held.runs.shape[1]):
+            clear(held, p, q, 0, 1)
+
+
+@inlined
+def clear(held: Held, p: int, q: int, first: int, last: int) -> None:
+    """No runs at the places from `first` to before `last`."""
+    for s in range(first, last):
+        for g in range(held.runs.shape[3]):
+            held.runs[p, q, s, g] = 0
+            for r in range(held.sums.shape[4]):
+                held.sums[p, q, s, g, r] = 0
+            for r in range(held.least.shape[4]):
+                held.least[p, q, s, g, r] = NOTHING
+
+
+@inlined
+def forget(held: Held, p: int, lowest: int) -> None:
+    """Drop the starts of a partition that have left the window."""
+    mask, n = held.order.shape[1] - 1, held.live[p, 0]
+    while n < held.live[p, 1] and held.order[p, n & mask] < lowest:
+        n += 1
+    held.live[p, 0] = n
+
+
+@inlined
+def advance(
+    moves: Moves,
+    read: Read,
+    held: Held,
+    carried: Held,
+    out: Held,
+    p: int,
+    i: int,
+    options: Options,
+) -> int:
+    """Move the totals of a partition on, and begin a run; DONE, NEED_SCRATCH or TOO_LARGE."""
+    begin, move, live = moves.begin, moves.move, held.live
+    symbols = moves.wait.shape[1]
+    a = read.symbols[i]
+    w = held.idle[p] * symbols + a
+    held.idle[p] = moves.wait[held.idle[p], a]
+    mask, size = held.order.shape[1] - 1, held.order.shape[1]
+    low, high = move.first[a], move.first[a + 1]
+    for o in range(low, high):
+        for n in range(live[p, 0], live[p, 1]):
+            copy(held, p, move.source[o], n & mask, carried, 0, o - low, n & mask)
+    for o in range(moves.leave_first[a], moves.leave_first[a + 1]):
+        for n in range(live[p, 0], live[p, 1]):
+            clear(held, p, moves.leave[o], n & mask, (n & mask) + 1)
+    fine = True
+    for o in range(low, high):
+        for n in range(live[p, 0], live[p, 1]):
+            s = n & mask
+            if move.target[o] != NONE:
+                to = move.target[o]
+                fine &= arrive(read, move.mark[o], i, carried, 0, o - low, s, held, p, to, s)
+            if move.accepts[o]:
+                to = s if options.by_start else 0
+                fine &= arrive(read, move.mark[o], i, carried, 0, o - low, s, out, 0, 0, to)
+    if begin.first[w] < begin.first[w + 1]:
+        s = 0
+        if options.separate:
+            if live[p, 1] - live[p, 0] == size:
+                return NEED_SCRATCH
+            s = live[p, 1] & mask
+            live[p, 1] += 1
+            held.order[p, s] = read.order[i]
+            held.begun[p, s] = i
+            for q in range(held.runs.shape[1]):
+                clear(held, p, q, s, s + 1)
+        clear(carried, 0, 0, s, s + 1)
+        carried.runs[0, 0, s, 0] = 1
+        for o in range(begin.first[w], begin.first[w + 1]):
+            if begin.target[o] != NONE:
+                to = begin.target[o]
+                fine &= arrive(read, begin.mark[o], i, carried, 0, 0, s, held, p, to, s)
+            if begin.accepts[o]:
+                to = s if options.by_start else 0
+                fine &= arrive(read, begin.mark[o], i, carried, 0, 0, s, out, 0, 0, to)
+    return DONE if fine else TOO_LARGE
+
+
+@inlined
+def copy(held: Held, p: int, q: int, s: int, to: Held, to_p: int, to_q: int, to_s: int) -> None:
+    """The totals of one place to another."""
+    for g in range(held.runs.shape[3]):
+        to.runs[to_p, to_q, to_s, g] = held.runs[p, q, s, g]
+        for r in range(held.sums.shape[4]):
+            to.sums[to_p, to_q, to_s, g, r] = held.sums[p, q, s, g, r]
+        for r in range(held.least.shape[4]):
+            to.least[to_p, to_q, to_s, g, r] = held.least[p, q, s, g, r]
+
+
+@inlined
+def arrive(
+    read: Read,
+    mark: int,
+    i: int,
+    held: Held,
+    p: int,
+    q: int,
+    s: int,
+    to: Held,
+    to_p: int,
+    to_q: int,
+    to_s: int,
+) -> bool:
+    """Add the totals of one place to another, with what the event gives; whether they fit."""
+    grows, largest, many = 0, 0, 0
+    if mark != NONE:
+        for r in range(read.groups.shape[0]):
+            if read.divides[mark, r]:
+                grows += read.groups[r, i]
+    for g in range(held.runs.shape[3]):
+        runs = held.runs[p, q, s, g]
+        if runs == 0:
+            continue
+        h = g + grows
+        to.runs[to_p, to_q, to_s, h] += runs
+        many = max(many, to.runs[to_p, to_q, to_s, h])
+        for r in range(held.sums.shape[4]):
+            gained = held.sums[p, q, s, g, r]
+            if mark != NONE and read.adds[mark, r]:
+                gained += runs * read.sums[r, i]
+            to.sums[to_p, to_q, to_s, h, r] += gained
+            largest = max(largest, abs(to.sums[to_p, to_q, to_s, h, r]))
+        for r in range(held.least.shape[4]):
+            least = held.least[p, q, s, g, r]
+            if mark != NONE and read.lessens[mark, r] and read.least[r, i] >= 0:
+                least = min(least, read.least[r, i])
+            to.least[to_p, to_q, to_s, h, r] = min(least, to.least[to_p, to_q, to_s, h, r])
+    return many <= MOST_RUNS and largest <= MOST
+
+
+@inlined
+def list_totals(
+    held: Held, out: Held, rows: Rows, reg: Int64s, p: int, i: int, options: Options
+) -> bool:
+    """A row for each start and group with answers; whether there is one. There is room."""
+    listed = reg[LISTED]
+    last = out.runs.shape[2] if options.by_start else 1
+    for s in range(last):
+        for g in range(out.runs.shape[3]):
+            if out.runs[0, 0, s, g]:
+                rows.event[listed] = i
+                rows.begun[listed] = held.begun[p, s] if options.by_start else NONE
+                rows.group[listed] = g
+                rows.runs[listed] = out.runs[0, 0, s, g]
+                for r in range(rows.sums.shape[1]):
+                    rows.sums[listed, r] = out.sums[0, 0, s, g, r]
+                for r in range(rows.least.shape[1]):
+                    rows.least[listed, r] = out.least[0, 0, s, g, r]
+                listed += 1
+    before = reg[LISTED]
+    reg[LISTED] = listed
+    return bool(listed > before)

@@ -1,0 +1,144 @@
+"""What sums over answers are made of: integers of each event that stand for its values.
+
+A sum of doubles is exact: all are multiples of one power of two, so they are integers of it.
+Least values are compared by their rank among the values of the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cerlab.errors import BadData, TypeMismatch
+from cerlab.model.columns import values_of
+
+
+class Numbers(NamedTuple):
+    """The numbers of some events as integers: ``value = integer * 2**exponent``, 0 for NULL."""
+
+    integers: Any  # int64 (events,), or object where 64 bits are too few
+    present: Any  # int64 (events,), 1 where there is a number
+    exponent: int
+    whole: bool
+    """Whether the column holds integers."""
+
+    def exactly(self, total: int) -> Fraction:
+        """The number that a sum of the integers stands for."""
+        return Fraction(total) * Fraction(2) ** self.exponent
+
+
+class Ranks(NamedTuple):
+    """The values of some events by rank, -1 for NULL."""
+
+    ranks: Any  # int64 (events,)
+    first: Any  # int64 (values,), the index of an event that has the value
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return len(self.first)
+
+    def by(self, function: str) -> Any:
+        """Numbers whose least is that of the min or max: int64 (events,), -1 for none."""
+        if function == "min":
+            return self.ranks
+        return np.where(self.ranks < 0, -1, self.size - 1 - self.ranks)
+
+    def back(self, function: str, number: int) -> int:
+        """The rank of a number of `by`."""
+        return number if function == "min" else self.size - 1 - number
+
+    def examples(self, ranks: Sequence[int]) -> list[int | None]:
+        """For each rank an event that has the value, None for -1."""
+        return [None if rank < 0 else int(self.first[rank]) for rank in ranks]
+
+
+def numbers(column: Any, name: str) -> Numbers:
+    """The numbers of an Arrow column; NaN is as NULL.
+
+    Raises `TypeMismatch` for a column of something else, `BadData` for an infinity.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    present = np.asarray(pc.is_valid(column))
+    if pa.types.is_null(kind):
+        return Numbers(np.zeros(len(column), np.int64), present.astype(np.int64), 0, True)
+    if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
+        filled = np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
+        return Numbers(filled, present.astype(np.int64), 0, True)
+    if pa.types.is_uint64(kind):
+        listed = [value or 0 for value in column.to_pylist()]
+        return Numbers(np.array(listed, object), present.astype(np.int64), 0, True)
+    if not pa.types.is_floating(kind):
+        raise TypeMismatch(
+            "CER0306",
+            f"column '{name}' of {kind} has no sum",
+            hint="sums and averages are of numbers; min, max and count take every column",
+        )
+    doubles = np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan))
+    present = ~np.isnan(doubles)
+    doubles = np.where(present, doubles, 0.0)
+    if np.isinf(doubles).any():
+        raise BadData(
+            "CER0748",
+            f"column '{name}' holds an infinity, so its sum is no number",
+            hint="leave such events out by a filter, or take min and max",
+        )
+    return Numbers(*_scaled(doubles, present.astype(np.int64)), False)
+
+
+def _scaled(doubles: Any, present: Any) -> tuple[Any, Any, int]:
+    """The doubles as integers of one power of two."""
+    mantissa, powers = np.frexp(doubles)
+    exponent = powers.astype(np.int64)
+    integers = (mantissa * 2.0**53).astype(np.int64)
+    used = integers != 0
+    if not used.any():
+        return integers, present, 0
+    low = integers[used] & -integers[used]  # the lowest bit that is set
+    zeros = np.frexp(low.astype(np.float64))[1] - 1
+    least = int((exponent[used] - 53 + zeros).min())
+    shift = np.where(used, exponent - 53 - least, 0)
+    if int(shift.max()) <= 9:
+        up, down = np.maximum(shift, 0), np.maximum(-shift, 0)
+        return (integers >> down) << up, present, least
+    pairs = zip(integers.tolist(), shift.tolist(), strict=True)
+    exact = [m << s if s >= 0 else m >> -s for m, s in pairs]
+    return np.array(exact, object), present, least
+
+
+def ranks(column: Any, name: str) -> Ranks:
+    """The values of an Arrow column by rank; NaN is as NULL."""
+    values = values_of(column, name)
+    first: dict[Any, int] = {}
+    for n, value in enumerate(values):
+        if value is not None and value == value:
+            first.setdefault(value, n)
+    ordered = sorted(first)
+    number = {value: rank for rank, value in enumerate(ordered)}
+    listed = [number[v] if v is not None and v == v else -1 for v in values]
+    return Ranks(np.array(listed, np.int64), np.array([first[v] for v in ordered], np.int64))
+
+
+def limbs(integers: Any, bits: int) -> list[Any]:
+    """Integers as int64 digits in base ``2**bits``, lowest first, the highest one signed."""
+    found: list[Any] = []
+    rest: Any = integers
+    while True:
+        high = rest >> bits
+        if all(_fits(rest, bits)):
+            found.append(rest.astype(np.int64))
+            return found
+        found.append((rest - (high << bits)).astype(np.int64))
+        rest = high
+
+
+def _fits(integers: Any, bits: int) -> Sequence[bool]:
+    if not len(integers):
+        return [True]
+    return [-(1 << bits) <= int(integers.min()), int(integers.max()) < 1 << bits]

@@ -1,0 +1,143 @@
+"""Sums over answers that nobody lists: a semiring carried along runs (CORE Sec. 4.3).
+
+As for `counting`, but a state holds of its runs their number, sums over the events that they took,
+and least values. All are exact integers of any size. An event costs as many totals as there are
+transitions, starts in the window and groups, however many answers there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+from cerlab.automata.labelled import LabelledMachine
+from cerlab.automata.plan import Plan
+from cerlab.engine.reference import driver
+from cerlab.model.clock import TimeAxis
+from cerlab.model.event import Event
+
+
+class Total(NamedTuple):
+    """Of some runs: how many, sums, and least values, None where there is none."""
+
+    runs: int
+    sums: tuple[int, ...]
+    least: tuple[int | None, ...]
+
+
+class Gain(NamedTuple):
+    """What one run gains by taking an event with a mark: its group grows by `group`."""
+
+    sums: Sequence[int]
+    least: Sequence[int | None]
+    group: int
+
+
+class Gains(NamedTuple):
+    """What runs gain, by position and mark; `sums` and `least` say how many of each there are."""
+
+    of: Callable[[int, int], Gain]
+    sums: int
+    least: int
+
+
+Place: TypeAlias = tuple[int, int]
+"""Where runs started, or `ANY_START`, and their group."""
+
+ANY_START = 0
+
+
+class RunTotals:
+    """The totals of the runs in each state, by start and group; a `Reader` of the driver."""
+
+    def __init__(
+        self, machine: LabelledMachine, symbols: Sequence[int], gains: Gains, *, by_start: bool
+    ) -> None:
+        """`symbols` are the truth vectors of the events, by position."""
+        self._machine = machine
+        self._symbols = symbols
+        self._gains = gains
+        self._by_start = by_start
+        self._runs: dict[int, dict[Place, Total]] = {}
+        self._idle = machine.idle
+
+    def advance(self, event: Event, position: int) -> None:
+        """Move every total along the transitions of the event."""
+        symbol, machine = self._symbols[position], self._machine
+        before, self._runs = self._runs, {}
+        start = position if self._by_start else ANY_START
+        one = Total(1, (0,) * self._gains.sums, (None,) * self._gains.least)
+        moved = [({(start, 0): one}, machine.begin(self._idle, symbol))]
+        moved += [(runs, machine.step(q, symbol)) for q, runs in before.items()]
+        for runs, (skip, takes) in moved:
+            for mark, q in takes:
+                gain = self._gains.of(position, mark)
+                for (begun, group), total in runs.items():
+                    self._add(q, (begun, group + gain.group), taken(total, gain))
+            if skip is not None:
+                for place, total in runs.items():
+                    self._add(skip, place, total)
+        self._idle = machine.wait(self._idle, symbol)
+
+    def _add(self, q: int, place: Place, total: Total) -> None:
+        there = self._runs.setdefault(q, {})
+        there[place] = united(there[place], total) if place in there else total
+
+    def ended(self, lowest_start: int) -> dict[Place, Total]:
+        """The totals of the answers that end at the event just read, by start and group."""
+        found: dict[Place, Total] = {}
+        for q, runs in self._runs.items():
+            if self._machine.final[q]:
+                for place, total in runs.items():
+                    if not self._by_start or place[0] >= lowest_start:
+                        found[place] = united(found[place], total) if place in found else total
+        return found
+
+    def forget(self, before: int) -> None:
+        """Drop the runs that started earlier."""
+        if self._by_start:
+            kept = (
+                (q, {place: total for place, total in runs.items() if place[0] >= before})
+                for q, runs in self._runs.items()
+            )
+            self._runs = {q: runs for q, runs in kept if runs}
+
+    def reset(self) -> None:
+        """Drop all runs."""
+        self._runs = {}
+        self._idle = self._machine.idle
+
+
+def taken(total: Total, gain: Gain) -> Total:
+    """The total of runs that take an event more."""
+    sums = tuple(s + total.runs * g for s, g in zip(total.sums, gain.sums, strict=True))
+    return Total(total.runs, sums, _least(total.least, gain.least))
+
+
+def united(first: Total, second: Total) -> Total:
+    """The total of the runs of both."""
+    sums = tuple(a + b for a, b in zip(first.sums, second.sums, strict=True))
+    return Total(first.runs + second.runs, sums, _least(first.least, second.least))
+
+
+def _least(first: Iterable[int | None], second: Iterable[int | None]) -> tuple[int | None, ...]:
+    pairs = zip(first, second, strict=True)
+    return tuple(b if a is None else (a if b is None else min(a, b)) for a, b in pairs)
+
+
+def end_totals(
+    plan: Plan,
+    machine: LabelledMachine,
+    symbols: Sequence[int],
+    gains: Gains,
+    events: Iterable[Event],
+    time: TimeAxis | None,
+    *,
+    by_start: bool,
+) -> Iterator[tuple[int, dict[Place, Total]]]:
+    """The ends of a stream in order, each with the totals of its answers."""
+
+    def reader() -> RunTotals:
+        return RunTotals(machine, symbols, gains, by_start=by_start)
+
+    return driver.ends(plan, reader, events, time, RunTotals.ended)

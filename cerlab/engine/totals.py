@@ -1,0 +1,381 @@
+"""Totals over the answers of each end, without listing them.
+
+By the kernel where the numbers fit (`engine.kernels.totals`); else, and on short streams, by the
+reference, whose integers have any size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import groupby
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cerlab.automata.explore import along, reachable
+from cerlab.automata.labelled import LabelledMachine, LabelledMoves
+from cerlab.automata.machine import Machine
+from cerlab.automata.plan import Plan
+from cerlab.engine.clock import WindowStarts
+from cerlab.engine.columns import rows_of_streams, take_columns
+from cerlab.engine.general.tecs import CONSUMES
+from cerlab.engine.growth import doubled
+from cerlab.engine.kernels import totals as k
+from cerlab.engine.kernels.arrays import DONE, FULL, NEED_SCRATCH, NONE
+from cerlab.engine.measures import limbs
+from cerlab.engine.reference import totals as reference
+from cerlab.engine.reference.totals import ANY_START, Gain, Gains, Place, Total
+from cerlab.model.clauses import EventWindow
+from cerlab.model.clock import TimeAxis
+from cerlab.model.stream import Stream
+from cerlab.predicates.columns import SymbolStage
+from cerlab.predicates.columns.key_codes import KeyCodes
+
+SHORT = 256
+"""Up to so many events no kernels are compiled."""
+
+BUDGET = 1 << 16
+"""How many cells a machine may have for the kernel: states times symbols."""
+
+MOST_CELLS = 1 << 25
+"""How many integers the kernel keeps at most."""
+
+LIMB = 24
+"""Integers that are summed are cut into digits of so many bits."""
+
+
+class Carried(NamedTuple):
+    """What runs carry: integers of the events of a stream, each for the events of one label.
+
+    `groups` are numbers of values, 0 for NULL, each with how many numbers there are; a label there
+    holds one event at most.
+    """
+
+    sums: tuple[tuple[str, Any], ...]  # int64 or object (events,)
+    least: tuple[tuple[str, Any], ...]  # int64 (events,), -1 for none
+    groups: tuple[tuple[str, Any, int], ...]  # int64 (events,)
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """The labels whose events are told apart."""
+        grouped = (label for label, _, _ in self.groups)
+        return frozenset((*(label for label, _ in (*self.sums, *self.least)), *grouped))
+
+    @property
+    def strides(self) -> list[int]:
+        """By how much a group grows for each number, by column of `groups`."""
+        sizes = [size for _, _, size in self.groups]
+        return [prod(sizes[:n]) for n in range(len(sizes))]
+
+
+class TooLarge(Exception):
+    """The machine or the numbers are too large, or too many, for the kernel."""
+
+
+EndTotals = Iterator[tuple[int, dict[Place, Total]]]
+
+
+def totals_of_ends(
+    plan: Plan,
+    machine: Machine,
+    stream: Stream,
+    time: TimeAxis | None,
+    carried: Carried,
+    *,
+    by_start: bool,
+) -> EndTotals:
+    """The ends of a stream in order, each with the totals of its rows by start and group.
+
+    A row is an answer with the labels of `carried`; an answer whose labels can be given in several
+    ways is a row for each. Starts are told apart if `by_start`; the number of a group has mixed
+    digits, one for each column of `carried.groups`, the first one lowest.
+    """
+    labelled = LabelledMachine(machine, plan.vcea, carried.labels)
+    if len(stream) > SHORT:
+        try:
+            made = _Compiled(plan, labelled, stream, time, carried, by_start=by_start)
+            return iter(list(made.totals()))
+        except TooLarge:
+            pass
+    return _exactly(plan, labelled, stream, time, carried, by_start=by_start)
+
+
+def _exactly(
+    plan: Plan,
+    machine: LabelledMachine,
+    stream: Stream,
+    time: TimeAxis | None,
+    carried: Carried,
+    *,
+    by_start: bool,
+) -> EndTotals:
+    stage = SymbolStage(machine.predicates)
+    symbols = stage.symbols(stream.columns, len(stream)).tolist()
+    vectors = [stage.vectors[s] for s in symbols]
+    separate = by_start or plan.window is not None
+    found = reference.end_totals(
+        plan, machine, vectors, _gains(machine, carried), stream, time, by_start=separate
+    )
+    for end, totals in found:
+        yield end, totals if by_start else _without_starts(totals)
+
+
+def _without_starts(totals: dict[Place, Total]) -> dict[Place, Total]:
+    made: dict[Place, Total] = {}
+    for (_, group), total in totals.items():
+        place = (ANY_START, group)
+        made[place] = reference.united(made[place], total) if place in made else total
+    return made
+
+
+def _gains(machine: LabelledMachine, carried: Carried) -> Gains:
+    """What each event gives to a run that takes it with a mark."""
+    groups = list(zip(carried.groups, carried.strides, strict=True))
+
+    @cache
+    def of(position: int, mark: int) -> Gain:
+        labels = machine.marks[mark]
+        sums = [int(x[position]) if label in labels else 0 for label, x in carried.sums]
+        least = [
+            int(x[position]) if label in labels and x[position] >= 0 else None
+            for label, x in carried.least
+        ]
+        grows = (int(x[position]) * stride for (label, x, _), stride in groups if label in labels)
+        return Gain(sums, least, sum(grows))
+
+    return Gains(of, len(carried.sums), len(carried.least))
+
+
+class _Op(NamedTuple):
+    source: int
+    target: int
+    mark: int
+    accepts: bool
+
+
+class _Compiled:
+    """Totals by the kernel."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        machine: LabelledMachine,
+        stream: Stream,
+        time: TimeAxis | None,
+        carried: Carried,
+        *,
+        by_start: bool,
+    ) -> None:
+        columns, positions = stream.columns, np.arange(len(stream))
+        if (inside := rows_of_streams(plan.streams, columns, len(stream))) is not None:
+            columns, positions = take_columns(columns, inside), inside
+        count = len(positions)
+        stage = SymbolStage(machine.predicates)
+        symbols = stage.symbols(columns, count)
+        codes, self._partitions = np.zeros(count, np.int64), 1
+        if plan.partition:
+            keys = KeyCodes(plan.partition)
+            codes = keys.codes(columns, count)
+            self._partitions = max(1, keys.count)
+        order = positions
+        lowest = WindowStarts(plan.window, time).read(columns, positions)
+        if isinstance(plan.window, EventWindow):
+            order = _counted(codes)
+            lowest = order - plan.window.width
+        self._moves, matters = _program(machine, stage.vectors)
+        ops = (self._moves.begin, self._moves.move)
+        self._states = 1 + max(int(each.target.max(initial=0)) for each in ops)
+        kept = np.flatnonzero(matters[symbols] & (codes != NONE))
+        self._positions = positions[kept]
+        self._carried = carried
+        self._digits = [limbs(x[self._positions], LIMB) for _, x in carried.sums]
+        marks = machine.marks
+        self._read = k.Read(
+            symbols=symbols[kept].astype(np.int64),
+            codes=codes[kept],
+            order=order[kept],
+            lowest=lowest[kept],
+            sums=_rows([digit for digits in self._digits for digit in digits], len(kept)),
+            least=_rows([x[self._positions] for _, x in carried.least], len(kept)),
+            groups=_rows(
+                [
+                    x[self._positions] * stride
+                    for (_, x, _), stride in zip(carried.groups, carried.strides, strict=True)
+                ],
+                len(kept),
+            ),
+            adds=_has(
+                marks,
+                [
+                    label
+                    for (label, _), digits in zip(carried.sums, self._digits, strict=True)
+                    for _ in digits
+                ],
+            ),
+            lessens=_has(marks, [label for label, _ in carried.least]),
+            divides=_has(marks, [label for label, _, _ in carried.groups]),
+        )
+        separate = by_start or plan.window is not None
+        self._options = k.Options(CONSUMES[plan.consume], separate, by_start)
+        self._groups = prod(size for _, _, size in carried.groups)
+
+    def totals(self) -> EndTotals:
+        """The ends with their totals; raises `TooLarge`."""
+        rows = self._listed(64 if self._options.separate else 1)
+        listed = zip(*(column.tolist() for column in rows), strict=True)
+        for event, some in groupby(listed, key=lambda row: row[0]):
+            found = {}
+            for _, begun, group, runs, sums, least in some:
+                start = ANY_START if begun == NONE else int(self._positions[begun])
+                known = tuple(None if n == k.NOTHING else n for n in least)
+                found[start, group] = Total(runs, self._joined(sums), known)
+            yield int(self._positions[event]), found
+
+    def _joined(self, digits: Sequence[int]) -> tuple[int, ...]:
+        """The sums of the digits that each column was cut into."""
+        sums, rest = [], iter(digits)
+        for cut in self._digits:
+            sums.append(sum(next(rest) << LIMB * n for n in range(len(cut))))
+        return tuple(sums)
+
+    def _listed(self, places: int) -> k.Rows:
+        """All rows, with so many places for starts at first."""
+        read, groups = self._read, self._groups
+        sums, least = len(read.sums), len(read.least)
+        width = groups * (1 + sums + least)
+        ops = int(np.diff(self._moves.move.first).max(initial=0)) + 1
+        while True:
+            if (self._partitions * self._states + ops) * places * width > MOST_CELLS:
+                raise TooLarge("there are too many starts in the window, partitions and groups")
+
+            def held(partitions: int, states: int, places: int = places) -> k.Held:
+                shape = (partitions, states, places, groups)
+                return k.Held(
+                    np.zeros(shape, np.int64),
+                    np.zeros((*shape, sums), np.int64),
+                    np.full((*shape, least), k.NOTHING, np.int64),
+                    np.zeros((partitions, places), np.int64),
+                    np.zeros((partitions, places), np.int64),
+                    np.zeros((partitions, 2), np.int64),
+                    np.full(partitions, NONE, np.int64),
+                    np.zeros(partitions, np.int32),
+                )
+
+            reg = np.zeros(k.REGISTERS, np.int64)
+            rows = _room(max(1 << 10, 2 * places * groups), sums, least)
+            state = held(self._partitions, self._states), held(1, ops)
+            out = held(1, 1, places if self._options.by_start else 1)
+            while True:
+                status = k.total_ends(self._moves, read, *state, out, rows, reg, self._options)
+                if status != FULL:
+                    break
+                rows = doubled(rows)
+            if status == DONE:
+                return k.Rows(*(column[: reg[k.LISTED]] for column in rows))
+            if status != NEED_SCRATCH:
+                raise TooLarge("a sum needs more than 64 bits")
+            places *= 2
+
+
+def _room(rows: int, sums: int, least: int) -> k.Rows:
+    event, begun, group, runs = (np.zeros(rows, np.int64) for _ in range(4))
+    totals = np.zeros((rows, sums), np.int64), np.zeros((rows, least), np.int64)
+    return k.Rows(event, begun, group, runs, *totals)
+
+
+def _rows(columns: Sequence[Any], length: int) -> Any:
+    return np.array(columns, np.int64).reshape(len(columns), length)
+
+
+def _has(marks: Sequence[frozenset[str]], labels: Sequence[str]) -> Any:
+    cells = [label in mark for mark in marks for label in labels]
+    return np.array(cells, np.uint8).reshape(len(marks), len(labels))
+
+
+def _counted(codes: Any) -> Any:
+    """How many events of its partition come before each event."""
+    order = np.argsort(codes, kind="stable")
+    ordered = codes[order]
+    first = np.searchsorted(ordered, ordered, side="left")
+    counted = np.empty(len(codes), np.int64)
+    counted[order] = np.arange(len(codes)) - first
+    return counted
+
+
+def _program(machine: LabelledMachine, vectors: Sequence[int]) -> tuple[k.Moves, Any]:
+    """The moves over some symbols, and which symbols change something: bool (symbols,).
+
+    Of the states those that may still lead to an answer; raises `TooLarge` for too many.
+    """
+    steps: dict[int, list[LabelledMoves]] = {}
+
+    def after(q: int) -> list[int]:
+        if len(steps) * len(vectors) > BUDGET:
+            raise TooLarge("the machine has too many states")
+        steps[q] = [machine.step(q, v) for v in vectors]
+        return [p for moves in steps[q] for p in _targets(moves)]
+
+    idles = reachable((machine.idle,), lambda idle: [machine.wait(idle, v) for v in vectors])
+    begins = [machine.begin(idle, v) for idle in idles for v in vectors]
+    states = reachable([q for moves in begins for q in _targets(moves)], after)
+    edges = [(p, q) for q in states for moves in steps[q] for p in _targets(moves)]
+    ending = [q for p, q in edges if machine.final[p]]
+    number = {q: n for n, q in enumerate(reachable(ending, along(edges)))}
+
+    def ops(source: int, moves: LabelledMoves) -> list[_Op]:
+        skip = [] if moves.skip is None else [(NONE, moves.skip)]
+        made = [
+            _Op(source, number.get(q, NONE), mark, machine.final[q])
+            for mark, q in (*moves.takes, *skip)
+        ]
+        return [op for op in made if op.accepts or op.target != NONE]
+
+    stays = {(q, a) for q in number for a, m in enumerate(steps[q]) if _stays(machine, q, m)}
+    move = [
+        [op for q, n in number.items() for op in ops(n, steps[q][a]) if not _loops(op, q, a, stays)]
+        for a in range(len(vectors))
+    ]
+    leave = [[n for q, n in number.items() if (q, a) not in stays] for a in range(len(vectors))]
+    begin = [ops(NONE, moves) for moves in begins]
+    at = {idle: n for n, idle in enumerate(idles)}
+    wait = np.array([[at[machine.wait(idle, v)] for v in vectors] for idle in idles], np.int32)
+    moves = k.Moves(
+        begin=_ops(begin),
+        move=_ops(move),
+        leave_first=_firsts(leave),
+        leave=np.array([n for row in leave for n in row], np.int32),
+        wait=wait,
+    )
+    begun = np.array([bool(row) for row in begin]).reshape(wait.shape).any(axis=0)
+    changed = np.array([bool(row or left) for row, left in zip(move, leave, strict=True)])
+    return moves, begun | changed | (wait != np.arange(len(idles))[:, np.newaxis]).any(axis=0)
+
+
+def _targets(moves: LabelledMoves) -> list[int]:
+    return [q for _, q in moves.takes] + ([] if moves.skip is None else [moves.skip])
+
+
+def _stays(machine: LabelledMachine, q: int, moves: LabelledMoves) -> bool:
+    """Whether runs in a state that skip an event are still there, and are no answers."""
+    return moves.skip == q and not machine.final[q]
+
+
+def _loops(op: _Op, q: int, symbol: int, stays: set[tuple[int, int]]) -> bool:
+    return op.mark == NONE and (q, symbol) in stays
+
+
+def _ops(rows: Sequence[Sequence[_Op]]) -> k.Ops:
+    flat = [op for row in rows for op in row]
+    return k.Ops(
+        _firsts(rows),
+        np.array([op.source for op in flat], np.int32),
+        np.array([op.target for op in flat], np.int32),
+        np.array([op.mark for op in flat], np.int32),
+        np.array([op.accepts for op in flat], np.uint8),
+    )
+
+
+def _firsts(rows: Sequence[Sequence[object]]) -> Any:
+    return np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int32)
