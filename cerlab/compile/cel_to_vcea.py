@@ -34,6 +34,7 @@ from cerlab.logic.cel.syntax import (
     Seq,
     Unless,
 )
+from cerlab.logic.cel.text import node_text
 from cerlab.model.clauses import Strategy
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Applied, Atomic, Condition, Correlation, On
@@ -150,5 +151,5 @@ def _refuse(what: Formula | Correlation | Applied) -> NoReturn:
     elif isinstance(what, Select):
         name = f"{what.strategy.value}(..) inside a formula"
     else:
-        name = type(what).__name__.upper()
+        name = node_text(what)
     raise Unsupported("CER0403", f"there is no automaton for {name}", hint=hint)

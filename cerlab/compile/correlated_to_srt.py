@@ -39,10 +39,10 @@ from cerlab.logic.cel.syntax import (
     Plus,
     Project,
     Rename,
-    Select,
     Seq,
     subformulas,
 )
+from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, strategy_and_body
 from cerlab.logic.focel.binary import Names
 from cerlab.predicates import syntax as pred
@@ -125,10 +125,8 @@ def _construct(phi: Formula, fresh: Fresh) -> LabelledSrt:
         case Rename(old, new, body):
             return relabel(_construct(body, fresh), lambda L: L - {old} | {new} if old in L else L)
         case _:
-            name = phi.strategy.value if isinstance(phi, Select) else type(phi).__name__.upper()
-            raise Unsupported(
-                "CER0492", f"there is no transducer for comparisons inside {name}", hint=REFERENCE
-            )
+            inside = f"comparisons inside {node_text(phi)}"
+            raise Unsupported("CER0492", f"there is no transducer for {inside}", hint=REFERENCE)
 
 
 def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:

@@ -19,6 +19,7 @@ from cerlab.logic.cel.syntax import (
     Seq,
     subformulas,
 )
+from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.clauses import Consume, Strategy
 
@@ -45,7 +46,7 @@ def anchored_query(query: CeqlQuery, *, first_order: bool) -> tuple[AnchoredCea,
         strategy, formula = formula.strategy, formula.body
     for psi in subformulas(formula):
         if not isinstance(psi, Atom | As | Filter | Or | Seq | Plus):
-            _refuse(type(psi).__name__.upper())
+            _refuse(node_text(psi))
         if isinstance(psi, Atom) and psi.stream is not None:
             _refuse(f"a stream, as in {psi.stream}>{psi.type}")
     return _automaton(formula, first_order=first_order), strategy

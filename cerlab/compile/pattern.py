@@ -37,6 +37,15 @@ Logic: TypeAlias = Literal["so", "fo"]
 """What the variables of a formula are: sets of events, or one event each."""
 
 
+def _has_registers(pattern: AnyPattern) -> bool:
+    """Whether what is evaluated compiles to a transducer."""
+    try:
+        return pattern.registers is not None
+    except (Unsupported, ResourceLimit):
+        poll()
+        return False
+
+
 @shown
 class Pattern:
     """A CEQL query under a logic, with its stages.
@@ -152,14 +161,7 @@ class Pattern:
         """The transducer with labels; raises as `registers`."""
         return correlated_to_labelled_srt(strategy_and_body(self.ast)[1])
 
-    @cached_property
-    def has_registers(self) -> bool:
-        """Whether the query compiles to a transducer."""
-        try:
-            return self.registers is not None
-        except (Unsupported, ResourceLimit):
-            poll()
-            return False
+    has_registers = cached_property(_has_registers)
 
     def __repr__(self) -> str:
         return self.text
@@ -179,14 +181,7 @@ class SremoPattern:
         """What a stream shows of it; raises `Unsupported` and `ResourceLimit`."""
         return register_plan(self.ast)
 
-    @cached_property
-    def has_registers(self) -> bool:
-        """Whether it compiles to a transducer."""
-        try:
-            return self.registers is not None
-        except (Unsupported, ResourceLimit):
-            poll()
-            return False
+    has_registers = cached_property(_has_registers)
 
 
 AnyPattern: TypeAlias = Pattern | SremoPattern

@@ -28,6 +28,7 @@ from cerlab.logic.cel.syntax import (
     Seq,
     Unless,
 )
+from cerlab.logic.cel.text import node_text
 from cerlab.model.answer import Valuation
 from cerlab.model.event import Event
 
@@ -98,7 +99,7 @@ def between(phi: Formula, S: Sequence[Event], i: int, j: int) -> frozenset[Label
         case _:
             raise Unsupported(
                 "CER0409",
-                f"SO-CEL has no {type(phi).__name__.upper()}",
+                f"SO-CEL has no {node_text(phi)}",
                 hint="leave it out; cerlab.logic.cel has its meaning",
             )
 

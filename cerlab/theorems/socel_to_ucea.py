@@ -24,6 +24,7 @@ from cerlab.logic.cel.syntax import (
     Rename,
     Seq,
 )
+from cerlab.logic.cel.text import node_text
 from cerlab.predicates.condition import Atomic, On
 from cerlab.predicates.syntax import EVERYTHING, StreamIs, TypeIs, conjunction
 from cerlab.theorems.ucea_products import all_product, and_product
@@ -65,7 +66,7 @@ def socel_to_ucea(phi: Formula) -> Ucea:
         case All(left, right):
             return all_product(socel_to_ucea(left), socel_to_ucea(right))
         case _:
-            _refuse(type(phi).__name__.upper())
+            _refuse(node_text(phi))
 
 
 def under_star_to_runs(A: Ucea) -> Ucea:

@@ -22,6 +22,7 @@ from cerlab.logic.cel.syntax import (
     children,
     subformulas,
 )
+from cerlab.logic.cel.text import node_text
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Applied, Condition, Correlation, On, labels_of
 from cerlab.predicates.syntax import And
@@ -77,7 +78,7 @@ def _refuse(phi: Formula) -> NoReturn:
         raise Unsupported(
             "CER0498", "FO-CEL has strategies around the whole formula only", hint='use logic="so"'
         )
-    name = "AS on more than one event type" if isinstance(phi, As) else type(phi).__name__.upper()
+    name = "AS on more than one event type" if isinstance(phi, As) else node_text(phi)
     raise Unsupported("CER0406", f"FO-CEL has no {name}", hint='use logic="so"')
 
 

@@ -18,6 +18,7 @@ from cerlab.logic.cel.syntax import (
     Seq,
     subformulas,
 )
+from cerlab.logic.cel.text import node_text
 from cerlab.logic.focel.binary import binary_fo_to_so
 from cerlab.logic.focel.rewrite import lp_normal_form, safe_form
 from cerlab.logic.focel.scope import check_scopes, unary, vdef, with_variables
@@ -126,7 +127,7 @@ class _Translation:
             case _:
                 raise Unsupported(
                     "CER0407",
-                    f"FO-CEL has no {type(phi).__name__.upper()}",
+                    f"FO-CEL has no {node_text(phi)}",
                     hint='evaluator="reference" takes what FO-CEL has, on small streams',
                 )
 
