@@ -9,20 +9,28 @@ from cerlab.display import displayed
 from cerlab.model.clauses import Consume, Limit, Strategy, Window
 
 
-@displayed
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A query, compiled: its automaton (with and without labels) and its clauses.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanClauses:
+    """The clauses of a query beside its formula.
 
-    `vcea` gives valuations, `cea` complex events; `partition` is the flat list of key attributes,
-    empty for none; `streams` is empty for all.
+    `partition` is the flat list of key attributes, empty for none; `streams` is empty for all.
     """
 
-    vcea: Vcea
-    cea: IntervalCea
     streams: tuple[str, ...] = ()
     partition: tuple[str, ...] = ()
     window: Window | None = None
     consume: Consume = Consume.NONE
     limit: Limit | None = None
     strategy: Strategy | None = None
+
+
+@displayed
+@dataclass(frozen=True, slots=True)
+class Plan(PlanClauses):
+    """A query, compiled: its automaton (with and without labels) and its clauses.
+
+    `vcea` gives valuations, `cea` complex events.
+    """
+
+    vcea: Vcea
+    cea: IntervalCea

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from importlib.resources import files
 from random import Random
 
 import pytest
@@ -14,6 +16,7 @@ from cerlab.model.clauses import Consume, EventWindow, Limit, Strategy, TimeWind
 from cerlab.model.schema import AttributeType
 from cerlab.predicates.condition import Correlation, LabelAttribute, On
 from cerlab.predicates.syntax import And, Operator, Or
+from cerlab.predicates.text import KEYWORDS
 from cerlab.testing import random_formula, random_query
 from proofs_tests.suite import Suite
 
@@ -180,3 +183,10 @@ def test_all_and_any_are_no_strategy(word: str) -> None:
 def test_keywords_are_names_where_no_keyword_can_stand() -> None:
     query, _, _ = parse_ceql("SELECT * WHERE A AS x FILTER x[events > 1] WITHIN 3 EVENTS")
     assert query.window == EventWindow(3)
+
+
+def test_every_word_of_the_grammar_is_a_keyword() -> None:
+    """Else a label of that name is written bare, and read back as the operator."""
+    grammar = files("cerlab.logic.ceql").joinpath("grammar.lark").read_text(encoding="utf-8")
+    words = set(re.findall(r'"([A-Z]+)"i', grammar))
+    assert {"PROJECT", "WITHIN"} <= words <= KEYWORDS

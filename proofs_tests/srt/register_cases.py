@@ -107,7 +107,8 @@ def of_intervals(rng: Random) -> Case:
         window = window if isinstance(window, AttributeWindow) else None
         consume = Consume.NONE if consume is Consume.PARTITION else consume
     streams = rng.choice(((), (), ("S",)))
-    return CorrelatedPlan(T, streams, partition, window, consume), words(rng, T)
+    plan = CorrelatedPlan(T, streams=streams, partition=partition, window=window, consume=consume)
+    return plan, words(rng, T)
 
 
 def words(rng: Random, T: Srt, most: int = 9) -> Stream:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from cerlab.automata.plan import PlanClauses
 from cerlab.automata.registers.transducer import Srt
 from cerlab.display import displayed
-from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, Strategy, Window
+from cerlab.model.clauses import AttributeWindow, EventWindow
 
 MarkWindow: TypeAlias = EventWindow | AttributeWindow
 """A bound on last minus first marked position, or on the time between the two."""
@@ -24,18 +25,12 @@ class RegisterPlan:
 
 @displayed
 @dataclass(frozen=True, slots=True)
-class CorrelatedPlan:
+class CorrelatedPlan(PlanClauses):
     """A query whose filters compare labels, compiled: its transducer and its clauses.
 
     A run begins at any position i of a substream, in q0 and with empty registers. If it is in F
-    after the event at j, it answers ``([i, j], the positions it marked)``. The clauses are those of
-    `cerlab.automata.plan.Plan`; `strategy` selects among all answers of one end, before the window.
+    after the event at j, it answers ``([i, j], the positions it marked)``. `strategy` selects among
+    all answers of one end, before the window.
     """
 
     srt: Srt
-    streams: tuple[str, ...] = ()
-    partition: tuple[str, ...] = ()
-    window: Window | None = None
-    consume: Consume = Consume.NONE
-    limit: Limit | None = None
-    strategy: Strategy | None = None
