@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Unpack
 
 from cerlab import io
@@ -51,7 +52,7 @@ def evaluate(
     stream = io.as_stream(events, **how)
     by = quickest(pattern, len(stream)) if evaluator == AUTO.name else None
     found = by.answers(pattern, stream) if by else answers_of(pattern, stream, evaluator)
-    answers = in_order(found, limit)
+    answers = in_order(found, None if limit is None else min(limit, sys.maxsize))
     remark_on(pattern, stream, None if limit == 0 else len(answers))
     return answers
 

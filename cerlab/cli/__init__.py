@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from io import TextIOWrapper
 from signal import SIGHUP, SIGTERM
 from typing import Any
 
@@ -76,6 +77,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _status(arguments: argparse.Namespace) -> int:
     try:
+        from cerlab.io.output import ESCAPED
+
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors=ESCAPED)
         with limited(arguments):
             status = _run(arguments)
             sys.stdout.flush()

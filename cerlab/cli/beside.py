@@ -11,6 +11,7 @@ from cerlab import io
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.errors import AnswerWarning, CerlabError
 from cerlab.evaluate.demands import demands_of, remark_lines
+from cerlab.io.formats import is_pipe
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 
@@ -49,7 +50,7 @@ class Beside:
     def ended(self, answers: int) -> None:
         """Say what there is to say; all events were read."""
         arguments = self._arguments
-        if self._demands.attributes and arguments.events != "-":
+        if self._demands.attributes and not is_pipe(arguments.events):
             self._all_names(arguments.events)
         given = [f"--{name}={value}" for name in _SHARED if (value := getattr(arguments, name))]
         events = "EVENTS" if arguments.events == "-" else arguments.events

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -82,9 +83,10 @@ def query_file(given: str) -> Path | None:
     if path is not None and path.suffix.lower() in FORMATS and path.suffix != ".core":
         hint = "QUERY stands before EVENTS"
         raise UsageError("CER0838", f"'{given}' is a file of events, not a query", hint=hint)
-    if path is None or not (path.is_file() or path.suffix.lower() in _QUERY_SUFFIXES):
+    there = path is not None and os.path.exists(path) and not path.is_dir()
+    if path is None or not (there or path.suffix.lower() in _QUERY_SUFFIXES):
         return None
-    if not path.is_file():
+    if not there:
         hint = "check the path; a text may stand there as well"
         raise UsageError("CER0808", f"there is no query file '{given}'", hint=hint)
     return path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
@@ -29,6 +30,7 @@ from cerlab.evaluate import EVALUATORS, answers_of, chosen, valuations_of
 from cerlab.evaluate.protocol import SHORT
 from cerlab.evaluate.selected import shown_attributes
 from cerlab.io import NdjsonSink, Sink, parquet_sink
+from cerlab.io.formats import is_pipe
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clock import TimeAxis, axis_of_options
 from cerlab.model.event import Event
@@ -62,6 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.limit is not None and arguments.limit < 0:
         hint = "leave it out for all answers"
         raise UsageError("CER0804", f"--limit is {arguments.limit}, a negative number", hint=hint)
+    if arguments.limit is not None:
+        arguments.limit = min(arguments.limit, sys.maxsize)
     if arguments.format == "parquet" and arguments.output is None:
         raise UsageError("CER0809", "Parquet needs a file", hint="add -o OUT.parquet")
     if arguments.format != "ndjson" and arguments.show_events:
@@ -78,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
         return named_rows.run(query, arguments)
     if isinstance(query, SremoPattern) and arguments.labels:
         raise Unsupported("CER0482", "a SREMO has no labels", hint="leave --labels out")
-    if arguments.events == "-" and not arguments.sort:
+    if is_pipe(arguments.events) and not arguments.sort:
         _run_on_pipe(query, arguments)
     elif isinstance(query, Pattern) and _in_batches(query, arguments):
         options, beside = input_options(arguments, query), Beside(query, arguments)
@@ -131,7 +135,8 @@ def _run_on_pipe(query: AnyPattern, arguments: argparse.Namespace) -> None:
 def _live(
     query: AnyPattern, arguments: argparse.Namespace, seen: list[Event] | None, beside: Beside
 ) -> Live | None:
-    options = input_options(arguments, query) | {"watch": beside.arriving}
+    options = {"path": arguments.events, **input_options(arguments, query)}
+    options["watch"] = beside.arriving
     evaluator = arguments.evaluator
     if arguments.labels:
         return live_labels(query, evaluator, _axis(arguments), options, seen=seen)

@@ -181,8 +181,8 @@ class LiveRun:
 def arriving(
     options: dict[str, Any], before_wait: Callable[[], None], seen: list[Event] | None
 ) -> Iterator[Event]:
-    """The events of standard input as they come, noted in `seen` if that is a list."""
-    events = io.read_events("-", before_reading=before_wait, **options)
+    """The events of standard input or a FIFO as they come, noted in `seen` if that is a list."""
+    events = io.read_events(before_reading=before_wait, **options)
     return events if seen is None else _noted(events, seen)
 
 

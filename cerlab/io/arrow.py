@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -159,22 +160,57 @@ def _is_plain(kind: Any) -> bool:
 
 def read_file(path: Path, kind: str) -> Any:
     """The table of a Parquet or Arrow IPC file; raises `BadData` if it cannot be read."""
+    with reading(path, kind):
+        return checked(_table_of_file(path, kind), str(path))
+
+
+def _table_of_file(path: Path, kind: str) -> Any:
     import pyarrow as pa
     import pyarrow.feather as feather
     import pyarrow.parquet as parquet
 
+    if kind == "parquet":
+        with parquet.ParquetFile(path) as file:
+            return file.read()
+    if is_streamed(path):
+        with pa.OSFile(str(path)) as raw, pa.ipc.open_stream(raw) as reader:
+            return reader.read_all()
+    return feather.read_table(path)
+
+
+@contextmanager
+def reading(path: Path, kind: str) -> Iterator[None]:
+    """What pyarrow says of a file that it cannot read, as `BadData` with the file."""
+    import pyarrow as pa
+
     try:
-        if kind == "parquet":
-            with parquet.ParquetFile(path) as file:
-                return file.read()
-        if is_streamed(path):
-            with pa.OSFile(str(path)) as raw, pa.ipc.open_stream(raw) as reader:
-                return reader.read_all()
-        return feather.read_table(path)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
+        yield
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
         raise unreadable(path, kind, error) from None
+
+
+def checked(table: Any, file: str) -> Any:
+    """A table whose offsets, codes and texts are within what it holds; raises `BadData` for others.
+
+    pyarrow reads buffers as they are: a wrong offset would end the process, or show other memory.
+    """
+    import pyarrow as pa
+
+    name = None
+    try:
+        for n in range(table.num_columns):
+            name = table.schema.field(n).name
+            table.column(n).validate(full=True)
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise BadData(
+            "CER0747",
+            f"a column is not sound: {error}",
+            place=DataPlace(file, None, name),
+            hint="write the file again, or make the table anew",
+        ) from None
+    return table
 
 
 def is_streamed(path: Path) -> bool:
@@ -193,8 +229,16 @@ def unreadable(path: Path, kind: str, error: Exception) -> BadData:
     )
 
 
-def as_table(frame: Any) -> Any | None:
-    """A pyarrow Table of a Table, record batch, polars or pandas data frame; None of others."""
+def as_table(frame: Any, file: str = "the table") -> Any | None:
+    """A pyarrow Table of a Table, record batch, polars or pandas data frame; None of others.
+
+    Raises as `checked`.
+    """
+    table = _as_table(frame)
+    return None if table is None else checked(table, file)
+
+
+def _as_table(frame: Any) -> Any | None:
     module = type(frame).__module__.partition(".")[0]
     if module not in ("pyarrow", "polars", "pandas") and not hasattr(frame, "__arrow_c_stream__"):
         return None
@@ -209,7 +253,7 @@ def as_table(frame: Any) -> Any | None:
             raise stands_twice([str(name) for name in frame.columns], "the table")
         try:
             return pa.Table.from_pandas(frame, preserve_index=False)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):  # a column of mixed types: row by row
+        except (pa.ArrowException, OverflowError):  # a column of mixed types: row by row
             return None
     try:
         return pa.table(frame)

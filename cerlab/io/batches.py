@@ -15,7 +15,7 @@ from typing import Any
 
 from cerlab.io import arrow, columnar
 from cerlab.io.conversion import OnBadRow
-from cerlab.io.formats import COLUMNAR, existing, format_of
+from cerlab.io.formats import COLUMNAR, existing, format_of, is_pipe
 from cerlab.io.quarantine import Quarantine, quarantined
 from cerlab.io.read import Stream, read_parts
 from cerlab.io.rows import batched, gathered, stream_of
@@ -58,7 +58,7 @@ def batches(
     """
     axis = axis_of_options(time, unit)
     schema = parse_schema(schema) if isinstance(schema, str) else schema
-    kind = None if str(path) == "-" else format_of(existing(path), format)
+    kind = None if is_pipe(path) else format_of(existing(path), format)
     if kind in COLUMNAR:
         with quarantined(quarantine, path) as on_bad_row:
             whole = schema is not None or on_bad_row is not None or attributes is None
@@ -87,7 +87,7 @@ def _of_columns(
     next(arrow.table_events(nothing, name, schema, type_name=type_name), None)  # is there a type?
     names = None if needed is None else columnar.readable_apart(fields, needed)
     for batch in columnar.record_batches(path, kind, size, names or None):
-        table = arrow.as_table(batch)
+        table = arrow.as_table(batch, name)
 
         def load(table: Any = table, before: int = before) -> Iterator[Event]:
             return arrow.table_events(
@@ -126,7 +126,7 @@ def time_of_file(
 
     Declared by `schema`, else by the columns of the file; text without a schema has no moments.
     """
-    if schema is not None or str(path) == "-":
+    if schema is not None or is_pipe(path):
         return time_of_schema(schema)
     if (kind := format_of(existing(path), format)) not in COLUMNAR:
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ def record_batches(
     Parquet is read by pages; of Arrow IPC one of its own batches is in memory at a time. Raises
     `BadData` for what cannot be read.
     """
-    with _reading(path, kind):
+    with arrow.reading(path, kind):
         if kind == "parquet":
             yield from _parquet_batches(path, size, names)
             return
@@ -84,20 +83,27 @@ def readable_apart(fields: Any, names: Collection[str]) -> list[str] | None:
 
 
 def arrow_schema(path: Path, kind: str) -> Any:
-    """The pyarrow Schema of a file, without its rows; raises as `record_batches`."""
+    """The columns of a file as a pyarrow Schema; raises as `record_batches`."""
+    import pyarrow as pa
+
+    with arrow.reading(path, kind):
+        fields = _arrow_schema(path, kind)
+        return pa.schema([(field.name, field.type) for field in fields])  # names that are text
+
+
+def _arrow_schema(path: Path, kind: str) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
-    with _reading(path, kind):
-        if kind == "parquet":
-            return parquet.read_schema(path)
-        if arrow.is_streamed(path):
-            with pa.OSFile(str(path)) as raw, pa.ipc.open_stream(raw) as reader:
-                return reader.schema
-        if not _is_ipc(path):
-            return arrow.read_file(path, kind).schema
-        with pa.OSFile(str(path)) as raw, pa.ipc.open_file(raw) as file:
-            return file.schema
+    if kind == "parquet":
+        return parquet.read_schema(path)
+    if arrow.is_streamed(path):
+        with pa.OSFile(str(path)) as raw, pa.ipc.open_stream(raw) as reader:
+            return reader.schema
+    if not _is_ipc(path):
+        return arrow.read_file(path, kind).schema
+    with pa.OSFile(str(path)) as raw, pa.ipc.open_file(raw) as file:
+        return file.schema
 
 
 def row_count(path: Path, kind: str) -> int:
@@ -107,7 +113,7 @@ def row_count(path: Path, kind: str) -> int:
     """
     import pyarrow.parquet as parquet
 
-    with _reading(path, kind):
+    with arrow.reading(path, kind):
         if kind == "parquet":
             return int(parquet.read_metadata(path).num_rows)
         if not arrow.is_streamed(path) and not _is_ipc(path):
@@ -120,16 +126,3 @@ def row_count(path: Path, kind: str) -> int:
 def _is_ipc(path: Path) -> bool:
     with path.open("rb") as raw:
         return raw.read(6) == b"ARROW1"
-
-
-@contextmanager
-def _reading(path: Path, kind: str) -> Iterator[None]:
-    """What pyarrow says of a file that is none of this kind, as the error of `arrow.read_file`."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
-        raise arrow.unreadable(path, kind, error) from None

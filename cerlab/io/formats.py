@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from os import PathLike
+from os.path import exists, isdir, isfile
 from pathlib import Path
 
 from cerlab.errors import BadData, DataPlace
@@ -33,10 +34,21 @@ COLUMNAR = ("parquet", "arrow")
 _CORE_LINE = re.compile(r"\s*(?:#|--|(?:\w+\s*>\s*)?\w+\s*\()")
 
 
+def is_pipe(path: str | PathLike[str]) -> bool:
+    """Whether a path is standard input (``-``), a FIFO or a device: read once, as it comes."""
+    there = exists(path) and not isfile(path) and not isdir(path)
+    return there or str(path) == "-"
+
+
+def name_of(path: str | PathLike[str]) -> str:
+    """What errors call a file."""
+    return "standard input" if str(path) == "-" else str(path)
+
+
 def existing(path: str | PathLike[str]) -> Path:
     """The path of a file that is there and holds something; raises `BadData` for others."""
     file = Path(path)
-    if not file.is_file():
+    if not isfile(path):
         raise BadData(
             "CER0743",
             "there is no such file",

@@ -1,4 +1,4 @@
-"""Standard input as it comes: lines as soon as they are there, and a word before each wait."""
+"""Standard input and FIFOs as they come: lines when they are there, a word before each wait."""
 
 from __future__ import annotations
 
@@ -6,26 +6,39 @@ import codecs
 import sys
 from collections.abc import Callable, Iterator
 from io import StringIO
+from os import PathLike
 from typing import BinaryIO
 
 CHUNK = 1 << 18
 """The most bytes that are taken at once; a pipe holds less."""
 
 
-def standard_input(
-    before_reading: Callable[[], None] | None = None, *, errors: str = "strict"
+def arriving_lines(
+    path: str | PathLike[str] = "-",
+    before_reading: Callable[[], None] | None = None,
+    *,
+    errors: str = "strict",
 ) -> Iterator[str]:
-    """The lines of standard input, as strict UTF-8 whatever the locale, with their line ends.
+    """The lines of standard input (``-``) or a FIFO with their ends, in UTF-8 whatever the locale.
 
     `before_reading` is called whenever all lines that have arrived were taken and the next one may
     have to be waited for: the time to give out what is due. Raises UnicodeDecodeError when the line
     before the bad one has been taken; `errors` may be another handler of `codecs`.
     """
     tell = before_reading or (lambda: None)
+    if str(path) != "-":
+        return _lines_of_fifo(path, tell, errors)
     raw = getattr(sys.stdin, "buffer", None)
     if raw is None:  # not a real file, as in a notebook
         return _told(sys.stdin, tell)
     return _lines(raw, tell, errors)
+
+
+def _lines_of_fifo(
+    path: str | PathLike[str], tell: Callable[[], None], errors: str
+) -> Iterator[str]:
+    with open(path, "rb") as raw:
+        yield from _lines(raw, tell, errors)
 
 
 def _told(lines: Iterator[str], tell: Callable[[], None]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from os import PathLike
@@ -11,10 +12,10 @@ from typing import Any, Self, TypedDict, Unpack
 from cerlab.errors import UsageError
 from cerlab.io import arrow, ndjson
 from cerlab.io.conversion import conformed
-from cerlab.io.formats import COLUMNAR, empty, existing, format_of, looks_like
+from cerlab.io.formats import COLUMNAR, empty, existing, format_of, is_pipe, looks_like, name_of
 from cerlab.io.lines import Lines
 from cerlab.io.named_columns import arrow_column
-from cerlab.io.pipe import standard_input
+from cerlab.io.pipe import arriving_lines
 from cerlab.io.quarantine import Quarantine, quarantined
 from cerlab.io.rows import Part, batched, events_of, stream_of
 from cerlab.io.text import ROWS, Reading, known_kind, text_events, text_parts
@@ -46,7 +47,8 @@ class Stream(Events):
         >>> len(Stream([{"type": "A", "t": 1}, {"t": 2}], type="B", time="t", unit="s"))
         2
         """
-        if isinstance(events, str | bytes | PathLike | Mapping):
+        of_one = isinstance(events, str | bytes | PathLike | Mapping)
+        if of_one or not isinstance(events, Iterable):
             raise _no_events(events)
         axis = time if isinstance(time, TimeAxis) else axis_of_options(time, unit)
         declared = parse_schema(schema) if isinstance(schema, str) else schema
@@ -172,7 +174,7 @@ def read(
 def _table_kind(path: str | PathLike[str], format: str | None) -> str | None:
     """``parquet`` or ``arrow`` if the file is one that is there, None for all else."""
     file = Path(path)
-    if str(path) == "-" or not file.is_file() or not file.stat().st_size:
+    if not os.path.isfile(path) or not file.stat().st_size:
         return None
     kind = format_of(file, format)
     return kind if kind in COLUMNAR else None
@@ -199,17 +201,17 @@ def read_events(
 ) -> Iterator[Event]:
     """The events of a file (or ``-``) as they are read.
 
-    `before_reading` is called, on standard input, whenever the events of all that has arrived were
-    taken and the next one may have to be waited for; there `watch` sees them pass.
+    `before_reading` is called, on standard input and FIFOs, whenever the events of all that has
+    arrived were taken and the next one may have to be waited for; there `watch` sees them pass.
     """
-    if str(path) != "-":
+    if not is_pipe(path):
         parts = read_parts(path, type=type, schema=schema, format=format, quarantine=quarantine)
         yield from (event for part in parts for event in events_of(part))
         return
     with quarantined(quarantine, path) as on_bad_row:
         errors = "strict" if on_bad_row is None else "surrogateescape"
-        lines = standard_input(before_reading, errors=errors)
-        yield from watch(text_events(lines, "standard input", format, schema, on_bad_row, type))
+        lines = arriving_lines(path, before_reading, errors=errors)
+        yield from watch(text_events(lines, name_of(path), format, schema, on_bad_row, type))
 
 
 def read_parts(
@@ -226,7 +228,7 @@ def read_parts(
     Files of text that are large enough are read by the shape of their lines (`cerlab.io.text`).
     """
     options: dict[str, Any] = {"type": type, "schema": schema, "format": format}
-    if str(path) == "-":
+    if is_pipe(path):
         yield from batched(read_events(path, quarantine=quarantine, **options), size)
         return
     file = existing(path)
@@ -260,11 +262,22 @@ def from_arrow(
     schema: Schema | str | None = None,
 ) -> Stream:
     """A stream of the rows of a pyarrow Table, or of what can be one."""
-    axis = axis_of_options(time, unit)
-    schema = parse_schema(schema) if isinstance(schema, str) else schema
     if (made := arrow.as_table(table)) is None:
         raise _no_events(table)
-    return _table_stream(made, "the table", schema, type, axis)
+    return _of_table(made, type=type, time=time, unit=unit, schema=schema)
+
+
+def _of_table(
+    table: Any,
+    *,
+    type: str | None = None,
+    time: str | None = None,
+    unit: str | TimeUnit | None = None,
+    schema: Schema | str | None = None,
+) -> Stream:
+    axis = axis_of_options(time, unit)
+    schema = parse_schema(schema) if isinstance(schema, str) else schema
+    return _table_stream(table, "the table", schema, type, axis)
 
 
 def _table_stream(
@@ -305,7 +318,7 @@ def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
         return read(events, **how)
     table = arrow.as_table(events)
     if table is not None:
-        return from_arrow(table, **how)
+        return _of_table(table, **how)
     if hasattr(events, "to_dict") and hasattr(events, "columns"):
         return Stream.from_events(events.to_dict(orient="records"), **how)
     if isinstance(events, bytes | Mapping) or not isinstance(events, Iterable):

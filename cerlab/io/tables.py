@@ -11,9 +11,10 @@ from typing import Any
 
 from cerlab.errors import BadData, DataPlace, UsageError
 from cerlab.io import arrow
-from cerlab.io.conversion import stands_twice
-from cerlab.io.formats import COLUMNAR, existing, format_of, looks_like
-from cerlab.io.pipe import standard_input
+from cerlab.io.conversion import not_utf_8, stands_twice
+from cerlab.io.formats import COLUMNAR, existing, format_of, is_pipe, looks_like, name_of
+from cerlab.io.lines import row_of_bad_byte
+from cerlab.io.pipe import arriving_lines
 from cerlab.logic.rows.errors import mismatch
 from cerlab.logic.rows.types import Bound, InputColumn, Kind, MeasureColumn, Typed
 from cerlab.model.columns import is_moment, is_text, values_of
@@ -97,17 +98,19 @@ def _float(value: Value) -> Value:
 
 def _read(path: str | PathLike[str]) -> Any:
     """The table of a file of any format, or of standard input as ``-``."""
-    if str(path) == "-":
-        return _of_text("".join(standard_input()), "standard input")
-    file = existing(path)
-    kind = format_of(file)
-    if kind in COLUMNAR:
-        return _distinct(arrow.read_file(file, kind))
-    return _of_text(file.read_bytes(), str(path), kind)
+    name, kind = name_of(path), None
+    try:
+        if is_pipe(path):
+            return _of_text("".join(arriving_lines(path)), name, kind)
+        file = existing(path)
+        if (kind := format_of(file)) in COLUMNAR:
+            return _distinct(arrow.read_file(file, kind))
+        return _of_text(file.read_text(encoding="utf-8-sig"), name, kind)
+    except UnicodeDecodeError as error:
+        raise not_utf_8(error.reason, DataPlace(name, row_of_bad_byte(name, 1))) from None
 
 
-def _of_text(raw: bytes | str, file: str, kind: str | None = None) -> Any:
-    text = raw.decode("utf-8-sig") if isinstance(raw, bytes) else raw
+def _of_text(text: str, file: str, kind: str | None) -> Any:
     first = next((line for line in text.splitlines() if line.strip()), "")
     match kind or looks_like(first):
         case "ndjson":
@@ -116,10 +119,9 @@ def _of_text(raw: bytes | str, file: str, kind: str | None = None) -> Any:
             import pyarrow as pa
             from pyarrow import csv
 
-            try:
-                return _distinct(csv.read_csv(pa.py_buffer(text.encode())))
-            except pa.ArrowInvalid as error:
-                raise arrow.unreadable(Path(file), "csv", error) from None
+            with arrow.reading(Path(file), "csv"):
+                table = csv.read_csv(pa.py_buffer(text.encode()))
+            return _distinct(table)
         case other:
             hint = "CSV, NDJSON, Parquet and Arrow do"
             raise UsageError("CER0812", f"a file of format {other} holds no rows", hint=hint)
@@ -128,9 +130,9 @@ def _of_text(raw: bytes | str, file: str, kind: str | None = None) -> Any:
 def _line(line: str, file: str, i: int) -> Mapping[str, Any]:
     try:
         row = json.loads(line)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         place, hint = DataPlace(file, i), "a file of rows has one JSON object on each line"
-        raise BadData("CER0733", f"no JSON: {error.msg}", place=place, hint=hint) from None
+        raise BadData("CER0733", f"no JSON: {error}", place=place, hint=hint) from None
     return _as_dict(row, i)
 
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 from typing import BinaryIO
 
@@ -12,7 +17,7 @@ import pytest
 
 import cerlab
 from cerlab.io import read_events
-from cerlab.io.pipe import standard_input
+from cerlab.io.pipe import arriving_lines
 from proofs_tests.suite import Suite
 
 
@@ -49,7 +54,7 @@ def test_lines_are_those_of_a_text_file(suite: Suite, monkeypatch: pytest.Monkey
         data = text.encode()
         monkeypatch.setattr(sys, "stdin", StandardInput(Pieces(cut(rng, data))))
         expected = list(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline=""))
-        assert list(standard_input()) == expected, repr(text)
+        assert list(arriving_lines()) == expected, repr(text)
         return bool(expected)
 
     suite.run(case, deep_count=20_000)
@@ -99,3 +104,56 @@ def test_an_input_without_bytes_below(monkeypatch: pytest.MonkeyPatch) -> None:
     events = list(read_events("-", before_reading=lambda: told.append(1)))
     assert [event.type for event in events] == ["A", "B"]
     assert len(told) == 3
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin", "<(cat e.core)", "fifo"])
+def test_what_is_read_once_is_read_as_it_comes(tmp_path: Path, name: str) -> None:
+    (tmp_path / "e.core").write_text("A(v=1)\nB(v=2)\n")
+    os.mkfifo(tmp_path / "fifo")
+    feed = "cat e.core > fifo &" if name == "fifo" else ""
+    runs = "".join(
+        f"{feed} cat e.core | {sys.executable} -m cerlab run 'A ; B' {name} {options};"
+        for options in ("", "--evaluator compiled", "--sort --time v:s")
+    )
+    ended = subprocess.run(["bash", "-c", runs], cwd=tmp_path, capture_output=True, check=False)
+    assert ended.stderr == b""
+    assert ended.stdout.splitlines() == 3 * [b'{"start": 0, "end": 1, "positions": [0, 1]}']
+
+
+def test_a_query_from_a_pipe(tmp_path: Path) -> None:
+    (tmp_path / "e.core").write_text("A(v=1)\nB(v=2)\n")
+    command = f"{sys.executable} -m cerlab run <(echo 'SELECT * WHERE A ; B') e.core"
+    ended = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, check=False)
+    assert ended.stdout == b'{"start": 0, "end": 1, "positions": [0, 1]}\n', ended.stderr
+
+
+def test_a_fifo_from_python(tmp_path: Path) -> None:
+    def read(text: bytes, how: Callable[[Path], object]) -> object:
+        fifo = tmp_path / "fifo"
+        fifo.unlink(missing_ok=True)
+        os.mkfifo(fifo)
+        writer = threading.Thread(target=lambda: fifo.write_bytes(text))
+        writer.start()
+        try:
+            return how(fifo)
+        finally:
+            writer.join()
+
+    text = b"type,v\nA,1\nB,2\n"
+    assert read(text, lambda p: len(cerlab.Stream.read(p))) == 2
+    assert read(text, lambda p: [len(batch) for batch in cerlab.io.batches(p, size=1)]) == [1, 1]
+    assert read(text, lambda p: len(cerlab.evaluate("A ; B", p))) == 1
+    clause = "MATCH_RECOGNIZE (MEASURES LAST(A.v) AS m PATTERN (A) DEFINE A AS v > 1)"
+    assert read(text, lambda p: cerlab.match_recognize(clause, p).num_rows) == 1
+    with pytest.raises(cerlab.BadData, match="fifo, row 2"):
+        read(b"type,v\nA\n", cerlab.Stream.read)
+    with pytest.raises(cerlab.BadData, match="empty"):
+        read(b"", cerlab.Stream.read)
+    with pytest.raises(cerlab.BadData, match="empty"):
+        cerlab.Stream.read("/dev/null")
+
+
+def test_a_name_that_no_file_can_have_is_no_file() -> None:
+    for name in ("a" * 300, "a\0b", "no/such/file"):
+        with pytest.raises(cerlab.BadData, match="no such file"):
+            cerlab.Stream.read(name)

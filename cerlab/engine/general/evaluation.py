@@ -14,7 +14,7 @@ from cerlab.automata.naming import Machine
 from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.batches import until_bad
-from cerlab.engine.clock import WindowStarts
+from cerlab.engine.clock import SAFE, WindowStarts
 from cerlab.engine.columns import rows_of_streams, slice_columns, take_columns
 from cerlab.engine.general.state import axis_of_state, state_from_bytes, state_to_bytes
 from cerlab.engine.general.state_check import bad_state
@@ -62,7 +62,7 @@ class GeneralEvaluation:
         self._time = time
         self._keys = KeyCodes(plan.partition) if plan.partition else None
         self._starts = WindowStarts(plan.window, time)
-        width = plan.window.width if isinstance(plan.window, EventWindow) else NONE
+        width = min(plan.window.width, SAFE) if isinstance(plan.window, EventWindow) else NONE
         self._tecs = Tecs(plan, self._learned, width, arena=arena, answers=answers)
         self.position = 0
         """How many events of the stream have been read: the position of the next one."""

@@ -17,7 +17,7 @@ import numpy as np
 from cerlab.automata.plan import Plan
 from cerlab.budget import poll
 from cerlab.engine.batches import until_bad
-from cerlab.engine.clock import TimeColumn
+from cerlab.engine.clock import SAFE, TimeColumn
 from cerlab.engine.columns import rows_of_streams, slice_columns, take_columns
 from cerlab.engine.general.tecs import CONSUMES
 from cerlab.engine.kernels import arrays as k
@@ -75,7 +75,7 @@ class WindowScan(ABC, Generic[Result]):
         self._clock: TimeColumn | None = None
         self._width: Instant
         if isinstance(plan.window, EventWindow):
-            self._width = plan.window.width
+            self._width = min(plan.window.width, SAFE)
         else:
             assert plan.window is not None
             self._clock = TimeColumn(plan.window, time)

@@ -1,0 +1,1 @@
+"""Hostile inputs: what anybody may send, mutated, under limits of CPU time and memory."""

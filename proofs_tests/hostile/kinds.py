@@ -1,0 +1,441 @@
+"""Kinds of hostile inputs: each makes one of a seed and does with it what a user would."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from itertools import islice
+from pathlib import Path
+from random import Random
+from typing import Any, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as parquet
+
+import cerlab
+import cerlab.io.text
+from cerlab.api.row_patterns import RowEvaluator
+from cerlab.automata.machine import machine_of
+from cerlab.automata.plan import Plan
+from cerlab.automata.plan_json import _digest, plan_from_json, plan_to_json
+from cerlab.cli import COMMANDS, main
+from cerlab.compile.cel_to_vcea import cel_to_vcea
+from cerlab.compile.vcea_to_cea import vcea_to_cea
+from cerlab.engine.general.evaluation import GeneralEvaluation
+from cerlab.engine.learned import LearnedTables
+from cerlab.evaluate import EvaluatorName
+from cerlab.io.machine_json import machine_from_json, machine_to_json
+from cerlab.logic.ceql.text import query_text
+from cerlab.logic.gcq import Delete, Insert, answers_after_each
+from cerlab.logic.sremo.text import sremo_text
+from cerlab.magic import ceql_magic
+from cerlab.testing import (
+    Shape,
+    any_fo_formula,
+    random_events,
+    random_formula,
+    random_query,
+    random_row_pattern,
+    random_row_table,
+    random_sremo,
+    random_sremo_events,
+)
+from proofs_tests.engine import hostile_states
+from proofs_tests.hostile.mutators import (
+    NUMBERS,
+    WORDS,
+    WRONG,
+    mutated_bytes,
+    mutated_text,
+    mutated_value,
+)
+
+SHAPE = Shape(depth=3, events=6, family=True)
+SCHEMA = "CREATE STREAM S { EVENT A { v:int, n:string? }, EVENT B { v:double, t:timestamp? } }"
+QUERY = "SELECT * WHERE A ; B FILTER A[v > 0] WITHIN 5 EVENTS"
+VALUES = (*NUMBERS[:14], 1.5, -0.0, "x", "é", "a,b", 'a"b', "", None, True, "2026-03-29T02:30:00")
+_ANY: tuple[EvaluatorName, ...] = ("auto", *get_args(EvaluatorName))
+FORMATS = ("csv", "ndjson", "core")
+GCQS = (
+    "y, ts3 <- r(x, ts1), s(x, y, ts2), t(y, ts3) | ts1 < ts2, ts2 < ts3, ts3 - ts1 < 5",
+    "x <- r(x, y), r(y, x) | x = y",
+    "x, y <- s(x, y, z) | x + y * z > 3",
+)
+
+
+def some_rows(rng: Random, count: int) -> list[dict[str, Any]]:
+    """Rows that are events, most of them."""
+    names = rng.sample(("v", "n", "t", "stream", "a b"), rng.randrange(1, 5))
+    return [
+        {"type": rng.choice("ABC"), **{n: rng.choice(VALUES) for n in names}} for _ in range(count)
+    ]
+
+
+def file_text(rng: Random, form: str) -> str:
+    """The text of a file of events."""
+    rows = some_rows(rng, rng.choice((1, 5, 40)))
+    if form == "ndjson":
+        return "".join(json.dumps(row) + "\n" for row in rows)
+    if form == "core":
+        texts = (",".join(f"{n}={v}" for n, v in row.items() if n != "type") for row in rows)
+        return "".join(f"{row['type']}({text})\n" for row, text in zip(rows, texts, strict=True))
+    return "\n".join([",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows), ""])
+
+
+def text_file(rng: Random, folder: Path) -> None:
+    """A file of text, read as a whole and in batches."""
+    form = rng.choice(FORMATS)
+    path = folder / f"e.{rng.choice((form, form, form, 'txt', 'csv', 'parquet'))}"
+    path.write_bytes(
+        mutated_bytes(rng, mutated_text(rng, file_text(rng, form)).encode(errors="replace"))
+    )
+    cerlab.io.text.BY_SHAPE = rng.choice((0, 1 << 19))
+    read_file(rng, path)
+
+
+def table(rng: Random) -> Any:
+    """A table of events with columns of many types."""
+    count = rng.choice((0, 1, 20, 300))
+    made = {"type": pa.array([rng.choice("ABC") for _ in range(count)])}
+    for name in rng.sample(("v", "n", "t", "stream", "w"), rng.randrange(1, 5)):
+        numbers = np.array([rng.randrange(100) for _ in range(count)], np.int64)
+        texts = pa.array([rng.choice(("x", "yy", "é", None)) for _ in range(count)], pa.string())
+        made[name] = rng.choice(
+            (
+                lambda numbers=numbers: pa.array(numbers, rng.choice((pa.int64(), pa.uint8()))),
+                lambda numbers=numbers: pa.array(numbers).cast(pa.float64()),
+                lambda numbers=numbers: pa.array(numbers).cast(pa.timestamp("ms", "UTC")),
+                lambda numbers=numbers: pa.array(numbers).cast(pa.decimal128(22, 2)),
+                lambda numbers=numbers: pa.array(numbers > 50),
+                lambda texts=texts: texts.dictionary_encode(),
+                lambda texts=texts: texts,
+                lambda texts=texts: texts.cast(pa.large_string()),
+                lambda texts=texts: texts.cast(pa.string_view()),
+                lambda numbers=numbers: pa.array(
+                    [[n] for n in numbers.tolist()], pa.list_(pa.int64())
+                ),
+            )
+        )()
+    return pa.table(made)
+
+
+def columnar_bytes(rng: Random) -> tuple[str, bytes]:
+    """A table as a file, and its suffix."""
+    sink, rows = pa.BufferOutputStream(), table(rng)
+    match rng.randrange(5):
+        case 0:
+            parquet.write_table(
+                rows,
+                sink,
+                compression=rng.choice(("none", "snappy")),
+                use_dictionary=rng.random() < 0.5,
+                data_page_version=rng.choice(("1.0", "2.0")),
+                row_group_size=rng.choice((7, 1000)),
+            )
+            return "parquet", sink.getvalue().to_pybytes()
+        case 1:
+            feather.write_feather(rows, sink, compression=rng.choice(("lz4", "uncompressed")))
+        case 2:
+            with pa.ipc.new_stream(sink, rows.schema) as writer:
+                writer.write_table(rows, max_chunksize=rng.choice((7, 1000)))
+        case _:
+            with pa.ipc.new_file(sink, rows.schema) as writer:
+                writer.write_table(rows, max_chunksize=rng.choice((7, 1000)))
+    return "arrow", sink.getvalue().to_pybytes()
+
+
+def columnar_file(rng: Random, folder: Path) -> None:
+    """A file of Parquet or Arrow IPC, read as a whole and in batches."""
+    suffix, data = columnar_bytes(rng)
+    path = folder / f"e.{suffix}"
+    path.write_bytes(mutated_bytes(rng, data))
+    if rng.random() < 0.2:
+        cerlab.match_recognize(
+            "MATCH_RECOGNIZE (MEASURES LAST(B.v) AS m PATTERN (A B) DEFINE B AS v > PREV(v))",
+            str(path),
+        )
+        return
+    read_file(rng, path)
+
+
+def read_file(rng: Random, path: Path) -> None:
+    """Read a file, whole or in batches, and evaluate."""
+    options: dict[str, Any] = rng.choice(
+        (
+            *({}, {}, {"type": "A"}, {"schema": SCHEMA}, {"time": "t", "unit": "s"}),
+            *({"quarantine": path.with_name("aside")}, {"format": rng.choice(FORMATS)}),
+        )
+    )
+    if rng.random() < 0.5:
+        needed = rng.choice((None, {"v"}, {"n", "t"}))
+        for batch in cerlab.io.batches(
+            path, size=rng.choice((3, 1000)), attributes=needed, **options
+        ):
+            cerlab.evaluate(QUERY, batch, evaluator="compiled", limit=20)
+        return
+    stream = cerlab.Stream.read(path, sort=rng.random() < 0.1, **options)
+    cerlab.evaluate(QUERY, stream, evaluator=rng.choice(_ANY[:2]), limit=20)
+    repr(stream.events[:20])
+
+
+def python_events(rng: Random, folder: Path) -> None:
+    """Events from Python: dicts with odd values, tables whose buffers do not fit, other things."""
+    match rng.randrange(4):
+        case 0:
+            given: Any = mutated_value(rng, some_rows(rng, 5))
+        case 1:
+            given = rng.choice((*WRONG, b"x", object(), np.zeros(3), {"a"}, iter([{"type": "A"}])))
+        case 2:
+            offsets = [rng.choice((0, 1, 2, 3, 3, 9, -1, 1 << 30)) for _ in range(4)]
+            buffers = [None, pa.py_buffer(np.array(offsets, np.int32)), pa.py_buffer(b"ABA")]
+            try:
+                types = pa.Array.from_buffers(pa.string(), 3, buffers)
+            except pa.ArrowInvalid:  # which pyarrow does not make at all
+                return
+            given = pa.table({"type": types, "v": [1, 2, 3]})
+        case _:
+            codes = pa.array([rng.choice((0, 1, 2, -1, 99)) for _ in range(3)], pa.int8())
+            texts = pa.DictionaryArray.from_arrays(codes, pa.array(["A", "B"]), safe=False)
+            given = pa.table({"type": ["A", "B", "A"], "v": [1, 2, 3], "n": texts})
+    wanted = rng.choice((QUERY, "A+", "A FILTER A[n = 'A']", "A ; B WITHIN 3 [v]"))
+    if rng.random() < 0.3:
+        session = cerlab.parse_query(
+            f"SELECT * WHERE {wanted.removeprefix('SELECT * WHERE ')}"
+        ).open()
+        session.push(given)
+        session.state()
+        return
+    evaluator = rng.choice(_ANY)
+    cerlab.evaluate(wanted, given, evaluator=evaluator, limit=rng.choice((None, 0, 20, *NUMBERS)))
+
+
+def state(rng: Random, folder: Path) -> None:
+    """The state of a session: its bytes, or its arrays with a digest that fits again."""
+    query = cerlab.parse_query(rng.choice(hostile_states.TEXTS))
+    session = query.open(time="t", unit="s")
+    session.push(hostile_states.random_events(rng, rng.randrange(1, 30), 0))
+    kept: Any = session.state()
+    if rng.random() < 0.5:
+        kept = hostile_states.edited(rng, kept)
+    elif rng.random() < 0.8:
+        kept = mutated_bytes(rng, kept)
+    else:
+        kept = rng.choice(WRONG)
+    hostile_states.resumed(query, kept, hostile_states.random_events(rng, 12, 40))
+
+
+def plan(rng: Random, folder: Path) -> None:
+    """A plan as JSON, mutated, perhaps with its digest made anew."""
+    while not (query := cerlab.parse_query(some_ceql(rng))).has_automaton:
+        pass
+    document = plan_to_json(query.plan)
+    document = mutated_value(rng, json.loads(json.dumps(document)))
+    if isinstance(document, dict) and rng.random() < 0.8:
+        body = {k: v for k, v in document.items() if k not in ("format", "version", "digest")}
+        with suppress(ValueError, TypeError):  # what no plan can say
+            document["digest"] = _digest(body)
+    read: Plan = plan_from_json(document)
+    run = GeneralEvaluation(read, LearnedTables(machine_of(read)))
+    events = cerlab.Stream.from_events(hostile_states.random_events(rng, 8, 0))
+    for batch in islice(run.push(events.columns, len(events)), 20):
+        list(islice(batch, 20))
+
+
+def machine(rng: Random, folder: Path) -> None:
+    """A machine as JSON."""
+    made = vcea_to_cea(cel_to_vcea(random_formula(rng, Shape(depth=2))))
+    machine_from_json(json.dumps(mutated_value(rng, json.loads(machine_to_json(made)))))
+
+
+def some_ceql(rng: Random) -> str:
+    """The text of a query that is in order."""
+    return query_text(random_query(rng, SHAPE))
+
+
+def ceql(rng: Random, folder: Path) -> None:
+    """A query."""
+    of_text(rng, mutated_text(rng, some_ceql(rng)), "ceql")
+
+
+def cel(rng: Random, folder: Path) -> None:
+    """A formula."""
+    of_text(rng, mutated_text(rng, str(random_formula(rng, SHAPE))), "cel")
+
+
+def focel(rng: Random, folder: Path) -> None:
+    """A formula of FO-CEL."""
+    of_text(rng, mutated_text(rng, str(any_fo_formula(rng, SHAPE))), "cel", logic="fo")
+
+
+def of_text(rng: Random, text: str, language: Any, logic: Any = "so") -> None:
+    """Evaluate a text, or decide about it."""
+    phi = random_formula(rng, Shape(depth=1))
+    stream = cerlab.Stream(random_events(rng, phi, SHAPE), **({} if rng.random() < 0.5 else _TIME))
+    if language == "ceql" and rng.random() < 0.3:
+        query = cerlab.parse_query(text)
+        repr(query)
+        cerlab.parse_query(str(query))
+        query.open(time="t", unit="s").push(stream)
+        return
+    evaluator = rng.choice(_ANY)
+    cerlab.evaluate(text, stream, language=language, logic=logic, evaluator=evaluator, limit=20)
+
+
+def _time() -> dict[str, Any]:
+    from cerlab.model.clock import time_axis
+
+    return {"time": time_axis("t", "s")}
+
+
+_TIME = _time()
+
+
+def sremo(rng: Random, folder: Path) -> None:
+    """A SREMO."""
+    e = random_sremo(rng)
+    text = mutated_text(rng, sremo_text(e))
+    events = random_sremo_events(rng, e)[:7]
+    if rng.random() < 0.3:
+        cerlab.matches(text, cerlab.Stream(events))
+        return
+    evaluator = rng.choice(_ANY)
+    cerlab.evaluate(text, cerlab.Stream(events), language="sremo", evaluator=evaluator, limit=20)
+
+
+def gcq(rng: Random, folder: Path) -> None:
+    """A generalised conjunctive query, on updates."""
+    query = cerlab.parse_gcq(mutated_text(rng, rng.choice(GCQS)))
+    repr(query)
+    updates = [
+        rng.choice((Insert, Insert, Delete))(
+            relation, tuple(rng.choice((0, 1, 2, 3, 4, 1.5)) for _ in range(width))
+        )
+        for relation, width in (("r", 2), ("s", 3), ("t", 2), ("r", 2), ("s", 3))
+    ]
+    list(answers_after_each(query, updates))
+
+
+def rows(rng: Random, folder: Path) -> None:
+    """A row pattern, on rows in order or not."""
+    text = mutated_text(rng, str(random_row_pattern(rng)))
+    given: Any = random_row_table(rng)
+    if rng.random() < 0.3:
+        given = mutated_value(rng, given)
+    by = rng.choice(get_args(RowEvaluator))
+    cerlab.match_recognize(text, given, evaluator=by).to_pylist()
+
+
+def schema(rng: Random, folder: Path) -> None:
+    """Declarations."""
+    declared = cerlab.parse_schema(mutated_text(rng, SCHEMA))
+    assert cerlab.parse_schema(str(declared)) == declared
+
+
+def magic(rng: Random, folder: Path) -> None:
+    """A cell of a notebook."""
+    line = "stocks --limit 10 --evaluator tecs --as found --language ceql"
+    names = {"stocks": [{"type": "A"}, {"type": "B"}], "other": rng.choice(WRONG)}
+    cell = mutated_text(rng, "SELECT * WHERE A ; B WITHIN 3 EVENTS") if rng.random() < 0.7 else None
+    with redirect_stderr(io.StringIO()):
+        ceql_magic(names, mutated_text(rng, line), cell)
+
+
+def command(rng: Random, folder: Path) -> None:
+    """A command line: a command, a query and a file, with options that may not fit."""
+    form = rng.choice(FORMATS)
+    path = folder / f"c.{form}"
+    path.write_text(mutated_text(rng, file_text(rng, form)), encoding="utf-8", errors="replace")
+    language = rng.choice(("ceql", "cel", "sremo"))
+    text = {"ceql": some_ceql, "cel": lambda r: str(random_formula(r)), "sremo": _sremo}[language](
+        rng
+    )
+    text = mutated_text(rng, text) if rng.random() < 0.7 else text
+    name = rng.choice(("run", "run", "run", "check", "show", "why", "fmt", "equivalent", *COMMANDS))
+    name = "run" if name in ("bench", "demo", "spark", "fuzz", "lab", "trial") else name
+    words = [name, text]
+    if name in ("run", "why"):
+        words.append(str(path))
+    if name in ("equivalent", "contained"):
+        words.append(str(random_formula(rng)))
+    for _ in range(rng.randrange(4)):
+        words += rng.choice(_options(rng, folder))
+    run_command([str(rng.choice(WORDS)) if rng.random() < 0.03 else word for word in words])
+
+
+def _sremo(rng: Random) -> str:
+    return sremo_text(random_sremo(rng))
+
+
+def _options(rng: Random, folder: Path) -> list[list[str]]:
+    number = str(rng.choice(NUMBERS))
+    out = str(folder / "out")
+    return [
+        *(["--limit", number], ["--positions", f"0,{number}"], ["--start", number]),
+        *(["--time", rng.choice(("t:s", "v", ":", "t:x"))], ["--labels"], ["--events"], ["--sort"]),
+        *(
+            ["--format", rng.choice(("table", "parquet", "ndjson", "json", "svg", "dot"))],
+            ["-o", out],
+        ),
+        *(["--quarantine", str(folder / "aside")], ["--type", rng.choice(WORDS)]),
+        ["--evaluator", rng.choice(("auto", "lists", "compiled", "registers", "reference"))],
+        ["--what", rng.choice(("vcea", "cea", "det", "table", "max", "srt", "minterms"))],
+        ["--language", rng.choice(("ceql", "cel", "sremo", "rows"))],
+    ]
+
+
+def run_command(words: list[str]) -> None:
+    """Run a command; raises where its exit status says that it is at fault."""
+    said = io.StringIO()
+    encoding = "ascii" if len(words) % 3 == 0 else "utf-8"
+    with redirect_stdout(io.TextIOWrapper(io.BytesIO(), encoding)), redirect_stderr(said):
+        try:
+            status = main(words)
+        finally:
+            sys.stdout.flush()
+    assert status in (0, 1, 2, 3), f"exit status {status} of {words!r}\n{said.getvalue()}"
+    assert "Traceback" not in said.getvalue(), said.getvalue()
+
+
+KINDS: dict[str, Callable[[Random, Path], None]] = {
+    "text": text_file,
+    "columnar": columnar_file,
+    "events": python_events,
+    "state": state,
+    "plan": plan,
+    "machine": machine,
+    "ceql": ceql,
+    "cel": cel,
+    "focel": focel,
+    "sremo": sremo,
+    "gcq": gcq,
+    "rows": rows,
+    "schema": schema,
+    "magic": magic,
+    "command": command,
+}
+
+
+def kind_of(seed: int) -> str:
+    """The kind of the input of a seed: all in turn."""
+    return list(KINDS)[seed % len(KINDS)]
+
+
+def warm_up(folder: Path) -> None:
+    """Load what loads at its first use, so that no input pays for it."""
+    events = [{"type": kind, "t": n, "k": 0} for n, kind in enumerate("ABCABB")]
+    stream = cerlab.Stream.from_events(events, time="t", unit="s")
+    for text in hostile_states.TEXTS:
+        cerlab.evaluate(text, stream, evaluator="compiled", limit=1)
+        session = cerlab.parse_query(text).open(time="t", unit="s")
+        session.push(stream)
+        session.state()
+    for evaluator in _ANY:
+        cerlab.evaluate("A ; B", stream, evaluator=evaluator)
+    clause = "MATCH_RECOGNIZE (MEASURES LAST(B.t) AS m PATTERN (A B) DEFINE B AS t > PREV(t))"
+    cerlab.match_recognize(clause, events)
+    cerlab.satisfiable("A ; B FILTER A[v + w > 1] AND B[n LIKE 'x']")

@@ -1,0 +1,27 @@
+"""Nothing that anybody may send escapes as another error, crashes, or takes long or much."""
+
+from __future__ import annotations
+
+import pytest
+
+from proofs_tests.hostile.kinds import kind_of
+from proofs_tests.hostile.watchdog import Verdict, verdicts
+from proofs_tests.suite import Profile, Suite
+
+INPUTS = {Profile.SMOKE: 60, Profile.QUICK: 300, Profile.DEEP: 100_000}
+"""A fifteenth of them is of each kind: so 6,666 of the deep ones go through the command line."""
+
+FOUND = [("events", 92), ("events", 242), ("columnar", 31)]
+"""The inputs of faults that were found."""
+
+
+def test_hostile_inputs_are_taken_or_refused(suite: Suite, request: pytest.FixtureRequest) -> None:
+    faults, slowest = [], Verdict(0, "none", "taken")
+    seeds = range(INPUTS[suite.profile])
+    for found in verdicts([*FOUND, *((kind_of(seed), seed) for seed in seeds)]):
+        slowest = max(slowest, found, key=lambda each: each.cpu)
+        if found.is_fault:
+            faults.append(found)
+    said = f"slowest: {slowest.cpu:.1f} CPU s, {slowest.kind} {slowest.seed}"
+    request.node.user_properties.append(("suite", f"{INPUTS[suite.profile]} inputs, {said}"))
+    assert not faults

@@ -1,0 +1,103 @@
+"""Columns whose buffers do not fit: `BadData` with the file, however they come, never a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+import cerlab
+from cerlab.cli import main
+
+
+def texts(offsets: list[int], data: bytes = b"ABAB") -> Any:
+    buffers = [None, pa.py_buffer(np.array(offsets, np.int32)), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.string(), len(offsets) - 1, buffers)
+
+
+def codes(numbers: list[int]) -> Any:
+    return pa.DictionaryArray.from_arrays(
+        pa.array(numbers, pa.int8()), pa.array(["A", "B"]), safe=False
+    )
+
+
+UNSOUND = {
+    "offset": pa.table({"type": texts([0, 1 << 30, 2, 3, 4])}),
+    "code": pa.table({"type": codes([0, 1, 99, 0])}),
+    "unicode": pa.table({"type": texts([0, 1, 2, 3, 4], b"AB\xffB")}),
+    "attribute": pa.table({"type": ["A"] * 4, "n": texts([0, 2, -9, 3, 4])}),
+}
+
+
+@pytest.mark.parametrize("evaluator", ["compiled", "tecs"])
+@pytest.mark.parametrize("name", UNSOUND)
+def test_a_table_that_is_not_sound_is_refused(name: str, evaluator: Any) -> None:
+    with pytest.raises(cerlab.BadData, match="not sound") as caught:
+        cerlab.evaluate("A FILTER A[n = 'x']", UNSOUND[name], evaluator=evaluator)
+    assert caught.value.column == UNSOUND[name].column_names[-1]
+    assert caught.value.file == "the table"
+
+
+def test_rows_of_a_table_that_is_not_sound_are_refused() -> None:
+    clause = "MATCH_RECOGNIZE (MEASURES LAST(A.type) AS m PATTERN (A) DEFINE A AS type = 'A')"
+    for table in UNSOUND.values():
+        with pytest.raises(cerlab.BadData, match="not sound"):
+            cerlab.match_recognize(clause, table)
+
+
+def as_file(table: Any, sink: Any) -> None:
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def as_stream(table: Any, sink: Any) -> None:
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+@pytest.mark.parametrize("write", [as_file, as_stream])
+@pytest.mark.parametrize("name", UNSOUND)
+@pytest.mark.parametrize("evaluator", ["compiled", "tecs"])
+def test_a_file_that_is_not_sound_is_refused(
+    tmp_path: Path,
+    name: str,
+    write: Callable[[Any, Any], None],
+    evaluator: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As a whole (the tECS) and in batches (the compiled engine)."""
+    path = str(tmp_path / "e.arrow")
+    write(UNSOUND[name], path)
+    assert main(["run", "A FILTER A[n = 'x']", path, "--evaluator", evaluator]) == 2
+    shown = capsys.readouterr().err
+    assert "CER0747" in shown
+    assert "e.arrow" in shown
+
+
+def test_every_file_that_is_cut_off_says_which_it_is(tmp_path: Path) -> None:
+    whole = pa.table({"type": ["A", "B"], "n": ["x", None], "v": [1, 2]})
+    for write in (parquet.write_table, as_file, as_stream):
+        sink = pa.BufferOutputStream()
+        write(whole, sink)
+        data = sink.getvalue().to_pybytes()
+        path = tmp_path / ("e.parquet" if write is parquet.write_table else "e.arrow")
+        for length in range(1, len(data), 7):
+            path.write_bytes(data[:length])
+            for read in (cerlab.Stream.read, lambda p: list(cerlab.io.batches(p))):
+                with pytest.raises(cerlab.BadData) as caught:
+                    read(path)
+                assert caught.value.file == str(path)
+
+
+@pytest.mark.parametrize("name", ["e.csv", "e.ndjson"])
+def test_rows_of_a_file_that_is_no_text_are_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"type,v\n\xff,1\n" if name == "e.csv" else b'{"v": "\xff"}\n')
+    clause = "MATCH_RECOGNIZE (MEASURES LAST(A.v) AS m PATTERN (A) DEFINE A AS v > 1)"
+    with pytest.raises(cerlab.BadData) as caught:
+        cerlab.match_recognize(clause, tmp_path / name)
+    assert caught.value.file == str(tmp_path / name)
