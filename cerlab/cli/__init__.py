@@ -114,6 +114,7 @@ COMMANDS = {
     "contained": ("pairs", "compare", "decide: is each answer of A one of B, on every stream"),
     "why": ("why", "run", "why positions are an answer, or why not"),
     "fuzz": ("fuzz", "run", "compare another engine with the reference"),
+    "trial": ("trial", "run", "compare many engines side by side"),
     "bench": ("bench", "bench", "measure the compiled engine"),
     "spark": ("spark", "run", "evaluate a query on files by Spark"),
     "explain": ("explain", "run", "what an error code means, with an example and its mend"),

@@ -14,10 +14,12 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from tempfile import TemporaryDirectory
@@ -46,9 +48,10 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """The engine failed: it crashed, said nothing in time, or what is no answer."""
+    """The engine failed: it crashed, said nothing in time (`hung`), or what is no answer."""
 
     how: str
+    hung: bool = False
 
 
 Outcome: TypeAlias = Answered | Refused | Broken
@@ -98,7 +101,7 @@ class Started:
                 self._words, capture_output=True, text=True, timeout=self._seconds, check=False
             )
         except subprocess.TimeoutExpired:
-            return Broken(f"no answer in {self._seconds:g} s")
+            return _hung(self._seconds)
         except OSError as error:
             raise _no_such(self._words[0], error) from None
         if done.returncode == REFUSED:
@@ -114,37 +117,60 @@ class Started:
 
 
 class Serving:
-    """One process for all cases; one that breaks is started again."""
+    """One process for all cases; one that breaks is started again.
 
-    def __init__(self, words: list[str], seconds: float) -> None:
-        self._words, self._seconds = words, seconds
+    It may take so much memory, in bytes; what it writes to standard error goes to `log`.
+    """
+
+    def __init__(
+        self,
+        words: list[str],
+        seconds: float,
+        *,
+        memory: int | None = None,
+        log: IO[str] | None = None,
+    ) -> None:
+        self._words, self._seconds, self._memory, self._log = words, seconds, memory, log
         self._process: subprocess.Popen[str] | None = None
         self._reader: Thread | None = None
         self._lines: SimpleQueue[str] = SimpleQueue()
 
     def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
         """What it says of a query."""
+        said = self.exchange({"query": query, "events": list(events)}, self._seconds)
+        return said if isinstance(said, Broken) else reply(said)
+
+    def exchange(self, question: object, seconds: float) -> str | Broken:
+        """The line that it answers to a line of JSON."""
         process = self._process or self._start()
         assert process.stdin is not None
         try:
-            process.stdin.write(json.dumps({"query": query, "events": list(events)}) + "\n")
+            process.stdin.write(json.dumps(question) + "\n")
             process.stdin.flush()
-            line = self._lines.get(timeout=self._seconds)
+            line = self._lines.get(timeout=seconds)
         except Empty:
             self.stop()
-            return Broken(f"no answer in {self._seconds:g} s")
+            return _hung(seconds)
         except BrokenPipeError:
             line = ""
         if not line:
             status = process.wait()
             self.stop()
-            return Broken(f"it ended with exit status {status}")
-        return _reply(line)
+            return Broken(_ended(status))
+        return line
 
     def _start(self) -> subprocess.Popen[str]:
         pipe = subprocess.PIPE
+        limited = None if self._memory is None else partial(_limit, self._memory)
         try:
-            process = subprocess.Popen(self._words, stdin=pipe, stdout=pipe, text=True)
+            process = subprocess.Popen(
+                self._words,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=self._log,
+                text=True,
+                preexec_fn=limited,
+            )
         except OSError as error:
             raise _no_such(self._words[0], error) from None
         assert process.stdout is not None
@@ -171,7 +197,25 @@ def _read(file: IO[str], lines: SimpleQueue[str]) -> None:
     lines.put("")
 
 
-def _reply(line: str) -> Outcome:
+def _limit(memory: int) -> None:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+
+def _ended(status: int) -> str:
+    """How a process ended: a negative status is the signal that killed it."""
+    if status < 0:
+        return f"it was killed by {signal.Signals(-status).name}"
+    return f"it ended with exit status {status}"
+
+
+def _hung(seconds: float) -> Broken:
+    return Broken(f"no answer in {seconds:g} s", hung=True)
+
+
+def reply(line: str) -> Outcome:
+    """What a line of JSON says."""
     try:
         said = json.loads(line)
     except json.JSONDecodeError:

@@ -22,12 +22,15 @@ UNION = "U"
 _COMPARISONS = tuple(ex.ComparisonOperator)
 
 
-def random_row_pattern(rng: Random, reach: Reach = "match", *, depth: int = 3) -> RowPattern:
-    """A well-formed query; `depth` is that of its pattern."""
+def random_row_pattern(
+    rng: Random, reach: Reach = "match", *, depth: int = 3, pattern: rp.Pattern | None = None
+) -> RowPattern:
+    """A well-formed query of a pattern without exclusions, else of one that is no deeper."""
     assert reach in get_args(Reach)
     rows = rng.choice(tuple(rp.Rows))
-    excluding = rows is not rp.Rows.WITH_UNMATCHED
-    pattern = random_row_regex(rng, depth, excluding=excluding)
+    if pattern is None:
+        excluding = rows is not rp.Rows.WITH_UNMATCHED
+        pattern = random_row_regex(rng, depth, excluding=excluding)
     V = rp.variables(pattern)
     if not V:
         pattern = rp.Concat((pattern, rp.Variable("A")))
@@ -69,6 +72,19 @@ def random_row_regex(rng: Random, depth: int, *, excluding: bool = True) -> rp.P
             if excluding and likely(rng, 0.6):
                 return rp.Exclusion(drawn())
             return rp.Permute(tuple(_leaf(rng) for _ in range(rng.choice((2, 2, 3)))))
+
+
+def random_row_sequence(rng: Random) -> rp.Pattern:
+    """Two or three variables, each once and most with a quantifier: ``A* B C+?``."""
+    parts = tuple(_repeated(rng, v) for v in VARIABLES[: rng.choice((2, 2, 3))])
+    return rp.Concat(parts)
+
+
+def _repeated(rng: Random, v: str) -> rp.Pattern:
+    if likely(rng, 0.4):
+        return rp.Variable(v)
+    lo, hi = rng.choice(((0, None), (1, None), (0, 1), (1, 2), (2, None), (2, 2)))
+    return rp.Quantified(rp.Variable(v), lo, hi, likely(rng, 0.3))
 
 
 def _leaf(rng: Random) -> rp.Pattern:

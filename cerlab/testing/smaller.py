@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from cerlab.errors import CerlabError
 from cerlab.logic.cel import syntax as cel
@@ -15,6 +15,7 @@ from cerlab.model.event import Event
 from cerlab.predicates.condition import Condition, On
 from cerlab.predicates.syntax import And, Or
 
+T = TypeVar("T")
 Case: TypeAlias = tuple[CeqlQuery, tuple[Event, ...]]
 Fails: TypeAlias = Callable[[CeqlQuery, tuple[Event, ...]], bool]
 
@@ -54,8 +55,8 @@ def _fails(fails: Fails, case: Case) -> bool:
 
 def smaller(query: CeqlQuery, events: tuple[Event, ...]) -> Iterator[Case]:
     """Cases that are smaller in one thing, the largest steps first."""
-    for fewer in _fewer(events):
-        yield query, fewer
+    for rest in fewer(events):
+        yield query, rest
     for plainer in _plainer_queries(query):
         yield plainer, events
     for i, event in enumerate(events):
@@ -63,7 +64,7 @@ def smaller(query: CeqlQuery, events: tuple[Event, ...]) -> Iterator[Case]:
             yield query, (*events[:i], less, *events[i + 1 :])
 
 
-def _fewer(events: tuple[Event, ...]) -> Iterator[tuple[Event, ...]]:
+def fewer(events: tuple[T, ...]) -> Iterator[tuple[T, ...]]:
     """Without a half, a quarter, .. and at last without one event."""
     width = len(events)
     while width:

@@ -1,0 +1,193 @@
+"""The trial of the engines: many side by side on random cases, and the causes of their faults.
+
+    cerlab trial --engine cerlab --engine flink=env/bin/python --minutes 5 -o report
+
+Reading order: `features` (what cases have), `languages` (how they are drawn, what is right),
+`verdicts`, `adapters` and `process` (how engines are started and asked), `causes` (faults made
+small and sorted), here the trial itself, and `report`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from random import Random
+
+from cerlab.errors import UsageError
+from cerlab.trial.adapters import ADAPTERS, Adapter, adapter
+from cerlab.trial.causes import Cause, judge, smallest_case
+from cerlab.trial.languages import LANGUAGES, Case
+from cerlab.trial.process import Absent, Running, running
+from cerlab.trial.verdicts import FAULTS, Judgement, Verdict
+
+__all__ = ["ADAPTERS", "Cause", "Tally", "Trial", "Verdict", "adapter", "trial"]
+
+_ROUND = 25
+"""So many queries are drawn at once."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was found of an engine.
+
+    `unsorted` are faults for which there was no time; `reasons` why it refused.
+    """
+
+    name: str
+    language: str
+    version: str
+    verdicts: Counter[Verdict] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    causes: list[Cause] = field(default_factory=list)
+    unsorted: list[tuple[Case, Judgement]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """The outcome: a tally of each engine, and engines that are not there with the reason."""
+
+    tallies: tuple[Tally, ...]
+    absent: tuple[tuple[str, str], ...]
+    seed: int
+    cases: int
+    answered: int
+    seconds: float
+
+
+def trial(
+    adapters: Sequence[Adapter],
+    *,
+    cases: int = 1_000,
+    seconds: float = 300.0,
+    case_seconds: float = 60.0,
+    seed: int = 0,
+    watch: Callable[[int, float], None] = lambda cases, seconds: None,
+) -> Trial:
+    """Ask engines and the reference the same, until there were so many cases or seconds.
+
+    A part of the time, at most a half, goes to cases and the rest to sorting faults. Each round has
+    cases of every feature and, for each engine that takes less, some of its own; an engine is not
+    asked those with features that it does not take, which count as refused. The same `seed` gives
+    the same cases. Raises `UsageError` if none of the engines is there.
+    """
+    begun = time.monotonic()
+    absent: list[tuple[str, str]] = []
+    with ExitStack() as stack:
+        engines: list[Running] = []
+        for each in adapters:
+            try:
+                engines.append(stack.enter_context(running(each, case_seconds)))
+            except Absent as why:
+                absent.append((each.name, str(why)))
+        if not engines:
+            raise _no_engines(absent)
+        tallies = [Tally(e.adapter.name, e.adapter.language, e.version) for e in engines]
+        pairs = list(zip(engines, tallies, strict=True))
+        begun_asking, asked, answered = time.monotonic(), 0, 0
+        for drawn in _rounds(engines, seed):
+            for engine, tally in pairs:
+                _count(engine, tally, drawn)
+            asked += len(drawn)
+            answered += sum(bool(LANGUAGES[case.language].expected(case)) for case in drawn)
+            watch(asked, time.monotonic() - begun)
+            if asked >= cases or time.monotonic() - begun_asking > seconds / 2:
+                break
+        faulty = [pair for pair in pairs if pair[1].unsorted]
+        for n, (engine, tally) in enumerate(faulty):
+            left = max(0.0, begun_asking + seconds - time.monotonic())
+            _sort(engine, tally, engines, time.monotonic() + left / (len(faulty) - n))
+            watch(asked, time.monotonic() - begun)
+    spent = time.monotonic() - begun
+    return Trial(tuple(tallies), tuple(absent), seed, asked, answered, spent)
+
+
+def _no_engines(absent: list[tuple[str, str]]) -> UsageError:
+    reasons = "; ".join(f"{name}: {why}" for name, why in absent)
+    return UsageError(
+        "CER0856", f"none of the engines is there ({reasons})", hint="see cerlab trial --help"
+    )
+
+
+def _rounds(engines: Sequence[Running], seed: int) -> Iterator[list[Case]]:
+    """Cases of every language and of what each engine takes, without an end."""
+    fragments = {(e.adapter.language, e.adapter.takes) for e in engines}
+    wanted = sorted(fragments, key=lambda each: (each[0], -len(each[1]), sorted(each[1])))
+    n = 0
+    while True:
+        drawn: list[Case] = []
+        for language, takes in wanted:
+            for k in range(n, n + _ROUND):
+                drawn += LANGUAGES[language].draw(Random(f"{seed} {k} {len(takes)}"), takes)
+        n += _ROUND
+        yield drawn
+
+
+def _count(engine: Running, tally: Tally, drawn: Sequence[Case]) -> None:
+    """Verdicts on those of the cases that are in the engine's language."""
+    mine = [case for case in drawn if case.language == engine.adapter.language]
+    taken = []
+    for case in mine:
+        lacking = LANGUAGES[case.language].features_of(case) - engine.adapter.takes
+        if lacking:
+            tally.verdicts[Verdict.REFUSED] += 1
+            tally.reasons[f"it has no {', no '.join(sorted(lacking)[:1])}"] += 1
+        else:
+            taken.append(case)
+    for case, judgement in judge(engine, taken):
+        tally.verdicts[judgement.verdict] += 1
+        if judgement.verdict is Verdict.REFUSED:
+            tally.reasons[" ".join(judgement.said.split())[:160]] += 1
+        if judgement.verdict in FAULTS:
+            tally.unsorted.append((case, judgement))
+
+
+def _sort(engine: Running, tally: Tally, engines: Sequence[Running], until: float) -> None:
+    """Sort faults into causes as long as there is time, those with the fewest features first."""
+
+    def in_time() -> bool:
+        return time.monotonic() < until
+
+    language = LANGUAGES[tally.language]
+    tally.unsorted.sort(key=lambda each: len(language.features_of(each[0])))
+    left: list[tuple[Case, Judgement]] = []
+    for case, judgement in tally.unsorted:
+        if _known(tally, case, judgement):
+            continue
+        if not in_time():
+            left.append((case, judgement))
+            continue
+        small, why = smallest_case(engine, case, judgement, in_time)
+        found = Cause(why.verdict, language.features_of(small), small, why, {})
+        if (same := _same(tally, found)) is not None:
+            same.met += 1
+            continue
+        others = [e for e in engines if e is not engine and e.adapter.language == tally.language]
+        found.others = {e.adapter.name: _on(e, small) for e in others}
+        tally.causes.append(found)
+    tally.unsorted = left
+    tally.causes.sort(key=lambda cause: -cause.met)
+
+
+def _known(tally: Tally, case: Case, judgement: Judgement) -> bool:
+    """Count a fault for the cause that explains the most of it, if any does."""
+    features = LANGUAGES[case.language].features_of(case)
+    explaining = [c for c in tally.causes if c.explains(judgement.verdict, features)]
+    if explaining:
+        max(explaining, key=lambda cause: len(cause.features)).met += 1
+    return bool(explaining)
+
+
+def _same(tally: Tally, found: Cause) -> Cause | None:
+    sought = (found.verdict, found.features)
+    return next((c for c in tally.causes if (c.verdict, c.features) == sought), None)
+
+
+def _on(engine: Running, case: Case) -> Judgement:
+    """What another engine does on a case."""
+    lacking = LANGUAGES[case.language].features_of(case) - engine.adapter.takes
+    if lacking:
+        return Judgement(Verdict.REFUSED, said=f"it has no {sorted(lacking)[0]}")
+    return judge(engine, [case])[0][1]

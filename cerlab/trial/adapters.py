@@ -1,0 +1,295 @@
+"""The engines of a trial: how each is started, what it does not take, how it is asked.
+
+An adapter knows an engine; the other end, which runs in the engine's own process and imports
+nothing of cerlab but for ours, is a program in `children`. To add one: a class here with the
+members of `Adapter`, a program there, and a place in `ADAPTERS`.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from cerlab.errors import UsageError, nearest
+from cerlab.logic.rows import expressions as ex
+from cerlab.logic.rows import syntax as rp
+from cerlab.model.clauses import TimeWindow
+from cerlab.trial import features as f
+from cerlab.trial.languages import CEQL, COLUMNS, ROWS, Case
+
+CHILDREN = Path(__file__).parent / "children"
+GIGABYTE = 1 << 30
+
+
+class Adapter(Protocol):
+    """How an engine is started and asked."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def language(self) -> str:
+        """What it reads: ``"rows"`` or ``"ceql"``."""
+
+    @property
+    def takes(self) -> frozenset[str]:
+        """The features of cases that it is asked."""
+
+    @property
+    def batch(self) -> int:
+        """How many cases it is given at once."""
+
+    @property
+    def memory(self) -> int | None:
+        """How many bytes its process may take; None where a machine of its own sets a limit."""
+
+    def command(self) -> list[str]:
+        """The words of the command that starts it."""
+
+    def refuses(self, case: Case) -> str | None:
+        """Why it is not asked a case that has only features that it takes."""
+
+    def orders(self, case: Case) -> bool:
+        """Whether the order of its rows means something."""
+
+    def question(self, case: Case) -> dict[str, Any]:
+        """What its process is sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Common:
+    """What most adapters have in common; `place` is an interpreter or a program."""
+
+    place: str | None = None
+
+    language = "rows"
+    takes = ROWS.features
+    batch = 1
+    memory: int | None = None
+
+    def refuses(self, case: Case) -> str | None:
+        """Nothing."""
+        return None
+
+    def orders(self, case: Case) -> bool:
+        """Always."""
+        return True
+
+    def question(self, case: Case) -> dict[str, Any]:
+        """The clause as it stands, in ``SELECT * FROM T``."""
+        return {"query": f"SELECT * FROM T {case.text}", "rows": case.rows}
+
+
+def _python(place: str | None, *programs: str) -> str:
+    """An interpreter: the one that is given, else the first of these on PATH, else ours."""
+    found = (shutil.which(program) for program in programs)
+    return place or next(filter(None, found), sys.executable)
+
+
+class Ours(_Common):
+    """cerlab's search by prioritised automata."""
+
+    name = "cerlab"
+
+    def command(self) -> list[str]:
+        """The interpreter that runs this."""
+        return [sys.executable, str(CHILDREN / "ours.py")]
+
+    def question(self, case: Case) -> dict[str, Any]:
+        """The clause alone."""
+        return {"query": case.text, "rows": case.rows}
+
+
+class OursCeql(Ours):
+    """cerlab's compiled engine."""
+
+    name = "cerlab-ceql"
+    language = "ceql"
+    takes = CEQL.features
+
+    def question(self, case: Case) -> dict[str, Any]:
+        """The query, and events with their types."""
+        return {"query": case.text, "events": case.rows}
+
+
+class PandasMatchRecognize(_Common):
+    """The package ``pandas-match-recognize``: SQL's clause on data frames. Its NULL is NaN."""
+
+    name = "pandas-match-recognize"
+    memory = 8 * GIGABYTE
+
+    def command(self) -> list[str]:
+        """An interpreter that has the package."""
+        return [_python(self.place), str(CHILDREN / "pandas_match_recognize_child.py")]
+
+
+class Pycer(_Common):
+    """The package ``pycer``: CORE itself, in C++. It needs Python 3.13.
+
+    Its events have the attributes that are declared, integers here, and an identifier; of intervals
+    it gives times of its own, so answers are compared by their positions. Events bear their time
+    only where the window is in seconds: 0.1.6 without a window has no answers over 2 seconds.
+    """
+
+    name = "pycer"
+    language = "ceql"
+    takes = CEQL.features - {"FROM", ">", "RENAME", "PROJECT", *f.FAMILY_ONLY}
+    memory = 8 * GIGABYTE
+
+    def command(self) -> list[str]:
+        """An interpreter that has the package."""
+        return [_python(self.place, "python3.13"), str(CHILDREN / "pycer_child.py")]
+
+    def question(self, case: Case) -> dict[str, Any]:
+        """The query with the stream that it demands; events without one."""
+        text = str(case.text).replace("\nWHERE", "\nFROM S\nWHERE", 1)
+        events = [{k: v for k, v in event.items() if k != "stream"} for event in case.rows]
+        timed = isinstance(case.query.window, TimeWindow)
+        return {"query": text, "events": events, "timed": timed}
+
+
+class Flink(_Common):
+    """Flink SQL on the NFA of FlinkCEP: the package ``apache-flink``, with a Java machine.
+
+    Many patterns are one job, and each table a partition of it, so the order of rows means
+    something only where a case has no partitions itself. It has ONE ROW PER MATCH, no alternation
+    and none of the newer parts of the clause; the last variable may not be greedy.
+    """
+
+    name = "flink"
+    takes = frozenset(
+        (
+            *("A B", "*", "+", "?", "{n}", "*?", "+?", "{n}?", "TRUE", "NULL", "PARTITION BY"),
+            *(*f.SKIP, "FIRST", "LAST", "COUNT", "SUM", "AVG", "MIN", "MAX", "v.x"),
+            *("DEFINE FIRST", "DEFINE LAST", "DEFINE v.x", "AND", "OR", "NOT", "IN", "IS"),
+            *(f"x {op.value} y" for op in ex.ComparisonOperator),
+        )
+    )
+    batch = 200
+
+    def command(self) -> list[str]:
+        """An interpreter that has the package."""
+        return [_python(self.place), str(CHILDREN / "flink_child.py")]
+
+    def refuses(self, case: Case) -> str | None:
+        """What its planner refuses: it is said here, as a job of many patterns fails as one."""
+        flat = [p for p in rp.subpatterns(case.query.pattern) if not rp.children(p)]
+        if len({p.name for p in flat if isinstance(p, rp.Variable)}) < len(flat):
+            return "a variable may stand in a pattern once"
+        last = case.query.pattern
+        while isinstance(last, rp.Concat):
+            last = last.parts[-1]
+        if isinstance(last, rp.Quantified) and not (last.reluctant or last.lo == last.hi):
+            return "greedy quantifiers are not allowed as the last element"
+        if not _needs_a_row(case.query.pattern):
+            return "patterns that can produce empty matches are not supported"
+        if any(p for p in rp.subpatterns(case.query.pattern) if _optional_reluctant(p)):
+            return "reluctant optional variables are not supported"
+        return None
+
+    def orders(self, case: Case) -> bool:
+        """Partitions run side by side."""
+        return not case.query.partition_by
+
+    def question(self, case: Case) -> dict[str, Any]:
+        """The clause with the number of the table as a key, in the order of the event time."""
+        partitions = (ex.Column("c"), *case.query.partition_by)
+        order = (rp.OrderItem(ex.Column("ts")),)
+        always = (rp.Definition(rp.variables(case.query.pattern)[0], ex.Literal(True)),)
+        define = case.query.define or always  # it demands one
+        query = replace(case.query, partition_by=partitions, order_by=order, define=define)
+        names = [each.name for each in (*case.query.partition_by, *query.measures)]
+        rows = [{name: row.get(name) for name in COLUMNS} for row in case.rows]
+        return {"query": str(query), "columns": names, "rows": rows}
+
+
+def _needs_a_row(p: rp.Pattern) -> bool:
+    match p:
+        case rp.Concat(parts):
+            return any(map(_needs_a_row, parts))
+        case rp.Quantified(body, lo, _, _):
+            return lo > 0 and _needs_a_row(body)
+        case _:
+            return True
+
+
+def _optional_reluctant(p: rp.Pattern) -> bool:
+    return isinstance(p, rp.Quantified) and p.reluctant and (p.lo, p.hi) == (0, 1)
+
+
+class DuckDB(_Common):
+    """DuckDB: the package ``duckdb`` of an interpreter, or a program of any build, by its path."""
+
+    name = "duckdb"
+    memory = 8 * GIGABYTE
+
+    def command(self) -> list[str]:
+        """An interpreter that has the package, or ours with the path of the program."""
+        if self.place is not None and "python" not in Path(self.place).name:
+            return [sys.executable, str(CHILDREN / "sql_child.py"), "duckdb", self.place]
+        return [_python(self.place), str(CHILDREN / "sql_child.py"), "duckdb"]
+
+
+class PostgreSQL(_Common):
+    """PostgreSQL by ``psql``, whose path or connection (``postgresql://..``) may be given."""
+
+    name = "postgresql"
+
+    def command(self) -> list[str]:
+        """Our interpreter with the program or connection."""
+        return [sys.executable, str(CHILDREN / "sql_child.py"), "psql", self.place or "psql"]
+
+
+class Command(_Common):
+    """A command in any language, which speaks as `cerlab.trial.process` says, on row patterns."""
+
+    name = "command"
+
+    def command(self) -> list[str]:
+        """Its words."""
+        return shlex.split(self.place or "")
+
+
+class CeqlCommand(Command):
+    """A command in any language that reads CEQL."""
+
+    name = "ceql-command"
+    language = "ceql"
+    takes = CEQL.features - f.FAMILY_ONLY
+
+    def question(self, case: Case) -> dict[str, Any]:
+        """The query, and events with their types."""
+        return {"query": case.text, "events": case.rows}
+
+
+ADAPTERS: Mapping[str, Callable[[str | None], Adapter]] = {
+    kind.name: kind
+    for kind in (
+        *(Ours, OursCeql, PandasMatchRecognize, Pycer, Flink, DuckDB, PostgreSQL),
+        *(Command, CeqlCommand),
+    )
+}
+DEFAULT = ("cerlab", "cerlab-ceql", "pandas-match-recognize", "pycer", "flink", "duckdb")
+"""The engines of a trial that names none."""
+PACKAGES = {
+    "pandas-match-recognize": "pandas-match-recognize",
+    "pycer": "pycer",
+    "flink": "apache-flink",
+    "duckdb": "duckdb",
+}
+"""What an environment of an engine needs."""
+
+
+def adapter(text: str) -> Adapter:
+    """The adapter of ``NAME`` or ``NAME=PLACE``; raises `UsageError` for one that there is not."""
+    name, _, place = text.partition("=")
+    if name not in ADAPTERS:
+        hint = nearest(name, ADAPTERS) or f"engines: {', '.join(ADAPTERS)}"
+        raise UsageError("CER0855", f"there is no engine '{name}' for trials", hint=hint)
+    return ADAPTERS[name](place or None)

@@ -1,0 +1,1 @@
+"""Programs that run in the processes of engines; each is started by its path."""

@@ -1,0 +1,146 @@
+"""Flink SQL in an interpreter that has ``apache-flink``. Nothing of cerlab is imported here.
+
+The tables of a batch are rows of one file, told apart by their number c; each query is one operator
+that has the tables it is asked on as partitions, and all are one job.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+if __package__:
+    from cerlab.trial.children.line import Reply, serve
+else:  # a program of its own
+    from line import Reply, serve  # type: ignore[import-not-found,no-redef]
+
+OPTIONS = {
+    "parallelism.default": "1",
+    "rest.bind-port": "0",
+    "taskmanager.memory.network.min": "256m",
+    "taskmanager.memory.network.max": "256m",
+    "table.exec.resource.default-parallelism": "1",
+}
+REFUSALS = (
+    "not supported",
+    "not allowed",
+    "doesn't support",
+    "Unsupported",
+    "No match found for function",
+)
+
+
+class Flink:
+    """A table environment, and the folder of its files."""
+
+    def __init__(self, folder: str) -> None:
+        from pyflink.table import (  # type: ignore[import-not-found]
+            EnvironmentSettings,
+            TableEnvironment,
+        )
+
+        self.environment = TableEnvironment.create(EnvironmentSettings.in_batch_mode())
+        for name, value in OPTIONS.items():
+            self.environment.get_config().set(name, value)
+        self.folder, self.numbers = Path(folder), count()
+
+    def rows(self, questions: list[Reply]) -> list[list[dict[str, Any]]]:
+        """The rows that each question has, by one job."""
+        name, path = self.table(questions)
+        asked: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+        for c, question in enumerate(questions):
+            asked.setdefault((question["query"], tuple(question["columns"])), []).append(c)
+        width = max(len(columns) for _, columns in asked)
+        parts = []
+        for (query, columns), cases in asked.items():
+            shown = [f"CAST(`{column}` AS STRING)" for column in columns]
+            padded = shown + ["CAST(NULL AS STRING)"] * (width - len(shown))
+            listed = ", ".join(map(str, cases))
+            parts.append(
+                f"SELECT c, {', '.join(padded)} FROM "
+                f"(SELECT * FROM {name} WHERE c IN ({listed})) {query}"
+            )
+        found: list[list[dict[str, Any]]] = [[] for _ in questions]
+        try:
+            for row in self.environment.execute_sql(" UNION ALL ".join(parts)).collect():
+                c, *values = row
+                columns = questions[c]["columns"]
+                found[c].append({n: plain(v) for n, v in zip(columns, values, strict=False)})
+        finally:
+            self.environment.execute_sql(f"DROP TABLE {name}")
+            path.unlink()
+        return found
+
+    def table(self, questions: list[Reply]) -> tuple[str, Path]:
+        """A new table with the rows of all questions; its time is t in milliseconds."""
+        number = next(self.numbers)
+        path = self.folder / f"rows{number}.csv"
+        with open(path, "w") as file:
+            for c, question in enumerate(questions):
+                for row in question["rows"]:
+                    values = [c, *(row[name] for name in "gtxs")]
+                    file.write(",".join("~" if v is None else str(v) for v in values) + "\n")
+        self.environment.execute_sql(
+            f"""CREATE TABLE T{number} (c INT, g BIGINT, t BIGINT, x BIGINT, s STRING,
+                ts AS TO_TIMESTAMP_LTZ(t, 3), WATERMARK FOR ts AS ts)
+            WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv',
+                'csv.null-literal' = '~')"""
+        )
+        return f"T{number}", path
+
+    def replies(self, questions: list[Reply]) -> list[Reply]:
+        """Replies to a batch; where the job fails, to each half of it."""
+        try:
+            return [{"answers": rows} for rows in self.rows(questions)]
+        except Exception as error:
+            if len(questions) > 1:
+                half = len(questions) // 2
+                return [*self.replies(questions[:half]), *self.replies(questions[half:])]
+            return [failure(f"{type(error).__name__}: {error}")]
+
+
+def failure(text: str) -> Reply:
+    """A refusal where the planner says so, else a crash, each with the cause that is said last."""
+    lines = [line.strip() for line in text.splitlines()]
+    causes = [line for line in lines if line.startswith("Caused by:")] or lines[:1]
+    said = causes[-1].removeprefix("Caused by:").strip()[:400]
+    refused = any(word in text for word in REFUSALS) or "ValidationException" in text
+    return {"refused" if refused else "crash": said}
+
+
+def plain(value: str | None) -> object:
+    """A value of a column that was cast to text."""
+    if value is None:
+        return None
+    try:
+        return json.loads(value)
+    except json.JSONDecodeError:
+        return value
+
+
+def main() -> None:
+    """Answer until standard input ends."""
+    logging.disable(logging.WARNING)
+    with TemporaryDirectory(prefix="cerlab-flink-") as folder:
+        made: list[Flink] = []
+
+        def version() -> str:
+            from importlib.metadata import version as installed
+
+            made.append(Flink(folder))
+            return installed("apache-flink")
+
+        def reply(question: Reply) -> Reply:
+            if "batch" in question:
+                return {"batch": made[0].replies(question["batch"])}
+            return made[0].replies([question])[0]
+
+        serve(version, reply)
+
+
+if __name__ == "__main__":
+    main()

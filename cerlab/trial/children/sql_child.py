@@ -1,0 +1,110 @@
+"""An SQL engine: the package ``duckdb``, or a program that reads SQL from standard input.
+
+    sql_child.py duckdb [PROGRAM]        sql_child.py psql PROGRAM_OR_CONNECTION
+
+Nothing of cerlab is imported here.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+if __package__:
+    from cerlab.trial.children.line import Reply, serve
+else:  # a program of its own
+    from line import Reply, serve  # type: ignore[import-not-found,no-redef]
+
+TYPES = {"g": "BIGINT", "t": "BIGINT", "x": "BIGINT", "s": "VARCHAR"}
+PROBE = """SELECT * FROM (SELECT 1 AS x) AS T MATCH_RECOGNIZE (
+    ORDER BY x MEASURES 1 AS m PATTERN (A) DEFINE A AS x = 1)"""
+Run = Callable[[str], list[dict[str, Any]]]
+
+
+def table(rows: Sequence[dict[str, Any]]) -> str:
+    """A common table expression T with these rows."""
+    names = [name for name in TYPES if not rows or name in rows[0]]
+    selected = [
+        "SELECT " + ", ".join(f"CAST({literal(row[n])} AS {TYPES[n]}) AS {n}" for n in names)
+        for row in rows
+    ] or ["SELECT " + ", ".join(f"CAST(NULL AS {TYPES[n]}) AS {n}" for n in names) + " WHERE 1 = 0"]
+    return "WITH T AS (" + " UNION ALL ".join(selected) + ") "
+
+
+def literal(value: object) -> str:
+    """A value as SQL writes it."""
+    return "NULL" if value is None else repr(value)
+
+
+def package() -> tuple[Callable[[], str], Run]:
+    """The version and the runner of the package ``duckdb``."""
+    import duckdb  # type: ignore[import-not-found]
+
+    connection = duckdb.connect()
+
+    def run(sql: str) -> list[dict[str, Any]]:
+        result = connection.execute(sql)
+        names = [column[0] for column in result.description]
+        return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
+
+    return lambda: str(duckdb.__version__), run
+
+
+def program(words: list[str], wrapped: str) -> tuple[Callable[[], str], Run]:
+    """The version and the runner of a program; it prints the rows as JSON."""
+
+    def run(sql: str) -> list[dict[str, Any]]:
+        done = subprocess.run(words, input=wrapped % sql + ";\n", capture_output=True, text=True)
+        if done.returncode or "rror" in done.stderr:
+            raise RuntimeError(" ".join(done.stderr.split()) or f"exit status {done.returncode}")
+        rows: list[dict[str, Any]] = json.loads(done.stdout.strip() or "[]") or []
+        return rows
+
+    def version() -> str:
+        done = subprocess.run([words[0], "--version"], capture_output=True, text=True)
+        return done.stdout.strip()
+
+    return version, run
+
+
+def runner(kind: str, place: str | None) -> tuple[Callable[[], str], Run]:
+    """The engine that the arguments speak of."""
+    if kind == "duckdb" and place is None:
+        return package()
+    assert place is not None
+    if kind == "duckdb":
+        return program([place, "-json", ":memory:"], "%s")
+    words = ["psql", place] if "://" in place else [place]
+    aggregated = "SELECT coalesce(json_agg(q), '[]') FROM (%s) AS q"
+    return program([*words, "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"], aggregated)
+
+
+def main(kind: str, place: str | None = None) -> None:
+    """Answer until standard input ends; an engine that has not the clause is absent."""
+    made: list[tuple[Callable[[], str], Run]] = []
+
+    def version() -> str:
+        made.append(runner(kind, place))
+        said, run = made[0][0](), made[0][1]
+        try:
+            run(PROBE)
+        except Exception as error:
+            raise RuntimeError(f"{said} does not run MATCH_RECOGNIZE: {error}") from None
+        return said
+
+    def reply(question: Reply) -> Reply:
+        try:
+            return {"answers": made[0][1](table(question["rows"]) + question["query"])}
+        except Exception as error:
+            if "not implemented" in str(error).lower() or "not supported" in str(error).lower():
+                return {"refused": str(error)[:400]}
+            raise
+
+    serve(version, reply)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,274 @@
+"""The languages of a trial: random cases, what is right, and what is smaller.
+
+Row patterns are asked on tables with the columns g, t, x, s, where t is the number of the row, and
+CEQL queries on streams whose events all have v, w, k, t, integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any, Protocol, TypeAlias, cast
+
+import pyarrow as pa
+
+from cerlab.api.row_patterns import match_recognize, parse_rows
+from cerlab.errors import CerlabError, Unsupported
+from cerlab.fuzz.difference import difference, reference
+from cerlab.fuzz.features import CEL, CLAUSES, FAMILY
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.logic.ceql.text import query_text
+from cerlab.logic.rows import expressions as ex
+from cerlab.logic.rows import syntax as rp
+from cerlab.logic.rows.syntax import RowPattern
+from cerlab.model.event import Event
+from cerlab.predicates import condition as cond
+from cerlab.predicates import syntax as pred
+from cerlab.testing import SMALL, as_dict, random_events, random_query
+from cerlab.testing.rows import random_row_pattern, random_row_sequence, random_row_table
+from cerlab.testing.shape import Shape, likely
+from cerlab.testing.smaller import smaller
+from cerlab.testing.smaller_rows import smaller_rows
+from cerlab.trial.features import ROW_FEATURES, ceql_features, row_features
+
+Row: TypeAlias = dict[str, Any]
+
+COLUMNS = {"g": pa.int64(), "t": pa.int64(), "x": pa.int64(), "s": pa.string()}
+"""The columns of tables, and their types where a table has no value of them."""
+_TABLES = 4
+_DRAWS = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question: a query in a language, and the rows or events that it is asked on."""
+
+    language: str
+    query: Any
+    data: tuple[Any, ...]
+
+    @property
+    def text(self) -> str:
+        """The query."""
+        return query_text(self.query) if isinstance(self.query, CeqlQuery) else str(self.query)
+
+    @property
+    def rows(self) -> list[Row]:
+        """The rows, or the events with their types."""
+        return [as_dict(each) if isinstance(each, Event) else each for each in self.data]
+
+
+class Language(Protocol):
+    """What a trial has to know of a language."""
+
+    features: frozenset[str]
+
+    def draw(self, rng: Random, takes: frozenset[str]) -> tuple[Case, ...]:
+        """A random query with no features but these, on some data; none if it is not to be had."""
+
+    def features_of(self, case: Case) -> frozenset[str]:
+        """What a case has."""
+
+    def expected(self, case: Case) -> Sequence[Any]:
+        """The answers by the reference; raises `CerlabError` where it has none to give."""
+
+    def compared(
+        self, case: Case, expected: Sequence[Any], given: Sequence[Row], ordered: bool
+    ) -> tuple[list[Any], list[Any], bool]:
+        """Answers that are missing, those that are too many, and whether the order is right."""
+
+    def smaller(self, case: Case) -> Iterator[Case]:
+        """Cases that are smaller in one thing; some may be ill-formed."""
+
+
+class RowPatterns:
+    """MATCH_RECOGNIZE: an answer is a row of the result, by its names, in its place."""
+
+    features = frozenset(ROW_FEATURES)
+
+    def draw(self, rng: Random, takes: frozenset[str]) -> tuple[Case, ...]:
+        """A query on some tables, most of which have a result."""
+        for _ in range(_DRAWS):
+            reach = rng.choice(("row", "row", "partition", "match"))
+            flat = random_row_sequence(rng) if likely(rng, 0.4) else None
+            depth = rng.choice((1, 2, 3))
+            drawn = random_row_pattern(rng, cast(Any, reach), depth=depth, pattern=flat)
+            query = _observed(rng, drawn)
+            if not row_features(query, ()) <= takes:
+                continue
+            cases = tuple(
+                case
+                for _ in range(_TABLES)
+                if self.features_of(case := Case("rows", query, _table(rng))) <= takes
+                and _answered(case, rng)
+            )
+            if cases:
+                return cases
+        return ()
+
+    def features_of(self, case: Case) -> frozenset[str]:
+        """What a case has."""
+        return row_features(case.query, case.data)
+
+    def expected(self, case: Case) -> Sequence[Any]:
+        """The answers by the reference."""
+        query = parse_rows(case.text)  # what is made of parts may be ill-formed
+        result: list[Row] = match_recognize(
+            query, arrow(case.data), evaluator="reference"
+        ).to_pylist()
+        return result
+
+    def compared(
+        self, case: Case, expected: Sequence[Any], given: Sequence[Row], ordered: bool
+    ) -> tuple[list[Any], list[Any], bool]:
+        """What is missing, what is too many, and whether the order is right."""
+        names = list(expected[0]) if expected else list(given[0]) if given else []
+        left, right = [_key(row, names) for row in expected], [_key(row, names) for row in given]
+        missing, extra = _less(left, right), _less(right, left)
+        rows = [dict(zip(names, key, strict=True)) for key in missing]
+        more = [dict(zip(names, key, strict=True)) for key in extra]
+        return rows, more, not ordered or left == right
+
+    def smaller(self, case: Case) -> Iterator[Case]:
+        """Cases that are smaller in one thing."""
+        for query, table in smaller_rows(case.query, case.data):
+            yield Case("rows", query, table)
+
+
+def arrow(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Rows as a table, in which a column has its type also where all is NULL."""
+    names = [name for name in COLUMNS if not rows or name in rows[0]]
+    return pa.Table.from_pylist(list(rows), schema=pa.schema([(n, COLUMNS[n]) for n in names]))
+
+
+def _observed(rng: Random, query: RowPattern) -> RowPattern:
+    """Mostly with measures that show the match: of each variable the first, the last, how many."""
+    query = replace(query, order_by=(rp.OrderItem(ex.Column("t")),))
+    if likely(rng, 0.3):
+        return query
+    shown: list[ex.Expression] = []
+    for v in rp.variables(query.pattern):
+        t = ex.Column("t", v)
+        shown += [ex.First(t), ex.Last(t), ex.Aggregate(ex.AggregateFunction.COUNT, t)]
+    return replace(query, measures=tuple(rp.Measure(e, f"m{i}") for i, e in enumerate(shown)))
+
+
+def _table(rng: Random) -> tuple[Row, ...]:
+    rows = random_row_table(rng)
+    if likely(rng, 0.7):
+        rows = [
+            {"g": row["g"] or 0, "t": 0, "x": row["x"] or 0, "s": row["s"] or "a"} for row in rows
+        ]
+    return tuple({**row, "t": t} for t, row in enumerate(rows))
+
+
+def _answered(case: Case, rng: Random) -> bool:
+    """Whether the reference has an answer; sometimes also where there is none to find."""
+    try:
+        return bool(ROWS.expected(case)) or likely(rng, 0.3)
+    except CerlabError:
+        return False
+
+
+_Key: TypeAlias = tuple[Any, ...]
+
+
+def _key(row: Row, names: Sequence[str]) -> _Key:
+    """Values that compare: numbers by value to nine digits; a column that is not there is said."""
+    return tuple(_plain(row.get(name, "(no such column)")) for name in names)
+
+
+def _plain(value: Any) -> Any:
+    if value is None or value != value:
+        return None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else float(f"{value:.9g}")
+    return value
+
+
+def _less(left: Sequence[_Key], right: Sequence[_Key]) -> list[_Key]:
+    """What the left has more of, in its order."""
+    rest = list(right)
+    more = []
+    for key in left:
+        if key in rest:
+            rest.remove(key)
+        else:
+            more.append(key)
+    return more
+
+
+class CeqlQueries:
+    """CEQL: an answer is an interval and positions, or positions only; answers are a set."""
+
+    features = frozenset((*CEL, *FAMILY, *CLAUSES, *(f"v {op.value} w" for op in pred.Arithmetic)))
+
+    def draw(self, rng: Random, takes: frozenset[str]) -> tuple[Case, ...]:
+        """A query on a stream with a word of it; the reference takes both."""
+        shape = Shape(SMALL.depth, SMALL.events, SMALL.rich, family=bool(takes & set(FAMILY)))
+        for _ in range(_DRAWS):
+            query = random_query(rng, shape)
+            if likely(rng, 0.2):
+                query = replace(query, formula=_computing(rng, query.formula))
+            if not ceql_features(query) <= takes:
+                continue
+            events = random_events(rng, query.formula, shape)
+            case = Case("ceql", query, tuple(map(_whole, events)))
+            try:
+                if self.expected(case) or likely(rng, 0.2):
+                    return (case,)
+            except CerlabError:
+                continue
+        return ()
+
+    def features_of(self, case: Case) -> frozenset[str]:
+        """What a case has."""
+        return ceql_features(case.query)
+
+    def expected(self, case: Case) -> Sequence[Any]:
+        """The answers by the reference."""
+        if any("t" not in event.attributes for event in case.data):
+            raise Unsupported("CER0413", "events have their time", hint="leave t")
+        return reference(case.query, case.data)
+
+    def compared(
+        self, case: Case, expected: Sequence[Any], given: Sequence[Row], ordered: bool
+    ) -> tuple[list[Any], list[Any], bool]:
+        """What is missing, what is too many, and whether the order is right."""
+        found = difference(case.query, case.data, expected, given)
+        if found is None:
+            return [], [], True
+        missing = [
+            {"start": m.start, "end": m.end, "positions": list(m.positions)} for m in found.missing
+        ]
+        return missing, [*found.extra, *found.twice], True
+
+    def smaller(self, case: Case) -> Iterator[Case]:
+        """Cases that are smaller in one thing."""
+        for query, events in smaller(case.query, case.data):
+            if all(event.attributes.keys() == {"v", "w", "k", "t"} for event in events):
+                yield Case("ceql", query, events)
+
+
+def _computing(rng: Random, phi: cel.Formula) -> cel.Formula:
+    """A filter with arithmetic on a label of the formula."""
+    labels = sorted(cel.defined_labels(phi)) or ["A"]
+    v, w = (pred.Attribute(rng.choice("vw")) for _ in "vw")
+    test = pred.Comparison(
+        rng.choice(list(pred.Operator)),
+        pred.Computed(rng.choice(list(pred.Arithmetic)), v, w),
+        pred.Constant(rng.choice((0, 1))),
+    )
+    return cel.Filter(phi, cond.On(rng.choice(labels), test))
+
+
+def _whole(event: Event) -> Event:
+    """The event with every attribute, an integer."""
+    values = {name: int(event.attributes.get(name) or 0) for name in "vwkt"}  # type: ignore[arg-type]
+    return Event(event.type, {**values}, event.stream)
+
+
+ROWS, CEQL = RowPatterns(), CeqlQueries()
+LANGUAGES: Mapping[str, Language] = {"rows": ROWS, "ceql": CEQL}

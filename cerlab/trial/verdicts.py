@@ -1,0 +1,58 @@
+"""What an engine is found to do on a case, beside the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from cerlab.fuzz.engines import Broken, Outcome, Refused
+from cerlab.trial.languages import LANGUAGES, Case
+
+
+class Verdict(Enum):
+    """The value is how it is written."""
+
+    SAME = "same"
+    MISSING = "missing"
+    """Answers are missing; others may stand in their place."""
+    EXTRA = "extra"
+    """No answer is missing, but there are more, or some more often than once."""
+    ORDER = "order"
+    """The answers, in another order than is specified."""
+    CRASH = "crash"
+    """An error that is none of the query, an end of the process, or no answer that can be read."""
+    HANG = "hang"
+    """No answer in time."""
+    REFUSED = "refused"
+    """The engine does not take the query, and says so."""
+
+
+FAULTS = frozenset(Verdict) - {Verdict.SAME, Verdict.REFUSED}
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict, the answers that it is about, and what the engine said if it gave none."""
+
+    verdict: Verdict
+    missing: tuple[Any, ...] = ()
+    extra: tuple[Any, ...] = ()
+    said: str = ""
+
+
+def judged(case: Case, expected: Sequence[Any], outcome: Outcome, ordered: bool) -> Judgement:
+    """What an outcome is worth; `ordered` says whether the order of answers counts."""
+    match outcome:
+        case Refused(why):
+            return Judgement(Verdict.REFUSED, said=why)
+        case Broken(how, hung):
+            return Judgement(Verdict.HANG if hung else Verdict.CRASH, said=how)
+    compared = LANGUAGES[case.language].compared(case, expected, outcome.rows, ordered)
+    missing, extra, in_order = tuple(compared[0]), tuple(compared[1]), compared[2]
+    if missing:
+        return Judgement(Verdict.MISSING, missing, extra)
+    if extra:
+        return Judgement(Verdict.EXTRA, missing, extra)
+    return Judgement(Verdict.SAME if in_order else Verdict.ORDER)

@@ -1,0 +1,293 @@
+"""`cerlab trial`: faults that are made on purpose are found, made small, and sorted."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import StringIO
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+
+import pytest
+
+from cerlab.api.row_patterns import match_recognize, parse_rows
+from cerlab.cli import main
+from cerlab.errors import UsageError
+from cerlab.fuzz.engines import Answered, Broken, Refused
+from cerlab.logic.rows import syntax as rp
+from cerlab.testing.rows import random_row_pattern
+from cerlab.testing.smaller_rows import smaller_rows
+from cerlab.trial import Trial, Verdict, adapter, trial
+from cerlab.trial.adapters import ADAPTERS
+from cerlab.trial.causes import size
+from cerlab.trial.features import OUTPUT, PATTERN, SKIP, row_features
+from cerlab.trial.languages import CEQL, LANGUAGES, ROWS, Case, arrow
+from cerlab.trial.process import Running, running
+from cerlab.trial.report import write_report
+from cerlab.trial.verdicts import judged
+
+Answers = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """An engine with a fault on purpose, in the place of a process."""
+
+    fault: str
+
+    def exchange(self, question: Any, seconds: float) -> str | Broken:
+        """What the reference says, or something else where the fault shows."""
+        query = parse_rows(question["query"].partition("FROM T ")[2])
+        parts = list(rp.subpatterns(query.pattern))
+        rows: Answers = match_recognize(query, arrow(question["rows"])).to_pylist()
+        match self.fault:
+            case "possessive" if any(map(_loses, parts)):
+                rows = []
+            case "backwards":
+                rows = rows[::-1]
+            case "crash" if any(isinstance(p, rp.Permute) for p in parts):
+                return json.dumps({"crash": "no such method"})
+            case "hang" if query.subsets:
+                return Broken("no answer", hung=True)
+            case "refuse" if any(isinstance(p, rp.Alternation) for p in parts):
+                return json.dumps({"refused": "no alternation"})
+        return json.dumps({"answers": rows})
+
+
+def _loses(p: rp.Pattern) -> bool:
+    """``A* B``: a greedy loop before something else."""
+    listed = p.parts[:-1] if isinstance(p, rp.Concat) else ()
+    return any(
+        isinstance(q, rp.Quantified) and (q.hi, q.reluctant) == (None, False) for q in listed
+    )
+
+
+def tried(monkeypatch: pytest.MonkeyPatch, fault: str, queries: int = 8) -> Trial:
+    """The trial of an engine with a fault."""
+
+    @contextmanager
+    def running(engine: Any, seconds: float) -> Iterator[Running]:
+        yield Running(engine, "0", seconds, cast(Any, Wrong(fault)), StringIO())
+
+    monkeypatch.setattr("cerlab.trial.running", running)
+    monkeypatch.setattr("cerlab.trial._ROUND", queries)
+    return trial([adapter("command=it")], cases=1, seconds=60)
+
+
+def test_a_possessive_quantifier_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two variables on at most two rows."""
+    (tally,) = tried(monkeypatch, "possessive", 15).tallies
+    assert tally.causes
+    for cause in tally.causes:
+        assert cause.verdict is Verdict.MISSING
+        assert cause.features & {"*", "+", "?", "{n}"}
+        assert "A B" in cause.features
+        assert len(rp.variables(cause.case.query.pattern)) <= 2
+        assert len(cause.case.data) <= 2
+
+
+FAULTS = [
+    pytest.param("backwards", Verdict.ORDER, frozenset(), id="order"),
+    pytest.param("crash", Verdict.CRASH, {"PERMUTE"}, id="crash"),
+    pytest.param("hang", Verdict.HANG, {"SUBSET"}, id="hang"),
+]
+
+
+@pytest.mark.parametrize(("fault", "verdict", "features"), FAULTS)
+def test_faults_are_told_apart(
+    monkeypatch: pytest.MonkeyPatch, fault: str, verdict: Verdict, features: frozenset[str]
+) -> None:
+    (tally,) = tried(monkeypatch, fault).tallies
+    assert {cause.verdict for cause in tally.causes} == {verdict}
+    assert all(features <= cause.features for cause in tally.causes)
+    assert sum(cause.met for cause in tally.causes) == tally.verdicts[verdict]
+    assert not tally.unsorted
+
+
+def test_a_refusal_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    (tally,) = tried(monkeypatch, "refuse").tallies
+    assert tally.verdicts[Verdict.REFUSED] > 0
+    assert not tally.causes
+    assert tally.reasons["no alternation"] == tally.verdicts[Verdict.REFUSED]
+
+
+PROCESS = """import json, os, sys, time
+for line in sys.stdin:
+    if "hello" in line:
+        print(json.dumps({"version": "7"}), flush=True)
+    elif "PERMUTE" in line:
+        os.kill(os.getpid(), 8)
+    elif "SUBSET" in line:
+        time.sleep(60)
+    else:
+        print(json.dumps({"answers": []}), flush=True)
+"""
+
+
+def test_a_process_that_dies_or_hangs_is_started_again(tmp_path: Path) -> None:
+    program = tmp_path / "engine.py"
+    program.write_text(PROCESS)
+    queries = ("(PERMUTE(A, B))", "(A) SUBSET U = (A)", "(A)")
+    clauses = (f"MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN {query})" for query in queries)
+    cases = [Case("rows", parse_rows(clause), ({"x": 1},)) for clause in clauses]
+    with running(adapter(f"command={sys.executable} {program}"), 1.0) as engine:
+        assert engine.version == "7"
+        died, hung, answered = engine.ask(cases)
+    assert died == Broken("it was killed by SIGFPE")
+    assert hung == Broken("no answer in 1 s", hung=True)
+    assert answered == Answered(())
+
+
+def test_ours_have_no_fault() -> None:
+    outcome = trial([adapter("cerlab"), adapter("cerlab-ceql")], cases=60, seconds=20)
+    for tally in outcome.tallies:
+        assert set(tally.verdicts) == {Verdict.SAME}
+    assert outcome.answered >= outcome.cases / 2
+
+
+def test_the_same_seed_gives_the_same_cases() -> None:
+    for language in LANGUAGES.values():
+        first, again = (language.draw(Random("0 1"), language.features) for _ in "12")
+        assert first == again != ()
+
+
+def test_an_engine_that_is_not_there_is_left_out() -> None:
+    """No interpreter, no package, no program of that name."""
+    here = [name for name in ADAPTERS if "cerlab" not in name]
+    with pytest.raises(UsageError, match="CER0856") as raised:
+        trial([adapter(f"{name}=/no/such/python") for name in here], cases=1, seconds=1)
+    assert all(f"{name}: " in str(raised.value) for name in here)
+
+
+def test_an_unknown_engine_is_an_error() -> None:
+    with pytest.raises(UsageError, match="CER0855"):
+        adapter("flunk")
+
+
+def test_the_page_and_the_files_to_run_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_report(tried(monkeypatch, "backwards"), tmp_path)
+    said = json.loads((tmp_path / "trial.json").read_text())
+    assert said["engines"][0]["verdicts"]["order"] > 0
+    assert "<h3>1. <span class=fault>order" in (tmp_path / "index.html").read_text()
+    case = tmp_path / "command" / "1"
+    words = [str(case / "query.sql"), str(case / "events.ndjson"), "--language", "rows"]
+    assert main(["run", *words]) == 0
+    assert capsys.readouterr().out == (case / "expected.ndjson").read_text() != ""
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """Ours has no fault; what is not there is said."""
+    words = ["--engine", "cerlab-ceql", "--engine", "flink=/no/such/python"]
+    assert main(["trial", *words, "--cases", "20"]) == 0
+    assert "not there: flink: " in capsys.readouterr().err
+
+
+def test_bad_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trial", "--cases", "0"]) == 2
+    assert "CER0857" in capsys.readouterr().err
+
+
+# -- verdicts by hand ----------------------------------------------------------------------------
+
+CASE = Case(
+    "rows",
+    parse_rows("MATCH_RECOGNIZE (MEASURES A.x AS m AFTER MATCH SKIP TO NEXT ROW PATTERN (A))"),
+    ({"x": 1}, {"x": 2}),
+)
+GIVEN = [
+    pytest.param([1, 2], "same", [], [], id="same"),
+    pytest.param([1.0, 2.0], "same", [], [], id="floats-of-the-same-value"),
+    pytest.param([2, 1], "order", [], [], id="order"),
+    pytest.param([1], "missing", [2], [], id="missing"),
+    pytest.param([1, 3], "missing", [2], [3], id="another-in-its-place"),
+    pytest.param([1, 2, 2], "extra", [], [2], id="twice"),
+    pytest.param([1, 2, None], "extra", [], [None], id="extra"),
+]
+
+
+@pytest.mark.parametrize(("given", "verdict", "missing", "extra"), GIVEN)
+def test_verdicts(
+    given: Sequence[Any], verdict: str, missing: Sequence[Any], extra: Sequence[Any]
+) -> None:
+    outcome = Answered(tuple({"m": value} for value in given))
+    found = judged(CASE, ROWS.expected(CASE), outcome, ordered=True)
+    assert found.verdict is Verdict(verdict)
+    assert [row["m"] for row in found.missing] == list(missing)
+    assert [row["m"] for row in found.extra] == list(extra)
+
+
+def test_verdicts_without_answers() -> None:
+    expected = ROWS.expected(CASE)
+    of = {outcome: judged(CASE, expected, outcome, True).verdict for outcome in OUTCOMES}
+    assert list(of.values()) == [Verdict.REFUSED, Verdict.CRASH, Verdict.HANG]
+    shuffled = Answered(({"m": 2}, {"m": 1}))
+    assert judged(CASE, expected, shuffled, ordered=False).verdict is Verdict.SAME
+    nameless = Answered(({"n": 1}, {"n": 2}))
+    assert judged(CASE, expected, nameless, ordered=True).verdict is Verdict.MISSING
+
+
+OUTCOMES = (Refused("no"), Broken("it ended"), Broken("no answer", hung=True))
+
+
+# -- cases ---------------------------------------------------------------------------------------
+
+
+def test_all_pairs_of_features_are_drawn() -> None:
+    """Each two of pattern, SKIP and output modes, but those that do not go together."""
+    wanted = {
+        frozenset((a, b))
+        for first, second in combinations((PATTERN, SKIP, OUTPUT), 2)
+        for a in first
+        for b in second
+    } - {frozenset(("{- -}", "WITH UNMATCHED"))}
+    for n in range(10_000):
+        features = row_features(random_row_pattern(Random(n)), ())
+        wanted -= {pair for pair in wanted if pair <= features}
+        if not wanted:
+            break
+    assert not wanted
+
+
+def test_steps_of_the_shrinker_are_smaller_and_end() -> None:
+    for n in range(40):
+        (case, *_) = ROWS.draw(Random(n), ROWS.features)
+        for _ in range(400):
+            step = next(iter(ROWS.smaller(case)), None)
+            if step is None:
+                break
+            assert size(step) != size(case) or step != case
+            case = step
+        else:
+            pytest.fail(f"no end: {case.text}")
+
+
+def test_a_local_minimum_has_one_variable() -> None:
+    query = parse_rows("MATCH_RECOGNIZE (PATTERN ((A | B){2,3}? {- C -}) ALL ROWS PER MATCH)")
+    patterns = {str(each.pattern) for each, _ in smaller_rows(query, ({"x": 2, "t": 4},))}
+    assert len(patterns) > 8
+    tables = [rows for each, rows in smaller_rows(query, ({"x": 2, "t": 4},)) if each == query]
+    assert ({"x": 1, "t": 4},) in tables
+    assert ({"x": 2, "t": 0},) in tables
+    assert ({"x": 2},) in tables
+
+
+def test_ceql_cases_have_whole_events_and_arithmetic() -> None:
+    drawn = [case for n in range(200) for case in CEQL.draw(Random(n), CEQL.features)]
+    assert any("v / w" in CEQL.features_of(case) for case in drawn)
+    assert all(type(row["v"]) is int for case in drawn for row in case.rows)
+
+
+def test_what_ours_is_asked_is_what_users_ask() -> None:
+    for n in range(20):
+        for case in ROWS.draw(Random(n), ROWS.features):
+            given = match_recognize(case.text, arrow(case.data)).to_pylist()
+            assert judged(case, ROWS.expected(case), Answered(tuple(given)), True).verdict is (
+                Verdict.SAME
+            )
