@@ -6,8 +6,8 @@ import grimp
 
 ENTRIES = ("cerlab", "cerlab.__main__", "cerlab.magic")
 
-BY_NAME = ("cerlab.viz", "cerlab.cli")
-"""Packages whose modules are imported by name when they are needed: displays and commands."""
+BY_NAME = ("cerlab.viz", "cerlab.cli", "cerlab.trial.children")
+"""Packages whose modules are imported by name, or started, when they are needed."""
 
 EVIDENCE = {
     "cerlab.engine.reference.dqe",  # DESIGN 4 has it among the reference evaluators
