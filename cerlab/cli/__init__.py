@@ -117,6 +117,7 @@ COMMANDS = {
     "trial": ("trial", "run", "compare many engines side by side"),
     "bench": ("bench", "bench", "measure the compiled engine"),
     "spark": ("spark", "run", "evaluate a query on files by Spark"),
+    "convert": ("convert", "run", "events from one format to another"),
     "explain": ("explain", "run", "what an error code means, with an example and its mend"),
     "fmt": ("fmt", "fmt", "print a query in its canonical form"),
     "demo": ("tour", "run", "the tour that the README starts with"),

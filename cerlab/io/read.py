@@ -117,16 +117,7 @@ class Stream(Events):
         >>> Stream.from_events([{"type": "A", "v": 1}]).to_arrow().to_pylist()
         [{'type': 'A', 'v': 1}]
         """
-        import pyarrow as pa
-
-        columns = self.columns
-        given = [name for name in columns if name not in ("type", "stream")]
-        made = {name: arrow_column(columns[name], name) for name in ("type", *given)}
-        if "stream" in columns and len(self):
-            streams = arrow_column(columns["stream"], "stream")
-            if streams.null_count < len(self):
-                made["stream"] = streams
-        return pa.table(made)
+        return events_table(self)
 
     def to_pandas(self) -> Any:
         """The same as a pandas DataFrame."""
@@ -137,6 +128,20 @@ class Stream(Events):
         import polars
 
         return polars.from_arrow(self.to_arrow())
+
+
+def events_table(stream: Events) -> Any:
+    """The events of a stream as a pyarrow Table, as `Stream.to_arrow`."""
+    import pyarrow as pa
+
+    columns = stream.columns
+    given = [name for name in columns if name not in ("type", "stream")]
+    made = {name: arrow_column(columns[name], name) for name in ("type", *given)}
+    if "stream" in columns and len(stream):
+        streams = arrow_column(columns["stream"], "stream")
+        if streams.null_count < len(stream):
+            made["stream"] = streams
+    return pa.table(made)
 
 
 def read(

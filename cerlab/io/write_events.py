@@ -1,0 +1,142 @@
+"""Streams of events as files: CSV, NDJSON, CORE's text form, Parquet, Arrow IPC (DESIGN 2.6).
+
+What is written reads back as equal events; what a format cannot hold so is refused by name. Moments
+are text in the formats of text, as a schema reads them.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Callable, Iterable
+from os import PathLike
+from typing import TextIO, TypeAlias
+
+from cerlab.errors import BadData, DataPlace, UsageError
+from cerlab.io.conversion import infer
+from cerlab.io.core_text import format_event
+from cerlab.io.output import whole_file, whole_text
+from cerlab.io.read import events_table
+from cerlab.io.write import row_text
+from cerlab.model.event import Event, Timestamp, Value
+from cerlab.model.stream import Stream
+
+Place: TypeAlias = Callable[[], DataPlace]
+
+_WORD = re.compile(r"\w+")
+
+
+def write_events(stream: Stream, path: str | PathLike[str], kind: str) -> None:
+    """The events as a new file of a format: ``csv``, ``ndjson``, ``core``, ``parquet``, ``arrow``.
+
+    Raises `BadData` for an event that the format cannot hold, and then there is no file.
+    """
+    if kind in ("parquet", "arrow"):
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        table = events_table(stream)
+        with whole_file(path) as target:
+            if kind == "parquet":
+                parquet.write_table(table, target)
+            else:
+                with pa.ipc.new_file(target, table.schema) as writer:
+                    writer.write_table(table)
+        return
+    with whole_text(path) as file:
+        write_text(stream, file, kind)
+
+
+def write_text(stream: Iterable[Event], file: TextIO, kind: str) -> None:
+    """The events as lines of a format of text; raises as `write_events`."""
+    match kind:
+        case "csv":
+            _csv(list(stream), file)
+        case "ndjson":
+            for n, event in enumerate(stream):
+                file.write(_ndjson(event, n) + "\n")
+        case "core":
+            for n, event in enumerate(stream):
+                file.write(_core(event, n) + "\n")
+        case _:
+            hint = "csv, ndjson and core are text; parquet and arrow need a file"
+            raise UsageError("CER0867", f"events are not written as {kind} here", hint=hint)
+
+
+def _csv(events: list[Event], file: TextIO) -> None:
+    names = list(dict.fromkeys(name for event in events for name in event.attributes))
+    streams = ["stream"] * any(event.stream is not None for event in events)
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["type", *streams, *names])
+    for n, event in enumerate(events):
+        _check_names(event, n, "CSV")
+        given = {"type": event.type, "stream": event.stream, **event.attributes}
+        for name in ("type", *streams):
+            if (text := given[name]) is not None:
+                _check_plain(str(text), _at(n, name), "CSV")
+        row = [event.type, *([event.stream or ""] if streams else [])]
+        writer.writerow([*row, *(_cell(event.attributes.get(a), _at(n, a)) for a in names)])
+
+
+def _cell(value: Value, place: Place) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, Timestamp):
+        return str(value)
+    text = ("FALSE", "TRUE")[value] if isinstance(value, bool) else str(value)
+    if isinstance(value, str):
+        _check_plain(text, place, "CSV")
+    try:
+        read = infer(text, place)
+    except BadData:
+        read = None
+    if type(read) is not type(value) or read != value:
+        raise _cannot("CSV", value, place)
+    return text
+
+
+def _ndjson(event: Event, n: int) -> str:
+    _check_names(event, n, "NDJSON")
+    for name, value in event.attributes.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _cannot("NDJSON", value, _at(n, name))
+    stream = {} if event.stream is None else {"stream": event.stream}
+    return row_text({"type": event.type, **stream, **event.attributes})
+
+
+def _core(event: Event, n: int) -> str:
+    for name, text in (("type", event.type), ("stream", event.stream)):
+        if text is not None and not _WORD.fullmatch(text):
+            raise _cannot("CORE's text form", text, _at(n, name))
+    for name, value in event.attributes.items():
+        if isinstance(value, str):
+            _check_plain(value, _at(n, name), "CORE's text form")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise _cannot("CORE's text form", value, _at(n, name))
+    return format_event(event)
+
+
+def _check_names(event: Event, n: int, format: str) -> None:
+    for name in event.attributes:
+        if name in ("type", "stream") or name != name.strip() or not name.isprintable():
+            raise _cannot(format, f"an attribute called {name!r}", _at(n, name))
+
+
+def _check_plain(text: str, place: Place, format: str) -> None:
+    """Raise `BadData` for text with the end of a line in it, or NUL."""
+    if "\0" in text or text.splitlines() not in ([], [text]):
+        raise _cannot(format, text, place)
+
+
+def _at(n: int, name: str) -> Place:
+    return lambda: DataPlace("the events", n + 1, name)
+
+
+def _cannot(format: str, value: Value, place: Place) -> BadData:
+    return BadData(
+        "CER0749",
+        f"{format} cannot hold {str(value)[:60]!r} so that it reads back as it is",
+        place=place(),
+        hint="Parquet and Arrow hold every value of a column of one type, NDJSON every text",
+    )
