@@ -23,6 +23,9 @@ from cerlab.model.stream import Stream
 
 FORMATS = ("core", "csv", "ndjson", "parquet", "arrow")
 
+PUSHED = 10_000
+"""So many events are pushed to a session, one by one and in batches."""
+
 FLOOR = "pyarrow: csv, sums"
 
 
@@ -89,7 +92,16 @@ def _calls(query: Query, stream: Stream, files: dict[str, Path]) -> dict[str, Ca
     calls["evaluate(stream)"] = lambda: evaluate(query, stream)
     calls["run(stream).to_arrow()"] = lambda: query.run(stream).to_arrow()
     calls["run(table).to_arrow()"] = lambda: query.run(table).to_arrow()
+    rows = table.slice(0, PUSHED).to_pylist()
+    for size in (1, 100, PUSHED):
+        calls[f"push {PUSHED:,} events by {size:,}"] = lambda size=size: _push(query, rows, size)  # type: ignore[misc]
     return {path: lambda call=call: once(call)[0] for path, call in calls.items()}  # type: ignore[misc]
+
+
+def _push(query: Query, rows: list[dict[str, Any]], size: int) -> None:
+    session = query.open()
+    for start in range(0, len(rows), size):
+        session.push(rows[start : start + size])
 
 
 def _floor(file: Path) -> None:

@@ -50,12 +50,13 @@ class TimeColumn:
         """
         if not length:
             return np.zeros(0, np.int64)
-        whole = self._whole(columns.get(self._attribute))
-        if whole is None:
+        known = self._whole(columns.get(self._attribute))
+        if known is None:
             return self._flat(self._one_by_one(columns, length, place))
+        whole, back = known
         if self.last is not None:
             check_order(self.last, int(whole[0]), place(0))
-        if (back := goes_back(whole)) >= 0:
+        if back >= 0:
             check_order(int(whole[back - 1]), int(whole[back]), place(back))
         self.last = int(whole[-1])
         return whole
@@ -95,10 +96,11 @@ class TimeColumn:
         whole = all(isinstance(time, int) and abs(time) < SAFE for time in (*times, self.width))
         return np.array(times, np.int64) if whole else times
 
-    def _whole(self, column: Any) -> Any | None:
+    def _whole(self, column: Any) -> tuple[Any, int] | None:
         """The instants as int64, where the column is one of integers or moments without NULL.
 
-        None where 64 bits might not hold the instants of all events less the width.
+        With the index of one that goes back, or -1. None where 64 bits might not hold the instants
+        of all events less the width.
         """
         import pyarrow as pa
 
@@ -114,12 +116,15 @@ class TimeColumn:
         elif not pa.types.is_integer(column.type) or pa.types.is_uint64(column.type):
             return None
         chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
-        values = np.concatenate([numbers_of(chunk) for chunk in chunks])
+        parts = [numbers_of(chunk) for chunk in chunks]
+        values = parts[0] if len(parts) == 1 else np.concatenate(parts)
         values = values.astype(np.int64, copy=False)
+        back = goes_back(values)
+        least, most = (values[0], values[-1]) if back < 0 else (values.min(), values.max())
         factor = self._axis.unit.value if not moment and self._has_unit() else 1  # type: ignore[union-attr]
-        if max(-int(values.min()), int(values.max())) >= SAFE // factor:
+        if max(-int(least), int(most)) >= SAFE // factor:
             return None
-        return values if factor == 1 else values * factor
+        return (values if factor == 1 else values * factor), back
 
     def _has_unit(self) -> bool:
         return (
