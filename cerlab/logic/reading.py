@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
@@ -93,17 +94,19 @@ def _lark(language: Language) -> Lark:
         start=list(language.starts),
         propagate_positions=True,
         maybe_placeholders=True,
-        cache=_table_file(language.package),
+        cache=_table_file(language.package, grammar),
     )
 
 
-def _table_file(package: str) -> str | bool:
-    """Where the parser's table is kept, by a digest of grammar and versions; False for nowhere.
+def _table_file(package: str, grammar: str) -> str | bool:
+    """Where the parser's table is kept, by a digest of the grammar; False for nowhere.
 
-    That is in the user's cache directory.
+    That is in the user's cache directory. Versions of cerlab beside each other have a file each;
+    lark makes a table anew that it did not make itself, or cannot read.
     """
+    digest = sha256(grammar.encode()).hexdigest()[:16]
     base = os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()
-    file = Path(base) / "cerlab" / "grammars" / f"{package}.table"
+    file = Path(base) / "cerlab" / "grammars" / f"{package}-{digest}.table"
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
     except OSError:
