@@ -119,6 +119,7 @@ COMMANDS = {
     "spark": ("spark", "run", "evaluate a query on files by Spark"),
     "convert": ("convert", "run", "events from one format to another"),
     "explain": ("explain", "run", "what an error code means, with an example and its mend"),
+    "lab": ("lab", "run", "a page to try queries on, in the browser"),
     "fmt": ("fmt", "fmt", "print a query in its canonical form"),
     "demo": ("tour", "run", "the tour that the README starts with"),
 }

@@ -24,7 +24,7 @@ from lark.exceptions import (
     VisitError,
 )
 
-from cerlab.errors import CerlabError, QuerySyntaxError, ResourceLimit, SourcePlace, Span
+from cerlab.errors import QuerySyntaxError, ResourceLimit, SourcePlace, Span
 
 MAX_CHARACTERS = 100_000
 """The longest text that is read."""
@@ -72,9 +72,7 @@ def built(
         cause = error.orig_exc
         if isinstance(cause, ResourceLimit) and too_deep is not None:
             cause.hint = too_deep
-        if isinstance(cause, CerlabError):
-            raise cause from None
-        raise
+        raise cause from None
 
 
 def place_at(text: str, at: int, length: int) -> SourcePlace:

@@ -1,0 +1,199 @@
+"""What the lab's page asks, answered: a request and a reply are JSON objects.
+
+It runs in a server as in the browser, where Numba, z3 and Arrow are not: what needs one of them is
+refused by a sentence that names it.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import cerlab
+from cerlab.automata.registers.reduce import smaller
+from cerlab.compile.pattern import Pattern, SremoPattern
+from cerlab.compile.sremo_to_srt import sremo_to_srt
+from cerlab.compile.text_to_pattern import any_pattern
+from cerlab.errors import CerlabError, SourcePlace, UsageError
+from cerlab.model.order import by_end
+from cerlab.viz.html import escape
+from cerlab.viz.machines.minterms import listed_minterms
+from cerlab.viz.notebook.filmstrip import Frames
+
+Request: TypeAlias = Mapping[str, Any]
+Reply: TypeAlias = dict[str, Any]
+
+LISTED = 200
+"""So many answers are listed."""
+
+DRAWN = 60
+"""Streams of so many events have a timeline; beyond, answers are listed alone."""
+
+STEPPED = 40
+"""So many events are followed step by step."""
+
+
+def answer(request: Request) -> Reply:
+    """The reply to what a panel of the page asks.
+
+    `request` has ``panel`` (a key of `PANELS`), ``query``, ``events`` (text, see `stream_of`)
+    and what the panel needs besides. The reply has ``html`` or ``frames`` and what else it shows,
+    and ``warnings``; or ``error`` with ``message`` and, in the query, ``line``, ``column``, ``end``.
+    """
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", cerlab.CerlabWarning)
+            reply = view(request)
+        return {**reply, "warnings": list(dict.fromkeys(str(each.message) for each in said))}
+    except CerlabError as error:
+        return {"error": _error(error)}
+    except ImportError as error:
+        missing = str(error.name or error)
+        message = f"this needs {missing}, which is not here; `cerlab lab` on your machine has it"
+        return {"error": {"message": message}}
+
+
+def view(request: Request) -> Reply:
+    """The reply, or what is raised on the way: any `CerlabError`, `ImportError`."""
+    if request.get("panel") not in PANELS:
+        raise _unknown("panel", request.get("panel"), PANELS)
+    return PANELS[request["panel"]](request)
+
+
+def _unknown(kind: str, name: object, known: Iterable[str]) -> UsageError:
+    return UsageError(
+        "CER0895", f"the lab has no {kind} {name!r}", hint=f"it has {', '.join(known)}"
+    )
+
+
+def _error(error: CerlabError) -> Reply:
+    said: Reply = {"message": f"{error.code}: {error.message}", "hint": error.hint}
+    if isinstance(error.place, SourcePlace):
+        span = error.place.span
+        said |= {"line": span.line, "column": span.column, "text": error.place.text}
+        said["end"] = span.end_column if span.end_line == span.line else span.column + 1
+    elif error.place is not None:
+        said["message"] += f" ({error.place.describe()})"
+    return said
+
+
+def stream_of(text: str) -> cerlab.Stream:
+    """The events of a text: NDJSON, CSV, CORE's form, or nothing but types as in ``A B A C``."""
+    text = text.strip()
+    first = text.partition("\n")[0]
+    if re.fullmatch(r"[A-Za-z_]\w*(\s+[A-Za-z_]\w*)*", text) and first != "type":
+        return cerlab.Stream([cerlab.Event(word, {}) for word in text.split()])
+    suffix = ".ndjson" if text.startswith("{") else ".csv"
+    if re.match(r"\s*(\w+\s*>\s*)?\w+\s*\(", first):
+        suffix, text = ".core", "\n".join(re.split(r"(?<=\))[ \t]+", text))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"events{suffix}"
+        path.write_text(f"{text}\n" if text else "type\n", encoding="utf-8")
+        stream = cerlab.Stream.read(path)
+        list(islice(stream, 1))
+    return stream
+
+
+def _check(request: Request) -> Reply:
+    """Is the text a query? Says which events there are, too, for the strip of positions."""
+    any_pattern(request["query"])
+    events = stream_of(request["events"])
+    return {"events": [str(event.type) for event in islice(events, DRAWN)], "count": len(events)}
+
+
+def _answers(request: Request) -> Reply:
+    pattern, stream = any_pattern(request["query"]), stream_of(request["events"])
+    found = sorted(cerlab.evaluate(request["query"], stream, limit=LISTED), key=by_end)
+    total = len(found) if len(found) < LISTED else _count(pattern, stream)
+    reply: Reply = {
+        "total": str(total),
+        "answers": [[a.start, a.end, list(a.positions)] for a in found],
+        "html": "",
+    }
+    if len(stream) <= DRAWN:
+        reply["html"] = _html(cerlab.timeline(request["query"], stream))
+    return reply
+
+
+def _count(pattern: Any, stream: cerlab.Stream) -> int | str:
+    if isinstance(pattern, SremoPattern):
+        return f"{LISTED} or more"
+    return cerlab.count(pattern.text, stream)
+
+
+_STAGES = ("formula", "vcea", "cea", "det", "table")
+
+
+def _machine(request: Request) -> Reply:
+    pattern, what = any_pattern(request["query"]), request.get("what", "cea")
+    if isinstance(pattern, SremoPattern):
+        return {
+            "html": _html(pattern.ast if what == "formula" else smaller(sremo_to_srt(pattern.ast)))
+        }
+    query = cerlab.parse_query(_as_query(request["query"]))
+    if what == "minterms":
+        return {"html": _html(listed_minterms(query.machine.predicates, query.schema))}
+    if what not in _STAGES:
+        raise _unknown("stage", what, _STAGES)
+    return {"html": _html(getattr(query, what))}
+
+
+def _steps(request: Request) -> Reply:
+    steps = cerlab.step(_as_query(request["query"]), stream_of(request["events"])[:STEPPED])
+    return {"frames": list(Frames(steps, "auto").all())}
+
+
+def _why(request: Request) -> Reply:
+    stream = stream_of(request["events"])
+    positions = request.get("positions", ())
+    if positions:
+        why: Any = cerlab.why(request["query"], stream, positions)
+    else:
+        why = cerlab.why_none(request["query"], stream)
+    return {"html": _html(why), "holds": bool(getattr(why, "holds", False))}
+
+
+def _compare(request: Request) -> Reply:
+    verdict = cerlab.equivalent(request["query"], request["other"])
+    reply: Reply = {"html": _html(verdict), "holds": verdict.holds}
+    if verdict.witness is not None:
+        reply["witness"] = "\n".join(_core_text(event) for event in verdict.witness.events)
+    return reply
+
+
+def _core_text(event: Mapping[str, Any]) -> str:
+    """An event as one types it into the page."""
+    values = ",".join(f"{name}={value}" for name, value in event.items() if name != "type")
+    return f"{event['type']}({values})"
+
+
+def _as_query(text: str) -> str:
+    pattern = any_pattern(text)
+    is_formula = isinstance(pattern, Pattern) and not re.match(r"\s*(SELECT|CREATE)\b", text, re.I)
+    return f"SELECT * WHERE {text}" if is_formula else text
+
+
+def _html(value: Any) -> str:
+    """What a notebook shows of a value."""
+    bundle = value._repr_mimebundle_()
+    data = bundle[0] if isinstance(bundle, tuple) else bundle
+    for form in ("text/html", "image/svg+xml"):
+        if form in data:
+            return str(data[form])
+    return f"<pre>{escape(data['text/plain'])}</pre>"
+
+
+PANELS: dict[str, Callable[[Request], Reply]] = {
+    "check": _check,
+    "answers": _answers,
+    "machine": _machine,
+    "steps": _steps,
+    "why": _why,
+    "compare": _compare,
+}
+"""What each panel of the page asks for."""

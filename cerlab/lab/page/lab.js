@@ -1,0 +1,285 @@
+// The lab's page. What it asks goes to `engine`: a server that runs cerlab, or Pyodide in a worker.
+import { openEngine } from "./engine.js";
+
+const EXAMPLES = {
+  "a sequence": { query: "A ; B", events: "A C B B" },
+  "iteration": { query: "A ; B+ ; C", events: "A B A B C" },
+  "filters and a partition": {
+    query: "SELECT *\nWHERE BUY AS b ; SELL AS s\nFILTER b[price < 100] AND s[price > 100]\nPARTITION BY [name]",
+    events: "BUY(name=X,price=90)\nBUY(name=Y,price=80)\nSELL(name=X,price=101)\nSELL(name=Y,price=95)\nSELL(name=X,price=120)",
+  },
+  "nothing in between": { query: "(A ; B) UNLESS C", events: "A C A B" },
+  "strategies": { query: "SELECT NEXT *\nWHERE A ; B", events: "A A B A B", other: "SELECT LAST *\nWHERE A ; B" },
+  "a window": { query: "SELECT *\nWHERE A ; B\nWITHIN 2 EVENTS", events: "A C B B" },
+  "registers": {
+    query: "<type = 'B'>^ -> r . <TRUE>* . <type = 'S' AND id = r.id>^",
+    events: "B(id=1)\nB(id=2)\nS(id=2)\nS(id=1)",
+  },
+};
+const STAGES = { cea: "automaton", det: "deterministic", vcea: "with labels", formula: "formula", table: "table", minterms: "minterms" };
+const QUIET = 250; // milliseconds without a key before the page asks
+
+const at = (id) => document.getElementById(id);
+const made = (name, properties = {}, ...children) => {
+  const element = Object.assign(document.createElement(name), properties);
+  element.append(...children);
+  return element;
+};
+
+const state = { query: "", events: "", other: "", panel: "answers", what: "cea", positions: [] };
+let engine;
+let round = 0;
+
+// -- the state is the link ------------------------------------------------------------------------
+
+const packed = () => {
+  const bytes = new TextEncoder().encode(JSON.stringify(state));
+  return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_");
+};
+const unpacked = (text) => {
+  const bytes = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
+  return JSON.parse(new TextDecoder().decode(Uint8Array.from(bytes, (c) => c.charCodeAt(0))));
+};
+const remember = () => history.replaceState(null, "", `#${packed()}`);
+const recall = () => {
+  try {
+    const held = unpacked(location.hash.slice(1));
+    for (const name of Object.keys(state)) {
+      if (typeof held[name] === typeof state[name]) state[name] = held[name];
+    }
+    state.positions = state.positions.filter(Number.isInteger);
+  } catch {
+    Object.assign(state, { other: "A : B" }, EXAMPLES["a sequence"]);
+  }
+};
+
+// -- asking and showing ---------------------------------------------------------------------------
+
+const ask = async (panel, more = {}) => {
+  const { query, events, other, what, positions } = state;
+  return engine.ask({ panel, query, events, other, what, positions, ...more });
+};
+
+async function refresh() {
+  remember();
+  const mine = ++round;
+  at("status").textContent = "thinking";
+  at("stop").hidden = false;
+  const began = performance.now();
+  const late = () => mine !== round;
+  try {
+    const checked = await ask("check");
+    if (late()) return;
+    said(checked.error, checked.warnings);
+    if (checked.error) return;
+    strip(checked);
+    const reply = await ask(state.panel);
+    if (late()) return;
+    show(reply);
+  } finally {
+    if (!late()) {
+      at("stop").hidden = true;
+      at("status").textContent = `${engine.name}, ${Math.round(performance.now() - began)} ms`;
+    }
+  }
+}
+
+function said(error, warnings = []) {
+  at("query").classList.toggle("wrong", Boolean(error));
+  if (!error) return void (at("said").textContent = warnings.join("\n"));
+  const lines = [error.message];
+  if (error.line) {
+    const width = Math.max(1, error.end - error.column);
+    lines.push(error.text.split("\n")[error.line - 1] ?? "", " ".repeat(error.column - 1) + "^".repeat(width));
+  }
+  if (error.hint) lines.push(`hint: ${error.hint}`);
+  at("said").textContent = lines.join("\n");
+}
+
+function strip({ events, count }) {
+  state.positions = state.positions.filter((k) => k < events.length);
+  const chosen = new Set(state.positions);
+  const buttons = events.map((type, k) => {
+    const button = made("button", { type: "button" }, type, made("small", { textContent: k }));
+    button.setAttribute("aria-pressed", chosen.has(k));
+    button.setAttribute("aria-label", `event ${k}, ${type}`);
+    button.addEventListener("click", () => {
+      chosen.has(k) ? chosen.delete(k) : chosen.add(k);
+      state.positions = [...chosen].sort((a, b) => a - b);
+      select("why");
+    });
+    return button;
+  });
+  const rest = count > events.length ? [made("span", { textContent: `and ${count - events.length} more` })] : [];
+  const focused = [...at("strip").children].indexOf(document.activeElement);
+  at("strip").replaceChildren(...buttons, ...rest);
+  at("strip").children[focused]?.focus();
+}
+
+const SHOW = {
+  answers(reply, box) {
+    const rows = reply.answers.map(([start, end, positions]) => {
+      const why = made("button", { type: "button", textContent: "why" });
+      why.addEventListener("click", () => {
+        state.positions = positions;
+        select("why");
+      });
+      return made("tr", {}, ...[start, end, `{${positions.join(", ")}}`].map((v) => made("td", { textContent: v })), made("td", {}, why));
+    });
+    const head = made("tr", {}, ...["start", "end", "positions", ""].map((v) => made("th", { textContent: v })));
+    const few = rows.length < Number(reply.total) ? `, the first ${rows.length} of them here` : "";
+    box.innerHTML = reply.html;
+    box.append(made("p", { id: "total", textContent: `${reply.total} answer${reply.total === "1" ? "" : "s"}${few}` }));
+    if (rows.length) box.append(made("table", {}, head, ...rows));
+    else box.append(made("p", { textContent: "Choose no position and open Why to see what would give one." }));
+  },
+  steps(reply, box) {
+    const slider = made("input", { type: "range", min: 0, max: reply.frames.length - 1, value: 0 });
+    slider.setAttribute("aria-label", "event");
+    const frame = made("div", { className: "frame" });
+    const draw = () => {
+      frame.innerHTML = reply.frames[slider.value];
+    };
+    slider.addEventListener("input", draw);
+    box.replaceChildren(slider, frame);
+    draw();
+  },
+  compare(reply, box) {
+    box.innerHTML = reply.html;
+    if (reply.witness === undefined) return;
+    const take = made("button", { type: "button", textContent: "Use this stream" });
+    take.addEventListener("click", () => {
+      state.events = at("events").value = reply.witness;
+      select("answers");
+    });
+    box.append(take);
+  },
+};
+
+function show(reply) {
+  const box = at("shown");
+  if (reply.error) {
+    box.replaceChildren(made("pre", { textContent: [reply.error.message, reply.error.hint].filter(Boolean).join("\nhint: ") }));
+  } else if (SHOW[state.panel]) SHOW[state.panel](reply, box);
+  else box.innerHTML = reply.html;
+  themed();
+}
+
+// -- controls -------------------------------------------------------------------------------------
+
+function options() {
+  const box = at("options");
+  if (state.panel === "machine") {
+    const choose = made("select", {}, ...Object.entries(STAGES).map(([value, text]) => made("option", { value, textContent: text })));
+    choose.value = state.what;
+    choose.setAttribute("aria-label", "stage");
+    choose.addEventListener("change", () => {
+      state.what = choose.value;
+      refresh();
+    });
+    box.replaceChildren(choose);
+  } else if (state.panel === "compare") {
+    const other = made("textarea", { id: "other", rows: 4, spellcheck: false, value: state.other });
+    other.setAttribute("aria-label", "the other query");
+    other.addEventListener("input", () => {
+      state.other = other.value;
+      soon();
+    });
+    box.replaceChildren(made("span", { textContent: "The same answers on every stream as" }), other);
+  } else if (state.panel === "why") {
+    const none = made("button", { type: "button", textContent: "Why no answer at all?" });
+    none.addEventListener("click", () => {
+      state.positions = [];
+      refresh();
+    });
+    box.replaceChildren(none);
+  } else box.replaceChildren();
+}
+
+function select(panel, focus = false) {
+  state.panel = panel;
+  for (const tab of document.querySelectorAll("[role=tab]")) {
+    const chosen = tab.dataset.panel === panel;
+    tab.setAttribute("aria-selected", chosen);
+    tab.tabIndex = chosen ? 0 : -1;
+    if (chosen && focus) tab.focus();
+  }
+  options();
+  refresh();
+}
+
+let waiting;
+const soon = () => {
+  clearTimeout(waiting);
+  waiting = setTimeout(refresh, QUIET);
+};
+
+function themed() {
+  const dark = document.documentElement.dataset.theme
+    ? document.documentElement.dataset.theme === "dark"
+    : matchMedia("(prefers-color-scheme: dark)").matches;
+  document.body.dataset.jpThemeLight = String(!dark); // what the pictures go by
+}
+
+async function main() {
+  recall();
+  at("query").value = state.query;
+  at("events").value = state.events;
+  for (const name of ["query", "events"]) {
+    at(name).addEventListener("input", () => {
+      state[name] = at(name).value;
+      soon();
+    });
+  }
+  at("events").addEventListener("dragover", (event) => {
+    event.preventDefault();
+    at("events").classList.add("over");
+  });
+  at("events").addEventListener("dragleave", () => at("events").classList.remove("over"));
+  at("events").addEventListener("drop", async (event) => {
+    event.preventDefault();
+    at("events").classList.remove("over");
+    const [file] = event.dataTransfer.files;
+    if (!file) return;
+    state.events = at("events").value = await file.text();
+    refresh();
+  });
+  at("example").append(made("option", { value: "", textContent: "choose" }), ...Object.keys(EXAMPLES).map((name) => made("option", { value: name, textContent: name })));
+  at("example").addEventListener("change", () => {
+    const example = EXAMPLES[at("example").value];
+    if (!example) return;
+    Object.assign(state, { positions: [] }, example);
+    at("query").value = state.query;
+    at("events").value = state.events;
+    select(state.panel);
+  });
+  at("tabs").addEventListener("click", (event) => event.target.dataset.panel && select(event.target.dataset.panel));
+  at("tabs").addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const tabs = [...document.querySelectorAll("[role=tab]")];
+    const here = tabs.findIndex((tab) => tab.dataset.panel === state.panel);
+    select(tabs[(here + step + tabs.length) % tabs.length].dataset.panel, true);
+  });
+  at("theme").addEventListener("click", () => {
+    const dark = document.body.dataset.jpThemeLight === "false";
+    document.documentElement.dataset.theme = dark ? "light" : "dark";
+    themed();
+  });
+  at("share").addEventListener("click", async () => {
+    remember();
+    await navigator.clipboard?.writeText(location.href).catch(() => {});
+    at("status").textContent = "the link is in the address line, and copied";
+  });
+  at("stop").addEventListener("click", () => {
+    round += 1;
+    at("stop").hidden = true;
+    at("status").textContent = "stopped";
+    engine.stop();
+  });
+  themed();
+  engine = await openEngine((text) => (at("status").textContent = text));
+  select(state.panel);
+}
+
+main();

@@ -1,0 +1,129 @@
+"""The lab's replies are what `cerlab` gives, without Arrow, Numba, NumPy and z3, too."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import warnings
+from random import Random
+
+import pytest
+
+import cerlab
+from cerlab.lab.answers import PANELS, STEPPED, answer, stream_of
+from cerlab.logic.ceql.text import query_text
+from cerlab.testing import as_dict
+from proofs_tests.random_cases import random_case
+from proofs_tests.suite import Suite
+
+WITHOUT = """
+import sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"numba", "numpy", "pandas", "pyarrow", "pygraphviz", "z3"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+import json
+from cerlab.lab.answers import answer
+for line in sys.stdin:
+    print(json.dumps(answer(json.loads(line))))
+"""
+
+
+def replies_without_libraries(requests: list[dict[str, object]]) -> list[dict[str, object]]:
+    """What a process without the compiled libraries replies, as Pyodide's is."""
+    lines = "".join(f"{json.dumps(request)}\n" for request in requests)
+    run = subprocess.run(
+        [sys.executable, "-c", WITHOUT], input=lines, capture_output=True, text=True, check=True
+    )
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("text", "types"),
+    [
+        ("A C B", "ACB"),
+        ("A(v=1) B(v=2)\nC()", "ABC"),
+        ("S>A(v=1)", "A"),
+        ('{"type": "A"}\n{"type": "B"}', "AB"),
+        ("type,v\nA,1\nB,2", "AB"),
+        ("type\nA", "A"),
+        ("", ""),
+    ],
+)
+def test_events_are_read_from_any_text(text: str, types: str) -> None:
+    assert [event.type for event in stream_of(text)] == list(types)
+
+
+def test_answers_are_those_of_evaluate(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = random_case(rng)
+        query, events = query_text(drawn.ast), [as_dict(event) for event in drawn.stream]
+        text = "\n".join(json.dumps(event) for event in events)
+        reply = answer({"panel": "answers", "query": query, "events": text})
+        try:
+            with warnings.catch_warnings(action="ignore", category=cerlab.CerlabWarning):
+                expected = cerlab.evaluate(query, stream_of(text))
+        except cerlab.CerlabError as error:
+            return _refused_with(error, reply)
+        assert reply["answers"] == [[a.start, a.end, list(a.positions)] for a in expected][:200]
+        assert reply["total"] == str(len(expected))
+        return bool(expected)
+
+    suite.run(case, deep_count=1_000)
+
+
+def _refused_with(error: cerlab.CerlabError, reply: dict[str, object]) -> bool:
+    assert reply == {"error": {"message": f"{error.code}: {error.message}", "hint": error.hint}}
+    return False
+
+
+def test_a_wrong_query_has_its_place() -> None:
+    error = answer({"panel": "check", "query": "A ;; B", "events": ""})["error"]
+    assert (error["line"], error["column"], error["end"]) == (1, 4, 5)
+    assert error["message"].startswith("CER0101")
+
+
+def test_a_wrong_event_has_its_row() -> None:
+    error = answer({"panel": "check", "query": "A", "events": "A(v=1)\nB(v="})["error"]
+    assert "row 2" in error["message"]
+
+
+@pytest.mark.parametrize("query", ["A ; B", "SELECT MAX *\nWHERE A+ ; B WITHIN 3 EVENTS"])
+def test_every_panel_shows_something(query: str) -> None:
+    stages = ("cea", "det", "vcea", "formula", "table", "minterms")
+    request = {"query": query, "events": "A A B", "other": "A : B", "positions": [0, 2]}
+    for panel in PANELS.keys() - {"machine"}:
+        assert answer({"panel": panel, **request}).keys() & {"html", "frames", "events"}, panel
+    for what in stages:
+        assert answer({"panel": "machine", "what": what, **request})["html"]
+
+
+def test_the_same_replies_without_arrow_numba_numpy_and_z3() -> None:
+    asked = [
+        {"query": "A ; B FILTER B[v > 1]", "events": "A(v=1) B(v=2) B(v=0)", "other": "A : B"},
+        {"query": "SELECT NEXT * WHERE A+ ; B", "events": "A A B", "other": "A ; B"},
+        {"query": "<type = 'A'>^ . <TRUE>* . <type = 'B'>^", "events": "A C B", "other": "A"},
+    ]
+    requests: list[dict[str, object]] = [
+        {"panel": panel, "positions": [0, 1], "what": "table", **request}
+        for request in asked
+        for panel in ("answers", "check", "compare")
+    ]
+    assert replies_without_libraries(requests) == [
+        json.loads(json.dumps(answer(request))) for request in requests
+    ]
+
+
+def test_what_needs_a_library_that_is_absent_says_so() -> None:
+    like: dict[str, object] = {"query": "A FILTER A[v LIKE 'x']", "events": "A(v=x)"}
+    (reply,) = replies_without_libraries([{"panel": "answers", **like}])
+    assert "pyarrow" in str(reply["error"])
+
+
+def test_a_long_stream_is_followed_from_its_beginning() -> None:
+    reply = answer({"panel": "steps", "query": "A ; B", "events": "A B " * STEPPED})
+    assert len(reply["frames"]) == STEPPED

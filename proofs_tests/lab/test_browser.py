@@ -1,0 +1,164 @@
+"""The lab in a headless Chromium, as static files, without a network."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import warnings
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
+from importlib.util import find_spec
+from random import Random
+from threading import Thread
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab.lab.answers import stream_of
+from cerlab.lab.build import build
+from cerlab.logic.ceql.text import query_text
+from cerlab.testing import as_dict
+from proofs_tests.random_cases import random_case
+from proofs_tests.suite import Suite
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+FIRST, LATER = 120_000, 60_000  # milliseconds on a loaded machine
+
+pytestmark = [pytest.mark.services, pytest.mark.xdist_group("lab")]
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where the static files are served on this machine."""
+    folder = tmp_path_factory.mktemp("lab") / "files"
+    try:
+        build(folder)
+    except cerlab.BadData as error:
+        pytest.skip(f"building the lab needs npm and PyPI: {error.message}")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def context(address: str) -> Iterator[Any]:
+    """A browser that reaches nothing but the static files."""
+    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if program is None or not find_spec("playwright"):
+        pytest.skip("the lab is tried with Chromium and Playwright")
+    with import_module("playwright.sync_api").sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        context = chromium.new_context()
+        context.route(
+            lambda url: not url.startswith(address),
+            lambda route: route.abort("internetdisconnected"),
+        )
+        yield context
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def page(context: Any, address: str) -> Any:
+    """The lab, once it has answered its first query."""
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_selector("#total", timeout=FIRST)
+    return page
+
+
+def _settled(page: Any) -> None:
+    page.wait_for_timeout(350)  # the page waits for the last key
+    page.wait_for_function(
+        "!/thinking|loading/.test(document.getElementById('status').textContent)", timeout=LATER
+    )
+
+
+def _typed(page: Any, query: str, events: str) -> None:
+    page.fill("#events", events)
+    page.fill("#query", query)
+    _settled(page)
+
+
+def test_a_typed_query_is_answered_and_drawn(page: Any) -> None:
+    _typed(page, "A ; B+", "A B C B")
+    page.click("[data-panel=answers]")
+    _settled(page)
+    assert page.inner_text("#total") == "3 answers"
+    page.click("[data-panel=machine]")
+    _settled(page)
+    assert page.locator("#shown svg.cerlab-graph").count() == 1
+    page.click("[data-panel=steps]")
+    _settled(page)
+    assert "event 0: A()" in page.inner_text("#shown")
+
+
+def test_a_mistake_is_shown_under_its_caret(page: Any) -> None:
+    _typed(page, "A ;; B", "A B")
+    assert page.inner_text("#said").splitlines()[1:3] == ["A ;; B", "   ^"]
+    _typed(page, "A ; B", "A B")
+    assert page.inner_text("#said") == ""
+
+
+def test_positions_are_explained_by_a_click(page: Any) -> None:
+    _typed(page, "A : B", "A C B")
+    for position in (0, 2):
+        page.locator("#strip button").nth(position).click()
+        _settled(page)
+    assert "gap of 1 event" in page.inner_text("#shown")
+
+
+def test_two_queries_are_compared_with_a_witness(page: Any) -> None:
+    _typed(page, "A ; B", "A B")
+    page.click("[data-panel=compare]")
+    page.fill("#other", "A : B")
+    _settled(page)
+    assert "does not hold" in page.inner_text("#shown")
+    page.click("text=Use this stream")
+    _settled(page)
+    assert page.input_value("#events").split() == ["A()", "other()", "B()"]
+
+
+def test_a_link_opens_the_same_page(page: Any, context: Any) -> None:
+    _typed(page, "A ; C", "A B C")
+    page.click("[data-panel=answers]")
+    _settled(page)
+    other = context.new_page()
+    other.goto(page.url)
+    other.wait_for_selector("#total", timeout=FIRST)
+    assert (other.input_value("#query"), other.input_value("#events")) == ("A ; C", "A B C")
+    assert other.inner_text("#total") == page.inner_text("#total") == "1 answer"
+    other.close()
+
+
+def test_answers_are_those_of_the_command_line(page: Any, suite: Suite) -> None:
+    page.click("[data-panel=answers]")
+
+    def case(rng: Random) -> bool:
+        drawn = random_case(rng)
+        query = query_text(drawn.ast)
+        events = "\n".join(json.dumps(as_dict(event)) for event in drawn.stream)
+        _typed(page, query, events)
+        try:
+            with warnings.catch_warnings(action="ignore", category=cerlab.CerlabWarning):
+                expected = cerlab.evaluate(query, stream_of(events))
+        except cerlab.CerlabError as error:
+            return _refused_with(error.code, page.inner_text("body"))
+        cells = page.locator("#shown table tr td:nth-child(3)").all_inner_texts()
+        assert cells == [f"{{{', '.join(map(str, a.positions))}}}" for a in expected][:200]
+        return bool(expected)
+
+    suite.run(case, deep_count=200)
+
+
+def _refused_with(code: str, shown: str) -> bool:
+    assert code in shown
+    return False
