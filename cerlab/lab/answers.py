@@ -43,7 +43,7 @@ def answer(request: Request) -> Reply:
 
     `request` has ``panel`` (a key of `PANELS`), ``query``, ``events`` (text, see `stream_of`)
     and what the panel needs besides. The reply has ``html`` or ``frames`` and what else it shows,
-    and ``warnings``; or ``error`` with ``message`` and, in the query, ``line``, ``column``, ``end``.
+    and ``warnings``; or ``error`` with ``message`` and, in a query, ``line``, ``column``, ``end``.
     """
     try:
         with warnings.catch_warnings(record=True) as said:

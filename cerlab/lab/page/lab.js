@@ -71,6 +71,7 @@ async function refresh() {
     const checked = await ask("check");
     if (late()) return;
     said(checked.error, checked.warnings);
+    at("shown").classList.toggle("old", Boolean(checked.error));
     if (checked.error) return;
     strip(checked);
     const reply = await ask(state.panel);
