@@ -110,5 +110,10 @@ def fetched(archive: Archive) -> bytes:
         ) from None
     digest = base64.b64encode(hashlib.sha512(content).digest()).decode()
     if digest != archive.sha512:
-        raise BadData("CER0796", f"this is not the archive that is expected: {digest}", place=place)
+        raise BadData(
+            "CER0796",
+            f"this is not the archive that is expected: {digest}",
+            place=place,
+            hint="something between here and the registry changes what it sends",
+        )
     return content
