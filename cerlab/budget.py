@@ -114,7 +114,8 @@ def limits(seconds: float | None = None, memory: int | str | None = None) -> Ite
     Memory is what the process keeps resident beyond what it does now, of all its threads; a number
     of bytes, or a text like ``"500MB"``. Beyond either whatever runs raises `ResourceLimit`
     (``CER0620``, ``CER0621``). Blocks nest, and the tighter limit holds. They hold for the thread
-    or asyncio task that entered them, and for tasks that it starts; ``docs/reference/limits.md`` has more.
+    or asyncio task that entered them, and for tasks that it starts
+    (``docs/reference/limits.md`` has more).
 
     Raises `UsageError` for limits that are not positive.
 
