@@ -6,7 +6,6 @@ with arenas and buffers so small that everything grows, is collected and is hand
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable
 from random import Random
@@ -32,7 +31,7 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.order import by_end
 from cerlab.testing import Shape, with_limit
-from proofs_tests.kernels import passes_without_jit
+from proofs_tests.kernels import JIT, passes_without_jit
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 
@@ -226,8 +225,6 @@ def test_the_arena_is_bounded_by_the_window_and_grows_without_one() -> None:
 
 def test_kernels_without_the_compiler() -> None:
     """The same tests once more as plain Python, a slice of them."""
-    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
-        pytest.skip("this is that run")
     passes_without_jit(
         "proofs_tests/engine/test_compiled.py", "-k", "without_jit or columns or limit"
     )
@@ -262,9 +259,7 @@ def merge_of_the_first(_arena: Any, _reg: Any, pool: Any, first: int, _length: i
     return int(pool[first])
 
 
-@pytest.mark.skipif(
-    os.environ.get("NUMBA_DISABLE_JIT") != "1", reason="compiled kernels call each other directly"
-)
+@pytest.mark.skipif(JIT, reason="compiled kernels call each other directly")
 def test_without_jit_a_broken_kernel_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     from cerlab.engine.kernels.tecs import advance
 

@@ -17,10 +17,9 @@ from numba.core import config
 
 import cerlab
 from cerlab import kernel_cache
+from proofs_tests.kernels import JIT
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled"
-)
+pytestmark = pytest.mark.skipif(not JIT, reason="nothing is compiled")
 
 VALUES = """
 from typing import NamedTuple

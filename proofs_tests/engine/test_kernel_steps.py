@@ -7,7 +7,6 @@ grow with the events before it, those for an answer not with anything but its si
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,11 +23,10 @@ from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.general.tecs import Tecs
 from cerlab.engine.learned import learned_tables
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
-from proofs_tests.kernels import passes_without_jit
+from proofs_tests.kernels import JIT, passes_without_jit
 
 KERNELS = str(Path(cerlab.engine.__file__).parent / "kernels")
-compiled = os.environ.get("NUMBA_DISABLE_JIT") != "1"
-plain_only = pytest.mark.skipif(compiled, reason="lines are counted with the compiler off")
+plain_only = pytest.mark.skipif(JIT, reason="lines are counted with the compiler off")
 
 SILENT = [
     "SELECT * WHERE A+ ; X",
@@ -160,8 +158,6 @@ def test_looking_ahead_costs_a_constant_for_each_event_that_matters() -> None:
 
 def test_the_counts_are_made_without_the_compiler() -> None:
     """This file once more, and a slice of looking ahead, as plain Python."""
-    if not compiled:
-        pytest.skip("this is that run")
     passes_without_jit(
         *("proofs_tests/engine/test_kernel_steps.py", "proofs_tests/engine/test_windowed.py"),
         *("-k", "kernel_steps or still_count or moves_runs or learnt or ring or forgotten"),

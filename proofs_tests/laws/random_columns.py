@@ -6,7 +6,6 @@ The values are made before the column: no reader of Arrow is trusted twice.
 from __future__ import annotations
 
 import math
-import os
 import sys
 from collections.abc import Sequence
 from random import Random
@@ -39,8 +38,8 @@ from cerlab.predicates.syntax import (
 )
 from cerlab.predicates.truth import satisfies
 from cerlab.testing import ATTRIBUTES, STREAMS, TYPES, random_predicate
+from proofs_tests.kernels import JIT
 
-JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 DEEP = 20_000 if JIT else 1_000
 
 NAN, INF = math.nan, math.inf

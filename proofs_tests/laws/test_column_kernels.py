@@ -10,7 +10,8 @@ import pytest
 
 from cerlab.predicates.columns import compacted, kernels, twins
 from cerlab.predicates.columns.lookup_tables import Cells, Stretches
-from proofs_tests.laws.random_columns import DEEP, JIT
+from proofs_tests.kernels import JIT
+from proofs_tests.laws.random_columns import DEEP
 from proofs_tests.suite import Suite
 
 

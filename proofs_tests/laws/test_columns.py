@@ -34,7 +34,6 @@ from proofs_tests.kernels import passes_without_jit
 from proofs_tests.laws.random_columns import (
     DEEP,
     INF,
-    JIT,
     NAN,
     UNITS,
     check_batch,
@@ -247,7 +246,6 @@ WITHOUT_THE_JIT = tuple(
 )
 
 
-@pytest.mark.skipif(not JIT, reason="the JIT is off already")
 def test_all_this_without_the_jit() -> None:
     passes_without_jit("--profile", "smoke", *WITHOUT_THE_JIT)
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from cerlab.predicates.columns import axes, cuts, pieces, twins
-from proofs_tests.laws.random_columns import JIT, check_case
+from proofs_tests.kernels import JIT
+from proofs_tests.laws.random_columns import check_case
 from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_seeds
 from proofs_tests.suite import Suite
 

@@ -1,6 +1,7 @@
 """Which tests run which lines, from one run of the suite under coverage.
 
-``pytest --cov=cerlab --cov-context=test --cov-report= --profile smoke`` writes it. Compiled kernels
+``pytest --dist no --cov=cerlab --cov-context=test --cov-report= --profile smoke`` writes it; with
+another ``--dist`` pytest-cov leaves the work to processes that there are none of. Compiled kernels
 run no line that coverage sees, and imports run in no test; there the tests of the whole module
 stand in, and of a module without any those of its folder.
 """
@@ -20,6 +21,8 @@ class Covering:
     def __init__(self, data: Path, root: Path) -> None:
         self._data = CoverageData(str(data))
         self._data.read()
+        if not any(self._data.measured_contexts()):
+            raise SystemExit(f"{data} names no test: see {__name__} for what writes it")
         self._root = root
         self._lines: dict[Path, dict[int, frozenset[str]]] = {}
         self._width: Counter[str] = Counter()

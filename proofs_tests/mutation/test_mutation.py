@@ -7,8 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from coverage import CoverageData
 
 from proofs_tests.mutation.__main__ import ROOT, draw, judge
+from proofs_tests.mutation.covering import Covering
 from proofs_tests.mutation.mutants import mutants
 
 MODULE = '''"""A module."""
@@ -74,3 +76,12 @@ def test_a_mutant_is_judged_by_its_tests(repository: Path) -> None:
     assert judge(drawn["a < b"], repository, tests, 60) == ("survived", "")
     assert judge(drawn["a < b"], repository, [], 60) == ("uncovered", "")
     assert (repository / path).read_text(encoding="utf-8") == MODULE
+
+
+def test_a_coverage_without_tests_is_refused(tmp_path: Path) -> None:
+    """Else every mutant would be one that no test runs."""
+    data = CoverageData(str(tmp_path / ".coverage"))
+    data.add_lines({str(tmp_path / "cerlab" / "part.py"): [1, 3]})
+    data.write()
+    with pytest.raises(SystemExit, match="names no test"):
+        Covering(tmp_path / ".coverage", tmp_path)

@@ -6,7 +6,6 @@ event makes them grow, be swept or be collected.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -53,7 +52,7 @@ from cerlab.predicates.syntax import (
     atoms,
 )
 from cerlab.predicates.truth import satisfies
-from proofs_tests.kernels import passes_without_jit
+from proofs_tests.kernels import JIT, passes_without_jit
 from proofs_tests.sremo.tables import sre as parsed
 from proofs_tests.srt.cases import events, random_event, random_guard, random_srt
 from proofs_tests.srt.correlated_cases import correlated_case, under_clauses
@@ -339,8 +338,6 @@ def test_a_slice_without_jit_agrees() -> None:
 
 def test_kernels_without_the_compiler() -> None:
     """The same tests once more as plain Python, a slice of them."""
-    if os.environ.get("NUMBA_DISABLE_JIT") == "1":
-        pytest.skip("this is that run")
     passes_without_jit(
         "proofs_tests/srt/test_compiled_registers.py",
         "-k",
@@ -355,9 +352,7 @@ def unordered(arena: Any, made: Any, reg: Any, first: int, second: int, lowest: 
     return join(arena, reg, first, second)
 
 
-@pytest.mark.skipif(
-    os.environ.get("NUMBA_DISABLE_JIT") != "1", reason="compiled kernels call each other directly"
-)
+@pytest.mark.skipif(JIT, reason="compiled kernels call each other directly")
 def test_without_jit_a_broken_kernel_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     from cerlab.engine.kernels.registers import read
 
