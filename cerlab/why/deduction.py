@@ -34,7 +34,7 @@ from cerlab.why.failure import (
     missing_words,
 )
 
-MAX_STEPS = 200_000
+MAX_STEPS = 120_000
 """How many derivations, of all parts, a deduction may make."""
 
 NARROW = 64

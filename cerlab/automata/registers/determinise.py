@@ -15,7 +15,7 @@ from cerlab.automata.registers.transducer import (
     RegisterTransition,
     Srt,
 )
-from cerlab.budget import TRANSITION, spend
+from cerlab.budget import TRANSITION, counted, spend
 from cerlab.predicates.syntax import EVERYTHING, FALSE, Guard, all_of, negation
 
 States: TypeAlias = frozenset[int]
@@ -79,7 +79,8 @@ def _subsets(
 
     def follow(X: States) -> Iterator[tuple[Label, States]]:
         transitions = [t for q in sorted(X) for t in leaving[q]]
-        for minterm in ways(tuple(t.guard for t in transitions)):
+        every = ways(tuple(t.guard for t in transitions))
+        for minterm in counted(every, len(transitions)):
             fired = [t for t in transitions if t.guard in minterm.holding]
             for mark, marks in followed.items():
                 these: list[RegisterTransition] = [t for t in fired if t.mark in marks]
@@ -100,7 +101,7 @@ def minterms(guards: Sequence[Guard]) -> tuple[Minterm, ...]:
     (4, 1)
     """
     asked = [g for g in dict.fromkeys(guards) if g not in (EVERYTHING, FALSE)]
-    spend(TRANSITION * len(asked) << len(asked))
+    spend(2 * TRANSITION * len(asked) << len(asked))
     found = []
     for vector in range(1 << len(asked)):
         holding = [g for bit, g in enumerate(asked) if not vector >> bit & 1]

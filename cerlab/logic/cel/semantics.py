@@ -43,7 +43,7 @@ from cerlab.predicates.truth import compare, satisfies
 MAX_EVENTS = 256
 """The longest stream that the reference takes."""
 
-MAX_VALUATIONS = 200_000
+MAX_VALUATIONS = 100_000
 """The largest set of valuations, of any subformula, that the reference computes."""
 
 Valuations: TypeAlias = frozenset[Valuation]

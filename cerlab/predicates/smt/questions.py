@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from time import thread_time
 from typing import Any, NamedTuple
 
-from cerlab.budget import poll, seconds_left, spend
+from cerlab.budget import seconds_left, spend
 from cerlab.predicates.smt.languages import characters, every_text
 
 STEPS = 1_000_000
 """How many steps z3 takes for one question before the answer is "unknown"."""
 
-SOLVER_STEPS = 2_000
-"""What a question to z3 counts for in a budget: it takes some milliseconds."""
+SOLVER_STEPS = 4_000
+"""What a question to z3 counts for in a budget: putting it takes some milliseconds."""
+
+SOLVER_STEPS_PER_SECOND = 700_000
+"""What the time of its answer counts for: most have none, and some take all they may."""
 
 MILLISECONDS = 1_000
 """How long it takes at most: a second limit, for the few questions that take time but no steps."""
@@ -32,13 +36,13 @@ def checked(solver: Any) -> Any:
 
     While it works z3 takes the interrupts of the keyboard to itself: it gives up, with a reason.
     """
-    spend(SOLVER_STEPS)
     if (left := seconds_left()) < math.inf:
         solver.set("timeout", min(MILLISECONDS, 1 + int(1000 * left)))
+    before = thread_time()
     answer = solver.check()
+    spend(SOLVER_STEPS + int(SOLVER_STEPS_PER_SECOND * (thread_time() - before)))
     if "keyboard" in solver.reason_unknown():
         raise KeyboardInterrupt
-    poll()
     return answer
 
 

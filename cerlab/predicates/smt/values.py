@@ -100,7 +100,7 @@ def some_texts(cell: Cell, context: Any) -> list[str]:
 
 
 def values_of(model: Any, texts: Mapping[str, str], E: Encoding) -> Values | None:
-    """The values of the attributes in a model, None if a text is not known."""
+    """The values of the attributes in a model; None if a text is unknown or a number too long."""
     values: list[tuple[str, Value]] = []
     for name, x in E.variables.items():
         kind = model.eval(x.kind, model_completion=True).as_long()
@@ -109,7 +109,10 @@ def values_of(model: Any, texts: Mapping[str, str], E: Encoding) -> Values | Non
         match kind:
             case 1:
                 number = model.eval(x.number, model_completion=True)
-                values.append((name, number_in(number, E.domains[name], E.infinity)))
+                try:
+                    values.append((name, number_in(number, E.domains[name], E.infinity)))
+                except ValueError:  # more digits than Python reads
+                    return None
             case 2:
                 values.append((name, texts[name]))
             case 3:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.registers.plan import RegisterPlan
+from cerlab.budget import counted
 from cerlab.engine.reference.registers.counts import OperationCounts
 from cerlab.engine.reference.registers.horizon import Horizon
 from cerlab.errors import ResourceLimit
@@ -49,7 +50,9 @@ class Runs:
     def advance(self, event: Event, position: int) -> frozenset[Positions]:
         """Follow all runs over an event; the matches whose last mark is on it."""
         self._horizon.read(event, position)
-        reached = [after for run in self._runs for after in self._followed(run, event, position)]
+        reached = [
+            after for run in counted(self._runs) for after in self._followed(run, event, position)
+        ]
         reached = [run for run in reached if not self._expired(run)]
         self.counts.reached = len(reached)
         if len(reached) > MAX_RUNS:

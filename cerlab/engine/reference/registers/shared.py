@@ -8,6 +8,7 @@ from typing import NamedTuple
 from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.registers.plan import RegisterPlan
 from cerlab.automata.registers.transducer import RegisterTransition
+from cerlab.budget import counted
 from cerlab.engine.reference.registers.counts import OperationCounts
 from cerlab.engine.reference.registers.horizon import Horizon
 from cerlab.engine.reference.registers.marks import UNMARKED, Growth, MarkSet, listed
@@ -59,7 +60,7 @@ class SharedRuns:
         growth = Growth(position)
         arrived: dict[Configuration, list[MarkSet]] = {}
         ended: list[MarkSet] = []
-        for c, marks in self._active.items():
+        for c, marks in counted(self._active.items()):
             for t, after in self._followed(c, event, position):
                 took = t.mark is Mark.TAKE
                 made = growth.marked(marks) if took else marks
