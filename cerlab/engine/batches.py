@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from time import monotonic
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from cerlab.budget import poll
@@ -19,6 +20,12 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 BATCH = 1 << 20
 """How many events of a whole stream are read at once."""
+
+PACE = 1 << 14
+"""How many of them a kernel reads in its first call."""
+
+SECONDS_OF_PACE = 0.3
+"""How long a call of a kernel may take before the next ones read less."""
 
 
 class Evaluation(Protocol[Result_co]):
@@ -43,6 +50,24 @@ def whole(evaluation: Evaluation[Result], stream: Stream) -> Iterator[Result]:
         size = min(BATCH, length - start)
         yield from evaluation.push(slice_columns(columns, start, size), size)
     yield from evaluation.finish()
+
+
+def paces(length: int) -> Iterator[slice]:
+    """Slices of so many events that a kernel reads at once: each takes a part of a second.
+
+    Between them interrupts and limits are seen, which a kernel does not look at.
+    """
+    start, size = 0, PACE
+    while start < length:
+        poll()
+        before = monotonic()
+        yield slice(start, start + size)
+        start += size
+        took = monotonic() - before
+        if took < SECONDS_OF_PACE / 4:
+            size *= 4
+        elif took > SECONDS_OF_PACE:
+            size = max(1, size // 4)
 
 
 def until_bad(

@@ -14,6 +14,7 @@ import numpy as np
 from cerlab.automata.plan import Plan
 from cerlab.budget import poll
 from cerlab.engine.answers import AnswerBatch, Buffer
+from cerlab.engine.batches import paces
 from cerlab.engine.growth import doubled, joined
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.tecs.batch import Events, read_batch
@@ -84,6 +85,10 @@ class Tecs:
         """
         if len(events.idles):
             self._idle_states = max(self._idle_states, int(events.idles.max()) + 1)
+        for part in paces(len(events.symbols)):
+            yield from self._read(_part(events, part))
+
+    def _read(self, events: Events) -> Iterator[AnswerBatch]:
         self._reg[k.EVENT] = 0
         self._batches += 1
         with self._learned.table(self._idle_states) as table:
@@ -92,9 +97,9 @@ class Tecs:
                 event = int(self._reg[k.EVENT])
                 if status == k.DONE:
                     break
-                poll()
                 if status == k.FULL:
                     if self._reg[k.LISTED]:
+                        poll()
                         yield self._answers.flush(self._reg, k.LISTED, k.TAKEN)
                     else:  # one answer is longer than the buffer
                         self._answers.lengthen()
@@ -240,6 +245,19 @@ class Tecs:
         self._pool = np.zeros(max(1 << 10, 4 * used), np.int32)
         self._pool[:used] = arrays["pool"]
         self._reg[k.POOL_END] = used
+
+
+def _part(events: Events, part: slice) -> Events:
+    """Consecutive events of a batch."""
+    return Events(
+        events.symbols[part],
+        events.codes[part],
+        events.positions[part],
+        events.lowest[part],
+        events.restarts[part],
+        events.idles[part],
+        max(0, events.unlisted - part.start),
+    )
 
 
 def _arena(nodes: int) -> k.Arena:
