@@ -32,7 +32,8 @@ Streams are short, with types A, B, C, and attributes v, w, k, and t: the time i
   of the family  {" ".join(FAMILY)}
   of queries     {"  ".join(CLAUSES)}
 
-Exit status: 0 no difference, 1 a difference, 3 nothing was compared.
+Features that are always refused are drawn no more. Exit status: 0 no difference, 1 a difference, 3
+no difference, but too little was compared: most was refused, atomic or without answers.
 
   cerlab fuzz "cerlab run {{query}} {{events}} --time t:s --evaluator tecs" --cases 20
   cerlab fuzz ./my_engine --with ';,+,OR,AS,FILTER,EVENTS'
@@ -62,7 +63,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """``cerlab fuzz``: exit 0 for no difference, 1 for one, 3 if nothing was compared."""
+    """``cerlab fuzz``: exit 0 for no difference, 1 for one, 3 if too little was compared."""
     for name in ("cases", "depth", "events"):
         if getattr(arguments, name) < 1:
             raise UsageError(
@@ -84,16 +85,25 @@ def run(arguments: argparse.Namespace) -> int:
     if found.difference is not None:
         print(found.difference)
         return NO
-    return OK if found.answered else UNDECIDED
+    return UNDECIDED if found.doubt else OK
 
 
 def _summary(found: Found) -> str:
-    made = f"cases: {found.cases:,}, with answers: {found.answered:,}, refused: {found.refused:,}"
+    made = (
+        f"cases: {found.cases:,}, with answers: {found.answered:,} (composite: "
+        f"{found.composite:,}), refused: {found.refused:,}"
+    )
     if found.reason:
         made += f" (the last: {found.reason})"
+    if found.shunned:
+        made += f"\nalways refused, so not asked again: {' '.join(found.shunned)}"
     if found.difference is not None:
         return f"{made}\ncase {found.case} differs; the smallest that still does:"
-    return f"{made}\n" + ("no difference" if found.answered else "nothing was compared")
+    if not found.doubt:
+        return f"{made}\nno difference"
+    if not found.answered:
+        return f"{made}\n{found.doubt}"
+    return f"{made}\nno difference, which says little: {found.doubt}; see --with and --without"
 
 
 @contextmanager

@@ -8,14 +8,15 @@ asked), `difference` (what two sets of answers do not share, and why), and here 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from cerlab.errors import CerlabError, UsageError
 from cerlab.fuzz.difference import Difference, difference, reference
 from cerlab.fuzz.engines import Answered, Broken, Engine, Outcome, Refused, engine
-from cerlab.fuzz.features import CEL, CLAUSES, FAMILY, features, wanted
+from cerlab.fuzz.features import CEL, CLAUSES, COMPOSITE, FAMILY, features, wanted
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.answer import ComplexEvent
@@ -27,6 +28,12 @@ __all__ = ["Difference", "Found", "engine", "fuzz", "wanted"]
 
 Compared = Callable[[int], None]
 
+_ATOMIC = 0.1
+"""So large a part of the queries may have one type alone."""
+
+_OFTEN = 8
+"""A feature that was refused so often, and never taken, is drawn no more."""
+
 _DRAWS = 20_000
 """So many queries are drawn before the features that are asked for are too few."""
 
@@ -35,8 +42,10 @@ _DRAWS = 20_000
 class Found:
     """How many cases there were, and the first difference, made as small as it can be.
 
-    Of the cases `answered` had answers by the reference and were compared, and the engine refused
-    `refused`, the last one for a `reason`. `case` is the number of the one that differed.
+    Of the cases `answered` had answers by the reference and were compared, of which `composite` had
+    an operator that joins or repeats parts; the engine refused `refused`, the last one for a
+    `reason`, and every one with a feature of `shunned`, which were drawn no more. `case` is the
+    number of the one that differed.
     """
 
     cases: int
@@ -45,6 +54,21 @@ class Found:
     reason: str = ""
     difference: Difference | None = None
     case: int | None = None
+    composite: int = 0
+    shunned: tuple[str, ...] = ()
+
+    @property
+    def doubt(self) -> str:
+        """Why no difference says little here; empty if enough was compared."""
+        if not self.answered:
+            return "nothing was compared"
+        if 2 * self.refused > self.cases:
+            return "most of the queries were refused"
+        if 4 * self.answered < self.cases:
+            return "most of the cases had no answers"
+        if 2 * self.composite < self.answered:
+            return "most of the queries were atomic"
+        return ""
 
 
 def fuzz(
@@ -62,19 +86,29 @@ def fuzz(
     `takes`. Streams have types A, B, C, attributes v, w, k, and t, which is the time in seconds.
     Raises `UsageError` where hardly any query has only these features.
     """
-    answered, refused, reason = 0, 0, ""
+    made = Found(0, 0, 0)
+    taken, refused = Counter[str](), Counter[str]()
     for n in range(cases):
         watch(n)
-        query, events, expected = _case(Random(f"{seed} {n}"), takes, shape)
-        match _compared(asked, query, events, expected):
-            case Refused(reason):
-                refused += 1
-            case None:
-                answered += bool(expected)
-            case found:
-                made = _smallest(asked, query, events, found)
-                return Found(n + 1, answered + bool(expected), refused, reason, made, n)
-    return Found(cases, answered, refused, reason)
+        drawn = takes - set(made.shunned)
+        query, events, expected = _case(Random(f"{seed} {n}"), drawn, shape)
+        here = features(query)
+        said = _compared(asked, query, events, expected)
+        made = replace(made, cases=n + 1)
+        if isinstance(said, Refused):
+            refused.update(here)
+            made = replace(made, refused=made.refused + 1, reason=said.why)
+        else:
+            taken.update(here)
+            some = bool(expected)
+            joined = some and bool(here & COMPOSITE)
+            made = replace(made, answered=made.answered + some, composite=made.composite + joined)
+        if isinstance(said, Difference):
+            smaller = _smallest(asked, query, events, said)
+            return replace(made, difference=smaller, case=n)
+        shunned = (f for f in sorted(refused) if refused[f] >= _OFTEN and not taken[f])
+        made = replace(made, shunned=tuple(shunned) if made.cases > made.refused else ())
+    return made
 
 
 def _case(
@@ -82,9 +116,10 @@ def _case(
 ) -> tuple[CeqlQuery, tuple[Event, ...], list[ComplexEvent]]:
     """A query that the reference takes, a stream that can be written as JSON, and the answers."""
     shape = Shape(shape.depth, shape.events, shape.rich, family=bool(takes & set(FAMILY)))
+    atomic = not takes & COMPOSITE or rng.random() < _ATOMIC
     for _ in range(_DRAWS):
         query = random_query(rng, shape)
-        if not features(query) <= takes:
+        if not (here := features(query)) <= takes or not (atomic or here & COMPOSITE):
             continue
         events = tuple(random_events(rng, query.formula, shape))
         if any(value != value for event in events for value in event.attributes.values()):

@@ -21,6 +21,8 @@ CLAUSES = (
     *("EVENTS", "SECONDS", "[t]", "CONSUME BY"),
 )
 """Clauses: a projection, a strategy, .., and WITHIN in events, in time, and by an attribute."""
+COMPOSITE = frozenset((";", ":", "+", ":+", "OR", "AND", "ALL", "UNLESS"))
+"""Operators that join parts, or repeat one."""
 KNOWN = (*CEL, *FAMILY, *CLAUSES)
 
 

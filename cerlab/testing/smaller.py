@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias, TypeVar
@@ -13,7 +14,18 @@ from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow
 from cerlab.model.event import Event
 from cerlab.predicates.condition import Condition, On
-from cerlab.predicates.syntax import And, Or
+from cerlab.predicates.syntax import (
+    And,
+    Comparison,
+    Constant,
+    Expression,
+    Member,
+    Not,
+    Or,
+    Predicate,
+)
+
+_SECOND = 10**9
 
 T = TypeVar("T")
 Case: TypeAlias = tuple[CeqlQuery, tuple[Event, ...]]
@@ -59,6 +71,11 @@ def smaller(query: CeqlQuery, events: tuple[Event, ...]) -> Iterator[Case]:
         yield query, rest
     for plainer in _plainer_queries(query):
         yield plainer, events
+    for narrower in _narrower(query):
+        yield narrower, events
+        for n in range(len(events)):
+            yield narrower, events[:n] + events[n + 1 :]
+            yield narrower, events[:n] + tuple(_sooner(each) for each in events[n:])
     for i, event in enumerate(events):
         for less in _plainer_events(event):
             yield query, (*events[:i], less, *events[i + 1 :])
@@ -84,15 +101,40 @@ def _plainer_queries(query: CeqlQuery) -> Iterator[CeqlQuery]:
         yield replace(query, consume=Consume.ANY)
     if len(query.partition) > 1:
         yield replace(query, partition=query.partition[:1])
-    match query.window:
-        case EventWindow(width) if width:
-            yield replace(query, window=EventWindow(width - 1))
-        case TimeWindow() | AttributeWindow():
-            yield replace(query, window=EventWindow(1))
-        case _:
-            pass
+    if isinstance(query.window, TimeWindow | AttributeWindow):
+        yield replace(query, window=EventWindow(1))
     for formula in _plainer_formulas(query.formula):
         yield replace(query, formula=formula)
+
+
+def _narrower(query: CeqlQuery) -> Iterator[CeqlQuery]:
+    """With a window of half the width, and of one less; the events have to be nearer then too."""
+    match query.window:
+        case EventWindow(width):
+            yield from (replace(query, window=EventWindow(n)) for n in _less(width))
+        case TimeWindow(nanoseconds):
+            seconds = -(-nanoseconds // _SECOND)
+            yield from (replace(query, window=TimeWindow(n * _SECOND)) for n in _less(seconds))
+        case AttributeWindow(width, attribute):
+            smaller = (*_less(int(width)), *([int(width)] if width != int(width) else []))
+            yield from (replace(query, window=AttributeWindow(n, attribute)) for n in smaller)
+        case _:
+            return
+
+
+def _less(number: int) -> tuple[int, ...]:
+    """Numbers nearer to 0: none, the half, and one less."""
+    if number < 0:
+        return (0, -number)
+    return tuple(dict.fromkeys(n for n in (0, number // 2, number - 1) if 0 <= n < number))
+
+
+def _sooner(event: Event) -> Event:
+    """One unit of time earlier."""
+    time = event.attributes.get("t")
+    if isinstance(time, bool) or not isinstance(time, int | float) or time < 1:
+        return event
+    return replace(event, attributes={**event.attributes, "t": time - 1})
 
 
 def _plainer_formulas(phi: Formula) -> Iterator[Formula]:
@@ -119,8 +161,43 @@ def _plainer_conditions(condition: Condition) -> Iterator[Condition]:
             yield from (left, right)
             yield from (replace(condition, left=each) for each in _plainer_conditions(left))
             yield from (replace(condition, right=each) for each in _plainer_conditions(right))
-        case On(label, And(first, second) | Or(first, second)):
-            yield from (On(label, first), On(label, second))
+        case On(label, predicate):
+            if isinstance(predicate, And | Or):
+                yield from (On(label, predicate.left), On(label, predicate.right))
+            yield from (On(label, each) for each in _plainer_predicates(predicate))
+        case _:
+            return
+
+
+def _plainer_predicates(P: Predicate) -> Iterator[Predicate]:
+    """With a plainer constant in one place, or one value of a set less."""
+    match P:
+        case And(left, right) | Or(left, right):
+            yield from (replace(P, left=each) for each in _plainer_predicates(left))
+            yield from (replace(P, right=each) for each in _plainer_predicates(right))
+        case Not(inner):
+            yield inner
+            yield from (Not(each) for each in _plainer_predicates(inner))
+        case Comparison(_, left, right):
+            yield from (replace(P, left=each) for each in _plainer_constants(left))
+            yield from (replace(P, right=each) for each in _plainer_constants(right))
+        case Member(_, values) if len(values) > 1:
+            for n in range(len(values)):
+                yield replace(P, values=values[:n] + values[n + 1 :])
+        case _:
+            return
+
+
+def _plainer_constants(expression: Expression) -> Iterator[Expression]:
+    match expression:
+        case Constant(bool()):
+            return
+        case Constant(int(number)):
+            yield from (Constant(n) for n in _less(number))
+        case Constant(float(number)) if math.isfinite(number):
+            yield from (Constant(n) for n in dict.fromkeys((int(number), *_less(int(number)))))
+        case Constant(str(text)) if len(text) > 1:
+            yield Constant(text[:1])
         case _:
             return
 

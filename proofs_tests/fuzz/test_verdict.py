@@ -1,0 +1,150 @@
+"""A run of fuzz that compared too little says so; windows and constants shrink too."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab import fuzz as package
+from cerlab.cli import main
+from cerlab.fuzz import Found, fuzz, wanted
+from cerlab.fuzz.engines import Answered, Outcome, Refused
+from cerlab.fuzz.features import COMPOSITE, features
+from cerlab.logic.ceql.parser import parse_cel, parse_ceql
+from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.logic.ceql.text import query_text
+from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
+from cerlab.model.event import Event
+from cerlab.testing.smaller import smallest
+
+pytestmark = pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
+
+
+@dataclass
+class Changed:
+    """The tECS on a query that was changed before; what becomes None is refused."""
+
+    change: Callable[[CeqlQuery], CeqlQuery | None]
+
+    def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
+        changed = self.change(parse_ceql(query)[0])
+        if changed is None:
+            return Refused("not this one")
+        stream = cerlab.Stream(events, time="t", unit="s")
+        found = cerlab.evaluate(query_text(changed), stream, evaluator="tecs")
+        return Answered(
+            tuple({"start": m.start, "end": m.end, "positions": m.positions} for m in found)
+        )
+
+
+def exclusive(query: CeqlQuery) -> CeqlQuery:
+    """Windows as if they did not include their width."""
+    match query.window:
+        case EventWindow(width) if width:
+            return replace(query, window=EventWindow(width - 1))
+        case TimeWindow(width) if width:
+            return replace(query, window=TimeWindow(width - 1))
+        case AttributeWindow(width, name) if width:
+            return replace(query, window=AttributeWindow(width - 0.5, name))
+        case _:
+            return query
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("clause", ["EVENTS", "SECONDS", "[t]"])
+def test_windows_shrink_with_their_events(clause: str, seed: int) -> None:
+    made = fuzz(Changed(exclusive), takes=wanted(f";, +, {clause}"), seed=seed).difference
+    assert made is not None
+    assert len(made.events) == 2
+    assert query_text(made.query).endswith("WITHIN 1 EVENTS")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("A FILTER A[v > 97 AND w = 'abc']", "A FILTER A[v > 1]"),
+        ("A FILTER A[v > -7.5 OR w IN {1, 2, 3}]", "A FILTER A[v > 1]"),
+        ("A FILTER A[NOT v > 12]", "A FILTER A[v > 1]"),
+    ],
+)
+def test_constants_shrink(given: str, expected: str) -> None:
+    def fails(query: CeqlQuery, events: tuple[Event, ...]) -> bool:
+        return re.search(r"> -?[1-9]", query_text(query)) is not None
+
+    query, _ = smallest(CeqlQuery(parse_cel(given)[0]), (), fails)
+    assert query_text(query) == f"SELECT *\nWHERE {expected}"
+
+
+def verdict(asked: Any, monkeypatch: pytest.MonkeyPatch, *more: str) -> int:
+    from cerlab.cli import fuzz as command
+
+    class Held:
+        def __enter__(self) -> Any:
+            return asked
+
+        def __exit__(self, *_: object) -> None:
+            return None
+
+    monkeypatch.setattr(command, "engine", lambda *_: Held())
+    return main(["fuzz", "x", "--cases", "60", *more])
+
+
+@pytest.mark.parametrize(
+    ("change", "more", "status", "said"),
+    [
+        (lambda q: q, [], 0, "no difference\n"),
+        (lambda q: None, [], 3, "nothing was compared"),
+        (
+            lambda q: None if len(query_text(q)) > 22 else q,
+            [],
+            3,
+            "most of the queries were refused",
+        ),
+        (lambda q: q, ["--with", "FILTER,AS"], 3, "most of the queries were atomic"),
+        (lambda q: replace(q, window=EventWindow(0)), ["--with", ";,EVENTS"], 1, "differs"),
+    ],
+)
+def test_what_says_little_is_not_exit_0(
+    change: Callable[[CeqlQuery], CeqlQuery | None],
+    more: list[str],
+    status: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert verdict(Changed(change), monkeypatch, *more) == status
+    assert said in capsys.readouterr().err
+
+
+def test_what_is_always_refused_is_drawn_no_more(capsys: pytest.CaptureFixture[str]) -> None:
+    def without_windows(query: CeqlQuery) -> CeqlQuery | None:
+        return None if query.window or query.partition else query
+
+    found = fuzz(Changed(without_windows), cases=300)
+    assert set(found.shunned) >= {"EVENTS", "SECONDS", "[t]", "PARTITION BY"}
+    assert not COMPOSITE & set(found.shunned)
+    assert found.refused < 100
+    assert not found.doubt
+
+
+def test_most_queries_are_composite() -> None:
+    asked: list[str] = []
+
+    @dataclass
+    class Noting:
+        def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
+            asked.append(query)
+            assert json.dumps(events)
+            return Refused("")
+
+    fuzz(Noting(), cases=200)
+    composite = sum(bool(features(parse_ceql(each)[0]) & COMPOSITE) for each in asked)
+    assert composite > 160
+    assert Found(10, 0, 0).doubt
+    assert package.__doc__
