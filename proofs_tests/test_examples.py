@@ -11,7 +11,9 @@ import cerlab
 from cerlab.cli import main
 
 ROOT = Path(__file__).parent.parent / "examples"
-FOLDERS = sorted(path for path in ROOT.iterdir() if path.is_dir())
+FOLDERS = sorted({path.parent for path in ROOT.glob("*/query.*")})
+FAULTS = sorted({path.parent for path in ROOT.glob("trial/*/*/query.*")})
+"""Cases of `cerlab trial` on which an engine is wrong."""
 
 
 def the_file(folder: Path, stem: str) -> Path:
@@ -63,3 +65,14 @@ def test_the_readme_shows_an_example_that_is_there() -> None:
     readme = (ROOT.parent / "README.md").read_text()
     assert (ROOT / "core_q1" / "query.ceql").read_text() in readme
     assert expected(ROOT / "core_q1")[0] in readme
+
+
+@pytest.mark.parametrize("folder", FAULTS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_cases_of_the_trial_can_be_run_again(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query, events = the_file(folder, "query"), the_file(folder, "events")
+    rows = query.suffix == ".sql"
+    options = ["--language", "rows"] if rows else ["--time", "t:s"]
+    assert main(["run", str(query), str(events), *options]) == 0
+    assert sorted(capsys.readouterr().out.splitlines()) == sorted(expected(folder))

@@ -36,7 +36,9 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 def literal(value: object) -> str:
     """A value as SQL writes it."""
-    return "NULL" if value is None else repr(value)
+    if isinstance(value, str):
+        return "'" + value.replace("'", "''") + "'"
+    return "NULL" if value is None else str(value)
 
 
 def package() -> tuple[Callable[[], str], Run]:
@@ -64,7 +66,9 @@ def program(words: list[str], wrapped: str) -> tuple[Callable[[], str], Run]:
         return rows
 
     def version() -> str:
-        done = subprocess.run([words[0], "--version"], capture_output=True, text=True)
+        nothing = subprocess.DEVNULL
+        asked = [words[0], "--version"]
+        done = subprocess.run(asked, stdin=nothing, capture_output=True, text=True)
         return done.stdout.strip()
 
     return version, run

@@ -1,0 +1,90 @@
+"""The adapters of `cerlab trial`: what engines are asked, what is refused for them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from cerlab.api.row_patterns import parse_rows
+from cerlab.fuzz.engines import Answered, Broken, Refused
+from cerlab.trial.adapters import adapter
+from cerlab.trial.languages import Case
+from cerlab.trial.process import Absent, running
+
+
+def case(pattern: str, clauses: str = "") -> Case:
+    """A pattern on one row."""
+    clause = f"MATCH_RECOGNIZE ({clauses} MEASURES 1 AS m PATTERN ({pattern}))"
+    return Case("rows", parse_rows(clause), ({"g": None, "t": 0, "x": 2, "s": "it's"},))
+
+
+REFUSED = [
+    pytest.param("A* B", None, id="taken"),
+    pytest.param("A B+?", None, id="reluctant-at-the-end"),
+    pytest.param("A B{2}", None, id="counted-at-the-end"),
+    pytest.param("A B*", "greedy", id="greedy-at-the-end"),
+    pytest.param("A B A", "once", id="a-variable-twice"),
+    pytest.param("A*?", "empty", id="no-row"),
+    pytest.param("A?? B", "reluctant optional", id="reluctant-optional"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "word"), REFUSED)
+def test_what_the_planner_of_flink_refuses(pattern: str, word: str | None) -> None:
+    why = adapter("flink").refuses(case(pattern))
+    assert why is None if word is None else word in str(why)
+
+
+def test_what_flink_is_asked() -> None:
+    """Tables are partitions; columns that a case has lost are NULL; a DEFINE there must be."""
+    (row,) = case("A* B").data
+    lost = {name: value for name, value in row.items() if name != "x"}
+    asked = adapter("flink").question(Case("rows", case("A* B", "PARTITION BY g").query, (lost,)))
+    assert asked["rows"] == [{**row, "x": None}]
+    assert asked["columns"] == ["g", "m"]
+    text = " ".join(asked["query"].split())
+    assert "PARTITION BY c, g ORDER BY ts MEASURES" in text
+    assert "DEFINE A AS TRUE" in text
+    assert adapter("flink").orders(case("A"))
+    assert not adapter("flink").orders(case("A", "PARTITION BY g"))
+
+
+SHELL = """#!{python}
+import sys
+asked = sys.stdin.read()
+if "PERMUTE" in asked:
+    sys.exit("Not implemented Error: PERMUTE")
+if "|" in asked:
+    sys.exit("INTERNAL Error: no such state")
+assert "CAST('it''s' AS VARCHAR) AS s" in asked or "SELECT 1 AS x" in asked, asked
+print('[{{"m": 1}}]')
+"""
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Path:
+    """A program that reads SQL and prints rows as JSON."""
+    path = tmp_path / "duckdb"
+    path.write_text(SHELL.format(python=sys.executable))
+    path.chmod(0o755)
+    return path
+
+
+def test_a_build_of_duckdb_by_its_path(shell: Path) -> None:
+    with running(adapter(f"duckdb={shell}"), 20.0) as engine:
+        rows, refused, broken = engine.ask([case("A"), case("PERMUTE(A, B)"), case("A | B")])
+    assert rows == Answered(({"m": 1},))
+    assert isinstance(refused, Refused)
+    assert isinstance(broken, Broken)
+    assert "no such state" in broken.how
+
+
+def test_an_engine_without_the_clause_is_absent(shell: Path) -> None:
+    shell.write_text(SHELL.format(python=sys.executable).replace("|", "MATCH_RECOGNIZE"))
+    with (
+        pytest.raises(Absent, match="does not run MATCH_RECOGNIZE"),
+        running(adapter(f"duckdb={shell}"), 20.0),
+    ):
+        pass
