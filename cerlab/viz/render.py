@@ -12,6 +12,7 @@ from html import escape
 from threading import Lock
 from typing import Any, Literal, TypeAlias
 
+from cerlab.budget import poll
 from cerlab.errors import ResourceLimit, Unsupported, UsageError
 from cerlab.viz.centring import centred, raised
 from cerlab.viz.dot import dot_text
@@ -97,6 +98,7 @@ def _laid_out(graph: Graph, form: str, theme: ThemeName) -> bytes:
         raise Unsupported("CER0416", "pygraphviz is not installed", hint=_MISSING) from None
     size = f"-Gdpi={DPI}" if form == "png" else ""
     with _one_at_a_time, without_font_warnings():
+        poll()
         drawn: bytes = AGraph(string=dot_text(graph, theme)).draw(
             prog="dot", format=form, args=size
         )
