@@ -55,7 +55,8 @@ class Session:
             if isinstance(error, BadData):
                 error.matches = matches
             else:
-                self._stopped = self._run.position != before
+                begun = self._run.position != before
+                self._stopped = begun or not isinstance(error, UsageError)
             raise
         finally:
             self.pushed += self._run.position - before

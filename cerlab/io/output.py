@@ -34,6 +34,8 @@ def whole_file(path: AnyPath) -> Iterator[BinaryIO]:
     Pipes and devices are written to as they are, and so is a descriptor (``/dev/stdout``). Raises
     `OSError` with `path` where it cannot be written.
     """
+    if "\0" in os.fspath(path):
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), os.fspath(path))
     hidden = os.path.realpath(path)
     try:
         now = os.stat(path) if os.path.exists(path) else None
@@ -123,8 +125,10 @@ def _identity(path: AnyPath, dash: int) -> object:
     """Equal for paths to one file; None for pipes, devices and what no file can be."""
     try:
         found = os.fstat(dash) if path == "-" else os.stat(path)
-    except (OSError, ValueError):
+    except OSError:
         return None if path == "-" else os.path.realpath(path)
+    except ValueError:  # a NUL byte: whoever opens it says so
+        return None
     return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
 
 

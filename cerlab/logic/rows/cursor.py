@@ -104,9 +104,16 @@ class Cursor:
         return parts
 
     def expression(self) -> tuple[exp.Expr, SourcePlace]:
-        """The longest expression that begins here, and the place of its first token."""
+        """The longest expression that begins here, and the place of its first token.
+
+        Raises `ResourceLimit` for one that sqlglot, which calls itself, cannot read.
+        """
         place = self.place()
-        node, self.at = expression_at(self.tokens, self.text, self.at)
+        try:
+            node, self.at = expression_at(self.tokens, self.text, self.at)
+        except RecursionError:
+            message, hint = "the expression nests too deeply", "leave out what changes nothing"
+            raise ResourceLimit("CER0602", message, place=place, hint=hint) from None
         return node, place
 
     def enclosed(self) -> tuple[int, int]:
