@@ -132,7 +132,7 @@ if not TYPE_CHECKING:  # mypy knows the names above, and is to notice those that
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, "spark", "__version__"})  # not the packages that implement them
 
 
 def load_ipython_extension(shell: object) -> None:

@@ -1,0 +1,48 @@
+"""CEQL under Pygments: every text is covered, and only what is none is an error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import cerlab
+from cerlab.logic.ceql.text import query_text
+from cerlab.testing import Shape, random_query
+from proofs_tests.suite import Suite
+
+pytest.importorskip("pygments", reason="Pygments comes with Jupyter and rich")
+
+from pygments.token import Error, Keyword, Name, Number, String
+
+from cerlab.viz.lexer import CeqlLexer
+
+
+def test_random_queries_have_no_error(suite: Suite) -> None:
+    lexer = CeqlLexer()
+
+    def case(rng: Random) -> bool:
+        text = query_text(random_query(rng, Shape(family=True)))
+        tokens = list(lexer.get_tokens(text))
+        assert "".join(value for _, value in tokens).strip() == text.strip()
+        assert not [value for kind, value in tokens if kind is Error]
+        return True
+
+    suite.run(case, deep_count=400)
+
+
+def test_the_kinds_of_words() -> None:
+    text = "select * where BUY filter BUY[name = 'it''s' and v in {1..2.5}] -- end"
+    kinds = {value: kind for kind, value in CeqlLexer().get_tokens(text)}
+    assert (kinds["select"], kinds["BUY"], kinds["'it''s'"]) == (Keyword, Name, String)
+    assert (kinds["1"], kinds["2.5"]) == (Number, Number)
+
+
+def test_it_is_an_entry_point() -> None:
+    project = Path(cerlab.__file__).parents[1] / "pyproject.toml"
+    assert 'ceql = "cerlab.viz.lexer:CeqlLexer"' in project.read_text(encoding="utf-8")
+
+
+def test_completion_offers_what_is_public() -> None:
+    assert dir(cerlab) == sorted({*cerlab.__all__, "spark", "__version__"})
