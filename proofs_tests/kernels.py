@@ -87,7 +87,8 @@ def passes_without_jit(*arguments: str) -> None:
 
 def compile_all() -> list[str]:
     """All families side by side; the families that failed, after what they write themselves."""
-    commands = {family: [sys.executable, "-m", __name__, family] for family in FAMILIES}
+    quietly = [sys.executable, "-W", "ignore", "-m", __name__]
+    commands = {family: [*quietly, family] for family in FAMILIES}
     running = {name: subprocess.Popen(command, cwd=ROOT) for name, command in commands.items()}
     return [family for family, process in running.items() if process.wait()]
 
