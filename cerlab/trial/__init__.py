@@ -133,7 +133,7 @@ def _count(engine: Running, tally: Tally, drawn: Sequence[Case]) -> None:
         lacking = LANGUAGES[case.language].features_of(case) - engine.adapter.takes
         if lacking:
             tally.verdicts[Verdict.REFUSED] += 1
-            tally.reasons[f"it has no {', no '.join(sorted(lacking)[:1])}"] += 1
+            tally.reasons[f"not asked: {min(lacking)}"] += 1
         else:
             taken.append(case)
     for case, judgement in judge(engine, taken):
@@ -189,5 +189,5 @@ def _on(engine: Running, case: Case) -> Judgement:
     """What another engine does on a case."""
     lacking = LANGUAGES[case.language].features_of(case) - engine.adapter.takes
     if lacking:
-        return Judgement(Verdict.REFUSED, said=f"it has no {sorted(lacking)[0]}")
+        return Judgement(Verdict.REFUSED, said=f"not asked: {min(lacking)}")
     return judge(engine, [case])[0][1]
