@@ -75,6 +75,8 @@ def shell(tmp_path: Path) -> Path:
 def test_a_build_of_duckdb_by_its_path(shell: Path) -> None:
     with running(adapter(f"duckdb={shell}"), 20.0) as engine:
         rows, refused, broken = engine.ask([case("A"), case("PERMUTE(A, B)"), case("A | B")])
+        engine.serving.stop()
+        assert engine.ask([case("A")]) == [rows]  # by a process that was started again
     assert rows == Answered(({"m": 1},))
     assert isinstance(refused, Refused)
     assert isinstance(broken, Broken)

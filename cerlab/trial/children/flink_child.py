@@ -128,16 +128,21 @@ def main() -> None:
     with TemporaryDirectory(prefix="cerlab-flink-") as folder:
         made: list[Flink] = []
 
+        def flink() -> Flink:
+            if not made:  # a process that is started again gets a batch at once
+                made.append(Flink(folder))
+            return made[0]
+
         def version() -> str:
             from importlib.metadata import version as installed
 
-            made.append(Flink(folder))
+            flink()
             return installed("apache-flink")
 
         def reply(question: Reply) -> Reply:
             if "batch" in question:
-                return {"batch": made[0].replies(question["batch"])}
-            return made[0].replies([question])[0]
+                return {"batch": flink().replies(question["batch"])}
+            return flink().replies([question])[0]
 
         serve(version, reply)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+import tempfile
 from importlib.metadata import version
+from pathlib import Path
 
 if __package__:
     from cerlab.trial.children.line import Reply, serve
@@ -54,4 +57,7 @@ def found() -> str:
 
 
 if __name__ == "__main__":
+    folder = Path(tempfile.gettempdir(), "cerlab-pycer")
+    folder.mkdir(exist_ok=True)
+    os.chdir(folder)  # the package writes its log files where it runs
     serve(found, reply)

@@ -90,9 +90,13 @@ def main(kind: str, place: str | None = None) -> None:
     """Answer until standard input ends; an engine that has not the clause is absent."""
     made: list[tuple[Callable[[], str], Run]] = []
 
+    def engine() -> tuple[Callable[[], str], Run]:
+        if not made:  # a process that is started again gets a question at once
+            made.append(runner(kind, place))
+        return made[0]
+
     def version() -> str:
-        made.append(runner(kind, place))
-        said, run = made[0][0](), made[0][1]
+        said, run = engine()[0](), engine()[1]
         try:
             run(PROBE)
         except Exception as error:
@@ -101,7 +105,7 @@ def main(kind: str, place: str | None = None) -> None:
 
     def reply(question: Reply) -> Reply:
         try:
-            return {"answers": made[0][1](table(question["rows"]) + question["query"])}
+            return {"answers": engine()[1](table(question["rows"]) + question["query"])}
         except Exception as error:
             if "not implemented" in str(error).lower() or "not supported" in str(error).lower():
                 return {"refused": str(error)[:400]}
