@@ -80,13 +80,12 @@ class Matches:
 
         Where filters compare labels up to 2^53, and `ResourceLimit` beyond.
         """
+        self._remark(self._count)
         return self._count
 
     @cached_property
     def _count(self) -> int:
-        counted = AUTO.count(self.query, self.stream)
-        self._remark(counted)
-        return counted
+        return AUTO.count(self.query, self.stream)
 
     def sample(self, n: int, seed: int | None = None) -> list[ComplexEvent]:
         """n answers, each uniform over all of them and independent of the others.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from warnings import warn
 
 from cerlab.compile.pattern import AnyPattern, Pattern
@@ -15,4 +16,12 @@ def remark_on(pattern: AnyPattern, stream: Stream, answers: int | None) -> None:
     whose = "cerlab.why_none(query, events)" if isinstance(pattern, Pattern) else "cerlab.why"
     demands = demands_of(pattern).read(stream)
     for line in remark_lines(demands, len(stream) > 0, answers, f"{whose} says why"):
-        warn(AnswerWarning(line), stacklevel=3)
+        warn(AnswerWarning(line), stacklevel=_outside())
+
+
+def _outside() -> int:
+    """How far up the first caller is that is not cerlab's own, as `warn` counts."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("cerlab."):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -178,3 +178,21 @@ def test_events_and_columns_lack_the_same(suite: Suite) -> None:
 
 def test_every_kind_has_a_code() -> None:
     assert len(set(CODES.values())) == len(CODES) == 7
+
+
+@pytest.mark.filterwarnings("default::cerlab.AnswerWarning")
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda events: cerlab.evaluate("BYU", events),
+        lambda events: cerlab.count("BYU", events),
+        lambda events: cerlab.parse_query("SELECT * WHERE BYU").run(events).count(),
+        lambda events: list(cerlab.parse_query("SELECT * WHERE BYU").run(events)),
+        lambda events: cerlab.parse_query("SELECT * WHERE BYU").run(events).to_arrow(),
+    ],
+    ids=["evaluate", "count", "run-count", "run", "to-arrow"],
+)
+def test_a_warning_is_at_the_line_that_asked(ask: Callable[[Any], object]) -> None:
+    with pytest.warns(cerlab.AnswerWarning) as said:
+        ask([{"type": "BUY"}])
+    assert {warning.filename for warning in said} == {__file__}
