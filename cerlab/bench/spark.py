@@ -182,16 +182,16 @@ def on_spark(query: Query, folder: str, cores: int) -> list[Cost]:
 def _cost(design: str, counted: Callable[[], int], job: Callable[[], object]) -> Cost:
     """CPU of all processes and wall seconds of a job, after another that counts its answers."""
     found = counted()
-    cpu, wall = _cpu_of_all(), perf_counter()
+    cpu, wall = cpu_of_all(), perf_counter()
     job()
-    return Cost(design, found, _cpu_of_all() - cpu, perf_counter() - wall)
+    return Cost(design, found, cpu_of_all() - cpu, perf_counter() - wall)
 
 
 def _nowhere(frame: Any) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-def _cpu_of_all() -> float:
+def cpu_of_all() -> float:
     """CPU seconds so far of this process and all that it has started, those that ended included."""
     import psutil
 

@@ -61,6 +61,7 @@ under selection strategies without output, and with CONSUME BY ANY and all outpu
   cerlab bench --queries srt --data stocks.stream --memory
   cerlab bench --queries foundations --events 1000000
   cerlab bench --queries S3 --events 50000000 --spark 2
+  cerlab bench --spark 1 --keys 10,1000            a stream that arrives, by the number of keys
   cerlab bench --paths --queries S3 --data stocks.stream --runs 5
 """
 
@@ -132,6 +133,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "beside the local engine on one core",
     )
     parser.add_argument(
+        "--keys",
+        metavar="N,N,..",
+        help="with --spark: streams with so many keys that arrive in micro-batches, rows for each "
+        "second of CPU",
+    )
+    parser.add_argument(
         "--paths",
         action="store_true",
         help="what a user gets: whole processes and public calls on files of each format, as "
@@ -176,6 +183,18 @@ def _on_spark(arguments: argparse.Namespace) -> int:
     sizes = tuple(dict.fromkeys((max(1, arguments.events // 10), arguments.events)))
     cores = tuple(dict.fromkeys((1, arguments.spark)))
     rows = []
+    if arguments.keys:
+        from cerlab.bench.spark_streams import measure_streams
+
+        with output(arguments.output) as file:
+            for cost in measure_streams(arguments.spark, _whole_numbers(arguments.keys)):
+                rows.append(asdict(cost))
+                if arguments.format == "ndjson":
+                    file.write(json.dumps(rows[-1]) + "\n")
+                    file.flush()
+            if arguments.format == "table":
+                write_table(rows, file)
+        return OK
     with output(arguments.output) as file:
         for name, text in _chosen(arguments)["stocks"].items():
             for row in measure_spark(name, parse_query(text), sizes, cores):
@@ -186,6 +205,13 @@ def _on_spark(arguments: argparse.Namespace) -> int:
         if arguments.format == "table":
             write_table(rows, file)
     return OK
+
+
+def _whole_numbers(text: str) -> list[int]:
+    parts = text.split(",")
+    if not all(part.strip().isdigit() and int(part) for part in parts):
+        raise UsageError("CER0821", f"--keys is {text}", hint="as in --keys 10,1000")
+    return list(map(int, parts))
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -208,6 +234,8 @@ def _check(arguments: argparse.Namespace) -> None:
         and "tecs" not in arguments.against,
         "--pycer-python needs --against pycer": arguments.pycer_python
         and "pycer" not in arguments.against,
+        "--keys needs --spark, and no queries": arguments.keys
+        and (not arguments.spark or arguments.queries),
         "--cores needs --pairs": arguments.cores and not arguments.pairs,
         "--halves needs --pairs": arguments.halves and not arguments.pairs,
         "--halves does not go with --count or --cores": arguments.halves

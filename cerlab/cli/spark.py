@@ -154,7 +154,7 @@ def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespa
         stream_answers(asked), arguments.output, checkpoint, follow=arguments.follow
     )
     counts = f"{done.events:,} events, {done.answers:,} answers, {done.late:,} late rows"
-    ended = f"in {done.batches:,} micro-batches; {done.keys:,} keys have a state"
+    ended = f"in {done.batches:,} micro-batches; {done.buckets:,} buckets of keys have a state"
     print(f"{counts} {ended}", file=sys.stderr)
     return OK
 

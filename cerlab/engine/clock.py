@@ -61,6 +61,18 @@ class TimeColumn:
         self.last = int(whole[-1])
         return whole
 
+    def instants(
+        self, columns: Mapping[str, Any], length: int, place: Callable[[int], int]
+    ) -> Instants:
+        """The instants of events in any order; raises `BadData` for one that is missing."""
+        if not length:
+            return np.zeros(0, np.int64)
+        if (known := self._whole(columns.get(self._attribute))) is not None:
+            whole, _ = known
+            return whole
+        events = self._events(columns, length)
+        return self._flat([self._clock(event, place(n)) for n, event in enumerate(events)])
+
     def read_events(self, events: Sequence[Event], positions: Sequence[int]) -> list[Instant]:
         """The instants of some events, without columns; raises as `read`."""
         last, times = self.last, []
@@ -83,13 +95,15 @@ class TimeColumn:
     def _one_by_one(
         self, columns: Mapping[str, Any], length: int, place: Callable[[int], int]
     ) -> list[Instant]:
+        return self.read_events(self._events(columns, length), [*map(place, range(length))])
+
+    def _events(self, columns: Mapping[str, Any], length: int) -> list[Event]:
         attribute = self._attribute
         column = columns.get(attribute)
         values: Sequence[Value] = (
             [None] * length if column is None else values_of(column, attribute)
         )
-        events = [Event("?", {attribute: value}) for value in values]
-        return self.read_events(events, [*map(place, range(length))])
+        return [Event("?", {attribute: value}) for value in values]
 
     def _flat(self, times: list[Instant]) -> Instants:
         """As an array, where 64 bits hold instants and width."""

@@ -40,8 +40,10 @@ WITHIN n [attribute], n SECONDS   exact; the stream is ordered by the time that 
 everything else                   exact
 ================================  ======================================================
 
-The state of a key goes when its window has passed for all keys (`lag`); never without a window in
-time, nor with NEXT, LAST and MAX, which compare with answers older than the window.
+Keys are dealt out to buckets by a hash. A bucket has one engine and one state, a flat buffer, so a
+micro-batch costs what it brings and hardly what the number of keys is; each key is put in order by
+itself. What is known of a key goes when its window has passed for all keys (`lag`); never without a
+window in time, nor with NEXT, LAST and MAX, which compare with answers older than the window.
 
 *Files*: a DataFrame that is no more than Parquet files is not read by Spark. Where their footers
 prove the order, each task reads its own row groups and one window before them, and `cerlab spark`
@@ -57,8 +59,8 @@ installed where they run. Only the DataFrame API is used, so a session of Spark 
 (it needs ``pyspark[connect]``). Reading order: `plan` (modes, order, runs,
 assignment; survey and cuts for rows in any order) and `tasks` (rows, evaluation, ranges and keys,
 shuffle units), which know nothing of Spark; then `batch` (frame, request, first pass, match). For
-streams `stream`: reorder, state and step, a key in a micro-batch, without Spark; then processor,
-request and match_stream. `launch` starts Spark.
+streams `stream`: keys, reorder, engine, state and step, a bucket of keys in a micro-batch, without
+Spark; then processor, request and match_stream. `launch` starts Spark.
 """
 
 from cerlab.spark.batch.explain import explain

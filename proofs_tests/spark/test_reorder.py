@@ -10,23 +10,20 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.spark.stream.reorder import Kept, arrive
-from proofs_tests.spark.by_key import LABELS, positions_of
+from cerlab.spark.stream.reorder import arrive, nothing, with_sequence
+from proofs_tests.spark.buckets import LABELS, positions_of
 from proofs_tests.spark.lateness import Model
 from proofs_tests.suite import Suite
 
-EMPTY = Kept(
-    pa.table({"position": [], "time": [], "a0": []}).cast(
-        pa.schema([("position", pa.int64()), ("time", pa.int64()), ("a0", pa.string())])
-    ),
-    False,
-)
+SCHEMA = pa.schema([("position", pa.int64()), ("time", pa.int64()), ("a0", pa.string())])
+EMPTY = nothing(SCHEMA).grown(1)
 
 
 def rows_at(*times_and_positions: tuple[Any, Any]) -> Any:
     times, positions = zip(*times_and_positions, strict=True)
     columns = [pa.array(positions, pa.int64()), pa.array(times, pa.int64())]
-    return pa.table([*columns, pa.array(["A"] * len(times))], schema=EMPTY.rows.schema)
+    rows = pa.table([*columns, pa.array(["A"] * len(times))], schema=SCHEMA)
+    return with_sequence(rows, np.zeros(len(times), np.int64))
 
 
 # Rows are (time, position); the lateness is 3. After each call: released, late, held back.
@@ -46,21 +43,22 @@ def test_released_late_and_held_back_by_hand() -> None:
     kept = EMPTY
     for come, released, late, held in BY_HAND:
         made = arrive(kept, rows_at(*come), 3, LABELS)
-        kept = made.kept
+        kept = made.after
         assert positions_of(made.released) == released, come
         assert positions_of(made.late) == late, come
-        assert positions_of(kept.rows)[kept.released :] == held, come
-        assert kept.held == len(held)
+        assert positions_of(kept.held) == held, come
+        assert kept.waiting().tolist() == [bool(held)]
 
 
 def test_a_floor_releases_what_is_before_it_and_no_more() -> None:
-    kept = arrive(EMPTY, rows_at((5, 0), (6, 1), (7, 2)), 10, LABELS).kept
+    kept = arrive(EMPTY, rows_at((5, 0), (6, 1), (7, 2)), 10, LABELS).after
     made = arrive(kept, rows_at((4, 9)), 10, LABELS, floor=6)
     assert positions_of(made.late) == [9]
     assert positions_of(made.released) == [0]
-    made = arrive(made.kept, EMPTY.rows, 10, LABELS, floor=100)
+    made = arrive(made.after, EMPTY.held, 10, LABELS, floor=100)
     assert positions_of(made.released) == [1, 2]
-    assert (made.kept.held, made.kept.newest) == (0, 7)
+    assert made.after.held.num_rows == 0
+    assert made.after.newest().tolist() == [7]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +72,7 @@ def test_a_floor_releases_what_is_before_it_and_no_more() -> None:
     ],
 )
 def test_rows_without_a_place_are_refused(rows: list[tuple[Any, Any]], code: str) -> None:
-    kept = arrive(EMPTY, rows_at((5, 3)), 100, LABELS).kept
+    kept = arrive(EMPTY, rows_at((5, 3)), 100, LABELS).after
     with pytest.raises(cerlab.BadData) as caught:
         arrive(kept, rows_at(*rows), 100, LABELS)
     assert caught.value.code == code
@@ -94,12 +92,12 @@ def test_any_order_within_the_lateness_is_the_order(suite: Suite) -> None:
             size = rng.choice((1, 1, 4, 15))
             batch, come = come[:size], come[size:]
             made = arrive(kept, rows_at(*rng.sample(batch, len(batch))), lateness, LABELS)
-            kept = made.kept
+            kept = made.after
             read += positions_of(made.released)
             late += positions_of(made.late)
             model.take(batch)
             assert read == [position for _, position in model.released]
-        held = positions_of(kept.rows)[kept.released :]
+        held = positions_of(kept.held)
         assert late == model.late
         assert read + held == sorted(set(range(0, 80, 2)) - set(late))
         if slack == lateness:

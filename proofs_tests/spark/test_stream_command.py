@@ -35,7 +35,7 @@ def test_the_command_goes_on_with_files_that_are_new(
         assert main(["spark", query, "--stream", *files, *options]) == 0, capsys.readouterr().err
         told = capsys.readouterr().err.strip().splitlines()[-1]
         assert told.startswith(f"{len(part)} events")
-        assert told.endswith("0 late rows in 1 micro-batches; 2 keys have a state")
+        assert told.endswith("0 late rows in 1 micro-batches; 2 buckets of keys have a state")
         counts.append(int(told.split(", ")[1].split()[0]))
     whole = tmp_path / "whole.csv"
     whole.write_text(header + "".join(lines))

@@ -51,7 +51,7 @@ class Writer:
 
 
 class Progress(dict[str, Any]):
-    """Seven rows, three answers and a late row, two keys with a state."""
+    """Seven rows, three answers and a late row, two buckets with a state."""
 
     def __init__(self, batch: int) -> None:
         row = SimpleNamespace(asDict=lambda: {"answers": 3, "late": 1})
@@ -67,7 +67,7 @@ def written(writer: Writer) -> Done:
 
 def test_a_worker_that_came_too_late_is_started_again() -> None:
     writer = Writer([LATE, LATE])
-    assert written(writer) == Done(batches=1, events=7, answers=3, late=1, keys=2)
+    assert written(writer) == Done(batches=1, events=7, answers=3, late=1, buckets=2)
     assert writer.starts == 3
     assert writer.options == {"path": "out", "checkpointLocation": "checkpoint"}
 

@@ -1,4 +1,4 @@
-"""The state of a key is bytes: of a version and a query, and as large as what can still matter."""
+"""The state of a bucket: of a version and a query, and as large as what can still matter."""
 
 from __future__ import annotations
 
@@ -6,24 +6,21 @@ from dataclasses import replace
 from random import Random
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 import cerlab
 from cerlab.spark.plan.order import Labels
-from cerlab.spark.stream.reorder import Kept
-from cerlab.spark.stream.state import KeyState, packed, unpacked
-from cerlab.spark.stream.step import KeyStep, StreamJob, digest
-from proofs_tests.spark.by_key import by_key, job_of
+from cerlab.spark.stream.step import BucketStep, StreamJob
+from proofs_tests.spark.buckets import bucketed, job_of, read_state
 from proofs_tests.spark.dealt import Typed
 
 
 def stepped(text: str, table: Any) -> tuple[StreamJob, Any, bytes]:
     case = Typed(cerlab.parse_query(text).ast, table, None)
     job = job_of(case, case.query.plan, 2, None, 1)
-    rows = by_key(case, case.query.plan, job)[()]
-    step = KeyStep(job, None, rows)
+    rows = bucketed(case, case.query.plan, job)[0]
+    step = BucketStep(job, None, rows)
     assert [len(batch) for batch, _ in step.answers()]
     state, _ = step.state()
     assert state is not None
@@ -37,6 +34,7 @@ def table(count: int = 400) -> Any:
             "type": rng.choices("ABC", k=count),
             "stream": pa.nulls(count, "string"),
             "v": range(count),
+            "k": [n % 7 for n in range(count)],
             "t": range(count),
         }
     )
@@ -44,31 +42,27 @@ def table(count: int = 400) -> Any:
 
 def test_a_state_is_read_under_its_own_query_and_version_only() -> None:
     job, rows, state = stepped("SELECT * WHERE A ; B WITHIN 9 [t]", table())
-    assert unpacked(state, digest(job)).kept.held == 3
+    assert read_state(job, state).sequences.held.num_rows == 3
     for other in (
         replace(job, lateness=3),
         replace(job, labels=Labels(("t", "n"), "t")),
         replace(job, plan=stepped("SELECT * WHERE A ; B WITHIN 8 [t]", table())[0].plan),
     ):
         with pytest.raises(cerlab.BadData) as caught:
-            KeyStep(other, state, rows.slice(0, 0))
+            BucketStep(other, state, rows.slice(0, 0))
         assert caught.value.code == "CER0776"
         assert caught.value.hint
     for bad in (b"", b"\x80\x04.", state[:100], state[: len(state) // 2], state + b"\0"):
         with pytest.raises(cerlab.BadData, match="CER0774"):
-            KeyStep(job, bad, rows.slice(0, 0))
-    newer = state.replace(b'"version": 1,', b'"version": 7,', 1)
+            BucketStep(job, bad, rows.slice(0, 0))
+    newer = state.replace(b'"version": 2,', b'"version": 7,', 1)
     with pytest.raises(cerlab.BadData, match="CER0775"):
-        KeyStep(job, newer, rows.slice(0, 0))
+        BucketStep(job, newer, rows.slice(0, 0))
 
 
 def test_a_state_comes_back_as_it_was() -> None:
-    rows = pa.table({"position": [0, 1], "time": [5, 6], "a0": ["A", "A"]})
-    state = KeyState(Kept(rows, True), b"engine", 7, np.array([2, 5]), np.array([20, 50]), 11)
-    back = unpacked(packed(state, "job"), "job")
-    assert back.kept.rows.equals(rows)
-    assert (back.kept.released, back.engine, back.read, back.timer) == (True, b"engine", 7, 11)
-    assert (back.index.tolist(), back.place.tolist()) == ([2, 5], [20, 50])
+    job, rows, state = stepped("SELECT * WHERE A ; B PARTITION BY [k] WITHIN 9 [t]", table())
+    assert BucketStep(job, state, rows.slice(0, 0)).state() == (state, None)
 
 
 @pytest.mark.parametrize("window", ["WITHIN 9 [t]", "WITHIN 9 EVENTS"])

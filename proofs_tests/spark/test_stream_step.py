@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -11,9 +12,10 @@ import pytest
 
 import cerlab
 from cerlab.model.answer import ComplexEvent
-from cerlab.spark.stream.step import KeyStep, reach
+from cerlab.spark.stream.step import BucketStep, reach
 from cerlab.testing import Shape
-from proofs_tests.spark.by_key import by_key, fed, job_of, without
+from proofs_tests.complexity.walk import called
+from proofs_tests.spark.buckets import bucketed, fed, job_of, without
 from proofs_tests.spark.dealt import Typed, typed_case
 from proofs_tests.suite import Suite
 
@@ -22,35 +24,35 @@ def place(answer: ComplexEvent) -> tuple[int, int, tuple[int, ...]]:
     return answer.end, answer.start, answer.positions
 
 
-def test_random_queries_on_keys_that_come_in_any_order(suite: Suite) -> None:
+def in_any_order(rng: Random) -> bool:
     """Equal to the local engine on all rows but the late ones, as far as rows do not wait."""
+    drawn = typed_case(rng, Shape(depth=2, events=30))
+    plan = drawn.query.plan
+    lateness = rng.choice((0, 1, 4))
+    lag = rng.choice((None, lateness, lateness + 5))
+    job = job_of(drawn, plan, lateness, lag, rng.choice((1, 1, 3)))
+    groups = bucketed(drawn, plan, job, rng.choice((1, 1, 2)))
+    slack = lateness * rng.choice((1, 1, 1, 4))
+    found = fed(rng, job, groups, slack, lag)
+    if slack == lateness and (lag is None or lag >= 2 * lateness):
+        assert not found.late, drawn.describe()
+    assert len(found.late) == len(set(found.late))
+    expected = [a for a in without(drawn, set(found.late)) if a.end not in found.waiting]
+    limit = plan.limit is not None
+    if limit:
+        assert len(found.answers) == len(expected), drawn.describe()
+        assert set(found.answers) <= set(without(replace_limit(drawn), set(found.late)))
+    else:
+        same = sorted(found.answers, key=place) == sorted(expected, key=place)
+        assert same, drawn.describe()
+    if lag is not None:
+        assert not found.waiting
+        assert bool(found.states) == (bool(groups) and reach(plan, job.time) is None)
+    return bool(found.answers)
 
-    def case(rng: Random) -> bool:
-        drawn = typed_case(rng, Shape(depth=2, events=30))
-        plan = drawn.query.plan
-        lateness = rng.choice((0, 1, 4))
-        lag = rng.choice((None, lateness, lateness + 5))
-        job = job_of(drawn, plan, lateness, lag, rng.choice((1, 1, 3)))
-        groups = by_key(drawn, plan, job)
-        slack = lateness * rng.choice((1, 1, 1, 4))
-        found = fed(rng, job, groups, slack, lag)
-        if slack == lateness and (lag is None or lag >= 2 * lateness):
-            assert not found.late, drawn.describe()
-        assert len(found.late) == len(set(found.late))
-        expected = [a for a in without(drawn, set(found.late)) if a.end not in found.waiting]
-        limit = plan.limit is not None
-        if limit:
-            assert len(found.answers) == len(expected), drawn.describe()
-            assert set(found.answers) <= set(without(replace_limit(drawn), set(found.late)))
-        else:
-            same = sorted(found.answers, key=place) == sorted(expected, key=place)
-            assert same, drawn.describe()
-        if lag is not None:
-            assert not found.waiting
-            assert bool(found.states) == (bool(groups) and reach(plan, job.time) is None)
-        return bool(found.answers)
 
-    suite.run(case, deep_count=1_500)
+def test_random_queries_on_keys_that_come_in_any_order(suite: Suite) -> None:
+    suite.run(in_any_order, deep_count=1_500)
 
 
 def replace_limit(case: Typed) -> Typed:
@@ -64,10 +66,10 @@ def through(text: str, *steps: tuple[str, list[int], int | None]) -> tuple[list[
     columns = {"type": list(types), "stream": pa.nulls(len(types), "string"), "t": times}
     case = Typed(cerlab.parse_query(text).ast, pa.table(columns), None)
     job = job_of(case, case.query.plan, 1, 5, 1)
-    rows, read, state = by_key(case, case.query.plan, job)[()], 0, None
+    rows, read, state = bucketed(case, case.query.plan, job)[0], 0, None
     found = []
     for names, _, watermark in steps:
-        step = KeyStep(job, state, rows.slice(read, len(names)), watermark)
+        step = BucketStep(job, state, rows.slice(read, len(names)), watermark)
         found += [answer.positions for batch, _ in step.answers() for answer in batch]
         state, _ = step.state()
         read += len(names)
@@ -93,3 +95,59 @@ def test_what_began_before_the_window_still_competes(strategy: str, has_answers:
     )
     assert bool(answers) == has_answers
     assert through(text, *steps)[0] == [answer.positions for answer in answers]
+
+
+def test_the_work_of_a_batch_does_not_count_the_keys() -> None:
+    """For a thousand keys a few more calls of Python than for ten, as arrays grow by doubling."""
+    query = "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 90 [t]"
+
+    def calls(keys: int) -> int:
+        rows = 4_000
+        columns = {"type": ["A", "B"] * (rows // 2), "stream": pa.nulls(rows, "string")}
+        numbers = {"t": range(rows), "k": [n // 2 % keys for n in range(rows)]}
+        case = Typed(cerlab.parse_query(query).ast, pa.table(columns | numbers), None)
+        job = job_of(case, case.query.plan, 5, None, 1)
+        come = bucketed(case, case.query.plan, job)[0]
+        states: list[bytes | None] = [None]
+
+        def step() -> None:
+            n = len(states) - 1
+            made = BucketStep(job, states[-1], come.slice(2_000 * n, 2_000))
+            assert sum(len(batch) for batch, _ in made.answers()) >= 1_000 * n
+            states.append(made.state()[0])
+
+        step()
+        return len(called(step))
+
+    assert calls(1_000) < 2 * calls(10)
+
+
+@pytest.mark.parametrize(
+    ("kind", "times", "width", "ends"),
+    [
+        (pa.float64(), [0.2, 0.3, 0.4], "0.1", [1]),  # 0.4 - 0.3 is more than 0.1
+        (pa.float64(), [0.0, 2.0**53, 2.0**53 + 2], str(2**53 + 1), [1, 2]),
+        (pa.decimal128(4, 1), ["0.1", "0.2", "0.3"], "0.1", [1, 2]),
+        (pa.int64(), [-(2**62), 0, 2**62], str(2**62), [1, 2]),
+    ],
+)
+def test_windows_are_exact_from_batch_to_batch(
+    kind: Any, times: list[Any], width: str, ends: list[int]
+) -> None:
+    """The local engine says so too."""
+    text = f"SELECT * WHERE A ; A PARTITION BY [type] WITHIN {width} [t]"
+    column = pa.array([Decimal(t) if isinstance(t, str) else t for t in times], kind)
+    table = pa.table({"type": ["A"] * 3, "stream": pa.nulls(3, "string"), "t": column})
+    case = Typed(cerlab.parse_query(text).ast, table, None)
+    job = job_of(case, case.query.plan, 0, None, 1)
+    job = replace(job, time_kind="int64" if kind == pa.int64() else "double")
+    rows = bucketed(case, case.query.plan, replace(job))[0]
+    rows = rows.set_column(1, "time", rows.column("time").cast(job.time_kind))
+    state, found = None, []
+    for n in range(4):
+        step = BucketStep(job, state, rows.slice(n, 1))
+        found += [answer.end for batch, _ in step.answers() for answer in batch]
+        state, _ = step.state()
+    local = [answer.end for answer in cerlab.evaluate(text, table)]
+    assert found == [end for end in local if end < 2]
+    assert sorted(set(local)) == ends

@@ -164,7 +164,7 @@ class GeneralEvaluation:
             return
         self._tecs.forget(self._starts.lowest())
         occupied = self._tecs.occupied(self._keys.count)
-        self._keys = self._keys.only(occupied)
+        self._keys = self._keys.only(occupied.tolist())
         self._tecs.keep(occupied)
         self._enough_keys = KEYS_KEPT + 2 * len(occupied)
 

@@ -41,8 +41,8 @@ from cerlab.engine.general.state_check import (
     bad_state,
     check_arrays,
     check_header,
-    entries,
     expect,
+    heads,
 )
 from cerlab.errors import BadData, CerlabError, UsageError
 from cerlab.model.clauses import TimeWindow
@@ -78,8 +78,7 @@ def state_to_bytes(
     arrays: dict[str, Any],
 ) -> bytes:
     """The bytes of a run; `arrays` are by the names above."""
-    pool, states = _renumbered(arrays["pool"])
-    idles, idle_state = np.unique(arrays["idle_state"], return_inverse=True)
+    names, arrays = with_names(machine, arrays)
     times, positions = window
     header = {
         "format": FORMAT,
@@ -88,11 +87,10 @@ def state_to_bytes(
         "time": _axis_to_json(time) if isinstance(plan.window, TimeWindow) else None,
         "read": read,
         "keys": [[value_to_json(value) for value in key] for key in keys],
-        "states": [name_of_state(machine, q) for q in states],
-        "idle": [name_of_idle(machine, int(q)) for q in idles],
+        **names,
         "window": [[_instant(t) for t in times], [int(p) for p in positions]],
     }
-    return archive({**arrays, "pool": pool, "idle_state": idle_state}, header)
+    return archive(arrays, header)
 
 
 def archive(arrays: Mapping[str, Any], header: Mapping[str, Any]) -> bytes:
@@ -185,12 +183,6 @@ def _resumable(
     machine: Machine, header: dict[str, Any], members: dict[str, NDArray[Any]]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Header and arrays with values for their JSON, and the numbers of this machine."""
-    numbers = [state_of_name(machine, name) for name in header["states"]]
-    expect(len(set(numbers)) == len(numbers), "equal states")
-    idles = np.array([idle_of_name(machine, name) for name in header["idle"]], np.int32)
-    pool = members["pool"]
-    for at, _ in entries(pool):
-        pool[at] = numbers[pool[at]]
     times, positions = header["window"]
     resumed = {
         **header,
@@ -199,7 +191,7 @@ def _resumable(
         "window": ([_read_instant(t) for t in times], positions),
     }
     arrays = {name: members[name] for name in MEMBERS if name != "header"}
-    return resumed, {**arrays, "pool": pool, "idle_state": idles[members["idle_state"]]}
+    return resumed, with_numbers(machine, header, arrays)
 
 
 def axis_of_state(given: TimeAxis | None, kept: TimeAxis | None) -> TimeAxis | None:
@@ -231,13 +223,33 @@ def _axis_from_json(written: list[Any] | None) -> TimeAxis | None:
     return time_axis(attribute, unit)
 
 
-def _renumbered(pool: Any) -> tuple[Any, list[int]]:
-    """The pool with states numbered from 0 in the order in which they come, and what they were."""
-    pool = pool.copy()
-    numbers: dict[int, int] = {}
-    for at, _ in entries(pool):
-        pool[at] = numbers.setdefault(int(pool[at]), len(numbers))
-    return pool, list(numbers)
+def with_names(
+    machine: Machine, arrays: Mapping[str, Any]
+) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """The names of the macro-states in the arrays of a run, and the arrays with their numbers.
+
+    Names are by ``states`` and ``idle``, as JSON.
+    """
+    pool, places = arrays["pool"].copy(), heads(arrays["pool"])
+    states, pool[places] = np.unique(pool[places], return_inverse=True)
+    idles, idle_state = np.unique(arrays["idle_state"], return_inverse=True)
+    names = {
+        "states": [name_of_state(machine, q) for q in states.tolist()],
+        "idle": [name_of_idle(machine, q) for q in idles.tolist()],
+    }
+    return names, {**arrays, "pool": pool, "idle_state": idle_state}
+
+
+def with_numbers(
+    machine: Machine, names: Mapping[str, Any], arrays: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The arrays with the numbers that named macro-states have in this machine."""
+    numbers = np.array([state_of_name(machine, name) for name in names["states"]], np.int32)
+    expect(len(np.unique(numbers)) == len(numbers), "equal states")
+    idles = np.array([idle_of_name(machine, name) for name in names["idle"]], np.int32)
+    pool, places = arrays["pool"].copy(), heads(arrays["pool"])
+    pool[places] = numbers[pool[places]]
+    return {**arrays, "pool": pool, "idle_state": idles[arrays["idle_state"]]}
 
 
 def _instant(time: Any) -> Any:

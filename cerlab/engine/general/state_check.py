@@ -6,7 +6,6 @@ So every id, state and position is checked, and that nodes are ordered as Algori
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.engine.kernels.arrays import NONE, Arena
-from cerlab.engine.kernels.tecs.check import FINE, misplaced_node
+from cerlab.engine.kernels.tecs.check import FINE, mark_entries, misplaced_entry, misplaced_node
 from cerlab.errors import BadData
 
 MOST_EVENTS = 1 << 61
@@ -84,13 +83,17 @@ def check_arrays(arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Non
     _inside(arrays["seen"], 0, header["read"] + 1, "how many events a partition has seen")
     latest = int(max(arrays["seen"], default=0))
     check_nodes(arrays, max(latest, header["read"]), header["read"])
-    pool = arrays["pool"]
-    _inside(arrays["length"], 0, len(pool) + 1, "the length of a partition")
-    expect(sum(arrays["length"].tolist()) == len(pool), "the lengths of the partitions")
-    start = 0
-    for length in arrays["length"].tolist():
-        _check_partition(arrays, pool[start : start + length], len(header["states"]))
-        start += length
+    check_pool(arrays, len(header["states"]))
+
+
+def check_pool(arrays: dict[str, NDArray[Any]], states: int) -> None:
+    """The entries of all partitions: states that there are, nodes by decreasing latest start."""
+    pool, lengths = arrays["pool"], arrays["length"]
+    _inside(lengths, 0, len(pool) + 1, "the length of a partition")
+    expect(sum(lengths.tolist()) == len(pool), "the lengths of the partitions")
+    heads(pool)
+    wrong = misplaced_entry(arrays["max_start"], lengths, pool, states)
+    expect(wrong == FINE, f"the entries of partition {wrong}")
 
 
 def check_nodes(arrays: dict[str, NDArray[Any]], starts: int, read: int) -> None:
@@ -109,25 +112,8 @@ def _inside(array: NDArray[Any], low: int, high: int, what: str) -> None:
     expect(((array >= low) & (array < high)).all(), f"{what} is out of range")
 
 
-def entries(pool: NDArray[np.int32]) -> Iterator[tuple[int, int]]:
-    """Where the entries of a part of the pool begin, and how many nodes each has."""
-    at = 0
-    while at < len(pool):
-        expect(at + 2 < len(pool), "an entry without nodes")
-        length = int(pool[at + 1])
-        expect(0 < length <= len(pool) - at - 2, "the length of an entry")
-        yield at, length
-        at += 2 + length
-
-
-def _check_partition(arrays: dict[str, NDArray[Any]], pool: NDArray[np.int32], states: int) -> None:
-    """The entries of a partition: states that there are, nodes by decreasing latest start."""
-    max_start, heads = arrays["max_start"], [MOST_EVENTS]
-    for at, length in entries(pool):
-        state, nodes = int(pool[at]), pool[at + 2 : at + 2 + length]
-        expect(0 <= state < states, "the state of an entry")
-        _inside(nodes, 0, len(max_start), "a node of an entry")
-        starts = max_start[nodes]
-        expect((np.diff(starts) <= 0).all(), "the order of the nodes of an entry")
-        heads.append(int(starts[0]))
-    expect(all(a >= b for a, b in pairwise(heads)), "the order of entries")
+def heads(pool: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Where the entries of a pool begin that has them one after the other; raises `BadData`."""
+    marks = np.zeros(len(pool), np.uint8)
+    expect(mark_entries(pool, marks), "the length of an entry")
+    return np.flatnonzero(marks)

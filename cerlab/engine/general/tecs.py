@@ -17,6 +17,7 @@ from cerlab.engine.answers import AnswerBatch, Buffer
 from cerlab.engine.batches import paces
 from cerlab.engine.growth import doubled, joined
 from cerlab.engine.kernels import arrays as k
+from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.kernels.tecs.batch import Events, read_batch
 from cerlab.engine.kernels.tecs.collect import collect, move_together
 from cerlab.engine.learned import LearnedTables
@@ -78,17 +79,19 @@ class Tecs:
             more = _partitions(2 * count - have, self._idle)
             self.parts = joined(self.parts, more)
 
-    def read(self, events: Events) -> Iterator[AnswerBatch]:
+    def read(self, events: Events, lowest: Int64s | None = None) -> Iterator[AnswerBatch]:
         """The answers that events complete, as `kernels.tecs.batch.read_batch` lists them.
 
-        To be exhausted before the next call. Raises `ResourceLimit` where determinisation does.
+        With `lowest`, int64 (partitions,), windows are those of each partition: the first start
+        that one allowed before these events. To be exhausted before the next call. Raises
+        `ResourceLimit` where determinisation does.
         """
         if len(events.idles):
             self._idle_states = max(self._idle_states, int(events.idles.max()) + 1)
         for part in paces(len(events.symbols)):
-            yield from self._read(_part(events, part))
+            yield from self._read(_part(events, part), lowest)
 
-    def _read(self, events: Events) -> Iterator[AnswerBatch]:
+    def _read(self, events: Events, lowest: Int64s | None) -> Iterator[AnswerBatch]:
         self._reg[k.EVENT] = 0
         self._batches += 1
         with self._learned.table(self._idle_states) as table:
@@ -108,7 +111,7 @@ class Tecs:
                     symbol, idle = int(events.symbols[event]), int(self.parts.idle[p])
                     table.fill(symbol, self._states(p), idle)
                 else:
-                    self._provide(status, int(events.lowest[event]))
+                    self._provide(status, int(events.lowest[event]) if lowest is None else lowest)
             self._idle_states = table.idle_states
         if self._reg[k.LISTED]:
             yield self._answers.flush(self._reg, k.LISTED, k.TAKEN)
@@ -147,7 +150,7 @@ class Tecs:
             self._answers.arrays,
         )
 
-    def _provide(self, status: int, lowest: int) -> None:
+    def _provide(self, status: int, lowest: int | Int64s) -> None:
         """The room that a kernel lacked."""
         match status:
             case k.NEED_ARENA:
@@ -174,7 +177,7 @@ class Tecs:
             at += 2 + int(self._pool[at + 1])
         return states
 
-    def _room(self, lowest: int) -> None:
+    def _room(self, lowest: int | Int64s) -> None:
         """Room in the arena: drop what no window allows; grow if that leaves little."""
         self.forget(lowest)
         now = (self._batches, int(self._reg[k.EVENT]))
@@ -182,10 +185,11 @@ class Tecs:
         if asked_carried or 2 * self._reg[k.HEAD] > self.nodes:
             self._arena = doubled(self._arena)
 
-    def forget(self, lowest: int) -> None:
+    def forget(self, lowest: int | Int64s) -> None:
         """Drop nodes outside the window, and what CONSUME BY ANY has ended.
 
-        `lowest` is the lowest start inside it; windows counted in partitions know their own.
+        `lowest` is the lowest start inside it, of all or of each of the first partitions; windows
+        counted in partitions know their own.
         """
         parts = self.parts
         stale = parts.epoch != self._reg[k.EPOCH]
@@ -193,19 +197,20 @@ class Tecs:
         parts.idle[stale] = self._idle
         parts.active[stale] = 0
         parts.epoch[stale] = self._reg[k.EPOCH]
-        limits = np.full(len(parts.start), lowest, np.int64)
+        limits = np.full(len(parts.start), -1, np.int64)
+        limits[: np.size(lowest) if np.ndim(lowest) else None] = lowest
         if self._limits.width != k.NONE:
             limits = parts.seen - self._limits.width
         number = np.zeros(self.nodes, np.int64)
         collect(self._arena, self._reg, parts, self._pool, limits, number)
 
-    def occupied(self, count: int) -> list[int]:
+    def occupied(self, count: int) -> Int64s:
         """Which of the first `count` partitions are not as in the beginning; after `forget`."""
         parts = self.parts
         fresh = (parts.length[:count] == 0) & (parts.idle[:count] == self._idle)
-        return [int(p) for p in np.flatnonzero(~fresh)]
+        return np.flatnonzero(~fresh)
 
-    def keep(self, partitions: list[int]) -> None:
+    def keep(self, partitions: Int64s) -> None:
         """Number the partitions anew: these become 0, 1, ..; the others are as in the beginning."""
         fresh = _partitions(max(1, 2 * len(partitions)), self._idle)
         pairs: Iterable[tuple[Any, Any]] = zip(self.parts, fresh, strict=True)
@@ -217,12 +222,14 @@ class Tecs:
     def arrays(self, count: int) -> dict[str, Any]:
         """What `engine.state` keeps of the first `count` partitions; after `forget`."""
         parts = self.parts
-        where = [slice(int(a), int(a + n)) for a, n in zip(parts.start, parts.length, strict=True)]
+        length = parts.length[:count]
+        before = np.cumsum(length) - length
+        entries = np.arange(length.sum()) + np.repeat(parts.start[:count] - before, length)
         head = int(self._reg[k.HEAD])
         return {
             **{name: column[:head] for name, column in self._arena._asdict().items()},
-            "pool": np.concatenate([self._pool[each] for each in where]),
-            "length": parts.length[:count],
+            "pool": self._pool[entries],
+            "length": length,
             "idle_state": parts.idle[:count],
             "seen": parts.seen[:count],
         }

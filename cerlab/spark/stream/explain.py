@@ -10,7 +10,7 @@ from cerlab.spark.plan.modes import Mode
 from cerlab.spark.stream.durations import Length
 from cerlab.spark.stream.match_stream import StreamOptions, asked_of_stream
 from cerlab.spark.stream.request import StreamRequest
-from cerlab.spark.stream.step import reach
+from cerlab.spark.stream.step import BUCKETS, reach
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,8 +45,10 @@ def explained_stream(asked: StreamRequest, query: str) -> str:
     lines.append(("stage", f"read {', '.join(asked.job.attributes)}"))
     if asked.kept is not None:
         lines.append(("stage", f"events of {', '.join(asked.plan.streams)}"))
-    dealt = "by group (a hash of the key)" if asked.choice.mode is Mode.KEYS else "in one task"
-    lines.append(("stage", f"{dealt}; each key put in order, then the engine, from state to state"))
+    where, what = "in one task", "all rows"
+    if asked.choice.mode is Mode.KEYS:
+        where, what = f"in {BUCKETS} buckets by a hash of the key", "each key"
+    lines.append(("stage", f"{where}; {what} put in order, then the engine, from state to state"))
     return "\n".join(f"{name:8} {text}" for name, text in lines)
 
 

@@ -30,8 +30,8 @@ class Done:
     events: int
     answers: int
     late: int
-    keys: int
-    """How many keys have a state at the end."""
+    buckets: int
+    """How many buckets of keys have a state at the end."""
 
 
 def read_stream(
@@ -134,8 +134,8 @@ def _run(query: StreamingQuery, seen: dict[int, Done]) -> None:
 
 def _done(progress: Any) -> Done:
     counts = counted(progress)
-    keys = sum(int(store.numRowsTotal) for store in progress.stateOperators)
-    return Done(1, int(progress.numInputRows), counts["answers"], counts["late"], keys)
+    buckets = sum(int(store.numRowsTotal) for store in progress.stateOperators)
+    return Done(1, int(progress.numInputRows), counts["answers"], counts["late"], buckets)
 
 
 def _total(seen: dict[int, Done]) -> Done:
@@ -144,5 +144,5 @@ def _total(seen: dict[int, Done]) -> Done:
         sum(each.events for each in seen.values()),
         sum(each.answers for each in seen.values()),
         sum(each.late for each in seen.values()),
-        seen[max(seen)].keys if seen else 0,
+        seen[max(seen)].buckets if seen else 0,
     )

@@ -1,4 +1,4 @@
-"""The streaming pipeline: a stream of events to a stream of answers, with state for each key."""
+"""The streaming pipeline: a stream of events to a stream of answers, state by buckets of keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cerlab.spark.stream.claim import claim
 from cerlab.spark.stream.columns import masked, restored, sent
 from cerlab.spark.stream.durations import Length
 from cerlab.spark.stream.request import StreamRequest, stream_request
-from cerlab.spark.stream.step import digest
+from cerlab.spark.stream.step import BUCKETS, digest
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -124,7 +124,7 @@ def use_rocksdb(spark: SparkSession) -> None:
     if configured and configured != ROCKSDB:
         raise UsageError(
             "CER0880",
-            f"state as bytes per key needs RocksDB, and {PROVIDER} is {configured}",
+            f"state as bytes needs RocksDB, and {PROVIDER} is {configured}",
             hint=f"set it to {ROCKSDB}",
         )
     spark.conf.set(PROVIDER, ROCKSDB)
@@ -134,7 +134,7 @@ def stream_answers(asked: StreamRequest) -> DataFrame:
     """The DataFrame of answers and late rows."""
     from pyspark.sql import functions as fn
 
-    from cerlab.spark.stream.processor import KeyProcessor
+    from cerlab.spark.stream.processor import BucketProcessor
 
     if asked.choice.mode is Mode.ONE:
         reasons = "; ".join(f"{k.value}: {why}" for k, why in asked.choice.passed_over.items())
@@ -142,9 +142,9 @@ def stream_answers(asked: StreamRequest) -> DataFrame:
         warn(CerlabWarning(message), stacklevel=3)
     found = (
         _rows(asked)
-        .groupBy("group")
+        .groupBy("bucket")
         .transformWithStateInPandas(
-            statefulProcessor=KeyProcessor(asked.job, _keys(asked)),
+            statefulProcessor=BucketProcessor(asked.job),
             outputStructType=_schema(asked),
             outputMode="Append",
             timeMode="None" if asked.job.tick is None else "EventTime",
@@ -190,22 +190,19 @@ def _rows(asked: StreamRequest) -> DataFrame:
     columns += sent(source, job.attributes)
     if asked.choice.mode is Mode.KEYS:
         group, present = group_of(source, asked.plan.partition)
+        bucket = fn.pmod(group, fn.lit(BUCKETS))
         kept = present if asked.kept is None else present & asked.kept
     else:
-        group, kept = fn.lit(0).cast("bigint"), asked.kept
+        bucket, kept = fn.lit(0).cast("bigint"), asked.kept
     if job.tick is not None and job.lag is not None:
         ticks = fn.floor(asked.clock / fn.lit(job.tick)).cast("bigint")
         columns.append(fn.timestamp_millis(ticks).alias("watermark"))
     rows = source.frame if kept is None else source.frame.where(kept)
-    made = rows.select(group.alias("group"), *columns)
+    made = rows.select(bucket.alias("bucket"), *columns)
     if job.tick is not None and job.lag is not None:
         delay = f"{round(job.lag / job.tick)} milliseconds"
         made = made.withWatermark("watermark", delay).drop("watermark")
     return made
-
-
-def _keys(asked: StreamRequest) -> tuple[int, ...]:
-    return tuple(asked.job.attributes.index(name) for name in dict.fromkeys(asked.plan.partition))
 
 
 def _partition(asked: StreamRequest) -> list[Column]:
@@ -218,13 +215,13 @@ def _partition(asked: StreamRequest) -> list[Column]:
 
 
 def _schema(asked: StreamRequest) -> StructType:
-    """The columns of the frames of `KeyProcessor`."""
+    """The columns of the frames of `BucketProcessor`."""
     from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
     schema = StructType([StructField("start", LongType()), StructField("end", LongType())])
     schema.add("positions", ArrayType(LongType()))
     if asked.job.with_partition:
         sent_types = {field.name: field.dataType for field in _rows(asked).schema}
-        for n, attribute in enumerate(_keys(asked)):
+        for n, attribute in enumerate(asked.job.keys):
             schema.add(f"p{n}", sent_types[f"a{attribute}"])
     return schema.add("late", LongType())

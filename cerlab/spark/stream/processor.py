@@ -1,4 +1,4 @@
-"""What Spark calls for each key of each micro-batch: `KeyStep` between its state and its frames."""
+"""What Spark calls for each bucket of keys and micro-batch: `BucketStep` between its frames."""
 
 from __future__ import annotations
 
@@ -11,24 +11,22 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from cerlab.engine.answers import AnswerBatch
 from cerlab.spark.stream.columns import received
-from cerlab.spark.stream.step import KeyStep, StreamJob
+from cerlab.spark.stream.step import BucketStep, StreamJob
 
 STATE = "cerlab"
 """The name of the only state variable."""
 
 
-class KeyProcessor(StatefulProcessor):  # type: ignore[misc]
-    """The engine of each key; Spark keeps what it knows as bytes, in one value.
+class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
+    """The engine of each bucket of keys; Spark keeps what it knows as bytes, in one value.
 
     Frames of answers have the columns ``start``, ``end``, ``positions``, ``late`` (NULL), and with
     a job that asks for it the key of each as ``p0``, ``p1``, ..; frames of late rows have the
     position in ``late``, NULL in the others.
     """
 
-    def __init__(self, job: StreamJob, keys: tuple[int, ...]) -> None:
-        """`keys` are the numbers of the attributes of the key among those of the job."""
+    def __init__(self, job: StreamJob) -> None:
         self._job = job
-        self._keys = keys
 
     def init(self, handle: Any) -> None:
         """Called by Spark in each task, and once on the driver."""
@@ -41,7 +39,7 @@ class KeyProcessor(StatefulProcessor):  # type: ignore[misc]
         rows: Iterable[Any],
         timerValues: Any,
     ) -> Iterator[Any]:
-        """The rows of a key in a micro-batch: its answers and late rows, as frames."""
+        """The rows of a bucket in a micro-batch: its answers and late rows, as frames."""
         yield from self._step(received(rows, self._job.columns), timerValues, None)
 
     def handleExpiredTimer(
@@ -50,7 +48,7 @@ class KeyProcessor(StatefulProcessor):  # type: ignore[misc]
         timerValues: Any,
         expiredTimerInfo: Any,
     ) -> Iterator[Any]:
-        """A time that all keys have passed: what it releases, and the end of a state."""
+        """A time that all keys have passed: what it releases, and the end of keys."""
         due = expiredTimerInfo.getExpiryTimeInMs()
         yield from self._step(received((), self._job.columns), timerValues, due)
 
@@ -58,10 +56,10 @@ class KeyProcessor(StatefulProcessor):  # type: ignore[misc]
         """Nothing is open."""
 
     def _step(self, rows: Any, timers: Any, due: int | None) -> Iterator[Any]:
-        """One step of a key; `due` is the timer that called, which Spark deletes by itself."""
+        """One step of a bucket; `due` is the timer that called, which Spark deletes by itself."""
         before = self._state.get()[0] if self._state.exists() else None
         watermark = timers.getCurrentWatermarkInMs()  # 0 until there is one
-        step = KeyStep(
+        step = BucketStep(
             self._job, None if before is None else bytes(before), rows, max(0, watermark) or None
         )
         for answers, ends in step.answers():
@@ -106,7 +104,7 @@ class KeyProcessor(StatefulProcessor):  # type: ignore[misc]
         import pyarrow as pa
 
         found = {}
-        for n, attribute in enumerate(self._keys):
+        for n, attribute in enumerate(self._job.keys):
             column = rows.column(f"a{attribute}").take(which)
             if pa.types.is_timestamp(column.type):
                 column = column.cast(pa.int64())

@@ -94,6 +94,7 @@ def stream_request(
             unit_of_time = axis.unit.value
     allowed = length_in(unit_of_time, lateness, "lateness")
     tick, behind = _ticks(None if lag is None else length_in(unit_of_time, lag, "lag"), allowed)
+    choice = _chosen(plan, mode)
     job = StreamJob(
         plan=plan_to_bytes(whole),
         time=axis,
@@ -102,12 +103,14 @@ def stream_request(
         time_kind=kind,
         labels=_labels(axis, position),
         lateness=_in_kind(allowed, kind),
+        keys=tuple(attributes.index(name) for name in dict.fromkeys(plan.partition)),
+        by_key=choice.mode is Mode.KEYS,
         with_partition=with_partition,
         tick=tick,
         lag=None if behind is None else _in_kind(behind, kind),
     )
     kept = frame.is_kept(source, plan.streams)
-    return StreamRequest(source, plan, _chosen(plan, mode), place, clock, kept, job)
+    return StreamRequest(source, plan, choice, place, clock, kept, job)
 
 
 def _source(df: DataFrame, type_name: str | None) -> Source:

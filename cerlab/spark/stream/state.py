@@ -1,89 +1,141 @@
-"""What is known of a key between micro-batches, as bytes: versioned, and no code runs to read it.
+"""What is known of a bucket of keys between micro-batches, as bytes; no code runs to read it.
 
-Eight bytes, little-endian, are the length of a header; the header is UTF-8 JSON; then come four
-parts, one after the other, of the ``sizes`` that it gives. It has besides ``format``
-("cerlab-stream"), ``version``, ``job`` (the digest of all that decides what the rest means),
-``read`` (events released so far), ``released`` and ``timer``. The parts: the bytes of
-`engine.general.state`; the events that those name, in their own counting, and the positions of
-these, both int64 little-endian; an Arrow IPC stream of the rows that are kept
-(`cerlab.spark.stream.reorder.Kept`).
+Eight bytes, little-endian, are the length of a header; the header is UTF-8 JSON, filled up with
+spaces to a multiple of eight; then come the members, one after the other, each filled up with zeros
+in the same way. The header has ``format`` ("cerlab-stream"), ``version``, ``job`` (the digest of
+all that decides what the rest means), ``checksum`` (CRC-32 of what follows it), ``read`` (events
+released so far), ``timer``, ``states`` and ``idle`` (the macro-states that the arrays number from
+0, as `engine.general.state` names them), and ``sizes``, the members' lengths in bytes. `MEMBERS`
+are arrays, little-endian, but for three: ``keys`` and ``held`` are Arrow IPC streams (the keys by
+number, the rows held back), and ``instants`` is JSON where they are not all int64.
+
+The checksum finds damage; who can write a checkpoint can make a state. Such a state is checked
+before a kernel sees it, as that of an engine is (`engine.general.state_check`).
 """
 
 from __future__ import annotations
 
 import io
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import accumulate, pairwise
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
+from cerlab.automata.naming import Machine
+from cerlab.engine.general.state import with_names, with_numbers
+from cerlab.engine.general.state_check import check_nodes, check_pool, expect
 from cerlab.errors import BadData
-from cerlab.spark.stream.reorder import Kept
+from cerlab.spark.stream.engine import EventTable
+from cerlab.spark.stream.reorder import Sequences
 
 FORMAT = "cerlab-stream"
-VERSION = 1
+VERSION = 2
 
 ANOTHER = "the checkpoint is of another query, or of another time, position, lateness or lag"
 GO_ON = "go on with those it was begun with, or start again with another checkpoint"
 
-_LENGTH = 8
-_INT64 = np.dtype("<i8")
+ENGINE = {
+    "position": "<i8",
+    "left": "<i4",
+    "right": "<i4",
+    "max_start": "<i8",
+    "pool": "<i4",
+    "length": "<i8",
+    "idle_state": "<i4",
+    "seen": "<i8",
+}
+"""The arrays of an engine, as `engine.general.state` has them."""
+
+MEMBERS = ENGINE | {
+    "released": "|b1",
+    "last_time": "",
+    "last_position": "<i8",
+    "event_sequence": "<i8",
+    "event_number": "<i8",
+    "event_position": "<i8",
+    "instants": "<i8",
+    "keys": "|u1",
+    "held": "|u1",
+}
+"""The members in their order, and their types; ``last_time`` has that of the times."""
+
+_WORD = 8
 
 
 @dataclass(frozen=True, slots=True)
-class KeyState:
-    """All that is known of a key."""
+class BucketState:
+    """All that is known of a bucket."""
 
-    kept: Kept
-    engine: bytes | None = None
-    """The state of an engine that has read what was released; None if nothing was."""
+    sequences: Sequences
+    keys: Any
+    """The table of the keys, by the number of their partition."""
+    events: EventTable
+    """The events that can still matter."""
+    arrays: Mapping[str, Any] | None = None
+    """Those of the engine; None before it has read anything."""
     read: int = 0
-    """How many events that is."""
-    index: Any = None
-    """The events that the engine's state still names, in its own counting: int64, increasing."""
-    place: Any = None
-    """Their positions: int64."""
+    """How many events have been released."""
     timer: int | None = None
-    """When Spark is to come back to the key, in milliseconds of the watermark."""
+    """When Spark is to come back to the bucket, in milliseconds of the watermark."""
 
 
-def packed(state: KeyState, job: str) -> bytes:
-    """The state of a key as bytes; `job` is the digest under which it is to be read again."""
-    none = np.zeros(0, _INT64)
-    index, place = (none if each is None else each for each in (state.index, state.place))
-    numbers = (np.asarray(each, _INT64).tobytes() for each in (index, place))
-    parts = [state.engine or b"", *numbers, _written(state.kept.rows)]
+def packed(state: BucketState, machine: Machine, job: str) -> bytes:
+    """A state with arrays as bytes; `job` is the digest under which it is to be read again."""
+    assert state.arrays is not None
+    names, arrays = with_names(machine, state.arrays)
+    sequences, events = state.sequences, state.events
+    whole = isinstance(events.instants, np.ndarray)
+    members = {
+        **arrays,
+        "released": sequences.released,
+        "last_time": sequences.time,
+        "last_position": sequences.position,
+        "event_sequence": events.sequence,
+        "event_number": events.number,
+        "event_position": events.position,
+        "instants": events.instants if whole else _text([str(t) for t in events.instants]),
+        "keys": _table_bytes(state.keys),
+        "held": _table_bytes(sequences.held),
+    }
+    written = []
+    for name, kind in MEMBERS.items():
+        exact = kind and (name != "instants" or whole)
+        array = np.asarray(members[name], kind) if exact else members[name]
+        written.append(np.ascontiguousarray(array).tobytes())
+    body = b"".join(part + bytes(-len(part) % _WORD) for part in written)
     header = {
         "format": FORMAT,
         "version": VERSION,
         "job": job,
+        "checksum": crc32(body),
         "read": state.read,
-        "released": state.kept.released,
         "timer": state.timer,
-        "sizes": [len(part) for part in parts],
+        **names,
+        "whole": whole,
+        "sizes": [len(part) for part in written],
     }
-    written = json.dumps(header).encode()
-    return b"".join([len(written).to_bytes(_LENGTH, "little"), written, *parts])
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % _WORD)
+    return b"".join((len(text).to_bytes(_WORD, "little"), text, body))
 
 
-def unpacked(state: bytes, job: str) -> KeyState:
+def unpacked(state: bytes, machine: Machine, job: str) -> BucketState:
     """The state again.
 
     Raises `BadData` for bytes that are no state, of another version, or made under another query
     or other settings.
     """
-    begin = _LENGTH + int.from_bytes(state[:_LENGTH], "little")
+    begin = _WORD + int.from_bytes(state[:_WORD], "little")
     try:
-        header: dict[str, Any] = json.loads(state[_LENGTH:begin])
+        header: dict[str, Any] = json.loads(state[_WORD:begin])
         name, version = header["format"], header["version"]
     except (ValueError, KeyError, TypeError) as error:
-        raise BadData(
-            "CER0774",
-            f"these bytes are no state of a key: {error}",
-            hint="start again from the events, with a new checkpoint",
-        ) from None
+        raise _no_state(str(error)) from None
     if name != FORMAT or version != VERSION:
         raise BadData(
             "CER0775",
@@ -92,41 +144,94 @@ def unpacked(state: bytes, job: str) -> KeyState:
         )
     if header["job"] != job:
         raise BadData("CER0776", ANOTHER, hint=GO_ON)
-    ends = [begin, *(begin + end for end in accumulate(header["sizes"]))]
-    if ends[-1] != len(state):
-        raise BadData(
-            "CER0774",
-            "these bytes are no state of a key: some are missing",
-            hint="start again from the events, with a new checkpoint",
-        )
-    engine, index, place, rows = (state[a:b] for a, b in pairwise(ends))
-    return KeyState(
-        Kept(_read(rows), header["released"]),
-        engine or None,
+    body = np.frombuffer(state, np.uint8, offset=begin).copy()
+    if crc32(body.data) != header["checksum"]:
+        raise _no_state("its checksum is another one")
+    try:
+        return _checked(_read(header, body, machine))
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise _no_state(str(error)) from None
+
+
+def _no_state(why: str) -> BadData:
+    return BadData(
+        "CER0774",
+        f"these bytes are no state of a bucket of keys: {why}",
+        hint="start again from the events, with a new checkpoint",
+    )
+
+
+def _read(header: Mapping[str, Any], body: Any, machine: Machine) -> BucketState:
+    sizes = header["sizes"]
+    ends = [0, *accumulate(size + -size % _WORD for size in sizes)]
+    parts = dict(zip(MEMBERS, pairwise(ends), strict=True))
+    made = {
+        name: body[begin : begin + size]
+        for (name, (begin, _)), size in zip(parts.items(), sizes, strict=True)
+    }
+    held = _table(made["held"])
+    kinds = MEMBERS | {"last_time": held.column("time").type.to_pandas_dtype()}
+    arrays = {name: made[name].view(kinds[name]) for name in ENGINE}
+    expect(_fits(arrays["idle_state"], len(header["idle"])), "an idle state")
+    check_pool(arrays, len(header["states"]))
+    released, time, position, sequence, number, place = (
+        made[name].view(kinds[name])
+        for name in list(MEMBERS)[len(ENGINE) : list(MEMBERS).index("instants")]
+    )
+    instants: Any = made["instants"]
+    if header["whole"]:
+        instants = instants.view("<i8")
+    else:
+        instants = [_instant(text) for text in json.loads(instants.tobytes())]
+    return BucketState(
+        Sequences(released, time, position, held),
+        _table(made["keys"]),
+        EventTable(sequence, number, place, instants),
+        with_numbers(machine, header, arrays),
         header["read"],
-        np.frombuffer(index, _INT64),
-        np.frombuffer(place, _INT64),
         header["timer"],
     )
 
 
-def named(engine: bytes) -> Any:
-    """The events that an engine's state still names, in its own counting: int64, increasing."""
-    with np.load(io.BytesIO(engine), allow_pickle=False) as members:
-        positions = np.unique(members["position"])
-    return positions[positions >= 0]
+def _checked(state: BucketState) -> BucketState:
+    """The state, if what its parts say of each other is so; raises `BadData`."""
+    arrays, events, sequences = state.arrays, state.events, state.sequences
+    assert arrays is not None
+    check_nodes(dict(arrays), max(state.read, int(arrays["seen"].max(initial=0))), state.read)
+    counted = {len(arrays[name]) for name in ("length", "idle_state", "seen")}
+    expect(len(counted) == 1, "the number of partitions")
+    expect(_fits(events.sequence, len(sequences)), "the sequence of an event")
+    expect(_fits(events.number, state.read), "the number of an event")
+    expect((np.diff(events.sequence) >= 0).all(), "the order of the events")
+    named = arrays["position"][arrays["position"] >= 0]
+    expect(np.isin(named, events.number).all(), "an event that a node names")
+    expect(_fits(sequences.held.column("sequence").to_numpy(), len(sequences)), "a row held back")
+    return state
 
 
-def _written(rows: Any) -> bytes:
+def _fits(array: Any, bound: int) -> bool:
+    return bool(((array >= 0) & (array < bound)).all())
+
+
+def _text(value: Any) -> Any:
+    return np.frombuffer(json.dumps(value).encode(), np.uint8)
+
+
+def _instant(text: str) -> int | Fraction:
+    value = Fraction(text)
+    return value.numerator if value.denominator == 1 else value
+
+
+def _table_bytes(rows: Any) -> Any:
     import pyarrow as pa
 
     sink = io.BytesIO()
     with pa.ipc.new_stream(sink, rows.schema) as writer:
         writer.write_table(rows.combine_chunks())
-    return sink.getvalue()
+    return np.frombuffer(sink.getvalue(), np.uint8)
 
 
-def _read(rows: bytes) -> Any:
+def _table(content: Any) -> Any:
     import pyarrow as pa
 
-    return pa.ipc.open_stream(rows).read_all()
+    return pa.ipc.open_stream(pa.py_buffer(content)).read_all()

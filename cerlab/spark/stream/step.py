@@ -1,9 +1,10 @@
-"""One key, one micro-batch: rows and the state before in, answers, late rows and the state out."""
+"""One bucket of keys, one micro-batch: rows and a state in, answers, late rows and a state out."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,21 +16,22 @@ import numpy as np
 from cerlab.automata.plan import Plan
 from cerlab.automata.plan_json import plan_digest
 from cerlab.engine.answers import AnswerBatch
-from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.model.clauses import EventWindow, Strategy
 from cerlab.model.clock import TimeAxis
 from cerlab.spark.plan.order import Labels
 from cerlab.spark.plan.reads import engine_column, window_width
 from cerlab.spark.stream.columns import schema_of
-from cerlab.spark.stream.reorder import Instant, Kept, arrive
-from cerlab.spark.stream.state import KeyState, named, packed, unpacked
+from cerlab.spark.stream.engine import SequencesEngine, no_events
+from cerlab.spark.stream.keys import numbered
+from cerlab.spark.stream.reorder import Instant, arrive, nothing, with_sequence
+from cerlab.spark.stream.state import VERSION, BucketState, packed, unpacked
 from cerlab.spark.tasks.evaluation import known
 
 MICROSECOND = 1_000
 """Moments are integers of so many nanoseconds."""
 
-_NODES, _ANSWERS = 1 << 10, 1 << 13
-"""Room that the engine of a key begins with; it grows as needed."""
+BUCKETS = 16
+"""Keys are dealt out to so many buckets by a hash; a bucket is in one task at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,10 @@ class StreamJob:
     labels: Labels
     """What users call time and position."""
     lateness: Instant
+    keys: tuple[int, ...]
+    """The numbers of the attributes of PARTITION BY among `attributes`."""
+    by_key: bool
+    """Whether each key is put in order by itself, else all rows are."""
     with_partition: bool
     tick: int | None = None
     """How many units of time a millisecond of Spark's watermark stands for; None without `lag`."""
@@ -68,13 +74,13 @@ def digest(job: StreamJob) -> str:
         plan_digest(known(job.plan)[0]),
         None if job.time is None else [job.time.attribute, str(job.time.unit)],
         [job.attributes, job.kinds, job.time_kind, job.labels.keys],
-        [str(job.lateness), job.tick, str(job.lag)],
+        [str(job.lateness), job.tick, str(job.lag), job.by_key, BUCKETS, VERSION],
     ]
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()
 
 
 def reach(plan: Plan, time: TimeAxis | None) -> Fraction | None:
-    """How long after the last event of a key its state can still matter; None for ever.
+    """How long after the last event of a key what is known of it can matter; None for ever.
 
     A window in time bounds it, unless a strategy compares with answers older than the window.
     """
@@ -85,8 +91,8 @@ def reach(plan: Plan, time: TimeAxis | None) -> Fraction | None:
     return window_width(plan, time, MICROSECOND)
 
 
-class KeyStep:
-    """What a micro-batch does to a key. Take all `answers` first, then the `state`."""
+class BucketStep:
+    """What a micro-batch does to a bucket of keys. Take all `answers` first, then the `state`."""
 
     def __init__(
         self, job: StreamJob, state: bytes | None, rows: Any, watermark: int | None = None
@@ -97,34 +103,51 @@ class KeyStep:
         `cerlab.spark.stream.state.unpacked`.
         """
         self._job = job
-        self._plan, self._prepared = known(job.plan)
-        empty = KeyState(Kept(schema_of(job.columns).empty_table(), False))
-        self._before = empty if state is None else unpacked(state, digest(job))
+        self._plan, self._learned = known(job.plan)
+        self._before = (
+            _empty(job) if state is None else unpacked(state, self._learned.machine, digest(job))
+        )
         self._floor: int | None = None
         if job.tick is not None and watermark is not None:
             self._floor = watermark * job.tick
-        arrival = arrive(self._before.kept, rows, job.lateness, job.labels, self._floor)
-        self._kept = arrival.kept
+        self._keys = self._before.keys
+        sequence, count = np.zeros(rows.num_rows, np.int64), 1
+        if job.by_key:
+            sequence = self._numbered(rows)
+            count = self._keys.num_rows
+        before = self._before.sequences.grown(count)
+        rows = with_sequence(rows, sequence)
+        arrival = arrive(before, rows, job.lateness, job.labels, self._floor)
+        self._sequences = arrival.after
         self.released = arrival.released
-        """The rows that the engine reads now, in order, as a table."""
+        """The rows that the engine reads now, by sequence and in order, as a table."""
         self.late = arrival.late
         """The late rows, as a table."""
-        self._run: GeneralEvaluation | None = None
-        self._index, self._place = self._places()
+        self._engine = SequencesEngine(
+            self._plan,
+            self._learned,
+            job.time,
+            together=not job.by_key,
+            read=self._before.read,
+            events=self._before.events,
+        )
+        if self._before.arrays is not None:
+            self._engine.tecs.resume(dict(self._before.arrays))
 
     @property
     def timer_before(self) -> int | None:
-        """When Spark was to come back to the key."""
+        """When Spark was to come back to the bucket."""
         return self._before.timer
 
-    def _places(self) -> tuple[Any, Any]:
-        """The events that answers can name, by index, and their positions; both increase."""
-        before, fresh = self._before, self.released.column("position")
-        index = np.arange(before.read, before.read + self.released.num_rows)
-        place = fresh.combine_chunks().to_numpy(zero_copy_only=False)
-        if before.index is None:
-            return index, place
-        return np.concatenate((before.index, index)), np.concatenate((before.place, place))
+    def _numbered(self, rows: Any) -> Any:
+        """The number of each row's key, -1 for none."""
+        columns = [rows.column(f"a{n}") for n in self._job.keys]
+        numbers, self._keys = numbered(self._keys, columns, rows.num_rows)
+        return numbers
+
+    @property
+    def _partitions(self) -> int:
+        return int(self._keys.num_rows) if self._job.keys else 1
 
     def answers(self) -> Iterator[tuple[AnswerBatch, Any]]:
         """The answers that `released` rows complete, and which of those is the end of each.
@@ -134,62 +157,57 @@ class KeyStep:
         rows = self.released
         if not rows.num_rows:
             return
-        self._run = GeneralEvaluation(
-            self._plan,
-            self._prepared,
-            self._job.time,
-            arena=_NODES,
-            answers=_ANSWERS,
-            state=self._before.engine,
-        )
+        sequence = rows.column("sequence").to_numpy()
+        codes = sequence if self._job.by_key else self._numbered(rows)
         columns = {
             name: engine_column(rows.column(f"a{n}"), name)
             for n, name in enumerate(self._job.attributes)
         }
-        for found in self._run.push(columns, rows.num_rows):
-            made = AnswerBatch(
-                self._at(found.start),
-                self._at(found.end),
-                found.offsets,
-                self._at(found.positions[: found.offsets[-1]]),
-            )
-            yield made, found.end - self._before.read
-
-    def _at(self, indices: Any) -> Any:
-        return self._place[np.searchsorted(self._index, indices)]
+        position = rows.column("position").to_numpy()
+        yield from self._engine.push(columns, sequence, codes, position, self._partitions)
 
     def state(self) -> tuple[bytes | None, int | None]:
-        """The state of the key from now on, None for none, and when to come back to it."""
-        if self._is_over():
+        """The state of the bucket from now on, None for none, and when to come back to it."""
+        sequences = self._sequences
+        newest, waiting = sequences.newest(), sequences.waiting()
+        alive = np.flatnonzero(waiting | (sequences.released & ~self._is_over(newest)))
+        if not len(alive):
             return None, None
-        before = self._before
-        engine, index, place = before.engine, before.index, before.place
-        if self._run is not None:
-            engine = self._run.state()
-            index = named(engine)
-            place = self._at(index)
-        timer = self._timer()
-        read = before.read + self.released.num_rows
-        state = KeyState(self._kept, engine, read, index, place, timer)
-        return packed(state, digest(self._job)), timer
+        left, events = self._engine.keep(self._partitions, alive)
+        after = BucketState(
+            sequences.only(alive),
+            self._keys.take(left) if self._job.keys else self._keys,
+            events,
+            self._engine.tecs.arrays(len(left)),
+            self._engine.read,
+            timer := self._timer(newest[alive], waiting[alive]),
+        )
+        return packed(after, self._learned.machine, digest(self._job)), timer
 
-    def _is_over(self) -> bool:
-        """Whether no row to come can be in an answer with one that has been."""
-        if not self._kept.rows.num_rows:
-            return True
+    def _is_over(self, newest: Any) -> Any:
+        """Whether no row to come can be in an answer with one of each sequence that has been."""
         width = reach(self._plan, self._job.time)
         if self._floor is None or width is None:
-            return False
-        return Fraction(self._kept.newest) + width < self._floor
+            return np.zeros(len(newest), bool)
+        bound = self._floor - width
+        if newest.dtype == np.int64:
+            return newest < math.ceil(bound)
+        nearest = float(bound)
+        return newest < (math.nextafter(nearest, math.inf) if nearest < bound else nearest)
 
-    def _timer(self) -> int | None:
-        """The watermark at which rows can be released, or else the state be dropped."""
+    def _timer(self, newest: Any, waiting: Any) -> int | None:
+        """The watermark at which rows can be released, or else a sequence be dropped."""
         if self._job.tick is None:
             return None
-        if self._kept.held:
-            due = Fraction(self._kept.newest)
-        elif (width := reach(self._plan, self._job.time)) is not None:
-            due = Fraction(self._kept.newest) + width
-        else:
-            return None
-        return max(1, due // self._job.tick + 1)
+        due = [Fraction(each.min().item()) for each in (newest[waiting],) if len(each)]
+        width = reach(self._plan, self._job.time)
+        if width is not None and not waiting.all():
+            due.append(Fraction(newest[~waiting].min().item()) + width)
+        return max(1, min(due) // self._job.tick + 1) if due else None
+
+
+def _empty(job: StreamJob) -> BucketState:
+    """The state of a bucket of which nothing is known."""
+    schema = schema_of(job.columns)
+    keys = schema.empty_table().select([f"a{n}" for n in job.keys])
+    return BucketState(nothing(schema), keys, no_events())

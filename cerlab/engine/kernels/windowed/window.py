@@ -30,3 +30,22 @@ def window_starts(times: Int64s, width: int, skipped: int, first: Int32s) -> Non
         while times[i] - times[low] > width:
             low += 1
         first[i - skipped] = low
+
+
+@kernel
+def window_starts_by_group(groups: Int64s, times: Int64s, width: int, first: Int64s) -> int:
+    """The same of events that lie group by group, where a window never reaches into another group.
+
+    All are int64 (events,), `first` is written. Returns the index of an event whose time is before
+    that of the one before it in its group, or -1.
+    """
+    low = 0
+    for i in range(times.shape[0]):
+        if i == 0 or groups[i] != groups[i - 1]:
+            low = i
+        elif times[i] < times[i - 1]:
+            return i
+        while times[i] - times[low] > width:
+            low += 1
+        first[i] = low
+    return -1

@@ -1,4 +1,4 @@
-"""A key through many micro-batches, with the work of Spark done by hand."""
+"""Buckets of keys through many micro-batches, with the work of Spark done by hand."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from cerlab.predicates.keys import partition_key
 from cerlab.spark.plan.modes import Mode, why_not
 from cerlab.spark.plan.order import Labels
 from cerlab.spark.plan.reads import attributes_read
-from cerlab.spark.stream.state import unpacked
-from cerlab.spark.stream.step import KeyStep, StreamJob, digest
+from cerlab.spark.stream.state import BucketState, unpacked
+from cerlab.spark.stream.step import BucketStep, StreamJob, digest
+from cerlab.spark.tasks.evaluation import known
 from proofs_tests.spark.dealt import TIME, Typed
 
 LABELS = Labels(("t", "id"), "t")
@@ -32,13 +33,13 @@ def positions_of(rows: Any) -> list[int]:
 
 @dataclass(frozen=True)
 class Fed:
-    """What came out of all keys."""
+    """What came out of all buckets."""
 
     answers: list[ComplexEvent]
     late: list[int]
     waiting: set[int]
     """The positions of rows that are held back."""
-    states: dict[Any, bytes]
+    states: dict[int, bytes]
 
 
 def job_of(case: Typed, plan: Plan, lateness: int, lag: int | None, tick: int) -> StreamJob:
@@ -52,12 +53,22 @@ def job_of(case: Typed, plan: Plan, lateness: int, lag: int | None, tick: int) -
     kind = str(case.table.schema.field("t").type)
     ticks = {} if lag is None else {"tick": tick, "lag": -(-lag // tick) * tick}
     return StreamJob(
-        plan_to_bytes(whole), time, names, kinds, kind, LABELS, lateness, False, **ticks
+        plan_to_bytes(whole),
+        time,
+        names,
+        kinds,
+        kind,
+        LABELS,
+        lateness,
+        keys=tuple(names.index(name) for name in dict.fromkeys(plan.partition)),
+        by_key=why_not(plan, Mode.KEYS) is None,
+        with_partition=False,
+        **ticks,
     )
 
 
-def by_key(case: Typed, plan: Plan, job: StreamJob) -> dict[Any, Any]:
-    """The rows of each key, as tasks get them; of all together where that is the only exact way."""
+def bucketed(case: Typed, plan: Plan, job: StreamJob, buckets: int = 1) -> dict[int, Any]:
+    """The rows of so many buckets, as tasks get them; of all where that is the only exact way."""
     table, count = case.table, case.table.num_rows
     columns = {"position": pa.array(case.positions or range(count), pa.int64())}
     columns["time"] = table.column("t").combine_chunks()
@@ -68,51 +79,58 @@ def by_key(case: Typed, plan: Plan, job: StreamJob) -> dict[Any, Any]:
         )
     whole = pa.table(columns)
     streams = table.column("stream").to_pylist()
-    groups: dict[Any, list[int]] = {}
+    groups: dict[int, list[int]] = {}
+    numbers: dict[Any, int] = {}
     for row, event in enumerate(case.stream.events):
         if plan.streams and streams[row] is not None and streams[row] not in plan.streams:
             continue
-        key = () if why_not(plan, Mode.KEYS) else partition_key(event, plan.partition)
+        key = partition_key(event, plan.partition) if job.by_key else ()
         if key is not None:
-            groups.setdefault(key, []).append(row)
-    return {key: whole.take(rows) for key, rows in groups.items()}
+            bucket = numbers.setdefault(key, len(numbers)) % buckets
+            groups.setdefault(bucket, []).append(row)
+    return {bucket: whole.take(rows) for bucket, rows in groups.items()}
 
 
-def fed(rng: Random, job: StreamJob, groups: dict[Any, Any], slack: int, lag: int | None) -> Fed:
-    """All keys through micro-batches that Spark could have made; then, with a lag, the end."""
+def fed(rng: Random, job: StreamJob, groups: dict[int, Any], slack: int, lag: int | None) -> Fed:
+    """All buckets through micro-batches that Spark could have made; then, with a lag, the end."""
     answers: list[ComplexEvent] = []
     late: list[int] = []
-    states: dict[Any, bytes] = {}
+    states: dict[int, bytes] = {}
     come = [(key, row) for key, table in groups.items() for row in range(table.num_rows)]
     times = {key: table.column("time").to_pylist() for key, table in groups.items()}
-    come.sort(key=lambda it: times[it[0]][it[1]] + rng.random() * slack)
+    behind = [rng.choice((0, rng.random(), 1)) * slack for _ in come]
+    order = [times[key][row] + late for (key, row), late in zip(come, behind, strict=True)]
+    come = [come[n] for n in sorted(range(len(come)), key=lambda n: (order[n], rng.random()))]
     watermark, newest = None, 0
     while come:
         size = rng.choice((1, 3, 10, 40))
         batch, come = come[:size], come[size:]
         keys = {key for key, _ in batch} | (set(states) if watermark else set())
-        for key in sorted(keys, key=str):
+        for key in sorted(keys):
             mine = [row for each, row in batch if each == key]
             rng.shuffle(mine)
             rows = groups[key].take(pa.array(mine, pa.int64()))
-            step = KeyStep(job, states.pop(key, None), rows, watermark)
+            step = BucketStep(job, states.pop(key, None), rows, watermark)
             take(step, key, answers, late, states)
         if lag is not None and job.tick is not None:
             newest = max(newest, *(times[key][row] for key, row in batch))
             watermark = max(0, int(newest // job.tick) - -(-lag // job.tick)) or None
     if job.tick is not None:
         for key in list(states):
-            step = KeyStep(job, states.pop(key), groups[key].slice(0, 0), 10**12)
+            step = BucketStep(job, states.pop(key), groups[key].slice(0, 0), 10**12)
             take(step, key, answers, late, states)
     waiting = set()
     for state in states.values():
-        kept = unpacked(state, digest(job)).kept
-        waiting |= set(positions_of(kept.rows)[kept.released :])
+        waiting |= set(positions_of(read_state(job, state).sequences.held))
     return Fed(answers, late, waiting, states)
 
 
 def take(
-    step: KeyStep, key: Any, answers: list[ComplexEvent], late: list[int], states: dict[Any, bytes]
+    step: BucketStep,
+    key: int,
+    answers: list[ComplexEvent],
+    late: list[int],
+    states: dict[int, bytes],
 ) -> None:
     for batch, ends in step.answers():
         assert positions_of(step.released.take(ends)) == batch.end.tolist()
@@ -121,6 +139,10 @@ def take(
     state, _ = step.state()
     if state is not None:
         states[key] = state
+
+
+def read_state(job: StreamJob, state: bytes) -> BucketState:
+    return unpacked(state, known(job.plan)[1].machine, digest(job))
 
 
 def without(case: Typed, positions: set[int]) -> list[ComplexEvent]:

@@ -1,0 +1,190 @@
+"""The general engine over many sequences at once, each with a time of its own.
+
+The engine's partitions separate keys; events are numbered as they are read, and what a window
+allows is looked up among those of the same sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cerlab.automata.plan import Plan
+from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.clock import Instants, TimeColumn, joined
+from cerlab.engine.general.tecs import Tecs
+from cerlab.engine.kernels.arrays import NONE
+from cerlab.engine.kernels.tecs.batch import Events
+from cerlab.engine.kernels.windowed.window import window_starts_by_group
+from cerlab.engine.learned import LearnedTables
+from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
+from cerlab.model.clock import TimeAxis, check_order
+
+_NODES, _ANSWERS = 1 << 12, 1 << 13
+"""Room that an engine begins with; it grows as needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventTable:
+    """Events that have been read, by sequence, and in a sequence by number.
+
+    `sequence`, `number`, `position` are int64 (events,); `instants` are those of a window in time,
+    else zeros.
+    """
+
+    sequence: Any
+    number: Any
+    position: Any
+    instants: Instants
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    def take(self, rows: Any) -> EventTable:
+        """Some of them."""
+        times = self.instants
+        whole = isinstance(times, np.ndarray)
+        some = times[rows] if whole else [times[n] for n in rows.tolist()]
+        return EventTable(self.sequence[rows], self.number[rows], self.position[rows], some)
+
+    def last(self) -> Any:
+        """Which are the last ones of their sequences, bool (events,)."""
+        return np.diff(self.sequence, append=-1) != 0
+
+
+def no_events() -> EventTable:
+    """None at all."""
+    none = np.zeros(0, np.int64)
+    return EventTable(none, none, none, none)
+
+
+class SequencesEngine:
+    """The evaluation of a plan on some sequences of events, batch by batch.
+
+    The partitions are those of the keys. A sequence holds the events of the partition with its
+    number, or `together` those of all partitions.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        learned: LearnedTables,
+        time: TimeAxis | None,
+        *,
+        together: bool,
+        read: int,
+        events: EventTable,
+    ) -> None:
+        """`read` events have been read, `events` are those of them that can still matter."""
+        width = plan.window.width if isinstance(plan.window, EventWindow) else NONE
+        self.tecs = Tecs(plan, learned, width, arena=_NODES, answers=_ANSWERS)
+        self._learned = learned
+        self._counts = width != NONE
+        self._together = together
+        self._clock = (
+            TimeColumn(plan.window, time)
+            if isinstance(plan.window, AttributeWindow | TimeWindow)
+            else None
+        )
+        self.read = read
+        self._events = events
+        self._lowest = self._window_starts(events)
+
+    def push(
+        self, columns: Mapping[str, Any], sequence: Any, codes: Any, position: Any, partitions: int
+    ) -> Iterator[tuple[AnswerBatch, Any]]:
+        """Read some events, by sequence and in order: answers, and the rows of their ends.
+
+        `codes` are their partitions, NONE for none, and `partitions` how many there are. To be
+        exhausted before the next call. Raises `BadData` for a time that is missing or goes back.
+        """
+        length, begins = len(position), self.read
+        numbers = np.arange(begins, begins + length)
+        self.tecs.partitions(partitions)
+        bounds = self._bounds(partitions)
+        lowest = self._append(columns, EventTable(sequence, numbers, position, numbers))
+        symbols = self._learned.symbols(columns, length)
+        by_number = np.argsort(self._events.number)
+        number = self._events.number[by_number]
+        place = self._events.position[by_number]
+        self.read += length
+        for answers in self.tecs.read(Events(symbols, codes, numbers, lowest), bounds):
+            listed = answers.positions[: answers.offsets[-1]]
+            start, end, listed = (
+                place[np.searchsorted(number, at)] for at in (answers.start, answers.end, listed)
+            )
+            yield AnswerBatch(start, end, answers.offsets, listed), answers.end - begins
+
+    def _append(self, columns: Mapping[str, Any], fresh: EventTable) -> Any:
+        """Take in events: the number of the first one inside the window of each."""
+        instants: Instants = np.zeros(len(fresh), np.int64)
+        if self._clock is not None:
+            instants = self._clock.instants(columns, len(fresh), lambda n: int(fresh.position[n]))
+        before = self._events
+        whole = EventTable(
+            np.concatenate((before.sequence, fresh.sequence)),
+            np.concatenate((before.number, fresh.number)),
+            np.concatenate((before.position, fresh.position)),
+            joined((before.instants, instants)),
+        )
+        order = np.argsort(whole.sequence, kind="stable")
+        self._events = whole.take(order)
+        self._lowest = self._window_starts(self._events)
+        lowest = np.empty(len(order), np.int64)
+        lowest[order] = self._lowest
+        return lowest[len(before) :]
+
+    def _window_starts(self, events: EventTable) -> Any:
+        """The number of the first event inside the window of each, NONE for no window in time."""
+        if self._clock is None:
+            return np.full(len(events), NONE, np.int64)
+        times: Any = events.instants
+        find: Any = window_starts_by_group
+        if not (isinstance(times, np.ndarray) and isinstance(self._clock.width, int)):
+            times = np.array(times, object)
+            find = getattr(find, "py_func", find)
+        first = np.empty(len(events), np.int64)
+        back = find(events.sequence, times, self._clock.width, first)
+        if back >= 0:
+            before, now = times[back - 1 : back + 1].tolist()
+            check_order(before, now, int(events.position[back]))
+        return events.number[first]
+
+    def _bounds(self, partitions: int) -> Any:
+        """The first start that the window of the last event of each partition allows."""
+        bounds = np.full(partitions, NONE, np.int64)
+        if not self._together:
+            bounds[self._events.sequence] = self._lowest  # that of the last event stays
+        elif len(self._events):
+            bounds[:] = self._lowest[-1]
+        return bounds
+
+    def keep(self, partitions: int, sequences: Any) -> tuple[Any, EventTable]:
+        """Drop all but some of the sequences: which partitions are left, and the events to keep.
+
+        Both are numbered anew from 0. Those are the events that answers to come can name, and with
+        a window in time the last ones of their sequences.
+        """
+        self.tecs.partitions(partitions)
+        bounds = self._bounds(partitions)
+        if self._together:
+            self.tecs.forget(bounds)
+            left = self.tecs.occupied(partitions)
+            self.tecs.keep(left)
+        else:
+            left = sequences
+            self.tecs.keep(left)
+            self.tecs.forget(bounds[left])
+        events = self._events
+        named = self.tecs.arrays(0)
+        kept = np.isin(events.number, named["position"])
+        if not self._counts:
+            kept |= np.isin(events.number, named["max_start"])
+        if self._clock is not None:
+            kept |= events.last()
+        chosen = events.take(np.flatnonzero(kept & np.isin(events.sequence, sequences)))
+        numbers = np.searchsorted(sequences, chosen.sequence)
+        return left, EventTable(numbers, chosen.number, chosen.position, chosen.instants)
