@@ -159,10 +159,9 @@ def write_answers(
 ) -> int:
     """The answers as Parquet files in a folder, written by the tasks; returns how many.
 
-    Tasks write to a hidden folder beside it, which gets the name at the end: until then there is
-    nothing under it, or what was there before. Files that no task has returned, of one that ran
-    twice or was killed, are taken out. Raises `UsageError` where there is something already, and
-    where the events lie.
+    Tasks write to a hidden folder beside it, which gets the name at the end (`publish`). Files that
+    no task has returned, of one that ran twice or was killed, are taken out. Raises `UsageError`
+    where there is something already, and where the events lie.
     """
     if folder.exists() and not overwrite:
         raise UsageError(
@@ -173,7 +172,7 @@ def write_answers(
     from pyspark.sql.pandas.types import to_arrow_schema
 
     refuse_input(folder, ranges)
-    hidden, replaced = (folder.with_name(f".{folder.name}.{uuid4().hex}") for _ in range(2))
+    hidden = folder.with_name(f".{folder.name}.{uuid4().hex}")
     hidden.mkdir(parents=True)
     try:
         write = partial(
@@ -188,14 +187,30 @@ def write_answers(
         for stray in set(hidden.iterdir()) - {hidden / name for name in whole}:
             stray.unlink()
         (hidden / "_SUCCESS").touch()
-        if folder.is_dir():
-            folder.rename(replaced)
-        hidden.rename(folder)
+        publish(hidden, folder)
     except BaseException:
         shutil.rmtree(hidden, ignore_errors=True)
         raise
-    shutil.rmtree(replaced, ignore_errors=True)
     return sum(row["answers"] for row in made)
+
+
+def publish(made: Path, folder: Path) -> None:
+    """Give a folder beside another its name; what was there is removed when that is done.
+
+    Until then it is there under its own name or, between two renames, under a hidden one beside it.
+    """
+    aside = folder.with_name(f".{folder.name}.{uuid4().hex}.before")
+    replaces = folder.exists()
+    if replaces:
+        folder.rename(aside)
+    try:
+        made.rename(folder)
+    except BaseException:
+        if replaces:
+            aside.rename(folder)
+        raise
+    if replaces:
+        shutil.rmtree(aside) if aside.is_dir() else aside.unlink()
 
 
 def refuse_input(folder: Path, ranges: FileRanges) -> None:

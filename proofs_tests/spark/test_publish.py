@@ -1,0 +1,76 @@
+"""Answers under their name at once, and what was there before never lost."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cerlab.spark.batch.files import publish
+
+
+def folder_of(place: Path, text: str) -> Path:
+    place.mkdir()
+    (place / "part").write_text(text)
+    return place
+
+
+@pytest.mark.parametrize("before", [None, "folder", "file"])
+def test_it_takes_the_place_of_what_was_there(tmp_path: Path, before: str | None) -> None:
+    made, answers = folder_of(tmp_path / ".made", "new"), tmp_path / "answers"
+    if before == "folder":
+        folder_of(answers, "old")
+    elif before == "file":
+        answers.write_text("old")
+    publish(made, answers)
+    assert [path.name for path in tmp_path.iterdir()] == ["answers"]
+    assert (answers / "part").read_text() == "new"
+
+
+def test_an_interrupt_before_the_new_name_leaves_what_was_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, answers = folder_of(tmp_path / ".made", "new"), folder_of(tmp_path / "answers", "old")
+    rename = Path.rename
+
+    def interrupted(self: Path, target: Any) -> Any:
+        if self == made:
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        publish(made, answers)
+    assert (answers / "part").read_text() == "old"
+    assert (made / "part").read_text() == "new"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_stop_at_any_step_leaves_one_of_both_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a kill does: nothing is put back."""
+    for stop in range(3):
+        place = tmp_path / str(stop)
+        place.mkdir()
+        made, answers = folder_of(place / ".made", "new"), folder_of(place / "answers", "old")
+        steps = 0
+
+        def step(run: Any, *arguments: Any, last: int = stop) -> Any:
+            nonlocal steps
+            if steps == last:
+                raise SystemExit
+            steps += 1
+            return run(*arguments)
+
+        rename, remove = Path.rename, shutil.rmtree
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "rename", lambda a, b, r=rename: step(r, a, b))
+            patched.setattr(shutil, "rmtree", lambda a, r=remove: step(r, a))
+            with pytest.raises(SystemExit):
+                publish(made, answers)
+        left = {part.read_text() for part in place.rglob("part")}
+        assert "new" in left
+        assert stop == 2 or "old" in left
