@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -20,10 +21,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Keep bytecode in pytest's cache where it may not be written beside the source.
+    """Give the processes that tests start bytecode and interrupts, whatever started pytest.
 
-    Without any, each of the processes that tests start compiles all modules anew.
+    Bytecode goes into pytest's cache where it may not be written beside the source; without any,
+    each process compiles all modules anew. A job in the background ignores SIGINT, and so would all
+    that it starts.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if sys.dont_write_bytecode and hasattr(config, "cache") and not sys.pycache_prefix:
         sys.pycache_prefix = str(config.cache.mkdir("bytecode"))
         sys.dont_write_bytecode = False
