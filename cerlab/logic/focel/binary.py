@@ -7,13 +7,13 @@ outside: then "for all iterations" is exactly what the universal extension says.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import chain, combinations, count
 from typing import TypeAlias
 
-from cerlab.budget import budgeted, spend
+from cerlab.budget import TRANSITION, budgeted, spend
 from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import (
     As,
@@ -86,10 +86,11 @@ class Names:
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = set(taken)
+        self._numbers: dict[str, Iterator[int]] = {}
 
     def fresh(self, name: str) -> str:
         """The name itself if it is free, else the first of ``name_2``, ``name_3``, .. that is."""
-        numbered = (f"{name}_{n}" for n in count(2))
+        numbered = (f"{name}_{n}" for n in self._numbers.setdefault(name, count(2)))
         free = next(each for each in chain((name,), numbered) if each not in self._taken)
         self._taken.add(free)
         return free
@@ -210,7 +211,7 @@ def _affordable(made: Iterable[Disjunct]) -> list[Disjunct]:
     listed: list[Disjunct] = []
     for D in made:
         listed.append(D)
-        spend(_size(D))
+        spend(TRANSITION * _size(D))
     return listed
 
 
