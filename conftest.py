@@ -24,11 +24,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give the processes that tests start bytecode and interrupts, whatever started pytest.
 
     Bytecode goes into pytest's cache where it may not be written beside the source; without any,
-    each process compiles all modules anew. A job in the background ignores SIGINT, and so would all
-    that it starts.
+    each process compiles all modules anew. A job in the background ignores SIGINT, one under nohup
+    SIGHUP, and so would all that they start.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if sys.dont_write_bytecode and hasattr(config, "cache") and not sys.pycache_prefix:
         sys.pycache_prefix = str(config.cache.mkdir("bytecode"))
         sys.dont_write_bytecode = False

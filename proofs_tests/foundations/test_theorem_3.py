@@ -191,7 +191,7 @@ def test_e4_a_formula_whose_answers_depend_on_later_events_is_refused() -> None:
     [
         ("A AS x ; B AS y FILTER x.v = y.v", "several variables"),
         ("NEXT(A ; B)", "NEXT"),
-        ("A : B", "CONCAT"),
+        ("A : B", "has no :"),
         ("(A ; B) AS x", "AS on more than one"),
     ],
 )

@@ -150,7 +150,7 @@ def test_rows_without_an_interval_are_compared_by_positions() -> None:
         ("print('what?')", Broken("this is no JSON: 'what?\\n'")),
         ("print('[]')", Broken("neither answers nor refused: '[]\\n'")),
         ("sys.exit(3)", Broken("it ended with exit status 3")),
-        ("import time; time.sleep(60)", Broken("no answer in 0.5 s")),
+        ("import time; time.sleep(60)", Broken("no answer in 0.5 s", hung=True)),
     ],
 )
 def test_an_engine_that_is_started_once(tmp_path: Path, code: str, said: Outcome) -> None:
@@ -170,7 +170,7 @@ def test_an_engine_that_is_started_once(tmp_path: Path, code: str, said: Outcome
         ("print('x')", Broken("this is no line of JSON: 'x'")),
         ("sys.exit('why not\\nhint')", Broken("exit status 1: hint")),
         ("print('no +', file=sys.stderr); sys.exit(2)", Refused("no +")),
-        ("import time; time.sleep(60)", Broken("no answer in 0.5 s")),
+        ("import time; time.sleep(60)", Broken("no answer in 0.5 s", hung=True)),
     ],
 )
 def test_an_engine_that_is_started_for_each_case(tmp_path: Path, code: str, said: Outcome) -> None:
