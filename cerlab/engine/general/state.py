@@ -20,6 +20,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import struct
 import zipfile
 from collections.abc import Mapping
@@ -151,6 +152,14 @@ _UNREADABLE = (
 )
 
 
+_NPY = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '(?P<dtype>[^']*)', 'fortran_order': False, "
+    rb"'shape': \((?P<size>\d{1,18}),\), \} *\n",
+    re.DOTALL,
+)
+"""The header of an array of one dimension in a file of version 1.0."""
+
+
 def _members(state: bytes) -> dict[str, NDArray[Any]]:
     """The members, none larger than the bytes; raises ValueError and others for what is not so."""
     kinds = {**MEMBERS, "digest": np.uint8}
@@ -168,14 +177,16 @@ def _members(state: bytes) -> dict[str, NDArray[Any]]:
 
 
 def _array(content: bytes, kind: type) -> NDArray[Any]:
-    """An array of one dimension as ``.npy`` has it, without a copy larger than its bytes."""
-    file = io.BytesIO(content)
-    if np.lib.format.read_magic(file) != (1, 0):
-        raise ValueError("an array of another version")
-    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-    rest = content[file.tell() :]
-    if dtype != np.dtype(kind) or shape != (len(rest) // dtype.itemsize,):
-        raise ValueError(f"an array of {dtype} and shape {shape}")
+    """An array of one dimension as ``.npy`` has it, without a copy larger than its bytes.
+
+    NumPy reads the header as Python, which threads may not do at once (CPython gh-106905).
+    """
+    header = _NPY.match(content)
+    if header is None:
+        raise ValueError("no array of one dimension")
+    dtype, rest = np.dtype(kind), content[header.end() :]
+    if header["dtype"].decode() != dtype.str or len(rest) != int(header["size"]) * dtype.itemsize:
+        raise ValueError(f"an array of {header['size'].decode()} times {header['dtype'].decode()}")
     return np.frombuffer(rest, dtype).copy()
 
 
