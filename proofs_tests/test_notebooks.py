@@ -63,7 +63,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("source", "heard"),
     [
         ("import warnings\nwarnings.warn('aloud')", "UserWarning: aloud"),
-        ("import cerlab\nassert cerlab.count('A', []) == 1", "AssertionError"),
+        ("import cerlab\nassert cerlab.count('A', [{'type': 'A'}]) == 2", "AssertionError"),
     ],
     ids=["a-warning", "an-error"],
 )

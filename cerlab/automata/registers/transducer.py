@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from cerlab.automata.automaton import Automaton, Mark
+from cerlab.budget import TRANSITION, spend
 from cerlab.display import shown
 from cerlab.errors import IllFormed
 from cerlab.predicates.guards import registers_of
@@ -87,6 +88,7 @@ def registers_used(Delta: Iterable[RegisterTransition]) -> frozenset[str]:
     """The registers that some transition reads or writes."""
     Delta = tuple(Delta)
     guards = {id(t.guard): t.guard for t in Delta}  # one stands in many transitions
+    spend(TRANSITION * len(guards))
     return NONE.union(*map(registers_of, guards.values()), *(t.writes for t in Delta))
 
 
