@@ -67,7 +67,7 @@ def test_every_notebook_is_in_the_site_as_it_ran(site: Path) -> None:
 
 @pytest.mark.parametrize(("question", "words", "answer"), QUESTIONS)
 def test_one_search_or_two_clicks_answer(
-    question: str, words: str, answer: str, site: Path, browser: Any
+    question: str, words: str, answer: str, browser: Any, site: Path
 ) -> None:
     page = browser.new_page()
     if words.startswith(">"):
