@@ -7,6 +7,7 @@ is what the code beside it gives.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -45,6 +46,8 @@ nb_execution_cache_path = str(HERE / "_build" / "cells")
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_output_stderr = "warn"
+# Many a cell is about a query without answers; what cerlab remarks on these is no complaint.
+os.environ["PYTHONWARNINGS"] = ",".join(f"ignore:CER{code:04}" for code in range(904, 913))
 nb_merge_streams = True
 suppress_warnings = ["myst.header"]  # notebooks begin sections at any depth
 

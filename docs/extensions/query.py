@@ -48,8 +48,10 @@ class Query(Directive):
         events = _events(self.arguments[0]) if self.arguments else []
         shown = self.options.get("show", "timeline").split()
         logic = self.options.get("logic", "so")
-        page: list[nodes.Node] = [nodes.literal_block(text, text, language="ceql")]
-        what: Any = cerlab.parse_sremo(text) if self.options.get("language") == "sremo" else text
+        language = self.options.get("language", "ceql")
+        lexer = "text" if language == "sremo" else "ceql"
+        page: list[nodes.Node] = [nodes.literal_block(text, text, language=lexer)]
+        what: Any = cerlab.parse_sremo(text) if language == "sremo" else text
         if "refused" in self.options:
             return [*page, *_refusal(what, events, logic)]
         if events:
