@@ -49,7 +49,8 @@ def answer(request: Request) -> Reply:
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", cerlab.CerlabWarning)
             reply = view(request)
-        return {**reply, "warnings": list(dict.fromkeys(str(each.message) for each in said))}
+        ours = (each.message for each in said if issubclass(each.category, cerlab.CerlabWarning))
+        return {**reply, "warnings": list(dict.fromkeys(map(str, ours)))}
     except CerlabError as error:
         return {"error": _error(error)}
     except ImportError as error:

@@ -113,9 +113,9 @@ def test_the_same_replies_without_arrow_numba_numpy_and_z3() -> None:
         for request in asked
         for panel in ("answers", "check", "compare")
     ]
-    assert replies_without_libraries(requests) == [
-        json.loads(json.dumps(answer(request))) for request in requests
-    ]
+    replies = replies_without_libraries(requests)
+    for request, reply in zip(requests, replies, strict=True):
+        assert reply == json.loads(json.dumps(answer(request))), request
 
 
 def test_what_needs_a_library_that_is_absent_says_so() -> None:
