@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import Any, TextIO
 
 from cerlab.api import Query, parse_query
 from cerlab.cli.bench_papers import PAPERS, measure_paper, refused
@@ -150,7 +150,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def bench(arguments: argparse.Namespace) -> int:
     """Measure, stream by stream and query by query."""
-    from cerlab.bench.table import write_table
 
     arguments.against = arguments.against or []
     _check(arguments)
@@ -163,47 +162,43 @@ def bench(arguments: argparse.Namespace) -> int:
         for name, texts in chosen.items():
             stream, source = _stream(arguments, name)
             queries = {each: parse_query(text) for each, text in texts.items()}
-            rows = []
-            for row in _rows(arguments, name, stream, queries):
-                head = {"stream": name, "source": source, "decoy": arguments.decoy}
-                rows.append(head | {"events": len(stream)} | row)
-                if arguments.format == "ndjson":
-                    file.write(json.dumps(rows[-1]) + "\n")
-                    file.flush()
-            if arguments.format == "table":
-                write_table(rows, file)
+            head = {"stream": name, "source": source, "decoy": arguments.decoy}
+            head["events"] = len(stream)
+            _write(arguments, file, (head | row for row in _rows(arguments, name, stream, queries)))
     return OK
+
+
+def _write(arguments: argparse.Namespace, file: TextIO, rows: Iterable[dict[str, Any]]) -> None:
+    """Rows as they come, a line each, or all of them as a table."""
+    from cerlab.bench.table import write_table
+
+    if arguments.format == "table":
+        write_table(list(rows), file)
+        return
+    for row in rows:
+        file.write(json.dumps(row) + "\n")
+        file.flush()
 
 
 def _on_spark(arguments: argparse.Namespace) -> int:
     """The pipeline; the stream is generated as files, so that neither side holds it."""
     from cerlab.bench.spark import measure_spark
-    from cerlab.bench.table import write_table
 
     sizes = tuple(dict.fromkeys((max(1, arguments.events // 10), arguments.events)))
     cores = tuple(dict.fromkeys((1, arguments.spark)))
-    rows = []
     if arguments.keys:
         from cerlab.bench.spark_streams import measure_streams
 
-        with output(arguments.output) as file:
-            for cost in measure_streams(arguments.spark, _whole_numbers(arguments.keys)):
-                rows.append(asdict(cost))
-                if arguments.format == "ndjson":
-                    file.write(json.dumps(rows[-1]) + "\n")
-                    file.flush()
-            if arguments.format == "table":
-                write_table(rows, file)
-        return OK
+        costs = measure_streams(arguments.spark, _whole_numbers(arguments.keys))
+        rows: Iterable[dict[str, Any]] = map(asdict, costs)
+    else:
+        rows = (
+            {"stream": "stocks"} | asdict(row)
+            for name, text in _chosen(arguments)["stocks"].items()
+            for row in measure_spark(name, parse_query(text), sizes, cores)
+        )
     with output(arguments.output) as file:
-        for name, text in _chosen(arguments)["stocks"].items():
-            for row in measure_spark(name, parse_query(text), sizes, cores):
-                rows.append({"stream": "stocks"} | asdict(row))
-                if arguments.format == "ndjson":
-                    file.write(json.dumps(rows[-1]) + "\n")
-                    file.flush()
-        if arguments.format == "table":
-            write_table(rows, file)
+        _write(arguments, file, rows)
     return OK
 
 

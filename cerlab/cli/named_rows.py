@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from cerlab import io
-from cerlab.cli.options import input_options, output, time_option
-from cerlab.cli.progress import watched_reading
+from cerlab.cli.options import output
+from cerlab.cli.progress import whole_stream
 from cerlab.cli.rows import print_table
 from cerlab.cli.status import OK
 from cerlab.compile.pattern import AnyPattern, SremoPattern
@@ -29,15 +28,7 @@ def run(query: AnyPattern, arguments: argparse.Namespace) -> int:
         if given:
             message = f"rows with names do not carry what {option} adds"
             raise UsageError("CER0865", message, hint=f"leave {option} out, or --columns")
-    column, unit = time_option(arguments)
-    stream = io.read(
-        arguments.events,
-        time=column,
-        unit=unit,
-        sort=arguments.sort,
-        watch=watched_reading,
-        **input_options(arguments, query),
-    )
+    stream = whole_stream(query, arguments)
     from cerlab.engine.answers import batched_answers  # NumPy loads here
 
     columns = None if arguments.columns is None else _split(arguments.columns)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from cerlab import io
+from cerlab.cli.options import input_options, time_option
+from cerlab.compile.pattern import AnyPattern
 from cerlab.io.rows import Part, length
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
@@ -25,6 +29,19 @@ def watched(events: Iterable[Event], what: str, total: int | None = None) -> Ite
 def watched_reading(parts: Iterable[Part]) -> Iterator[Part]:
     """The same parts of a file, with such a bar."""
     yield from _watched(parts, "reading", None, length)
+
+
+def whole_stream(query: AnyPattern, arguments: argparse.Namespace) -> Stream:
+    """The events that the command line names, read to their end."""
+    column, unit = time_option(arguments)
+    return io.read(
+        arguments.events,
+        time=column,
+        unit=unit,
+        sort=arguments.sort,
+        watch=watched_reading,
+        **input_options(arguments, query),
+    )
 
 
 def _watched(

@@ -20,7 +20,7 @@ from cerlab.cli.options import (
     read_pattern,
     time_option,
 )
-from cerlab.cli.progress import WatchedStream, watched_reading
+from cerlab.cli.progress import WatchedStream, whole_stream
 from cerlab.cli.status import OK
 from cerlab.cli.streaming import Enough, Limited, answers_on_file
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
@@ -145,15 +145,7 @@ def _live(
 
 def _run_on_all(query: AnyPattern, arguments: argparse.Namespace) -> None:
     """Answers on a stream that was read as a whole."""
-    column, unit = time_option(arguments)
-    stream = io.read(
-        arguments.events,
-        time=column,
-        unit=unit,
-        sort=arguments.sort,
-        watch=watched_reading,
-        **input_options(arguments, query),
-    )
+    stream = whole_stream(query, arguments)
     evaluator = arguments.evaluator
     by_name = chosen(query, len(stream)).name if evaluator == "auto" else evaluator
     passing: Stream = stream

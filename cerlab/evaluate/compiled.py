@@ -7,16 +7,16 @@ from itertools import chain
 
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.random_access.by_number import Access, BatchAccess
-from cerlab.evaluate.labelled import labelled_valuations
-from cerlab.evaluate.protocol import Evaluator, check_clock, query, time_of
+from cerlab.evaluate.labelled import LabelsOfAnswers
+from cerlab.evaluate.protocol import check_clock, query, time_of
 from cerlab.evaluate.registers import Registers, compiled_runs
-from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.model.answer import ComplexEvent
 from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 
 
-class Compiled(Evaluator):
+class Compiled(LabelsOfAnswers):
     """The tECS of automata, and the runs of transducers where there is no automaton."""
 
     name = "compiled"
@@ -58,15 +58,6 @@ class Compiled(Evaluator):
         if _on_registers(pattern):
             return Registers().count(pattern, stream)
         return super().count(pattern, stream)
-
-    def valuations(
-        self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
-    ) -> Iterator[Valuation]:
-        """The answers, and each with its labels; raises `Unsupported` under ``"fo"``."""
-        if not isinstance(pattern, Pattern) or pattern.logic == "fo":
-            return super().valuations(pattern, events, time)
-        stream = events if isinstance(events, Stream) else Stream(events, time=time)
-        return labelled_valuations(pattern, stream, self.answers(pattern, stream))
 
 
 def _on_registers(pattern: AnyPattern) -> bool:

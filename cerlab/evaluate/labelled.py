@@ -9,17 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from cerlab.automata.labelled import repeated_labels
-from cerlab.compile.pattern import Pattern
+from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.reference.registers.labelled import Marks, labels_of_answer
+from cerlab.evaluate.protocol import Evaluator
 from cerlab.io.named_columns import AnswerColumns, NamedColumn, check_columns, read_column
 from cerlab.logic.cel.syntax import Atom, defined_labels, subformulas
 from cerlab.logic.ceql.check import label_types
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import SelectItem, partition_attributes, selected_formula
 from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event
+from cerlab.model.clock import TimeAxis
+from cerlab.model.event import Event
 from cerlab.model.order import valuation_latest_first
 from cerlab.model.stream import Stream
 
@@ -29,6 +32,19 @@ if TYPE_CHECKING:
 
 _SOME = 1 << 12
 """So many answers are labelled at once where they come one by one."""
+
+
+class LabelsOfAnswers(Evaluator, Protocol):
+    """An evaluator whose valuations are its answers, each with its labels."""
+
+    def valuations(
+        self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
+    ) -> Iterator[Valuation]:
+        """The answers, and each with its labels; raises `Unsupported` under ``"fo"``."""
+        if not isinstance(pattern, Pattern) or pattern.logic == "fo":
+            return super().valuations(pattern, events, time)
+        stream = events if isinstance(events, Stream) else Stream(events, time=time)
+        return labelled_valuations(pattern, stream, self.answers(pattern, stream))
 
 
 def labelled(

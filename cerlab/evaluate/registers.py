@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from cerlab.automata.registers.plan import RegisterPlan
-from cerlab.compile.pattern import AnyPattern, Pattern
+from cerlab.compile.pattern import AnyPattern
 from cerlab.engine.reference import driver, registers
 from cerlab.engine.reference.registers.intervals import IntervalRuns
 from cerlab.evaluate import protocol
-from cerlab.evaluate.labelled import labelled_valuations
-from cerlab.evaluate.protocol import Evaluator, check_clock, time_of
-from cerlab.model.answer import ComplexEvent, Valuation
+from cerlab.evaluate.labelled import LabelsOfAnswers
+from cerlab.evaluate.protocol import check_clock, time_of
+from cerlab.model.answer import ComplexEvent
 from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 
 
-class Registers(Evaluator):
+class Registers(LabelsOfAnswers):
     """As written on streams of up to `SHORT` events, in the compiled engine on longer ones."""
 
     name = "registers"
@@ -40,15 +40,6 @@ class Registers(Evaluator):
         if not isinstance(plan, RegisterPlan):
             check_clock(plan, time)
         return _runs(pattern, events, time)
-
-    def valuations(
-        self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
-    ) -> Iterator[Valuation]:
-        """The answers, and each with its labels; raises `Unsupported` under ``"fo"``."""
-        if not isinstance(pattern, Pattern) or pattern.logic == "fo":
-            return super().valuations(pattern, events, time)
-        stream = events if isinstance(events, Stream) else Stream(events, time=time)
-        return labelled_valuations(pattern, stream, self.answers(pattern, stream))
 
     def count(self, pattern: AnyPattern, stream: Stream) -> int:
         """How many answers there are; raises `ResourceLimit` for 2^53 and more."""
