@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import cerlab
-from cerlab.logic.cel.depth import MAX_DEPTH
+from cerlab.logic.cel.depth import MAX_DEPTH, refuse_deep
 from cerlab.logic.cel.syntax import Atom, Filter, Formula, Seq
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Not, Predicate, TypeIs
@@ -43,6 +43,16 @@ def test_deep_formulas_are_refused(
 ) -> None:
     with pytest.raises(cerlab.ResourceLimit, match="CER0602"):
         ask(make(5_000))
+
+
+@pytest.mark.parametrize(
+    ("make", "size"), [(chain, MAX_DEPTH + 1), (negated, MAX_DEPTH - 1)], ids=["chain", "negated"]
+)
+def test_the_deepest_is_taken(make: Callable[[int], Formula], size: int) -> None:
+    """A chain counts its atoms; a predicate its negations, what they negate, and its name."""
+    refuse_deep(make(size))
+    with pytest.raises(cerlab.ResourceLimit):
+        refuse_deep(make(size + 1))
 
 
 @pytest.mark.parametrize("text", [" ; ".join(["A"] * n) for n in (2, MAX_DEPTH)])

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.text import formula_text
+from cerlab.logic.cel.text import formula_text, node_text
 from cerlab.logic.ceql.parser import parse_cel, parse_ceql, parse_schema
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.clauses import Consume, EventWindow, Limit, Strategy, TimeWindow
@@ -22,6 +22,10 @@ from proofs_tests.suite import Suite
 
 A, B, C, D = map(cel.Atom, "ABCD")
 CORRELATION = Correlation(Operator.LT, LabelAttribute("x", "v"), LabelAttribute("y", "w"))
+
+
+def test_an_atom_of_a_stream_has_it_in_its_text() -> None:
+    assert [node_text(cel.Atom("A", stream)) for stream in (None, "S")] == ["A", "S>A"]
 
 
 def test_parse_after_print_is_the_identity_on_queries(suite: Suite) -> None:

@@ -279,6 +279,13 @@ def test_syntax(text: str) -> None:
     assert 1 <= caught.value.column <= len(text) + 1
 
 
+def test_what_sqlglot_says_is_said_once() -> None:
+    """Its own text repeats the place, with codes of terminals around it."""
+    with pytest.raises(QuerySyntaxError) as caught:
+        parse_rows("MATCH_RECOGNIZE (MEASURES x BETWEEN 1 2 AS m PATTERN (A))")
+    assert caught.value.message == "Expecting AND"
+
+
 REFUSED = [
     ("PARTITION BY g + 1 MEASURES 1 AS m PATTERN (A)", "an expression in PARTITION BY"),
     ("ORDER BY ABS(x) MEASURES 1 AS m PATTERN (A)", "an expression in ORDER BY"),

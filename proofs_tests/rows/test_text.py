@@ -110,6 +110,15 @@ def test_a_whole_query() -> None:
         query.within = 3  # type: ignore[misc]
 
 
+@pytest.mark.parametrize("after", ["SUBSET U = (A, B)", "PATTERN (LAST A B)", "DEFINE A AS x > 1"])
+def test_a_variable_may_be_named_like_the_word_before_it(after: str) -> None:
+    """``SKIP TO LAST`` names the variable LAST where a clause follows, in any order of clauses."""
+    pattern = "" if after.startswith("PATTERN") else "PATTERN (LAST A B)"
+    skip = "AFTER MATCH SKIP TO LAST"
+    query = parse_rows(f"MATCH_RECOGNIZE (MEASURES 1 AS m {skip} {after} {pattern})")
+    assert query.skip == rp.ToLast("LAST")
+
+
 def test_a_width_keeps_its_kind() -> None:
     def width(text: str) -> object:
         clause = f"MATCH_RECOGNIZE (ORDER BY x MEASURES 1 AS m PATTERN (A) WITHIN {text})"

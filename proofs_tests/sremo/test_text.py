@@ -253,6 +253,28 @@ def test_what_is_just_small_enough_is_read_printed_and_evaluated(text: str) -> N
     assert detected(e, [Event("A")]) <= {ComplexEvent(0, 0, (0,))}
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["<TRUE>" + "+" * 66, "#(" + ", ".join(["<TRUE>^"] * 97) + ")", "<TRUE>" + "?" * 99],
+    ids=["plus", "any", "option"],
+)
+def test_derived_operators_are_as_deep_as_what_they_stand_for(text: str) -> None:
+    """199 levels: e+ stands for e . e*, e? for EPS | e, #(e, ..) for the e and gaps in between."""
+    parse_sremo("!" + text)
+    with pytest.raises(ResourceLimit, match="CER0680"):
+        parse_sremo("!!" + text)
+
+
+@pytest.mark.parametrize(("text", "steps"), [("EPS", 1), ("EPS . EPS", 4), ("EPS | EPS", 3)])
+def test_each_rule_is_a_step(text: str, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    e = parse_sremo(text)
+    monkeypatch.setattr(semantics, "MAX_STEPS", steps)
+    assert len(semantics.derivations(e, [])) == 1
+    monkeypatch.setattr(semantics, "MAX_STEPS", steps - 1)
+    with pytest.raises(ResourceLimit):
+        semantics.derivations(e, [])
+
+
 def test_the_reference_has_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ResourceLimit, match="up to 256 events") as caught:
         matches(sre.SKIP, [Event("A")] * 257)

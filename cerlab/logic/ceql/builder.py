@@ -13,6 +13,7 @@ from lark.visitors import Transformer_NonRecursive
 from cerlab.errors import IllFormed, ResourceLimit, SourcePlace, Span, nearest
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem
+from cerlab.logic.reading import place_at
 from cerlab.model.clauses import (
     AttributeWindow,
     Consume,
@@ -158,7 +159,7 @@ class Builder(Transformer_NonRecursive[Token, Any]):
             search(pattern, "")
         except (ValueError, OSError) as error:
             message = f"LIKE takes a regular expression in RE2 syntax: {error}"
-            place = SourcePlace(self.text, _token_span(token))
+            place = place_at(self.text, token.start_pos or 0, len(token))
             hint = "RE2 has no look-around and no back-references"
             raise IllFormed("CER0205", message, place=place, hint=hint) from None
         return self._made(meta, pred.Like(operand, pattern), operand)
@@ -299,15 +300,6 @@ class Builder(Transformer_NonRecursive[Token, Any]):
     def attribute_window(self, meta: Meta, children: list[Any]) -> Window:
         return AttributeWindow(*children)
 
-    def hours(self, meta: Meta, children: list[Any]) -> Decimal:
-        return _exact(children[0]) * _NANOSECONDS["hours"]
-
-    def minutes(self, meta: Meta, children: list[Any]) -> Decimal:
-        return _exact(children[0]) * _NANOSECONDS["minutes"]
-
-    def seconds(self, meta: Meta, children: list[Any]) -> Decimal:
-        return _exact(children[0]) * _NANOSECONDS["seconds"]
-
     def time_window(self, meta: Meta, children: list[Any]) -> Window:
         total = sum((child for child in children if child is not None), Decimal(0))
         if total != int(total):
@@ -344,6 +336,10 @@ def _node_rule(make: Callable[..., object]) -> Callable[[Builder, Meta, list[Any
     return lambda self, meta, children: self._made(meta, make(*children), *children)
 
 
+def _unit_rule(nanoseconds: int) -> Callable[[Builder, Meta, list[Any]], object]:
+    return lambda self, meta, children: Decimal(repr(children[0])) * nanoseconds  # as written
+
+
 def _computed(op: pred.Arithmetic) -> Callable[..., object]:
     return lambda left, right: pred.Computed(op, left, right)
 
@@ -356,6 +352,7 @@ _RULES: dict[str, Callable[[Builder, Meta, list[Any]], object]] = {
     **{op.name.lower(): _constant_rule(op) for op in pred.Operator},
     **{op.name.lower(): _node_rule(_computed(op)) for op in pred.Arithmetic},
     **{f"consume_{policy.name.lower()}": _constant_rule(policy) for policy in Consume},
+    **{unit: _unit_rule(length) for unit, length in _NANOSECONDS.items()},
     "strict": _constant_rule(Strategy.STRICT),
     "next": _constant_rule(Strategy.NXT),
     "last": _constant_rule(Strategy.LAST),
@@ -388,18 +385,7 @@ def _unquoted(token: str) -> str:
     return str(token[1:-1].replace(quote * 2, quote))
 
 
-def _exact(number: int | float) -> Decimal:
-    """The number as it was written: the shortest decimal of a float."""
-    return Decimal(repr(number))
-
-
 def _span(meta: Meta) -> Span:
     if meta.empty:
         return Span(1, 1, 1, 1)
     return Span(meta.line, meta.column, meta.end_line, meta.end_column)
-
-
-def _token_span(token: Token) -> Span:
-    line, column = token.line or 1, token.column or 1
-    end_line, end_column = token.end_line or line, token.end_column or column
-    return Span(line, column, end_line, end_column)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from lark import Token, Tree
 
 from cerlab import display
-from cerlab.errors import IllFormed, SourcePlace, Span, nearest
+from cerlab.errors import IllFormed, SourcePlace, nearest
+from cerlab.logic.reading import place_at
 from cerlab.model.schema import (
     TYPE_NAMES,
     AttributeDeclaration,
@@ -74,8 +75,9 @@ def _word(tree: Tree[Token] | Token) -> str:
 
 def _place(tree: Tree[Token] | Token, text: str) -> SourcePlace:
     at = tree.meta if isinstance(tree, Tree) else tree
-    line, column = at.line or 1, at.column or 1
-    return SourcePlace(text, Span(line, column, at.end_line or line, at.end_column or column + 1))
+    assert at.start_pos is not None
+    assert at.end_pos is not None
+    return place_at(text, at.start_pos, at.end_pos - at.start_pos)
 
 
 def schema_text(schema: Schema) -> str:

@@ -84,7 +84,7 @@ class Quantified:
     body: Pattern
     lo: int
     hi: int | None
-    reluctant: bool = False
+    reluctant: bool
 
 
 Pattern: TypeAlias = (
