@@ -1,0 +1,37 @@
+"""What a release is made of: one version, every data file of the package, the papers to cite."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import cerlab
+from cerlab.papers import PAPERS
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "cerlab"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+CITATION = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_every_file_of_the_package_is_in_the_wheel() -> None:
+    patterns = PROJECT["tool"]["setuptools"]["package-data"]["cerlab"]
+    shipped = {path for pattern in patterns for path in PACKAGE.glob(pattern)}
+    lost = [
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*")
+        if path.is_file() and path.suffix not in {".py", ".pyc"} and path not in shipped
+    ]
+    assert lost == []
+
+
+def test_the_version_is_one() -> None:
+    cited = re.search(r"^version: (.+)$", CITATION, re.MULTILINE)
+    assert cited
+    assert cerlab.__version__ == PROJECT["project"]["version"] == cited[1]
+
+
+def test_every_paper_is_in_the_citation() -> None:
+    titles = [each.strip('"') for each in re.findall(r"^    title: (.+)$", CITATION, re.MULTILINE)]
+    assert titles == [paper.title for paper in PAPERS.values()]
