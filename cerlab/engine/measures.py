@@ -7,7 +7,6 @@ Least values are compared by their rank among the values of the column.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,10 +23,6 @@ class Numbers(NamedTuple):
     exponent: int
     whole: bool
     """Whether the column holds integers."""
-
-    def exactly(self, total: int) -> Fraction:
-        """The number that a sum of the integers stands for."""
-        return Fraction(total) * Fraction(2) ** self.exponent
 
 
 class Ranks(NamedTuple):
@@ -47,13 +42,17 @@ class Ranks(NamedTuple):
             return self.ranks
         return np.where(self.ranks < 0, -1, self.size - 1 - self.ranks)
 
-    def back(self, function: str, number: int) -> int:
-        """The rank of a number of `by`."""
-        return number if function == "min" else self.size - 1 - number
+    def back(self, function: str, numbers: Any) -> Any:
+        """The ranks of numbers of `by`, -1 for the largest integer."""
+        ranked = numbers if function == "min" else self.size - 1 - numbers
+        return np.where(numbers == np.iinfo(np.int64).max, -1, ranked)
 
-    def examples(self, ranks: Sequence[int]) -> list[int | None]:
-        """For each rank an event that has the value, None for -1."""
-        return [None if rank < 0 else int(self.first[rank]) for rank in ranks]
+    def examples(self, ranks: Any) -> Any:
+        """For each rank an event that has the value, NULL for -1: an Arrow array."""
+        import pyarrow as pa
+
+        ranks = ranks.astype(np.int64)
+        return pa.array(np.append(self.first, 0)[ranks], mask=ranks < 0)
 
 
 def numbers(column: Any, name: str) -> Numbers:

@@ -6,9 +6,8 @@ reference, whose integers have any size.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import groupby
 from math import prod
 from typing import Any, NamedTuple
 
@@ -42,6 +41,12 @@ BUDGET = 1 << 16
 MOST_CELLS = 1 << 25
 """How many integers the kernel keeps at most."""
 
+MOST_INTEGER = (1 << 62) - 1
+"""Integers up to this size are kept in 64 bits: so is the sum of any two of them."""
+
+NOTHING: int = k.NOTHING
+"""The least of no values."""
+
 LIMB = 24
 """Integers that are summed are cut into digits of so many bits."""
 
@@ -74,7 +79,18 @@ class TooLarge(Exception):
     """The machine or the numbers are too large, or too many, for the kernel."""
 
 
-EndTotals = Iterator[tuple[int, dict[Place, Total]]]
+class EndTotals(NamedTuple):
+    """Totals of ends, by start and group, in the order of the ends: one row for each.
+
+    Arrays of int64, or of Python's integers where 64 bits are too few.
+    """
+
+    end: Any  # (rows,)
+    start: Any  # (rows,), `ANY_START` where starts are not told apart
+    group: Any  # (rows,)
+    runs: Any  # (rows,)
+    sums: tuple[Any, ...]  # one of (rows,) for each sum
+    least: tuple[Any, ...]  # the same for least values, `NOTHING` for none
 
 
 def totals_of_ends(
@@ -86,20 +102,44 @@ def totals_of_ends(
     *,
     by_start: bool,
 ) -> EndTotals:
-    """The ends of a stream in order, each with the totals of its rows by start and group.
+    """The totals of the ends of a stream, by start and group.
 
-    A row is an answer with the labels of `carried`; an answer whose labels can be given in several
-    ways is a row for each. Starts are told apart if `by_start`; the number of a group has mixed
-    digits, one for each column of `carried.groups`, the first one lowest.
+    They are over rows: a row is an answer with the labels of `carried`; an answer whose labels can
+    be given in several ways is a row for each. Starts are told apart if `by_start`; the number of a
+    group has mixed digits, one for each column of `carried.groups`, the first one lowest.
     """
     labelled = LabelledMachine(machine, plan.vcea, carried.labels)
     if len(stream) > SHORT:
         try:
-            made = _Compiled(plan, labelled, stream, time, carried, by_start=by_start)
-            return iter(list(made.totals()))
+            return _Compiled(plan, labelled, stream, time, carried, by_start=by_start).totals()
         except TooLarge:
             pass
-    return _exactly(plan, labelled, stream, time, carried, by_start=by_start)
+    return columns_of(_exactly(plan, labelled, stream, time, carried, by_start=by_start), carried)
+
+
+def columns_of(found: Iterable[tuple[int, dict[Place, Total]]], carried: Carried) -> EndTotals:
+    """The totals of ends as columns."""
+    listed = [(end, place, total) for end, of in found for place, total in of.items()]
+    totals = [total for _, _, total in listed]
+    end = integers([end for end, _, _ in listed])
+    start, group = (integers([place[n] for _, place, _ in listed]) for n in range(2))
+    return EndTotals(
+        end,
+        start,
+        group,
+        integers([total.runs for total in totals]),
+        tuple(integers([total.sums[n] for total in totals]) for n in range(len(carried.sums))),
+        tuple(
+            integers([NOTHING if (x := total.least[n]) is None else x for total in totals])
+            for n in range(len(carried.least))
+        ),
+    )
+
+
+def integers(values: Sequence[int]) -> Any:
+    """Integers as an array: int64, or Python's own where 64 bits are too few."""
+    fit = all(-MOST_INTEGER <= value <= MOST_INTEGER for value in values)
+    return np.array(values, np.int64 if fit else object)
 
 
 def _exactly(
@@ -110,7 +150,7 @@ def _exactly(
     carried: Carried,
     *,
     by_start: bool,
-) -> EndTotals:
+) -> Iterator[tuple[int, dict[Place, Total]]]:
     stage = SymbolStage(machine.predicates)
     symbols = stage.symbols(stream.columns, len(stream)).tolist()
     vectors = [stage.vectors[s] for s in symbols]
@@ -222,23 +262,26 @@ class _Compiled:
         self._groups = prod(size for _, _, size in carried.groups)
 
     def totals(self) -> EndTotals:
-        """The ends with their totals; raises `TooLarge`."""
+        """The totals; raises `TooLarge`."""
         rows = self._listed(64 if self._options.separate else 1)
-        listed = zip(*(column.tolist() for column in rows), strict=True)
-        for event, some in groupby(listed, key=lambda row: row[0]):
-            found = {}
-            for _, begun, group, runs, sums, least in some:
-                start = ANY_START if begun == NONE else int(self._positions[begun])
-                known = tuple(None if n == k.NOTHING else n for n in least)
-                found[start, group] = Total(runs, self._joined(sums), known)
-            yield int(self._positions[event]), found
+        start = np.full(len(rows.begun), ANY_START, np.int64)
+        if self._options.by_start:
+            start = self._positions[rows.begun]
+        least = tuple(rows.least[:, n] for n in range(rows.least.shape[1]))
+        end = self._positions[rows.event]
+        return EndTotals(end, start, rows.group, rows.runs, self._joined(rows.sums), least)
 
-    def _joined(self, digits: Sequence[int]) -> tuple[int, ...]:
+    def _joined(self, digits: Any) -> tuple[Any, ...]:
         """The sums of the digits that each column was cut into."""
-        sums, rest = [], iter(digits)
+        joined, first = [], 0
         for cut in self._digits:
-            sums.append(sum(next(rest) << LIMB * n for n in range(len(cut))))
-        return tuple(sums)
+            parts = [digits[:, first + n] for n in range(len(cut))]
+            sizes = (largest(part) << LIMB * n for n, part in enumerate(parts))
+            if sum(sizes) > MOST_INTEGER:
+                parts = [part.astype(object) for part in parts]
+            joined.append(sum(part << LIMB * n for n, part in enumerate(parts)))
+            first += len(cut)
+        return tuple(joined)
 
     def _listed(self, places: int) -> k.Rows:
         """All rows, with so many places for starts at first."""
@@ -277,6 +320,45 @@ class _Compiled:
             if status != NEED_SCRATCH:
                 raise TooLarge("a sum needs more than 64 bits")
             places *= 2
+
+
+def grouped(totals: EndTotals, by: Sequence[Any]) -> EndTotals:
+    """The totals of the rows that agree in all of `by`, in the order of their first ends."""
+    code = np.zeros(len(totals.end), np.int64)
+    for column in by:
+        values, number = np.unique(column, return_inverse=True)
+        code = np.unique(code * len(values) + number, return_inverse=True)[1]
+    _, first, number = np.unique(code, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    order = np.argsort(rank[number], kind="stable")
+    begins = np.searchsorted(rank[number][order], np.arange(len(first)))
+
+    def summed(column: Any) -> Any:
+        fits = largest(column) * len(column) <= MOST_INTEGER
+        column = column if fits else column.astype(object)
+        return np.add.reduceat(column[order], begins) if len(begins) else column
+
+    def least(column: Any) -> Any:
+        return np.minimum.reduceat(column[order], begins) if len(begins) else column
+
+    end, start, group = (x[order][begins] for x in (totals.end, totals.start, totals.group))
+    sums, lowest = (tuple(map(f, of)) for f, of in ((summed, totals.sums), (least, totals.least)))
+    return EndTotals(end, start, group, summed(totals.runs), sums, lowest)
+
+
+def nothing(carried: Carried) -> EndTotals:
+    """One row, of no answers."""
+    zero = np.zeros(1, np.int64)
+    least = np.full(1, NOTHING, np.int64)
+    return EndTotals(
+        zero, zero, zero, zero, (zero,) * len(carried.sums), (least,) * len(carried.least)
+    )
+
+
+def largest(integers: Any) -> int:
+    """The largest size of some integers."""
+    return max(abs(int(integers.max())), abs(int(integers.min()))) if len(integers) else 0
 
 
 def _room(rows: int, sums: int, least: int) -> k.Rows:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from cerlab.compile.pattern import Pattern
-from cerlab.engine.reference.totals import Total, united
 from cerlab.errors import ResourceLimit, Unsupported, UsageError
 from cerlab.evaluate.labelled import repeated, selected_labels
 from cerlab.evaluate.protocol import time_of
@@ -19,21 +21,12 @@ from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
     from cerlab.engine.measures import Numbers, Ranks
+    from cerlab.engine.totals import EndTotals
 
 KEY = "key"
 """All attributes of PARTITION BY, in `group_by`."""
 
-NOTHING = -1
-"""In a `Place`, what rows are not grouped by."""
-
-
-class Place(NamedTuple):
-    """A group of rows: its end, start, partition and the number of its values."""
-
-    end: int
-    start: int
-    key: int
-    group: int
+_PLACES = ("end", "start")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,37 +74,51 @@ def aggregated(
     """
     import pyarrow as pa
 
-    _check_query(pattern)
+    from cerlab.engine.totals import grouped, nothing, totals_of_ends  # NumPy loads here
+
+    check_query(pattern)
     check_columns([m.column for m in measures], selected_labels(pattern), stream)
     key = partition_attributes(pattern.ast)
-    names = list(dict.fromkeys(n for g in group_by for n in (key if g == KEY and key else (g,))))
-    labelled = _labelled_groups(pattern, stream, [n for n in names if n not in (*_PLACES, *key)])
+    names = group_names(group_by, key)
+    labelled = labelled_groups(pattern, [n for n in names if n not in (*_PLACES, *key)])
+    check_columns(labelled, selected_labels(pattern), stream)
     taking = _Taking(stream, measures, labelled)
-    by_key = any(name in key for name in names)
-    rows = _rows(pattern, stream, taking, names, by_key=by_key)
-    if not names and not rows:
-        rows[Place(NOTHING, NOTHING, NOTHING, 0)] = (taking.nothing, 0)
-    ends = [end for _, end in rows.values()]
-    totals = [total for total, _ in rows.values()]
+    plan = pattern.plan
+    totals = totals_of_ends(
+        plan,
+        pattern.machine,
+        stream,
+        time_of(plan, stream),
+        taking.carried,
+        by_start="start" in names,
+    )
+    if "end" not in names:  # of one end no two rows are of one group
+        keys = [_keys(pattern, stream)[totals.end]] * any(name in key for name in names)
+        totals = grouped(totals, [totals.start, totals.group, *keys])
+    if not names and not len(totals.end):
+        totals = nothing(taking.carried)
     made: dict[str, Any] = {}
     for name in names:
         if name in _PLACES:
-            made[name] = pa.array([getattr(place, name) for place in rows], pa.int64())
+            made[name] = pa.array(getattr(totals, name))
         elif name in key:
-            made[name] = taking.source(name).take(pa.array(ends, pa.int64()))
+            made[name] = taking.source(name).take(pa.array(totals.end))
         else:
-            made[name] = taking.groups(name, [place.group for place in rows])
+            made[name] = taking.groups(name, totals.group)
     if count:
-        made["count"] = _integers([total.runs for total in totals], "count")
+        made["count"] = integer_column(totals.runs.tolist(), "count")
     for measure in measures:
         made[measure.name] = taking.measured(measure, totals)
     return pa.table(made)
 
 
-_PLACES = ("end", "start")
+def group_names(group_by: Iterable[str], key: Sequence[str]) -> list[str]:
+    """What rows are grouped by, each once; ``key`` is all attributes of PARTITION BY."""
+    return list(dict.fromkeys(n for g in group_by for n in (key if g == KEY and key else (g,))))
 
 
-def _check_query(pattern: Pattern) -> None:
+def check_query(pattern: Pattern) -> None:
+    """Raise `Unsupported` for a query whose answers are not summed."""
     if pattern.ast.limit is not None:
         raise Unsupported(
             "CER0420",
@@ -126,7 +133,8 @@ def _check_query(pattern: Pattern) -> None:
         )
 
 
-def _labelled_groups(pattern: Pattern, stream: Stream, names: Sequence[str]) -> list[NamedColumn]:
+def labelled_groups(pattern: Pattern, names: Sequence[str]) -> list[NamedColumn]:
+    """The attributes of labels that rows are grouped by; raises `UsageError` for others."""
     columns = [read_column(name) for name in names]
     several = repeated(pattern)
     for column in columns:
@@ -137,34 +145,7 @@ def _labelled_groups(pattern: Pattern, stream: Stream, names: Sequence[str]) -> 
                 hint='by "start", "end", "key", attributes of PARTITION BY, and attributes of '
                 "labels that hold one event",
             )
-    check_columns(columns, selected_labels(pattern), stream)
     return columns
-
-
-def _rows(
-    pattern: Pattern, stream: Stream, taking: _Taking, names: Sequence[str], *, by_key: bool
-) -> dict[Place, tuple[Total, int]]:
-    """The total of each group, and one of its ends; in the order of their first ends."""
-    from cerlab.engine.totals import totals_of_ends  # NumPy loads here
-
-    plan = pattern.plan
-    keys = _keys(pattern, stream) if by_key else None
-    by_end, by_start = "end" in names, "start" in names
-    found = totals_of_ends(
-        plan, pattern.machine, stream, time_of(plan, stream), taking.carried, by_start=by_start
-    )
-    rows: dict[Place, tuple[Total, int]] = {}
-    for end, totals in found:
-        for (start, group), total in totals.items():
-            place = Place(
-                end if by_end else NOTHING,
-                start if by_start else NOTHING,
-                NOTHING if keys is None else int(keys[end]),
-                group,
-            )
-            before = rows.get(place)
-            rows[place] = (total, end) if before is None else (united(before[0], total), before[1])
-    return rows
 
 
 def _keys(pattern: Pattern, stream: Stream) -> Any:
@@ -212,61 +193,70 @@ class _Taking:
             ),
         )
 
-    @property
-    def nothing(self) -> Total:
-        """The total of no rows."""
-        return Total(0, (0,) * len(self.carried.sums), (None,) * len(self.carried.least))
-
-    def groups(self, name: str, numbers: Sequence[int]) -> Any:
+    def groups(self, name: str, numbers: Any) -> Any:
         """The values of a column that rows are grouped by, of the numbers of groups."""
-        import pyarrow as pa
-
         stride = 1
         for other, (attribute, ranked) in self._groups.items():
             if other == name:
-                digits = [number // stride % (ranked.size + 1) - 1 for number in numbers]
-                return self.source(attribute).take(pa.array(ranked.examples(digits), pa.int64()))
+                digits = numbers // stride % (ranked.size + 1) - 1
+                return self.source(attribute).take(ranked.examples(digits))
             stride *= ranked.size + 1
         raise AssertionError(name)
 
-    def measured(self, measure: Measure, totals: Sequence[Total]) -> Any:
+    def measured(self, measure: Measure, totals: EndTotals) -> Any:
         """The column of a measure."""
-        import pyarrow as pa
-
         if measure.function in ("min", "max"):
             at, ranked = list(self._ranks).index(measure), self._ranks[measure]
-            found = [total.least[at] for total in totals]
-            numbers = [-1 if n is None else ranked.back(measure.function, n) for n in found]
-            source = self.source(measure.place[1])
-            return source.take(pa.array(ranked.examples(numbers), pa.int64()))
+            numbers = ranked.back(measure.function, totals.least[at])
+            return self.source(measure.place[1]).take(ranked.examples(numbers))
         at, of = 2 * list(self._numbers).index(measure.place), self._numbers[measure.place]
-        pairs = [(total.sums[at], total.sums[at + 1]) for total in totals]
+        pairs = zip(totals.sums[at].tolist(), totals.sums[at + 1].tolist(), strict=True)
         if measure.function == "sum" and of.whole:
-            return _integers([total if n else None for total, n in pairs], measure.name)
+            return integer_column([total if n else None for total, n in pairs], measure.name)
         average = measure.function == "avg"
-        exact = [of.exactly(total) / (n if average else 1) if n else None for total, n in pairs]
-        try:
-            return pa.array([None if x is None else float(x) for x in exact], pa.float64())
-        except OverflowError:
-            raise _too_large(measure.name) from None
+        found = [nearest(x, n if average else 1, of.exponent) if n else None for x, n in pairs]
+        return double_column(found, measure.name)
 
 
-def _integers(values: Sequence[int | None], name: str) -> Any:
+def double_column(values: Sequence[float | None], name: str) -> Any:
+    """Doubles as a column; raises `ResourceLimit` for one beyond them."""
+    import pyarrow as pa
+
+    if math.inf in values or -math.inf in values:
+        raise too_large(name)
+    return pa.array(values, pa.float64())
+
+
+def nearest(total: int, divisor: int, exponent: int) -> float:
+    """The double nearest to ``total / divisor * 2**exponent``; an infinity beyond all doubles."""
+    try:
+        scaled = math.ldexp(total / divisor, exponent)
+        if total == 0 or abs(scaled) > sys.float_info.min:
+            return scaled
+    except OverflowError:
+        pass
+    try:
+        return float(Fraction(total, divisor) * Fraction(2) ** exponent)
+    except OverflowError:
+        return math.inf
+
+
+def integer_column(values: Sequence[int | None], name: str) -> Any:
     """Integers as int64; where one needs more as decimals of 38, or 76, digits."""
     import pyarrow as pa
 
-    digits = max((len(str(abs(value))) for value in values if value is not None), default=0)
     largest = max((abs(value) for value in values if value is not None), default=0)
     if largest < 1 << 63:
         return pa.array(values, pa.int64())
-    if digits > 76:
-        raise _too_large(name)
+    if (digits := len(str(largest))) > 76:
+        raise too_large(name)
     kind = pa.decimal128(38) if digits <= 38 else pa.decimal256(76)
     with localcontext(prec=80):
         return pa.array([None if v is None else Decimal(v) for v in values], kind)
 
 
-def _too_large(name: str) -> ResourceLimit:
+def too_large(name: str) -> ResourceLimit:
+    """The error that a total fits no column."""
     return ResourceLimit(
         "CER0619",
         f"'{name}' is too large for a column of numbers",
