@@ -15,7 +15,7 @@ from cerlab.compile.pattern import Pattern
 from cerlab.display import displayed, shown
 from cerlab.engine.random_access.by_number import Access, BatchAccess, drawn
 from cerlab.evaluate import AUTO
-from cerlab.evaluate.aggregated import aggregated, read_measures
+from cerlab.evaluate.aggregated import aggregated, request
 from cerlab.evaluate.labelled import answer_tables
 from cerlab.io.sink import ROWS
 from cerlab.io.write import table_of_batches
@@ -164,13 +164,16 @@ class Matches:
         min: str | Iterable[str] = (),
         max: str | Iterable[str] = (),
         group_by: str | Iterable[str] = (),
+        sliding: str | None = None,
     ) -> Any:
         """Aggregates over all rows of `table`, none of which is listed: a pyarrow Table.
 
         `sum` and the others name attributes of labels, as ``"b.price"``; of a label that holds
         several events all of these count, NULL and NaN do not. `group_by` names ``"start"``,
         ``"end"``, ``"key"`` (or attributes of PARTITION BY), and attributes of labels that hold one
-        event; a row for each group, in the order of their first ends. Without, one row.
+        event; a row for each group, in the order of their first ends. Without, one row. `sliding`
+        is a window as after WITHIN, with ``"end"`` among the groups: each row is over the answers
+        of the rest of its group that end so far back at most; EVENTS count in the whole stream.
 
         Nothing is rounded on the way: counts and sums of integers are exact, as decimals where 64
         bits are too few; sums and averages of doubles are the doubles nearest to the exact ones.
@@ -184,10 +187,8 @@ class Matches:
         >>> matches.aggregate(sum="A.v", max="A.v").to_pylist()[0]["count"] == 2**100 - 1
         True
         """
-        named = {"sum": sum, "avg": avg, "min": min, "max": max}
-        measures = [m for name, columns in named.items() for m in read_measures(name, columns)]
-        groups = [group_by] if isinstance(group_by, str) else group_by
-        return aggregated(self.query, self.stream, count=count, measures=measures, group_by=groups)
+        asked = request(count, group_by, sliding, sum=sum, avg=avg, min=min, max=max)
+        return aggregated(self.query, self.stream, asked)
 
     def _batches(self) -> Iterator[AnswerBatch]:
         from cerlab.engine.answers import batched_answers

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from cerlab import io
 from cerlab.api.answers import Matches
-from cerlab.api.session import Session
+from cerlab.api.session import AggregateSession, Session
 from cerlab.compile.pattern import Logic, Pattern
 from cerlab.compile.text_to_pattern import What, as_pattern, read_ceql, warn_of
 from cerlab.model.clock import axis_of_options
@@ -107,6 +107,33 @@ class Query(Pattern):
         if axis is None and state is None:
             axis = io.time_of_schema(self.schema)
         return Session(self.plan, self.learned, axis, state)
+
+    def aggregating(
+        self,
+        *,
+        count: bool = True,
+        sum: str | Iterable[str] = (),
+        avg: str | Iterable[str] = (),
+        min: str | Iterable[str] = (),
+        max: str | Iterable[str] = (),
+        group_by: str | Iterable[str] = (),
+        sliding: str | None = None,
+        time: str | None = None,
+        unit: str | None = None,
+    ) -> AggregateSession:
+        """A push interface to aggregates: ``push(batch)`` gives the groups that the batch changed.
+
+        No answer is listed: an event costs as many sums as there are transitions and starts in
+        the window, however many answers it completes. It is pure Python, some tens of thousands of
+        events a second. Arguments as of ``Matches.aggregate``, and `time` and `unit` as of `open`;
+        raises as both.
+        """
+        from cerlab.evaluate.aggregated import request
+        from cerlab.evaluate.running import RunningTotals
+
+        asked = request(count, group_by, sliding, sum=sum, avg=avg, min=min, max=max)
+        axis = axis_of_options(time, unit) or io.time_of_schema(self.schema)
+        return AggregateSession(RunningTotals(self, asked, axis))
 
 
 def parse_query(text: str, schema: Schema | str | None = None) -> Query:

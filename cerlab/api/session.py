@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from cerlab import io
 from cerlab.automata.plan import Plan
@@ -13,6 +13,7 @@ from cerlab.model.clock import TimeAxis
 
 if TYPE_CHECKING:
     from cerlab.engine.learned import LearnedTables
+    from cerlab.evaluate.running import RunningTotals
 
 
 @displayed
@@ -34,7 +35,7 @@ class Session:
         self.answered = 0
         self._stopped = False
 
-    def push(self, batch: Any) -> list[ComplexEvent]:
+    def push(self, batch: Any, **how: Unpack[io.HowToRead]) -> list[ComplexEvent]:
         """Read more events (anything that `cerlab.evaluate` takes): the answers they complete.
 
         By end, inside one end in an order fixed by query and stream; all that are there, so for
@@ -49,7 +50,7 @@ class Session:
         matches: list[ComplexEvent] = []
         before = self._run.position
         try:
-            for answers in self._run.push_stream(io.as_stream(batch)):
+            for answers in self._run.push_stream(io.as_stream(batch, **how)):
                 matches += answers
         except BaseException as error:
             if isinstance(error, BadData):
@@ -82,3 +83,38 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session: {self.pushed:,} events pushed, {self.answered:,} answers>"
+
+
+class AggregateSession:
+    """Aggregates on a stream that is still arriving; made by ``Query.aggregating``.
+
+    `pushed` counts the events pushed.
+    """
+
+    def __init__(self, totals: RunningTotals) -> None:
+        self._totals = totals
+
+    @property
+    def pushed(self) -> int:
+        """How many events were read."""
+        return self._totals.position
+
+    def push(self, batch: Any, **how: Unpack[io.HowToRead]) -> Any:
+        """Read more events: a pyarrow Table of the groups that they changed, as they are then.
+
+        It has the columns of ``Matches.aggregate``. Grouped by ``"end"`` its rows are final, and
+        the tables of all pushes are that one in pieces; else a group comes again whenever it has
+        grown. A table is events to the next query: ``other.push(table, type="RISE")``. Sums are
+        integers until an event brings a double. Raises `TypeMismatch` and `BadData` for a value
+        that cannot be summed or compared, and then nothing of the batch is read; `BadData` for a
+        time that is missing or goes back, with the rows up to there as ``.matches``.
+
+        >>> from cerlab import parse_query
+        >>> session = parse_query("SELECT * WHERE A+").aggregating(sum="A.v", group_by="end")
+        >>> session.push([{"type": "A", "v": 1}, {"type": "A", "v": 2}]).to_pylist()
+        [{'end': 0, 'count': 1, 'sum(A.v)': 1}, {'end': 1, 'count': 2, 'sum(A.v)': 5}]
+        """
+        return self._totals.push(io.as_stream(batch, **how).events)
+
+    def __repr__(self) -> str:
+        return f"<AggregateSession: {self.pushed:,} events pushed>"

@@ -74,21 +74,31 @@ def numbers(column: Any, name: str) -> Numbers:
         listed = [value or 0 for value in column.to_pylist()]
         return Numbers(np.array(listed, object), present.astype(np.int64), 0, True)
     if not pa.types.is_floating(kind):
-        raise TypeMismatch(
-            "CER0306",
-            f"column '{name}' of {kind} has no sum",
-            hint="sums and averages are of numbers; min, max and count take every column",
-        )
+        raise no_sum(name, kind)
     doubles = np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan))
     present = ~np.isnan(doubles)
     doubles = np.where(present, doubles, 0.0)
     if np.isinf(doubles).any():
-        raise BadData(
-            "CER0748",
-            f"column '{name}' holds an infinity, so its sum is no number",
-            hint="leave such events out by a filter, or take min and max",
-        )
+        raise infinite(name)
     return Numbers(*_scaled(doubles, present.astype(np.int64)), False)
+
+
+def no_sum(name: str, kind: object) -> TypeMismatch:
+    """The error that a column is not of numbers."""
+    return TypeMismatch(
+        "CER0306",
+        f"column '{name}' of {kind} has no sum",
+        hint="sums and averages are of numbers; min, max and count take every column",
+    )
+
+
+def infinite(name: str) -> BadData:
+    """The error that a number that is summed is none."""
+    return BadData(
+        "CER0748",
+        f"column '{name}' holds an infinity, so its sum is no number",
+        hint="leave such events out by a filter, or take min and max",
+    )
 
 
 def _scaled(doubles: Any, present: Any) -> tuple[Any, Any, int]:

@@ -26,7 +26,7 @@ from cerlab.engine.kernels.arrays import DONE, FULL, NEED_SCRATCH, NONE
 from cerlab.engine.measures import limbs
 from cerlab.engine.reference import totals as reference
 from cerlab.engine.reference.totals import ANY_START, Gain, Gains, Place, Total
-from cerlab.model.clauses import EventWindow
+from cerlab.model.clauses import EventWindow, Window
 from cerlab.model.clock import TimeAxis
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage
@@ -155,8 +155,9 @@ def _exactly(
     symbols = stage.symbols(stream.columns, len(stream)).tolist()
     vectors = [stage.vectors[s] for s in symbols]
     separate = by_start or plan.window is not None
+    gains = _gains(machine, carried)
     found = reference.end_totals(
-        plan, machine, vectors, _gains(machine, carried), stream, time, by_start=separate
+        plan, machine, lambda _, n: vectors[n], gains, stream, time, by_start=separate
     )
     for end, totals in found:
         yield end, totals if by_start else _without_starts(totals)
@@ -185,7 +186,7 @@ def _gains(machine: LabelledMachine, carried: Carried) -> Gains:
         grows = (int(x[position]) * stride for (label, x, _), stride in groups if label in labels)
         return Gain(sums, least, sum(grows))
 
-    return Gains(of, len(carried.sums), len(carried.least))
+    return Gains(lambda _, n, mark: of(n, mark), len(carried.sums), len(carried.least))
 
 
 class _Op(NamedTuple):
@@ -320,6 +321,46 @@ class _Compiled:
             if status != NEED_SCRATCH:
                 raise TooLarge("a sum needs more than 64 bits")
             places *= 2
+
+
+def slid(totals: EndTotals, by: Sequence[Any], lowest: Any, carried: Carried) -> EndTotals:
+    """The same rows, each with all before it that agree in all of `by` and do not end too early.
+
+    `lowest` is by position the first end that counts at an end there.
+    """
+    queues: dict[tuple[Any, ...], reference.Sliding] = {}
+    groups = list(zip(*(column.tolist() for column in by), strict=True)) or [()] * len(totals.end)
+
+    def made() -> Iterator[tuple[int, dict[Place, Total]]]:
+        sums, least = (
+            list(zip(*(column.tolist() for column in of), strict=True))
+            for of in (totals.sums, totals.least)
+        )
+        places = zip(totals.end.tolist(), totals.start.tolist(), totals.group.tolist(), strict=True)
+        for n, (end, start, group) in enumerate(places):
+            known = [None if x == NOTHING else x for x in (least[n] if least else ())]
+            total = Total(int(totals.runs[n]), tuple(sums[n] if sums else ()), tuple(known))
+            queue = queues.setdefault(groups[n], reference.Sliding())
+            yield end, {(start, group): queue.add(end, total, int(lowest[end]))}
+
+    return columns_of(made(), carried)
+
+
+def first_ends(window: Window, plan: Plan, stream: Stream, time: TimeAxis | None) -> Any:
+    """By position the first one inside a window that ends there: int64 (events,).
+
+    Of events outside FROM it says nothing. Events are counted in the whole stream.
+    """
+    columns, length = stream.columns, len(stream)
+    positions = np.arange(length)
+    if isinstance(window, EventWindow):
+        return positions - window.width
+    rows = rows_of_streams(plan.streams, columns, length)
+    if rows is not None:
+        columns, positions = take_columns(columns, rows), rows
+    lowest = np.zeros(length, np.int64)
+    lowest[positions] = WindowStarts(window, time).read(columns, positions)
+    return lowest
 
 
 def grouped(totals: EndTotals, by: Sequence[Any]) -> EndTotals:

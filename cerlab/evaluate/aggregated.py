@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -12,11 +12,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from cerlab.compile.pattern import Pattern
-from cerlab.errors import ResourceLimit, Unsupported, UsageError
+from cerlab.errors import CerlabError, ResourceLimit, Unsupported, UsageError
 from cerlab.evaluate.labelled import repeated, selected_labels
-from cerlab.evaluate.protocol import time_of
+from cerlab.evaluate.protocol import time_of_window
 from cerlab.io.named_columns import NamedColumn, check_columns, one_array, read_column
-from cerlab.logic.ceql.syntax import partition_attributes
+from cerlab.logic.cel.syntax import Atom
+from cerlab.logic.ceql.parser import parse_ceql
+from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
+from cerlab.model.clauses import Window
 from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
@@ -26,7 +29,8 @@ if TYPE_CHECKING:
 KEY = "key"
 """All attributes of PARTITION BY, in `group_by`."""
 
-_PLACES = ("end", "start")
+PLACES = ("end", "start")
+"""What every answer has, in `group_by`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +51,41 @@ class Measure:
         return self.column.label, str(self.column.attribute)
 
 
-def read_measures(function: str, columns: str | Iterable[str]) -> list[Measure]:
-    """The measures of one function; raises `UsageError` for a text that is no ``x.attr``."""
-    found = []
-    for text in [columns] if isinstance(columns, str) else columns:
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked of the answers of a query: measures of each group."""
+
+    count: bool
+    measures: tuple[Measure, ...]
+    group_by: tuple[str, ...]
+    sliding: str | None
+
+
+def request(
+    count: bool,
+    group_by: str | Iterable[str],
+    sliding: str | None,
+    **columns: str | Iterable[str],
+) -> Request:
+    """A request in words; raises `UsageError` for a text that is no ``x.attr``."""
+    measures = [m for name, texts in columns.items() for m in _measures(name, _listed(texts))]
+    return Request(count, tuple(measures), tuple(_listed(group_by)), sliding)
+
+
+def _listed(texts: str | Iterable[str]) -> Iterable[str]:
+    return [texts] if isinstance(texts, str) else texts
+
+
+def _measures(function: str, columns: Iterable[str]) -> Iterator[Measure]:
+    for text in columns:
         column = read_column(text)
         if column.attribute is None or column.function is not None:
             message = f"{function} takes an attribute of a label, not '{text}'"
             raise UsageError("CER0862", message, hint='for example "b.price"')
-        found.append(Measure(function, column))
-    return found
+        yield Measure(function, column)
 
 
-def aggregated(
-    pattern: Pattern,
-    stream: Stream,
-    *,
-    count: bool,
-    measures: Sequence[Measure],
-    group_by: Iterable[str],
-) -> Any:
+def aggregated(pattern: Pattern, stream: Stream, asked: Request) -> Any:
     """A pyarrow Table with a row for each group of the rows that ``Matches.table`` would have.
 
     Raises `Unsupported` for queries without an automaton and under LIMIT, `UsageError` for columns
@@ -74,40 +93,48 @@ def aggregated(
     """
     import pyarrow as pa
 
-    from cerlab.engine.totals import grouped, nothing, totals_of_ends  # NumPy loads here
+    from cerlab.engine.totals import (  # NumPy loads here
+        first_ends,
+        grouped,
+        nothing,
+        slid,
+        totals_of_ends,
+    )
 
     check_query(pattern)
-    check_columns([m.column for m in measures], selected_labels(pattern), stream)
     key = partition_attributes(pattern.ast)
-    names = group_names(group_by, key)
-    labelled = labelled_groups(pattern, [n for n in names if n not in (*_PLACES, *key)])
-    check_columns(labelled, selected_labels(pattern), stream)
-    taking = _Taking(stream, measures, labelled)
-    plan = pattern.plan
-    totals = totals_of_ends(
-        plan,
-        pattern.machine,
-        stream,
-        time_of(plan, stream),
-        taking.carried,
-        by_start="start" in names,
+    names = group_names(asked.group_by, key)
+    window = sliding_window(asked.sliding, names)
+    labelled = labelled_groups(pattern, names, key)
+    check_columns(
+        [*(m.column for m in asked.measures), *labelled], selected_labels(pattern), stream
     )
-    if "end" not in names:  # of one end no two rows are of one group
-        keys = [_keys(pattern, stream)[totals.end]] * any(name in key for name in names)
-        totals = grouped(totals, [totals.start, totals.group, *keys])
+    taking = _Taking(stream, asked.measures, labelled)
+    plan = pattern.plan
+    time = time_of_window(window, stream) or time_of_window(plan.window, stream)
+    totals = totals_of_ends(
+        plan, pattern.machine, stream, time, taking.carried, by_start="start" in names
+    )
+    keys = [_keys(pattern, stream)[totals.end]] * any(name in key for name in names)
+    groups = [totals.start, totals.group, *keys]
+    if "end" not in names:
+        totals = grouped(totals, groups)
+    elif window is not None:
+        lowest = first_ends(window, plan, stream, time)
+        totals = slid(totals, groups, lowest, taking.carried)
     if not names and not len(totals.end):
         totals = nothing(taking.carried)
     made: dict[str, Any] = {}
     for name in names:
-        if name in _PLACES:
+        if name in PLACES:
             made[name] = pa.array(getattr(totals, name))
         elif name in key:
             made[name] = taking.source(name).take(pa.array(totals.end))
         else:
             made[name] = taking.groups(name, totals.group)
-    if count:
+    if asked.count:
         made["count"] = integer_column(totals.runs.tolist(), "count")
-    for measure in measures:
+    for measure in asked.measures:
         made[measure.name] = taking.measured(measure, totals)
     return pa.table(made)
 
@@ -115,6 +142,23 @@ def aggregated(
 def group_names(group_by: Iterable[str], key: Sequence[str]) -> list[str]:
     """What rows are grouped by, each once; ``key`` is all attributes of PARTITION BY."""
     return list(dict.fromkeys(n for g in group_by for n in (key if g == KEY and key else (g,))))
+
+
+def sliding_window(text: str | None, names: Collection[str]) -> Window | None:
+    """The window that ``sliding=`` names, as after WITHIN; raises `UsageError` for what is none."""
+    if text is None:
+        return None
+    try:
+        found = parse_ceql(f"SELECT * WHERE A WITHIN {text}")[0]
+    except CerlabError:
+        found = None
+    if found is None or "end" not in names or found != CeqlQuery(Atom("A"), window=found.window):
+        raise UsageError(
+            "CER0868",
+            f"sliding='{text}' is no window of ends",
+            hint='for example sliding="10 MINUTES" or "100 EVENTS", with group_by="end"',
+        )
+    return found.window
 
 
 def check_query(pattern: Pattern) -> None:
@@ -133,9 +177,11 @@ def check_query(pattern: Pattern) -> None:
         )
 
 
-def labelled_groups(pattern: Pattern, names: Sequence[str]) -> list[NamedColumn]:
+def labelled_groups(
+    pattern: Pattern, names: Iterable[str], key: Sequence[str]
+) -> list[NamedColumn]:
     """The attributes of labels that rows are grouped by; raises `UsageError` for others."""
-    columns = [read_column(name) for name in names]
+    columns = [read_column(name) for name in names if name not in (*PLACES, *key)]
     several = repeated(pattern)
     for column in columns:
         if column.attribute is None or column.function or column.label in several:

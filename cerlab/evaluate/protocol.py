@@ -12,7 +12,7 @@ from cerlab.engine.reference import driver
 from cerlab.engine.reference.recogniser import Clauses, Recogniser
 from cerlab.errors import Unsupported
 from cerlab.model.answer import ComplexEvent, Valuation
-from cerlab.model.clauses import TimeWindow
+from cerlab.model.clauses import TimeWindow, Window
 from cerlab.model.clock import TimeAxis, clock_for, only_timestamp
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
@@ -113,7 +113,11 @@ def check_clock(clauses: Clauses, time: TimeAxis | None) -> None:
 
 def time_of(clauses: Clauses | RegisterPlan, stream: Stream) -> TimeAxis | None:
     """The stream's time axis, looked for where a window needs one."""
-    window = None if isinstance(clauses, RegisterPlan) else clauses.window
+    return time_of_window(None if isinstance(clauses, RegisterPlan) else clauses.window, stream)
+
+
+def time_of_window(window: Window | None, stream: Stream) -> TimeAxis | None:
+    """The stream's time axis, looked for where a window needs one."""
     if stream.time is None and isinstance(window, TimeWindow):
         return only_timestamp(stream)
     return stream.time

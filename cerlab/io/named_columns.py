@@ -173,7 +173,12 @@ def arrow_column(column: Column, name: str) -> Any:
     if numbers and all(type(v) is not int or _is_double(v) for v in values):
         doubles = [float(v) if isinstance(v, int | float) else None for v in values]
         return pa.array(doubles, pa.float64(), from_pandas=False)
-    raise BadData(
+    raise several_types(name)
+
+
+def several_types(name: str) -> BadData:
+    """The error that a column of Arrow cannot hold what it should."""
+    return BadData(
         "CER0747",
         f"column '{name}' holds values of several types, an Arrow column cannot",
         hint="leave it out of the columns, or cast it when the events are read",

@@ -79,7 +79,34 @@ FUNCTIONS: dict[str, Callable[[list[Any]], Any]] = {
 }
 
 
-def agrees(case: Case, rng: Random) -> bool:
+Made = Callable[..., dict[Group, dict[str, Any]]]
+"""The rows by group that a query has on a stream, of the arguments of `Matches.aggregate`."""
+
+
+def of_matches(query: cerlab.Query, stream: Stream, group_by: list[str], **asked: Any) -> Any:
+    table = query.run(stream).aggregate(group_by=group_by, **asked)
+    found = {tuple(row[g] for g in group_by): row for row in table.to_pylist()}
+    assert len(found) == table.num_rows
+    return found
+
+
+def slid(
+    listed: dict[Group, list[Row]], groups: Sequence[str], width: int
+) -> dict[Group, list[Row]]:
+    """Of each group the rows of all that differ in the end alone, and end so far back at most."""
+    at = groups.index("end")
+
+    def others(group: Group) -> Group:
+        return group[:at] + group[at + 1 :]
+
+    def inside(group: Group, before: Group) -> bool:
+        ends: Any = group[at], before[at]
+        return others(group) == others(before) and 0 <= ends[0] - ends[1] <= width
+
+    return {g: [r for b, rows in listed.items() if inside(g, b) for r in rows] for g in listed}
+
+
+def agrees(case: Case, rng: Random, made: Made = of_matches) -> bool:
     """Random measures and groups of a case, against the listed rows."""
     query = case.query
     labels = sorted(label for t in query.plan.vcea.Delta for label in t.labels)
@@ -91,14 +118,18 @@ def agrees(case: Case, rng: Random) -> bool:
     choices = ["start", "end", *key, *(f"{X}.{a}" for X in single for a in usable(case.stream))]
     groups = rng.sample(choices, rng.randrange(min(3, len(choices)) + 1))
     named = [f"{X}.{a}" for X, a in columns]
-    table = query.run(case.stream).aggregate(
-        sum=named, avg=named, min=named, max=named, group_by=groups
-    )
-    found = {tuple(row[g] for g in groups): row for row in table.to_pylist()}
-    assert len(found) == table.num_rows, case.describe()
+    functions = dict.fromkeys(FUNCTIONS, named)
+    width = rng.randrange(5) if "end" in groups and rng.random() < 0.5 else None
+    sliding = None if width is None else f"{width} EVENTS"
+    found = made(query, case.stream, groups, sliding=sliding, **functions)
     expected = by_definition(case, columns, groups)
+    if width is not None:
+        expected = slid(expected, groups, width)
     if not groups:
         expected.setdefault((), [])
+        found.setdefault(
+            (), {"count": 0} | dict.fromkeys(f"{f}({c})" for f in FUNCTIONS for c in named)
+        )
     assert found.keys() == expected.keys(), (groups, case.describe())
     for group, rows in expected.items():
         row = found[group]
@@ -126,6 +157,32 @@ def drawn(rng: Random, shape: Shape | None = None) -> Iterator[Case]:
         case = random_case(rng, shape)
         if case.ast.limit is None and case.query.has_automaton:
             yield case
+
+
+def pushed(rng: Random) -> Made:
+    """The same of a session, in batches as they may come."""
+
+    def made(query: cerlab.Query, stream: Stream, group_by: list[str], **asked: Any) -> Any:
+        time = stream.time
+        how = {} if time is None else {"time": time.attribute, "unit": time.unit}
+        session = query.aggregating(group_by=group_by, **asked, **how)
+        found: dict[Group, dict[str, Any]] = {}
+        while session.pushed < len(stream):
+            size = 1 + rng.randrange(4)
+            for row in session.push(stream[session.pushed :][:size]).to_pylist():
+                group = tuple(row[g] for g in group_by)
+                assert "end" not in group_by or group not in found
+                found[group] = row
+        return found
+
+    return made
+
+
+def test_aggregates_of_a_session_are_those_of_the_listed_rows(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        return agrees(with_doubles(next(drawn(rng)), rng), rng, pushed(rng))
+
+    suite.run(case, deep_count=20_000)
 
 
 def with_doubles(case: Case, rng: Random) -> Case:

@@ -29,7 +29,7 @@ Found = TypeVar("Found")
 class WindowPointer:
     """The lowest start that the window still allows, in one substream; amortised O(1)."""
 
-    def __init__(self, width: Instant | None, *, counts_events: bool) -> None:
+    def __init__(self, width: Instant | None, counts_events: bool) -> None:
         self._width = width
         self._counts = counts_events
         self._seen = 0
@@ -63,7 +63,7 @@ class Driver(Generic[R]):
         self._plan = plan
         self._recogniser = recogniser
         self._substreams: dict[Key, Substream[R]] = {}
-        self._width, self._counts = _width(plan.window)
+        self._width, self._counts = width_of(plan.window)
         self._clock = None
         if isinstance(plan.window, AttributeWindow | TimeWindow):
             self._clock = clock_for(plan.window, time)
@@ -90,7 +90,7 @@ class Driver(Generic[R]):
             return None
         substream = self._substreams.get(key)
         if substream is None:
-            pointer = WindowPointer(self._width, counts_events=self._counts)
+            pointer = WindowPointer(self._width, self._counts)
             substream = self._substreams[key] = Substream(self._recogniser(), pointer)
         lowest = substream.pointer.advance(time, position)
         substream.recogniser.forget(lowest)
@@ -193,7 +193,8 @@ def _with_time(
     return events, time
 
 
-def _width(window: Window | None) -> tuple[Instant | None, bool]:
+def width_of(window: Window | None) -> tuple[Instant | None, bool]:
+    """How wide a window is, None for none, and whether it counts events."""
     match window:
         case None:
             return None, False

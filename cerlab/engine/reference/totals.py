@@ -8,7 +8,7 @@ transitions, starts in the window and groups, however many answers there are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from cerlab.automata.labelled import LabelledMachine
 from cerlab.automata.plan import Plan
@@ -16,30 +16,36 @@ from cerlab.engine.reference import driver
 from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Event
 
+Least: TypeAlias = Any
+"""A value that is less than another or not; None for none."""
+
 
 class Total(NamedTuple):
     """Of some runs: how many, sums, and least values, None where there is none."""
 
     runs: int
     sums: tuple[int, ...]
-    least: tuple[int | None, ...]
+    least: tuple[Least, ...]
 
 
 class Gain(NamedTuple):
     """What one run gains by taking an event with a mark: its group grows by `group`."""
 
     sums: Sequence[int]
-    least: Sequence[int | None]
+    least: Sequence[Least]
     group: int
 
 
 class Gains(NamedTuple):
-    """What runs gain, by position and mark; `sums` and `least` say how many of each there are."""
+    """What runs gain by an event, its position and a mark, and how many of each there are."""
 
-    of: Callable[[int, int], Gain]
+    of: Callable[[Event, int, int], Gain]
     sums: int
     least: int
 
+
+Symbol: TypeAlias = Callable[[Event, int], int]
+"""The truth vector of the event at a position."""
 
 Place: TypeAlias = tuple[int, int]
 """Where runs started, or `ANY_START`, and their group."""
@@ -51,11 +57,10 @@ class RunTotals:
     """The totals of the runs in each state, by start and group; a `Reader` of the driver."""
 
     def __init__(
-        self, machine: LabelledMachine, symbols: Sequence[int], gains: Gains, *, by_start: bool
+        self, machine: LabelledMachine, symbol: Symbol, gains: Gains, *, by_start: bool
     ) -> None:
-        """`symbols` are the truth vectors of the events, by position."""
         self._machine = machine
-        self._symbols = symbols
+        self._symbol = symbol
         self._gains = gains
         self._by_start = by_start
         self._runs: dict[int, dict[Place, Total]] = {}
@@ -63,7 +68,7 @@ class RunTotals:
 
     def advance(self, event: Event, position: int) -> None:
         """Move every total along the transitions of the event."""
-        symbol, machine = self._symbols[position], self._machine
+        symbol, machine = self._symbol(event, position), self._machine
         before, self._runs = self._runs, {}
         start = position if self._by_start else ANY_START
         one = Total(1, (0,) * self._gains.sums, (None,) * self._gains.least)
@@ -71,7 +76,7 @@ class RunTotals:
         moved += [(runs, machine.step(q, symbol)) for q, runs in before.items()]
         for runs, (skip, takes) in moved:
             for mark, q in takes:
-                gain = self._gains.of(position, mark)
+                gain = self._gains.of(event, position, mark)
                 for (begun, group), total in runs.items():
                     self._add(q, (begun, group + gain.group), taken(total, gain))
             if skip is not None:
@@ -120,15 +125,46 @@ def united(first: Total, second: Total) -> Total:
     return Total(first.runs + second.runs, sums, _least(first.least, second.least))
 
 
-def _least(first: Iterable[int | None], second: Iterable[int | None]) -> tuple[int | None, ...]:
+def _least(first: Iterable[Least], second: Iterable[Least]) -> tuple[Least, ...]:
     pairs = zip(first, second, strict=True)
     return tuple(b if a is None else (a if b is None else min(a, b)) for a, b in pairs)
+
+
+class Sliding:
+    """The total of the ends that came last, of one group: two stacks, each end moved once."""
+
+    def __init__(self) -> None:
+        self._new: list[tuple[int, Total]] = []
+        self._newest: Total | None = None
+        self._old: list[tuple[int, Total]] = []
+        """Each with the total of itself and all newer ones here."""
+
+    def add(self, end: int, total: Total, lowest: int) -> Total:
+        """Add an end; the total of all from `lowest` on, which never falls."""
+        self._new.append((end, total))
+        self._newest = total if self._newest is None else united(self._newest, total)
+        while self._old and self._old[-1][0] < lowest:
+            self._old.pop()
+        if not self._old and self._new[0][0] < lowest:
+            self._turn(lowest)
+        if not self._old:
+            assert self._newest is not None
+            return self._newest
+        old = self._old[-1][1]
+        return old if self._newest is None else united(old, self._newest)
+
+    def _turn(self, lowest: int) -> None:
+        for end, total in reversed(self._new):
+            if end < lowest:
+                break
+            self._old.append((end, united(total, self._old[-1][1]) if self._old else total))
+        self._new, self._newest = [], None
 
 
 def end_totals(
     plan: Plan,
     machine: LabelledMachine,
-    symbols: Sequence[int],
+    symbol: Symbol,
     gains: Gains,
     events: Iterable[Event],
     time: TimeAxis | None,
@@ -138,6 +174,6 @@ def end_totals(
     """The ends of a stream in order, each with the totals of its answers."""
 
     def reader() -> RunTotals:
-        return RunTotals(machine, symbols, gains, by_start=by_start)
+        return RunTotals(machine, symbol, gains, by_start=by_start)
 
     return driver.ends(plan, reader, events, time, RunTotals.ended)

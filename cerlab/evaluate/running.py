@@ -1,0 +1,277 @@
+"""Aggregates over the answers of events that are still arriving, without listing them.
+
+The totals of runs are carried from event to event (`engine.reference.totals`), so an event costs as
+many totals as there are transitions, starts in the window and groups, however many answers it
+completes. Nothing is known of the values to come, so all numbers are exact: integers, and doubles
+as multiples of the least one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+from cerlab.automata.labelled import LabelledMachine
+from cerlab.compile.pattern import Pattern
+from cerlab.engine.measures import infinite, no_sum
+from cerlab.engine.reference.driver import Driver, WindowPointer, width_of
+from cerlab.engine.reference.totals import Gain, Gains, RunTotals, Sliding, Total, united
+from cerlab.errors import BadData
+from cerlab.evaluate.aggregated import (
+    PLACES,
+    Measure,
+    Request,
+    check_query,
+    double_column,
+    group_names,
+    integer_column,
+    labelled_groups,
+    nearest,
+    sliding_window,
+)
+from cerlab.evaluate.labelled import selected_labels
+from cerlab.io.named_columns import arrow_column, check_columns, several_types
+from cerlab.logic.ceql.syntax import partition_attributes
+from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
+from cerlab.model.clock import Instant, TimeAxis, check_order, clock_for
+from cerlab.model.columns import as_arrow
+from cerlab.model.event import Event, Value, value_of
+from cerlab.model.stream import Stream
+from cerlab.predicates.columns import SymbolStage
+from cerlab.predicates.truth import kind_of
+
+EXPONENT = 1074
+"""All doubles are multiples of ``2**-EXPONENT``."""
+
+_CODE = 64
+"""A group is a number: so many bits for the value of each attribute, 0 for NULL."""
+
+
+class Row(NamedTuple):
+    """A group of answers; what they are not grouped by is None."""
+
+    end: int | None
+    start: int | None
+    key: tuple[Value, ...] | None
+    group: int
+
+
+@dataclass(frozen=True, slots=True)
+class Greatest:
+    """A value of which the least is the greatest."""
+
+    value: Any
+
+    def __lt__(self, other: Greatest) -> bool:
+        return bool(other.value < self.value)
+
+
+class RunningTotals:
+    """The totals of the answers so far; made anew for each stream."""
+
+    def __init__(self, pattern: Pattern, asked: Request, time: TimeAxis | None) -> None:
+        """Raises as `aggregated`, but for attributes that no event may have yet."""
+        check_query(pattern)
+        plan, self._asked = pattern.plan, asked
+        self._key = partition_attributes(pattern.ast)
+        self._names = group_names(asked.group_by, self._key)
+        self._groups = labelled_groups(pattern, self._names, self._key)
+        named = [*(measure.column for measure in asked.measures), *self._groups]
+        check_columns(named, selected_labels(pattern), Stream(()))
+        self._ends = _Ends(sliding_window(asked.sliding, self._names), plan.streams, time)
+        functions = {m.place: None for m in asked.measures if m.function in ("sum", "avg")}
+        self._sums = list(functions)
+        self._least = [m for m in asked.measures if m.function in ("min", "max")]
+        self._machine = LabelledMachine(
+            pattern.machine, plan.vcea, {column.label for column in named}
+        )
+        self._stage = SymbolStage(self._machine.predicates)
+        by_start = plan.window is not None or "start" in self._names
+        gains = Gains(self._gain, 3 * len(self._sums), len(self._least))
+        reader = partial(RunTotals, self._machine, self._symbol, gains, by_start=by_start)
+        self._driver = Driver[RunTotals](plan, reader, time)
+        self._codes: list[dict[Value, int]] = [{None: 0} for _ in self._groups]
+        self._kinds: dict[str, str] = {}
+        self._doubles: set[str] = set()
+        self._rows: dict[Row, Total] = {}
+        self._queues: dict[Row, Sliding] = {}
+        self.position = 0
+        """How many events have been read."""
+
+    def push(self, events: Sequence[Event]) -> Any:
+        """Read more events: a pyarrow Table of the groups that these changed, as they are then.
+
+        Raises `TypeMismatch` and `BadData` for values that have no total, before an event is read;
+        `BadData` for a time that is missing or goes back, with the rows up to there as
+        ``.matches``.
+        """
+        self._check(events)
+        changed: dict[Row, Total] = {}
+        try:
+            for event in events:
+                self._read(event, changed)
+        except BadData as error:
+            error.matches = self._table(changed)
+            raise
+        return self._table(changed)
+
+    def _check(self, events: Iterable[Event]) -> None:
+        summed = dict.fromkeys(attribute for _, attribute in self._sums)
+        compared = dict.fromkeys(measure.place[1] for measure in self._least)
+        kinds, doubles = dict(self._kinds), set(self._doubles)
+        for event in events:
+            for name in (*summed, *compared):
+                value = value_of(event, name)
+                kind = None if value != value else kind_of(value)
+                if kind is None:
+                    continue
+                if kinds.setdefault(name, kind) != kind:
+                    raise several_types(name)
+                if name in summed and (kind != "number" or not isinstance(value, int | float)):
+                    raise no_sum(name, kind)
+                if name in summed and math.isinf(value):  # type: ignore[arg-type]  # a number
+                    raise infinite(name)
+                if isinstance(value, float):
+                    doubles.add(name)
+        self._kinds, self._doubles = kinds, doubles
+
+    def _read(self, event: Event, changed: dict[Row, Total]) -> None:
+        now = self._ends.instant(event, self.position)
+        read = self._driver.read(event, self.position)
+        lowest = self._ends.read(now, self.position)
+        end, self.position = self.position, self.position + 1
+        if read is None:
+            return
+        reader, lowest_start = read
+        if not (found := reader.ended(lowest_start)):
+            return
+        self._driver.consume(reader)
+        names = self._names
+        key = None
+        if any(name in self._key for name in names):
+            key = tuple(value_of(event, name) for name in self._key)
+        ending: dict[Row, Total] = {}
+        for (begun, group), total in found.items():
+            start = begun if "start" in names else None
+            row = Row(end if "end" in names else None, start, key, group)
+            ending[row] = united(ending[row], total) if row in ending else total
+        for row, total in ending.items():
+            if lowest is not None:
+                queue = self._queues.setdefault(row._replace(end=None), Sliding())
+                changed[row] = queue.add(end, total, lowest)
+            elif row.end is not None:
+                changed[row] = total
+            else:
+                before = self._rows.get(row)
+                self._rows[row] = total if before is None else united(before, total)
+                changed[row] = self._rows[row]
+
+    def _symbol(self, event: Event, _: int) -> int:
+        return self._stage.vectors[self._stage.symbol(event)]
+
+    def _gain(self, event: Event, _: int, mark: int) -> Gain:
+        labels, group = self._machine.marks[mark], 0
+        sums: list[int] = []
+        for label, attribute in self._sums:
+            sums += _parts(value_of(event, attribute) if label in labels else None)
+        least = [self._lower(m, event) if m.place[0] in labels else None for m in self._least]
+        for n, (column, codes) in enumerate(zip(self._groups, self._codes, strict=True)):
+            if column.label in labels:
+                value = value_of(event, str(column.attribute))
+                value = None if value != value else value
+                group += codes.setdefault(value, len(codes)) << _CODE * n
+        return Gain(sums, least, group)
+
+    def _lower(self, measure: Measure, event: Event) -> Any:
+        value = value_of(event, measure.place[1])
+        if value is None or value != value:
+            return None
+        return value if measure.function == "min" else Greatest(value)
+
+    def _table(self, rows: dict[Row, Total]) -> Any:
+        """The rows as a table, its columns as of `aggregated`."""
+        import pyarrow as pa
+
+        totals = list(rows.values())
+        made: dict[str, Any] = {}
+        for name in self._names:
+            if name in PLACES:
+                made[name] = pa.array([getattr(row, name) for row in rows], pa.int64())
+            elif name in self._key:
+                at = self._key.index(name)
+                made[name] = arrow_column(as_arrow([(row.key or ())[at] for row in rows]), name)
+            else:
+                made[name] = arrow_column(as_arrow(self._values(name, rows)), name)
+        if self._asked.count:
+            made["count"] = integer_column([total.runs for total in totals], "count")
+        for measure in self._asked.measures:
+            made[measure.name] = self._measured(measure, totals)
+        return pa.table(made)
+
+    def _values(self, name: str, rows: Iterable[Row]) -> list[Value]:
+        n = next(n for n, column in enumerate(self._groups) if column.name == name)
+        values = list(self._codes[n])
+        return [values[row.group >> _CODE * n & (1 << _CODE) - 1] for row in rows]
+
+    def _measured(self, measure: Measure, totals: Iterable[Total]) -> Any:
+        if measure.function in ("min", "max"):
+            at = self._least.index(measure)
+            found = [total.least[at] for total in totals]
+            values = [x.value if isinstance(x, Greatest) else x for x in found]
+            return arrow_column(as_arrow(values), measure.name)
+        at = 3 * self._sums.index(measure.place)
+        parts = [total.sums[at : at + 3] for total in totals]
+        if measure.function == "sum" and measure.place[1] not in self._doubles:
+            return integer_column([whole if n else None for n, whole, _ in parts], measure.name)
+        exact = [(n, (whole << EXPONENT) + rest) for n, whole, rest in parts]
+        average = measure.function == "avg"
+        scaled = [(total, (n if average else 1) << EXPONENT) for n, total in exact]
+        found = [
+            nearest(*pair, 0) if n else None for pair, (n, _) in zip(scaled, exact, strict=True)
+        ]
+        return double_column(found, measure.name)
+
+
+class _Ends:
+    """The first end of a sliding window that ends at an event; None without a window."""
+
+    def __init__(
+        self, window: Window | None, streams: Sequence[str], time: TimeAxis | None
+    ) -> None:
+        self._streams = streams
+        self._pointer = None if window is None else WindowPointer(*width_of(window))
+        self._clock = None
+        if isinstance(window, AttributeWindow | TimeWindow):
+            self._clock = clock_for(window, time)
+        self._now: Instant | None = None
+
+    def instant(self, event: Event, position: int) -> Instant | None:
+        """The time of an event, None outside FROM; raises `BadData` as a window of the query."""
+        if self._clock is None:
+            return 0
+        if self._streams and event.stream is not None and event.stream not in self._streams:
+            return None
+        now = self._clock(event, position)
+        if self._now is not None:
+            check_order(self._now, now, position)
+        return now
+
+    def read(self, now: Instant | None, position: int) -> int | None:
+        """The first end that counts at a position."""
+        if self._pointer is None or now is None:
+            return None
+        self._now = now
+        return self._pointer.advance(now, position)
+
+
+def _parts(value: Value) -> tuple[int, int, int]:
+    """1 for a number, it if it is an integer, and its multiple of the least double if not."""
+    if value is None or value != value:
+        return 0, 0, 0
+    if isinstance(value, int):
+        return 1, value, 0
+    mantissa, divisor = float(value).as_integer_ratio()  # type: ignore[arg-type]  # a number
+    return 1, 0, mantissa * ((1 << EXPONENT) // divisor)
