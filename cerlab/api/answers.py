@@ -49,11 +49,11 @@ class Matches:
             yield from answers
         self._remark(0 if first is None else None)
 
-    def _remark(self, answers: int | None) -> None:
+    def _remark(self, answers: int | None, *, listed: bool = True) -> None:
         """Warn, once, of what the stream lacks, and that there is no answer if that is known."""
         if not self._remarked:
             self._remarked = True
-            remark_on(self.query, self.stream, answers)
+            remark_on(self.query, self.stream, answers, listed=listed)
 
     @cached_property
     def _numbered(self) -> Access:
@@ -80,7 +80,7 @@ class Matches:
 
         Where filters compare labels up to 2^53, and `ResourceLimit` beyond.
         """
-        self._remark(self._count)
+        self._remark(self._count, listed=False)
         return self._count
 
     @cached_property
@@ -175,6 +175,9 @@ class Matches:
         is a window as after WITHIN, with ``"end"`` among the groups: each row is over the answers
         of the rest of its group that end so far back at most; EVENTS count in the whole stream.
 
+        Without arguments they are those of the query, ``SELECT COUNT(*), SUM(b.price) .. GROUP BY
+        b.name``, which else asks for the answers of ``SELECT *``.
+
         Nothing is rounded on the way: counts and sums of integers are exact, as decimals where 64
         bits are too few; sums and averages of doubles are the doubles nearest to the exact ones.
         Raises `Unsupported` under LIMIT and for queries without an automaton, `UsageError` for
@@ -187,7 +190,7 @@ class Matches:
         >>> matches.aggregate(sum="A.v", max="A.v").to_pylist()[0]["count"] == 2**100 - 1
         True
         """
-        asked = request(count, group_by, sliding, sum=sum, avg=avg, min=min, max=max)
+        asked = request(self.query, count, group_by, sliding, sum=sum, avg=avg, min=min, max=max)
         return aggregated(self.query, self.stream, asked)
 
     def _batches(self) -> Iterator[AnswerBatch]:

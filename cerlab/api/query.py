@@ -131,7 +131,7 @@ class Query(Pattern):
         from cerlab.evaluate.aggregated import request
         from cerlab.evaluate.running import RunningTotals
 
-        asked = request(count, group_by, sliding, sum=sum, avg=avg, min=min, max=max)
+        asked = request(self, count, group_by, sliding, sum=sum, avg=avg, min=min, max=max)
         axis = axis_of_options(time, unit) or io.time_of_schema(self.schema)
         return AggregateSession(RunningTotals(self, asked, axis))
 

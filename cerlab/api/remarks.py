@@ -11,8 +11,17 @@ from cerlab.evaluate.demands import demands_of, remark_lines
 from cerlab.model.stream import Stream
 
 
-def remark_on(pattern: AnyPattern, stream: Stream, answers: int | None) -> None:
-    """Warn of what a stream lacks for a pattern, and that there are no answers on it."""
+def remark_on(
+    pattern: AnyPattern, stream: Stream, answers: int | None, *, listed: bool = True
+) -> None:
+    """Warn of what a stream lacks for a pattern, and that there are no answers on it.
+
+    And that aggregates in SELECT say nothing of answers that are `listed`.
+    """
+    if listed and isinstance(pattern, Pattern) and pattern.ast.aggregates:
+        said = "CER0913: SELECT asks for aggregates, and these are the answers that they are over"
+        hint = "parse_query(..).run(events).aggregate() and cerlab run have the aggregates"
+        warn(AnswerWarning(f"{said}; {hint}"), stacklevel=_outside())
     whose = "cerlab.why_none(query, events)" if isinstance(pattern, Pattern) else "cerlab.why"
     demands = demands_of(pattern).read(stream)
     for line in remark_lines(demands, len(stream) > 0, answers, f"{whose} says why"):

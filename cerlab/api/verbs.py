@@ -89,7 +89,7 @@ def count(query: AnyWhat, events: Any, **how: Unpack[io.HowToRead]) -> int:
     """
     pattern, stream = any_pattern(query), io.as_stream(events, **how)
     counted = AUTO.count(pattern, stream)
-    remark_on(pattern, stream, counted)
+    remark_on(pattern, stream, counted, listed=False)
     return counted
 
 

@@ -11,13 +11,14 @@ from cerlab.cli.options import output
 from cerlab.cli.progress import whole_stream
 from cerlab.cli.rows import print_table
 from cerlab.cli.status import OK
-from cerlab.compile.pattern import AnyPattern, SremoPattern
+from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
 from cerlab.errors import Unsupported, UsageError
 from cerlab.evaluate import answers_of
 from cerlab.evaluate.labelled import answer_tables
 from cerlab.io.output import whole_file
 from cerlab.io.row_lines import csv_rows, ndjson_rows
 from cerlab.io.sink import ROWS
+from cerlab.model.stream import Stream
 
 
 def run(query: AnyPattern, arguments: argparse.Namespace) -> int:
@@ -29,12 +30,29 @@ def run(query: AnyPattern, arguments: argparse.Namespace) -> int:
             message = f"rows with names do not carry what {option} adds"
             raise UsageError("CER0865", message, hint=f"leave {option} out, or --columns")
     stream = whole_stream(query, arguments)
+    if query.ast.aggregates:
+        _write([_aggregates(query, stream, arguments)], arguments)
+        return OK
     from cerlab.engine.answers import batched_answers  # NumPy loads here
 
     columns = None if arguments.columns is None else _split(arguments.columns)
     answers = islice(answers_of(query, stream, arguments.evaluator), arguments.limit)
     _write(answer_tables(query, stream, batched_answers(answers, ROWS), columns), arguments)
     return OK
+
+
+def _aggregates(query: Pattern, stream: Stream, arguments: argparse.Namespace) -> Any:
+    """The table of ``SELECT COUNT(*), ..``."""
+    from cerlab.evaluate.aggregated import aggregated, selected_request
+
+    given = {"--columns": arguments.columns, "--evaluator": arguments.evaluator not in _COMPILED}
+    for option in (name for name, value in given.items() if value):
+        message = f"{option} does not go with SELECT COUNT(*) and sums"
+        raise UsageError("CER0865", message, hint=f"leave {option} out")
+    return aggregated(query, stream, selected_request(query.ast)).slice(0, arguments.limit)
+
+
+_COMPILED = ("auto", "compiled")
 
 
 def _split(text: str) -> list[str]:

@@ -76,7 +76,8 @@ def run(arguments: argparse.Namespace) -> int:
 
         return rows.run(arguments)
     query = read_pattern(arguments)
-    if arguments.columns is not None or arguments.format == "csv":
+    summed = isinstance(query, Pattern) and query.ast.aggregates
+    if summed or arguments.columns is not None or arguments.format == "csv":
         from cerlab.cli import named_rows
 
         return named_rows.run(query, arguments)

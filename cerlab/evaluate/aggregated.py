@@ -19,6 +19,7 @@ from cerlab.io.named_columns import NamedColumn, check_columns, one_array, read_
 from cerlab.logic.cel.syntax import Atom
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
+from cerlab.logic.ceql.text import group_text
 from cerlab.model.clauses import Window
 from cerlab.model.stream import Stream
 
@@ -62,14 +63,32 @@ class Request:
 
 
 def request(
+    pattern: Pattern,
     count: bool,
     group_by: str | Iterable[str],
     sliding: str | None,
     **columns: str | Iterable[str],
 ) -> Request:
-    """A request in words; raises `UsageError` for a text that is no ``x.attr``."""
+    """A request in words; where they say nothing, that of the query's SELECT and GROUP BY.
+
+    Raises `UsageError` for a text that is no ``x.attr``.
+    """
+    if count and pattern.ast.aggregates and not group_by and not any(columns.values()):
+        return selected_request(pattern.ast, sliding)
     measures = [m for name, texts in columns.items() for m in _measures(name, _listed(texts))]
     return Request(count, tuple(measures), tuple(_listed(group_by)), sliding)
+
+
+def selected_request(query: CeqlQuery, sliding: str | None = None) -> Request:
+    """What ``SELECT COUNT(*), SUM(x.attr) .. GROUP BY ..`` asks for."""
+    measures = [
+        Measure(each.function, read_column(group_text((each.label, each.attribute))))
+        for each in query.aggregates
+        if each.label is not None and each.attribute is not None
+    ]
+    groups = tuple(each[0] if len(each) == 1 else group_text(each) for each in query.groups)
+    count = any(each.function == "count" for each in query.aggregates)
+    return Request(count, tuple(measures), groups, sliding)
 
 
 def _listed(texts: str | Iterable[str]) -> Iterable[str]:

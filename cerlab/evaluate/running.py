@@ -128,12 +128,12 @@ class RunningTotals:
                 kind = None if value != value else kind_of(value)
                 if kind is None:
                     continue
-                if kinds.setdefault(name, kind) != kind:
-                    raise several_types(name)
                 if name in summed and (kind != "number" or not isinstance(value, int | float)):
                     raise no_sum(name, kind)
                 if name in summed and math.isinf(value):  # type: ignore[arg-type]  # a number
                     raise infinite(name)
+                if kinds.setdefault(name, kind) != kind:
+                    raise several_types(name)
                 if isinstance(value, float):
                     doubles.add(name)
         self._kinds, self._doubles = kinds, doubles

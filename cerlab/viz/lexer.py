@@ -9,8 +9,8 @@ from pygments.lexer import RegexLexer, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Whitespace
 
 _CLAUSES = (
-    *("SELECT", "FROM", "WHERE", "PARTITION", "BY", "WITHIN", "CONSUME", "LIMIT", "FILTER", "AS"),
-    *("CREATE", "DECLARE", "STREAM", "EVENT"),
+    *("SELECT", "FROM", "WHERE", "PARTITION", "BY", "WITHIN", "CONSUME", "GROUP", "LIMIT"),
+    *("FILTER", "AS", "CREATE", "DECLARE", "STREAM", "EVENT"),
 )
 _STRATEGIES = ("ALL", "ANY", "NONE", "STRICT", "NEXT", "NXT", "LAST", "MAX")
 _OPERATORS = ("AND", "OR", "NOT", "UNLESS", "PROJECT", "RENAME", "IN", "LIKE", "RANGE")

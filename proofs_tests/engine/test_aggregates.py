@@ -319,20 +319,27 @@ def test_the_cost_of_an_event_does_not_depend_on_how_many_answers_there_are(wind
     assert written[1] <= 2.5 * written[0]
 
 
+class Counted:
+    """How many totals the reference writes."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        before = reference.RunTotals._add
+
+        def add(runs: reference.RunTotals, q: int, place: reference.Place, total: Any) -> None:
+            self.total += 1
+            before(runs, q, place, total)
+
+        self.add = add
+
+
 def totals_written(text: str, events: list[Any]) -> int:
     """How many totals the reference writes for a query."""
-    counted = 0
-    before = reference.RunTotals._add
-
-    def add(self: reference.RunTotals, q: int, place: reference.Place, total: Any) -> None:
-        nonlocal counted
-        counted += 1
-        before(self, q, place, total)
-
+    counted = Counted()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reference.RunTotals, "_add", add)
+        patch.setattr(reference.RunTotals, "_add", counted.add)
         cerlab.parse_query(text).run(events).aggregate(sum="A.v", group_by="end")
-    return counted
+    return counted.total
 
 
 @pytest.mark.parametrize(
@@ -347,6 +354,9 @@ def totals_written(text: str, events: list[Any]) -> int:
         ("SELECT * WHERE BUY+ AS a", {"group_by": "a.name"}, "CER0866"),
         ("SELECT * WHERE BUY AS a", {"group_by": "key"}, "CER0866"),
         ("SELECT * WHERE BUY AS a", {"group_by": "a.prize"}, "CER0864"),
+        ("SELECT * WHERE BUY AS a", {"sliding": "3 EVENTS"}, "CER0868"),
+        ("SELECT * WHERE BUY AS a", {"sliding": "3", "group_by": "end"}, "CER0868"),
+        ("SELECT * WHERE BUY AS a", {"sliding": "3 EVENTS LIMIT 3", "group_by": "end"}, "CER0868"),
     ],
 )
 def test_what_is_refused(query: str, aggregates: dict[str, Any], error: str) -> None:
@@ -370,3 +380,135 @@ def test_sums_of_the_largest_and_smallest(values: list[Any]) -> None:
     total = sum(map(Fraction, values)) * 200
     assert row["sum(A.v)"] == (total if isinstance(values[0], int) else float(total))
     assert row["avg(A.v)"] == float(total / len(events))
+
+
+RISES = [
+    {"type": kind, "v": v, "t": t}
+    for kind, v, t in [("A", 1, 0), ("B", 2, 1), ("A", 3, 5), ("B", 4, 6), ("B", 5, 20)]
+]
+
+
+@pytest.mark.parametrize(
+    ("sliding", "expected"),
+    [
+        (None, [(1, 1, 2), (3, 2, 8), (4, 2, 10)]),
+        ("0 EVENTS", [(1, 1, 2), (3, 2, 8), (4, 2, 10)]),
+        ("1 EVENTS", [(1, 1, 2), (3, 2, 8), (4, 4, 18)]),
+        ("3 EVENTS", [(1, 1, 2), (3, 3, 10), (4, 5, 20)]),
+        ("5 [t]", [(1, 1, 2), (3, 3, 10), (4, 2, 10)]),
+        ("4.5 [t]", [(1, 1, 2), (3, 2, 8), (4, 2, 10)]),
+        ("14 SECONDS", [(1, 1, 2), (3, 3, 10), (4, 4, 18)]),
+    ],
+)
+def test_sliding_by_hand(sliding: str | None, expected: list[Any]) -> None:
+    query = cerlab.parse_query("SELECT * WHERE A AS a ; B AS b")
+    asked: dict[str, Any] = {"sum": "b.v", "group_by": "end", "sliding": sliding}
+    at_once = query.run(RISES, time="t", unit="s").aggregate(**asked).to_pylist()
+    session = query.aggregating(**asked, time="t", unit="s")
+    one_by_one = [row for event in RISES for row in session.push([event]).to_pylist()]
+    assert [tuple(row.values()) for row in at_once] == expected
+    assert one_by_one == at_once
+
+
+def test_select_says_what_is_aggregated() -> None:
+    text = "SELECT COUNT(*), SUM(b.v), MAX(b.v) WHERE A AS a ; B AS b GROUP BY a.v"
+    expected = [(1, 3, 11, 5), (3, 2, 9, 5)]
+    query = cerlab.parse_query(text)
+    assert [tuple(row.values()) for row in query.run(RISES).aggregate().to_pylist()] == expected
+    assert [tuple(row.values()) for row in query.aggregating().push(RISES).to_pylist()] == expected
+    (row,) = query.run(RISES).aggregate(min="b.v").to_pylist()
+    assert row == {"count": 5, "min(b.v)": 2}
+    assert cerlab.count(query, RISES) == 5
+    with pytest.warns(cerlab.AnswerWarning, match="CER0913"):
+        assert len(cerlab.evaluate(query, RISES)) == 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*)\nWHERE A\nGROUP BY end",
+        "SELECT SUM(x.v), AVG(x.v), MIN(x.v), MAX(x.`two words`)\nWHERE A AS x\nPARTITION BY [k]\n"
+        "WITHIN 3 EVENTS\nCONSUME BY ANY\nGROUP BY k, x.v",
+        "SELECT MAX(x.v)\nWHERE A AS x",
+        "SELECT MAX x\nWHERE A AS x",
+        "SELECT count, sum\nWHERE A AS count ; A AS sum",
+    ],
+)
+def test_aggregates_are_printed_as_they_are_read(text: str) -> None:
+    assert cerlab.parse_query(text).text == text
+
+
+def test_a_schema_knows_what_is_aggregated() -> None:
+    schema = "CREATE STREAM S { EVENT A { v:int } }\n"
+    cerlab.parse_query(schema + "SELECT SUM(x.v) WHERE A AS x GROUP BY x.v")
+    for wrong in ("SELECT SUM(x.w) WHERE A AS x", "SELECT SUM(x.v) WHERE A AS x GROUP BY x.w"):
+        with pytest.raises(cerlab.TypeMismatch, match="w"):
+            cerlab.parse_query(schema + wrong)
+
+
+def test_patterns_of_patterns() -> None:
+    """A rise is A then B; two rises that do not overlap are found among the rises."""
+    first = cerlab.parse_query("SELECT * WHERE A AS a ; B AS b WITHIN 2 EVENTS")
+    second = cerlab.parse_query("SELECT * WHERE RISE AS x ; RISE AS y FILTER y[`a.t` >= 5]")
+    rises = first.run(RISES).table(["a.t", "b.v"])
+    assert [row["b.v"] for row in rises.to_pylist()] == [2, 4, 5]
+    assert [m.positions for m in cerlab.evaluate(second, rises, type="RISE")] == [
+        (0, 1),
+        (0, 2),
+        (1, 2),
+    ]
+    sums = cerlab.parse_query("SELECT * WHERE RISE AS x FILTER x[`sum(b.v)` > 3]")
+    below = first.aggregating(sum="b.v", group_by="end")
+    above = sums.open()
+    found = [m for event in RISES for m in above.push(below.push([event]), type="RISE")]
+    assert [m.positions for m in found] == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("window", ["", "WITHIN 50 EVENTS"])
+def test_what_a_session_does_for_an_event_does_not_depend_on_how_many_answers_there_are(
+    window: str,
+) -> None:
+    written = []
+    for n in (110, 220):
+        events = [{"type": "A", "v": 1}] * n + [{"type": "B"}]
+        query = cerlab.parse_query(f"SELECT * WHERE A+ ; B {window}")
+        counted = Counted()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(reference.RunTotals, "_add", counted.add)
+            (row,) = query.aggregating(group_by="end").push(events).to_pylist()
+        assert row["count"] == 2 ** (50 if window else n) - 1
+        written.append(counted.total)
+    assert written[1] <= 2.5 * written[0]
+
+
+@pytest.mark.parametrize(
+    ("batch", "error"),
+    [
+        ([{"type": "A", "v": "x"}], "CER0306"),
+        ([{"type": "A", "v": True}], "CER0306"),
+        ([{"type": "A", "v": float("inf")}], "CER0748"),
+        ([{"type": "A", "w": 1}, {"type": "A", "w": "x"}], "CER0747"),
+    ],
+)
+def test_of_a_batch_with_a_value_that_has_no_total_nothing_is_read(
+    batch: list[dict[str, Any]], error: str
+) -> None:
+    query = cerlab.parse_query("SELECT * WHERE A AS a ; A AS b")
+    session = query.aggregating(sum="b.v", min="b.w")
+    session.push([{"type": "A", "v": 1, "w": 5}])
+    with pytest.raises(cerlab.CerlabError) as raised:
+        session.push([{"type": "A", "v": 2}, *batch])
+    assert raised.value.code == error
+    assert session.pushed == 1
+    (row,) = session.push([{"type": "A", "v": 3, "w": 4}]).to_pylist()
+    assert row == {"count": 1, "sum(b.v)": 3, "min(b.w)": 4}
+
+
+def test_a_time_that_goes_back_comes_after_the_rows_before_it() -> None:
+    query = cerlab.parse_query("SELECT * WHERE A AS a ; A AS b WITHIN 9 [t]")
+    session = query.aggregating(group_by="end")
+    with pytest.raises(cerlab.BadData, match="backwards") as raised:
+        session.push([{"type": "A", "t": t} for t in (1, 2, 0)])
+    assert raised.value.matches.to_pylist() == [{"end": 1, "count": 1}]
+    assert session.pushed == 2
+    assert session.push([{"type": "A", "t": 3}]).to_pylist() == [{"end": 2, "count": 2}]

@@ -12,7 +12,7 @@ from lark.visitors import Transformer_NonRecursive
 
 from cerlab.errors import IllFormed, ResourceLimit, SourcePlace, Span, nearest
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem
+from cerlab.logic.ceql.syntax import Aggregate, CeqlQuery, SelectItem
 from cerlab.logic.reading import place_at
 from cerlab.model.clauses import (
     AttributeWindow,
@@ -284,6 +284,33 @@ class Builder(Transformer_NonRecursive[Token, Any]):
     def select_items(self, meta: Meta, children: list[Any]) -> tuple[str, tuple[SelectItem, ...]]:
         return ("items", tuple(children))
 
+    def count_all(self, meta: Meta, children: list[str]) -> Aggregate:
+        if children[0].upper() != "COUNT":
+            raise self._no_aggregate(meta, f"{children[0]}(*)")
+        return self._made(meta, Aggregate("count"))
+
+    def aggregate(self, meta: Meta, children: list[str]) -> Aggregate:
+        function, label, attribute = children
+        if function.upper() not in ("SUM", "AVG", "MIN", "MAX"):
+            raise self._no_aggregate(meta, f"{function}({label}.{attribute})")
+        return self._made(meta, Aggregate(function.lower(), label, attribute))
+
+    def max_of(self, meta: Meta, children: list[str]) -> Aggregate:
+        return self._made(meta, Aggregate("max", *children))
+
+    def _no_aggregate(self, meta: Meta, given: str) -> IllFormed:
+        hint = "write COUNT(*), or SUM(b.price), AVG, MIN, MAX of an attribute of a label"
+        return IllFormed("CER0208", f"{given} is no aggregate", place=self.place(meta), hint=hint)
+
+    def select_aggregates(self, meta: Meta, children: list[Any]) -> tuple[str, Any]:
+        return ("aggregates", tuple(children))
+
+    def grouped(self, meta: Meta, children: list[str]) -> tuple[str, ...]:
+        return tuple(children)
+
+    def group(self, meta: Meta, children: list[Any]) -> tuple[str, Any]:
+        return ("groups", tuple(children))
+
     def from_clause(self, meta: Meta, children: list[Any]) -> tuple[str, tuple[str, ...]]:
         return ("streams", children[0])
 
@@ -325,6 +352,10 @@ class Builder(Transformer_NonRecursive[Token, Any]):
                 fields[child[0]] = child[1]
             elif child is not None:
                 fields["formula"] = child
+        if "groups" in fields and "aggregates" not in fields:
+            message = "GROUP BY is for SELECT COUNT(*) and sums, and answers come by their end"
+            hint = "for substreams write PARTITION BY [a]"
+            raise IllFormed("CER0208", message, place=self.place(meta), hint=hint)
         return self._made(meta, CeqlQuery(**fields))
 
 

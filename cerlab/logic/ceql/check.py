@@ -27,7 +27,7 @@ from cerlab.logic.cel.syntax import (
 )
 from cerlab.logic.cel.text import label_text
 from cerlab.logic.ceql.parser import Source
-from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
+from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem, partition_attributes
 from cerlab.logic.ceql.types import check_correlation, check_predicate
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.schema import AttributeType, EventDeclaration, Schema
@@ -149,7 +149,9 @@ def check_query(query: CeqlQuery, schema: Schema, source: Source) -> None:
     types = label_types(query.formula)
     for attribute in partition_attributes(query):
         _known_attribute(attribute, everywhere, None)
-    for item in query.items or ():
+    summed = [(a.label, a.attribute) for a in query.aggregates if a.label and a.attribute]
+    named = [SelectItem(x, (a,)) for x, a in (*summed, *(g for g in query.groups if len(g) == 2))]
+    for item in (*(query.items or ()), *named):
         held = types.get(item.label, frozenset())
         events = _declared(held, item.stream, schema, source.place(item))
         names = [attribute.name for event in events for attribute in event.attributes]

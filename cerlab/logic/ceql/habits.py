@@ -28,7 +28,7 @@ _AT: tuple[tuple[str, str], ...] = (
     (r"//", "a comment begins with --, or stands in /* .. */"),
     (r"<>", "write !="),
     (r"(?i:having|and\s+not)\b", "write a condition after FILTER, or UNLESS for absence"),
-    (r"(?i:group|order)\b", "substreams are PARTITION BY [a]; answers come by their end"),
+    (r"(?i:order)\b", "answers come by their end; leave ORDER BY out"),
     (r"(?i:when)\b", "write FILTER, as in A FILTER A[price > 3]"),
     (r"(?i:is)\b", "a comparison with a missing value is false; NOT attr = attr finds it"),
     (r"(?i:followed|then)\b", "for 'then' write ;, as in A ; B"),
@@ -68,6 +68,8 @@ def _of_sql(text: str, before: str, rest: str) -> str:
     """BETWEEN, lists in parentheses, SEQ of other engines, and what stands behind a type."""
     if found := re.match(rf"(?i)between\s+({_VALUE})\s+and\s+({_VALUE})", rest):
         return f"write {_word(before)} IN {{{found[1]}..{found[2]}}}"
+    if re.search(r"(?i)\b(?:count|sum|avg|min|max)\s*\(\s*\w*$", before):
+        return "write COUNT(*), or SUM(b.price), AVG, MIN, MAX of an attribute of a label"
     inside = re.match(r"[(\[]([^()\[\]]*)[)\]]", rest)
     if inside is None:
         return ""
@@ -75,8 +77,6 @@ def _of_sql(text: str, before: str, rest: str) -> str:
         return f"write IN {{{inside[1].strip()}}}"
     if re.search(r"(?i)\b(?:seq|sequence)$", before):
         return f"write {' ; '.join(map(_event, inside[1].split(',')))}"
-    if re.search(r"(?i)\b(?:count|sum|avg|min)$", before):
-        return "count answers by cerlab.count, sum over them by Matches.aggregate"
     if re.search(r"[<>=]", inside[1]) and (label := _word(before)) != "it":
         return f"write {label} FILTER {label}[{inside[1].strip()}]"
     return ""

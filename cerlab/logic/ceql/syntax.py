@@ -21,13 +21,23 @@ class SelectItem:
     stream: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """``COUNT(*)``, which has neither label nor attribute, or ``SUM(x.attr)``, AVG, MIN, MAX."""
+
+    function: str
+    label: str | None = None
+    attribute: str | None = None
+
+
 @shown
 @dataclass(frozen=True, slots=True)
 class CeqlQuery:
     """A whole query; every clause but the formula may be absent.
 
     `items` is None for ``SELECT *`` and empty for ``SELECT NONE``; `streams` is empty without
-    FROM; `partition` holds one tuple of attributes per bracket.
+    FROM; `partition` holds one tuple of attributes per bracket. `aggregates` are over the answers
+    of ``SELECT *``, for each group of `groups`: ``(attr,)`` or ``(x, attr)``.
     """
 
     formula: Formula
@@ -38,6 +48,8 @@ class CeqlQuery:
     window: Window | None = None
     consume: Consume = Consume.NONE
     limit: Limit | None = None
+    aggregates: tuple[Aggregate, ...] = ()
+    groups: tuple[tuple[str, ...], ...] = ()
 
 
 def selected_formula(query: CeqlQuery) -> Formula:

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from cerlab import display
 from cerlab.logic.cel.text import formula_text, label_text
-from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem
+from cerlab.logic.ceql.syntax import Aggregate, CeqlQuery, SelectItem
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow, Window
 from cerlab.predicates.text import name_text, value_text
 
@@ -15,7 +15,7 @@ from cerlab.predicates.text import name_text, value_text
 def query_text(query: CeqlQuery) -> str:
     """The canonical text of a query."""
     strategy = f"{query.strategy.value} " if query.strategy else ""
-    lines = [f"SELECT {strategy}{_selection_text(query.items)}"]
+    lines = [f"SELECT {strategy}{_selection_text(query)}"]
     if query.streams:
         lines.append(f"FROM {_names(query.streams)}")
     lines.append(f"WHERE {formula_text(query.formula)}")
@@ -25,15 +25,37 @@ def query_text(query: CeqlQuery) -> str:
         lines.append(f"WITHIN {window_text(query.window)}")
     if query.consume is not Consume.NONE:
         lines.append(f"CONSUME BY {query.consume.value}")
+    if query.groups:
+        lines.append("GROUP BY " + ", ".join(map(group_text, query.groups)))
     if query.limit is not None:
         lines.append(f"LIMIT {query.limit.per_end}")
     return "\n".join(lines)
 
 
-def _selection_text(items: tuple[SelectItem, ...] | None) -> str:
+def _selection_text(query: CeqlQuery) -> str:
+    items = query.items
+    if query.aggregates:
+        return ", ".join(map(aggregate_text, query.aggregates))
     if items is None:
         return "*"
     return ", ".join(map(_item_text, items)) if items else "NONE"
+
+
+def aggregate_text(aggregate: Aggregate) -> str:
+    """An aggregate as the grammar writes it.
+
+    >>> aggregate_text(Aggregate("sum", "b", "price")), aggregate_text(Aggregate("count"))
+    ('SUM(b.price)', 'COUNT(*)')
+    """
+    if aggregate.label is None or aggregate.attribute is None:
+        return f"{aggregate.function.upper()}(*)"
+    of = group_text((aggregate.label, aggregate.attribute))
+    return f"{aggregate.function.upper()}({of})"
+
+
+def group_text(group: tuple[str, ...]) -> str:
+    """``attr`` or ``x.attr``."""
+    return ".".join(map(name_text, group))
 
 
 def _item_text(item: SelectItem) -> str:
