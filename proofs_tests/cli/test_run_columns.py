@@ -104,3 +104,22 @@ def test_what_does_not_go_together(
 def test_a_sremo_has_no_columns(events: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "<type = 'BUY'>^", events, "--columns", "a"]) == 2
     assert "CER0482" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("events", ["-", "file"])
+def test_a_query_that_asks_for_aggregates_has_a_row_for_each_group(
+    events: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "type,v\nA,1\nB,2\nB,3\n"
+    path = tmp_path / "e.csv"
+    path.write_text(text)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    query = "SELECT COUNT(*), SUM(b.v) WHERE A ; B AS b GROUP BY end"
+    given = "-" if events == "-" else str(path)
+    assert main(["run", query, given, "--format", "csv"]) == 0
+    assert capsys.readouterr().out == "end,count,sum(b.v)\n1,1,2\n2,1,3\n"
+    assert main(["run", query, str(path), "--limit", "1"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"end": 1, "count": 1, "sum(b.v)": 2}
+    for option in (["--columns", "b.v"], ["--evaluator", "tecs"], ["--labels"]):
+        assert main(["run", query, str(path), *option]) == 2
+        assert "CER0865" in capsys.readouterr().err
