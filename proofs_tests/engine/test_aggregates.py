@@ -164,7 +164,7 @@ def pushed(rng: Random) -> Made:
 
     def made(query: cerlab.Query, stream: Stream, group_by: list[str], **asked: Any) -> Any:
         time = stream.time
-        how = {} if time is None else {"time": time.attribute, "unit": time.unit}
+        how: dict[str, Any] = {} if time is None else {"time": time.attribute, "unit": time.unit}
         session = query.aggregating(group_by=group_by, **asked, **how)
         found: dict[Group, dict[str, Any]] = {}
         while session.pushed < len(stream):
@@ -509,6 +509,7 @@ def test_a_time_that_goes_back_comes_after_the_rows_before_it() -> None:
     session = query.aggregating(group_by="end")
     with pytest.raises(cerlab.BadData, match="backwards") as raised:
         session.push([{"type": "A", "t": t} for t in (1, 2, 0)])
-    assert raised.value.matches.to_pylist() == [{"end": 1, "count": 1}]
+    rows: Any = raised.value.matches
+    assert rows.to_pylist() == [{"end": 1, "count": 1}]
     assert session.pushed == 2
     assert session.push([{"type": "A", "t": 3}]).to_pylist() == [{"end": 2, "count": 2}]
