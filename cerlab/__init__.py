@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from cerlab.api import timeline as timeline
     from cerlab.api import valuations as valuations
     from cerlab.api.row_patterns import RowPattern as RowPattern
+    from cerlab.api.row_patterns import explain_rows as explain_rows
     from cerlab.api.row_patterns import match_recognize as match_recognize
     from cerlab.api.row_patterns import parse_rows as parse_rows
     from cerlab.budget import limits as limits
@@ -87,7 +88,7 @@ _HOMES = {
     "cerlab.model.schema": "Schema",
     "cerlab.io": "Stream",
     "cerlab.predicates.second_order": "predicate",
-    "cerlab.api.row_patterns": "RowPattern match_recognize parse_rows",
+    "cerlab.api.row_patterns": "RowPattern explain_rows match_recognize parse_rows",
     "cerlab.why": "Why why",
     "cerlab.why.none": "WhyNone why_none",
 }

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TextIO
 
 from cerlab.api import Query, parse_query
-from cerlab.cli.bench_papers import PAPERS, measure_paper, refused
+from cerlab.cli.bench_papers import EVENTS, PAPERS, measure_paper, refused
 from cerlab.cli.options import output
 from cerlab.cli.status import OK
 from cerlab.errors import Unsupported, UsageError, nearest
@@ -49,6 +49,9 @@ events as a query. "srt" are those in the windows that figures/srt_throughput.py
 "foundations" are Q1 to Q6 of the FOUND paper on its random streams: events of five types, processed
 under selection strategies without output, and with CONSUME BY ANY and all output.
 
+"rows" are row patterns on tables in memory, the four benchmarks that DuckDB's MATCH_RECOGNIZE came
+with: scan, partitions, quantifier, navigation, each also on half of its rows.
+
   cerlab bench                                       a dozen queries on synthetic stocks
   cerlab bench --data stocks.stream --queries all    the whole catalogue on a real stream
   cerlab bench --queries "S3',S3' x4" --pairs 21     two queries side by side
@@ -60,6 +63,7 @@ under selection strategies without output, and with CONSUME BY ANY and all outpu
   cerlab bench --queries registers --data stocks.stream
   cerlab bench --queries srt --data stocks.stream --memory
   cerlab bench --queries foundations --events 1000000
+  cerlab bench --queries rows --runs 5
   cerlab bench --queries S3 --events 50000000 --spark 2
   cerlab bench --spark 1 --keys 10,1000            a stream that arrives, by the number of keys
   cerlab bench --paths --queries S3 --data stocks.stream --runs 5
@@ -78,7 +82,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--data", metavar="PATH", help="the stocks from a file, not synthetic")
     parser.add_argument(
-        "--events", type=int, default=200_000, help="of a synthetic stream (default: 200000)"
+        "--events", type=int, default=EVENTS, help="of a synthetic stream (default: 200000)"
     )
     parser.add_argument(
         "--decoy",
@@ -89,7 +93,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--queries",
         metavar="S3,Q1",
-        help="names, all, figures, registers, srt, or foundations (default: about a dozen)",
+        help="names, all, figures, registers, srt, foundations, or rows (default: a dozen)",
     )
     parser.add_argument("--runs", type=int, help="measured runs of each query (default: 11)")
     parser.add_argument("--count", action="store_true", help="also count() without enumeration")

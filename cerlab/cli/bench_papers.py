@@ -1,19 +1,23 @@
-"""``cerlab bench`` with ``--queries`` of a paper on its streams: SRT on registers, and FOUND."""
+"""``cerlab bench`` with ``--queries`` that bring their data: SRT, FOUND, row patterns."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import asdict
+from typing import Any, TextIO
 
 from cerlab.cli.options import output
 from cerlab.cli.status import OK
 from cerlab.model.stream import Stream
 
-PAPERS = ("registers", "srt", "foundations")
+PAPERS = ("registers", "srt", "foundations", "rows")
 """What ``--queries`` calls them."""
+
+EVENTS = 200_000
+"""Of a synthetic stream, if not said otherwise."""
 
 
 def refused(arguments: argparse.Namespace) -> dict[str, object]:
@@ -27,11 +31,14 @@ def refused(arguments: argparse.Namespace) -> dict[str, object]:
     )
     registers = arguments.queries in ("registers", "srt")
     found = arguments.queries == "foundations"
+    of_rows = arguments.queries == "rows"
+    sized = arguments.data or arguments.memory or arguments.prefix
     return {
         f"--queries {arguments.queries} goes with --data, --events, --memory, --prefix and --runs "
         "alone": registers and others,
-        "--queries foundations goes with --events and --runs alone": found
-        and (others or arguments.data or arguments.memory or arguments.prefix),
+        "--queries foundations goes with --events and --runs alone": found and (others or sized),
+        "--queries rows goes with --runs alone": of_rows
+        and (others or sized or arguments.events != EVENTS),
     }
 
 
@@ -39,6 +46,8 @@ def measure_paper(arguments: argparse.Namespace, stocks: Callable[[], tuple[Stre
     """Measure; `stocks` gives the stream and where it is from."""
     if arguments.queries == "foundations":
         return _foundations(arguments)
+    if arguments.queries == "rows":
+        return _row_patterns(arguments)
     return _registers(arguments, *stocks())
 
 
@@ -72,13 +81,30 @@ def _registers(arguments: argparse.Namespace, stream: Stream, source: str) -> in
 def _foundations(arguments: argparse.Namespace) -> int:
     from cerlab.bench.foundations import measure_foundations, write_foundations
 
+    return _written(
+        arguments, measure_foundations(arguments.events, arguments.runs or 11), write_foundations
+    )
+
+
+def _row_patterns(arguments: argparse.Namespace) -> int:
+    from cerlab.bench.row_patterns import measure_row_patterns, write_row_runs
+
+    return _written(arguments, measure_row_patterns(arguments.runs or 11), write_row_runs)
+
+
+def _written(
+    arguments: argparse.Namespace,
+    measured: Iterable[Any],
+    write: Callable[[list[Any], TextIO], None],
+) -> int:
+    """Rows as they come, a line each, or all of them as a table."""
     rows = []
     with output(arguments.output) as file:
-        for row in measure_foundations(arguments.events, arguments.runs or 11):
+        for row in measured:
             rows.append(row)
             if arguments.format == "ndjson":
                 file.write(json.dumps(asdict(row)) + "\n")
                 file.flush()
         if arguments.format == "table":
-            write_foundations(rows, file)
+            write(rows, file)
     return OK

@@ -7,12 +7,12 @@ condition that reads the row under test and its neighbours only is a function of
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import count
-from typing import Any, TypeAlias, assert_never
+from typing import Any, Literal, NamedTuple, TypeAlias, assert_never
 
 from cerlab.compile import row_operators as ops
-from cerlab.engine.row_search import Mapped, Memory
+from cerlab.engine.row_search import Mapped
 from cerlab.logic.rows import expressions as ex
 
 OfMapping: TypeAlias = Callable[[Mapped], Any]
@@ -173,20 +173,71 @@ def _case(e: ex.Case, part: Callable[[ex.Expression], Callable[..., Any]]) -> Ca
     return chosen
 
 
-def memory_of(v: str, e: ex.Expression, own: frozenset[str | None]) -> Memory:
-    """For how long a failure of the condition of v holds: what the condition reads decides.
+def of_row(e: ex.Expression, own: frozenset[str | None]) -> bool:
+    """Whether a condition is a function of the row under test and its neighbours.
 
-    `own` are the names whose last row is the row under test: v, the unions with v, and None.
+    `own` are the names whose last row is the row under test: the variable, its unions, and None.
     """
-    memory = Memory.PARTITION
-    for each in ex.subexpressions(e):
-        match each:
-            case ex.First() | ex.Last() | ex.Aggregate() | ex.Classifier():
-                return Memory.NONE
-            case ex.Column(_, x) if x not in own:
-                return Memory.NONE
-            case ex.MatchNumber():
-                memory = Memory.MATCH
-            case _:
-                pass
-    return memory
+    other = any(isinstance(part, ex.Classifier | ex.MatchNumber) for part in ex.subexpressions(e))
+    return not other and not registers_read(e, own)
+
+
+class Register(NamedTuple):
+    """What a condition reads of the mapping: so many first or last rows of a name, how many rows
+    there are, or what no register holds.
+    """
+
+    kind: Literal["first", "last", "number", "other"]
+    name: str | None
+    rows: int = 0
+    labels: bool = False
+    """Whether their labels are read."""
+
+
+def registers_read(e: ex.Expression, own: frozenset[str | None]) -> set[Register]:
+    """What a condition reads of the mapping before the row under test."""
+    match e:
+        case ex.Column(_, x) | ex.Classifier(x):
+            label = isinstance(e, ex.Classifier)
+            return set() if x in own else {Register("last", x, 1, label)}
+        case ex.First(body, j) | ex.Last(body, j):
+            x, label = ex.variable_of(body), _labelled(body)
+            kind: Literal["first", "last"] = "first" if isinstance(e, ex.First) else "last"
+            return {Register(kind, x, j + 1, label)}
+        case ex.Prev(body) | ex.Next(body):
+            if _labelled(body):
+                return {Register("other", None)}
+            edge = isinstance(body, ex.First | ex.Last)
+            x = ex.variable_of(body)
+            return registers_read(body, own) if edge or x not in own else set()
+        case ex.Aggregate(_, ex.AllRows(x)):
+            return {Register("number", x)}
+        case ex.Aggregate():
+            return {Register("other", None)}
+        case _:
+            parts = (part for part in ex.children(e) if not isinstance(part, ex.AllRows))
+            return {r for part in parts for r in registers_read(part, own)}
+
+
+def _labelled(e: ex.Expression) -> bool:
+    return any(isinstance(part, ex.Classifier) for part in ex.subexpressions(e))
+
+
+def registers_of(read: Iterable[Register]) -> Callable[[Mapped], Hashable] | None:
+    """The registers' values, as a function of the mapping; None where they do not suffice."""
+    listed = sorted(set(read), key=repr)
+    if not listed or any(register.kind == "other" for register in listed):
+        return None
+
+    def values(m: Mapped) -> Hashable:
+        return tuple(_register(register, m) for register in listed)
+
+    return values
+
+
+def _register(r: Register, m: Mapped) -> Hashable:
+    positions = m.positions.get(r.name, [])
+    if r.kind == "number":
+        return len(positions)
+    kept = positions[: r.rows] if r.kind == "first" else positions[-r.rows :]
+    return (*kept, *(m.labels[p - m.s] for p in kept)) if r.labels else tuple(kept)

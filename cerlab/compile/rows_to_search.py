@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from cerlab.automata.prioritised import PrioritisedAutomaton
-from cerlab.compile.row_expressions import OfMapping, at_row, memory_of, of_mapping
+from cerlab.compile.row_expressions import (
+    OfMapping,
+    Register,
+    at_row,
+    of_mapping,
+    of_row,
+    registers_of,
+    registers_read,
+)
 from cerlab.compile.rows_to_prioritised import prioritised
 from cerlab.engine.row_search import Found, Mapped, Memory, Search
 from cerlab.errors import BadData, DataPlace
@@ -33,29 +41,28 @@ class Machine:
     measures: tuple[OfMapping, ...]
     names_of: Mapping[str, Sequence[str | None]]
     memory: Memory
+    registers: Callable[[Mapped], Hashable] | None
 
 
 def machine(query: RowPattern, binding: Bound) -> Machine:
     """The machine of a query on a table with these columns."""
     sets = rp.members(query)
     reads = {definition.variable: definition.condition for definition in query.define}
-    memories = {v: memory_of(v, e, _own(v, sets)) for v, e in reads.items()}
+    rowwise = {v for v, e in reads.items() if of_row(e, _own(v, sets))}
+    read = [r for v, e in reads.items() for r in registers_read(e, _own(v, sets))]
     bodies = (*reads.values(), *(measure.expression for measure in query.measures))
     used = {None, *(x for body in bodies for x in ex.qualifiers(body))}
-    names = binding.names
+    names, registers = binding.names, registers_of(read)
     return Machine(
         query,
         names,
         prioritised(query.pattern),
-        {v: _truth(at_row(e, names)) for v, e in reads.items() if memories[v] is Memory.PARTITION},
-        {
-            v: _truth(of_mapping(e, names))
-            for v, e in reads.items()
-            if memories[v] is not Memory.PARTITION
-        },
+        {v: _truth(at_row(e, names)) for v, e in reads.items() if v in rowwise},
+        {v: _truth(of_mapping(e, names)) for v, e in reads.items() if v not in rowwise},
         tuple(of_mapping(measure.expression, names) for measure in query.measures),
         {v: [x for x in used if v in sets[x]] for v in rp.variables(query.pattern)},
-        _memory(query, memories),
+        _memory(query, read, registers),
+        registers,
     )
 
 
@@ -63,12 +70,20 @@ def _own(v: str, sets: Mapping[str | None, frozenset[str]]) -> frozenset[str | N
     return frozenset(x for x, members in sets.items() if v in members)
 
 
-def _memory(query: RowPattern, memories: Mapping[str, Memory]) -> Memory:
+def _memory(
+    query: RowPattern,
+    read: Sequence[Register],
+    registers: Callable[[Mapped], Hashable] | None,
+) -> Memory:
     """The shortest that any condition needs; WITHIN reads where the match begins."""
-    kept = set(memories.values())
-    if Memory.NONE in kept:
+    numbered = any(
+        isinstance(part, ex.MatchNumber)
+        for definition in query.define
+        for part in ex.subexpressions(definition.condition)
+    )
+    if read and registers is None:
         return Memory.NONE
-    return Memory.MATCH if Memory.MATCH in kept or query.within is not None else Memory.PARTITION
+    return Memory.MATCH if numbered or query.within is not None else Memory.PARTITION
 
 
 def _truth(function: Callable[..., Any]) -> Callable[..., bool]:
@@ -130,7 +145,9 @@ def _of_partition(
     mapped = Mapped(used, len(positions), M.names_of)
     resume = _resume(M.query, positions)
     within = _within(M, used)
-    search = Search(M.automaton, mapped, M.at_row, M.of_mapping, within, resume, M.memory)
+    search = Search(
+        M.automaton, mapped, M.at_row, M.of_mapping, within, resume, M.memory, M.registers
+    )
     covered = 0
     for found in search.scan():
         for j, values in _emitted(M, mapped, found, covered):
@@ -193,17 +210,28 @@ def _resume(query: RowPattern, positions: Sequence[int]) -> Callable[[int, Seque
         indices = range(len(labels))
         order = indices if isinstance(skip, rp.ToFirst) else reversed(indices)
         i = next((i for i in order if labels[i] in targets), None)
-        if i is None:
-            raise _stuck(positions[s], "skip-absent", f"the match has no row of {skip.name}", "")
-        if i == 0:
-            message = f"to skip to {skip.name} is to find the same match again"
-            hint = "SKIP TO NEXT ROW goes on at the row after"
-            raise _stuck(positions[s], "skip-first", message, hint)
+        if not i:
+            raise stuck(positions[s], skip, absent=i is None)
         return s + i
 
     return to_variable
 
 
-def _stuck(row: int, name: str, message: str, hint: str) -> BadData:
+def stuck(row: int, skip: rp.Skip, *, absent: bool) -> BadData:
+    """The error `skip-absent` or `skip-first` of the match at a row of the table."""
+    name, hint = "skip-first", "SKIP TO NEXT ROW goes on at the row after"
+    variable = skip.name if isinstance(skip, rp.ToFirst | rp.ToLast) else ""
+    message = f"to skip to {variable} is to find the same match again"
+    if absent:
+        name, hint, message = "skip-absent", "", f"the match has no row of {variable}"
     place = DataPlace("the table", row + 1)
     return BadData(CODES[name], f"{name}: {message}", place=place, hint=hint)
+
+
+def failures(M: Machine) -> str:
+    """For how long the search knows what has failed, in words."""
+    if M.memory is Memory.NONE:
+        return "it backtracks: what conditions read of the match is not of bounded size"
+    scope = "the partition" if M.memory is Memory.PARTITION else "the search of one match"
+    held = "" if M.registers is None else " with the same registers, the rows that are read,"
+    return f"what fails in a state at a row{held} is not tried again in {scope}"

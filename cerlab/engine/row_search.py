@@ -2,13 +2,14 @@
 
 Steps are tried in order of preference, depth first. Where conditions do not read the mapping, what
 failed once in a state at a row fails there for ever, so no state is entered at a row in vain twice
-and the search is linear in the rows; else it backtracks.
+and the search is linear in the rows. Where they read it by FIRST, LAST and COUNT(*), it fails for
+the same registers: the rows and counts that are read. Else the search backtracks.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
@@ -131,7 +132,9 @@ class Search:
     within: Callable[[int, int], bool] | None
     resume: Callable[[int, Sequence[str]], int]
     memory: Memory
-    failed: set[tuple[int, int]] = field(default_factory=set)
+    registers: Callable[[Mapped], Hashable] | None = None
+    """What conditions read of the mapping, None if nothing or not only registers."""
+    failed: set[tuple[int, int, Hashable]] = field(default_factory=set)
     truths: dict[tuple[str, int], bool] = field(default_factory=dict)
     tried: int = 0
     """How many steps were tried, for tests of cost."""
@@ -168,7 +171,7 @@ class Search:
                 if isinstance(step, Accept):
                     return True
                 if row < length and self._takes(step.variable, step.excluded, s, row):
-                    if (step.target, row + 1) not in self.failed:
+                    if self._place(step.target, row + 1) not in self.failed:
                         steps = self._steps(step.target, row + 1)
                         path.append((step.target, iter(steps)))
                         break
@@ -176,7 +179,7 @@ class Search:
             else:
                 path.pop()
                 if self.memory is not Memory.NONE:
-                    self.failed.add((q, row))
+                    self.failed.add(self._place(q, row))
                 if path:
                     mapped.pop()
             if self.tried > look:
@@ -185,6 +188,10 @@ class Search:
             if self.tried > budget:
                 raise _too_long()
         return False
+
+    def _place(self, q: int, row: int) -> tuple[int, int, Hashable]:
+        """What a failure depends on: the state, the row, and what of the mapping is read."""
+        return q, row, None if self.registers is None else self.registers(self.mapped)
 
     def _steps(self, q: int, row: int) -> Steps:
         return self.automaton.steps(q, row == 0, row == self.mapped.length)
@@ -212,6 +219,6 @@ def _too_long() -> ResourceLimit:
     return ResourceLimit(
         "CER0693",
         f"the search for the match at one row tries more than {MAX_STEPS:,} steps",
-        hint="conditions that read other rows of the match by FIRST, LAST or aggregates have to "
-        "backtrack; bound the quantifiers before them",
+        hint="conditions that read other rows of the match have to backtrack; bound the "
+        "quantifiers before them",
     )

@@ -172,10 +172,8 @@ def value_rows(table: Any, names: Iterable[str]) -> list[Row]:
     return [{name: column[i] for name, column in columns.items()} for i in range(table.num_rows)]
 
 
-def result_table(
-    table: Any, binding: Bound, rows: Sequence[int], measures: Sequence[Sequence[Value]]
-) -> Any:
-    """The result: columns of the table at `rows`, and the measures, one sequence each.
+def result_table(table: Any, binding: Bound, rows: Any, measures: Sequence[Any]) -> Any:
+    """The result: columns of the table at `rows`, and the measures, a sequence or array each.
 
     Raises `BadData` for an integer beyond 64 bits.
     """
@@ -202,10 +200,16 @@ def _takeable(column: Any) -> Any:
     return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
 
 
-def _measure_array(values: Sequence[Value], name: str, typed: Typed, schema: Any) -> Any:
+def _measure_array(values: Any, name: str, typed: Typed, schema: Any) -> Any:
     import pyarrow as pa
 
     arrow_type = _measure_type(typed, schema)
+    if isinstance(values, pa.Array) and not pa.types.is_dictionary(arrow_type):
+        if typed.kind is Kind.MOMENT:  # nanoseconds
+            values = values.cast(pa.timestamp("ns", getattr(arrow_type, "tz", None)))
+        return values.cast(arrow_type)
+    if isinstance(values, pa.Array):
+        return pa.array(values.to_pylist(), arrow_type)
     if typed.kind is Kind.MOMENT:
         moments = [v.nanoseconds if isinstance(v, Timestamp) else None for v in values]
         zone = getattr(arrow_type, "tz", None)

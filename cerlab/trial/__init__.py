@@ -18,7 +18,7 @@ from random import Random
 
 from cerlab.errors import UsageError
 from cerlab.trial.adapters import ADAPTERS, Adapter, adapter
-from cerlab.trial.causes import Cause, judge, smallest_case
+from cerlab.trial.causes import Cause, judge, size, smallest_case
 from cerlab.trial.languages import LANGUAGES, Case
 from cerlab.trial.process import Absent, Running, running
 from cerlab.trial.verdicts import FAULTS, Judgement, Verdict
@@ -145,13 +145,13 @@ def _count(engine: Running, tally: Tally, drawn: Sequence[Case]) -> None:
 
 
 def _sort(engine: Running, tally: Tally, engines: Sequence[Running], until: float) -> None:
-    """Sort faults into causes as long as there is time, those with the fewest features first."""
+    """Sort faults into causes as long as there is time, the smallest first."""
 
     def in_time() -> bool:
         return time.monotonic() < until
 
     language = LANGUAGES[tally.language]
-    tally.unsorted.sort(key=lambda each: len(language.features_of(each[0])))
+    tally.unsorted.sort(key=lambda each: (len(each[0].data), size(each[0])))
     left: list[tuple[Case, Judgement]] = []
     for case, judgement in tally.unsorted:
         if _known(tally, case, judgement):

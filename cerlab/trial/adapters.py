@@ -204,9 +204,14 @@ class Flink(_Common):
         always = (rp.Definition(rp.variables(case.query.pattern)[0], ex.Literal(True)),)
         define = case.query.define or always  # it demands one
         query = replace(case.query, partition_by=partitions, order_by=order, define=define)
+        text = str(query)
+        if isinstance(query.skip, rp.PastLastRow):  # its own default is another
+            text = text.replace(
+                "\n  PATTERN (", "\n  AFTER MATCH SKIP PAST LAST ROW\n  PATTERN (", 1
+            )
         names = [each.name for each in (*case.query.partition_by, *query.measures)]
         rows = [{name: row.get(name) for name in COLUMNS} for row in case.rows]
-        return {"query": str(query), "columns": names, "rows": rows}
+        return {"query": text, "columns": names, "rows": rows}
 
 
 def _needs_a_row(p: rp.Pattern) -> bool:

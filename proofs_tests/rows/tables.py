@@ -16,7 +16,8 @@ from cerlab.api.row_patterns import (
     parse_rows,
 )
 
-EVALUATORS: tuple[RowEvaluator, ...] = ("reference", "search")
+EVALUATORS: tuple[RowEvaluator, ...] = ("reference", "search", "auto")
+"""In these tests ``"auto"`` is the compiled scan wherever it takes a query."""
 
 Row = tuple[Any, ...]
 Dict = dict[str, Any]

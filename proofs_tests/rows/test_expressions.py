@@ -258,7 +258,25 @@ OPERATORS = [
     of("(x + 1) * 2", 16, id="6.11-parentheses"),
 ]
 
-CASES = [*CONTEXTS, *NAVIGATION, *AGGREGATES, *LABELS, *MODES, *LOGIC, *OPERATORS]
+EITHER = "(A | C) (A | C) B"
+BACKTRACKING = [
+    define(condition, expected, id=f"5.5-tried-again-{i}", pattern=EITHER, table=numbers("1 2 0"))
+    for i, (condition, expected) in enumerate(
+        (
+            ("LAST(A.x) = 1", "ACB"),
+            ("FIRST(C.x) = 2", "ACB"),
+            ("LAST(C.x, 1) = 1", "CCB"),
+            ("PREV(C.x) = 1", "ACB"),
+            ("CLASSIFIER(C) = 'C'", "ACB"),
+            ("COUNT(C.*) = 2", "CCB"),
+            ("SUM(C.x) = 1", "CAB"),
+            ("A.x < C.x", "ACB"),
+        )
+    )
+]
+"""The first way fails, and what another way maps makes the condition true."""
+
+CASES = [*BACKTRACKING, *CONTEXTS, *NAVIGATION, *AGGREGATES, *LABELS, *MODES, *LOGIC, *OPERATORS]
 
 
 def values(clauses: str, table: Any, evaluator: RowEvaluator = "reference") -> Any:

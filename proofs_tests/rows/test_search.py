@@ -67,6 +67,7 @@ def steps_tried(clause: str, table: Sequence[dict[str, Any]]) -> int:
         rows_to_search._within(M, columns),
         resume,
         M.memory,
+        M.registers,
     )
     for _ in search.scan():
         pass
@@ -90,6 +91,17 @@ def test_it_is_linear_where_conditions_read_rows(pattern: str) -> None:
     clause = f"MEASURES COUNT(*) AS n PATTERN ({pattern}) {define}"
     tried = [steps_tried(clause, [{"x": i % 3} for i in range(n)]) for n in (200, 400, 800)]
     assert tried[2] <= 2.2 * tried[1] <= 2.2**2 * tried[0]
+
+
+REGISTERS = ["FIRST(x) > 99", "C.x > LAST(A.x) + 99", "LAST(B.x, 1) > 99", "CLASSIFIER(B) = 'A'"]
+
+
+@pytest.mark.parametrize("condition", REGISTERS)
+def test_registers_hold_failures(condition: str) -> None:
+    """No C comes: the rows that are read tell runs apart, so there are cubes and no powers of 2."""
+    clause = f"MEASURES COUNT(*) AS n PATTERN ((A | B)* C) DEFINE C AS {condition}"
+    tried = [steps_tried(clause, [{"x": i % 3} for i in range(n)]) for n in (10, 20, 40)]
+    assert tried[2] <= 8.5 * tried[1] <= 8.5**2 * tried[0]
 
 
 def test_long_tables_are_no_problem() -> None:
@@ -121,7 +133,7 @@ def test_sums_of_doubles_are_exact() -> None:
 
 def test_what_has_to_backtrack_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_search, "MAX_STEPS", 1_000)
-    clause = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN ((A | B)* C) DEFINE C AS FIRST(x) > 99)"
+    clause = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN ((A | B)* C) DEFINE C AS SUM(x) > 99)"
     with pytest.raises(ResourceLimit, match="CER0693"):
         rows_of(clause, [{"x": 1}] * 20, "search")
 
@@ -129,11 +141,12 @@ def test_what_has_to_backtrack_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
 MEMORIES = [
     ("x > 1 AND B.x < PREV(B.x) + NEXT(x)", Memory.PARTITION),
     ("U.x > 1", Memory.PARTITION),
-    ("A.x > 1", Memory.NONE),
-    ("PREV(A.x) > 1", Memory.NONE),
-    ("FIRST(x) > 1", Memory.NONE),
+    ("A.x > 1", Memory.PARTITION),
+    ("PREV(A.x) > 1 OR COUNT(*) > 2", Memory.PARTITION),
+    ("FIRST(x) > MATCH_NUMBER()", Memory.MATCH),
     ("SUM(x) > 1", Memory.NONE),
-    ("CLASSIFIER() = 'B'", Memory.NONE),
+    ("CLASSIFIER(A) = 'B' AND CLASSIFIER() = 'B'", Memory.PARTITION),
+    ("PREV(CLASSIFIER()) = 'B'", Memory.NONE),
     ("x > MATCH_NUMBER()", Memory.MATCH),
 ]
 
@@ -198,9 +211,16 @@ def exclusion_ends_early(head: Todo | Loop, rest: Stack, start: bool, end: bool)
     return CHOICES(head._replace(excluded=False) if nested else head, rest, start, end)
 
 
-def always_for_the_partition(query: Any, memories: Any) -> Memory:
+def always_for_the_partition(query: Any, read: Any, registers: Any) -> Memory:
     """Merges states although conditions read the mapping (5.7)."""
     return Memory.PARTITION
+
+
+def one_row_too_few(r: row_expressions.Register, m: Mapped) -> Any:
+    return REGISTER(r._replace(rows=max(0, r.rows - 1)), m)
+
+
+REGISTER = row_expressions._register
 
 
 def first_by_the_other_end(e: Any) -> Any:
@@ -241,6 +261,7 @@ MUTANTS = [
     mutant(AGREEMENT, rows_to_prioritised, "_choices", right_before_left),
     mutant(AGREEMENT, rows_to_prioritised, "_choices", exclusion_ends_early),
     mutant(AGREEMENT, rows_to_search, "_memory", always_for_the_partition),
+    mutant(BY_HAND, row_expressions, "_register", one_row_too_few),
     mutant(AGREEMENT, row_expressions, "_landing", first_by_the_other_end),
     mutant(AGREEMENT, Mapped, "seen", final_rows),
     mutant(BY_HAND, Mapped, "pop", folds_forget_to_shrink),

@@ -46,6 +46,7 @@ def test_what_flink_is_asked() -> None:
     assert asked["columns"] == ["g", "m"]
     text = " ".join(asked["query"].split())
     assert "PARTITION BY c, g ORDER BY ts MEASURES" in text
+    assert "AFTER MATCH SKIP PAST LAST ROW PATTERN (A* B)" in text
     assert "DEFINE A AS TRUE" in text
     assert adapter("flink").orders(case("A"))
     assert not adapter("flink").orders(case("A", "PARTITION BY g"))

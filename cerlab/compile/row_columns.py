@@ -1,0 +1,296 @@
+"""Expressions of row patterns as Arrow columns (rows.md 6).
+
+`at_rows` has the value of an expression at every row at once. What Arrow has no exact form of
+(numbers that are none, integers beyond 64 bits, lower case, labels of a match) raises `NotColumnar`
+or an error of Arrow, and is computed value by value instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias, assert_never
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cerlab.engine.kernels.arrays import Bytes, Int64s
+from cerlab.logic.rows import expressions as ex
+from cerlab.model.columns import decoded, is_moment, is_text, nanoseconds
+
+Values: TypeAlias = Any
+"""A pyarrow Array, or a Scalar for what is the same everywhere."""
+
+_WHOLE = 1 << 53
+"""Integers up to here are doubles exactly."""
+
+
+class NotColumnar(Exception):
+    """Arrow has no exact form of an expression on these columns."""
+
+
+REFUSALS = (
+    NotColumnar,
+    OverflowError,
+    pa.ArrowInvalid,
+    pa.ArrowNotImplementedError,
+    pa.ArrowTypeError,
+)
+"""What may be raised where Arrow has no form of an expression."""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderedRows:
+    """The rows of all partitions, one after the other, each in its order.
+
+    `order` are their places in the table, None if they stand as there; `columns` the columns that
+    are read, by the names that the query has for them.
+    """
+
+    order: Int64s | None
+    last: Bytes
+    """Whether a row is the last of its partition."""
+    partition: Int64s | None
+    """The number of a row's partition; None if there is one."""
+    table: Any
+    names: Mapping[str, str]
+    read: dict[str, Values] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.last)
+
+    def raw(self, name: str) -> Values:
+        """A column in the order of the rows, of its own type."""
+        column = self.table.column(self.names[name]).combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # without rows, or too long for one array
+            column = pa.concat_arrays(column.chunks) if column.chunks else pa.nulls(0, column.type)
+        return column if self.order is None else column.take(pa.array(self.order))
+
+    def column(self, name: str) -> Values:
+        """A column as booleans, int64, doubles or text; moments are nanoseconds."""
+        if name not in self.read:
+            self.read[name] = _plain(self.raw(name), name)
+        return self.read[name]
+
+
+def _plain(column: Values, name: str) -> Values:
+    if pa.types.is_dictionary(column.type):
+        column = decoded(column)
+    kind = column.type
+    if pa.types.is_boolean(kind):
+        return column
+    if pa.types.is_integer(kind):
+        return column.cast(pa.int64())
+    if pa.types.is_floating(kind):
+        return _numbers(column.cast(pa.float64()))
+    if is_text(kind):
+        return column.cast(pa.large_string())
+    if is_moment(kind):
+        return nanoseconds(column, name)
+    raise NotColumnar
+
+
+def _numbers(values: Values) -> Values:
+    """Doubles; NaN, which SQL orders and Arrow does not, is refused."""
+    if pc.any(pc.is_nan(values)).as_py():
+        raise NotColumnar
+    return values
+
+
+def at_rows(e: ex.Expression, R: OrderedRows) -> Values:
+    """The values at all rows; what they are is `at_row` in `cerlab.compile.row_expressions`."""
+    match e:
+        case ex.Literal(constant):
+            return literal(constant)
+        case ex.Column(name):
+            return R.column(name)
+        case ex.Prev(body, j) | ex.Next(body, j):
+            rows = np.arange(len(R)) + (-j if isinstance(e, ex.Prev) else j)
+            return taken(spread(at_rows(body, R), len(R)), rows, inside(R, rows))
+        case ex.Classifier() | ex.MatchNumber() | ex.First() | ex.Last() | ex.Aggregate():
+            raise NotColumnar
+        case _:
+            return operation(e, lambda part: at_rows(part, R))
+
+
+def literal(constant: object) -> Values:
+    """A constant as a scalar."""
+    match constant:
+        case bool():
+            return pa.scalar(constant)
+        case int():
+            return pa.scalar(constant, pa.int64())
+        case float():
+            return _numbers(pa.scalar(constant, pa.float64()))
+        case str():
+            return pa.scalar(constant, pa.large_string())
+        case None:
+            return pa.scalar(None)
+        case _:
+            raise NotColumnar
+
+
+def inside(R: OrderedRows, rows: Int64s) -> NDArray[np.bool_]:
+    """Whether these rows, one for each row, lie in its partition."""
+    return stepped_inside(R, np.arange(len(R)), rows)
+
+
+def stepped_inside(R: OrderedRows, origin: Int64s, rows: Int64s) -> NDArray[np.bool_]:
+    """Whether rows lie in the partitions of the rows that were stepped from."""
+    within: NDArray[np.bool_] = (rows >= 0) & (rows < len(R))
+    if R.partition is not None:
+        there = np.where(within, rows, 0)
+        within &= R.partition[there] == R.partition[np.where(within, origin, 0)]
+    return within
+
+
+def taken(values: Values, rows: Int64s, there: NDArray[np.bool_]) -> Values:
+    """The values at rows, NULL for those that are not there."""
+    return values.take(pa.array(rows, mask=None if there.all() else ~there))
+
+
+def spread(values: Values, length: int) -> Values:
+    """An array, also of what is the same everywhere."""
+    return pa.repeat(values, length) if isinstance(values, pa.Scalar) else values
+
+
+_COMPARISONS: dict[ex.ComparisonOperator, Callable[[Values, Values], Values]] = {
+    ex.ComparisonOperator.EQ: pc.equal,
+    ex.ComparisonOperator.NE: pc.not_equal,
+    ex.ComparisonOperator.LT: pc.less,
+    ex.ComparisonOperator.LE: pc.less_equal,
+    ex.ComparisonOperator.GT: pc.greater,
+    ex.ComparisonOperator.GE: pc.greater_equal,
+}
+
+
+def operation(e: ex.Operation, part: Callable[[ex.Expression], Values]) -> Values:
+    """An operator on columns, whatever its operands are."""
+    match e:
+        case ex.And(left, right):
+            return pc.and_kleene(part(left), part(right))
+        case ex.Or(left, right):
+            return pc.or_kleene(part(left), part(right))
+        case ex.Not(body):
+            return pc.invert(part(body))
+        case ex.Is(body, None):
+            return pc.is_null(part(body))
+        case ex.Is(body, truth):
+            tested = part(body)
+            return pc.fill_null(tested if truth else pc.invert(tested), False)
+        case ex.In(body, members):
+            tested = part(body)
+            held = [compared(ex.ComparisonOperator.EQ, tested, part(m)) for m in members]
+            return _any(held)
+        case ex.Between(body, low, high):
+            tested = part(body)
+            return pc.and_kleene(
+                compared(ex.ComparisonOperator.GE, tested, part(low)),
+                compared(ex.ComparisonOperator.LE, tested, part(high)),
+            )
+        case ex.Comparison(sign, left, right):
+            return compared(sign, part(left), part(right))
+        case ex.Negative(body):
+            return pc.negate_checked(part(body))
+        case ex.Arithmetic(sign, left, right):
+            return _arithmetic(sign, part(left), part(right))
+        case ex.Concatenation(left, right):
+            return pc.binary_join_element_wise(part(left), part(right), _NOTHING)
+        case ex.Call(function, arguments):
+            return _called(function, [part(each) for each in arguments])
+        case ex.Case():
+            return _case(e, part)
+        case _:
+            assert_never(e)
+
+
+_NOTHING = pa.scalar("", pa.large_string())
+
+
+def _any(held: list[Values]) -> Values:
+    either = held[0]
+    for each in held[1:]:
+        either = pc.or_kleene(either, each)
+    return either
+
+
+def compared(sign: ex.ComparisonOperator, left: Values, right: Values) -> Values:
+    """A comparison; of an integer and a double, only where both are exact."""
+    if left.type != right.type:
+        left, right = _exact(left), _exact(right)
+    return _COMPARISONS[sign](left, right)
+
+
+def _exact(values: Values) -> Values:
+    """Numbers as doubles, where that is exact."""
+    if not pa.types.is_int64(values.type):
+        return values
+    ends = pc.min_max(values) if isinstance(values, pa.Array) else {"min": values, "max": values}
+    least, most = ends["min"].as_py(), ends["max"].as_py()
+    if least is not None and not -_WHOLE <= least <= most <= _WHOLE:
+        raise NotColumnar
+    return values.cast(pa.float64())
+
+
+def _arithmetic(sign: ex.ArithmeticOperator, left: Values, right: Values) -> Values:
+    division = sign is ex.ArithmeticOperator.DIV
+    if division or left.type != right.type:
+        left, right = _exact(left), _exact(right)
+    match sign:
+        case ex.ArithmeticOperator.ADD:
+            result = pc.add_checked(left, right)
+        case ex.ArithmeticOperator.SUB:
+            result = pc.subtract_checked(left, right)
+        case ex.ArithmeticOperator.MUL:
+            result = pc.multiply_checked(left, right)
+        case ex.ArithmeticOperator.DIV:
+            result = pc.divide(left, _not_zero(right))
+        case ex.ArithmeticOperator.MOD:
+            if not pa.types.is_int64(left.type):
+                raise NotColumnar
+            divisor = _not_zero(right)
+            whole = pc.multiply_checked(pc.divide_checked(left, divisor), divisor)
+            result = pc.subtract_checked(left, whole)
+        case _:
+            assert_never(sign)
+    return _numbers(result) if pa.types.is_float64(result.type) else result
+
+
+def _not_zero(values: Values) -> Values:
+    return pc.if_else(pc.equal(values, 0), pa.scalar(None, values.type), values)
+
+
+def _called(function: ex.Function, arguments: list[Values]) -> Values:
+    if len({each.type for each in arguments}) > 1:
+        raise NotColumnar
+    match function:
+        case ex.Function.COALESCE:
+            return pc.coalesce(*arguments)
+        case ex.Function.NULLIF:
+            left, right = arguments
+            equal = pc.fill_null(compared(ex.ComparisonOperator.EQ, left, right), False)
+            return pc.if_else(equal, pa.scalar(None, left.type), left)
+        case ex.Function.ABS:
+            return pc.abs_checked(*arguments)
+        case ex.Function.MOD:
+            return _arithmetic(ex.ArithmeticOperator.MOD, *arguments)
+        case ex.Function.LOWER | ex.Function.UPPER:  # Arrow's letters are not quite Python's
+            raise NotColumnar
+        case _:
+            assert_never(function)
+
+
+def _case(e: ex.Case, part: Callable[[ex.Expression], Values]) -> Values:
+    operand = None if e.operand is None else part(e.operand)
+    results = [part(result) for _, result in e.branches]
+    result = pa.scalar(None, results[0].type) if e.otherwise is None else part(e.otherwise)
+    if len({each.type for each in (*results, result)}) > 1:
+        raise NotColumnar
+    for (test, _), value in zip(reversed(e.branches), reversed(results), strict=True):
+        tested = part(test)
+        if operand is not None:
+            tested = compared(ex.ComparisonOperator.EQ, operand, tested)
+        result = pc.if_else(pc.fill_null(tested, False), value, result)
+    return result

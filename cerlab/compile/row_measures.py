@@ -1,0 +1,224 @@
+"""MEASURES as Arrow columns, over many matches at once (rows.md 6).
+
+A row of the result sees the rows of its match that RUNNING sees. `Shown` says which match a row of
+the result is of and how many rows it sees; rows of a variable are found by counting up to there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cerlab.compile.row_columns import (
+    NotColumnar,
+    OrderedRows,
+    Values,
+    at_rows,
+    literal,
+    operation,
+    spread,
+    stepped_inside,
+    taken,
+)
+from cerlab.engine.kernels.arrays import Int64s
+from cerlab.engine.kernels.row_folds import running_best
+from cerlab.engine.row_walk import Matches
+from cerlab.logic.rows import expressions as ex
+
+Flags: TypeAlias = NDArray[np.bool_]
+
+
+class Shown(NamedTuple):
+    """The rows of a result that batches of matches have."""
+
+    match: Int64s
+    """The match it is of, counted in the batch."""
+    row: Int64s
+    """The row whose columns it has."""
+    seen: Int64s
+    """How many rows of the match RUNNING sees."""
+
+
+class Rows(NamedTuple):
+    """rows(x, mode) of every row of the result: where they begin among all, and how many."""
+
+    begin: Int64s
+    length: Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What measures read: the rows, a batch of matches, the rows of the result.
+
+    `members` are the variables, by index, of each name.
+    """
+
+    R: OrderedRows
+    M: Matches
+    shown: Shown
+    variables: Sequence[str]
+    members: Mapping[str | None, frozenset[str]]
+    offsets: Int64s
+    """Where the labels of each match begin."""
+    of_name: dict[str | None, tuple[Int64s, Int64s]] = field(default_factory=dict)
+
+    def labelled(self, x: str | None) -> tuple[Int64s, Int64s]:
+        """The places of the labels that are in set(x), and how many there are before each place."""
+        if x not in self.of_name:
+            taking = np.array([v in self.members[x] for v in self.variables], np.bool_)
+            held = taking[self.M.variable]
+            counts = np.concatenate([[0], np.cumsum(held)])
+            self.of_name[x] = np.flatnonzero(held), counts
+        return self.of_name[x]
+
+    def rows(self, x: str | None, *, final: bool = False) -> Rows:
+        """rows(x, RUNNING), rows(x, FINAL)."""
+        match = self.shown.match
+        begin = self.offsets[match]
+        _, counts = self.labelled(x)
+        seen = np.maximum(self.M.length[match], 0) if final else self.shown.seen
+        first = counts[begin]
+        return Rows(first, counts[begin + seen] - first)
+
+    def landing(self, e: ex.Edge) -> tuple[Int64s, Flags]:
+        """The label that FIRST or LAST lands on, and whether there is one."""
+        x = ex.variable_of(e.body)
+        begin, length = self.rows(x, final=e.final)
+        there = length > e.offset
+        places, _ = self.labelled(x)
+        nth = begin + (e.offset if isinstance(e, ex.First) else length - 1 - e.offset)
+        if not len(places):
+            return np.zeros(len(there), np.int64), there
+        return places[np.where(there, nth, 0)], there
+
+    def row_of(self, label: Int64s) -> Int64s:
+        """The row that a label stands at, in the match of each row of the result."""
+        match = self.shown.match
+        return self.M.start[match] + label - self.offsets[match]
+
+
+def measure(e: ex.Expression, S: Measured) -> Values:
+    """The value of a measure in each row of the result; raises as `row_columns` says."""
+    match e:
+        case ex.Literal(constant):
+            return literal(constant)
+        case ex.Column():
+            return _landed(ex.Last(e), S, 0)
+        case ex.Classifier():
+            return _label(ex.Last(e), S)
+        case ex.MatchNumber():
+            return pa.array(S.M.number[S.shown.match])
+        case ex.First(ex.Classifier()) | ex.Last(ex.Classifier()):
+            return _label(e, S)
+        case ex.First() | ex.Last():
+            return _landed(e, S, 0)
+        case ex.Prev(body, j) | ex.Next(body, j):
+            edge = body if isinstance(body, ex.First | ex.Last) else ex.Last(body)
+            return _landed(edge, S, -j if isinstance(e, ex.Prev) else j)
+        case ex.Aggregate():
+            return _aggregate(e, S)
+        case _:
+            return operation(e, lambda part: measure(part, S))
+
+
+def _landed(edge: ex.Edge, S: Measured, step: int) -> Values:
+    """The argument at the row where FIRST or LAST lands, or some rows on from there."""
+    label, there = S.landing(edge)
+    row = S.row_of(label)
+    if step:
+        stepped = row + step
+        there = there & stepped_inside(S.R, np.where(there, row, 0), stepped)
+        row = stepped
+    return taken(spread(at_rows(edge.body, S.R), len(S.R)), row, there)
+
+
+def _label(edge: ex.Edge, S: Measured) -> Values:
+    label, there = S.landing(edge)
+    names = pa.array(S.variables, pa.large_string())
+    if not len(S.M.variable):
+        return pa.nulls(len(there), pa.large_string())
+    return taken(names, S.M.variable[np.where(there, label, 0)].astype(np.int64), there)
+
+
+def _aggregate(e: ex.Aggregate, S: Measured) -> Values:
+    x = ex.variable_of(e.body)
+    rows = S.rows(x, final=e.final)
+    if isinstance(e.body, ex.AllRows):
+        return pa.array(rows.length)
+    places, _ = S.labelled(x)
+    values = _of_labels(spread(at_rows(e.body, S.R), len(S.R)), places, S)
+    present = pc.is_valid(values).to_numpy(zero_copy_only=False)
+    count = _summed(present.astype(np.int64), rows)
+    match e.function:
+        case ex.AggregateFunction.COUNT:
+            return pa.array(count)
+        case ex.AggregateFunction.MIN | ex.AggregateFunction.MAX:
+            return _best(e.function, values, present, rows, S, x)
+        case ex.AggregateFunction.SUM | ex.AggregateFunction.AVG:
+            if not pa.types.is_int64(values.type):  # sums of doubles are rounded once
+                raise NotColumnar
+            whole = pc.fill_null(values, 0).to_numpy(zero_copy_only=False)
+            if int(np.abs(whole, dtype=np.float64).max(initial=0)) * len(whole) >= 1 << 52:
+                raise NotColumnar
+            total = pa.array(_summed(whole, rows), mask=count == 0)
+            if e.function is ex.AggregateFunction.SUM:
+                return total
+            return pc.divide(total.cast(pa.float64()), pa.array(np.maximum(count, 1)))
+
+
+def _of_labels(values: Values, places: Int64s, S: Measured) -> Values:
+    """The values at the rows of labels."""
+    match = np.searchsorted(S.offsets, places, "right") - 1
+    return values.take(pa.array(S.M.start[match] + places - S.offsets[match]))
+
+
+def _summed(values: Int64s, rows: Rows) -> Int64s:
+    totals = np.concatenate([[0], np.cumsum(values)])
+    summed: Int64s = totals[rows.begin + rows.length] - totals[rows.begin]
+    return summed
+
+
+def _best(
+    function: ex.AggregateFunction,
+    values: Values,
+    present: Flags,
+    rows: Rows,
+    S: Measured,
+    x: str | None,
+) -> Values:
+    """MIN and MAX, as the best so far of the rows of each match."""
+    if not (pa.types.is_int64(values.type) or pa.types.is_float64(values.type)):
+        raise NotColumnar
+    places, counts = S.labelled(x)
+    numbers = pc.fill_null(values, 0).to_numpy(zero_copy_only=False).copy()
+    there = present.astype(np.uint8)
+    begins = np.zeros(len(places) + 1, np.uint8)
+    begins[counts[S.offsets]] = 1  # where the rows of a match begin
+    running_best(numbers, there, begins, function is ex.AggregateFunction.MAX)
+    if not len(places):
+        return pa.nulls(len(rows.length), values.type)
+    at = np.where(rows.length > 0, rows.begin + rows.length - 1, 0)
+    return taken(pa.array(numbers), at, (rows.length > 0) & (there[at] > 0))
+
+
+def masked(values: Values, length: int, absent: Flags) -> Values:
+    """A measure as an array, NULL where a row is unmatched."""
+    values = spread(values, length)
+    return (
+        pc.if_else(pa.array(absent), pa.scalar(None, values.type), values)
+        if absent.any()
+        else (values)
+    )
+
+
+def offsets_of(M: Matches) -> Int64s:
+    """Where the labels of each match begin."""
+    lengths = np.maximum(M.length, 0)
+    offsets: Int64s = np.cumsum(lengths) - lengths
+    return offsets

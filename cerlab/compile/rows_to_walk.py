@@ -1,0 +1,266 @@
+"""Row patterns on a table to the compiled scan, and the rows of its result (rows.md 5.5, 7, 8).
+
+It takes queries whose conditions read the row under test and its neighbours only, without WITHIN.
+The order, conditions and measures are Arrow columns; those that have no columnar form are computed
+value by value, as the search does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from cerlab.automata.live import Letter, LiveSets, StepTable, step_table
+from cerlab.compile.row_columns import REFUSALS, OrderedRows, at_rows, spread
+from cerlab.compile.row_expressions import at_row, of_mapping
+from cerlab.compile.row_measures import Measured, Shown, masked, measure, offsets_of
+from cerlab.compile.row_order import ordered_rows
+from cerlab.compile.rows_to_search import Machine, stuck
+from cerlab.engine.kernels.arrays import Int32s, Int64s
+from cerlab.engine.kernels.row_walk import PAST_LAST, TO_FIRST, TO_LAST, TO_NEXT, Going
+from cerlab.engine.row_search import Mapped
+from cerlab.engine.row_walk import Matches, Stuck, Walk
+from cerlab.logic.rows import expressions as ex
+from cerlab.logic.rows import syntax as rp
+from cerlab.logic.rows.types import Bound
+from cerlab.model.columns import values_of
+
+_SMALL = 12
+"""With so many conditions, each outcome of all of them has a number that is not looked up."""
+
+
+@dataclass(slots=True)
+class ByValue:
+    """Rows as values, a partition at a time, for what has no columnar form; `what` says which."""
+
+    rows: OrderedRows
+    names_of: Mapping[str, Sequence[str | None]]
+    what: list[str] = field(default_factory=list)
+    columns: dict[str, Any] = field(default_factory=dict)
+    current: tuple[int, Mapped] | None = None
+
+    def partition(self, begin: int) -> Mapped:
+        """The rows of the partition that begins there."""
+        if self.current is None or self.current[0] != begin:
+            R = self.rows
+            if not self.columns:
+                self.columns = {R.names[name]: R.raw(name) for name in R.names}
+            length = int(np.argmax(R.last[begin:])) + 1
+            cut = {n: values_of(c.slice(begin, length), n) for n, c in self.columns.items()}
+            self.current = begin, Mapped(cut, length, self.names_of)
+        return self.current[1]
+
+
+class Walked(NamedTuple):
+    """A query on a table as the compiled scan has it."""
+
+    query: rp.RowPattern
+    rows: OrderedRows
+    begins: Int64s
+    """Where the partition of each row begins."""
+    walk: Walk
+    slow: ByValue
+
+
+class Result(NamedTuple):
+    """The rows of the table that the result has, and its measures, as Arrow arrays."""
+
+    rows: Int64s
+    measures: list[Any]
+
+
+def step_table_of(M: Machine) -> StepTable | str:
+    """What the compiled scan runs; the reason, where it does not take a query."""
+    if M.query.within is not None:
+        return "WITHIN reads where the match begins"
+    if M.of_mapping:
+        return "conditions read other rows of the match, or its number"
+    return step_table(M.automaton) or "the pattern has too many states"
+
+
+def walked(M: Machine, steps: StepTable, binding: Bound, table: Any) -> Walked:
+    """The query on the rows of a table; raises `NoOrder`."""
+    query = M.query
+    try:
+        R = ordered_rows(query, binding, table)
+    except REFUSALS as error:
+        raise NoOrder(f"a key has no order in Arrow that is SQL's ({error})") from None
+    begins, slow = _begins(R), ByValue(R, M.names_of)
+    variables = rp.variables(query.pattern)
+    held = {d.variable: _held(d, begins, slow) for d in query.define}
+    letters, letter = _letters(variables, held, len(R))
+    walk = Walk(LiveSets(steps), variables, letters, letter, R.last)
+    return Walked(query, R, begins, walk, slow)
+
+
+class NoOrder(Exception):
+    """A key has no order in Arrow that is SQL's."""
+
+
+def _held(definition: rp.Definition, begins: Int64s, slow: ByValue) -> NDArray[np.bool_]:
+    """Whether the condition of a variable is TRUE, at each row."""
+    R = slow.rows
+    try:
+        values = spread(at_rows(definition.condition, R), len(R))
+        held: NDArray[np.bool_] = pc.fill_null(values, False).to_numpy(zero_copy_only=False)
+    except REFUSALS:
+        slow.what.append(f"the condition of {definition.variable}")
+        value = at_row(definition.condition, R.names)
+        held = np.zeros(len(R), np.bool_)
+        for begin in np.unique(begins).tolist():
+            mapped = slow.partition(begin)
+            for i in range(mapped.length):
+                held[begin + i] = value(mapped, i) is True
+    return held
+
+
+def _begins(R: OrderedRows) -> Int64s:
+    """Where the partition of each row begins."""
+    starts = np.zeros(len(R), np.int64)
+    if R.partition is not None:
+        first = np.flatnonzero(R.last[:-1]) + 1
+        starts[first] = first
+        np.maximum.accumulate(starts, out=starts)
+    return starts
+
+
+def _letters(
+    variables: Sequence[str], held: Mapping[str, NDArray[np.bool_]], length: int
+) -> tuple[list[Letter], Int32s]:
+    """The letters there are, and the number of each row's: which variables hold there."""
+    always = frozenset(v for v in variables if v not in held)
+    code = np.zeros(length, np.int64)
+    for k, truths in enumerate(held.values()):
+        code |= truths.astype(np.int64) << k
+    if len(held) <= _SMALL:
+        there = np.flatnonzero(np.bincount(code, minlength=1))
+        number = np.zeros(1 << len(held), np.int32)
+        number[there] = np.arange(len(there))
+        letter = number[code]
+    else:
+        there, inverse = np.unique(code, return_inverse=True)
+        letter = inverse.astype(np.int32)
+    names = list(held)
+    letters = [always.union(v for k, v in enumerate(names) if int(c) >> k & 1) for c in there]
+    return letters, letter
+
+
+def walked_result(W: Walked) -> Result:
+    """The rows of the result (rows.md 8).
+
+    Raises `BadData` (`skip-absent`, `skip-first`).
+    """
+    W.walk.look_ahead()
+    query, R, begins = W.query, W.rows, W.begins
+    rows: list[Int64s] = [np.zeros(0, np.int64)]
+    measures: list[list[Any]] = [[] for _ in query.measures]
+    try:
+        for M in W.walk.matches(_going(query)):
+            shown = _shown(query, M, begins)
+            rows.append(shown.row if R.order is None else R.order[shown.row])
+            for listed, values in zip(measures, _measures(W, M, shown), strict=True):
+                listed.append(values)
+    except Stuck as found:
+        row = found.row if R.order is None else int(R.order[found.row])
+        raise stuck(row, query.skip, absent=found.absent) from None
+    return Result(np.concatenate(rows), [_joined(listed) for listed in measures])
+
+
+def _joined(batches: list[Any]) -> Any:
+    """One column of several, of values if any of them is."""
+    if len(batches) == 1:
+        return batches[0]
+    if all(isinstance(batch, pa.Array) for batch in batches):
+        return pa.concat_arrays(batches)
+    return [v for batch in batches for v in _listed(batch)]
+
+
+def _listed(batch: Any) -> Any:
+    return batch.to_pylist() if isinstance(batch, pa.Array) else batch
+
+
+def _going(query: rp.RowPattern) -> Going:
+    """The skip clause, and whether rows without a match are shown."""
+    variables, skip = rp.variables(query.pattern), query.skip
+    targets = frozenset[str]()
+    if isinstance(skip, rp.ToFirst | rp.ToLast):
+        targets = rp.members(query)[skip.name]
+    kinds = {rp.PastLastRow: PAST_LAST, rp.ToNextRow: TO_NEXT, rp.ToFirst: TO_FIRST}
+    return Going(
+        kinds.get(type(skip), TO_LAST),
+        np.array([v in targets for v in variables], np.uint8),
+        int(query.rows is rp.Rows.WITH_UNMATCHED),
+    )
+
+
+def _shown(query: rp.RowPattern, M: Matches, begins: Int64s) -> Shown:
+    """The rows of the result that a batch of matches has (rows.md 8.1 to 8.3)."""
+    count = len(M.start)
+    if query.rows is rp.Rows.ONE:
+        first = begins[M.start] if count else M.start
+        return Shown(np.arange(count), first, M.length)
+    empties = int(query.rows is not rp.Rows.OMIT_EMPTY)
+    alone = (M.length < 0) | ((M.length == 0) & bool(empties))
+    width = np.where(M.length > 0, M.length, alone)
+    match = np.repeat(np.arange(count), width)
+    j = np.arange(len(match)) - np.repeat(np.cumsum(width) - width, width)
+    mapped = M.length[match] > 0
+    row = M.start[match] + j
+    seen = np.where(mapped, j + 1, 0)
+    kept = np.ones(len(match), np.bool_)
+    kept[mapped] = M.excluded == 0
+    return Shown(match[kept], row[kept], seen[kept])
+
+
+def _measures(W: Walked, M: Matches, shown: Shown) -> Iterator[Any]:
+    """The values of each measure."""
+    S = Measured(
+        W.rows, M, shown, rp.variables(W.query.pattern), rp.members(W.query), offsets_of(M)
+    )
+    unmatched = M.length[shown.match] < 0
+    for each in W.query.measures:
+        try:
+            yield masked(measure(each.expression, S), len(shown.row), unmatched)
+        except REFUSALS:
+            if (name := f"the measure {each.name}") not in W.slow.what:
+                W.slow.what.append(name)
+            yield list(_measured_by_value(W, each.expression, S))
+
+
+def _measured_by_value(W: Walked, e: ex.Expression, S: Measured) -> Iterator[Any]:
+    """The values of a measure, one row of the result after the other."""
+    M, value = S.M, of_mapping(e, W.rows.names)
+    current, mapped = -1, Mapped({}, 0, {})
+    for match, seen in zip(S.shown.match.tolist(), S.shown.seen.tolist(), strict=True):
+        if M.length[match] < 0:
+            yield None
+            continue
+        if match != current:
+            current, begin = match, int(W.begins[M.start[match]])
+            mapped = W.slow.partition(begin)
+            mapped.begin(int(M.start[match]) - begin, int(M.number[match]))
+            first = S.offsets[match]
+            for k in range(first, first + M.length[match]):
+                mapped.push(S.variables[M.variable[k]], bool(M.excluded[k]))
+        mapped.visible = seen
+        yield value(mapped)
+
+
+def explained(W: Walked) -> list[str]:
+    """What the scan was, in words."""
+    conditions = [d.variable for d in W.query.define]
+    outcomes = len(W.walk.letters)
+    listed = f" of the conditions of {', '.join(conditions)}" if conditions else ""
+    states = len(W.walk.live.table.steps) - 1
+    return [
+        f"the compiled scan: {states} states, {outcomes} outcomes{listed}",
+        f"by value: {', '.join(W.slow.what)}"
+        if W.slow.what
+        else "by columns: every condition and measure",
+    ]

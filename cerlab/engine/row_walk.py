@@ -1,0 +1,148 @@
+"""The driver of the compiled scan: tables as arrays, cells when rows need them, batches out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cerlab.automata.live import Letter, LiveSets
+from cerlab.automata.prioritised import Accept
+from cerlab.budget import poll
+from cerlab.engine.kernels.arrays import DONE, FULL, NEED_CELL, UNKNOWN, Bytes, Int32s, Int64s
+from cerlab.engine.kernels.row_walk import (
+    ACCEPTS,
+    LABELS,
+    MATCHES,
+    ROW,
+    SKIP_ABSENT,
+    TRIED,
+    Going,
+    MatchBuffers,
+    RowLetters,
+    WalkTable,
+    look_ahead,
+    walk,
+)
+
+BATCH = 1 << 18
+"""Matches that are held at once, and labels besides those of the longest match there may be."""
+
+
+class Matches(NamedTuple):
+    """Matches in the order of the scan, with the labels of all of them one after the other.
+
+    A length of -1 is a row without a match.
+    """
+
+    start: Int64s  # (matches,)
+    length: Int64s  # (matches,)
+    number: Int64s  # (matches,)
+    variable: Int32s  # (labels,), indices of variables
+    excluded: Bytes  # (labels,)
+
+
+class Stuck(Exception):
+    """The scan cannot go on after the match at a row: no row to skip to, or the first one."""
+
+    def __init__(self, row: int, *, absent: bool) -> None:
+        super().__init__(row)
+        self.row, self.absent = row, absent
+
+
+class Walk:
+    """The scan of rows in which these letters stand.
+
+    `letters` are the variables that hold at a row, by the number that `letter` has; `last` says
+    which rows are the last of their partition.
+    """
+
+    def __init__(
+        self,
+        live: LiveSets,
+        variables: Sequence[str],
+        letters: Sequence[Letter],
+        letter: Int32s,
+        last: Bytes,
+    ) -> None:
+        self.live, self.letters = live, letters
+        self._rows = RowLetters(letter, last, np.zeros(len(letter), np.int32))
+        steps = [step for listed in live.table.steps for step in listed]
+        reads = [None if isinstance(step, Accept) else step for step in steps]
+        holds = [[v in held for v in variables] for held in letters]
+        self._table = WalkTable(
+            _integers(np.cumsum([0, *map(len, live.table.steps)])),
+            _integers([ACCEPTS if s is None else variables.index(s.variable) for s in reads]),
+            _integers([ACCEPTS if s is None else s.target for s in reads]),
+            np.array(holds, np.uint8).reshape(len(letters), len(variables)),
+            np.zeros((0, len(letters)), np.int32),
+            np.zeros((0, len(live.table.steps)), np.uint8),
+        )
+        self._excluded = np.array([s is not None and s.excluded for s in reads], np.uint8)
+        self._written = 0
+        self.cells = self.tried = 0
+        """How many cells were determinised and steps tried, for tests of cost."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self._rows.letter)
+
+    def look_ahead(self) -> None:
+        """The live states at every row."""
+        self._make_room()
+        status, row = look_ahead(self._table, self._rows, self.rows - 1)
+        while status == NEED_CELL:
+            poll()
+            following = 0 if self._rows.last[row] else int(self._rows.live[row + 1])
+            letter = int(self._rows.letter[row])
+            number = self.live.before(following, self.letters[letter])
+            self._make_room()
+            self._table.before[following, letter] = number
+            self.cells += 1
+            status, row = look_ahead(self._table, self._rows, row)
+
+    def _make_room(self) -> None:
+        """Rows of the table for the live sets that are known, twice as many as are needed."""
+        sets, (known, states) = self.live.sets, self._table.alive.shape
+        if known < len(sets):
+            before = np.full((2 * len(sets), self._table.before.shape[1]), UNKNOWN, np.int32)
+            before[:known] = self._table.before
+            alive = np.zeros((2 * len(sets), states), np.uint8)
+            alive[:known] = self._table.alive
+            self._table = self._table._replace(before=before, alive=alive)
+        for number in range(self._written, len(sets)):
+            self._table.alive[number] = [sets[number] >> q & 1 for q in range(states)]
+        self._written = len(sets)
+
+    def matches(self, going: Going) -> Iterator[Matches]:
+        """The matches, a batch at a time; raises `Stuck`. `look_ahead` comes before."""
+        cursor = np.zeros(TRIED + 1, np.int64)
+        room = min(BATCH, self.rows)
+        B = MatchBuffers(
+            np.empty(room, np.int64),
+            np.empty(room, np.int64),
+            np.empty(room, np.int64),
+            np.empty(self.rows + room, np.int32),
+        )
+        status = FULL
+        while status == FULL:
+            poll()
+            cursor[MATCHES] = cursor[LABELS] = 0
+            status = walk(self._table, self._rows, going, B, cursor)
+            self.tried = int(cursor[TRIED])
+            m, steps = cursor[MATCHES], B.step[: cursor[LABELS]]
+            yield Matches(
+                B.start[:m].copy(),
+                B.length[:m].copy(),
+                B.number[:m].copy(),
+                self._table.variable[steps],
+                self._excluded[steps],
+            )
+        if status != DONE:
+            raise Stuck(int(cursor[ROW]), absent=status == SKIP_ABSENT)
+
+
+def _integers(values: Any) -> Int32s:
+    return np.array(values, np.int32)
