@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from cerlab.cli.options import output
 from cerlab.cli.progress import whole_stream
+from cerlab.cli.remarks import Remarks
 from cerlab.cli.rows import print_table
 from cerlab.cli.status import OK
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
@@ -29,15 +30,22 @@ def run(query: AnyPattern, arguments: argparse.Namespace) -> int:
         if given:
             message = f"rows with names do not carry what {option} adds"
             raise UsageError("CER0865", message, hint=f"leave {option} out, or --columns")
-    stream = whole_stream(query, arguments)
+    stream, remarks = whole_stream(query, arguments), Remarks(query, arguments)
+    remarks.read(stream)
     if query.ast.aggregates:
-        _write([_aggregates(query, stream, arguments)], arguments)
+        table = _aggregates(query, stream, arguments)
+        _write([table], arguments)
+        remarks.ended(0 if not table.num_rows and arguments.limit != 0 else None)
         return OK
     from cerlab.engine.answers import batched_answers  # NumPy loads here
 
     columns = None if arguments.columns is None else _split(arguments.columns)
     answers = islice(answers_of(query, stream, arguments.evaluator), arguments.limit)
-    _write(answer_tables(query, stream, batched_answers(answers, ROWS), columns), arguments)
+    batches = batched_answers(answers, ROWS)
+    first = next(batches, None)
+    some = () if first is None else chain((first,), batches)
+    _write(answer_tables(query, stream, some, columns), arguments)
+    remarks.ended(0 if first is None and arguments.limit != 0 else None)
     return OK
 
 

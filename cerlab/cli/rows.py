@@ -6,11 +6,12 @@ import argparse
 import json
 from datetime import date, datetime
 from typing import Any
+from warnings import warn
 
 from cerlab.api.row_patterns import match_recognize
 from cerlab.cli.options import output, query_text
 from cerlab.cli.status import OK
-from cerlab.errors import Unsupported
+from cerlab.errors import AnswerWarning, Unsupported
 from cerlab.io.output import whole_file
 from cerlab.io.row_lines import csv_rows
 
@@ -32,6 +33,8 @@ def run(arguments: argparse.Namespace) -> int:
             message, hint = f"{option} does not go with row patterns", "leave it out"
             raise Unsupported("CER0451", message, hint=hint)
     result = match_recognize(query_text(arguments), arguments.events).slice(0, arguments.limit)
+    if not result.num_rows and arguments.limit != 0:
+        warn(AnswerWarning("CER0910: no answer"), stacklevel=2)
     if arguments.format == "parquet":
         from pyarrow import parquet
 

@@ -119,6 +119,7 @@ def aggregated(pattern: Pattern, stream: Stream, asked: Request) -> Any:
         slid,
         totals_of_ends,
     )
+    from cerlab.predicates.columns.key_codes import KeyCodes
 
     check_query(pattern)
     key = partition_attributes(pattern.ast)
@@ -134,8 +135,9 @@ def aggregated(pattern: Pattern, stream: Stream, asked: Request) -> Any:
     totals = totals_of_ends(
         plan, pattern.machine, stream, time, taking.carried, by_start="start" in names
     )
-    keys = [_keys(pattern, stream)[totals.end]] * any(name in key for name in names)
-    groups = [totals.start, totals.group, *keys]
+    groups = [totals.start, totals.group]
+    if of_key := tuple(name for name in names if name in key):
+        groups.append(KeyCodes(of_key).codes(stream.columns, len(stream))[totals.end])
     if "end" not in names:
         totals = grouped(totals, groups)
     elif window is not None:
@@ -211,12 +213,6 @@ def labelled_groups(
                 "labels that hold one event",
             )
     return columns
-
-
-def _keys(pattern: Pattern, stream: Stream) -> Any:
-    from cerlab.predicates.columns.key_codes import KeyCodes
-
-    return KeyCodes(pattern.plan.partition).codes(stream.columns, len(stream))
 
 
 class _Taking:

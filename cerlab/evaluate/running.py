@@ -41,6 +41,7 @@ from cerlab.model.columns import as_arrow
 from cerlab.model.event import Event, Value, value_of
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage
+from cerlab.predicates.keys import Key, partition_key
 from cerlab.predicates.truth import kind_of
 
 EXPONENT = 1074
@@ -55,7 +56,7 @@ class Row(NamedTuple):
 
     end: int | None
     start: int | None
-    key: tuple[Value, ...] | None
+    key: Key | None
     group: int
 
 
@@ -76,9 +77,11 @@ class RunningTotals:
         """Raises as `aggregated`, but for attributes that no event may have yet."""
         check_query(pattern)
         plan, self._asked = pattern.plan, asked
-        self._key = partition_attributes(pattern.ast)
-        self._names = group_names(asked.group_by, self._key)
-        self._groups = labelled_groups(pattern, self._names, self._key)
+        key = partition_attributes(pattern.ast)
+        self._names = group_names(asked.group_by, key)
+        self._key = tuple(name for name in self._names if name in key)
+        self._keys: dict[Key | None, tuple[Value, ...]] = {}
+        self._groups = labelled_groups(pattern, self._names, key)
         named = [*(measure.column for measure in asked.measures), *self._groups]
         check_columns(named, selected_labels(pattern), Stream(()))
         self._ends = _Ends(sliding_window(asked.sliding, self._names), plan.streams, time)
@@ -150,9 +153,9 @@ class RunningTotals:
             return
         self._driver.consume(reader)
         names = self._names
-        key = None
-        if any(name in self._key for name in names):
-            key = tuple(value_of(event, name) for name in self._key)
+        key = partition_key(event, self._key)
+        if self._key and key not in self._keys:
+            self._keys[key] = tuple(value_of(event, name) for name in self._key)
         ending: dict[Row, Total] = {}
         for (begun, group), total in found.items():
             start = begun if "start" in names else None
@@ -202,7 +205,8 @@ class RunningTotals:
                 made[name] = pa.array([getattr(row, name) for row in rows], pa.int64())
             elif name in self._key:
                 at = self._key.index(name)
-                made[name] = arrow_column(as_arrow([(row.key or ())[at] for row in rows]), name)
+                values = [self._keys[row.key][at] for row in rows]
+                made[name] = arrow_column(as_arrow(values), name)
             else:
                 made[name] = arrow_column(as_arrow(self._values(name, rows)), name)
         if self._asked.count:

@@ -283,6 +283,18 @@ def test_the_key_of_the_partition() -> None:
     assert aggregated(query, STOCKS, group_by=["name"]) == [{"name": "X", "count": 2}]
 
 
+def test_one_attribute_of_a_key_of_two() -> None:
+    events = [{"type": "A", "k": 1, "v": v} for v in (1, 2, 2)]
+    query = "SELECT * WHERE A PARTITION BY [k], [v]"
+    assert aggregated(query, events, group_by="k") == [{"k": 1, "count": 3}]
+    assert aggregated(query, events, group_by="v") == [{"v": 1, "count": 1}, {"v": 2, "count": 2}]
+    session = cerlab.parse_query(query).aggregating(group_by="k")
+    assert [session.push([event]).to_pylist() for event in events[1:]] == [
+        [{"k": 1, "count": 1}],
+        [{"k": 1, "count": 2}],
+    ]
+
+
 def test_all_events_of_a_repeated_label_count_and_text_has_a_least_and_a_greatest() -> None:
     query = "SELECT MAX * WHERE BUY AS a ; SELL+ AS b"
     names = {"min": "b.name", "max": "b.name"}

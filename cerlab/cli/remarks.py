@@ -19,7 +19,7 @@ _SHARED = ("language", "schema", "type", "time")
 """Options that the question why is to be asked with too."""
 
 
-class Beside:
+class Remarks:
     """Looks at the events of a run as they pass; silent before their end."""
 
     def __init__(self, query: AnyPattern, arguments: argparse.Namespace) -> None:
@@ -47,8 +47,8 @@ class Beside:
             break
         yield from self._demands.noting(events)
 
-    def ended(self, answers: int) -> None:
-        """Say what there is to say; all events were read."""
+    def ended(self, answers: int | None) -> None:
+        """Say what there is to say; all events were read. None for answers that nobody counted."""
         arguments = self._arguments
         if self._demands.attributes and not is_pipe(arguments.events):
             self._all_names(arguments.events)
