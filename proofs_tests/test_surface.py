@@ -59,7 +59,7 @@ def parameters(value: object) -> str:
 def commands() -> Iterator[str]:
     """Each command with its options, their values and what they say."""
     for name in sorted(cli.COMMANDS):
-        actions = cli._parser([name])._actions
+        actions = cli.parser_of([name])._actions
         (sub,) = (a for a in actions if isinstance(a, argparse._SubParsersAction))
         for option in sub.choices[name]._actions:
             words = [*option.option_strings, option.metavar or option.dest]

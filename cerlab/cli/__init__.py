@@ -13,7 +13,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from io import TextIOWrapper
@@ -21,6 +21,7 @@ from signal import SIGHUP, SIGTERM
 from typing import Any
 
 from cerlab import __version__
+from cerlab.cli.examples import EXAMPLES
 from cerlab.cli.limited import add_limits, limited
 from cerlab.cli.status import BAD, INTERNAL, INTERRUPTED, OK
 from cerlab.errors import CerlabError, CerlabWarning
@@ -32,7 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit status and never lets a traceback out, but for bugs."""
     try:
         given = sys.argv[1:] if argv is None else argv
-        arguments = _parser(given).parse_args(given)
+        called = [word for word in given if not word.startswith("-")][:1]
+        arguments = parser_of(called).parse_args(given)
     except SystemExit as stop:  # argparse has printed its own message
         return int(stop.code or 0)
     with warnings.catch_warnings(), _stopped_by_exceptions():
@@ -122,23 +124,31 @@ COMMANDS = {
     "lab": ("lab", "run", "a page to try queries on, in the browser"),
     "fmt": ("fmt", "fmt", "print a query in its canonical form"),
     "demo": ("tour", "run", "the tour that the README starts with"),
+    "completion": ("completion", "run", "a script by which a shell completes what is typed"),
 }
 """The commands: the module of each, with its options; the function; and what it is for."""
 
 
-def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser; of the commands only the one that is called is imported."""
+def parser_of(called: Collection[str]) -> argparse.ArgumentParser:
+    """The parser; of the commands only those that are called are imported."""
     parser = argparse.ArgumentParser(
         prog="cerlab", description="A research workbench for complex event recognition."
     )
     parser.add_argument("--version", action="version", version=f"cerlab {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND", dest="called")
-    called = next((word for word in argv if not word.startswith("-")), None)
     for name, (module, function, purpose) in COMMANDS.items():
         command = commands.add_parser(name, help=purpose)
-        if name == called:
+        if name in called:
             implementation = import_module(f"cerlab.cli.{module}")
             implementation.add_options(command)
             add_limits(command)
+            add_examples(command, name)
             command.set_defaults(command=getattr(implementation, function))
     return parser
+
+
+def add_examples(command: argparse.ArgumentParser, name: str) -> None:
+    """Examples at the end of the help of a command."""
+    if name in EXAMPLES:
+        command.formatter_class = argparse.RawDescriptionHelpFormatter
+        command.epilog = f"examples:{EXAMPLES[name]}"

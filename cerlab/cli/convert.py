@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cerlab import io
 from cerlab.cli.options import add_input, time_option
-from cerlab.cli.progress import watched_reading
+from cerlab.cli.progress import reading_bar
 from cerlab.cli.status import OK
 from cerlab.errors import UsageError
 from cerlab.io.formats import FORMATS
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         schema=schema,
         quarantine=arguments.quarantine,
         sort=arguments.sort,
-        watch=watched_reading,
+        watch=reading_bar(arguments.events),
     )
     if arguments.output == "-":
         write_text(stream, sys.stdout, kind)

@@ -11,6 +11,7 @@ from typing import TypeVar
 from cerlab import io
 from cerlab.cli.options import input_options, time_option
 from cerlab.compile.pattern import AnyPattern
+from cerlab.io.formats import is_pipe
 from cerlab.io.rows import Part, length
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
@@ -23,12 +24,7 @@ _EVERY = 1024
 
 def watched(events: Iterable[Event], what: str, total: int | None = None) -> Iterator[Event]:
     """The same events; a bar appears once they have taken more than two seconds."""
-    yield from _watched(events, what, total, lambda _: 1)
-
-
-def watched_reading(parts: Iterable[Part]) -> Iterator[Part]:
-    """The same parts of a file, with such a bar."""
-    yield from _watched(parts, "reading", None, length)
+    yield from bar(events, what, total, lambda _: 1)
 
 
 def whole_stream(query: AnyPattern, arguments: argparse.Namespace) -> Stream:
@@ -39,40 +35,63 @@ def whole_stream(query: AnyPattern, arguments: argparse.Namespace) -> Stream:
         time=column,
         unit=unit,
         sort=arguments.sort,
-        watch=watched_reading,
+        watch=reading_bar(arguments.events),
         **input_options(arguments, query),
     )
 
 
-def _watched(
+def reading_bar(path: str) -> Callable[[Iterable[Part]], Iterator[Part]]:
+    """What draws a bar while the parts of a file are read."""
+    return lambda parts: bar(parts, "reading", about(path), length)
+
+
+def about(path: str) -> int | None:
+    """About how many events a file has; None where nobody knows, as of a pipe."""
+    if not sys.stderr.isatty() or is_pipe(path):
+        return None
+    return io.estimated_length(path)
+
+
+def bar(
     parts: Iterable[T], what: str, total: int | None, length: Callable[[T], int]
 ) -> Iterator[T]:
+    """The same parts; on a terminal with a bar, its percentage where a `total` is known."""
     if not sys.stderr.isatty():
         yield from parts
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    console = Console(stderr=True)
-    progress = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
+    progress = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
     task = progress.add_task(what, total=total)
     started = time.monotonic()
-    visible = False
     try:
         passed = shown = 0
         for part in parts:
             if passed >= shown:
                 shown = passed + _EVERY
-                if not visible and time.monotonic() - started > _PATIENCE_SECONDS:
+                if not progress.live.is_started and time.monotonic() - started > _PATIENCE_SECONDS:
                     progress.start()
-                    visible = True
                 progress.update(task, completed=passed)
             yield part
             passed += length(part)
     finally:
-        if visible:
-            progress.stop()
+        progress.stop()
 
 
 class WatchedStream(Stream):

@@ -8,13 +8,12 @@ event costs.
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from cerlab import io
+from cerlab.cli.progress import about, bar
 from cerlab.compile.pattern import Pattern
 from cerlab.errors import BadData
 from cerlab.evaluate import evaluator_of
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from cerlab.engine.batches import Evaluation
     from cerlab.engine.general.evaluation import GeneralEvaluation
 
-_PATIENCE_SECONDS = 2.0
 _LONGEST_BACKLOG = 1 << 14
 
 
@@ -90,7 +88,7 @@ def answers_on_file(
     run = stream_evaluation(query.plan, query.learned, axis)
     needed = attributes_read(query.plan, query.machine, axis)
     batches = io.batches(path, attributes=needed, **options)
-    return _pushed(run, watch(_watched(batches, io.known_length(path))))
+    return _pushed(run, watch(bar(batches, "evaluating", about(path), len)))
 
 
 def _pushed(run: Evaluation[AnswerBatch], batches: Iterable[Stream]) -> Iterator[AnswerBatch]:
@@ -190,26 +188,3 @@ def _noted(events: Iterable[Event], seen: list[Event]) -> Iterator[Event]:
     for event in events:
         seen.append(event)
         yield event
-
-
-def _watched(batches: Iterable[Stream], total: int | None) -> Iterator[Stream]:
-    """The same batches; on a terminal a bar appears if they take more than two seconds."""
-    if not sys.stderr.isatty():
-        yield from batches
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    console = Console(stderr=True)
-    progress = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
-    task = progress.add_task("evaluating", total=total)
-    started = time.monotonic()
-    try:
-        for batch in batches:
-            yield batch
-            progress.advance(task, len(batch))
-            if not progress.live.is_started and time.monotonic() - started > _PATIENCE_SECONDS:
-                progress.start()
-    finally:
-        progress.stop()

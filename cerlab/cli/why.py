@@ -7,7 +7,7 @@ import json
 
 from cerlab import io
 from cerlab.cli.options import add_input, add_query, input_options, read_pattern, time_option
-from cerlab.cli.progress import watched_reading
+from cerlab.cli.progress import reading_bar
 from cerlab.cli.status import NO, OK
 from cerlab.compile.pattern import AnyPattern, SremoPattern
 from cerlab.errors import Unsupported, UsageError
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         time=time,
         unit=unit,
         sort=arguments.sort,
-        watch=watched_reading,
+        watch=reading_bar(arguments.events),
         **input_options(arguments, query),
     )
     if positions is None:

@@ -28,8 +28,8 @@ from cerlab.model.schema import AttributeType, Schema
 SIZE = 1 << 16
 """How many events a batch has at most, unless told otherwise."""
 
-_BYTES_OF_A_ROW = 50
-"""How long a line of text is taken to be where lines are not counted."""
+_SAMPLE = 1 << 16
+"""So many bytes of a text are read to see how long its lines are."""
 
 
 def batches(
@@ -114,9 +114,12 @@ def known_length(path: str | PathLike[str], format: str | None = None) -> int | 
 
 
 def estimated_length(path: str | PathLike[str], format: str | None = None) -> int:
-    """About how many events a file has, without reading it; raises as `known_length`."""
-    known = known_length(path, format)
-    return Path(path).stat().st_size // _BYTES_OF_A_ROW if known is None else known
+    """About how many events a file has, by its first lines; raises as `known_length`."""
+    if (known := known_length(path, format)) is not None:
+        return known
+    with Path(path).open("rb") as raw:
+        sample = raw.read(_SAMPLE)
+    return Path(path).stat().st_size * (sample.count(b"\n") + 1) // (len(sample) + 1)
 
 
 def time_of_file(

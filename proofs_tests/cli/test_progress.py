@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -35,3 +36,18 @@ def test_a_terminal_gets_a_bar_once_it_lasts(
     monkeypatch.setenv("TERM", "xterm")
     assert list(progress.watched(EVENTS, "reading", len(EVENTS))) == EVENTS
     assert ("reading" in terminal.getvalue()) is drawn
+
+
+def test_where_a_size_is_known_the_bar_has_a_percentage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(progress, "_PATIENCE_SECONDS", -1.0)
+    monkeypatch.setenv("TERM", "xterm")
+    path = tmp_path / "e.csv"
+    path.write_text("type,n\n" + "A,10\n" * 3_000)
+    assert 2_700 < (progress.about(str(path)) or 0) < 3_300
+    assert progress.about("-") is None
+    list(progress.watched(EVENTS, "reading", 6_000))
+    assert "34%" in terminal.getvalue()

@@ -99,6 +99,31 @@ def test_the_command_line_says_it_on_standard_error(
         assert not capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"), [pair for pair in SAID if not pair[0].startswith("<")]
+)
+def test_rows_with_names_say_the_same(
+    query: str, expected: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text("type,name,price,stream\nBUY,INTC,27.5,S\nSELL,AMAT,3,S\n")
+    for more, said in (([], expected), (["-q"], [])):
+        assert main(["run", query, str(path), "--columns", "start", *more]) == 0
+        lines = capsys.readouterr().err.splitlines()
+        assert [line.split()[1][:7] for line in lines] == said
+
+
+@pytest.mark.parametrize(("value", "said"), [("3", []), ("300", ["CER0910"])])
+def test_row_patterns_say_that_there_is_no_answer(
+    value: str, said: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "e.csv"
+    path.write_text("type,price\nBUY,27.5\n")
+    clause = f"MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS price > {value})"
+    assert main(["run", "--language", "rows", clause, str(path)]) == 0
+    assert [x.split()[1][:7] for x in capsys.readouterr().err.splitlines()] == said
+
+
 def test_the_command_that_is_named_can_be_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -179,12 +179,12 @@ def test_a_command_that_waits_sees_its_limit() -> None:
 
 
 def test_every_command_has_the_options() -> None:
-    from cerlab.cli import COMMANDS, _parser
+    from cerlab.cli import COMMANDS, parser_of
 
     for name in COMMANDS:
         shown = next(
             action.choices[name].format_help()  # type: ignore[index]
-            for action in _parser([name])._actions
+            for action in parser_of([name])._actions
             if action.dest == "called"
         )
         assert re.search(r"--time-limit", shown), name
