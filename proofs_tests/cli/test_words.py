@@ -119,7 +119,7 @@ def test_row_patterns_say_that_there_is_no_answer(
 ) -> None:
     path = tmp_path / "e.csv"
     path.write_text("type,price\nBUY,27.5\n")
-    clause = f"MATCH_RECOGNIZE (PATTERN (A) DEFINE A AS price > {value})"
+    clause = f"MATCH_RECOGNIZE (MEASURES A.price AS p PATTERN (A) DEFINE A AS price > {value})"
     assert main(["run", "--language", "rows", clause, str(path)]) == 0
     assert [x.split()[1][:7] for x in capsys.readouterr().err.splitlines()] == said
 
