@@ -6,8 +6,6 @@ from cerlab.automata.automaton import AnchoredCea, IntervalCea, Mark
 from cerlab.automata.deterministic import Numbering
 from cerlab.automata.successors import Moves, States, Successors
 from cerlab.display import shown
-from cerlab.model.event import Event
-from cerlab.predicates.syntax import Predicate
 
 
 @shown
@@ -17,44 +15,21 @@ class DeterministicCea:
     A macro-state is the set of the states that all runs with the same start and the same marks
     are in; so two different runs of this automaton are two different (start, marks). Macro-states
     are numbered in the order of discovery and ``q0`` is 0; it is never entered again if the CEA is
-    an `IntervalCea`.
+    an `IntervalCea`. There is nothing to remember before a run starts, so there is one idle state.
     """
+
+    idle = 0
 
     def __init__(self, cea: IntervalCea | AnchoredCea) -> None:
         self.cea = cea
         self._successors = Successors(cea.Delta)
-        self._numbering = Numbering[States](lambda states: not states.isdisjoint(cea.F))
+        self.predicates, self.symbol = self._successors.predicates, self._successors.symbol
+        numbering = Numbering[States](lambda states: not states.isdisjoint(cea.F))
+        self.macro_states, self.final = numbering.states, numbering.final
+        self.number_of = numbering.of
         self._cache: dict[tuple[int, int], Moves] = {}
         start = cea.I if isinstance(cea, AnchoredCea) else frozenset({cea.q0})
-        self.q0 = self._numbering.of(start)
-
-    @property
-    def predicates(self) -> tuple[Predicate, ...]:
-        """What symbols are truth vectors of."""
-        return self._successors.predicates
-
-    @property
-    def macro_states(self) -> list[States]:
-        """The sets of states, by number."""
-        return self._numbering.states
-
-    @property
-    def final(self) -> list[bool]:
-        """Which macro-states have a final state, by number."""
-        return self._numbering.final
-
-    @property
-    def idle(self) -> int:
-        """There is nothing to remember before a run starts: always 0."""
-        return 0
-
-    def number_of(self, states: States) -> int:
-        """The number of a macro-state, a new one if it is new."""
-        return self._numbering.of(states)
-
-    def symbol(self, event: Event) -> int:
-        """The truth vector of an event: bit k is set if it satisfies ``predicates[k]``."""
-        return self._successors.symbol(event)
+        self.q0 = self.number_of(start)
 
     def begin(self, idle: int, symbol: int) -> Moves:
         """The moves of ``q0``."""
@@ -76,7 +51,7 @@ class DeterministicCea:
 
     def _reached(self, state: int, symbol: int, mark: Mark) -> int | None:
         after = self._successors.after(self.macro_states[state], symbol, mark)
-        return self._numbering.of(after) if after else None
+        return self.number_of(after) if after else None
 
     def __repr__(self) -> str:
         return f"<DeterministicCea, {len(self.macro_states)} macro-states so far>"

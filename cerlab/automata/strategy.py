@@ -15,8 +15,7 @@ from cerlab.automata.explore import along, reachable
 from cerlab.automata.successors import Moves, States, Successors
 from cerlab.display import shown
 from cerlab.model.clauses import Strategy
-from cerlab.model.event import Event
-from cerlab.predicates.syntax import EVERYTHING, Predicate
+from cerlab.predicates.syntax import EVERYTHING
 
 NONE: States = frozenset()
 BEFORE, INSIDE, AFTER = 0, 1, 2
@@ -64,50 +63,21 @@ class StrategyCea:
         waits = Transition(cea.states, EVERYTHING, Mark.SKIP, cea.states)
         starts = [t._replace(source=cea.states) for t in cea.Delta if t.source == cea.q0]
         self._successors = Successors((*cea.Delta, waits, *starts))
-        self._numbering = Numbering[Contender](self._accepts)
-        self._idle = Numbering[Rivals](lambda rivals: False)
+        self.predicates, self.symbol = self._successors.predicates, self._successors.symbol
+        numbering, idle = Numbering[Contender](self._accepts), Numbering[Rivals](lambda _: False)
+        self.macro_states, self.final = numbering.states, numbering.final
+        self.number_of = numbering.of
+        self.idle_states, self.idle_number_of = idle.states, idle.of
         self._steps: dict[tuple[int, int], Moves] = {}
         self._begins: dict[tuple[int, int], Moves] = {}
         self._waits: dict[tuple[int, int], int] = {}
-        self.idle = self._idle.of(Rivals(frozenset({self._unstarted}), NONE, NONE))
-
-    @property
-    def predicates(self) -> tuple[Predicate, ...]:
-        """What symbols are truth vectors of."""
-        return self._successors.predicates
-
-    @property
-    def macro_states(self) -> list[Contender]:
-        """The macro-states, by number."""
-        return self._numbering.states
-
-    @property
-    def idle_states(self) -> list[Rivals]:
-        """The idle states, by number."""
-        return self._idle.states
-
-    @property
-    def final(self) -> list[bool]:
-        """Which macro-states accept, by number."""
-        return self._numbering.final
-
-    def number_of(self, state: Contender) -> int:
-        """The number of a macro-state, a new one if it is new."""
-        return self._numbering.of(state)
-
-    def idle_number_of(self, rivals: Rivals) -> int:
-        """The number of an idle state, a new one if it is new."""
-        return self._idle.of(rivals)
-
-    def symbol(self, event: Event) -> int:
-        """The truth vector of an event."""
-        return self._successors.symbol(event)
+        self.idle = self.idle_number_of(Rivals(frozenset({self._unstarted}), NONE, NONE))
 
     def begin(self, idle: int, symbol: int) -> Moves:
         """Where the run that starts at this event goes: the idle state knows its rivals."""
         key = (idle, symbol)
         if key not in self._begins:
-            start = Contender(frozenset({self.cea.q0}), self._idle.states[idle], BEFORE)
+            start = Contender(frozenset({self.cea.q0}), self.idle_states[idle], BEFORE)
             self._begins[key] = self._moves(start, symbol)
         return self._begins[key]
 
@@ -115,8 +85,8 @@ class StrategyCea:
         """The rivals of a run that has not started at this event either."""
         key = (idle, symbol)
         if key not in self._waits:
-            after = self._rivals(self._idle.states[idle], symbol, Mark.SKIP)
-            self._waits[key] = self._idle.of(after)
+            after = self._rivals(self.idle_states[idle], symbol, Mark.SKIP)
+            self._waits[key] = self.idle_number_of(after)
         return self._waits[key]
 
     def step(self, state: int, symbol: int) -> Moves:
@@ -142,7 +112,7 @@ class StrategyCea:
         runs = self._successors.after(state.runs, symbol, mark) - rivals.better
         if block == AFTER:
             runs &= self._silent
-        return self._numbering.of(Contender(runs, rivals, block)) if runs else None
+        return self.number_of(Contender(runs, rivals, block)) if runs else None
 
     def _rivals(self, rivals: Rivals, symbol: int, mark: Mark) -> Rivals:
         """The rivals after an event that the run itself takes or skips."""

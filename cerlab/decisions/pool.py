@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
 from random import Random
 from typing import Any, NamedTuple, TypeAlias
@@ -15,10 +15,10 @@ from cerlab.errors import ResourceLimit
 from cerlab.logic.cel.syntax import Atom, Filter, subformulas
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.schema import Schema
-from cerlab.predicates.condition import Applied, Condition, Correlation, On
+from cerlab.predicates.condition import Correlation, On, atomics
 from cerlab.predicates.minterms import minterms
 from cerlab.predicates.second_order import SetOf
-from cerlab.predicates.syntax import And, Or, Predicate, TypeIs
+from cerlab.predicates.syntax import Predicate, TypeIs
 from cerlab.predicates.truth import kind_of
 
 Row: TypeAlias = dict[str, Any]
@@ -131,7 +131,7 @@ def _asked(queries: Sequence[Pattern]) -> tuple[tuple[Predicate, ...], set[str]]
             if isinstance(psi, Atom):
                 predicates[TypeIs(psi.type)] = None
             elif isinstance(psi, Filter):
-                for condition in _atomic(psi.condition):
+                for condition in atomics(psi.condition):
                     if isinstance(condition, On):
                         predicates[condition.predicate] = None
                     elif isinstance(condition, Correlation):
@@ -143,12 +143,3 @@ def _asked(queries: Sequence[Pattern]) -> tuple[tuple[Predicate, ...], set[str]]
                             if isinstance(a, SetOf) and a.attribute
                         }
     return tuple(predicates), compared
-
-
-def _atomic(condition: Condition) -> Iterator[On | Correlation | Applied]:
-    match condition:
-        case And(left, right) | Or(left, right):
-            yield from _atomic(left)
-            yield from _atomic(right)
-        case atomic:
-            yield atomic

@@ -10,7 +10,7 @@ from cerlab.budget import poll
 from cerlab.compile.pattern import Pattern
 from cerlab.decisions import satisfiable
 from cerlab.errors import ResourceLimit
-from cerlab.logic.cel.syntax import Formula, Or, children
+from cerlab.logic.cel.syntax import Formula, Or, children, part_at
 
 MAX_BRANCHES = 64
 """How many branches are looked at."""
@@ -38,7 +38,7 @@ def dead_branches(query: Pattern) -> list[str]:
             return []
         if verdict.holds is False:
             found.append(path)
-    dead = [str(_at(query.formula, path)) for path in found]
+    dead = [str(part_at(query.formula, path)) for path in found]
     return [] if len(dead) == len(list(_branches(query.formula))) else dead
 
 
@@ -49,12 +49,6 @@ def _branches(phi: Formula, path: tuple[int, ...] = ()) -> Iterator[tuple[int, .
         yield from ((*path, k) for k in range(2))
     for k, child in enumerate(below):
         yield from _branches(child, (*path, k))
-
-
-def _at(phi: Formula, path: tuple[int, ...]) -> Formula:
-    for k in path:
-        phi = children(phi)[k]
-    return phi
 
 
 def _through(phi: Formula, path: tuple[int, ...]) -> Formula:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from cerlab.budget import poll
+from cerlab.engine.kernels import arrays as k
 
 Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
@@ -26,3 +27,18 @@ def joined(first: Arrays, second: Arrays) -> Arrays:
     """Named tuples of arrays one after the other."""
     pairs: Iterable[tuple[Any, Any]] = zip(first, second, strict=True)
     return type(first)(*map(np.concatenate, pairs))
+
+
+def arena_of(nodes: int) -> k.Arena:
+    """An arena with room for so many nodes."""
+    return k.Arena(
+        np.zeros(nodes, np.int64),
+        np.zeros(nodes, np.int32),
+        np.zeros(nodes, np.int32),
+        np.zeros(nodes, np.int64),
+    )
+
+
+def firsts(rows: Sequence[Sequence[object]]) -> Any:
+    """Where each row begins in the rows laid end to end, and where the last one ends: int32."""
+    return np.cumsum([0, *map(len, rows)], dtype=np.int32)

@@ -20,7 +20,7 @@ from cerlab.automata.plan import Plan
 from cerlab.engine.clock import WindowStarts
 from cerlab.engine.columns import rows_of_streams, take_columns
 from cerlab.engine.general.tecs import CONSUMES
-from cerlab.engine.growth import doubled
+from cerlab.engine.growth import doubled, firsts
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import DONE, FULL, NEED_SCRATCH, NONE
 from cerlab.engine.measures import limbs
@@ -467,7 +467,7 @@ def _program(machine: LabelledMachine, vectors: Sequence[int]) -> tuple[k.Moves,
     moves = k.Moves(
         begin=_ops(begin),
         move=_ops(move),
-        leave_first=_firsts(leave),
+        leave_first=firsts(leave),
         leave=np.array([n for row in leave for n in row], np.int32),
         wait=wait,
     )
@@ -492,13 +492,9 @@ def _loops(op: _Op, q: int, symbol: int, stays: set[tuple[int, int]]) -> bool:
 def _ops(rows: Sequence[Sequence[_Op]]) -> k.Ops:
     flat = [op for row in rows for op in row]
     return k.Ops(
-        _firsts(rows),
+        firsts(rows),
         np.array([op.source for op in flat], np.int32),
         np.array([op.target for op in flat], np.int32),
         np.array([op.mark for op in flat], np.int32),
         np.array([op.accepts for op in flat], np.uint8),
     )
-
-
-def _firsts(rows: Sequence[Sequence[object]]) -> Any:
-    return np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -47,6 +48,16 @@ class Applied:
 Atomic: TypeAlias = On | Correlation | Applied
 Condition: TypeAlias = Atomic | And["Condition"] | Or["Condition"]
 """AND nests filters; OR is the OR of two copies, so each copy decides as a whole."""
+
+
+def atomics(condition: Condition) -> Iterator[Atomic]:
+    """The atomic conditions in a condition, from left to right."""
+    match condition:
+        case And(left, right) | Or(left, right):
+            yield from atomics(left)
+            yield from atomics(right)
+        case atomic:
+            yield atomic
 
 
 def labels_of(condition: Condition) -> frozenset[str]:

@@ -15,7 +15,7 @@ from cerlab.automata.plan import Plan
 from cerlab.budget import poll
 from cerlab.engine.answers import AnswerBatch, Buffer
 from cerlab.engine.batches import paces
-from cerlab.engine.growth import doubled, joined
+from cerlab.engine.growth import arena_of, doubled, joined
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.kernels.tecs.batch import Events, read_batch
@@ -55,7 +55,7 @@ class Tecs:
         self._batches = 0
         self._collected_at = (0, -1)
         self._reg = np.zeros(k.REGISTERS, np.int64)
-        self._arena = _arena(arena)
+        self._arena = arena_of(arena)
         self.parts = _partitions(1, self._idle)
         self._pool = np.zeros(1 << 10, np.int32)
         self._scratch = _scratch(8, 8)
@@ -238,7 +238,7 @@ class Tecs:
         """Go on from what `arrays` gave."""
         self._idle_states = int(max(arrays["idle_state"], default=0)) + 1
         count, head = len(arrays["length"]), len(arrays["position"])
-        self._arena = _arena(max(self.nodes, 2 * head))
+        self._arena = arena_of(max(self.nodes, 2 * head))
         for name, column in self._arena._asdict().items():
             column[:head] = arrays[name]
         self._reg[k.HEAD] = head
@@ -264,15 +264,6 @@ def _part(events: Events, part: slice) -> Events:
         events.restarts[part],
         events.idles[part],
         max(0, events.unlisted - part.start),
-    )
-
-
-def _arena(nodes: int) -> k.Arena:
-    return k.Arena(
-        np.zeros(nodes, np.int64),
-        np.zeros(nodes, np.int32),
-        np.zeros(nodes, np.int32),
-        np.zeros(nodes, np.int64),
     )
 
 

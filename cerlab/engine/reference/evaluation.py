@@ -72,12 +72,8 @@ class TecsEvaluation:
         final = [self.tecs.merge(ul) for q, ul in self.T.items() if self.automaton.final[q]]
         if self._latest_first:
             return enumerate_latest_first(final, self._position, lowest_start)
-        return self._enumerate(final, self._position, lowest_start)
-
-    @staticmethod
-    def _enumerate(nodes: list[Node], end: int, lowest_start: int) -> Iterator[ComplexEvent]:
-        for node in nodes:
-            yield from enumerate_node(node, end, lowest_start)
+        end = self._position
+        return (answer for n in final for answer in enumerate_node(n, end, lowest_start))
 
     def forget(self, before: int) -> None:
         """Drop what starts before a position, and the nodes that only led there."""

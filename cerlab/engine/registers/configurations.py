@@ -9,7 +9,7 @@ import numpy as np
 
 from cerlab.budget import poll
 from cerlab.engine.answers import AnswerBatch, Buffer
-from cerlab.engine.growth import doubled
+from cerlab.engine.growth import arena_of, doubled
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.registers import arrays as r
 from cerlab.engine.kernels.registers.live import move_over, restart, sweep
@@ -50,7 +50,7 @@ class Configurations:
         restart(self._live, self._reg, self._empty)
         self._arrivals = _arrivals(16, slots, room)
         self._pool = np.zeros(ENTRY_HEADER + 16, np.int32)
-        self._arena, self._memo = _arena(arena), _memo(arena)
+        self._arena, self._memo = arena_of(arena), _memo(arena)
         self._table, self._accepting = _final(), _entry()
         self._stack = _stack(64)
         self._scratch = _scratch()
@@ -199,15 +199,6 @@ def _arrivals(arrivals: int, slots: int, room: int) -> r.Arrivals:
         np.zeros(arrivals, np.int32),
         np.zeros((arrivals, slots), np.int64),
         np.zeros(room, np.int32),
-    )
-
-
-def _arena(nodes: int) -> k.Arena:
-    return k.Arena(
-        np.zeros(nodes, np.int64),
-        np.zeros(nodes, np.int32),
-        np.zeros(nodes, np.int32),
-        np.zeros(nodes, np.int64),
     )
 
 

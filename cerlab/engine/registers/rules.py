@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from cerlab.engine.growth import firsts
 from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.kernels.registers.arrays import BY_KEY, BY_STATE, Rules
 from cerlab.engine.registers.ambiguity import Rule, unambiguous
@@ -185,15 +185,15 @@ def _arrays(
     literals = [each for clause in conjunctions for each in sorted(clause, key=repr)]
     moves = program.moves
     return Rules(
-        jobs=_firsts(by_symbol),
+        jobs=firsts(by_symbol),
         state=_ints([job.state for job in jobs]),
         chain=_ints([_chain(key_slot, job) for job in jobs]),
         value=_ints([job.value for job in jobs]),
         leaves=_bytes([job.leaves for job in jobs]),
-        rules=_firsts([job.rules for job in jobs]),
+        rules=firsts([job.rules for job in jobs]),
         move=_ints([rule.move for rule in rules]),
-        clauses=_firsts([rule.clauses for rule in rules]),
-        literals=_firsts([tuple(clause) for clause in conjunctions]),
+        clauses=firsts([rule.clauses for rule in rules]),
+        literals=firsts([tuple(clause) for clause in conjunctions]),
         negated=_bytes([each.negated for each in literals]),
         operator=_bytes([OPERATORS[each.comparison.operator] for each in literals]),
         left=_ints([names.number(each.comparison.left) for each in literals]),
@@ -211,10 +211,6 @@ def _chain(key_slot: Any, job: Job) -> int:
         return BY_STATE
     slots: list[int] = key_slot[BY_KEY:, job.state].tolist()
     return BY_KEY + slots.index(job.slot)
-
-
-def _firsts(rows: Sequence[Sequence[object]]) -> Any:
-    return _ints([0, *accumulate(map(len, rows))])
 
 
 def _ints(values: Sequence[int]) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 
 from cerlab.automata.deterministic import Deterministic
 from cerlab.automata.mealy import GONE, NOWHERE, Mealy, Move, Step, mealy_of
+from cerlab.engine.growth import firsts
 from cerlab.engine.kernels.arrays import Bytes, CopySteps, Int32s, Moves, Ops, Symbols
 from cerlab.engine.windowed.copy_steps import copy_steps
 
@@ -83,7 +84,7 @@ def program(machine: Deterministic, vectors: Sequence[int]) -> Program | None:
             actions=len(actions),
             begin=begin,
             move=move,
-            leave_first=_firsts(leaves),
+            leave_first=firsts(leaves),
             leave=np.array([q for row in leaves for q in row], np.int32),
             wait=np.array(waits, np.int32),
         ),
@@ -211,13 +212,9 @@ def _waits(machine: Deterministic, vectors: Sequence[int], idles: list[int]) -> 
 def _ops(rows: Sequence[Sequence[_Op]]) -> Ops:
     flat = [op for row in rows for op in row]
     return Ops(
-        _firsts(rows),
+        firsts(rows),
         np.array([op.source for op in flat], np.int32),
         np.array([op.target for op in flat], np.int32),
         np.array([op.accepts for op in flat], np.uint8),
         np.array([op.marks for op in flat], np.uint8),
     )
-
-
-def _firsts(rows: Sequence[Sequence[object]]) -> Any:
-    return np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int32)

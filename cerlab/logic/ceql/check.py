@@ -38,10 +38,11 @@ from cerlab.predicates.condition import (
     Correlation,
     LabelAttribute,
     On,
+    atomics,
     labels_of,
 )
 from cerlab.predicates.second_order import SetOf
-from cerlab.predicates.syntax import And, Like, Or, atoms, split_stream
+from cerlab.predicates.syntax import Like, atoms, split_stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ def formula_remarks(phi: Formula, source: Source) -> Iterator[Remark]:
 
 def _percents(condition: Condition, source: Source) -> Iterator[Remark]:
     """Patterns of LIKE that are meant as those of SQL."""
-    for each in _atomic(condition):
+    for each in atomics(condition):
         for atom in atoms(each.predicate) if isinstance(each, On) else ():
             if isinstance(atom, Like) and "%" in atom.pattern:
                 searched = f"LIKE '{as_search(atom.pattern)}'"
@@ -129,15 +130,6 @@ def as_search(pattern: str) -> str:
 def _unset(what: str, label: str, known: Iterable[str], place: SourcePlace | None) -> Remark:
     hint = nearest(label, known)
     return Remark("CER0902", f"{what} gives nothing: no part sets '{label}'; {hint}", place)
-
-
-def _atomic(condition: Condition) -> Iterator[Atomic]:
-    match condition:
-        case And(left, right) | Or(left, right):
-            yield from _atomic(left)
-            yield from _atomic(right)
-        case atomic:
-            yield atomic
 
 
 def check_query(query: CeqlQuery, schema: Schema, source: Source) -> None:
@@ -184,7 +176,7 @@ def check_formula(phi: Formula, schema: Schema, source: Source) -> None:
                 _declared(types.get(label, frozenset()), stream, schema, source.place(psi))
         if isinstance(psi, Filter):
             types = label_types(psi.body)
-            for atomic in _atomic(psi.condition):
+            for atomic in atomics(psi.condition):
                 _check_atomic(atomic, types, schema, source)
 
 

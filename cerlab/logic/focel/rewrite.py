@@ -9,7 +9,18 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from cerlab.budget import budgeted, spend
-from cerlab.logic.cel.syntax import As, Atom, Filter, Formula, Or, Plus, Seq, children, size
+from cerlab.logic.cel.syntax import (
+    As,
+    Atom,
+    Filter,
+    Formula,
+    Or,
+    Plus,
+    Seq,
+    children,
+    part_at,
+    size,
+)
 from cerlab.logic.focel.scope import bound, vdef_plus, with_variables
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Comparison, Constant, Operator, Predicate, conjunction
@@ -131,12 +142,12 @@ def _misplaced(phi: Formula, path: Path = ()) -> Path | None:
 
 def _split(phi: Formula, path: Path) -> Formula:
     """Replace the smallest formula around a misplaced filter that binds its variable."""
-    filtered = _at(phi, path)
+    filtered = part_at(phi, path)
     assert isinstance(filtered, Filter)
     assert isinstance(filtered.condition, On)
     x = filtered.condition.label
-    depth = max(d for d in range(len(path)) if x in bound(_at(phi, path[:d])))
-    binder, inside = _at(phi, path[:depth]), path[depth:]
+    depth = max(d for d in range(len(path)) if x in bound(part_at(phi, path[:d])))
+    binder, inside = part_at(phi, path[:depth]), path[depth:]
     holds = _replaced(binder, inside, filtered.body)
     fails = _replaced(binder, inside, None)
     assert holds is not None
@@ -144,12 +155,6 @@ def _split(phi: Formula, path: Path) -> Formula:
     result = _replaced(phi, path[:depth], decided if fails is None else Or(decided, fails))
     assert result is not None
     return result
-
-
-def _at(phi: Formula, path: Path) -> Formula:
-    for k in path:
-        phi = children(phi)[k]
-    return phi
 
 
 def _replaced(phi: Formula, path: Path, new: Formula | None) -> Formula | None:
