@@ -66,18 +66,23 @@ class Suite:
         return self.profile is Profile.SMOKE
 
     def run(
-        self, case: Callable[[Random], bool], *, deep_count: int, needs_answers: float = 0.5
+        self, case: Callable[[Random], bool | None], *, deep_count: int, needs_answers: float = 0.5
     ) -> int:
-        """Run seeds 0, 1, ..; a failing case names its seed. How many ran."""
-        count, answered = self.profile.cases(deep_count), 0
+        """Run seeds 0, 1, ..; a failing case names its seed. How many ran.
+
+        A case that was drawn and not judged, as it is too large or refused, gives None.
+        """
+        count, judged, answered = self.profile.cases(deep_count), 0, 0
         for seed in range(count):
             try:
-                answered += case(Random(seed))
+                said = case(Random(seed))
+                judged += said is not None
+                answered += bool(said)
             except Exception as error:
                 error.add_note(f"seed {seed} of {self.request.node.nodeid}")
                 raise
         self.request.node.user_properties.append(
-            ("suite", f"{count} cases, {answered} with answers")
+            ("suite", f"{count} cases, {judged} judged, {answered} with answers")
         )
         bar = needs_answers / 2 if self.smoke else needs_answers
         assert answered >= bar * count, f"only {answered} of {count} cases had answers"

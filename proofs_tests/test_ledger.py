@@ -21,6 +21,7 @@ class Row(NamedTuple):
     status: str
     code: str
     test: str
+    judged: str
     note: str
 
 
@@ -68,6 +69,19 @@ def test_what_is_done_names_code_and_test_that_are_there(row: Row) -> None:
     (test,) = re.findall(r"`([^`]+)`", row.test)
     assert (ROOT / "cerlab" / code).exists()
     assert (ROOT / "proofs_tests" / test).exists()
+
+
+JUDGED = {"random", "all", "hand", "counted", "definition"}
+
+
+def test_every_row_says_what_its_test_would_go_red_by() -> None:
+    """One by random cases has a random suite, or draws them by seeds of its own."""
+    for row in ROWS:
+        assert row.judged in (JUDGED if row.status == "done" else {"-"}), row
+        if row.judged == "random":
+            text = (ROOT / "proofs_tests" / row.test.strip("`")).read_text()
+            assert "suite.run(" in text or re.search(r"for seed in|Random\(", text), row
+    assert sum(row.judged == "definition" for row in ROWS) <= 12
 
 
 def test_what_no_test_can_show_has_a_reason() -> None:

@@ -6,12 +6,13 @@ from collections import Counter
 from random import Random
 
 from cerlab.automata.registers.single_use import depths
+from cerlab.automata.registers.transducer import Srt
 from cerlab.automata.registers.trim import longest
 from cerlab.automata.registers.unroll import unroll
 from cerlab.automata.registers.windows import length_window, mark_bounded, span_window
 from cerlab.model.registers import Registers
 from cerlab.theorems import srt_runs as runs
-from proofs_tests.srt.cases import Found, random_event, random_srt, read
+from proofs_tests.srt.cases import Found, random_event, random_srt, read, step
 from proofs_tests.suite import Suite
 
 
@@ -46,6 +47,16 @@ def test_p8_with_registers_from_before(suite: Suite) -> None:
         return bool(found)
 
     suite.run(case, deep_count=10_000)
+
+
+def test_unrolled_by_zero_steps_it_is_the_initial_state_and_by_one_its_transitions() -> None:
+    """(SRT Alg. 5; SRT Alg. 6): of those of the initial state, each to a copy of its own."""
+    Delta = (step(0, "TRUE -> r", 0), step(0, "v = r.v", 1), step(1, "TRUE", 1))
+    T = Srt(2, Delta, frozenset({0}), frozenset({0, 1}), R=frozenset({"r"}))
+    zero, one = unroll(T, 0), unroll(T, 1)
+    assert (zero.states, zero.Delta, zero.F) == (1, (), frozenset({0}))
+    assert [(t.source, t.target, len(t.writes)) for t in one.Delta] == [(0, 1, 1)]
+    assert {0, 1} == one.F, "what reads r before it is written can never be passed"
 
 
 def test_windows_keep_the_matches_that_are_short_enough(suite: Suite) -> None:
