@@ -17,7 +17,6 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from io import TextIOWrapper
-from signal import SIGHUP, SIGTERM
 from typing import Any
 
 from cerlab import __version__
@@ -54,7 +53,8 @@ def _stopped_by_exceptions() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    numbers = [n for n in (SIGTERM, SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
+    known = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]  # Windows has one
+    numbers = [n for n in known if n is not None and signal.getsignal(n) is signal.SIG_DFL]
     for number in numbers:
         signal.signal(number, stop)
     try:

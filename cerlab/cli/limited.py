@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import signal
+from _thread import interrupt_main
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import current_thread, main_thread
+from contextvars import copy_context
+from threading import Event, Thread, current_thread, main_thread
 
 from cerlab.budget import limits, poll
+from cerlab.errors import CerlabError
 
 BETWEEN_ALARMS = 0.25
 """Seconds between two looks at the limits of a command that waits or computes elsewhere."""
@@ -35,10 +38,40 @@ def limited(arguments: argparse.Namespace) -> Iterator[None]:
         if (seconds is None and memory is None) or current_thread() is not main_thread():
             yield
             return
-        before = signal.signal(signal.SIGALRM, lambda *_: poll())
-        signal.setitimer(signal.ITIMER_REAL, BETWEEN_ALARMS, BETWEEN_ALARMS)
-        try:
+        with _alarmed() if hasattr(signal, "setitimer") else _interrupted():
             yield
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def _alarmed() -> Iterator[None]:
+    """A block in which a timer looks at the limits."""
+    before = signal.signal(signal.SIGALRM, lambda *_: poll())
+    signal.setitimer(signal.ITIMER_REAL, BETWEEN_ALARMS, BETWEEN_ALARMS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def _interrupted() -> Iterator[None]:
+    """The same where there is no timer: a thread looks, and at a limit interrupts this one."""
+    over = Event()
+
+    def look() -> None:
+        while not over.wait(BETWEEN_ALARMS):
+            try:
+                poll()
+            except CerlabError:
+                interrupt_main()
+                return
+
+    Thread(target=copy_context().run, args=(look,), daemon=True).start()
+    try:
+        yield
+    except KeyboardInterrupt:
+        poll()
+        raise
+    finally:
+        over.set()

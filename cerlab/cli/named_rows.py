@@ -16,7 +16,7 @@ from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
 from cerlab.errors import Unsupported, UsageError
 from cerlab.evaluate import answers_of
 from cerlab.evaluate.labelled import answer_tables
-from cerlab.io.output import whole_file
+from cerlab.io.output import whole_columns
 from cerlab.io.row_lines import csv_rows, ndjson_rows
 from cerlab.io.sink import ROWS
 from cerlab.model.stream import Stream
@@ -69,13 +69,8 @@ def _split(text: str) -> list[str]:
 
 def _write(tables: Iterable[Any], arguments: argparse.Namespace) -> None:
     if arguments.format == "parquet":
-        from pyarrow import parquet
-
         first, *others = tables
-        with (
-            whole_file(arguments.output) as target,
-            parquet.ParquetWriter(target, first.schema) as writer,
-        ):
+        with whole_columns(arguments.output, first.schema) as writer:
             for table in (first, *others):
                 writer.write_table(table)
         return

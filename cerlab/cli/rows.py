@@ -12,7 +12,7 @@ from cerlab.api.row_patterns import match_recognize
 from cerlab.cli.options import output, query_text
 from cerlab.cli.status import OK
 from cerlab.errors import AnswerWarning, Unsupported
-from cerlab.io.output import whole_file
+from cerlab.io.output import whole_columns
 from cerlab.io.row_lines import csv_rows
 
 
@@ -36,10 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not result.num_rows and arguments.limit != 0:
         warn(AnswerWarning("CER0910: no answer"), stacklevel=2)
     if arguments.format == "parquet":
-        from pyarrow import parquet
-
-        with whole_file(arguments.output) as raw:
-            parquet.write_table(result, raw)
+        with whole_columns(arguments.output, result.schema) as writer:
+            writer.write_table(result)
         return OK
     with output(arguments.output) as file:
         if arguments.format == "table":

@@ -25,7 +25,10 @@ PACE = 1 << 14
 """How many of them a kernel reads in its first call."""
 
 SECONDS_OF_PACE = 0.3
-"""How long a call of a kernel may take before the next ones read less."""
+"""How long a call of a kernel may take before the next ones read less.
+
+After an eighth of it they read more: the work may grow with the square of what is read.
+"""
 
 
 class Evaluation(Protocol[Result_co]):
@@ -52,19 +55,20 @@ def whole(evaluation: Evaluation[Result], stream: Stream) -> Iterator[Result]:
     yield from evaluation.finish()
 
 
-def paces(length: int) -> Iterator[slice]:
+def paces(length: int, first: int | None = None) -> Iterator[slice]:
     """Slices of so many events that a kernel reads at once: each takes a part of a second.
 
-    Between them interrupts and limits are seen, which a kernel does not look at.
+    Between them interrupts and limits are seen, which a kernel does not look at. The `first` one is
+    `PACE` if nothing else is said.
     """
-    start, size = 0, PACE
+    start, size = 0, first or PACE
     while start < length:
         poll()
         before = monotonic()
         yield slice(start, start + size)
         start += size
         took = monotonic() - before
-        if took < SECONDS_OF_PACE / 4:
+        if took < SECONDS_OF_PACE / 8:
             size *= 4
         elif took > SECONDS_OF_PACE:
             size = max(1, size // 4)

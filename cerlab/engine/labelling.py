@@ -14,6 +14,7 @@ import numpy as np
 from cerlab.automata.labelled import LabelledMoves, LabelledStates
 from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.batches import paces
 from cerlab.engine.columns import rows_of_streams
 from cerlab.engine.growth import doubled
 from cerlab.engine.kernels import labelling as k
@@ -86,15 +87,18 @@ class Labelling:
         reg = np.zeros(k.REGISTERS, np.int64)
         longest = int(np.diff(given.offsets).max(initial=0)) + 1
         descent = _descent(longest, len(self._table.known))
-        while True:
-            status = k.label_answers(self._table, self._symbols, given, descent, rows, reg)
-            if status == DONE:
-                return k.Rows(rows.answer[: reg[k.LISTED]], rows.marks[: reg[k.TAKEN]])
-            if status == FULL:
-                rows = doubled(rows)
-            else:
-                self._fill(int(reg[k.STATE]))
-                descent = _descent(longest, len(self._table.known))
+        for part in paces(len(given.start)):
+            some = given._replace(start=given.start[: part.stop])
+            while True:
+                status = k.label_answers(self._table, self._symbols, some, descent, rows, reg)
+                if status == DONE:
+                    break
+                if status == FULL:
+                    rows = doubled(rows)
+                else:
+                    self._fill(int(reg[k.STATE]))
+                    descent = _descent(longest, len(self._table.known))
+        return k.Rows(rows.answer[: reg[k.LISTED]], rows.marks[: reg[k.TAKEN]])
 
     def _fill(self, state: int) -> None:
         """A row for a state, and for as many others as there are, so the table is seldom copied."""

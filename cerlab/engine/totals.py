@@ -17,6 +17,7 @@ from cerlab.automata.explore import along, reachable
 from cerlab.automata.labelled import LabelledMachine, LabelledMoves
 from cerlab.automata.machine import Machine
 from cerlab.automata.plan import Plan
+from cerlab.engine.batches import paces
 from cerlab.engine.clock import WindowStarts
 from cerlab.engine.columns import rows_of_streams, take_columns
 from cerlab.engine.general.tecs import CONSUMES
@@ -46,6 +47,9 @@ MOST_INTEGER = (1 << 62) - 1
 
 NOTHING: int = k.NOTHING
 """The least of no values."""
+
+FIRST_PACE = 1 << 8
+"""How many events are read at first: an event may meet every number."""
 
 LIMB = 24
 """Integers that are summed are cut into digits of so many bits."""
@@ -311,12 +315,15 @@ class _Compiled:
             rows = _room(max(1 << 10, 2 * places * groups), sums, least)
             state = held(self._partitions, self._states), held(1, ops)
             out = held(1, 1, places if self._options.by_start else 1)
-            while True:
-                status = k.total_ends(self._moves, read, *state, out, rows, reg, self._options)
-                if status != FULL:
+            for part in paces(len(read.symbols), FIRST_PACE):
+                some = read._replace(symbols=read.symbols[: part.stop])
+                while (
+                    status := k.total_ends(self._moves, some, *state, out, rows, reg, self._options)
+                ) == FULL:
+                    rows = doubled(rows)
+                if status != DONE:
                     break
-                rows = doubled(rows)
-            if status == DONE:
+            else:
                 return k.Rows(*(column[: reg[k.LISTED]] for column in rows))
             if status != NEED_SCRATCH:
                 raise TooLarge("a sum needs more than 64 bits")

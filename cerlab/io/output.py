@@ -12,7 +12,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from os import PathLike
-from typing import BinaryIO, TextIO, TypeAlias
+from shutil import copyfileobj
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO, TextIO, TypeAlias
 from uuid import uuid4
 
 from cerlab.errors import UsageError
@@ -75,6 +77,12 @@ def _renamed(hidden: str, target: str, now: os.stat_result | None) -> Iterator[B
             raise
 
 
+def _is_written_in_place(path: AnyPath) -> bool:
+    return _descriptor(os.path.abspath(path)) is not None or (
+        os.path.exists(path) and not os.path.isfile(path)
+    )
+
+
 def _to_disk(path: str) -> None:
     number = os.open(path, os.O_RDONLY)
     try:
@@ -90,6 +98,29 @@ def _descriptor(path: str) -> int | None:
     if not os.path.islink(path) or not os.path.exists(path):
         return None
     return _descriptor(os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path))))
+
+
+@contextmanager
+def whole_columns(path: AnyPath, schema: Any, kind: str = "parquet") -> Iterator[Any]:
+    """A `whole_file` of an Arrow schema: the writer of pyarrow for ``parquet`` or ``arrow``.
+
+    Such a file is read from its footer, which pyarrow writes after errors too. So into a pipe it
+    goes when it is whole.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    made = parquet.ParquetWriter if kind == "parquet" else pa.ipc.new_file
+    with whole_file(path) as file:
+        if not _is_written_in_place(path):
+            with made(file, schema) as writer:
+                yield writer
+            return
+        with TemporaryFile() as held:
+            with made(held, schema) as writer:
+                yield writer
+            held.seek(0)
+            copyfileobj(held, file)
 
 
 @contextmanager

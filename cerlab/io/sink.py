@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-from cerlab.io.output import whole_file
+from cerlab.io.output import whole_columns
 from cerlab.io.write import Shown, arrow_schema, arrow_table, record, table_of_batches
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
 from cerlab.model.event import Event
@@ -128,10 +128,7 @@ def parquet_sink(path: str | PathLike[str], *, labels: bool = False) -> Iterator
 
     With `labels` it takes valuations, one by one.
     """
-    import pyarrow.parquet as parquet
-
-    schema = arrow_schema(labels=labels)
-    with whole_file(path) as file, parquet.ParquetWriter(file, schema) as writer:
+    with whole_columns(path, arrow_schema(labels=labels)) as writer:
         sink = ParquetSink(writer, labels=labels)
         yield sink
         sink.close()

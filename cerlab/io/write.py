@@ -9,7 +9,7 @@ from itertools import islice
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
-from cerlab.io.output import whole_file
+from cerlab.io.output import whole_columns
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
 from cerlab.model.event import Event, Timestamp, Value
 
@@ -141,9 +141,6 @@ def write_parquet(
     labels: bool = False,
 ) -> None:
     """The answers as a Parquet file, written batch by batch and there when it is whole."""
-    import pyarrow.parquet as parquet
-
-    schema = arrow_schema(labels=labels)
-    with whole_file(path) as file, parquet.ParquetWriter(file, schema) as writer:
+    with whole_columns(path, arrow_schema(labels=labels)) as writer:
         for batch in _batches(answers, labels=labels):
             writer.write_batch(batch)

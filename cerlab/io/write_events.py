@@ -16,7 +16,7 @@ from typing import TextIO, TypeAlias
 from cerlab.errors import BadData, DataPlace, UsageError
 from cerlab.io.conversion import infer
 from cerlab.io.core_text import format_event
-from cerlab.io.output import whole_file, whole_text
+from cerlab.io.output import whole_columns, whole_text
 from cerlab.io.read import events_table
 from cerlab.io.write import row_text
 from cerlab.model.event import Event, Timestamp, Value
@@ -33,16 +33,9 @@ def write_events(stream: Stream, path: str | PathLike[str], kind: str) -> None:
     Raises `BadData` for an event that the format cannot hold, and then there is no file.
     """
     if kind in ("parquet", "arrow"):
-        import pyarrow as pa
-        from pyarrow import parquet
-
         table = events_table(stream)
-        with whole_file(path) as target:
-            if kind == "parquet":
-                parquet.write_table(table, target)
-            else:
-                with pa.ipc.new_file(target, table.schema) as writer:
-                    writer.write_table(table)
+        with whole_columns(path, table.schema, kind) as writer:
+            writer.write_table(table)
         return
     with whole_text(path) as file:
         write_text(stream, file, kind)

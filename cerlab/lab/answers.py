@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -61,9 +61,17 @@ def answer(request: Request) -> Reply:
 
 def view(request: Request) -> Reply:
     """The reply, or what is raised on the way: any `CerlabError`, `ImportError`."""
-    if request.get("panel") not in PANELS:
-        raise _unknown("panel", request.get("panel"), PANELS)
-    return PANELS[request["panel"]](request)
+    if not isinstance(request, Mapping):
+        raise _unknown("request", request, ("objects",))
+    panel, positions = request.get("panel"), request.get("positions", ())
+    if not isinstance(panel, str) or panel not in PANELS:
+        raise _unknown("panel", panel, PANELS)
+    for name in ("query", "other" if panel == "compare" else "events"):
+        if not isinstance(request.get(name), str):
+            raise _unknown(name, request.get(name), ("texts",))
+    if not isinstance(positions, Sequence) or not all(type(n) is int for n in positions):
+        raise _unknown("positions", positions, ("lists of integers",))
+    return PANELS[panel](request)
 
 
 def _unknown(kind: str, name: object, known: Iterable[str]) -> UsageError:

@@ -30,6 +30,8 @@ from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.learned import LearnedTables
 from cerlab.evaluate import EvaluatorName
 from cerlab.io.machine_json import machine_from_json, machine_to_json
+from cerlab.lab.answers import PANELS
+from cerlab.lab.answers import answer as lab_answer
 from cerlab.logic.ceql.text import query_text
 from cerlab.logic.gcq import Delete, Insert, answers_after_each
 from cerlab.logic.sremo.text import sremo_text
@@ -46,6 +48,7 @@ from cerlab.testing import (
     random_sremo_events,
 )
 from proofs_tests.engine import hostile_states
+from proofs_tests.hostile import buckets
 from proofs_tests.hostile.mutators import (
     NUMBERS,
     WORDS,
@@ -229,6 +232,11 @@ def state(rng: Random, folder: Path) -> None:
     hostile_states.resumed(query, kept, hostile_states.random_events(rng, 12, 40))
 
 
+def bucket(rng: Random, folder: Path) -> None:
+    """The state of a bucket of keys in a checkpoint of Spark, changed."""
+    buckets.gone_on(rng)
+
+
 def plan(rng: Random, folder: Path) -> None:
     """A plan as JSON, mutated, perhaps with its digest made anew."""
     while not (query := cerlab.parse_query(some_ceql(rng))).has_automaton:
@@ -336,6 +344,57 @@ def schema(rng: Random, folder: Path) -> None:
     assert cerlab.parse_schema(str(declared)) == declared
 
 
+def columns(rng: Random, folder: Path) -> None:
+    """Columns and aggregates of answers, by names that may not be there."""
+    names = ("x.v", "y.v", "y", "first(y.v)", "count(y)", "x.n", "start", "key", "A.v", "last(x.t)")
+
+    def some() -> list[str]:
+        chosen = rng.choices(names, k=rng.choice((0, 1, 1, 3)))
+        return [mutated_text(rng, name) if rng.random() < 0.3 else name for name in chosen]
+
+    text = rng.choice(
+        (
+            "SELECT * WHERE A AS x ; B+ AS y WITHIN 5 EVENTS",
+            "SELECT * WHERE (A OR B) AS x ; (B ; C)+ AS y PARTITION BY [n] WITHIN 9 EVENTS LIMIT 9",
+            some_ceql(rng),
+        )
+    )
+    found = cerlab.parse_query(text).run(some_rows(rng, rng.choice((5, 40, 300))))
+    if rng.random() < 0.5:
+        found.table(some()).to_pylist()
+    else:
+        options = rng.sample(("sum", "avg", "min", "max", "group_by"), 2)
+        found.aggregate(**{name: some() for name in options}).to_pylist()  # type: ignore[arg-type]
+
+
+def converted(rng: Random, folder: Path) -> None:
+    """Events from one format to another, and what was written to a third."""
+    form = rng.choice(FORMATS)
+    path = folder / f"from.{form}"
+    text = file_text(rng, form)
+    path.write_text(mutated_text(rng, text), encoding="utf-8", errors="replace")
+    made = [folder / f"to.{rng.choice((*FORMATS, 'parquet', 'arrow'))}" for _ in range(2)]
+    options = rng.choice(([], ["--sort"], ["--type", rng.choice(WORDS[:20])], ["--time", "t:s"]))
+    if run_command(["convert", str(path), str(made[0]), *options]) == 0:
+        read = list(cerlab.Stream.read(made[0]))
+        if run_command(["convert", str(made[0]), str(made[1])]) == 0:
+            assert len(list(cerlab.Stream.read(made[1]))) == len(read)
+
+
+def lab(rng: Random, folder: Path) -> None:
+    """A request to the lab."""
+    request = {
+        "panel": rng.choice(list(PANELS)),
+        "query": mutated_text(rng, some_ceql(rng)),
+        "events": mutated_text(rng, rng.choice(("A B A C", file_text(rng, rng.choice(FORMATS))))),
+        "other": str(random_formula(rng, Shape(depth=1))),
+        "positions": [0, 1],
+        "what": rng.choice(("formula", "cea", "det", "table", "minterms")),
+    }
+    reply = lab_answer(mutated_value(rng, request) if rng.random() < 0.5 else request)
+    json.dumps(reply)
+
+
 def magic(rng: Random, folder: Path) -> None:
     """A cell of a notebook."""
     line = "stocks --limit 10 --evaluator tecs --as found --language ceql"
@@ -388,8 +447,8 @@ def _options(rng: Random, folder: Path) -> list[list[str]]:
     ]
 
 
-def run_command(words: list[str]) -> None:
-    """Run a command; raises where its exit status says that it is at fault."""
+def run_command(words: list[str]) -> int:
+    """Run a command: its exit status; raises where that says that it is at fault."""
     said = io.StringIO()
     encoding = "ascii" if len(words) % 3 == 0 else "utf-8"
     with redirect_stdout(io.TextIOWrapper(io.BytesIO(), encoding)), redirect_stderr(said):
@@ -399,6 +458,7 @@ def run_command(words: list[str]) -> None:
             sys.stdout.flush()
     assert status in (0, 1, 2, 3), f"exit status {status} of {words!r}\n{said.getvalue()}"
     assert "Traceback" not in said.getvalue(), said.getvalue()
+    return status
 
 
 KINDS: dict[str, Callable[[Random, Path], None]] = {
@@ -406,6 +466,7 @@ KINDS: dict[str, Callable[[Random, Path], None]] = {
     "columnar": columnar_file,
     "events": python_events,
     "state": state,
+    "bucket": bucket,
     "plan": plan,
     "machine": machine,
     "ceql": ceql,
@@ -414,6 +475,9 @@ KINDS: dict[str, Callable[[Random, Path], None]] = {
     "sremo": sremo,
     "gcq": gcq,
     "rows": rows,
+    "columns": columns,
+    "converted": converted,
+    "lab": lab,
     "schema": schema,
     "magic": magic,
     "command": command,

@@ -10,15 +10,17 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from itertools import cycle
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
 from cerlab.cli import main
-from cerlab.io.output import refuse_same, whole_file, whole_text
+from cerlab.io.output import refuse_same, whole_columns, whole_file, whole_text
 from cerlab.io.write import write_parquet
 
 
@@ -93,6 +95,63 @@ def test_a_pipe_and_a_device_are_written_to_as_they_are(tmp_path: Path) -> None:
         raw.write(b"text")
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
     assert os.listdir(tmp_path) == ["pipe"]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+@pytest.mark.parametrize("error", [None, ValueError(), KeyboardInterrupt()])
+def test_what_ends_too_early_in_a_pipe_does_not_read_as_whole(
+    tmp_path: Path, kind: str, error: BaseException | None
+) -> None:
+    pipe, read = tmp_path / "pipe", list[bytes]()
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    table = pa.table({"n": range(1000)})
+    with (
+        pytest.raises(type(error)) if error is not None else nullcontext(),
+        whole_columns(pipe, table.schema, kind) as writer,
+    ):
+        writer.write_table(table)
+        if error is not None:
+            raise error
+    reader.join()
+    opened = parquet.ParquetFile if kind == "parquet" else pa.ipc.open_file
+    if error is None:
+        opened(pa.BufferReader(read[0]))
+    else:
+        assert not read[0]
+
+
+def test_an_interrupted_run_leaves_no_footer_in_a_pipe(tmp_path: Path) -> None:
+    """It comes when some has gone into the pipe, which has no room for all."""
+    (tmp_path / "e.core").write_text("A()\n" * 1500)
+    os.mkfifo(tmp_path / "pipe")
+    query = "SELECT * WHERE A ; A ; A WITHIN 16 EVENTS"
+    command = ["run", query, "e.core", "--format", "parquet", "-o", "pipe"]
+    with subprocess.Popen([sys.executable, "-m", "cerlab", *command], cwd=tmp_path) as process:
+        with (tmp_path / "pipe").open("rb") as pipe:
+            read = pipe.read(1 << 16)
+            process.send_signal(signal.SIGINT)
+            read += pipe.read()
+        assert process.wait() == 130
+    assert not read.endswith(b"PAR1")
+
+
+@pytest.mark.parametrize("form", ["ndjson", "parquet", "table"])
+def test_a_device_without_room_is_named(form: str, tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    (tmp_path / "e.core").write_text("A()\n" * 2000)
+    query = ["run", "A", "e.core", "--format", form]
+    command = [sys.executable, "-m", "cerlab", *query]
+    outputs = [[*command, "-o", "/dev/full"]]
+    if form != "parquet":
+        outputs.append(["bash", "-c", '"$@" > /dev/full', "bash", *command])
+    for each in outputs:
+        ended = subprocess.run(each, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert ended.returncode == 2, ended.stderr
+        assert "CER0807: No space left on device" in ended.stderr
+        assert "Traceback" not in ended.stderr
 
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "link"])

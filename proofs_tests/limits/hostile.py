@@ -134,6 +134,18 @@ FAMILIES: dict[str, Callable[[], object]] = {
     "first order": lambda: evaluated(
         " ; ".join([f"({AB} AS x OR B AS y)+"] * 12), MANY[:12], logic="fo"
     ),
+    "first order, sequences": lambda: evaluated(
+        "(A+) ; (B+)",
+        [{"type": "AB"[n // 16]} for n in range(32)],
+        logic="fo",
+        evaluator="reference",
+    ),
+    "first order, assignments": lambda: evaluated(
+        " ; ".join(f"(A AS x{n})" for n in range(9)) + " FILTER x0.v = x8.v",
+        [{"type": "A", "v": 1} for _ in range(16)],
+        logic="fo",
+        evaluator="reference",
+    ),
     "first order, filters": lambda: evaluated(
         "("
         + " ; ".join(f"({AB} AS x{n})" for n in range(8))

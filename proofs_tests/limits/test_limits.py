@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+from argparse import Namespace
 from threading import Thread, Timer
 from time import monotonic, sleep
 
@@ -16,9 +17,12 @@ import pytest
 
 import cerlab
 from cerlab import budget
+from cerlab.cli import main
+from cerlab.cli.limited import BETWEEN_ALARMS, limited
 from cerlab.predicates.smt.questions import checked
 
 EVENTS = [{"type": "A"}, {"type": "B"}]
+SECONDS = {"time_limit": 0.3, "memory_limit": None}
 FOREVER = "(A OR B)+ : A" + " : (A OR B)" * 30
 
 
@@ -176,6 +180,37 @@ def test_a_command_that_waits_sees_its_limit() -> None:
         assert process.wait(timeout=60) == 2
         assert process.stderr is not None
         assert "CER0620" in process.stderr.read()
+
+
+@pytest.fixture
+def no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Windows."""
+    for name in ("setitimer", "SIGALRM", "ITIMER_REAL", "SIGHUP"):
+        monkeypatch.delattr(signal, name, raising=False)
+
+
+@pytest.mark.usefixtures("no_timer")
+def test_without_a_timer_a_thread_sees_the_limit() -> None:
+    forever = iter(lambda: sleep(0.01), 0)
+    with pytest.raises(cerlab.ResourceLimit, match="CER0620"), limited(Namespace(**SECONDS)):
+        list(forever)
+
+
+@pytest.mark.usefixtures("no_timer")
+def test_without_a_timer_an_interrupt_is_one_and_the_end_is_no_limit() -> None:
+    given = Namespace(time_limit=60.0, memory_limit=None)
+    with pytest.raises(KeyboardInterrupt), limited(given):
+        signal.raise_signal(signal.SIGINT)
+    with limited(Namespace(**SECONDS)):
+        pass
+    sleep(2 * BETWEEN_ALARMS)  # the thread has gone
+
+
+@pytest.mark.usefixtures("no_timer")
+def test_a_command_runs_without_the_signals_of_posix(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "A ; B", "--time-limit", "60"]) == 0
+    assert main(["run", "A", "no/such/file", "--time-limit", "60"]) == 2
+    assert "CER" in capsys.readouterr().err
 
 
 def test_every_command_has_the_options() -> None:

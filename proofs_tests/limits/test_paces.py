@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import count, pairwise
+from typing import Any
 
 import pytest
 
 import cerlab
-from cerlab.engine import batches
+from cerlab.engine import batches, totals
 from cerlab.engine.batches import paces
+from cerlab.engine.registers import configurations
+from cerlab.evaluate import protocol
 
 
 def test_parts_cover_the_events_and_follow_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -22,6 +26,67 @@ def test_parts_cover_the_events_and_follow_the_clock(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(batches, "monotonic", lambda: 0.0)
     assert len(list(paces(1 << 20))) == 4
     assert list(paces(0)) == []
+
+
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Kernels read event by event; the list gets an item whenever limits are looked at."""
+    looks: list[int] = []
+    monkeypatch.setattr(batches, "PACE", 1)
+    monkeypatch.setattr(batches, "SECONDS_OF_PACE", 0.0)
+    for module in (configurations, totals):
+        monkeypatch.setattr(module, "FIRST_PACE", 1)
+    monkeypatch.setattr(batches, "poll", lambda: looks.append(1))
+    return looks
+
+
+def listed(query: str, events: list[dict[str, Any]]) -> object:
+    return cerlab.evaluate(query, events, evaluator="compiled")
+
+
+def counted(query: str, events: list[dict[str, Any]]) -> object:
+    return cerlab.count(query, events)
+
+
+def summed(query: str, events: list[dict[str, Any]]) -> object:
+    return cerlab.parse_query(query).run(events).aggregate(sum="x.k", avg="x.k").to_pylist()
+
+
+def registered(query: str, events: list[dict[str, Any]]) -> object:
+    return cerlab.evaluate(query, events, evaluator="registers")
+
+
+def labelled(query: str, events: list[dict[str, Any]]) -> object:
+    return cerlab.valuations(query, events, evaluator="compiled")
+
+
+KERNELS: dict[str, tuple[Callable[[str, list[dict[str, Any]]], object], str]] = {
+    "tecs": (listed, "SELECT * WHERE A ; B+ ; A LIMIT 2"),
+    "ends by copies, chains": (listed, "SELECT * WHERE A ; B ; A WITHIN 4 EVENTS"),
+    "ends by keys": (listed, "SELECT * WHERE A ; B ; A PARTITION BY [k] WITHIN 9 [t]"),
+    "ends that consume": (listed, "SELECT * WHERE A ; B ; A WITHIN 9 EVENTS CONSUME BY ANY"),
+    "ends of a strategy": (listed, "SELECT MAX * WHERE A ; B+ ; A WITHIN 4 EVENTS"),
+    "counts": (counted, "SELECT * WHERE A ; B ; A WITHIN 9 EVENTS"),
+    "counts that consume": (counted, "SELECT * WHERE A ; B+ ; A WITHIN 9 [t] CONSUME BY ANY"),
+    "labels": (labelled, "SELECT * WHERE (A AS x OR A AS y) ; B ; A WITHIN 4 EVENTS"),
+    "totals": (summed, "SELECT * WHERE A AS x ; B+ ; A WITHIN 6 EVENTS"),
+    "registers": (registered, "SELECT * WHERE (A AS x ; B AS y) FILTER x.k = y.k WITHIN 9 EVENTS"),
+    "registers, counted": (counted, "SELECT * WHERE (A AS x ; B AS y) FILTER x.k = y.k"),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_kernel_reads_in_parts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answers of the whole, and limits are looked at for each event or end of an answer."""
+    run, query = KERNELS[name]
+    monkeypatch.setattr(totals, "SHORT", 0)
+    for name_of_bound in ("SHORT", "WORTH_A_KERNEL", "NOT_WORTH_LOADING"):
+        monkeypatch.setattr(protocol, name_of_bound, 0)
+    events = [{"type": "ABAAB"[n % 5], "k": n % 3, "t": n} for n in range(300)]
+    whole = run(query, events)
+    assert whole
+    looks = one_by_one(monkeypatch)
+    assert run(query, events) == whole
+    assert len(looks) > 250
 
 
 QUERIES = (

@@ -19,7 +19,7 @@ from cerlab.spark.plan.modes import Mode, why_not
 from cerlab.spark.plan.order import Labels
 from cerlab.spark.plan.reads import attributes_read
 from cerlab.spark.stream.state import BucketState, unpacked
-from cerlab.spark.stream.step import BucketStep, StreamJob, digest
+from cerlab.spark.stream.step import BucketStep, StreamJob, digest, empty_state
 from cerlab.spark.tasks.evaluation import known
 from proofs_tests.spark.dealt import TIME, Typed
 
@@ -142,7 +142,8 @@ def take(
 
 
 def read_state(job: StreamJob, state: bytes) -> BucketState:
-    return unpacked(state, known(job.plan)[1].machine, digest(job))
+    machine = known(job.plan)[1].machine
+    return unpacked(state, machine, digest(job), empty_state(job), by_key=job.by_key)
 
 
 def without(case: Typed, positions: set[int]) -> list[ComplexEvent]:

@@ -12,8 +12,10 @@ import pytest
 import cerlab
 from cerlab.spark.plan.order import Labels
 from cerlab.spark.stream.step import BucketStep, StreamJob
+from proofs_tests.hostile.buckets import gone_on
 from proofs_tests.spark.buckets import bucketed, job_of, read_state
 from proofs_tests.spark.dealt import Typed
+from proofs_tests.suite import Suite
 
 
 def stepped(text: str, table: Any) -> tuple[StreamJob, Any, bytes]:
@@ -58,6 +60,19 @@ def test_a_state_is_read_under_its_own_query_and_version_only() -> None:
     newer = state.replace(b'"version": 2,', b'"version": 7,', 1)
     with pytest.raises(cerlab.BadData, match="CER0775"):
         BucketStep(job, newer, rows.slice(0, 0))
+
+
+def test_a_changed_state_is_refused_or_is_another_state(suite: Suite) -> None:
+    """Bytes, or members and header with a checksum that fits: no other error, and no crash."""
+
+    def case(rng: Random) -> bool:
+        try:
+            gone_on(rng)
+        except cerlab.CerlabError:
+            return True
+        return False
+
+    suite.run(case, deep_count=6_000, needs_answers=0.3)
 
 
 def test_a_state_comes_back_as_it_was() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from cerlab.budget import poll
 from cerlab.engine.answers import AnswerBatch, Buffer
+from cerlab.engine.batches import paces
 from cerlab.engine.growth import arena_of, doubled
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.registers import arrays as r
@@ -19,6 +20,9 @@ from cerlab.errors import ResourceLimit
 
 MAX_CONFIGURATIONS = 1 << 24
 """How many configurations may be active at once."""
+
+FIRST_PACE = 1 << 8
+"""How many events are read at first: an event may meet every configuration."""
 
 LISTED = np.zeros(0, np.float64)
 """No total: answers are listed."""
@@ -90,10 +94,18 @@ class Configurations:
         Raises `ResourceLimit` above `MAX_CONFIGURATIONS`.
         """
         self._reg[k.EVENT] = 0
+        for part in paces(len(events.symbol), FIRST_PACE):
+            some = events._replace(symbol=events.symbol[: part.stop])
+            yield from self._read(rules, some, total)
+        if self._reg[k.LISTED]:
+            yield self._answers.flush(self._reg, k.LISTED, k.TAKEN)
+
+    def _read(self, rules: r.Rules, events: r.Events, total: Any) -> Iterator[AnswerBatch]:
+        """The answers of some more events, but for the last ones, which are in the buffer."""
         while True:
             status = read_events(rules, events, *self._arrays(), self._limits, total)
             if status == k.DONE:
-                break
+                return
             poll()
             if status != k.FULL:
                 self._provide(status, int(events.lowest[self._reg[k.EVENT]]))
@@ -101,8 +113,6 @@ class Configurations:
                 yield self._answers.flush(self._reg, k.LISTED, k.TAKEN)
             else:  # one answer is longer than the buffer
                 self._answers.lengthen()
-        if self._reg[k.LISTED]:
-            yield self._answers.flush(self._reg, k.LISTED, k.TAKEN)
 
     def _arrays(self) -> tuple[r.Configurations, k.Tecs]:
         configurations = r.Configurations(self._live, self._arrivals, self._memo, self._empty)

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from cerlab.automata.plan import Plan
+from cerlab.budget import poll
 from cerlab.engine.answers import AnswerBatch, Buffer
+from cerlab.engine.batches import paces
 from cerlab.engine.general.tecs import CONSUMES, limit_of
 from cerlab.engine.growth import doubled
 from cerlab.engine.kernels import arrays as k
@@ -30,22 +32,31 @@ class Chains:
         reg = np.zeros(c.REGISTERS, np.int64)
         heads = np.full(partitions * moves.states, k.NONE, np.int32)
         epoch = np.zeros(partitions, np.int64)
+        for part in paces(len(events.ends)):
+            some = events._replace(ends=events.ends[: part.stop])
+            yield from self._list(moves, some, heads, epoch, reg)
+        self.steps += int(reg[c.STEPS])
+        if reg[c.LISTED]:
+            yield self._answers.flush(reg, c.LISTED, c.TAKEN)
+
+    def _list(
+        self, moves: k.Moves, events: c.Events, heads: k.Int32s, epoch: k.Int64s, reg: k.Int64s
+    ) -> Iterator[AnswerBatch]:
+        """The answers at some more ends, but for the last ones, which are in the buffer."""
         while True:
             chains = c.Chains(self._records, heads, epoch, self._search, self._answers.arrays, reg)
             status = c.list_chains(moves, events, self._limits, chains)
             if status == k.DONE:
-                break
+                return
             if status == k.NEED_ARENA:
                 self._records = doubled(self._records)
             elif status == k.NEED_STACK:
                 self._search = doubled(self._search)
             elif reg[c.LISTED]:
+                poll()
                 yield self._answers.flush(reg, c.LISTED, c.TAKEN)
             else:  # one answer is longer than the buffer
                 self._answers.lengthen()
-        self.steps += int(reg[c.STEPS])
-        if reg[c.LISTED]:
-            yield self._answers.flush(reg, c.LISTED, c.TAKEN)
 
 
 def _records(count: int) -> c.Records:

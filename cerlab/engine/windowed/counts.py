@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from cerlab.automata.plan import Plan
-from cerlab.engine.batches import whole
+from cerlab.engine.batches import paces, whole
 from cerlab.engine.clock import first_inside
 from cerlab.engine.general.tecs import limit_of
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.windowed.counts import Counts, count_ends
-from cerlab.engine.kernels.windowed.ends import Events
+from cerlab.engine.kernels.windowed.ends import FOUND, REGISTERS, Events
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.windowed.program import Program
 from cerlab.engine.windowed.relevant_events import RelevantEvents
@@ -52,19 +52,25 @@ class EndCounts(WindowScan[tuple[Any, Any]]):
         count = events.count
         ends, found = np.empty(count, np.int32), np.empty(count, np.int64)
         counted = Events(events.actions, events.codes, NO_TIMES, first, again)
-        limits, status = k.Limits(k.UNLIMITED, self._consume, k.NONE), np.zeros(1, np.int64)
-        while True:
-            counts = self._counts(program)
-            listed = count_ends(program.moves, counted, limits, counts, ends, found, status)
-            if status[0] == k.DONE:
-                break
-            if status[0] == k.FULL:
-                raise NotCounted("there are more answers of one end than 2^53")
+        while (listed := self._count(program, counted, ends, found)) is None:
             self._starts *= 2
         if listed:
             limited = np.minimum(found[:listed], limit_of(self._plan))
             yield events.positions[ends[:listed]], limited
         return ends[:listed]
+
+    def _count(self, program: Program, events: Events, ends: Any, found: Any) -> int | None:
+        """How many events end answers; None where the rings are too small."""
+        counts, reg = self._counts(program), np.zeros(REGISTERS, np.int64)
+        limits = k.Limits(k.UNLIMITED, self._consume, k.NONE)
+        for part in paces(len(events.actions)):
+            read = events._replace(actions=events.actions[: part.stop])
+            status = count_ends(program.moves, read, limits, counts, ends, found, reg)
+            if status == k.FULL:
+                raise NotCounted("there are more answers of one end than 2^53")
+            if status != k.DONE:
+                return None
+        return int(reg[FOUND])
 
     def _counts(self, program: Program) -> Counts:
         """Empty rings with room for so many starts."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.batches import paces
 from cerlab.engine.clock import first_inside
 from cerlab.engine.general.tecs import Tecs
 from cerlab.engine.kernels import arrays as k
@@ -22,6 +23,8 @@ from cerlab.engine.kernels.tecs.batch import NO_IDLE_STATES
 from cerlab.engine.kernels.tecs.batch import Events as Batch
 from cerlab.engine.kernels.windowed.chains import Events as ChainEvents
 from cerlab.engine.kernels.windowed.ends import (
+    FOUND,
+    REGISTERS,
     Events,
     Latest,
     TimedEvents,
@@ -111,8 +114,11 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         ends = np.empty(count, np.int32)
         scanned = Events(events.actions, events.codes, times, first, again)
         limits = k.Limits(k.UNLIMITED, self._consume, width)
-        found = find_ends(moves, scanned, limits, latest, ends)
-        return ends[:found], np.array(program.idles, np.int32)[latest.idle_before]
+        reg = np.zeros(REGISTERS, np.int64)
+        for part in paces(count):
+            read = scanned._replace(actions=events.actions[: part.stop])
+            find_ends(moves, read, limits, latest, ends, reg)
+        return ends[: reg[FOUND]], np.array(program.idles, np.int32)[latest.idle_before]
 
     def _ends_by_copies(
         self, program: Program, steps: k.CopySteps, events: RelevantEvents, again: int
@@ -120,7 +126,11 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         ends = np.empty(events.count, np.int32)
         latest = np.full(3 + program.moves.states, k.NONE, np.int32)
         timed = TimedEvents(events.actions, *events.times_by_index, again)
-        return ends[: find_ends_by_copies(steps, timed, int(self._width), latest, ends)]
+        reg = np.zeros(REGISTERS, np.int64)
+        for part in paces(events.count):
+            read = timed._replace(actions=events.actions[: part.stop])
+            find_ends_by_copies(steps, read, int(self._width), latest, ends, reg)
+        return ends[: reg[FOUND]]
 
     def _by_chains(
         self, program: Program, events: RelevantEvents, ends: Any

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeAlias, assert_never
 
-from cerlab.budget import counted
+from cerlab.budget import budgeted, counted
 from cerlab.errors import ResourceLimit
 from cerlab.logic.cel.syntax import (
     All,
@@ -42,6 +42,8 @@ from cerlab.predicates.truth import compare, satisfies
 
 MAX_EVENTS = 256
 """The longest stream that the reference takes."""
+
+SHARED = 'use evaluator="tecs", which need not hold the answers'
 
 MAX_VALUATIONS = 100_000
 """The largest set of valuations, of any subformula, that the reference computes."""
@@ -173,9 +175,10 @@ Precedes: TypeAlias = Callable[[Valuation, Valuation], bool]
 def _product(left: Valuations, right: Valuations, precedes: Precedes) -> Valuations:
     """All concatenations of a valuation of `left` with one of `right` that it precedes."""
     joined: set[Valuation] = set()
-    for V1 in counted(left, len(right)):
-        joined.update(_joined(V1, V2) for V2 in right if precedes(V1, V2))
-        _refuse_too_many(joined)
+    with budgeted("a sequence by the reference", SHARED, own=1):
+        for V1 in counted(left, len(right)):
+            joined.update(_joined(V1, V2) for V2 in right if precedes(V1, V2))
+            _refuse_too_many(joined)
     return frozenset(joined)
 
 
@@ -205,7 +208,7 @@ def _refuse_too_many(V: AbstractSet[Valuation]) -> None:
         raise ResourceLimit(
             "CER0604",
             f"the reference computes sets of up to {MAX_VALUATIONS:,} valuations",
-            hint='use evaluator="tecs", which need not hold the answers',
+            hint=SHARED,
         )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TypeAlias
 
+from cerlab.budget import budgeted, counted
 from cerlab.errors import ResourceLimit
 from cerlab.logic.cel.semantics import MAX_EVENTS, MAX_VALUATIONS
 from cerlab.logic.cel.syntax import (
@@ -36,6 +37,8 @@ Assignment: TypeAlias = Mapping[str, int]
 """One position for each variable."""
 
 Sets: TypeAlias = frozenset[frozenset[int]]
+
+MACHINES = 'evaluator="auto" uses machines where there are some'
 
 Labelled: TypeAlias = frozenset[tuple[str, int]]
 """A complex event that remembers which variable and which type put each position there."""
@@ -78,11 +81,12 @@ def labelled_events(phi: Formula, S: Sequence[Event]) -> frozenset[Labelled]:
         raise ResourceLimit(
             "CER0603",
             f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}",
-            hint='evaluator="auto" uses machines where there are some',
+            hint=MACHINES,
         )
     found: frozenset[Labelled] = frozenset()
-    for nu in _assignments(_free(phi), S):
-        found |= _under(phi, S, nu)
+    with budgeted("the reference of FO-CEL", MACHINES, own=1):
+        for nu in counted(_assignments(_free(phi), S)):
+            found |= _under(phi, S, nu)
     return found
 
 
@@ -105,7 +109,7 @@ def _under(phi: Formula, S: Sequence[Event], nu: Assignment) -> frozenset[Labell
             return _concatenated(_under(left, S, nu), _under(right, S, nu))
         case Plus(rho):
             once: frozenset[Labelled] = frozenset()
-            for rebound in _assignments(vdef_plus(rho), S):
+            for rebound in counted(_assignments(vdef_plus(rho), S)):
                 once |= _under(rho, S, {**nu, **rebound})
             M: frozenset[Labelled] = frozenset()
             while (step := once | _concatenated(once, M)) != M:
@@ -117,19 +121,14 @@ def _under(phi: Formula, S: Sequence[Event], nu: Assignment) -> frozenset[Labell
 
 def _concatenated(left: frozenset[Labelled], right: frozenset[Labelled]) -> frozenset[Labelled]:
     starts = [(min(_support(C2)), C2) for C2 in right]
-    joined = frozenset(
-        C1 | C2
-        for end, C1 in [(max(_support(C1)), C1) for C1 in left]
-        for start, C2 in starts
-        if end < start
-    )
-    if len(joined) > MAX_VALUATIONS:
-        raise ResourceLimit(
-            "CER0604",
-            f"more than {MAX_VALUATIONS:,} complex events",
-            hint='evaluator="auto" uses machines where there are some',
-        )
-    return joined
+    joined: set[Labelled] = set()
+    for C1 in counted(left, len(right)):
+        end = max(_support(C1))
+        joined.update(C1 | C2 for start, C2 in starts if end < start)
+        if len(joined) > MAX_VALUATIONS:
+            message = f"more than {MAX_VALUATIONS:,} complex events"
+            raise ResourceLimit("CER0604", message, hint=MACHINES)
+    return frozenset(joined)
 
 
 def _holds(condition: Condition, S: Sequence[Event], nu: Assignment) -> bool:

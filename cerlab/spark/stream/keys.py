@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from cerlab.engine.general.state_check import expect
+
 
 def numbered(known: Any, columns: Sequence[Any], length: int) -> tuple[Any, Any]:
     """The number of each row's key, -1 for none, and the table of all keys so far.
 
     `known` is the table of those before, which are numbered by row and keep their numbers. New ones
     are numbered in the order in which they come. `columns` are those of the key, of `length` rows.
+    Raises `BadData` where known keys are equal, or none.
     """
     import pyarrow as pa
 
@@ -32,6 +35,7 @@ def numbered(known: Any, columns: Sequence[Any], length: int) -> tuple[Any, Any]
             part = _codes(pa.chunked_array([pa.array(both, mask=absent)]))
         codes = part
     assert codes is not None
+    expect((codes[:before] == np.arange(before)).all(), "equal keys")
     fresh = codes[before:]
     values, first = np.unique(fresh, return_index=True)
     new = first[values >= before]  # numbers are in the order of the first rows, so these are too

@@ -28,7 +28,7 @@ import numpy as np
 
 from cerlab.automata.naming import Machine
 from cerlab.engine.general.state import with_names, with_numbers
-from cerlab.engine.general.state_check import check_nodes, check_pool, expect
+from cerlab.engine.general.state_check import MOST_EVENTS, check_nodes, check_pool, expect
 from cerlab.errors import BadData
 from cerlab.spark.stream.engine import EventTable
 from cerlab.spark.stream.reorder import Sequences
@@ -65,6 +65,9 @@ MEMBERS = ENGINE | {
 """The members in their order, and their types; ``last_time`` has that of the times."""
 
 _WORD = 8
+
+_UNREADABLE = (LookupError, TypeError, ValueError, ArithmeticError, OSError, RuntimeError)
+"""What reading bytes that are no state may raise; errors of Arrow and of recursion are these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,32 +127,31 @@ def packed(state: BucketState, machine: Machine, job: str) -> bytes:
     return b"".join((len(text).to_bytes(_WORD, "little"), text, body))
 
 
-def unpacked(state: bytes, machine: Machine, job: str) -> BucketState:
-    """The state again.
+def unpacked(
+    state: bytes, machine: Machine, job: str, empty: BucketState, *, by_key: bool
+) -> BucketState:
+    """The state again; `empty` is that of a bucket of which nothing is known, with its schemas.
 
     Raises `BadData` for bytes that are no state, of another version, or made under another query
     or other settings.
     """
-    begin = _WORD + int.from_bytes(state[:_WORD], "little")
     try:
+        begin = _WORD + int.from_bytes(state[:_WORD], "little")
         header: dict[str, Any] = json.loads(state[_WORD:begin])
         name, version = header["format"], header["version"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise _no_state(str(error)) from None
-    if name != FORMAT or version != VERSION:
-        raise BadData(
-            "CER0775",
-            f"a state of version {version!r}, this one reads {VERSION}",
-            hint="start again, with another checkpoint",
-        )
-    if header["job"] != job:
-        raise BadData("CER0776", ANOTHER, hint=GO_ON)
-    body = np.frombuffer(state, np.uint8, offset=begin).copy()
-    if crc32(body.data) != header["checksum"]:
-        raise _no_state("its checksum is another one")
-    try:
-        return _checked(_read(header, body, machine))
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+        if name != FORMAT or version != VERSION:
+            raise BadData(
+                "CER0775",
+                f"a state of version {version!r}, this one reads {VERSION}",
+                hint="start again, with another checkpoint",
+            )
+        if header["job"] != job:
+            raise BadData("CER0776", ANOTHER, hint=GO_ON)
+        body = np.frombuffer(state, np.uint8, offset=begin).copy()
+        if crc32(body.data) != header["checksum"]:
+            raise _no_state("its checksum is another one")
+        return _checked(_read(header, body, machine, empty), by_key=by_key)
+    except _UNREADABLE as error:
         raise _no_state(str(error)) from None
 
 
@@ -161,16 +163,21 @@ def _no_state(why: str) -> BadData:
     )
 
 
-def _read(header: Mapping[str, Any], body: Any, machine: Machine) -> BucketState:
-    sizes = header["sizes"]
+def _read(
+    header: Mapping[str, Any], body: Any, machine: Machine, empty: BucketState
+) -> BucketState:
+    sizes, read, timer = header["sizes"], header["read"], header["timer"]
     ends = [0, *accumulate(size + -size % _WORD for size in sizes)]
     parts = dict(zip(MEMBERS, pairwise(ends), strict=True))
     made = {
         name: body[begin : begin + size]
         for (name, (begin, _)), size in zip(parts.items(), sizes, strict=True)
     }
-    held = _table(made["held"])
-    kinds = MEMBERS | {"last_time": held.column("time").type.to_pandas_dtype()}
+    expect(type(read) is int and 0 <= read < MOST_EVENTS, "how many events were read")
+    expect(timer is None or (type(timer) is int and 0 < timer < MOST_EVENTS), "when to come back")
+    expect(all(isinstance(header[name], list) for name in ("states", "idle")), "the states")
+    expect((made["released"] <= 1).all(), "whether a row has been released")
+    kinds = MEMBERS | {"last_time": empty.sequences.time.dtype}
     arrays = {name: made[name].view(kinds[name]) for name in ENGINE}
     expect(_fits(arrays["idle_state"], len(header["idle"])), "an idle state")
     check_pool(arrays, len(header["states"]))
@@ -183,29 +190,38 @@ def _read(header: Mapping[str, Any], body: Any, machine: Machine) -> BucketState
         instants = instants.view("<i8")
     else:
         instants = [_instant(text) for text in json.loads(instants.tobytes())]
+    held = _table(made["held"], empty.sequences.held.schema)
     return BucketState(
         Sequences(released, time, position, held),
-        _table(made["keys"]),
+        _table(made["keys"], empty.keys.schema),
         EventTable(sequence, number, place, instants),
         with_numbers(machine, header, arrays),
-        header["read"],
-        header["timer"],
+        read,
+        timer,
     )
 
 
-def _checked(state: BucketState) -> BucketState:
+def _checked(state: BucketState, *, by_key: bool) -> BucketState:
     """The state, if what its parts say of each other is so; raises `BadData`."""
     arrays, events, sequences = state.arrays, state.events, state.sequences
     assert arrays is not None
-    check_nodes(dict(arrays), max(state.read, int(arrays["seen"].max(initial=0))), state.read)
+    expect(_fits(arrays["seen"], state.read + 1), "how many events a partition has seen")
+    check_nodes(dict(arrays), state.read, state.read)
     counted = {len(arrays[name]) for name in ("length", "idle_state", "seen")}
-    expect(len(counted) == 1, "the number of partitions")
+    keys = {state.keys.num_rows}
+    expect(counted == keys if state.keys.num_columns else counted in ({0}, {1}), "the partitions")
+    expect({*map(len, sequences.arrays())} == (keys if by_key else {1}), "the sequences")
+    listed = {len(each) for each in (events.sequence, events.position, events.instants)}
+    expect(listed == {len(events)}, "the number of events")
     expect(_fits(events.sequence, len(sequences)), "the sequence of an event")
     expect(_fits(events.number, state.read), "the number of an event")
     expect((np.diff(events.sequence) >= 0).all(), "the order of the events")
+    expect(len(np.unique(events.number)) == len(events), "equal numbers of events")
     named = arrays["position"][arrays["position"] >= 0]
     expect(np.isin(named, events.number).all(), "an event that a node names")
-    expect(_fits(sequences.held.column("sequence").to_numpy(), len(sequences)), "a row held back")
+    rows = [sequences.held.column(name) for name in ("sequence", "position", "time", "a0")]
+    expect(not any(column.null_count for column in rows), "a row without position, time or type")
+    expect(_fits(rows[0].to_numpy(), len(sequences)), "a row held back")
     return state
 
 
@@ -231,7 +247,10 @@ def _table_bytes(rows: Any) -> Any:
     return np.frombuffer(sink.getvalue(), np.uint8)
 
 
-def _table(content: Any) -> Any:
+def _table(content: Any, schema: Any) -> Any:
     import pyarrow as pa
 
-    return pa.ipc.open_stream(pa.py_buffer(content)).read_all()
+    read = pa.ipc.open_stream(pa.py_buffer(content)).read_all()
+    expect(read.schema.equals(schema), "the columns of its rows")
+    read.validate(full=True)
+    return read

@@ -104,9 +104,10 @@ class BucketStep:
         """
         self._job = job
         self._plan, self._learned = known(job.plan)
-        self._before = (
-            _empty(job) if state is None else unpacked(state, self._learned.machine, digest(job))
-        )
+        self._before = empty_state(job)
+        if state is not None:
+            machine = self._learned.machine
+            self._before = unpacked(state, machine, digest(job), self._before, by_key=job.by_key)
         self._floor: int | None = None
         if job.tick is not None and watermark is not None:
             self._floor = watermark * job.tick
@@ -206,7 +207,7 @@ class BucketStep:
         return max(1, min(due) // self._job.tick + 1) if due else None
 
 
-def _empty(job: StreamJob) -> BucketState:
+def empty_state(job: StreamJob) -> BucketState:
     """The state of a bucket of which nothing is known."""
     schema = schema_of(job.columns)
     keys = schema.empty_table().select([f"a{n}" for n in job.keys])

@@ -23,7 +23,7 @@ from cerlab.engine.kernels.arrays import (
     Moves,
 )
 from cerlab.engine.kernels.compiled import inlined, kernel
-from cerlab.engine.kernels.windowed.ends import Events
+from cerlab.engine.kernels.windowed.ends import AT, FOUND, RESETS, Events
 
 LARGEST = np.int64(1 << 53)
 """Numbers above it are left to Python's integers; sums of fewer than 1,024 of them still fit."""
@@ -55,17 +55,16 @@ def count_ends(
     counts: Counts,
     ends: Int32s,
     found: Int64s,
-    status: Int64s,
+    reg: Int64s,
 ) -> int:
-    """Write the events that end answers into `ends`, their numbers into `found`; how many.
+    """Write the events that end answers into `ends`, their numbers into `found`.
 
-    `events` have `first`. ``status[0]`` is DONE, NEED_SCRATCH for larger rings or FULL where a
-    number is too large; then all is to be done again.
+    `events` have `first`. Goes on as `find_ends` does. Returns DONE, NEED_SCRATCH for larger rings
+    or FULL where a number is too large; then all is to be done again.
     """
     begin, live, epoch = moves.begin, counts.live, counts.epoch
-    size, listed, now = counts.starts.shape[1], 0, 0
-    status[0] = DONE
-    for i in range(events.actions.shape[0]):
+    size, listed, now = counts.starts.shape[1], reg[FOUND], reg[RESETS]
+    for i in range(reg[AT], events.actions.shape[0]):
         a, p = events.actions[i], events.codes[i]
         if p == NONE:
             continue
@@ -79,12 +78,10 @@ def count_ends(
         ended = move_counts(moves, counts, a, p)
         if begin.first[w] < begin.first[w + 1]:
             if live[p, 1] - live[p, 0] == size:
-                status[0] = NEED_SCRATCH
-                return listed
+                return NEED_SCRATCH
             ended += begin_counts(moves, counts, w, p, i)
         if ended > LARGEST or ended < 0:
-            status[0] = FULL
-            return listed
+            return FULL
         if ended > 0 and i >= events.reported:
             ends[listed] = i
             found[listed] = ended
@@ -93,7 +90,8 @@ def count_ends(
                 now += 1
             elif limits.consume != KEEP:
                 epoch[p] = NONE
-    return listed
+    reg[AT], reg[FOUND], reg[RESETS] = events.actions.shape[0], listed, now
+    return DONE
 
 
 @inlined

@@ -36,6 +36,10 @@ class Events(NamedTuple):
     reported: int  # so many have been reported, and are only read again
 
 
+(AT, FOUND, RESETS, REGISTERS) = range(4)
+"""Registers, int64: the next event, events found that end an answer, resets so far; how many."""
+
+
 class Latest(NamedTuple):
     """The latest starts of runs."""
 
@@ -47,13 +51,18 @@ class Latest(NamedTuple):
 
 
 @kernel
-def find_ends(moves: Moves, events: Events, limits: Limits, latest: Latest, ends: Int32s) -> int:
-    """Write the indices of the events that end an answer into `ends`; how many."""
+def find_ends(
+    moves: Moves, events: Events, limits: Limits, latest: Latest, ends: Int32s, reg: Int64s
+) -> None:
+    """Write the indices of the events that end an answer into `ends`, ``reg[FOUND]`` of them.
+
+    Reads the events from ``reg[AT]`` on; called again with more events it goes on after them.
+    """
     begin, move = moves.begin, moves.move
     start, epoch, idle, carried = latest.start, latest.epoch, latest.idle, latest.carried
     times, consume = events.times, limits.consume
-    found, now = 0, 0
-    for i in range(events.actions.shape[0]):
+    found, now = reg[FOUND], reg[RESETS]
+    for i in range(reg[AT], events.actions.shape[0]):
         a, p = events.actions[i], events.codes[i]
         if p == NONE:
             continue
@@ -98,7 +107,7 @@ def find_ends(moves: Moves, events: Events, limits: Limits, latest: Latest, ends
                     now += 1
                 else:
                     epoch[p] = NONE
-    return found
+    reg[AT], reg[FOUND], reg[RESETS] = events.actions.shape[0], found, now
 
 
 class TimedEvents(NamedTuple):
@@ -112,8 +121,8 @@ class TimedEvents(NamedTuple):
 
 @kernel
 def find_ends_by_copies(
-    steps: CopySteps, events: TimedEvents, width: int, latest: Int32s, ends: Int32s
-) -> int:
+    steps: CopySteps, events: TimedEvents, width: int, latest: Int32s, ends: Int32s, reg: Int64s
+) -> None:
     """The same for a chained program, one partition, and nothing consumed.
 
     `latest` has a cell each, as `CopySteps` says. Unsigned numbers and first steps outside the
@@ -121,8 +130,8 @@ def find_ends_by_copies(
     """
     source, target, accepted = steps.source, steps.target, steps.accepted
     actions, times, row, reported = events.actions, events.times, events.row, events.reported
-    found, copies, accepts = 0, np.uintp(steps.width), np.uintp(steps.accepts)
-    for i in range(actions.shape[0]):
+    found, copies, accepts = reg[FOUND], np.uintp(steps.width), np.uintp(steps.accepts)
+    for i in range(reg[AT], actions.shape[0]):
         a = np.uintp(actions[i])
         latest[BEGINNING] = i
         n = a * accepts
@@ -141,7 +150,7 @@ def find_ends_by_copies(
         if best != NONE and i >= reported and times[row[i]] - times[row[best]] <= width:
             ends[found] = i
             found += 1
-    return found
+    reg[AT], reg[FOUND] = actions.shape[0], found
 
 
 @kernel
