@@ -5,20 +5,24 @@ Each way gives an answer out before the event after its last one is waited for (
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from cerlab import io
 from cerlab.cli.streaming import LiveRun, arriving
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.errors import BadData
 from cerlab.evaluate import EvaluatorName, evaluator_of, valuations_of
+from cerlab.evaluate.labelled import labelled_valuations
 from cerlab.evaluate.protocol import check_clock
 from cerlab.io import Sink
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
+
+if TYPE_CHECKING:
+    from cerlab.engine.answers import AnswerBatch
 
 Answers: TypeAlias = Iterable[ComplexEvent] | Iterable[Valuation]
 
@@ -122,22 +126,83 @@ def live_run(
     return OneByOne(lambda S: by.live(pattern, S, axis), options, seen)
 
 
+class Labelled:
+    """The valuations of an evaluation's answers: each answer is labelled when it is found.
+
+    An answer is labelled on the events from its start to its end alone, whatever came before.
+    """
+
+    def __init__(self, live: Live, pattern: Pattern, seen: Sequence[Event]) -> None:
+        """`seen` are the events so far, noted by the evaluation."""
+        self._live = live
+        self._pattern = pattern
+        self._seen = seen
+        self._found: list[ComplexEvent] = []
+
+    def into(self, sink: Sink) -> None:
+        """Read to the end; raises `BadData` after the answers on what came before."""
+        self._sink = sink
+        try:
+            self._live.into(self)
+        except BadData:
+            self._label()
+            raise
+
+    def one(self, answer: ComplexEvent | Valuation) -> None:
+        """Take an answer; all of an end are labelled at once, for the sake of LIMIT."""
+        assert isinstance(answer, ComplexEvent)
+        if len(self._found) >= _SOME and answer.end != self._found[-1].end:
+            self._label()
+        self._found.append(answer)
+
+    def batch(self, answers: AnswerBatch) -> None:
+        """Take some answers."""
+        for answer in answers:
+            self.one(answer)
+
+    def flush(self) -> None:
+        """Let the labels of all answers so far be seen."""
+        self._label()
+        self._sink.flush()
+
+    def _label(self) -> None:
+        found, self._found = self._found, []
+        if not found:
+            return
+        first = min(answer.start for answer in found)
+        stream = Stream(self._seen[first : found[-1].end + 1])
+        near = (
+            ComplexEvent(a.start - first, a.end - first, tuple(p - first for p in a.positions))
+            for a in found
+        )
+        for V in labelled_valuations(self._pattern, stream, near):
+            labels = {X: tuple(p + first for p in D) for X, D in V.labels.items()}
+            self._sink.one(Valuation(V.start + first, V.end + first, labels))
+
+
+_SOME = 1 << 12
+"""So many answers are labelled at once, or all of an end."""
+
+
 def live_labels(
     pattern: AnyPattern,
     evaluator: EvaluatorName,
     axis: TimeAxis | None,
     options: dict[str, Any],
     *,
+    by_tecs: int,
     seen: list[Event] | None,
-) -> Live:
+) -> Live | None:
     """The same for valuations; raises `Unsupported` for evaluators that keep no labels."""
     axis = axis or io.time_of_schema(pattern.schema)
-    if (
-        isinstance(pattern, Pattern)
-        and pattern.has_automaton
-        and evaluator in ("auto", "automaton")
-    ):
+    if isinstance(pattern, Pattern) and pattern.has_automaton and evaluator == "automaton":
         check_clock(pattern.plan, axis)
         by = evaluator_of("automaton")
         return OneByOne(lambda S: by.valuations(pattern, S, axis), options, seen)
+    machine = isinstance(pattern, Pattern) and (pattern.has_automaton or pattern.has_registers)
+    if machine and evaluator in ("auto", "compiled", "registers"):
+        events = [] if seen is None else seen
+        live = live_run(pattern, evaluator, axis, options, by_tecs=by_tecs, seen=events)
+        assert isinstance(pattern, Pattern)
+        return None if live is None else Labelled(live, pattern, events)
     return GrowingRun(lambda S: valuations_of(pattern, S, evaluator), axis, options, seen)

@@ -140,7 +140,7 @@ def _live(
     options["watch"] = remarks.arriving
     evaluator = arguments.evaluator
     if arguments.labels:
-        return live_labels(query, evaluator, _axis(arguments), options, seen=seen)
+        return live_labels(query, evaluator, _axis(arguments), options, by_tecs=SHORT, seen=seen)
     return live_run(query, evaluator, _axis(arguments), options, by_tecs=SHORT, seen=seen)
 
 

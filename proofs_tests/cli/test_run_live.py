@@ -20,11 +20,20 @@ import pytest
 import cerlab
 from cerlab.cli import main
 from cerlab.evaluate import valuations_of
+from cerlab.logic.ceql.semantics import query_valuations
+from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text
 from cerlab.logic.sremo.text import sremo_text
 from cerlab.model.answer import complex_event
 from cerlab.model.event import Event
-from cerlab.testing import Shape, random_sremo, random_sremo_events
+from cerlab.testing import (
+    Shape,
+    random_correlated_events,
+    random_correlated_formula,
+    random_sremo,
+    random_sremo_events,
+    with_limit,
+)
 from cerlab.testing.strategies import as_dict
 from proofs_tests.cli.run_cases import Lines, Pieces
 from proofs_tests.random_cases import random_case
@@ -79,6 +88,46 @@ def test_answers_are_out_before_the_next_wait(
         return bool(expected)
 
     suite.run(case, deep_count=1_000)
+
+
+def test_labels_under_limit_and_where_filters_compare_labels(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the compiled automaton, under LIMIT; by the transducer where there is none."""
+
+    def case(rng: Random) -> bool:
+        if rng.random() < 0.5:
+            drawn = random_case(rng, SHAPE)
+            ast, events = with_limit(drawn.ast, 2), drawn.stream.events
+        else:
+            phi = random_correlated_formula(rng, Shape(depth=3, events=6))
+            ast, events = CeqlQuery(phi), tuple(random_correlated_events(rng, phi, SHAPE))
+        stream = cerlab.Stream(events, time="t", unit="s")
+        expected = set(query_valuations(ast, stream))
+        arguments = [query_text(ast), "-", "--time", "t:s", "--labels"]
+        rows = rows_of(monkeypatch, rng, events, [V.end for V in expected], *arguments)
+        found = [
+            cerlab.Valuation(row["start"], row["end"], {x: tuple(D) for x, D in labels.items()})
+            for row in rows
+            if isinstance(labels := row["labels"], dict)
+        ]
+        assert set(found) == expected, query_text(ast)
+        assert len(found) == len(expected)
+        return bool(expected)
+
+    suite.run(case, deep_count=1_000)
+
+
+def test_labels_on_a_pipe_do_not_follow_every_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`A+ ; B` has 2^200 runs before the one B, which an attribute rules out."""
+    lines = b"A(v=1)\n" * 200 + b"B(v=0)\nA(v=2)\nB(v=1)\n"
+    monkeypatch.setattr(sys, "stdin", Pieces([lines], lambda piece: None))
+    query = "SELECT * WHERE (A FILTER A[v = 2])+ ; B OR A+ ; B ; C"
+    assert main(["run", query, "-", "--labels"]) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["labels"] == {"A": [201], "B": [202]}
 
 
 @pytest.mark.parametrize("show_events", [False, True])

@@ -1,0 +1,163 @@
+"""Wrong versions of labels and totals, each killed by the rows of the reference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from random import Random
+from typing import Any
+
+import pytest
+
+from cerlab.automata.labelled import LabelledMachine, LabelledMoves, LabelledStates
+from cerlab.engine import labelling, totals
+from cerlab.engine.reference import totals as reference
+from cerlab.engine.reference.totals import ANY_START, Gain, Place, RunTotals, Sliding, Total
+from cerlab.evaluate import aggregated, running
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream
+from proofs_tests.engine import test_aggregates, test_labelled_answers
+from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
+from proofs_tests.suite import Suite
+
+_MOVES, _INIT = LabelledStates._moves, LabelledStates.__init__
+_UNITED, _TAKEN = reference.united, reference.taken
+_GROUPED, _PUSHED = totals.grouped, running.RunningTotals._read
+
+
+# -- labels ----------------------------------------------------------------------------------------
+
+
+def first_mark_only(self: LabelledStates, state: int, symbol: int) -> LabelledMoves:
+    """Where an event can be given labels in several ways, it is given the first."""
+    moves = _MOVES(self, state, symbol)
+    return LabelledMoves(moves.skip, moves.takes[:1])
+
+
+def passes_or_takes(self: LabelledStates, state: int, symbol: int) -> LabelledMoves:
+    """A run that can take an event does not pass over it."""
+    moves = _MOVES(self, state, symbol)
+    return LabelledMoves(None if moves.takes else moves.skip, moves.takes)
+
+
+def in_one_substream(plan: Any, stream: Stream) -> None:
+    """Between the positions of an answer stand events of other partitions."""
+    return
+
+
+def only_asked_for(
+    self: LabelledStates, vcea: Any, labels: Collection[str] | None = None, **more: Any
+) -> None:
+    """All labels are told apart, also those that are not asked for: rows come twice."""
+    _INIT(self, vcea, None, **more)
+
+
+# -- totals ----------------------------------------------------------------------------------------
+
+
+def least_of_the_first(first: Total, second: Total) -> Total:
+    """The least value of two groups of runs is that of one."""
+    return _UNITED(first, second)._replace(least=first.least)
+
+
+def gained_once(total: Total, gain: Gain) -> Total:
+    """An event adds its value once, however many runs take it."""
+    return _TAKEN(total._replace(runs=1), gain)._replace(runs=total.runs)
+
+
+def last_start(ending: dict[Place, Total]) -> dict[Place, Total]:
+    """Of the runs with several starts those with the last one are summed."""
+    return {(ANY_START, group): total for (_, group), total in ending.items()}
+
+
+def no_reset(self: RunTotals) -> None:
+    """What CONSUME BY ends goes on."""
+
+
+def always_stays(machine: LabelledMachine, q: int, moves: LabelledMoves) -> bool:
+    """Runs that skip an event in a state that accepts are no answers there."""
+    return moves.skip == q
+
+
+def by_the_first(found: Any, by: Sequence[Any]) -> Any:
+    """Of several things that rows are grouped by the first one counts."""
+    return _GROUPED(found, by[:1])
+
+
+def rounded_twice(total: int, divisor: int, exponent: int) -> float:
+    """The total is rounded before it is divided."""
+    try:
+        return math.ldexp(float(total), exponent) / divisor
+    except OverflowError:
+        return float(total // divisor) * 2.0**exponent
+
+
+def without_the_oldest(self: Sliding, end: int, total: Total, lowest: int) -> Total:
+    """An end exactly as far back as the window reaches does not count."""
+    return _ADD(self, end, total, min(lowest + 1, end))
+
+
+_ADD = Sliding.add
+
+
+def not_added_up(self: Sliding, lowest: int) -> None:
+    """Ends that were added before the oldest one left stand alone."""
+    self._old += [pair for pair in reversed(self._new) if pair[0] >= lowest]
+    self._new, self._newest = [], None
+
+
+def not_consumed(self: running.RunningTotals, event: Event, changed: Any) -> None:
+    """A session consumes nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(self._driver, "consume", lambda reader: None)
+        _PUSHED(self, event, changed)
+
+
+def of_matches(short: int) -> Callable[[Random], bool]:
+    """Aggregates of matches are those of the listed rows: by the kernel, or exactly."""
+
+    def case(rng: Random) -> bool:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(totals, "SHORT", short)
+            drawn = test_aggregates.with_doubles(next(test_aggregates.drawn(rng)), rng)
+            return test_aggregates.agrees(drawn, rng)
+
+    return case
+
+
+def of_sessions(rng: Random) -> bool:
+    """Aggregates of sessions are those of the listed rows."""
+    drawn = test_aggregates.with_doubles(next(test_aggregates.drawn(rng)), rng)
+    return test_aggregates.agrees(drawn, rng, test_aggregates.pushed(rng))
+
+
+def judge(case: Callable[[Random], bool]) -> Judge:
+    return Judge(lambda seed: case(Random(seed)), 1_500, enough=25)
+
+
+LABELS = judge(test_labelled_answers.agrees)
+KERNEL, EXACT, SESSION = judge(of_matches(-1)), judge(of_matches(10**9)), judge(of_sessions)
+
+MUTANTS = [
+    mutant(LABELS, LabelledStates, "_moves", first_mark_only),
+    mutant(LABELS, LabelledStates, "_moves", passes_or_takes),
+    mutant(LABELS, LabelledStates, "__init__", only_asked_for),
+    mutant(LABELS, labelling, "_substreams", in_one_substream),
+    mutant(EXACT, reference, "united", least_of_the_first),
+    mutant(EXACT, reference, "taken", gained_once),
+    mutant(EXACT, totals, "_without_starts", last_start),
+    mutant(EXACT, RunTotals, "reset", no_reset),
+    mutant(KERNEL, totals, "_stays", always_stays),
+    mutant(KERNEL, totals, "grouped", by_the_first),
+    mutant(KERNEL, aggregated, "nearest", rounded_twice),
+    mutant(SESSION, Sliding, "add", without_the_oldest),
+    mutant(SESSION, Sliding, "_turn", not_added_up),
+    mutant(SESSION, running.RunningTotals, "_read", not_consumed),
+]
+
+
+@each_of(MUTANTS)
+def test_the_mutant_is_killed(
+    mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite
+) -> None:
+    check_killed(mutant, monkeypatch, suite)
