@@ -45,7 +45,7 @@ def result_rows(query: RowPattern, binding: Bound, table: Sequence[Row]) -> list
     result: list[ResultRow] = []
     for positions in partitions(query, binding, table):
         T = Partition([table[i] for i in positions], binding.names)
-        scope = _Scan(query, T, positions)
+        scope = Scan(query, T, positions)
         covered = set[int]()
         for found in scan(scope):
             result += emitted(scope, found, covered)
@@ -80,7 +80,7 @@ def _sort(positions: list[int], item: rp.OrderItem, column: str, table: Sequence
 
 
 @dataclass(frozen=True, slots=True)
-class _Scan:
+class Scan:
     """A query on one partition, and where the rows of the partition stand in the table."""
 
     query: RowPattern
@@ -88,7 +88,7 @@ class _Scan:
     positions: Sequence[int]
 
 
-def scan(S: _Scan) -> Iterator[Found]:
+def scan(S: Scan) -> Iterator[Found]:
     """What is found from s = 0 on, as the skip clause goes on (rows.md 7.1)."""
     query, T = S.query, S.T
     conditions = {each.variable: each.condition for each in query.define}
@@ -106,7 +106,7 @@ def scan(S: _Scan) -> Iterator[Found]:
         s += resume(S, s, m) if m else 1
 
 
-def resume(S: _Scan, s: int, m: RowMapping) -> int:
+def resume(S: Scan, s: int, m: RowMapping) -> int:
     """How many rows after s the scan goes on, after a match that is not empty (rows.md 7.2)."""
     match S.query.skip:
         case rp.PastLastRow():
@@ -127,16 +127,16 @@ def resume(S: _Scan, s: int, m: RowMapping) -> int:
             assert_never(skip)
 
 
-def _members(S: _Scan, x: str) -> frozenset[str]:
+def _members(S: Scan, x: str) -> frozenset[str]:
     return rp.members(S.query)[x]
 
 
-def _cannot_skip(S: _Scan, s: int, name: str, message: str, hint: str) -> BadData:
+def _cannot_skip(S: Scan, s: int, name: str, message: str, hint: str) -> BadData:
     place = DataPlace("the table", S.positions[s] + 1)
     return BadData(CODES[name], f"{name}: {message}", place=place, hint=hint)
 
 
-def emitted(S: _Scan, found: Found, covered: set[int]) -> list[ResultRow]:
+def emitted(S: Scan, found: Found, covered: set[int]) -> list[ResultRow]:
     """The rows that the result has of what the scan found (rows.md 8.1 to 8.3).
 
     `covered` are the rows of earlier matches.
@@ -159,7 +159,7 @@ def emitted(S: _Scan, found: Found, covered: set[int]) -> list[ResultRow]:
     ]
 
 
-def _measures(S: _Scan, found: Found, k: int) -> tuple[Value, ...]:
+def _measures(S: Scan, found: Found, k: int) -> tuple[Value, ...]:
     """The measures where RUNNING sees k rows of the match (rows.md 6.0)."""
     assert found.match is not None
     labels = tuple(mapped.variable for mapped in found.match)

@@ -1,0 +1,75 @@
+"""Questions about row patterns on all tables, as users ask them: texts or values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from cerlab.api.row_patterns import parse_rows
+from cerlab.decisions import row_patterns as decide
+from cerlab.decisions.row_patterns import RowVerdict, Same
+from cerlab.io.tables import as_table, column_kinds
+from cerlab.logic.rows import RowPattern, bound
+
+__all__ = ["RowVerdict", "contained_rows", "equivalent_rows", "row_remarks", "satisfiable_rows"]
+
+RowQuery: TypeAlias = str | RowPattern
+Rows: TypeAlias = Sequence[Mapping[str, Any]] | None
+
+
+def equivalent_rows(
+    left: RowQuery, right: RowQuery, *, same: Same = "labels", rows: Rows = None
+) -> RowVerdict:
+    """Whether two row patterns find the same on every table; if not, with a shortest table.
+
+    The same are matches with their ``"labels"``, which CLASSIFIER shows, ``"matches"`` whatever
+    their labels, or the ``"rows"`` that lie in some match. Conditions compare columns with
+    constants and with PREV; of others it is decided for tables of given `rows`. Raises as
+    `parse_rows`, and `Unsupported` for what is not decided, `ResourceLimit`.
+
+    >>> clause = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN ({}) DEFINE A AS x > 0, B AS x < 2)"
+    >>> equivalent_rows(clause.format("(A | B)*"), clause.format("(B | A)*"), same="matches").holds
+    True
+    >>> equivalent_rows(clause.format("(A | B)*"), clause.format("(B | A)*")).table
+    [{'x': 1.0}]
+    """
+    return decide.equivalent_rows(*_read(rows, left, right), same=same, rows=_dicts(rows))
+
+
+def contained_rows(
+    left: RowQuery, right: RowQuery, *, same: Same = "labels", rows: Rows = None
+) -> RowVerdict:
+    """Whether the right one finds all that the left one finds; as `equivalent_rows`."""
+    return decide.contained_rows(*_read(rows, left, right), same=same, rows=_dicts(rows))
+
+
+def satisfiable_rows(query: RowQuery, *, rows: Rows = None) -> RowVerdict:
+    """Whether a row pattern has a match with a row on some table, with a shortest one."""
+    return decide.satisfiable_rows(*_read(rows, query), rows=_dicts(rows))
+
+
+def row_remarks(query: RowQuery, *, rows: Rows = None) -> list[str]:
+    """What a row pattern says to no effect on any table.
+
+    Conditions that never or always hold, quantifiers that may as well be greedy as reluctant, a
+    pattern without matches.
+
+    >>> row_remarks('''MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN (A+ B)
+    ...     DEFINE A AS x > 1, B AS x < 1 AND x IS NULL)''')
+    ['the condition of B never holds', 'no table has a match']
+    """
+    return decide.row_remarks(*_read(rows, query), rows=_dicts(rows))
+
+
+def _read(rows: Rows, *queries: RowQuery) -> tuple[RowPattern, ...]:
+    """The queries; of columns that given rows have."""
+    parsed = tuple(parse_rows(each) if isinstance(each, str) else each for each in queries)
+    if rows is not None:
+        kinds = column_kinds(as_table(list(rows)))
+        for query in parsed:
+            bound(query, kinds)
+    return parsed
+
+
+def _dicts(rows: Rows) -> list[dict[str, Any]] | None:
+    return None if rows is None else [dict(row) for row in rows]

@@ -1,0 +1,266 @@
+"""All the rows there can be, by regions, where conditions only compare.
+
+A column is compared with constants and with its own value in the row before. A region of it is a
+constant, what lies between two, NULL, or another text. A node is the region of each column, with
+that of the row before where it is read, and how the two values stand to each other: conditions tell
+no more apart. Numbers are dense, between any two is a third, so every sequence of regions that fit
+is a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise, product
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from cerlab.decisions.row_letters import (
+    Conditions,
+    Row,
+    RowGraph,
+    columns_of,
+    held,
+    quotient,
+    undecidable,
+)
+from cerlab.logic.rows import expressions as ex
+
+_ORDER = frozenset(ex.ComparisonOperator) - {ex.ComparisonOperator.EQ, ex.ComparisonOperator.NE}
+
+
+class Region(NamedTuple):
+    """``is``: the value `low`; ``between``: numbers above `low`, below `high`, None for no bound;
+    ``other``: texts that are no constant.
+    """
+
+    kind: Literal["is", "between", "other"]
+    low: Any = None
+    high: Any = None
+
+
+Relation: TypeAlias = Literal["<", "=", ">", "<>", ""]
+
+
+_RELATIONS: dict[str, tuple[Relation, ...]] = {
+    "is": ("",),
+    "between": ("<", "=", ">"),
+    "other": ("=", "<>"),
+}
+
+
+class Place(NamedTuple):
+    """A column in a row: its region, that of the row before where it is read, and how the two
+    values stand where both are in one region of many.
+    """
+
+    region: Region
+    before: Region | None = None
+    relation: Relation = ""
+
+
+class Node(NamedTuple):
+    """A row: a place for each column."""
+
+    first: bool
+    places: tuple[Place, ...]
+
+
+def of_all(conditions: Conditions) -> RowGraph:
+    """All tables; raises `Unsupported` where conditions do more than compare."""
+    stepped = set[str]()
+    found: dict[str, set[Any]] = {}
+    for e in conditions.values():
+        for column in columns_of(e):
+            found.setdefault(column.name.casefold(), set())
+        for name, constant in _constants(e, stepped):
+            found.setdefault(name, set()).add(constant)
+    spelled = {c.name.casefold(): c.name for e in conditions.values() for c in columns_of(e)}
+    ordered = {n for e in conditions.values() for n in _ordered(e)}
+    names = tuple(found)
+    regions = [_regions(name, found[name], name in ordered) for name in names]
+    nodes = [
+        Node(first, places)
+        for first in ((True, False) if stepped else (True,))
+        for places in product(
+            *(
+                _places(each, steps=name in stepped and not first)
+                for name, each in zip(names, regions, strict=True)
+            )
+        )
+    ]
+    columns = [spelled[name] for name in names]
+    by_regions: dict[tuple[Region | None, ...], list[int]] = {}
+    for k, node in enumerate(nodes):
+        if not stepped or not node.first:
+            by_regions.setdefault(tuple(place.before for place in node.places), []).append(k)
+    following = []
+    for node in nodes:
+        own = tuple(
+            place.region if name in stepped else None
+            for name, place in zip(names, node.places, strict=True)
+        )
+        following.append(tuple(by_regions.get(own, ())))
+    return quotient(
+        RowGraph(
+            tuple(_letter(conditions, columns, node) for node in nodes),
+            tuple(following),
+            tuple(k for k, node in enumerate(nodes) if node.first),
+            frozenset(range(len(nodes))),
+            lambda path: _table(columns, [nodes[k] for k in path]),
+        )
+    )
+
+
+def _constants(e: ex.Expression, stepped: set[str]) -> Iterator[tuple[str, Any]]:
+    """The constants that columns are compared with; `stepped` gets columns that PREV reads."""
+    match e:
+        case ex.And(left, right) | ex.Or(left, right):
+            yield from (*_constants(left, stepped), *_constants(right, stepped))
+        case ex.Not(body):
+            yield from _constants(body, stepped)
+        case ex.Is(body, truth):
+            if (name := _operand(body, stepped)) is None:
+                yield from _constants(body, stepped)
+            elif truth is not None:
+                yield name, truth
+        case ex.Comparison(_, left, right):
+            yield from _pair(left, right, stepped)
+        case ex.In(body, members):
+            for member in members:
+                yield from _pair(body, member, stepped)
+        case ex.Between(body, low, high):
+            yield from (*_pair(body, low, stepped), *_pair(body, high, stepped))
+        case ex.Literal():
+            return
+        case _:
+            if (name := _operand(e, stepped)) is None:
+                raise _more_than_comparing(e)
+            yield name, True
+
+
+def _pair(
+    left: ex.Expression, right: ex.Expression, stepped: set[str]
+) -> Iterator[tuple[str, Any]]:
+    one, other = _operand(left, stepped), _operand(right, stepped)
+    for name, e in ((one, right), (other, left)):
+        if name is not None and isinstance(e, ex.Literal):
+            if e.value is not None:
+                yield name, e.value
+        elif name is None and not isinstance(left if e is right else right, ex.Literal):
+            raise _more_than_comparing(left if e is right else right)
+    if one is not None and other is not None and one != other:
+        raise undecidable(f"it compares the columns {one} and {other}", _GIVE)
+
+
+def _operand(e: ex.Expression, stepped: set[str]) -> str | None:
+    """The column that is read, in this row or by PREV in the one before."""
+    match e:
+        case ex.Column(name) | ex.Prev(ex.Column(name), 0) | ex.Next(ex.Column(name), 0):
+            return name.casefold()
+        case ex.Prev(ex.Column(name), 1):
+            stepped.add(name.casefold())
+            return name.casefold()
+        case _:
+            return None
+
+
+_GIVE = "give the rows there may be, as rows=[{..}, ..]"
+
+
+def _more_than_comparing(e: ex.Expression) -> Exception:
+    from cerlab.logic.rows.text import expression_text
+
+    return undecidable(f"{expression_text(e)} is no comparison with constants or PREV", _GIVE)
+
+
+def _ordered(e: ex.Expression) -> Iterator[str]:
+    """Columns that are compared by their order."""
+    for part in ex.subexpressions(e):
+        if isinstance(part, ex.Between) or (
+            isinstance(part, ex.Comparison) and part.operator in _ORDER
+        ):
+            yield from (
+                c.name.casefold() for c in ex.subexpressions(part) if isinstance(c, ex.Column)
+            )
+
+
+def _regions(name: str, constants: set[Any], ordered: bool) -> list[Region]:
+    kinds = {
+        bool if isinstance(c, bool) else str if isinstance(c, str) else float for c in constants
+    }
+    absent = Region("is", None)
+    if len(kinds) > 1 or any(not isinstance(c, bool | str | int | float) for c in constants):
+        raise undecidable(f"constants of different kinds stand beside column {name}", _GIVE)
+    if kinds == {bool}:
+        return [Region("is", False), Region("is", True), absent]
+    if kinds == {str}:
+        if ordered:
+            raise undecidable(f"the texts of column {name} are compared by their order", _GIVE)
+        return [*(Region("is", c) for c in sorted(constants)), Region("other"), absent]
+    listed = sorted(constants)
+    ends = [None, *listed, None]
+    open_ones = [Region("between", low, high) for low, high in pairwise(ends)]
+    return [*(Region("is", c) for c in listed), *open_ones, absent]
+
+
+def _places(regions: Sequence[Region], *, steps: bool) -> list[Place]:
+    if not steps:
+        return [Place(region) for region in regions]
+    places = []
+    for region, before in product(regions, regions):
+        relations: tuple[Relation, ...] = ("",)
+        if region == before:
+            relations = _RELATIONS[region.kind]
+        places += [Place(region, before, relation) for relation in relations]
+    return places
+
+
+def _letter(conditions: Conditions, columns: Sequence[str], node: Node) -> Any:
+    """The variables that hold, found on values that lie as the node says."""
+    before: Row = {}
+    for name, place in zip(columns, node.places, strict=True):
+        before[name] = _some(place.before or place.region)
+    own = _next_row(columns, before, node)
+    rows = [own] if node.first else [before, own]
+    return held(conditions, rows, len(rows) - 1)
+
+
+def _table(columns: Sequence[str], path: Sequence[Node]) -> list[Row]:
+    rows: list[Row] = []
+    for node in path:
+        rows.append(_next_row(columns, rows[-1] if rows else {}, node))
+    return rows
+
+
+def _next_row(columns: Sequence[str], before: Mapping[str, Any], node: Node) -> Row:
+    return {
+        name: _value(place, before.get(name))
+        for name, place in zip(columns, node.places, strict=True)
+    }
+
+
+def _value(place: Place, before: Any) -> Any:
+    region = place.region
+    match place.relation:
+        case "=":
+            return before
+        case ">":
+            return before + 1 if region.high is None else (before + region.high) / 2
+        case "<":
+            return before - 1 if region.low is None else (before + region.low) / 2
+        case "<>":
+            return f"{before}'"
+        case _:
+            return _some(region)
+
+
+def _some(region: Region) -> Any:
+    """A value of a region."""
+    match region.kind:
+        case "is":
+            return region.low
+        case "other":
+            return "(another)"
+        case _:
+            if region.low is None:
+                return 0 if region.high is None else region.high - 1
+            return region.low + 1 if region.high is None else (region.low + region.high) / 2
