@@ -10,8 +10,8 @@ machines and the tECS are laid out by the Graphviz of pygraphviz, the curves are
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -43,6 +43,7 @@ from cerlab.predicates.syntax import (
 from cerlab.viz import svg
 from cerlab.viz.tecs import tecs_snapshots
 from cerlab.viz.timeline import timeline
+from cerlab.viz.timeline.style import own_numbers
 
 OUT = Path(__file__).parent / "papers"
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -230,18 +231,19 @@ FIGURES: dict[str, Callable[[], str]] = {
 }
 
 
-def settings() -> AbstractContextManager[None]:
-    """What Matplotlib needs to write the same bytes every time."""
-    return mpl.rc_context({"svg.hashsalt": "cerlab", "svg.fonttype": "none"})
+@contextmanager
+def settings() -> Iterator[None]:
+    """What a figure needs to be the same bytes every time."""
+    with own_numbers(), mpl.rc_context({"svg.hashsalt": "cerlab", "svg.fonttype": "none"}):
+        yield
 
 
 def main() -> None:
     """Write all figures, the same bytes every time."""
     OUT.mkdir(exist_ok=True)
-    with settings():
-        for name, draw in FIGURES.items():
-            with whole_text(OUT / f"{name}.svg") as file:
-                file.write(draw())
+    for name, draw in FIGURES.items():
+        with settings(), whole_text(OUT / f"{name}.svg") as file:
+            file.write(draw())
 
 
 if __name__ == "__main__":

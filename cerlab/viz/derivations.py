@@ -1,19 +1,22 @@
 """Derivation trees: how a formula or a SREMO comes to an answer, and what stands in the way.
 
 A node says the operator, its interval and the positions of its labels, or its marks and what the
-registers hold; a part without events is pale. Where an obligation is not met the node has a strong
-edge, and the legend says why.
+registers hold; a part for one event says the event, where the events are given. A part without
+events is pale. Where an obligation is not met the node has a strong edge, and the legend says why.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.cel.text import node_text
 from cerlab.logic.sremo.text import node_text as expression_node_text
 from cerlab.model.answer import Valuation
+from cerlab.model.event import Event
 from cerlab.predicates.text import name_text
+from cerlab.predicates.words import event_text
 from cerlab.viz.formulas import own_parts
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
 from cerlab.why.deduction import Derivation, Reading
@@ -24,16 +27,22 @@ MOST_WORDS = 5
 """How many failures the legend tells."""
 
 
+LONGEST_EVENT = 40
+"""How many characters of an event a node says."""
+
+
 @picture.register(Derivation)
-def derivation_graph(root: AnyDerivation, limit: int | None = None) -> Graph:
-    """A derivation as a tree, from the top down."""
+def derivation_graph(
+    root: AnyDerivation, limit: int | None = None, events: Mapping[int, Event] | None = None
+) -> Graph:
+    """A derivation as a tree, from the top down, with the `events` at its leaves."""
     nodes: list[Node] = []
     edges: list[Edge] = []
     pending: list[tuple[AnyDerivation, str, int]] = [(root, "", 0)]
     while pending:
         here, parent, index = pending.pop()
         name = f"n{len(nodes)}"
-        nodes.append(_node(name, here))
+        nodes.append(_node(name, here, events or {}))
         if parent:
             edges.append(Edge(parent, name, "", EdgeKind.CHILD, {"index": index}))
         below: tuple[AnyDerivation, ...] = here.children
@@ -45,9 +54,13 @@ def derivation_graph(root: AnyDerivation, limit: int | None = None) -> Graph:
     return Graph("derivation", title, tuple(nodes), tuple(edges), "TB", legend=legend)
 
 
-def _node(name: str, here: AnyDerivation) -> Node:
+def _node(name: str, here: AnyDerivation, events: Mapping[int, Event]) -> Node:
     value = here.valuation
     parts, under = _consumed(value) if isinstance(value, Reading) else _valued(value)
+    at = parts.get("start")
+    if not here.children and at in events and at == parts["end"]:
+        _, *more = under.split("\n")
+        under = "\n".join([f"{at}: {event_text(events[at], LONGEST_EVENT)}", *more])
     failing = any(failure.path == here.path for failure in here.failures)
     return Node(
         name,

@@ -13,7 +13,7 @@ from typing import Any
 
 from cerlab.automata.machine import Machine
 from cerlab.automata.plan import Plan
-from cerlab.engine.reference.snapshot import TecsNode, TecsSnapshot, snapshots
+from cerlab.engine.reference.snapshot import ActiveState, TecsNode, TecsSnapshot, snapshots
 from cerlab.errors import UsageError
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
@@ -67,7 +67,7 @@ def _node(node: TecsNode, snapshot: TecsSnapshot) -> Node:
     }
     return Node(
         f"t{node.number}",
-        _label(node),
+        node_text(node),
         _KINDS[node.kind],
         parts,
         layer=node.position,
@@ -90,12 +90,11 @@ def _edges(node: TecsNode) -> Iterator[Edge]:
 
 def _table(snapshot: TecsSnapshot) -> tuple[Node, tuple[Edge, ...]]:
     """T as a node, a row for each entry of a union-list, and an edge from the entry to its node."""
-    label = {node.number: _label(node) for node in snapshot.nodes}
+    label = {node.number: node_text(node) for node in snapshot.nodes}
     rows: list[tuple[Cell, ...]] = [(Cell("union-list", is_head=True), Cell("state", is_head=True))]
     edges = []
     for r, active in enumerate(snapshot.active):
-        name = f"{active.name} accepts" if active.is_final else active.name
-        state = Cell(name, is_head=active.is_final, height=len(active.union_list))
+        state = Cell(state_text(active), is_head=active.is_final, height=len(active.union_list))
         for c, n in enumerate(active.union_list):
             entry = Cell(label[n], f"r{r}c{c}")
             rows.append((entry,) if c else (entry, state))
@@ -103,7 +102,13 @@ def _table(snapshot: TecsSnapshot) -> tuple[Node, tuple[Edge, ...]]:
     return Node("T", "", NodeKind.TABLE, rows=tuple(rows)), tuple(edges)
 
 
-def _label(node: TecsNode) -> str:
+def state_text(active: ActiveState) -> str:
+    """A macro-state of the table, and whether it accepts."""
+    return f"{active.name} accepts" if active.is_final else active.name
+
+
+def node_text(node: TecsNode) -> str:
+    """What stands in a node: its position, or that it is a union."""
     return "∨" if node.kind == "union" else str(node.position)
 
 

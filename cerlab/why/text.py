@@ -19,13 +19,14 @@ from cerlab.why.deduction import CelDerivation, Derivation, Reading, SremoDeriva
 
 def why_text(why: Why) -> str:
     """The verdict in a line, then the derivation; of a failure its words first."""
-    lines = list(_head(why))
+    lines = list(verdict_lines(why))
     if why.derivation is not None:
         lines.append(derivation_text(why.derivation, why.events))
     return "\n".join(lines)
 
 
-def _head(why: Why) -> Iterator[str]:
+def verdict_lines(why: Why) -> Iterator[str]:
+    """The verdict, what fails, and which part of the stream was searched."""
     asked = positions_text(why.positions)
     if why.holds:
         assert why.derivation is not None

@@ -54,6 +54,16 @@ def test_a_sremo_says_its_parts_its_marks_and_its_registers() -> None:
     assert graph.legend == ("event 2 fails v > r.v: v is 0, r is event 0 with v 1",)
 
 
+def test_a_notebook_shows_the_tree_once() -> None:
+    found = why("A ; B FILTER B[v > 7]", [{"type": "A", "v": 1}, {"type": "B", "v": 5}], (0, 1))
+    shown = display.mimebundle(found)["text/html"]
+    words, drawn = shown.split("<svg", 1)
+    assert "B at 1 fails v &gt; 7: v is 5" in words
+    assert "├─" not in words
+    assert "1: B(v=5)" in drawn
+    assert "fails" not in drawn
+
+
 def test_derivations_of_answers_are_drawn_whole(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         given = random_case(rng)

@@ -12,9 +12,10 @@ import pytest
 
 import cerlab
 from cerlab.api import step
+from cerlab.engine.reference.snapshot import TecsNode
 from cerlab.evaluate import answers_of
 from cerlab.model.answer import ComplexEvent
-from cerlab.viz.notebook.filmstrip import SHOWN, Frames
+from cerlab.viz.notebook.filmstrip import SHOWN, TOGETHER, Frames
 from cerlab.viz.notebook.stepper import page
 from cerlab.viz.notebook.steps import Steps
 from cerlab.viz.theme import DARK, LIGHT
@@ -103,6 +104,51 @@ def test_frames_are_pictures_that_say_what_they_show(steps: Steps) -> None:
         assert all(line in texts for line in steps[k].words)
     assert "#e8ebef" in steps.frame(0, "dark")
     assert "prefers-color-scheme" not in steps.frame(0, "dark")
+
+
+def test_frames_have_one_size_and_nodes_keep_their_place(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = compilable(rng)
+        if not len(drawn.stream):
+            return False
+        steps = step(drawn.query, drawn.stream[:TOGETHER])
+        frames = Frames(steps, "light")
+        roots = [ElementTree.fromstring(frame) for frame in frames.all()]
+        assert len({root.get("viewBox") for root in roots}) == 1
+        seen: dict[tuple[object, str | None], str] = {}
+        for one, root in zip(steps, roots, strict=True):
+            placed = _nodes(root)
+            links = {f"t{n.number}->t{m}" for n in one.snapshot.nodes for m in _below(n)}
+            assert {title.text for title in root.iter(f"{SVG}title")} >= links
+            assert set(placed) == {f"t{node.number}" for node in one.snapshot.nodes}
+            for name, place in placed.items():
+                assert seen.setdefault((one.snapshot.key, name), place) == place
+        return len(seen) > 2
+
+    suite.run(case, deep_count=200)
+
+
+def _below(node: TecsNode) -> list[int]:
+    return [child for child in (node.next, node.left, node.right) if child is not None]
+
+
+def _nodes(frame: ElementTree.Element) -> dict[str, str]:
+    """The nodes of the tECS in a frame, each with the numbers of its shape."""
+    found = {}
+    for group in frame.iter(f"{SVG}g"):
+        name = group.findtext(f"{SVG}title") or ""
+        if group.get("class") == "node" and re.fullmatch(r"t\d+", name):
+            shape = next(part for part in group if part.tag != f"{SVG}title")
+            found[name] = "{} {}".format(*(shape.get(k) for k in ("points", "cx")))
+    return found
+
+
+def test_lines_lead_from_the_table_to_what_it_lists(steps: Steps) -> None:
+    for k, one in enumerate(steps):
+        entries = sum(len(active.union_list) for active in one.snapshot.active)
+        assert (
+            Frames(steps, "light").one(k).count(f'fill="none" stroke="{LIGHT.table}"/>') == entries
+        )
 
 
 def test_a_frame_follows_the_theme_of_a_jupyter_page(steps: Steps) -> None:

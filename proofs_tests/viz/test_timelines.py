@@ -21,9 +21,9 @@ from cerlab.api.timelines import LISTED
 from cerlab.errors import BadData, CerlabError
 from cerlab.model.order import by_end
 from cerlab.viz.timeline.layout import ANSWERS, EVENTS, Timeline, timeline
-from cerlab.viz.timeline.style import COLOURS, MARKERS, SHAPES, look
+from cerlab.viz.timeline.style import COLOURS, MARKERS, SHAPES, look, own_numbers
 from cerlab.viz.timeline.text import timeline_text
-from cerlab.viz.timeline.value import Row
+from cerlab.viz.timeline.value import FEW, Row
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
 
@@ -96,14 +96,15 @@ def check_picture(T: Timeline, given: dict[str, list[ComplexEvent]]) -> Picture:
     xs = picture.events
     assert list(xs.values()) == sorted(set(xs.values()))
     assert len(picture.rows) == len(given)
+    shown = {one.answer for drawn in picture.rows for one in drawn}
     for (name, answers), drawn in zip(given.items(), picture.rows, strict=True):
+        lacking = [answer for answer in shown if answer not in answers]
+        kept = shown if len(lacking) <= FEW else shown - set(lacking)
+        assert {one.answer for one in drawn} == kept, name
         for one in drawn:
-            having = sum(one.answer in others for others in given.values())
-            expected = "answer" if having == len(given) else "answer differs"
-            assert one.kind == (expected if one.answer in answers else "ghost"), name
+            assert one.kind == _kind(one.answer, name, given), name
             assert (one.start, one.end) == (xs[one.answer.start], xs[one.answer.end])
             assert one.marks == tuple(xs[p] for p in one.answer.positions if p in xs)
-        assert [d.answer for d in drawn] == [d.answer for d in picture.rows[0]]
         assert all(
             one.end < other.start or other.end < one.start
             for k, one in enumerate(drawn)
@@ -111,6 +112,17 @@ def check_picture(T: Timeline, given: dict[str, list[ComplexEvent]]) -> Picture:
             if one.y == other.y
         )
     return picture
+
+
+def _kind(answer: ComplexEvent, name: str, given: dict[str, list[ComplexEvent]]) -> str:
+    """How an answer is drawn in a row: it is lacking, tells the row from others, or neither."""
+    if answer not in given[name]:
+        return "ghost"
+    union = {each for answers in given.values() for each in answers}
+    rivals = [row for row, answers in given.items() if set(answers) != union]
+    compared = rivals if len(rivals) > 1 else list(given)
+    apart = any(answer not in given[row] for row in compared)
+    return "answer differs" if apart and name in compared else "answer"
 
 
 def test_two_rows_by_hand() -> None:
@@ -137,6 +149,42 @@ def test_what_each_of_three_rows_lacks() -> None:
     for row in ("one 3 answers two", "two 2 answers, lacks 1 three", "three 1 answer, lacks 2"):
         assert row in said
     assert "Not in every row: 2 of 3 answers." in said
+
+
+def test_what_only_the_row_of_all_has_is_not_highlighted() -> None:
+    a, b, c = (ComplexEvent(0, k, (0, k)) for k in (1, 2, 3))
+    rows = {"ALL": [a, b, c], "NEXT": [a, b], "LAST": [a]}
+    picture = check_picture(timeline(rows, HTTT), rows)
+    assert [[one.kind for one in row] for row in picture.rows] == [
+        ["answer"] * 3,
+        ["answer", "answer differs", "ghost"],
+        ["answer", "ghost", "ghost"],
+    ]
+
+
+def test_of_much_that_a_row_lacks_it_is_said_how_much() -> None:
+    answers = [ComplexEvent(0, 4, (0, k, 4)) for k in range(1, 4)] + [ComplexEvent(0, 4, (0, 4))]
+    rows = {"ALL": [*answers, ComplexEvent(1, 2, (1, 2))], "one": answers[-1:]}
+    T = timeline(rows, HTTT)
+    picture = check_picture(T, rows)
+    assert [len(row) for row in picture.rows] == [5, 1]
+    assert "one 1 answer, lacks 4" in picture.words
+    lines = timeline_text(T).splitlines()
+    assert [line[:3] for line in lines].index("one") == len(lines) - 2
+
+
+def test_a_kind_of_event_looks_the_same_in_every_picture_of_a_session() -> None:
+    def shapes(types: str) -> dict[str | None, str | None]:
+        drawn = timeline({"r": []}, [{"type": kind} for kind in types]).svg()
+        keys = ElementTree.fromstring(drawn).iterfind(f"{_SVG}g[@class='key']")
+        return {key[1].text: key[0].get("class", "") + key[0].get("d", "") for key in keys}
+
+    with own_numbers():
+        assert shapes("AB") == shapes("BA")
+        assert shapes("AB").items() <= shapes("CBA").items()
+        before = shapes("C")
+    with own_numbers():
+        assert shapes("C") != before
 
 
 def test_text_by_hand() -> None:
@@ -299,7 +347,8 @@ def test_seven_kinds_of_events_differ_in_shape_and_forty_nine_in_something() -> 
     assert len({shape for shape, _ in map(look, range(7))}) == 7
     assert len(set(map(look, range(49)))) == 49
     seven = timeline({"r": []}, [{"type": kind} for kind in "ABCDEFG"])
-    keys = ElementTree.fromstring(seven.svg()).iterfind(f"{_SVG}g[@class='key']/{_SVG}path")
+    with own_numbers():
+        keys = ElementTree.fromstring(seven.svg()).iterfind(f"{_SVG}g[@class='key']/{_SVG}path")
     assert len({key.get("d") for key in keys}) == 7
 
 

@@ -7,6 +7,7 @@ kinds here or when it is imported, and then is named here.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,9 +23,10 @@ from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.gcq.syntax import Atom, Gcq
 from cerlab.model.event import Timestamp
 from cerlab.viz import html, render
+from cerlab.viz.derivations import derivation_graph
 from cerlab.viz.dot import dot_text
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS
-from cerlab.viz.graph import graph_of
+from cerlab.viz.graph import Graph, graph_of
 from cerlab.viz.machines.deterministic import MintermTable, table_grid
 from cerlab.viz.machines.exploration import ExploredCea
 from cerlab.viz.machines.grid import grid_html, grid_text
@@ -39,6 +41,7 @@ from cerlab.why.answer import Why
 from cerlab.why.deduction import Derivation
 from cerlab.why.failure import Failure
 from cerlab.why.none import WhyNone
+from cerlab.why.text import verdict_lines
 
 __all__ = ["answers", "filmstrip", "plans", "streams", "timeline_svg", "timeline_text", "verdicts"]
 
@@ -82,15 +85,23 @@ def _words_html(value: object) -> str:
     return html.block(html.pre(display.text(value)))
 
 
+def _why_graph(why: Why) -> Graph | None:
+    """The derivation of a match, or of the nearest that there is, with its events."""
+    if why.derivation is None:
+        return None
+    return derivation_graph(why.derivation, events=why.events)
+
+
 def _why_svg(why: Why) -> str | None:
-    """The derivation of a match, or of the nearest that there is."""
-    return None if why.derivation is None else _svg(why.derivation)
+    graph = _why_graph(why)
+    return None if graph is None else _svg(graph)
 
 
 def _why_html(why: Why) -> str:
-    """The words, and the derivation."""
-    drawn = "" if why.derivation is None else _html(why.derivation)
-    return html.block(html.pre(display.text(why)), drawn)
+    """The verdict and the failures in words, and the derivation as a picture."""
+    graph = _why_graph(why)
+    words = html.pre("\n".join(verdict_lines(why)))
+    return html.block(words, "" if graph is None else _html(replace(graph, legend=())))
 
 
 for _kind in (*CEL_KINDS, *SREMO_KINDS, Gcq, Atom, *_TEXTS, Derivation, CeqlQuery, Pattern):

@@ -1,23 +1,25 @@
 """Steps as frames: the stream, the machine and the tECS at one event, as one SVG; and as a strip.
 
-A frame is what a step says, above the machine with its active macro-states and the tECS with its
-new nodes. A filmstrip is frames below each other, for where no JavaScript runs.
+A frame is what a step says, above the machine with its active macro-states, and beside it the tECS
+with its new nodes. Frames have one height and one layout, so that a node keeps its place from frame
+to frame. A filmstrip is frames below each other, for where no JavaScript runs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from cerlab import display
+from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.predicates.words import cut
 from cerlab.viz.graph import Graph
 from cerlab.viz.html import block, escape, items, note, pre
+from cerlab.viz.notebook.replay import Replay
 from cerlab.viz.notebook.step_list import Step, StepList, highlighted, step_text, steps_text
 from cerlab.viz.render import Look, dark_where_dark, page_colours, svg
 from cerlab.viz.render import html as drawn
-from cerlab.viz.tecs import tecs_graph
 from cerlab.viz.theme import THEMES, Theme, ThemeName
 
 WIDTH = 860
@@ -27,7 +29,10 @@ SHOWN = 8
 """How many frames a display shows."""
 
 LEAST = 0.5
-"""How small a machine is drawn; a wider one is left to the words."""
+"""How small pictures are drawn; a wider machine is left to the words, a wider tECS scrolls."""
+
+TOGETHER = 24
+"""So many steps share a layout."""
 
 NEIGHBOURS = 12
 """How many events before the one that is read are shown, and how many after it."""
@@ -62,6 +67,22 @@ class _Picture:
         return f"<svg {at} {box[0] if box else ''}>{inside}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where the pictures of some steps stand: the tECS at a point, with the scales of both.
+
+    `machine` is 0 where the machine is left out; `width` and `height` are those of the frame.
+    """
+
+    replays: Mapping[tuple[object, ...], Replay]
+    machine: float
+    tecs: float
+    x: float
+    y: float
+    width: float
+    height: float
+
+
 class Frames:
     """The frames of some steps, in one theme; a machine is drawn once for each set of states.
 
@@ -74,13 +95,16 @@ class Frames:
         self._drawn: ThemeName = "light" if theme == "auto" else theme
         self._colours: Theme = THEMES[self._drawn]
         self._machines: dict[frozenset[str], _Picture] = {}
+        self._layouts: dict[int, _Layout] = {}
+        most = max((len(step.words) for step in steps), default=0)
+        self._head = _MARGIN + _STRIP + _LINE * most + _GAP
 
     def one(self, k: int) -> str:
         """Step number k as an ``<svg>`` element."""
         step = self._steps[k]
-        body, height = self._frame(step)
+        layout, body = self._frame(k)
         title = f"{step.heading}, step {k + 1} of {len(self._steps)}"
-        return self._sheet(body, height, title, " ".join(step.words))
+        return self._sheet(body, layout.width, layout.height, title, " ".join(step.words))
 
     def all(self) -> Iterator[str]:
         """Every step as an ``<svg>`` element."""
@@ -88,47 +112,79 @@ class Frames:
 
     def strip(self, first: int = 0, last: int | None = None) -> str:
         """The steps from number `first` to before `last` as one ``<svg>``."""
+        numbers = range(len(self._steps))[first:last]
         chosen = self._steps.steps[first:last]
         parts: list[str] = []
-        top = 0.0
-        for step in chosen:
-            body, height = self._frame(step)
+        top = width = 0.0
+        for k in numbers:
+            layout, body = self._frame(k)
             parts.append(f'<g transform="translate(0 {top:g})">{body}</g>')
-            top += height + _GAP
+            top += layout.height + _GAP
+            width = max(width, layout.width)
         title = f"{self._steps.query}: {len(chosen)} of {len(self._steps)} steps"
         says = " ".join(f"{step.heading}. {' '.join(step.words)}" for step in chosen[:3])
-        return self._sheet("\n".join(parts), max(top - _GAP, 1), title, says)
+        return self._sheet("\n".join(parts), width, max(top - _GAP, 1), title, says)
 
-    def _frame(self, step: Step) -> tuple[str, float]:
-        """What is in a frame, and its height."""
+    def _frame(self, k: int) -> tuple[_Layout, str]:
+        """Where things are in a frame, and what is in it."""
+        step, layout = self._steps[k], self._layout(k // TOGETHER)
         parts = [*self._stream(step)]
         y: float = _MARGIN + _STRIP
         parts.append(self._text(_MARGIN, y, step.heading, self._colours.ink, 'font-weight="bold"'))
         for line in step.words:
             y += _LINE
             parts.append(self._text(_MARGIN, y, line, self._colours.faint))
-        y += _GAP
-        for picture in self._pictures(step):
-            scale = min(1.0, (WIDTH - 2 * _MARGIN) / picture.width)
-            width, height = picture.width * scale, picture.height * scale
-            parts.append(picture.placed(_MARGIN, y, width, height))
-            y += height + _GAP
+        if layout.machine:
+            machine, scale = self._machine(step), layout.machine
+            size = (machine.width * scale, machine.height * scale)
+            parts.append(machine.placed(_MARGIN, self._head, *size))
+        tecs = layout.replays[step.snapshot.key].at(step.snapshot)
+        place = f"translate({layout.x:.2f} {layout.y:.2f}) scale({layout.tecs:.4f})"
         border = (
-            f'<rect x="0.5" y="0.5" width="{WIDTH - 1}" height="{y - 1:.2f}" rx="8" '
-            f'fill="none" stroke="{self._colours.ghost}"/>'
+            f'<rect x="0.5" y="0.5" width="{layout.width - 1:.2f}" '
+            f'height="{layout.height - 1:.2f}" rx="8" fill="none" stroke="{self._colours.ghost}"/>'
         )
-        return "\n".join([border, *parts]), y
+        return layout, "\n".join([border, *parts, f'<g transform="{place}">{tecs}</g>'])
 
-    def _pictures(self, step: Step) -> Iterator[_Picture]:
-        if self._steps.machine is not None:
-            active = frozenset(state.name for state in step.snapshot.active)
-            if active not in self._machines:
-                graph = highlighted(self._steps.machine, active)
-                self._machines[active] = _Picture.of(graph, self._drawn)
-            if self._machines[active].width * LEAST <= WIDTH:
-                yield self._machines[active]
-        if step.snapshot.nodes:
-            yield _Picture.of(replace(tecs_graph(step.snapshot), legend=()), self._drawn)
+    def _layout(self, number: int) -> _Layout:
+        """That of the steps which have it in common."""
+        if number not in self._layouts:
+            first = number * TOGETHER
+            self._layouts[number] = self._laid_out(self._steps.steps[first : first + TOGETHER])
+        return self._layouts[number]
+
+    def _laid_out(self, steps: Sequence[Step]) -> _Layout:
+        """The machine and the tECS side by side where they fit, else below each other."""
+        held: dict[tuple[object, ...], list[TecsSnapshot]] = {}
+        for step in steps:
+            held.setdefault(step.snapshot.key, []).append(step.snapshot)
+        replays = {key: Replay(snapshots, self._drawn) for key, snapshots in held.items()}
+        width: float = _POINT * max(replay.width for replay in replays.values())
+        height = _POINT * max(replay.height for replay in replays.values())
+        machine = None if self._steps.machine is None else self._machine(steps[0])
+        if machine is not None and machine.width * LEAST > WIDTH:
+            machine = None
+        room = WIDTH - 2 * _MARGIN
+        if machine is not None and (machine.width + width) * LEAST <= room - _GAP:
+            scale = min(1.0, (room - _GAP) / (machine.width + width))
+            x, bottom = machine.width * scale + _GAP, scale * max(machine.height, height)
+            frame = (float(WIDTH), self._head + bottom + _GAP)
+            return _Layout(replays, scale, _POINT * scale, _MARGIN + x, self._head, *frame)
+        above = min(1.0, room / machine.width) if machine is not None else 0.0
+        scale = max(LEAST, min(1.0, room / width))
+        y = self._head + (0 if machine is None else machine.height * above + _GAP)
+        wide = max(WIDTH, width * scale + 2 * _MARGIN)
+        frame = (wide, y + height * scale + _GAP)
+        return _Layout(replays, above, _POINT * scale, _MARGIN, y, *frame)
+
+    def _machine(self, step: Step) -> _Picture:
+        """The machine with the active macro-states of a step brought forward."""
+        assert self._steps.machine is not None
+        active = frozenset(state.name for state in step.snapshot.active)
+        if active not in self._machines:
+            graph = highlighted(self._steps.machine, active)
+            self._machines[active] = _Picture.of(graph, self._drawn)
+        return self._machines[active]
 
     def _stream(self, step: Step) -> Iterator[str]:
         """The events around the one that is read, which is brought forward."""
@@ -154,11 +210,12 @@ class Frames:
         said = escape(cut(text, _LONGEST))
         return f'<text x="{x:g}" y="{y:g}" fill="{colour}" {extra}>{said}</text>'
 
-    def _sheet(self, body: str, height: float, title: str, says: str) -> str:
+    def _sheet(self, body: str, width: float, height: float, title: str, says: str) -> str:
         style = dark_where_dark(body) + page_colours(body) if self._theme == "auto" else ""
         return (
-            f'<svg class="{_CLASS}" role="img" width="{WIDTH}" height="{height:.0f}" '
-            f'viewBox="0 0 {WIDTH} {height:.0f}" xmlns="http://www.w3.org/2000/svg" '
+            f'<svg class="{_CLASS}" role="img" width="{width:.0f}" height="{height:.0f}" '
+            f'viewBox="0 0 {width:.0f} {height:.0f}" style="min-width:{LEAST * width:.0f}px" '
+            f'xmlns="http://www.w3.org/2000/svg" '
             f'font-family="Helvetica,Arial,sans-serif" font-size="12">\n'
             f"<title>{escape(title)}</title>\n<desc>{escape(says)}</desc>\n{style}\n{body}\n</svg>"
         )

@@ -20,7 +20,7 @@ function render({ model, el }) {
     on.disabled = k === frames.length - 1;
     says.textContent = `step ${k + 1} of ${frames.length}`;
     picture.innerHTML = frames[k];
-    picture.firstElementChild.style.cssText = "max-width:100%;height:auto";
+    Object.assign(picture.firstElementChild.style, { maxWidth: "100%", height: "auto" });
   };
   const go = (k) => {
     model.set("k", Math.min(Math.max(k, 0), frames.length - 1));

@@ -2,7 +2,7 @@
 
 A timeline is a value. It is decided here what of a long stream and of many answers is shown; it is
 drawn by `cerlab.viz.timeline.svg`, `plot` and `text`. Each row is what one query, strategy or
-evaluator answered. Every answer has the same lane in all rows, so that what one row has
+evaluator answered. An answer has the same lane in all rows that lack few, so that what one row has
 and another lacks lies one below the other.
 """
 
@@ -21,7 +21,7 @@ from cerlab.model.event import Event, Value, value_of
 from cerlab.model.order import by_end
 from cerlab.model.stream import Stream
 from cerlab.predicates.words import value_text
-from cerlab.viz.timeline.value import Bar, Drawing, Row, Tick
+from cerlab.viz.timeline.value import Bar, Drawing, Row, Tick, packed
 
 EVENTS = 80
 """How many events of a stream are shown, unless told otherwise."""
@@ -208,10 +208,8 @@ def _times(events: Sequence[Event], positions: Sequence[int], axis: str) -> list
 def _bars(
     chosen: Mapping[ComplexEvent, frozenset[int]], places: Mapping[int, float]
 ) -> Iterable[Bar]:
-    """Each answer in the first lane that is free from half a step before it."""
-    free: list[float] = []
-    for answer in sorted(chosen, key=lambda a: (places[a.start], a.end, a.positions)):
-        start, end = places[answer.start], places[answer.end]
-        lane = next((n for n, until in enumerate(free) if until <= start), len(free))
-        free[lane : lane + 1] = [max(start, end) + 0.5]
+    """The answers by start, each with its lane."""
+    ordered = sorted(chosen, key=lambda a: (places[a.start], a.end, a.positions))
+    spans = [(places[answer.start], places[answer.end]) for answer in ordered]
+    for answer, lane in zip(ordered, packed(spans), strict=True):
         yield Bar(answer, lane, chosen[answer])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 from cerlab.errors import Unsupported
 from cerlab.predicates.words import cut
-from cerlab.viz.timeline.style import COLOURS, LIGHT, MARKERS, look
-from cerlab.viz.timeline.value import Bar, Drawing, differs, kinds, lanes
+from cerlab.viz.timeline.style import COLOURS, LIGHT, MARKERS, look, number_of
+from cerlab.viz.timeline.value import Bar, Drawing, in_row, kinds, lanes, tells
 from cerlab.viz.timeline.words import comparison, extent, row_text
 
 
@@ -17,16 +17,16 @@ def timeline_plot(T: Drawing, ax: Any = None) -> Any:
 
     Rows go down from 0; events stand above them, at 1. Raises `Unsupported` without Matplotlib.
     """
-    height = lanes(T) + 0.8
-    ax = _axes(T, height) if ax is None else ax
-    numbers = {name: n for n, name in enumerate(kinds(T))}
+    tops = list(accumulate((lanes(T, row) + 0.8 for row in range(len(T.rows))), initial=0.0))
+    ax = _axes(T, tops[-1]) if ax is None else ax
+    numbers = {name: number_of(name) for name in kinds(T)}
     for tick in T.ticks:
         _mark(ax, tick.place, 1, numbers[tick.kind], hollow=False)
     for row in range(len(T.rows)):
-        ax.axhline(0.3 - row * height, color=LIGHT["rule"], linewidth=0.8, zorder=0)
-        for bar in T.bars:
-            _bar(ax, T, bar, row, -row * height - bar.lane - 0.2, numbers)
-    _labels(ax, T, height)
+        ax.axhline(0.3 - tops[row], color=LIGHT["rule"], linewidth=0.8, zorder=0)
+        for bar, lane in in_row(T, row):
+            _bar(ax, T, bar, row, -tops[row] - lane - 0.2, numbers)
+    _labels(ax, T, tops)
     for name, n in numbers.items():
         shape, colour = look(n)
         ax.plot([], [], MARKERS[shape], color=COLOURS[colour], label=_plain(cut(name, 28)))
@@ -45,7 +45,7 @@ def _axes(T: Drawing, height: float) -> Any:
             hint="pip install 'cerlab[viz]', or take the SVG",
         ) from error
     width = 3 + 0.35 * min(24, max((tick.place for tick in T.ticks), default=0))
-    figure = Figure(figsize=(width, 1.4 + 0.28 * height * len(T.rows)), layout="constrained")
+    figure = Figure(figsize=(width, 1.4 + 0.28 * height), layout="constrained")
     return figure.subplots()
 
 
@@ -53,7 +53,7 @@ def _bar(ax: Any, T: Drawing, bar: Bar, row: int, y: float, numbers: dict[str, i
     ticks = {tick.position: tick for tick in T.ticks}
     answer, has = bar.answer, row in bar.rows
     start, end = (ticks[p].place for p in (answer.start, answer.end))
-    if has and differs(T, bar):
+    if tells(T, bar, row):
         ax.plot(
             [start, end],
             [y, y],
@@ -92,9 +92,9 @@ def _mark(ax: Any, x: float, y: float, kind: int, *, hollow: bool) -> None:
     )  # fmt: skip
 
 
-def _labels(ax: Any, T: Drawing, height: float) -> None:
+def _labels(ax: Any, T: Drawing, tops: list[float]) -> None:
     """Rows by name on the left, positions below, what is left out as the title."""
-    middles = [-row * height - (lanes(T) - 1) / 2 - 0.2 for row in range(len(T.rows))]
+    middles = [-tops[row] - (lanes(T, row) - 1) / 2 - 0.2 for row in range(len(T.rows))]
     names = [f"{_plain(cut(row.name, 28))}\n{row_text(T, n)}" for n, row in enumerate(T.rows)]
     ax.set_yticks([1, *middles], ["events", *names])
     step = max(1, -(-len(T.ticks) // 24))
@@ -103,7 +103,7 @@ def _labels(ax: Any, T: Drawing, height: float) -> None:
     ax.set_xlabel(
         "position" if T.axis is None else f"position, placed by {_plain(cut(T.axis, 20))}"
     )
-    ax.set_ylim(-height * max(1, len(T.rows)) + 0.2, 1.7)
+    ax.set_ylim(-max(1.8, tops[-1]) + 0.2, 1.7)
     ax.tick_params(length=0)
     for side in ("left", "right", "top"):
         ax.spines[side].set_visible(False)

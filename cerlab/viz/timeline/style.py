@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from cerlab.errors import UsageError, nearest
 from cerlab.viz.theme import ON_ITS_OWN
@@ -99,6 +100,27 @@ def _rules(palette: Mapping[str, str]) -> str:
     for name, colour in palette.items():
         text = text.replace(f"%{name}", colour)
     return text
+
+
+_numbers: dict[str, int] = {}
+"""The number of each kind of event, in the order in which this process first drew them."""
+
+
+def number_of(kind: str) -> int:
+    """The number of a kind of event, the same in all pictures of a session."""
+    return _numbers.setdefault(kind, len(_numbers))
+
+
+@contextmanager
+def own_numbers() -> Iterator[None]:
+    """Kinds are numbered from 0 inside: a file is then the same whatever was drawn before it."""
+    kept = dict(_numbers)
+    _numbers.clear()
+    try:
+        yield
+    finally:
+        _numbers.clear()
+        _numbers.update(kept)
 
 
 def look(kind: int) -> tuple[int, int]:

@@ -2,8 +2,8 @@
 
 An answer is a thin line over its interval with a mark at each of its positions, in the shape and
 colour of its kind of event; an arc joins each mark to the next. Where rows are compared, an answer
-that not every row has is highlighted, and a dashed line with hollow marks stands for it in the rows
-that lack it.
+that tells them apart is highlighted, and a dashed line with hollow marks stands for it in a row
+that lacks no more than a few.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from cerlab import display
 from cerlab.model.event import value_of
 from cerlab.predicates.words import answer_text, counted, cut, event_text
 from cerlab.viz.html import block, escape
-from cerlab.viz.timeline.style import glyph, style
-from cerlab.viz.timeline.value import Bar, Drawing, Tick, differs, kinds, lanes
+from cerlab.viz.timeline.style import glyph, number_of, style
+from cerlab.viz.timeline.value import Bar, Drawing, Tick, in_row, kinds, lanes, tells
 from cerlab.viz.timeline.words import comparison, description, extent, row_text
 
 PLOT = 680
@@ -48,7 +48,7 @@ class _Sheet:
         return self.left + self.step * tick.place
 
     def top(self, row: int) -> float:
-        return HEAD + row * (LANE * lanes(self.T) + 24)
+        return HEAD + sum(LANE * lanes(self.T, above) + 24 for above in range(row))
 
     def middle(self, row: int, lane: int) -> float:
         return self.top(row) + 12 + LANE * (lane + 0.5)
@@ -90,7 +90,7 @@ def _sheet(T: Drawing) -> _Sheet:
     left = MARGIN + min(200.0, CHARACTER * max(names, default=4)) + 32
     span = max((tick.place for tick in T.ticks), default=0)
     ticks = {tick.position: tick for tick in T.ticks}
-    numbers = {name: n for n, name in enumerate(kinds(T))}
+    numbers = {name: number_of(name) for name in kinds(T)}
     return _Sheet(T, left, min(STEP, PLOT / max(span, 1)), numbers, ticks)
 
 
@@ -169,23 +169,23 @@ def _row(sheet: _Sheet, row: int) -> Iterable[str]:
     yield f'<path class="rule" d="M{MARGIN} {_n(top)}H{_n(sheet.right)}"/>'
     yield _text(MARGIN, top + 26, cut(T.rows[row].name, 28), "name")
     yield _text(MARGIN, top + 41, row_text(T, row), "small")
-    for bar in T.bars:
-        yield from _bar(sheet, bar, row)
+    for bar, lane in in_row(T, row):
+        yield from _bar(sheet, bar, row, lane)
     yield "</g>"
 
 
-def _bar(sheet: _Sheet, bar: Bar, row: int) -> Iterable[str]:
+def _bar(sheet: _Sheet, bar: Bar, row: int, lane: int) -> Iterable[str]:
     """An answer in a row, or the ghost of one that the row lacks."""
-    answer, has, different = bar.answer, row in bar.rows, differs(sheet.T, bar)
+    answer, has, different = bar.answer, row in bar.rows, tells(sheet.T, bar, row)
     start, end = (sheet.x(sheet.ticks[p]) for p in (answer.start, answer.end))
-    y = sheet.middle(row, bar.lane)
+    y = sheet.middle(row, lane)
     kind = "ghost" if not has else "answer differs" if different else "answer"
     words = answer_text(answer) + ("" if has else ": lacking here")
     yield (
         f'<g class="{kind}" data-start="{answer.start}" data-end="{answer.end}"'
         f' data-positions="{" ".join(map(str, answer.positions))}"><title>{words}</title>'
     )
-    if has and different:
+    if different:
         yield _pill(start - 9, y - 10, end - start + 18, 20)
     bare = {answer.start: start, answer.end: end}.items()
     ends = "".join(f"M{_n(x)} {_n(y - 4)}v8" for p, x in bare if p not in answer.positions)
@@ -215,8 +215,10 @@ def _legend(sheet: _Sheet) -> tuple[list[str], int, float]:
     """What stands for kinds and for differences; with its number of lines, and its width."""
     T, top = sheet.T, sheet.top(len(sheet.T.rows))
     entries = [(cut(name, 28), glyph(n, "0", "0", "on")) for name, n in sheet.kinds.items()]
-    if any(differs(T, bar) for bar in T.bars):
-        entries.append(("not in every row", _pill(-8, -7, 18, 14)))
+    drawn_bars = [(bar, row) for row in range(len(T.rows)) for bar, _ in in_row(T, row)]
+    if any(tells(T, bar, row) for bar, row in drawn_bars):
+        entries.append(("in some rows only", _pill(-8, -7, 18, 14)))
+    if any(row not in bar.rows for bar, row in drawn_bars):
         lacking = '<g class="ghost"><path class="interval" d="M-8 0h18"/></g>'
         entries.append(("lacking in this row", lacking))
     drawn = [f'<path class="rule" d="M{MARGIN} {_n(top)}H{_n(sheet.right)}"/>'] if T.rows else []

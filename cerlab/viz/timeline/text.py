@@ -7,7 +7,7 @@ from string import ascii_letters
 
 from cerlab import display
 from cerlab.predicates.words import cut
-from cerlab.viz.timeline.value import Bar, Drawing, differs, kinds, lanes
+from cerlab.viz.timeline.value import Bar, Drawing, in_row, kinds, lanes, tells
 from cerlab.viz.timeline.words import comparison, extent
 
 _LONG = 4
@@ -17,7 +17,7 @@ _NAME = 20
 
 
 def timeline_text(T: Drawing) -> str:
-    """Filled marks are answers, ``┅`` those that not every row has, hollow marks those it lacks."""
+    """Filled marks are answers, ``━`` what tells rows apart, hollow marks what a row lacks."""
     called, key = _called(T)
     shown = [called[tick.kind] for tick in T.ticks]
     positions = [str(tick.position) for tick in T.ticks]
@@ -53,9 +53,9 @@ def _columns(T: Drawing, width: int) -> dict[int, int]:
 
 def _lanes(T: Drawing, row: int, columns: dict[int, int]) -> Iterable[str]:
     length = max(columns.values(), default=0) + 1
-    drawn = [[" "] * length for _ in range(lanes(T))]
-    for bar in T.bars:
-        _draw(drawn[bar.lane], bar, row in bar.rows, differs(T, bar), columns)
+    drawn = [[" "] * length for _ in range(lanes(T, row))]
+    for bar, lane in in_row(T, row):
+        _draw(drawn[lane], bar, row in bar.rows, tells(T, bar, row), columns)
     return ("".join(line) for line in drawn)
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event
+
+FEW = 3
+"""So many answers that a row lacks are drawn in it, hollow; of more it is said how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +74,43 @@ def differs(T: Drawing, bar: Bar) -> bool:
     return len(bar.rows) < len(T.rows)
 
 
-def lanes(T: Drawing) -> int:
+def tells(T: Drawing, bar: Bar, row: int) -> bool:
+    """Whether an answer of a row tells it from others: some of them have it, and some have not.
+
+    A row that has every answer is left out where others can be compared without it.
+    """
+    rivals = {number for number, held in enumerate(T.held) if held < T.distinct}
+    if len(rivals) < 2:
+        rivals = set(range(len(T.rows)))
+    return row in rivals and row in bar.rows and not rivals <= bar.rows
+
+
+def in_row(T: Drawing, row: int) -> list[tuple[Bar, int]]:
+    """What is drawn in a row, each in its lane: its answers, and the `FEW` that it lacks.
+
+    Rows without gaps have each answer in the same lane, so that what one lacks is below what
+    another has; one that lacks more has lanes of its own.
+    """
+    if sum(row not in bar.rows for bar in T.bars) <= FEW:
+        return [(bar, bar.lane) for bar in T.bars]
+    places = {tick.position: tick.place for tick in T.ticks}
+    own = [bar for bar in T.bars if row in bar.rows]
+    spans = ((places[bar.answer.start], places[bar.answer.end]) for bar in own)
+    return list(zip(own, packed(spans), strict=True))
+
+
+def packed(spans: Iterable[tuple[float, float]]) -> Iterator[int]:
+    """For each span, by start, the first lane that is free from half a step before it."""
+    free: list[float] = []
+    for start, end in spans:
+        lane = next((n for n, until in enumerate(free) if until <= start), len(free))
+        free[lane : lane + 1] = [max(start, end) + 0.5]
+        yield lane
+
+
+def lanes(T: Drawing, row: int) -> int:
     """How many lanes a row has, at least one."""
-    return 1 + max((bar.lane for bar in T.bars), default=0)
+    return 1 + max((lane for _, lane in in_row(T, row)), default=0)
 
 
 def kinds(T: Drawing) -> tuple[str, ...]:
