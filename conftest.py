@@ -6,11 +6,14 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from proofs_tests.browser import chromium as opened_chromium
+from proofs_tests.browser import lacking
 from proofs_tests.kernels import compile_all
 from proofs_tests.suite import Profile, Suite
 
@@ -60,6 +63,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def suite(request: pytest.FixtureRequest) -> Suite:
     """Runs random cases; see `proofs_tests.suite`."""
     return Suite(request.config.getoption("--profile"), request)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A headless Chromium."""
+    if missing := lacking():
+        pytest.skip(f"pages are opened in a browser, and {missing} is not here")
+    with opened_chromium() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session")

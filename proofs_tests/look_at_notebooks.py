@@ -31,6 +31,7 @@ from urllib.request import Request, urlopen
 
 import cerlab
 from cerlab.viz.theme import DARK, LIGHT
+from proofs_tests.browser import chromium, lacking
 from proofs_tests.notebook_runs import (
     NOTEBOOK_SECONDS,
     NOTEBOOKS,
@@ -41,8 +42,7 @@ from proofs_tests.notebook_runs import (
 )
 
 STEPPER = "05_inside_the_tecs"
-NEEDED = ("playwright", "jupyterlab", "nbconvert", "nbclient", "anywidget")
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+NEEDED = ("jupyterlab", "nbconvert", "nbclient", "anywidget")
 PICTURES = "svg.cerlab-graph, svg.cerlab-timeline"
 WINDOW = {"width": 1200, "height": 900}
 
@@ -60,30 +60,20 @@ def main(arguments: list[str]) -> None:
     """Look at the notebooks that are named, or at all."""
     if not arguments:
         raise SystemExit(__doc__)
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     missing = [package for package in NEEDED if find_spec(package) is None]
-    if browser is None or missing:
-        print(f"skipped: there is no {' nor '.join([*missing, *['chromium'] * (not browser)])}")
+    if missing or lacking():
+        print(f"skipped: there is no {' nor '.join(filter(None, [*missing, lacking()]))}")
         return
     out = Path(arguments[0])
     out.mkdir(parents=True, exist_ok=True)
     chosen = [path for path in NOTEBOOKS if path.stem in arguments[1:] or len(arguments) == 1]
-    with _chromium(browser) as page, TemporaryDirectory() as folder:
+    with chromium() as browser, TemporaryDirectory() as folder:
+        page = browser.new_page(viewport=WINDOW)
         kernels = made_kernel(Path(folder))
         for notebook in chosen:
             look_at_export(page, exported(notebook, kernels, out), out)
         look_at_saved_steps(page, out)
         look_at_lab(page, chosen, out)
-
-
-@contextmanager
-def _chromium(browser: str) -> Iterator[Any]:
-    with import_module("playwright.sync_api").sync_playwright() as playwright:
-        opened = playwright.chromium.launch(
-            executable_path=browser, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield opened.new_page(viewport=WINDOW)
-        opened.close()
 
 
 def exported(notebook: Path, kernels: Path, out: Path) -> Path:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 import warnings
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from importlib import import_module
-from importlib.util import find_spec
 from random import Random
 from threading import Thread
 from typing import Any
@@ -24,7 +21,6 @@ from cerlab.testing import as_dict
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FIRST, LATER = 120_000, 60_000  # milliseconds on a loaded machine
 
 pytestmark = [pytest.mark.services, pytest.mark.xdist_group("lab")]
@@ -50,20 +46,14 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def context(address: str) -> Iterator[Any]:
+def context(address: str, chromium: Any) -> Any:
     """A browser that reaches nothing but the static files."""
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None or not find_spec("playwright"):
-        pytest.skip("the lab is tried with Chromium and Playwright")
-    with import_module("playwright.sync_api").sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        context = chromium.new_context()
-        context.route(
-            lambda url: not url.startswith(address),
-            lambda route: route.abort("internetdisconnected"),
-        )
-        yield context
-        chromium.close()
+    context = chromium.new_context()
+    context.route(
+        lambda url: not url.startswith(address),
+        lambda route: route.abort("internetdisconnected"),
+    )
+    return context
 
 
 @pytest.fixture(scope="module")

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from importlib import import_module
-from importlib.util import find_spec
+from functools import cache
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+OUTSIDE = ("https://github.com/cerlab/cerlab",)
+"""Where links may lead out of the manual: it is to be read without a network."""
+
 RESULTS = 3
 """So many results of a search are opened before one gives up."""
 
@@ -47,29 +48,62 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out / "html"
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """A headless Chromium."""
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None or not find_spec("playwright"):
-        pytest.skip("searching the manual needs Chromium and Playwright")
-    with import_module("playwright.sync_api").sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
-
 def test_every_notebook_is_in_the_site_as_it_ran(site: Path) -> None:
     for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):
         page = (site / "course" / f"{notebook.stem}.html").read_text(encoding="utf-8")
         assert "cell_output" in page
 
 
+def test_links_lead_to_pages_and_places_that_are_there(site: Path) -> None:
+    for page in sorted(site.rglob("*.html")):
+        for target in re.findall(r'<a [^>]*href="([^"]+)"', page.read_text(encoding="utf-8")):
+            address, _, place = unescape(target).partition("#")
+            if re.match(r"https?:", address):
+                assert address.startswith(OUTSIDE), f"{page.name} links to {address}"
+                continue
+            other = page if not address else (page.parent / address).resolve()
+            assert other.is_file(), f"{page.name} links to {target}"
+            if place and other.suffix == ".html":
+                assert place in _places(other), f"{page.name} links to {target}"
+
+
+@cache
+def _places(page: Path) -> frozenset[str]:
+    return frozenset(re.findall(r' id="([^"]+)"', page.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (420, "dark")])
+def test_nothing_is_wider_than_its_column_without_a_way_to_scroll(
+    width: int, theme: str, chromium: Any, site: Path
+) -> None:
+    page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
+    for path in sorted(site.rglob("*.html")):
+        page.goto(path.as_uri())
+        assert page.evaluate(WIDE) == [], path.name
+    page.close()
+
+
+WIDE = """() => {
+    const scrolls = (element) => {
+        for (let each = element; each && each !== document.body; each = each.parentElement)
+            if (["auto", "scroll"].includes(getComputedStyle(each).overflowX)) return true;
+        return false;
+    };
+    const column = document.querySelector("article");
+    if (!column) return [];
+    const right = column.getBoundingClientRect().right + 2;
+    return [...column.querySelectorAll("svg, table, pre, img, iframe, figure, p, li, dt, dd")]
+        .filter((each) => each.getBoundingClientRect().right > right && !scrolls(each))
+        .map((each) => `${each.tagName} ${(each.textContent ?? "").slice(0, 60)}`);
+}"""
+"""What of a page stands out of its column, and in no box that scrolls."""
+
+
 @pytest.mark.parametrize(("question", "words", "answer"), QUESTIONS)
 def test_one_search_or_two_clicks_answer(
-    question: str, words: str, answer: str, browser: Any, site: Path
+    question: str, words: str, answer: str, chromium: Any, site: Path
 ) -> None:
-    page = browser.new_page()
+    page = chromium.new_page()
     if words.startswith(">"):
         page.goto((site / "index.html").as_uri())
         for link in words[1:].split(">"):

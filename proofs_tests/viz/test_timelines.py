@@ -97,12 +97,14 @@ def check_picture(T: Timeline, given: dict[str, list[ComplexEvent]]) -> Picture:
     assert list(xs.values()) == sorted(set(xs.values()))
     assert len(picture.rows) == len(given)
     shown = {one.answer for drawn in picture.rows for one in drawn}
+    apart = _apart(shown, given)
     for (name, answers), drawn in zip(given.items(), picture.rows, strict=True):
         lacking = [answer for answer in shown if answer not in answers]
         kept = shown if len(lacking) <= FEW else shown - set(lacking)
         assert {one.answer for one in drawn} == kept, name
         for one in drawn:
-            assert one.kind == _kind(one.answer, name, given), name
+            expected = "answer differs" if (one.answer, name) in apart else "answer"
+            assert one.kind == (expected if one.answer in answers else "ghost"), name
             assert (one.start, one.end) == (xs[one.answer.start], xs[one.answer.end])
             assert one.marks == tuple(xs[p] for p in one.answer.positions if p in xs)
         assert all(
@@ -114,15 +116,21 @@ def check_picture(T: Timeline, given: dict[str, list[ComplexEvent]]) -> Picture:
     return picture
 
 
-def _kind(answer: ComplexEvent, name: str, given: dict[str, list[ComplexEvent]]) -> str:
-    """How an answer is drawn in a row: it is lacking, tells the row from others, or neither."""
-    if answer not in given[name]:
-        return "ghost"
+def _apart(
+    shown: set[ComplexEvent], given: dict[str, list[ComplexEvent]]
+) -> set[tuple[ComplexEvent, str]]:
+    """What is highlighted: in some rows only, and not most of any row."""
     union = {each for answers in given.values() for each in answers}
     rivals = [row for row, answers in given.items() if set(answers) != union]
     compared = rivals if len(rivals) > 1 else list(given)
-    apart = any(answer not in given[row] for row in compared)
-    return "answer differs" if apart and name in compared else "answer"
+    common = set.intersection(*(set(given[row]) for row in compared))
+    apart = {row: shown & set(given[row]) - common for row in compared}
+    crowded = [
+        row
+        for row, answers in apart.items()
+        if len(answers) > max(FEW, len(shown & set(given[row])) / 2)
+    ]
+    return set() if crowded else {(each, row) for row in compared for each in apart[row]}
 
 
 def test_two_rows_by_hand() -> None:

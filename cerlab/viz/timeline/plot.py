@@ -8,7 +8,7 @@ from typing import Any
 from cerlab.errors import Unsupported
 from cerlab.predicates.words import cut
 from cerlab.viz.timeline.style import COLOURS, LIGHT, MARKERS, look, number_of
-from cerlab.viz.timeline.value import Bar, Drawing, in_row, kinds, lanes, tells
+from cerlab.viz.timeline.value import Bar, Drawing, in_row, kinds, lanes, telling
 from cerlab.viz.timeline.words import comparison, extent, row_text
 
 
@@ -53,7 +53,7 @@ def _bar(ax: Any, T: Drawing, bar: Bar, row: int, y: float, numbers: dict[str, i
     ticks = {tick.position: tick for tick in T.ticks}
     answer, has = bar.answer, row in bar.rows
     start, end = (ticks[p].place for p in (answer.start, answer.end))
-    if tells(T, bar, row):
+    if (bar, row) in telling(T):
         ax.plot(
             [start, end],
             [y, y],

@@ -17,7 +17,7 @@ from cerlab.model.event import value_of
 from cerlab.predicates.words import answer_text, counted, cut, event_text
 from cerlab.viz.html import block, escape
 from cerlab.viz.timeline.style import glyph, number_of, style
-from cerlab.viz.timeline.value import Bar, Drawing, Tick, in_row, kinds, lanes, tells
+from cerlab.viz.timeline.value import Bar, Drawing, Tick, in_row, kinds, lanes, telling
 from cerlab.viz.timeline.words import comparison, description, extent, row_text
 
 PLOT = 680
@@ -43,6 +43,7 @@ class _Sheet:
     step: float
     kinds: dict[str, int]
     ticks: dict[int, Tick]
+    telling: frozenset[tuple[Bar, int]]
 
     def x(self, tick: Tick) -> float:
         return self.left + self.step * tick.place
@@ -91,7 +92,7 @@ def _sheet(T: Drawing) -> _Sheet:
     span = max((tick.place for tick in T.ticks), default=0)
     ticks = {tick.position: tick for tick in T.ticks}
     numbers = {name: number_of(name) for name in kinds(T)}
-    return _Sheet(T, left, min(STEP, PLOT / max(span, 1)), numbers, ticks)
+    return _Sheet(T, left, min(STEP, PLOT / max(span, 1)), numbers, ticks, telling(T))
 
 
 def _title(T: Drawing) -> str:
@@ -176,7 +177,7 @@ def _row(sheet: _Sheet, row: int) -> Iterable[str]:
 
 def _bar(sheet: _Sheet, bar: Bar, row: int, lane: int) -> Iterable[str]:
     """An answer in a row, or the ghost of one that the row lacks."""
-    answer, has, different = bar.answer, row in bar.rows, tells(sheet.T, bar, row)
+    answer, has, different = bar.answer, row in bar.rows, (bar, row) in sheet.telling
     start, end = (sheet.x(sheet.ticks[p]) for p in (answer.start, answer.end))
     y = sheet.middle(row, lane)
     kind = "ghost" if not has else "answer differs" if different else "answer"
@@ -215,10 +216,9 @@ def _legend(sheet: _Sheet) -> tuple[list[str], int, float]:
     """What stands for kinds and for differences; with its number of lines, and its width."""
     T, top = sheet.T, sheet.top(len(sheet.T.rows))
     entries = [(cut(name, 28), glyph(n, "0", "0", "on")) for name, n in sheet.kinds.items()]
-    drawn_bars = [(bar, row) for row in range(len(T.rows)) for bar, _ in in_row(T, row)]
-    if any(tells(T, bar, row) for bar, row in drawn_bars):
+    if sheet.telling:
         entries.append(("in some rows only", _pill(-8, -7, 18, 14)))
-    if any(row not in bar.rows for bar, row in drawn_bars):
+    if any(row not in bar.rows for row in range(len(T.rows)) for bar, _ in in_row(T, row)):
         lacking = '<g class="ghost"><path class="interval" d="M-8 0h18"/></g>'
         entries.append(("lacking in this row", lacking))
     drawn = [f'<path class="rule" d="M{MARGIN} {_n(top)}H{_n(sheet.right)}"/>'] if T.rows else []

@@ -7,7 +7,7 @@ from string import ascii_letters
 
 from cerlab import display
 from cerlab.predicates.words import cut
-from cerlab.viz.timeline.value import Bar, Drawing, in_row, kinds, lanes, tells
+from cerlab.viz.timeline.value import Bar, Drawing, in_row, kinds, lanes, telling
 from cerlab.viz.timeline.words import comparison, extent
 
 _LONG = 4
@@ -54,8 +54,9 @@ def _columns(T: Drawing, width: int) -> dict[int, int]:
 def _lanes(T: Drawing, row: int, columns: dict[int, int]) -> Iterable[str]:
     length = max(columns.values(), default=0) + 1
     drawn = [[" "] * length for _ in range(lanes(T, row))]
+    apart = telling(T)
     for bar, lane in in_row(T, row):
-        _draw(drawn[lane], bar, row in bar.rows, tells(T, bar, row), columns)
+        _draw(drawn[lane], bar, row in bar.rows, (bar, row) in apart, columns)
     return ("".join(line) for line in drawn)
 
 

@@ -74,15 +74,21 @@ def differs(T: Drawing, bar: Bar) -> bool:
     return len(bar.rows) < len(T.rows)
 
 
-def tells(T: Drawing, bar: Bar, row: int) -> bool:
-    """Whether an answer of a row tells it from others: some of them have it, and some have not.
+def telling(T: Drawing) -> frozenset[tuple[Bar, int]]:
+    """The answers that tell rows apart, each with a row that has it; none if they are most of one.
 
-    A row that has every answer is left out where others can be compared without it.
+    Some rows have such an answer and some have not. A row that has every answer is left out where
+    others can be compared without it.
     """
     rivals = {number for number, held in enumerate(T.held) if held < T.distinct}
     if len(rivals) < 2:
         rivals = set(range(len(T.rows)))
-    return row in rivals and row in bar.rows and not rivals <= bar.rows
+    apart = [bar for bar in T.bars if not rivals <= bar.rows]
+    for row in rivals:
+        different = sum(row in bar.rows for bar in apart)
+        if different > FEW and 2 * different > sum(row in bar.rows for bar in T.bars):
+            return frozenset()
+    return frozenset((bar, row) for bar in apart for row in bar.rows & rivals)
 
 
 def in_row(T: Drawing, row: int) -> list[tuple[Bar, int]]:
