@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import cerlab
+from cerlab.cli import main
+from cerlab.io import synthetic
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+SHELL = re.compile(r"^ {4}(?:.*\| )?cerlab (.+)$", re.MULTILINE)
+ELSEWHERE = {"fuzz", "lab", "spark", "trial"}
+"""Commands that wait, start a JVM or other engines: their own tests run them."""
 LINK = re.compile(r"\{doc\}`(?:[^`<]*<)?([\w/.]+)>?`")
 
 
@@ -39,3 +48,44 @@ def test_the_python_of_a_page_runs(path: Path) -> None:
     namespace: dict[str, object] = {}
     for block in PYTHON.findall(path.read_text(encoding="utf-8")):
         exec(compile(block, str(path), "exec"), namespace)
+
+
+COMMANDS = [
+    pytest.param(command, id=f"{_name(path)}: {command}")
+    for path in PAGES
+    for command in SHELL.findall(path.read_text(encoding="utf-8"))
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_a_page_is_one(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    words = shlex.split(command)
+    if words[0] in ELSEWHERE:
+        _is_read(words, capsys)
+        return
+    monkeypatch.chdir(tmp_path)
+    _write_files()
+    with Path("trades.ndjson").open(encoding="utf-8") as piped:
+        monkeypatch.setattr("sys.stdin", piped)
+        assert main(words) in (0, 1), capsys.readouterr().err
+
+
+def _is_read(words: list[str], capsys: Any) -> None:
+    """All its options are ones that the command has."""
+    assert main([words[0], "--help"]) == 0
+    told = capsys.readouterr().out
+    assert all(re.search(rf"{word}\b", told) for word in words if word.startswith("--"))
+
+
+def _write_files() -> None:
+    """What the pages call `trades`, `events`, `pairs.ceql` and `query.ceql`."""
+    stream = synthetic.stocks(60, seed=3)
+    tables = list(synthetic.event_batches(stream, synthetic.STOCK_SCHEMA))
+    for name in ("trades", "events"):
+        pq.write_table(pa.Table.from_batches(tables), f"{name}.parquet")
+    assert main(["convert", "trades.parquet", "trades.ndjson"]) == 0
+    text = "SELECT * WHERE SELL AS a ; BUY AS b PARTITION BY [name] WITHIN 20 EVENTS"
+    for name in ("pairs", "query"):
+        Path(f"{name}.ceql").write_text(text, encoding="utf-8")
