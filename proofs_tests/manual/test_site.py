@@ -91,7 +91,7 @@ WIDE = """() => {
     };
     const column = document.querySelector("article");
     if (!column) return [];
-    const right = column.getBoundingClientRect().right + 2;
+    const right = column.getBoundingClientRect().right + 5; // signatures stand out a little
     return [...column.querySelectorAll("svg, table, pre, img, iframe, figure, p, li, dt, dd")]
         .filter((each) => each.getBoundingClientRect().right > right && !scrolls(each))
         .map((each) => `${each.tagName} ${(each.textContent ?? "").slice(0, 60)}`);

@@ -186,6 +186,18 @@ def test_a_strip_has_the_frames_below_each_other(steps: Steps) -> None:
     assert float(str(root.get("height"))) > tops[-1]
 
 
+def test_a_display_has_a_button_for_each_step_and_shows_one(steps: Steps) -> None:
+    shown = steps._repr_mimebundle_()["text/html"]  # type: ignore[attr-defined]
+    assert re.findall(r'<label for="[^"]+">([^<]+)<', shown) == [
+        f"{k} {event['type']}" for k, event in enumerate(EVENTS)
+    ]
+    assert shown.count('class="frame ') == shown.count(":checked~.frame.k") == len(EVENTS)
+    assert shown.count(" checked>") == 1
+    other = step("A ; B", EVENTS)._repr_mimebundle_()["text/html"]  # type: ignore[attr-defined]
+    names = [re.findall(r' name="([^"]+)"', each)[0] for each in (shown, other)]
+    assert names[0] != names[1], "buttons of two displays on a page are apart"
+
+
 def test_displays_say_how_many_steps_they_leave_out() -> None:
     many = step("A ; B", [{"type": "AB"[n % 2]} for n in range(SHOWN + 3)])
     bundle = many._repr_mimebundle_()  # type: ignore[attr-defined]

@@ -2,7 +2,8 @@
 
 A frame is what a step says, above the machine with its active macro-states, and beside it the tECS
 with its new nodes. Frames have one height and one layout, so that a node keeps its place from frame
-to frame. A filmstrip is frames below each other, for where no JavaScript runs.
+to frame. A notebook shows one frame at a time, with a button for each event, without JavaScript; a
+filmstrip is frames below each other.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from zlib import crc32
 
 from cerlab import display
 from cerlab.engine.reference.snapshot import TecsSnapshot
@@ -25,7 +28,7 @@ from cerlab.viz.theme import THEMES, Theme, ThemeName
 WIDTH = 860
 """The width of a frame, in pixels."""
 
-SHOWN = 8
+SHOWN = 12
 """How many frames a display shows."""
 
 LEAST = 0.5
@@ -221,10 +224,34 @@ class Frames:
         )
 
 
+_BUTTONS = """<style>
+.cerlab-steps>input{position:absolute;opacity:0}
+.cerlab-steps>label{display:inline-block;padding:.1em .6em;margin:.1em;cursor:pointer}
+.cerlab-steps>label{border:1px solid rgba(128,128,128,.5);border-radius:4px}
+.cerlab-steps>input:checked+label{font-weight:bold;border-color:currentColor}
+.cerlab-steps>input:focus-visible+label{outline:2px solid #0072b2}
+.cerlab-steps>.frame{display:none;overflow-x:auto;margin-top:.4em}
+.cerlab-steps .frame>svg{max-width:100%;height:auto}
+</style>"""
+"""A frame shows while the radio button of its number is chosen; arrow keys move the choice."""
+
+
 def _html(steps: StepList) -> str:
-    strip = Frames(steps).strip(0, SHOWN)
+    frames = list(islice(Frames(steps).all(), SHOWN))
+    name = f"steps{crc32(''.join(frames).encode()):08x}"
+    rules, buttons = [], []
+    for k, step in enumerate(steps.steps[:SHOWN]):
+        button = f"{name}-{k}"
+        rules.append(f"#{button}:checked~.frame.k{k}{{display:block}}")
+        chosen = " checked" if k == 0 else ""
+        says = escape(f"{step.position} {cut(step.snapshot.event.type, 12)}")
+        buttons.append(f'<input type="radio" name="{name}" id="{button}"{chosen}>')
+        buttons.append(f'<label for="{button}">{says}</label>')
+    shown = [f'<div class="frame k{k}">{frame}</div>' for k, frame in enumerate(frames)]
+    style = f"{_BUTTONS}<style>{''.join(rules)}</style>"
+    walk = "\n".join([style, '<div class="cerlab-steps">', *buttons, *shown, "</div>"])
     says = f"showing {SHOWN} of {len(steps)} steps" if len(steps) > SHOWN else ""
-    return block(pre(steps.query), strip, note(says))
+    return block(pre(steps.query), walk, note(says))
 
 
 def _step_html(step: Step) -> str:
