@@ -90,6 +90,14 @@ def test_precedence(text: str, expected: cel.Formula) -> None:
     assert parse_cel(text)[0] == expected
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["v / 2 * 3 > 1", "v * (2 / 3) > 1", "v + w - 1 > v * w % 2", "v - (w - 1) > -(v + 1)"],
+)
+def test_expressions_have_the_parentheses_that_they_need(text: str) -> None:
+    assert formula_text(parse_cel(f"A FILTER A[{text}]")[0]) == f"A FILTER A[{text}]"
+
+
 def test_filter_is_a_suffix_on_everything_to_its_left() -> None:
     def filtered(text: str) -> cel.Formula:
         phi, _ = parse_cel(text)

@@ -9,6 +9,8 @@ import pytest
 
 import cerlab
 from cerlab import Timestamp, contained, equivalent, evaluate, satisfiable
+from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.decisions.report import dead_branches
 
 SCHEMA = """CREATE STREAM S {
     EVENT A { v:int, k:string, t:int }, EVENT B { v:int?, k:string, t:int }
@@ -151,12 +153,29 @@ def test_a_schema_says_which_events_there_are(left: str, right: str, holds: bool
     assert equivalent(left, right).holds is False
 
 
+KEYED_BY_TEXT = q("A ; B FILTER A[k LIKE 'x'] PARTITION BY [k]")
+
+
+@pytest.mark.parametrize(
+    ("text", "dead"),
+    [
+        ("(A FILTER A[v = 1 AND v = 2] OR B)+ ; C", ["A FILTER A[v = 1 AND v = 2]"]),
+        ("C ; ((B OR (A FILTER A[v = 1 AND v = 2])) AS x)", ["A FILTER A[v = 1 AND v = 2]"]),
+        ("(A OR B) ; C", []),
+        ("A FILTER A[v = 1 AND v = 2]", []),
+    ],
+)
+def test_dead_branches_are_found_below_every_operator(text: str, dead: list[str]) -> None:
+    assert dead_branches(as_pattern(text)) == dead
+
+
 @pytest.mark.parametrize(
     ("left", "right", "holds", "said"),
     [
         ("A AS x ; B AS y FILTER x.v = y.v", "A AS x ; B AS y FILTER y.v = x.v", None, "labels"),
         ("A AS x ; B AS y FILTER x.v = y.v", "A ; B", False, "search"),
         (q("A ; B PARTITION BY [k]"), q("A ; B"), False, "PARTITION BY differs"),
+        (KEYED_BY_TEXT, KEYED_BY_TEXT, None, "tested with more than constants"),
         (q("A LIMIT 1"), q("A LIMIT 1"), None, "LIMIT"),
         (q("A ; B CONSUME BY ANY"), q("A ; B CONSUME BY ANY"), True, "every stream"),
         (q("A ; B CONSUME BY ANY"), q("A ; B"), False, "CONSUME BY differs"),

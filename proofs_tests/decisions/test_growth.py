@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from cerlab.automata.growth import growth_of
+from cerlab.automata.growth import Growth, growth_of
 from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.logic.cel.semantics import valuations
 from cerlab.model.answer import complex_event
@@ -23,6 +23,11 @@ def most(text: str, length: int) -> int:
         found = {complex_event(V) for V in valuations(phi, tuple(map(Event, word)))}
         counts.append(Counter(m.end for m in found)[length - 1])
     return max(counts)
+
+
+def test_growth_in_words() -> None:
+    said = ["exponential", "constant", "polynomial of degree 2"]
+    assert [str(Growth(degree)) for degree in (None, 0, 2)] == said
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import pytest
 import cerlab
 from cerlab.api import Query, as_query
 from cerlab.automata.determinise import DeterministicCea
-from cerlab.automata.naming import plan_digest
+from cerlab.automata.naming import idle_of_name, plan_digest, state_of_name
 from cerlab.automata.strategy import StrategyCea
 from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.general.state import FORMAT, VERSION
@@ -170,6 +170,17 @@ def test_the_state_of_another_query_is_refused() -> None:
     session = as_query("A ; B").open()
     with pytest.raises(cerlab.BadData, match="another query"):
         as_query("A ; C").open(state=session.state())
+
+
+@pytest.mark.parametrize("name", ["0", ["0"], [0.5], [True], [None], 0, None, {"0": 0}])
+def test_what_is_no_list_of_states_names_none(name: object) -> None:
+    plain, selected = as_query("A ; B"), as_query("SELECT LAST * WHERE A ; B")
+    with pytest.raises(cerlab.BadData, match="no state of the machine"):
+        state_of_name(plain.machine, name)
+    with pytest.raises(cerlab.BadData, match="no state of the machine"):
+        state_of_name(selected.machine, [name, [[], [], []], 0])
+    with pytest.raises(cerlab.BadData, match="no idle state"):
+        idle_of_name(selected.machine, [[0], name, []])
 
 
 def test_the_format_is_what_is_documented() -> None:
