@@ -10,7 +10,7 @@ from cerlab.model.columns import Column
 from cerlab.model.event import Event, Timestamp, Value, value_of
 from cerlab.predicates.columns import cuts
 from cerlab.predicates.columns.arrays import combinations, joined, narrow, operations, translated
-from cerlab.predicates.columns.lookup_tables import Codes, Stretches
+from cerlab.predicates.columns.lookup_tables import BLOCK, Codes, Stretches
 from cerlab.predicates.columns.pieces import (
     Coded,
     Listed,
@@ -152,7 +152,7 @@ class Axis:
 
         stretches = self._stretches_of(str(piece.values.dtype), piece.moments)
         out = np.empty(piece.values.size, stretches.table.dtype)
-        operations().regions(piece.values, stretches, out)
+        operations().regions(piece.values, stretches, out, np.empty(BLOCK, np.uint32))
         if piece.nulls is not None:
             out[piece.nulls] = stretches.table[0]
         return out

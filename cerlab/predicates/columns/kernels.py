@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from cerlab.kernel_cache import Kernel, compiled
 from cerlab.predicates.columns.lookup_tables import Cells, Codes, N, Stretches, T
 
-BLOCK = 2048
 FEW = 16
 """Up to so many starts, comparing with each beats a binary search."""
 
@@ -22,7 +21,7 @@ PENDING = -2
 
 def kernel(function: Kernel) -> Kernel:
     """`function` under Numba: compiled at the first call, kept on disk, without the GIL."""
-    return compiled(function, nogil=True)
+    return compiled(function, nogil=True, _nrt=False)
 
 
 @kernel
@@ -33,15 +32,16 @@ def translate(codes: NDArray[np.uint32], table: NDArray[T], out: NDArray[T]) -> 
 
 
 @kernel
-def regions(values: NDArray[N], stretches: Stretches[N, T], out: NDArray[T]) -> None:
+def regions(
+    values: NDArray[N], stretches: Stretches[N, T], out: NDArray[T], counts: NDArray[np.uint32]
+) -> None:
     """``out[i] = table[number of starts <= values[i]]``; the number is 0 for NaN.
 
-    `values` and `starts` share a dtype (int64, uint64, float64).
+    `values` and `starts` share a dtype (int64, uint64, float64); `counts` is scratch.
     """
     starts, table = stretches.starts, stretches.table
-    counts = np.empty(BLOCK, np.uint32)
-    for begin in range(0, values.size, BLOCK):
-        end = min(begin + BLOCK, values.size)
+    for begin in range(0, values.size, counts.size):
+        end = min(begin + counts.size, values.size)
         below = counts[: end - begin]
         below[:] = 0
         if starts.size <= FEW:
@@ -72,17 +72,23 @@ def _halve(values: NDArray[N], starts: NDArray[N], below: NDArray[np.uint32]) ->
 
 
 @kernel
-def fuse(classes: Codes, cells: Cells, out: Codes, pending: NDArray[np.int32]) -> int:
+def fuse(
+    classes: Codes,
+    cells: Cells,
+    out: Codes,
+    pending: NDArray[np.int32],
+    block: NDArray[np.uint32],
+) -> int:
     """``out[i] = lut[base + sum over k of strides[k] * classes[k * n + i]]``, n events.
 
     Cells of `cells.lut` that are `UNKNOWN` become `PENDING` and are listed in `pending` in order of
     their first event; returns how many. If there are any, what is in `out` is not to be used.
+    `block` is scratch.
     """
     strides, base, lut = cells
     found, n = 0, out.size
-    block = np.empty(BLOCK, np.uint32)
-    for begin in range(0, n, BLOCK):
-        end = min(begin + BLOCK, n)
+    for begin in range(0, n, block.size):
+        end = min(begin + block.size, n)
         numbers = block[: end - begin]
         numbers[:] = base
         for k in range(strides.size):

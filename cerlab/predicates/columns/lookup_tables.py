@@ -18,6 +18,10 @@ else:
     N, T = TypeVar("N"), TypeVar("T")
 
 
+BLOCK = 2048
+"""So many events are counted at once, in scratch that stays in the nearest cache."""
+
+
 class Stretches(NamedTuple, Generic[N, T]):
     """Stretches of a dtype of numbers: where they begin, increasing, and what to say of each.
 

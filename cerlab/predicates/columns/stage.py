@@ -10,7 +10,7 @@ from cerlab.model.columns import Column
 from cerlab.model.event import Event
 from cerlab.predicates.columns.arrays import combinations, narrowest, operations, translated
 from cerlab.predicates.columns.axes import Axis, read_by_atom
-from cerlab.predicates.columns.lookup_tables import Cells, Codes
+from cerlab.predicates.columns.lookup_tables import BLOCK, Cells, Codes
 from cerlab.predicates.syntax import Atom, Predicate, atoms, holds
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class SymbolStage:
         cells = Cells(np.array(strides, np.int32), base, lut)
         while True:
             out = np.empty(length, narrowest(len(self.vectors) - 1))
-            found = operations().fuse(flat, cells, out, pending)
+            found = operations().fuse(flat, cells, out, pending, np.empty(BLOCK, np.uint32))
             if not found:
                 return out
             for cell in pending[:found].tolist():

@@ -16,14 +16,22 @@ def translate(codes: NDArray[np.uint32], table: NDArray[T], out: NDArray[T]) -> 
     out[:] = table[codes]
 
 
-def regions(values: NDArray[N], stretches: Stretches[N, T], out: NDArray[T]) -> None:
+def regions(
+    values: NDArray[N], stretches: Stretches[N, T], out: NDArray[T], _: NDArray[np.uint32]
+) -> None:
     """``out[i] = table[number of starts <= values[i]]``; the number is 0 for NaN."""
     starts, table = stretches
     below = np.searchsorted(starts, values, side="right")
     out[:] = table[np.where(values == values, below, 0)]
 
 
-def fuse(classes: Codes, cells: Cells, out: Codes, pending: NDArray[np.int32]) -> int:
+def fuse(
+    classes: Codes,
+    cells: Cells,
+    out: Codes,
+    pending: NDArray[np.int32],
+    _: NDArray[np.uint32],
+) -> int:
     """``out[i] = lut[cell of i]``; lists the unknown cells in order of their first event."""
     strides, base, lut = cells
     rows = classes.reshape(strides.size, out.size).astype(np.int64)

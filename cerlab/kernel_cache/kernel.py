@@ -1,0 +1,84 @@
+"""A function over arrays that is compiled at its first call with arguments of some types."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import update_wrapper
+from threading import Lock
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from cerlab.kernel_cache.digest import Source
+
+if TYPE_CHECKING:
+    from cerlab.kernel_cache.native import Native
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+MOST_CALLS = 1 << 12
+"""After so many calls of machine code alone, each some 50 microseconds dearer, Numba is worth its
+import."""
+
+
+def compiled(function: Kernel, **options: Any) -> Kernel:
+    """A function under Numba: compiled at the first call with arguments of a type, kept on disk.
+
+    `options` are those of ``numba.njit``. Under ``NUMBA_DISABLE_JIT=1`` the function itself.
+    """
+    if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+        return function
+    return cast(Kernel, CompiledKernel(function, options))
+
+
+class CompiledKernel(Source):
+    """A function and its machine code: loaded where it is on disk, else compiled by Numba."""
+
+    _calls = 0  # of machine code alone, in this process
+    _loading = Lock()
+
+    def __init__(self, function: Any, options: dict[str, Any]) -> None:
+        super().__init__(function, options)
+        update_wrapper(self, function)
+        self._native: dict[str, Native] = {}
+        self._dispatcher: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The result of the function; takes positional arguments alone."""
+        if self._dispatcher is None and CompiledKernel._calls <= MOST_CALLS:
+            from cerlab.kernel_cache.native import types_of
+
+            types = types_of(arguments)
+            native = types and self._loaded(types)
+            if native:
+                CompiledKernel._calls += 1
+                return native(arguments)
+            return self.by_numba(types)(*arguments)
+        return self.by_numba()(*arguments)
+
+    def by_numba(self, missing: str | None = None) -> Any:
+        """Numba's dispatcher of the function, which takes the calls from now on.
+
+        What it compiles for the `missing` types is kept as machine code, too.
+        """
+        if self._dispatcher is None:
+            from cerlab.kernel_cache.numba_entries import dispatcher_of
+
+            with CompiledKernel._loading:
+                self._dispatcher = self._dispatcher or dispatcher_of(self, missing)
+        return self._dispatcher
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What Numba takes it for in a kernel that calls it."""
+        return self.by_numba()._numba_type_
+
+    def _loaded(self, types: str) -> Native | None:
+        from cerlab.kernel_cache.native import loaded
+
+        if types not in self._native:
+            with CompiledKernel._loading:
+                native = loaded(self, types)
+            if native is None:
+                return None
+            self._native[types] = native
+        return self._native[types]

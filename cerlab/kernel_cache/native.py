@@ -1,0 +1,164 @@
+"""Machine code alone: what Numba compiled, called by its address.
+
+An entry is a line of JSON (the name of the function, the parts of its arguments and of its result)
+and an object file, which LLVM loads. A function of Numba takes where its result and its error are
+to go, then its arguments: an array as seven parts or more, a tuple as those of its fields. It
+returns 0, -2 for None, another number for an error.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import pickle
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from llvmlite import binding as llvm
+
+from cerlab.kernel_cache.digest import Source, digest_of, fields_of
+from cerlab.kernel_cache.folder import directory, read, write
+
+PARTS: dict[str, Any] = {
+    "P": ctypes.c_void_p,
+    "?": ctypes.c_bool,
+    "b": ctypes.c_int8,
+    "B": ctypes.c_uint8,
+    "h": ctypes.c_int16,
+    "H": ctypes.c_uint16,
+    "i": ctypes.c_int32,
+    "I": ctypes.c_uint32,
+    "q": ctypes.c_int64,
+    "Q": ctypes.c_uint64,
+    "f": ctypes.c_float,
+    "d": ctypes.c_double,
+}
+"""The types of parts, by the letters of `struct`."""
+
+DONE, NOTHING = 0, -2
+
+
+class _Error(ctypes.Structure):
+    """How Numba says what a kernel raises: the class and its arguments, as a pickle of its own."""
+
+    _fields_ = (("pickle", ctypes.c_void_p), ("length", ctypes.c_int32))
+
+
+class Native:
+    """Machine code that takes `arguments` and gives `result`, both as letters of `PARTS`."""
+
+    def __init__(self, address: int, arguments: str, result: str, *, alone: bool) -> None:
+        parts = [(f"f{n}", PARTS[letter]) for n, letter in enumerate(result)]
+        self._result = type("Result", (ctypes.Structure,), {"_fields_": parts})
+        self._names = [name for name, _ in parts]
+        self._alone = alone
+        of_arguments = [PARTS[letter] for letter in arguments]
+        pointer = ctypes.c_void_p
+        self._call = ctypes.CFUNCTYPE(ctypes.c_int32, pointer, pointer, *of_arguments)(address)
+
+    def __call__(self, arguments: Sequence[Any]) -> Any:
+        """Call it, without the GIL; raises what the kernel raises."""
+        parts: list[Any] = []
+        _take_apart(arguments, parts)
+        result, error = self._result(), ctypes.POINTER(_Error)()
+        status = self._call(ctypes.addressof(result), ctypes.addressof(error), *parts)
+        if status not in (DONE, NOTHING):
+            raise _raised(error)
+        values = tuple([getattr(result, name) for name in self._names])
+        if not self._alone:
+            return values
+        return values[0] if values else None
+
+
+def types_of(arguments: Iterable[Any]) -> str | None:
+    """The types of some arguments, finer than Numba's; None where only Numba knows them."""
+    types = [_type_of(each) for each in arguments]
+    return None if None in types else ", ".join(map(str, types))
+
+
+def loaded(kernel: Source, types: str) -> Native | None:
+    """The machine code of a kernel for some types; None where there is none on disk."""
+    payload = read(_entry(kernel, types))
+    if not payload:
+        return None
+    head, _, code = payload.partition(b"\n")
+    try:
+        known = json.loads(head)
+        if len(code) != known["length"]:
+            return None
+    except (ValueError, KeyError, TypeError):  # an entry that was cut off
+        return None
+    engine = _engine()
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    kernel.loads += 1
+    address = engine.get_function_address(known["name"])
+    return Native(address, known["arguments"], known["result"], alone=known["alone"])
+
+
+def is_refused(kernel: Source, types: str) -> bool:
+    """Whether it is known that the machine code for these types cannot be called alone."""
+    return read(_entry(kernel, types)) == b""
+
+
+def keep(kernel: Source, types: str, code: bytes, **known: object) -> None:
+    """Keep machine code, and what is `known` of it; no code says that it cannot be called alone."""
+    head = json.dumps({"length": len(code), **known}).encode() + b"\n"
+    write(_entry(kernel, types), head + code if code else b"")
+
+
+def _entry(kernel: Source, types: str) -> Path:
+    return directory() / f"{kernel.name}-{digest_of(kernel, types)}.object"
+
+
+@cache
+def _engine() -> Any:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine(jit=True)
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+
+
+def _type_of(value: Any) -> object:
+    kind = type(value)
+    if kind is np.ndarray:
+        flags, dtype = value.flags, value.dtype
+        if dtype.kind not in "biuf" or not dtype.isnative:
+            return None
+        layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        return dtype.str, value.ndim, layout, flags.writeable, flags.aligned
+    if kind is int:
+        return "int64" if -(2**63) <= value < 2**63 else None
+    if kind in (bool, float):
+        return "float64" if kind is float else "bool"
+    if isinstance(value, np.generic):
+        return value.dtype.name if value.dtype.kind in "biuf" else None
+    if isinstance(value, tuple):
+        fields = [_type_of(each) for each in value]
+        record = None if kind is tuple else fields_of(kind)
+        return None if None in fields else (record, *fields)
+    return None
+
+
+def _take_apart(arguments: Iterable[Any], parts: list[Any]) -> None:
+    """The parts of some arguments, one after the other."""
+    for each in arguments:
+        if isinstance(each, np.ndarray):
+            address = each.__array_interface__["data"][0]
+            parts += (None, None, each.size, each.itemsize, address, *each.shape, *each.strides)
+        elif isinstance(each, tuple):
+            _take_apart(each, parts)
+        else:
+            parts.append(each.item() if isinstance(each, np.generic) else each)
+
+
+def _raised(error: Any) -> BaseException:
+    """What a kernel raises."""
+    if not error:
+        return MemoryError()
+    kind, arguments, *_ = pickle.loads(ctypes.string_at(error[0].pickle, error[0].length))
+    raised: BaseException = kind(*(arguments or ()))
+    return raised
