@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Unpack
 
 from cerlab import io
@@ -10,8 +11,10 @@ from cerlab.display import displayed
 from cerlab.errors import BadData, UsageError
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clock import TimeAxis
+from cerlab.model.stream import events_of_dicts
 
 if TYPE_CHECKING:
+    from cerlab.engine.answers import AnswerBatch
     from cerlab.engine.learned import LearnedTables
     from cerlab.evaluate.running import RunningTotals
 
@@ -27,8 +30,9 @@ class Session:
     def __init__(
         self, plan: Plan, machine: LearnedTables, time: TimeAxis | None, state: bytes | None
     ) -> None:
-        from cerlab.engine.general.evaluation import GeneralEvaluation
+        from cerlab.engine.general.evaluation import FEW, GeneralEvaluation
 
+        self._few = FEW
         self._run = GeneralEvaluation(plan, machine, time, state=state)
         self.plan = plan
         self.pushed = 0
@@ -50,7 +54,7 @@ class Session:
         matches: list[ComplexEvent] = []
         before = self._run.position
         try:
-            for answers in self._run.push_stream(io.as_stream(batch, **how)):
+            for answers in self._answers(batch, **how):
                 matches += answers
         except BaseException as error:
             if isinstance(error, BadData):
@@ -63,6 +67,12 @@ class Session:
             self.pushed += self._run.position - before
             self.answered += len(matches)
         return matches
+
+    def _answers(self, batch: Any, **how: Unpack[io.HowToRead]) -> Iterator[AnswerBatch]:
+        """In the way that costs less: lists of a few dicts need no stream."""
+        if type(batch) is list and len(batch) <= self._few and not how:
+            return self._run.push_events(events_of_dicts(batch))
+        return self._run.push_stream(io.as_stream(batch, **how))
 
     def state(self) -> bytes:
         """All that has to be known to go on later, elsewhere: ``query.open(state=..)``.

@@ -67,15 +67,24 @@ class LearnedTables:
     @contextmanager
     def table(self, idle_states: int) -> Iterator[GrowingTable]:
         """A table that nobody else uses, with room for all states and symbols so far."""
+        table = self.take_table(idle_states)
+        try:
+            yield table
+        finally:
+            self.give_back(table)
+
+    def take_table(self, idle_states: int) -> GrowingTable:
+        """The same, to be given back."""
         try:
             table = self._tables.pop()
         except IndexError:
             table = GrowingTable(self.machine)
         table.follow(self._stage.vectors, idle_states)
-        try:
-            yield table
-        finally:
-            self._tables.append(table)
+        return table
+
+    def give_back(self, table: GrowingTable) -> None:
+        """Let others use a table that was taken."""
+        self._tables.append(table)
 
     def program(self) -> Program | None:
         """The program over the symbols so far; None where the machine is too large for one."""

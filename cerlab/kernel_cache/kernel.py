@@ -45,13 +45,13 @@ class CompiledKernel(Source):
     def __call__(self, *arguments: Any) -> Any:
         """The result of the function; takes positional arguments alone."""
         if self._dispatcher is None and CompiledKernel._calls <= MOST_CALLS:
-            from cerlab.kernel_cache.native import types_of
+            from cerlab.kernel_cache.native import parts_of, types_of
 
             types = types_of(arguments)
-            native = types and self._loaded(types)
+            native = types and self.alone(types)
             if native:
                 CompiledKernel._calls += 1
-                return native(arguments)
+                return native(native.pack(*parts_of(arguments)))
             return self.by_numba(types)(*arguments)
         return self.by_numba()(*arguments)
 
@@ -72,7 +72,8 @@ class CompiledKernel(Source):
         """What Numba takes it for in a kernel that calls it."""
         return self.by_numba()._numba_type_
 
-    def _loaded(self, types: str) -> Native | None:
+    def alone(self, types: str) -> Native | None:
+        """The machine code for arguments of some types, if it is on disk."""
         from cerlab.kernel_cache.native import loaded
 
         if types not in self._native:
@@ -82,3 +83,46 @@ class CompiledKernel(Source):
                 return None
             self._native[types] = native
         return self._native[types]
+
+
+class Repeated:
+    """Calls of a kernel with mostly the same records of arrays, which are then not read again.
+
+    An array is the same where it is the same object, whatever is written into it.
+    """
+
+    def __init__(self, kernel: Callable[..., Any]) -> None:
+        self._kernel = kernel
+        self._last: tuple[Any, ...] | None = None
+        self._native: Native | None = None
+        self._packed = b""
+
+    def __call__(self, *arguments: Any) -> Any:
+        """The result of the kernel."""
+        if self._last is None or not _same(self._last, arguments):
+            self._read(arguments)
+        if self._native is None:
+            return self._kernel(*arguments)
+        return self._native(self._packed)
+
+    def _read(self, arguments: tuple[Any, ...]) -> None:
+        if not isinstance(self._kernel, CompiledKernel):
+            return
+        from cerlab.kernel_cache.native import parts_of, types_of
+
+        types = types_of(arguments)
+        self._last = arguments
+        self._native = self._kernel.alone(types) if types else None
+        if self._native is None:
+            self._last = None
+        else:
+            self._packed = self._native.pack(*parts_of(arguments))
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two arguments are one object, equal integers, or records of what is the same."""
+    if a is b:
+        return True
+    if isinstance(a, tuple):
+        return type(a) is type(b) and len(a) == len(b) and all(map(_same, a, b))
+    return type(a) is int and type(b) is int and a == b

@@ -1,9 +1,9 @@
 """Machine code alone: what Numba compiled, called by its address.
 
 An entry is a line of JSON (the name of the function, the parts of its arguments and of its result)
-and an object file, which LLVM loads. A function of Numba takes where its result and its error are
-to go, then its arguments: an array as seven parts or more, a tuple as those of its fields. It
-returns 0, -2 for None, another number for an error.
+and an object file, which LLVM loads. The function takes where its result and its error are to go,
+and where its arguments are, in parts of eight bytes: seven or more of an array, of a tuple those of
+its fields. It returns 0, -2 for None, another number for an error.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from __future__ import annotations
 import ctypes
 import json
 import pickle
-from collections.abc import Iterable, Sequence
+import struct
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,21 +23,21 @@ from llvmlite import binding as llvm
 from cerlab.kernel_cache.digest import Source, digest_of, fields_of
 from cerlab.kernel_cache.folder import directory, read, write
 
-PARTS: dict[str, Any] = {
-    "P": ctypes.c_void_p,
-    "?": ctypes.c_bool,
-    "b": ctypes.c_int8,
-    "B": ctypes.c_uint8,
-    "h": ctypes.c_int16,
-    "H": ctypes.c_uint16,
-    "i": ctypes.c_int32,
-    "I": ctypes.c_uint32,
-    "q": ctypes.c_int64,
-    "Q": ctypes.c_uint64,
-    "f": ctypes.c_float,
-    "d": ctypes.c_double,
+PARTS: dict[str, tuple[str, Any]] = {
+    "P": ("Q", ctypes.c_void_p),
+    "?": ("q", ctypes.c_bool),
+    "b": ("q", ctypes.c_int8),
+    "B": ("q", ctypes.c_uint8),
+    "h": ("q", ctypes.c_int16),
+    "H": ("q", ctypes.c_uint16),
+    "i": ("q", ctypes.c_int32),
+    "I": ("q", ctypes.c_uint32),
+    "q": ("q", ctypes.c_int64),
+    "Q": ("Q", ctypes.c_uint64),
+    "f": ("f4x", ctypes.c_float),
+    "d": ("d", ctypes.c_double),
 }
-"""The types of parts, by the letters of `struct`."""
+"""The parts of arguments and results by the letters of `struct`: as eight bytes, and for ctypes."""
 
 DONE, NOTHING = 0, -2
 
@@ -51,20 +52,18 @@ class Native:
     """Machine code that takes `arguments` and gives `result`, both as letters of `PARTS`."""
 
     def __init__(self, address: int, arguments: str, result: str, *, alone: bool) -> None:
-        parts = [(f"f{n}", PARTS[letter]) for n, letter in enumerate(result)]
+        parts = [(f"f{n}", PARTS[letter][1]) for n, letter in enumerate(result)]
         self._result = type("Result", (ctypes.Structure,), {"_fields_": parts})
         self._names = [name for name, _ in parts]
         self._alone = alone
-        of_arguments = [PARTS[letter] for letter in arguments]
+        self.pack = struct.Struct("=" + "".join(PARTS[letter][0] for letter in arguments)).pack
         pointer = ctypes.c_void_p
-        self._call = ctypes.CFUNCTYPE(ctypes.c_int32, pointer, pointer, *of_arguments)(address)
+        self._call = ctypes.CFUNCTYPE(ctypes.c_int32, pointer, pointer, pointer)(address)
 
-    def __call__(self, arguments: Sequence[Any]) -> Any:
-        """Call it, without the GIL; raises what the kernel raises."""
-        parts: list[Any] = []
-        _take_apart(arguments, parts)
+    def __call__(self, packed: bytes) -> Any:
+        """Call it, without the GIL, on the packed parts; raises what the kernel raises."""
         result, error = self._result(), ctypes.POINTER(_Error)()
-        status = self._call(ctypes.addressof(result), ctypes.addressof(error), *parts)
+        status = self._call(ctypes.addressof(result), ctypes.addressof(error), packed)
         if status not in (DONE, NOTHING):
             raise _raised(error)
         values = tuple([getattr(result, name) for name in self._names])
@@ -143,16 +142,18 @@ def _type_of(value: Any) -> object:
     return None
 
 
-def _take_apart(arguments: Iterable[Any], parts: list[Any]) -> None:
-    """The parts of some arguments, one after the other."""
+def parts_of(arguments: Iterable[Any]) -> list[Any]:
+    """The parts of some arguments, one after the other, for `Native.pack`."""
+    parts: list[Any] = []
     for each in arguments:
         if isinstance(each, np.ndarray):
             address = each.__array_interface__["data"][0]
-            parts += (None, None, each.size, each.itemsize, address, *each.shape, *each.strides)
+            parts += (0, 0, each.size, each.itemsize, address, *each.shape, *each.strides)
         elif isinstance(each, tuple):
-            _take_apart(each, parts)
+            parts += parts_of(each)
         else:
             parts.append(each.item() if isinstance(each, np.generic) else each)
+    return parts
 
 
 def _raised(error: Any) -> BaseException:

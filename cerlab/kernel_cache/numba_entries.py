@@ -36,6 +36,9 @@ _LETTERS = {
 _LLVM = {"P": "ptr", "?": "i8", "f": "float", "d": "double"}
 _LLVM |= {_LETTERS[each]: f"i{each.bitwidth}" for each in _LETTERS if each in types.integer_domain}
 
+PACKED = "packed."
+"""The names of functions that take their arguments from memory begin so."""
+
 
 class _Unknown(Exception):
     """A type whose parts are not known here."""
@@ -128,8 +131,6 @@ def keep_alone(kernel: Source, given: str, data: Any) -> None:
     """Keep the machine code of what was compiled, if it needs nothing of Numba."""
     name = data.fndesc.llvm_func_name
     module = llvm.parse_bitcode(data.library._final_module.as_bitcode())
-    machine = data.library._codegen._tm
-    _only(module, name, machine)
     try:
         arguments = "".join(map(_parts, data.signature.args))
         result, alone = _result(data.signature.return_type)
@@ -137,9 +138,32 @@ def keep_alone(kernel: Source, given: str, data: Any) -> None:
         native.keep(kernel, given, b"")
         return
     as_llvm = [str(each.type) for each in module.get_function(name).arguments]
-    expected = ["ptr", "ptr", *(_LLVM[letter] for letter in arguments)]
-    code = machine.emit_object(module) if as_llvm == expected and _closed(module) else b""
-    native.keep(kernel, given, code, name=name, arguments=arguments, result=result, alone=alone)
+    code = b""
+    if as_llvm == ["ptr", "ptr", *(_LLVM[letter] for letter in arguments)]:
+        module.link_in(llvm.parse_assembly(_packed(name, as_llvm[2:])))
+        machine = data.library._codegen._tm
+        _only(module, PACKED + name, machine)
+        code = machine.emit_object(module) if _closed(module) else b""
+    known = {"name": PACKED + name, "arguments": arguments, "result": result, "alone": alone}
+    native.keep(kernel, given, code, **known)
+
+
+def _packed(name: str, types: list[str]) -> str:
+    """A function that takes the arguments of another one from memory, eight bytes for each."""
+    loads = [
+        f"%p{n} = getelementptr i64, ptr %packed, i64 {n}\n%a{n} = load {each}, ptr %p{n}"
+        for n, each in enumerate(types)
+    ]
+    taken = ", ".join(["ptr %result", "ptr %error", *(f"{t} %a{n}" for n, t in enumerate(types))])
+    return "\n".join(
+        [
+            f'declare i32 @"{name}"({", ".join(["ptr", "ptr", *types])})',
+            f'define i32 @"{PACKED}{name}"(ptr %result, ptr %error, ptr %packed) {{',
+            *loads,
+            f'%status = call i32 @"{name}"({taken})',
+            "ret i32 %status\n}",
+        ]
+    )
 
 
 def _only(module: Any, name: str, machine: Any) -> None:

@@ -134,8 +134,10 @@ class GeneralEvaluation:
         codes = self._codes_of(kept)
         lowest = self._starts.read_events(kept, positions)
         self.position += length
-        if len(rows) == 1 and self._tecs.just_skips(symbols[0], codes[0]):
-            return iter(())
+        if len(rows) == 1:
+            if self._tecs.just_skips(symbols[0], codes[0]):
+                return iter(())
+            return self._tecs.read_one(symbols[0], codes[0], positions[0], lowest[0])
         return self._tecs.read(
             Events(
                 np.array(symbols, self._learned.symbol_type),

@@ -21,6 +21,7 @@ from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.kernels.tecs.batch import Events, read_batch
 from cerlab.engine.kernels.tecs.collect import collect, move_together
 from cerlab.engine.learned import LearnedTables
+from cerlab.kernel_cache import Repeated
 from cerlab.model.clauses import Consume
 
 CONSUMES = {
@@ -61,6 +62,8 @@ class Tecs:
         self._scratch = _scratch(8, 8)
         self._stack = _stack(64, 64)
         self._answers = Buffer(answers)
+        self._read_batch = Repeated(read_batch)
+        self._one = _one_event(np.uint8)
 
     @property
     def steps(self) -> int:
@@ -91,12 +94,26 @@ class Tecs:
         for part in paces(len(events.symbols)):
             yield from self._read(_part(events, part), lowest)
 
+    def read_one(self, symbol: int, code: int, position: int, lowest: int) -> Iterator[AnswerBatch]:
+        """The same for one event, in arrays that are there."""
+        if self._one.symbols.dtype != self._learned.symbol_type:
+            self._one = _one_event(self._learned.symbol_type)
+        one = self._one
+        one.symbols[0], one.codes[0], one.positions[0], one.lowest[0] = (
+            symbol,
+            code,
+            position,
+            lowest,
+        )
+        return self._read(one, None)
+
     def _read(self, events: Events, lowest: Int64s | None) -> Iterator[AnswerBatch]:
         self._reg[k.EVENT] = 0
         self._batches += 1
         with self._learned.table(self._idle_states) as table:
             while True:
-                status = read_batch(self._arrays(table.arrays), events, self._limits, self._idle)
+                arrays = self._arrays(table.arrays)
+                status = self._read_batch(arrays, events, self._limits, self._idle)
                 event = int(self._reg[k.EVENT])
                 if status == k.DONE:
                     break
@@ -126,14 +143,15 @@ class Tecs:
         parts = self.parts
         if parts.epoch[p] != self._reg[k.EPOCH]:
             return False
-        with self._learned.table(self._idle_states) as table:
-            arrays, w = table.arrays, parts.idle[p]
-            skips = bool(
-                not parts.active[p] & ~arrays.silent[symbol]
-                and arrays.begin_take[w, symbol] == k.NONE
-                and arrays.begin_skip[w, symbol] == k.NONE
-                and arrays.wait[w, symbol] == w
-            )
+        table = self._learned.take_table(self._idle_states)
+        arrays, w = table.arrays, parts.idle[p]
+        skips = bool(
+            not parts.active[p] & ~arrays.silent[symbol]
+            and arrays.begin_take[w, symbol] == k.NONE
+            and arrays.begin_skip[w, symbol] == k.NONE
+            and arrays.wait[w, symbol] == w
+        )
+        self._learned.give_back(table)
         if skips:
             parts.seen[p] += 1
         return skips
@@ -265,6 +283,10 @@ def _part(events: Events, part: slice) -> Events:
         events.idles[part],
         max(0, events.unlisted - part.start),
     )
+
+
+def _one_event(symbol_type: Any) -> Events:
+    return Events(np.zeros(1, symbol_type), *(np.zeros(1, np.int64) for _ in range(3)))
 
 
 def _partitions(count: int, idle: int) -> k.Partitions:
