@@ -1,101 +1,122 @@
-"""What a user gets: whole processes and public calls, beside the floor that no way can beat.
+"""What a user gets: whole processes and public calls, each beside a floor that no way can beat.
 
-The floor is pyarrow reading the CSV of the same events and adding up its columns of numbers.
-Everything is measured in turn, round by round, so that a busy machine slows all of it alike.
+The floor of a reader is pyarrow reading the same file and adding up its numbers; that of all other
+paths is the one of the CSV. A process that reads a whole file is measured without its start, too.
+Everything is measured in turn, round by round, so that a busy machine slows all of it alike; single
+events are set beside a fixed piece of work, which has as long a tail there.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from cerlab.api import Query, evaluate
+from cerlab.bench.path_files import FORMATS, floor, plain, start_of, write_events
 from cerlab.bench.timing import SHORTEST, once
-from cerlab.io import core_text, read
+from cerlab.io import read
 from cerlab.model.stream import Stream
-
-FORMATS = ("core", "csv", "ndjson", "parquet", "arrow")
 
 PUSHED = 10_000
 """So many events are pushed to a session, one by one and in batches."""
 
-FLOOR = "pyarrow: csv, sums"
+FLOOR = "pyarrow: csv"
+START = "start: run of a small csv"
+COMPILED = "start: compiled run of a small csv"
+
+
+@dataclass(frozen=True)
+class PathRun:
+    """A path: CPU seconds of one run, and the paths that it is set beside."""
+
+    seconds: Callable[[], float]
+    floor: str = FLOOR
+    without: str | None = None
+    """A path whose seconds are taken off before: the start of a process."""
 
 
 def measure_paths(name: str, query: Query, stream: Stream, runs: int) -> Iterator[dict[str, Any]]:
     """A row for each path: median CPU seconds of `runs` rounds, and how many floors they are.
 
-    The first of the calls of a process, which loads and compiles, is not counted; a process is
-    counted whole, start included.
+    The first run of each, which loads and compiles, is not counted; a process is counted whole,
+    start included, and ``started`` without it. Rows of single events have microseconds.
     """
     with TemporaryDirectory() as folder:
         files = {kind: Path(folder) / f"events.{kind}" for kind in FORMATS}
         write_events(stream, files)
-        measured = {**_calls(query, stream, files), **_processes(query, files)}
-        seconds: dict[str, list[float]] = {path: [] for path in measured}
-        for path, cpu in measured.items():
-            if path.startswith("run "):
-                continue
-            cpu()
+        small = Path(folder) / "small.csv"
+        start_of(files["csv"], small, 100)
+        environment = _with_bytecode(Path(folder) / "bytecode")
+        paths = {
+            **_calls(query, stream, files),
+            **_processes(query, files, small, environment),
+        }
+        seconds: dict[str, list[float]] = {path: [] for path in paths}
+        for path in paths.values():
+            path.seconds()
         for _ in range(runs):
-            for path, cpu in measured.items():
-                seconds[path].append(cpu())
-    floor = max(median(seconds[FLOOR]), SHORTEST)
-    for path, each in seconds.items():
-        yield {"query": name, "path": path, "cpu": median(each), "of_floor": median(each) / floor}
+            for each, path in paths.items():
+                seconds[each].append(path.seconds())
+    cpu = {each: median(measured) for each, measured in seconds.items()}
+    for each, path in paths.items():
+        least = max(cpu[path.floor], SHORTEST)
+        row = {"query": name, "path": each, "cpu": cpu[each], "floor": path.floor}
+        row["of_floor"] = cpu[each] / least
+        if path.without is not None:
+            row["started"] = (cpu[each] - cpu[path.without]) / least
+        yield row
+    for kind, times in _single_pushes(query, stream).items():
+        yield {"query": name, "path": kind, **times}
 
 
-def write_events(stream: Stream, files: dict[str, Path]) -> None:
-    """The events of a stream as a file of each format."""
-    import pyarrow.csv as csv
-    import pyarrow.feather as feather
-    import pyarrow.parquet as parquet
-
-    table = _plain(stream)
-    csv.write_csv(table, files["csv"], csv.WriteOptions(quoting_style="none"))
-    parquet.write_table(table, files["parquet"])
-    feather.write_feather(table, files["arrow"])
-    with files["core"].open("w", encoding="utf-8") as file:
-        file.writelines(core_text.format_event(event) + "\n" for event in stream)
-    with files["ndjson"].open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in table.to_pylist())
+def _with_bytecode(folder: Path) -> dict[str, str]:
+    """The environment of processes as users have it: Python keeps the bytecode of modules."""
+    kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPYCACHEPREFIX": str(folder)}
 
 
-def _plain(stream: Stream) -> Any:
-    """The events as a table without dictionaries, and without a stream that none of them has."""
-    import pyarrow as pa
-
-    from cerlab.model.columns import decoded
-
-    columns = {}
-    for name, column in stream.columns.items():
-        coded = pa.types.is_dictionary(column.type)
-        columns[name] = decoded(column) if coded else column
-    made = pa.table(columns)
-    empty = "stream" in columns and columns["stream"].null_count == len(stream)
-    return made.drop_columns("stream") if empty else made
-
-
-def _calls(query: Query, stream: Stream, files: dict[str, Path]) -> dict[str, Callable[[], float]]:
+def _calls(query: Query, stream: Stream, files: dict[str, Path]) -> dict[str, PathRun]:
     """CPU seconds of calls in this process."""
-    table = _plain(stream)
-    calls: dict[str, Callable[[], Any]] = {FLOOR: lambda: _floor(files["csv"])}
+    calls: dict[str, PathRun] = {}
+
+    def add(path: str, call: Callable[..., Any], *arguments: Any, floor: str = FLOOR) -> None:
+        calls[path] = PathRun(partial(_cpu, partial(call, *arguments)), floor)
+
+    floors = {kind: f"pyarrow: {kind}" for kind in FORMATS if kind != "core"}
+    for kind, of_kind in floors.items():
+        add(of_kind, floor, files[kind], floor=of_kind)
     for kind in FORMATS:
-        calls[f"Stream.read: {kind}"] = lambda kind=kind: read(files[kind])  # type: ignore[misc]  # mypy cannot type a default argument of a lambda
-    calls["evaluate(stream)"] = lambda: evaluate(query, stream)
-    calls["run(stream).to_arrow()"] = lambda: query.run(stream).to_arrow()
-    calls["run(table).to_arrow()"] = lambda: query.run(table).to_arrow()
+        add(f"Stream.read: {kind}", read, files[kind], floor=floors.get(kind, FLOOR))
+    add("evaluate(stream)", evaluate, query, stream)
+    add("evaluate(stream from text)", evaluate, query, read(files["core"]))
+    add("run(stream).to_arrow()", _arrow, query, stream)
+    import polars
+
+    table = plain(stream)
+    held = {"table": table, "pandas": table.to_pandas(), "polars": polars.from_arrow(table)}
+    for kind, data in held.items():
+        add(f"run({kind}).to_arrow()", _arrow, query, data)
     rows = table.slice(0, PUSHED).to_pylist()
     for size in (1, 100, PUSHED):
-        calls[f"push {PUSHED:,} events by {size:,}"] = lambda size=size: _push(query, rows, size)  # type: ignore[misc]
-    return {path: lambda call=call: once(call)[0] for path, call in calls.items()}  # type: ignore[misc]
+        add(f"push {len(rows):,} events by {size:,}", _push, query, rows, size)
+    return calls
+
+
+def _cpu(call: Callable[[], Any]) -> float:
+    return once(call)[0]
+
+
+def _arrow(query: Query, events: Any) -> None:
+    query.run(events).to_arrow()
 
 
 def _push(query: Query, rows: list[dict[str, Any]], size: int) -> None:
@@ -104,28 +125,59 @@ def _push(query: Query, rows: list[dict[str, Any]], size: int) -> None:
         session.push(rows[start : start + size])
 
 
-def _floor(file: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.csv as csv
-
-    table = csv.read_csv(file)
-    for column in table.columns:
-        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-            pc.sum(column)
-
-
-def _processes(query: Query, files: dict[str, Path]) -> dict[str, Callable[[], float]]:
-    """CPU seconds of whole processes."""
+def _single_pushes(query: Query, stream: Stream) -> dict[str, dict[str, float]]:
+    """Microseconds of each of many pushes of one event, and of fixed work that takes as long."""
+    rows = plain(stream).slice(0, PUSHED).to_pylist()
+    session = query.open()
+    pushes: dict[str, list[float]] = {"without answers": [], "with answers": [], "fixed work": []}
+    _push(query, rows, 1)
+    for row in rows:
+        one = [row]
+        before = time.thread_time_ns()
+        answers = session.push(one)
+        between = time.thread_time_ns()
+        _fixed_work()
+        after = time.thread_time_ns()
+        kind = "with answers" if answers else "without answers"
+        pushes[kind].append((between - before) / 1e3)
+        pushes["fixed work"].append((after - between) / 1e3)
     return {
-        f"run {kind} to ndjson": lambda file=file: _process(["run", str(query), str(file)])  # type: ignore[misc]
-        for kind, file in files.items()
+        f"one event, {kind} ({len(each):,})": _quantiles(sorted(each))
+        for kind, each in pushes.items()
+        if each
     }
 
 
-def _process(arguments: list[str]) -> float:
+def _fixed_work() -> None:
+    sum(k * k for k in range(200))
+
+
+def _quantiles(ordered: list[float]) -> dict[str, float]:
+    return {"microseconds": median(ordered), "p99": ordered[99 * len(ordered) // 100]}
+
+
+def _processes(
+    query: Query, files: dict[str, Path], small: Path, environment: dict[str, str]
+) -> dict[str, PathRun]:
+    """CPU seconds of whole processes."""
+    text = str(query)
+    commands: dict[str, tuple[list[str], str | None]] = {
+        "cerlab --version": (["--version"], None),
+        "cerlab check": (["check", text], None),
+        START: (["run", text, str(small)], None),
+        COMPILED: (["run", text, str(small), "--evaluator", "compiled"], None),
+    }
+    for kind, file in files.items():
+        commands[f"run {kind} to ndjson"] = (["run", text, str(file)], COMPILED)
+    return {
+        path: PathRun(partial(_process, arguments, environment), FLOOR, without)
+        for path, (arguments, without) in commands.items()
+    }
+
+
+def _process(arguments: list[str], environment: dict[str, str]) -> float:
     command = [sys.executable, "-m", "cerlab", *arguments]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as started:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment) as started:
         _, status, used = os.wait4(started.pid, 0)
         started.returncode = os.waitstatus_to_exitcode(status)
     if started.returncode:

@@ -69,7 +69,11 @@ _PATHS: dict[str, Callable[[_Row], str]] = {
     "query": lambda row: str(row["query"]),
     "path": lambda row: str(row["path"]),
     "CPU s": lambda row: f"{row['cpu']:.3f}",
+    "floor": lambda row: str(row["floor"]),
     "times the floor": lambda row: f"{row['of_floor']:.1f}",
+    "without start": lambda row: f"{row['started']:.1f}",
+    "microseconds": lambda row: f"{row['microseconds']:.1f}",
+    "p99": lambda row: f"{row['p99']:.1f}",
 }
 
 _WIDEST = 300
@@ -96,7 +100,7 @@ def write_table(rows: Sequence[_Row], file: TextIO) -> None:
     size = "" if columns is _ON_SPARK else f", {rows[0]['events']:,} events" if rows else ""
     table = Table(title=f"{rows[0]['stream']}{size}" if rows else None)
     for title in shown:
-        left = title in ("query", "against", "design", "path")
+        left = title in ("query", "against", "design", "path", "floor")
         table.add_column(title, justify="left" if left else "right", no_wrap=True)
     for texts in zip(*shown.values(), strict=True):
         table.add_row(*texts)

@@ -286,7 +286,8 @@ def _part(events: Events, part: slice) -> Events:
 
 
 def _one_event(symbol_type: Any) -> Events:
-    return Events(np.zeros(1, symbol_type), *(np.zeros(1, np.int64) for _ in range(3)))
+    code, position, lowest = np.zeros((3, 1), np.int64)
+    return Events(np.zeros(1, symbol_type), code, position, lowest)
 
 
 def _partitions(count: int, idle: int) -> k.Partitions:
