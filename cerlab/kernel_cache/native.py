@@ -39,6 +39,9 @@ PARTS: dict[str, tuple[str, Any]] = {
 }
 """The parts of arguments and results by the letters of `struct`: as eight bytes, and for ctypes."""
 
+FORM = "packed 1"
+"""How the function in an entry is called: another one would mistake its arguments."""
+
 DONE, NOTHING = 0, -2
 
 
@@ -110,7 +113,7 @@ def keep(kernel: Source, types: str, code: bytes, **known: object) -> None:
 
 
 def _entry(kernel: Source, types: str) -> Path:
-    return directory() / f"{kernel.name}-{digest_of(kernel, types)}.object"
+    return directory() / f"{kernel.name}-{digest_of(kernel, (FORM, types))}.object"
 
 
 @cache

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import cerlab
-from cerlab.kernel_cache import folder
+from cerlab.kernel_cache import Repeated, folder
 from cerlab.kernel_cache.kernel import CompiledKernel
 from proofs_tests.kernels import JIT
 
@@ -296,6 +296,24 @@ def test_machine_code_writes_into_arrays_and_raises_what_numba_raises(records: A
     for kernel in (fresh(records.sums), fresh(records.sums)):
         with pytest.raises(ZeroDivisionError):
             kernel(records.Numbers(out, 1.0), np.ones((2, 2)), pair, True, 0)
+
+
+def test_repeated_calls_see_what_is_written_and_what_is_another_array(records: Any) -> None:
+    fresh(records.sums)(records.Numbers(np.ones(2), 1.0), np.ones((2, 2)), (7, True), True, 2)
+    for kernel in (fresh(records.sums), records.sums.py_func):
+        repeated = Repeated(kernel)
+        first, table = np.ones(2), np.ones((2, 2))
+        for change in ("nothing", "a cell", "the array", "its type", "an integer", "nothing"):
+            match change:
+                case "a cell":
+                    first[1] = 5.0
+                case "the array":
+                    first = np.arange(3.0)
+                case "its type":
+                    first = np.arange(4)
+            pair = (8 if change == "an integer" else 7, True)
+            given = (records.Numbers(first, 1.0), table, pair, True, 2)
+            assert repeated(*given) == records.sums.py_func(*given), change
 
 
 def test_a_kernel_that_allocates_stays_with_numba(records: Any, cache: Path) -> None:
