@@ -302,7 +302,8 @@ def test_repeated_calls_see_what_is_written_and_what_is_another_array(records: A
     fresh(records.sums)(records.Numbers(np.ones(2), 1.0), np.ones((2, 2)), (7, True), True, 2)
     for kernel in (fresh(records.sums), records.sums.py_func):
         repeated = Repeated(kernel)
-        first, table = np.ones(2), np.ones((2, 2))
+        first: Any = np.ones(2)
+        table = np.ones((2, 2))
         for change in ("nothing", "a cell", "the array", "its type", "an integer", "nothing"):
             match change:
                 case "a cell":
