@@ -1,0 +1,4 @@
+MATCH_RECOGNIZE (
+  MEASURES B.t AS m4
+  PATTERN (A+ B)
+)

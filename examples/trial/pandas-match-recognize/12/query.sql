@@ -1,0 +1,4 @@
+MATCH_RECOGNIZE (
+  MEASURES t AS m2
+  PATTERN (A | ())
+)

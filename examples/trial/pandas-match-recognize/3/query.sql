@@ -1,0 +1,4 @@
+MATCH_RECOGNIZE (
+  MEASURES x AS m0
+  PATTERN (A* B)
+)

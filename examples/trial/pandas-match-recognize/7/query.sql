@@ -1,0 +1,5 @@
+MATCH_RECOGNIZE (
+  MEASURES t AS m2
+  PATTERN (C)
+  DEFINE C AS x <> 0
+)

@@ -1,0 +1,4 @@
+MATCH_RECOGNIZE (
+  MEASURES C.t AS m2
+  PATTERN ({- C -})
+)
