@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from cerlab.api.row_questions import equivalent_rows as equivalent_rows
     from cerlab.api.row_questions import row_remarks as row_remarks
     from cerlab.api.row_questions import satisfiable_rows as satisfiable_rows
+    from cerlab.api.sql import sql as sql
     from cerlab.budget import limits as limits
     from cerlab.decisions import Verdict as Verdict
     from cerlab.decisions import Witness as Witness
@@ -96,6 +97,7 @@ _HOMES = {
     "cerlab.api.row_patterns": "RowPattern explain_rows match_recognize parse_rows",
     "cerlab.api.row_questions": "RowVerdict contained_rows equivalent_rows row_remarks "
     "satisfiable_rows",
+    "cerlab.api.sql": "sql",
     "cerlab.why": "Why why",
     "cerlab.why.none": "WhyNone why_none",
 }

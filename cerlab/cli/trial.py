@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from pathlib import Path
 
 from cerlab.cli.status import NO, OK
@@ -11,6 +12,7 @@ from cerlab.errors import UsageError
 from cerlab.trial import ADAPTERS, Trial, Verdict, adapter, trial
 from cerlab.trial.adapters import DEFAULT, PACKAGES
 from cerlab.trial.report import cause_text, write_report
+from cerlab.trial.verdicts import FAULTS
 
 _ABOUT = """
 Ask engines and the reference semantics the same random questions; make every fault small, and show
@@ -54,10 +56,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--timeout", type=float, default=60.0, help="seconds for a case, or for a batch of them"
     )
     parser.add_argument("-o", "--output", metavar="FOLDER", help="a page, and files to run again")
+    parser.add_argument(
+        "--sqllogictest",
+        metavar="DIR",
+        help="no trial: run an engine's test files, MATCH_RECOGNIZE by cerlab, the rest by DuckDB",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """``cerlab trial``: exit 0 for no fault, 1 for one."""
+    if arguments.sqllogictest is not None:
+        return _sqllogictest(Path(arguments.sqllogictest))
     if arguments.cases < 1 or arguments.minutes <= 0:
         hint = "see cerlab trial --help"
         raise UsageError("CER0857", "--cases and --minutes take positive numbers", hint=hint)
@@ -75,6 +84,22 @@ def run(arguments: argparse.Namespace) -> int:
         write_report(outcome, Path(arguments.output))
     _print(outcome)
     return NO if any(tally.causes or tally.unsorted for tally in outcome.tallies) else OK
+
+
+def _sqllogictest(folder: Path) -> int:
+    """Every record that is not the same, with what was said, and how many of each there are."""
+    from cerlab.trial.sqllogictest import check_files
+
+    if not folder.is_dir():
+        raise UsageError("CER0857", f"{folder} is no folder", hint="the one of the test files")
+    counts: Counter[Verdict] = Counter()
+    for checked in check_files(folder):
+        counts[checked.verdict] += 1
+        if checked.verdict is not Verdict.SAME:
+            place = f"{checked.path.relative_to(folder)}:{checked.record.line}"
+            print(f"{place}: {checked.verdict.value}: {checked.said}")
+    print(", ".join(f"{counts[v]:,} {v.value}" for v in Verdict if counts[v]) or "no records")
+    return NO if any(counts[v] for v in FAULTS) else OK
 
 
 def _watch(cases: int, seconds: float) -> None:

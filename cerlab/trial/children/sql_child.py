@@ -43,7 +43,7 @@ def literal(value: object) -> str:
 
 def package() -> tuple[Callable[[], str], Run]:
     """The version and the runner of the package ``duckdb``."""
-    import duckdb  # type: ignore[import-not-found]
+    import duckdb
 
     connection = duckdb.connect()
 

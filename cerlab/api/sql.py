@@ -1,0 +1,190 @@
+"""SQL with MATCH_RECOGNIZE in it: the clauses by cerlab, everything around them by DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from sqlglot.tokenizer_core import Token, TokenType
+
+from cerlab.api.row_patterns import match_recognize, parse_rows
+from cerlab.errors import CerlabError, UsageError
+from cerlab.io.tables import as_table
+from cerlab.logic.rows.dialect import is_name, tokens_of
+
+__all__ = ["SqlSession", "sql"]
+
+DATABASE = "duckdb"
+"""The module of the database."""
+
+_NOT_ALIASES = frozenset(("FROM", "JOIN", "LATERAL", "ON", "USING"))
+"""Words before a table that are no part of its name."""
+
+
+def sql(query: str, tables: Mapping[str, Any]) -> Any:
+    """The result of a query with MATCH_RECOGNIZE on some tables, as a pyarrow Table.
+
+    The clauses are cerlab's, what is around them is DuckDB's where there is more than
+    ``SELECT columns FROM table``: a join, WHERE, GROUP BY, a subquery, WITH. A table is anything
+    that `match_recognize` takes. Raises as `match_recognize`, and `UsageError` where DuckDB is
+    needed and not installed, or refuses its part.
+
+    >>> rows = [{"x": 3}, {"x": 4}, {"x": 6}, {"x": 5}]
+    >>> text = '''SELECT low FROM t MATCH_RECOGNIZE (
+    ...     MEASURES FIRST(UP.x) AS low PATTERN (UP+) DEFINE UP AS x < NEXT(x))'''
+    >>> sql(text, {"t": rows}).to_pylist()
+    [{'low': 3}]
+    """
+    try:
+        alone = parse_rows(query)
+    except CerlabError:
+        alone = None  # more SQL than the clause, or an error that is found again
+    if alone is not None and alone.select is not None:
+        for name, table in tables.items():
+            if name.upper() == alone.select.table.upper():
+                return match_recognize(alone, table)
+    session = SqlSession()
+    for name, table in tables.items():
+        session.connection.register(name, as_table(table))
+    return session.run(query)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    """Where a MATCH_RECOGNIZE clause stands in a text, with its input before it."""
+
+    begin: int
+    end: int
+    input: str
+    """``table AS alias``, or a subquery in parentheses."""
+    clause: str
+
+
+class SqlSession:
+    """A database of DuckDB in memory that takes MATCH_RECOGNIZE."""
+
+    def __init__(self) -> None:
+        try:
+            duckdb = import_module(DATABASE)
+        except ImportError:
+            hint = "pip install duckdb"
+            message = "what is around MATCH_RECOGNIZE is run by DuckDB, which is not installed"
+            raise UsageError("CER0869", message, hint=hint) from None
+        self._failed: type[Exception] = duckdb.Error
+        self.connection = duckdb.connect()
+        self._made = 0
+
+    def run(self, text: str) -> Any:
+        """The result of a statement, None if it has none."""
+        text = text.strip().rstrip(";")
+        while (found := _first_clause(text)) is not None:
+            self._made += 1
+            name = f"cerlab_match_{self._made}"
+            self.connection.register(name, self._matched(text, found))
+            text = f"{text[: found.begin]}{name}{text[found.end :]}"
+        return self._executed(text)
+
+    def _executed(self, text: str) -> Any:
+        try:
+            done = self.connection.sql(text)
+            return None if done is None else done.to_arrow_table()
+        except self._failed as error:
+            said = " ".join(str(error).split())
+            hint = "what is around MATCH_RECOGNIZE is DuckDB's SQL"
+            raise UsageError("CER0869", f"DuckDB: {said}", hint=hint) from None
+
+    def _matched(self, text: str, found: _Clause) -> Any:
+        """The result of a clause; its input is a query with the WITH that is in scope."""
+        rows = self._executed(f"{_with_before(text, found.begin)}SELECT * FROM {found.input}")
+        input_name = found.input
+        if found.input.startswith("("):
+            alias = found.input[found.input.rindex(")") + 1 :].split()
+            input_name = alias[-1] if alias else "input"
+        return match_recognize(f"SELECT * FROM {input_name} {found.clause}", rows)
+
+
+def _first_clause(text: str) -> _Clause | None:
+    """The first clause of a text; its input has none."""
+    if "MATCH_RECOGNIZE" not in text.upper():
+        return None
+    tokens = tokens_of(text)
+    for i, token in enumerate(tokens):
+        opened = i + 1 < len(tokens) and tokens[i + 1].token_type == TokenType.L_PAREN
+        if token.text.upper() == "MATCH_RECOGNIZE" and opened and i:
+            first, last = _input_from(tokens, i), _closed(tokens, i + 1)
+            input_text = text[tokens[first].start : token.start].strip()
+            end = tokens[last].end + 1
+            return _Clause(tokens[first].start, end, input_text, text[token.start : end])
+    return None
+
+
+def _input_from(tokens: list[Token], i: int) -> int:
+    """The first token of the table before a clause: ``name``, ``a.b AS c``, ``(query) c``."""
+    at = i - 1
+    if _is_name(tokens[at]) and at and (tokens[at - 1].token_type == TokenType.ALIAS):
+        at -= 2
+    elif (
+        _is_name(tokens[at])
+        and at
+        and (_is_name(tokens[at - 1]) or tokens[at - 1].token_type == TokenType.R_PAREN)
+    ):
+        at -= 1
+    if tokens[at].token_type == TokenType.R_PAREN:
+        at = _opened(tokens, at)
+        return at - 1 if at and _is_name(tokens[at - 1]) else at  # a table function
+    while at > 1 and tokens[at - 1].token_type == TokenType.DOT:
+        at -= 2
+    return at
+
+
+def _is_name(token: Token) -> bool:
+    return bool(is_name(token)) and token.text.upper() not in _NOT_ALIASES
+
+
+def _closed(tokens: list[Token], at: int) -> int:
+    """The token that closes the parenthesis there."""
+    depth = 0
+    for i in range(at, len(tokens)):
+        depth += tokens[i].token_type == TokenType.L_PAREN
+        depth -= tokens[i].token_type == TokenType.R_PAREN
+        if not depth:
+            return i
+    return len(tokens) - 1  # not closed: an error of whoever reads the text
+
+
+def _opened(tokens: list[Token], at: int) -> int:
+    depth = 0
+    for i in range(at, -1, -1):
+        depth += tokens[i].token_type == TokenType.R_PAREN
+        depth -= tokens[i].token_type == TokenType.L_PAREN
+        if not depth:
+            return i
+    return 0
+
+
+def _with_before(text: str, place: int) -> str:
+    """``WITH a AS (..), b AS (..)`` of the text, of those that are closed before a place."""
+    tokens = tokens_of(text)
+    if not tokens or tokens[0].text.upper() != "WITH":
+        return ""
+    ends = [tokens[last].end + 1 for last in _with_parts(tokens) if tokens[last].end < place]
+    return text[: ends[-1]] + " " if ends else ""
+
+
+def _with_parts(tokens: list[Token]) -> Iterator[int]:
+    """The last token of each part of WITH."""
+    at = 1
+    while at < len(tokens):
+        while at < len(tokens) and tokens[at].token_type != TokenType.ALIAS:
+            at += 1
+        while at < len(tokens) and tokens[at].token_type != TokenType.L_PAREN:
+            at += 1
+        if at == len(tokens):
+            return
+        at = _closed(tokens, at)
+        yield at
+        if at + 1 == len(tokens) or tokens[at + 1].token_type != TokenType.COMMA:
+            return
+        at += 2

@@ -1,0 +1,163 @@
+"""Files of sqllogictest, the test format of SQLite, DuckDB and others, with MATCH_RECOGNIZE by us.
+
+A file is statements and queries with what they give. Statements are DuckDB's, and so is what is
+around a clause. A query that cerlab refuses by name is counted as refused; an error that a file
+expects is any error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from cerlab.api.sql import SqlSession
+from cerlab.errors import CerlabError, Unsupported
+from cerlab.trial.verdicts import Verdict
+
+_SORTS = ("nosort", "rowsort", "valuesort")
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A statement or a query of a file.
+
+    `error` says whether one is expected; `rows` what a query gives, None of a statement.
+    """
+
+    line: int
+    sql: str
+    error: bool
+    rows: list[list[str]] | None = None
+    sort: str = "nosort"
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A record, what came of it, and what was said."""
+
+    path: Path
+    record: Record
+    verdict: Verdict
+    said: str = ""
+
+
+def records(text: str) -> Iterator[Record]:
+    """The records of a file; settings of other engines' runners are left out."""
+    lines = text.splitlines()
+    at = 0
+    while at < len(lines):
+        words = lines[at].split()
+        if not words or words[0] not in ("statement", "query"):
+            at += 1
+            continue
+        first, at = at + 1, at + 1
+        sql: list[str] = []
+        while at < len(lines) and lines[at].strip() not in ("", "----"):
+            sql.append(lines[at])
+            at += 1
+        given: list[str] = []
+        if at < len(lines) and lines[at].strip() == "----":
+            at += 1
+            while at < len(lines) and lines[at].strip():
+                given.append(lines[at])
+                at += 1
+        if words[0] == "statement":
+            yield Record(first, "\n".join(sql), words[1] == "error")
+        else:
+            sort = next((word for word in words[2:] if word in _SORTS), "nosort")
+            yield Record(first, "\n".join(sql), False, _rows(given, len(words[1])), sort)
+
+
+def _rows(lines: Sequence[str], width: int) -> list[list[str]]:
+    """Rows of values: a row on a line between tabs, or a value on each."""
+    if any("\t" in line for line in lines) or width == 1:
+        return [line.split("\t") for line in lines]
+    return [list(lines[i : i + width]) for i in range(0, len(lines), width)]
+
+
+def check_files(folder: Path) -> Iterator[Checked]:
+    """Every record that has to do with MATCH_RECOGNIZE of every ``*.test`` below a folder.
+
+    Raises `UsageError` where DuckDB is not installed.
+    """
+    for path in sorted(folder.rglob("*.test")):
+        session = SqlSession()
+        for record in records(path.read_text(encoding="utf-8")):
+            checked = _check(session, path, record)
+            if "MATCH_RECOGNIZE" in record.sql.upper():
+                yield checked
+
+
+def _check(session: SqlSession, path: Path, record: Record) -> Checked:
+    try:
+        result = session.run(record.sql)
+    except Unsupported as refused:
+        verdict = Verdict.SAME if record.error else Verdict.REFUSED
+        return Checked(path, record, verdict, refused.message)
+    except CerlabError as error:
+        verdict = Verdict.SAME if record.error else Verdict.CRASH
+        return Checked(path, record, verdict, error.message)
+    if record.error:
+        return Checked(path, record, Verdict.EXTRA, "an error was expected")
+    if record.rows is None:
+        return Checked(path, record, Verdict.SAME)
+    given = [[written(v) for v in row.values()] for row in _dicts(result)]
+    expected = [[_plain(v) for v in row] for row in record.rows]
+    missing, extra, ordered = _compared(expected, given, record.sort)
+    if missing or extra:
+        said = f"missing {missing[:3]}, too many {extra[:3]}"
+        return Checked(path, record, Verdict.MISSING if missing else Verdict.EXTRA, said)
+    return Checked(path, record, Verdict.SAME if ordered else Verdict.ORDER)
+
+
+def _dicts(result: Any) -> list[dict[str, Any]]:
+    return [] if result is None else list(result.to_pylist())
+
+
+def _compared(
+    expected: list[list[str]], given: list[list[str]], sort: str
+) -> tuple[list[list[str]], list[list[str]], bool]:
+    if sort == "valuesort":
+        expected, given = (sorted([v] for row in rows for v in row) for rows in (expected, given))
+    left, right = sorted(expected), sorted(given)
+    missing, extra = _less(left, right), _less(right, left)
+    return missing, extra, sort != "nosort" or expected == given
+
+
+def _less(left: list[list[str]], right: list[list[str]]) -> list[list[str]]:
+    rest = list(right)
+    more = []
+    for row in left:
+        if row in rest:
+            rest.remove(row)
+        else:
+            more.append(row)
+    return more
+
+
+def written(value: Any) -> str:
+    """A value as files have it, numbers by their value."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return _plain(str(value).lower())
+        case float() | Decimal():
+            return _plain(format(float(value), ".10g"))
+        case "":
+            return "(empty)"
+        case _:
+            return _plain(str(value))
+
+
+_NUMBER = re.compile(r"-?\d+(\.\d*)?([eE][-+]?\d+)?")
+
+
+def _plain(text: str) -> str:
+    """Numbers in one spelling, truth as numbers; other texts as they are."""
+    text = {"true": "1", "false": "0"}.get(text, text)
+    return format(float(text), ".10g") if _NUMBER.fullmatch(text) else text

@@ -1,0 +1,203 @@
+"""MATCH_RECOGNIZE inside SQL: where a clause and its input stand, and files of sqllogictest."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab.api.sql import _first_clause, _with_before
+from cerlab.cli import main
+from cerlab.errors import CerlabError, UsageError
+from cerlab.trial.sqllogictest import Record, _compared, check_files, records, written
+from cerlab.trial.verdicts import Verdict
+
+MR = "MATCH_RECOGNIZE (ORDER BY t MEASURES {} AS m PATTERN (A+) DEFINE A AS x > 1)"
+COUNTED = MR.format("COUNT(*)")
+
+INPUTS = [
+    ("SELECT * FROM a {}", "a"),
+    ("SELECT * FROM a AS b {} AS c", "a AS b"),
+    ("SELECT * FROM a b {} c", "a b"),
+    ("SELECT * FROM z, s.a {}", "s.a"),
+    ("SELECT * FROM z JOIN s.a q {} c ON TRUE", "s.a q"),
+    ("SELECT * FROM (SELECT (1) FROM y) {}", "(SELECT (1) FROM y)"),
+    ("SELECT * FROM (SELECT 1) AS q {}", "(SELECT 1) AS q"),
+    ("SELECT * FROM range(0, (5)) r {}", "range(0, (5)) r"),
+    ('SELECT * FROM "A b" {}', '"A b"'),
+    ("WITH w AS (SELECT * FROM a {}) SELECT * FROM w", "a"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), INPUTS)
+def test_where_the_input_of_a_clause_begins(text: str, expected: str) -> None:
+    found = _first_clause(text.format(COUNTED))
+    assert found is not None
+    assert (found.input, found.clause) == (expected, COUNTED)
+
+
+def test_what_of_with_is_in_scope() -> None:
+    text = "WITH RECURSIVE a AS (SELECT 1), b(x) AS (SELECT 2) SELECT * FROM a, HERE"
+    assert _with_before(text, text.index("HERE")) == text[: text.index("SELECT *")]
+    assert _with_before(text, text.index("SELECT 2")) == "WITH RECURSIVE a AS (SELECT 1) "
+    assert _with_before("SELECT 1", 5) == ""
+
+
+ROWS = [{"t": t, "x": x} for t, x in enumerate((2, 3, 1, 5, None, 7))]
+
+
+def test_a_clause_alone_needs_no_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cerlab.api.sql.DATABASE", "no_such_module")
+    text = f"SELECT m FROM T {COUNTED}"
+    assert cerlab.sql(text, {"t": ROWS}).to_pylist() == [{"m": 2}, {"m": 1}, {"m": 1}]
+    with pytest.raises(UsageError, match="pip install duckdb"):
+        cerlab.sql(f"{text} WHERE m > 1", {"t": ROWS})
+
+
+def needs_duckdb() -> None:
+    pytest.importorskip("duckdb", reason="what is around a clause is run by DuckDB")
+
+
+QUERIES = [
+    (f"SELECT m FROM t {COUNTED} WHERE m > 1", [(2,)]),
+    (f"SELECT sum(m) FROM t {COUNTED} AS c GROUP BY m ORDER BY 1", [(2,), (2,)]),
+    (f"WITH w AS (SELECT * FROM t WHERE x > 1) SELECT count(*) FROM w {COUNTED}", [(1,)]),
+    (f"SELECT m FROM (SELECT t, x + 1 AS x FROM t) {COUNTED} LIMIT 1", [(4,)]),
+    (f"SELECT max(q.m) FROM t AS q {MR.format('LAST(q.t)')} AS q", [(5,)]),
+    (
+        f"SELECT a.m, b.m FROM t {COUNTED} a, t {MR.format('LAST(x)')} b WHERE a.m = 2 ORDER BY 2",
+        [(2, 3), (2, 5), (2, 7)],
+    ),
+    (
+        "SELECT n FROM (SELECT m, m AS t FROM t "
+        f"{COUNTED}) MATCH_RECOGNIZE (MEASURES SUM(m) AS n PATTERN (A+))",
+        [(4,)],
+    ),
+    ("SELECT count(*) AS n FROM t", [(6,)]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), QUERIES)
+def test_queries_around_clauses(text: str, expected: Any) -> None:
+    needs_duckdb()
+    result = cerlab.sql(text, {"t": ROWS})
+    assert list(zip(*(column.to_pylist() for column in result.columns), strict=True)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"SELECT nothing FROM t {COUNTED} c", "nothing"),
+        (f"SELECT * FROM absent {COUNTED} c WHERE TRUE", "absent"),
+        (f"SELECT * FROM t {COUNTED.replace('x > 1', 'y > 1')} c WHERE TRUE", "column 'y'"),
+        ("SELECT * FROM t MATCH_RECOGNIZE (PATTERN (A+ WHERE", "ends too early"),
+    ],
+)
+def test_errors_say_whose_they_are(text: str, said: str) -> None:
+    needs_duckdb()
+    with pytest.raises(CerlabError, match=said):
+        cerlab.sql(text, {"t": ROWS})
+
+
+FILE = f"""# name: a
+statement ok
+create table n(t integer, x integer);
+
+statement ok
+insert into n values (1,2),(2,NULL),(3,3),(4,5);
+
+query II rowsort
+SELECT m, 1.50 FROM n {COUNTED} WHERE TRUE
+----
+2	1.5
+1	1.5
+
+query II
+SELECT m, NULL FROM n {COUNTED}
+----
+1
+NULL
+3
+NULL
+
+query I
+SELECT m FROM n {COUNTED} ORDER BY m DESC
+----
+1
+2
+
+statement error
+SELECT * FROM n MATCH_RECOGNIZE (PATTERN ())
+----
+Parser Error
+
+statement error
+SELECT m FROM n {COUNTED}
+
+query I
+SELECT m FROM n {MR.format("sqrt(x)")}
+----
+1
+
+statement ok
+SELECT m FROM absent {COUNTED}
+
+query I
+SELECT m FROM n {COUNTED} LIMIT 1
+----
+"""
+VERDICTS = ["same", "missing", "order", "same", "extra", "refused", "crash", "extra"]
+
+
+def test_files_of_sqllogictest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    needs_duckdb()
+    (tmp_path / "a.test").write_text(FILE)
+    assert [checked.verdict.value for checked in check_files(tmp_path)] == VERDICTS
+    assert main(["trial", "--sqllogictest", str(tmp_path)]) == 1
+    said = capsys.readouterr().out
+    assert "a.test:14: missing: missing [['3', 'NULL']], too many [['2', 'NULL']]" in said
+    assert "refused: the function SQRT" in said
+    assert said.endswith("2 same, 1 missing, 2 extra, 1 order, 1 crash, 1 refused\n")
+    assert main(["trial", "--sqllogictest", str(tmp_path / "none")]) == 2
+
+
+def test_records_are_read_as_they_stand() -> None:
+    read = list(records(FILE))
+    assert len(read) == 10
+    assert read[2] == Record(
+        8,
+        f"SELECT m, 1.50 FROM n {COUNTED} WHERE TRUE",
+        False,
+        [["2", "1.5"], ["1", "1.5"]],
+        "rowsort",
+    )
+    assert read[3].rows == [["1", "NULL"], ["3", "NULL"]]
+    assert [record.error for record in read].count(True) == 2
+
+
+def test_values_are_compared_by_their_meaning() -> None:
+    assert [written(v) for v in (True, 1, 1.0, 0.1 + 0.2, None, "", "x")] == [
+        *("1", "1", "1", "0.3", "NULL", "(empty)", "x"),
+    ]
+    assert _compared([["1", "2"]], [["2", "1"]], "valuesort") == ([], [], True)
+
+
+FOLDER = os.environ.get("CERLAB_SQLLOGICTEST")
+
+
+@pytest.mark.skipif(FOLDER is None, reason="CERLAB_SQLLOGICTEST names no folder of test files")
+def test_the_files_of_an_engine() -> None:
+    """At most a tenth is refused; what is not the same is listed."""
+    needs_duckdb()
+    checked = list(check_files(Path(str(FOLDER))))
+    refused = [each for each in checked if each.verdict is Verdict.REFUSED]
+    wrong = [
+        f"{each.path.name}:{each.record.line}: {each.said}"
+        for each in checked
+        if each.verdict not in (Verdict.SAME, Verdict.REFUSED)
+    ]
+    assert len(refused) <= len(checked) / 10
+    assert wrong == []
