@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 from sqlglot.tokenizer_core import Token, TokenType
@@ -15,9 +14,6 @@ from cerlab.io.tables import as_table
 from cerlab.logic.rows.dialect import is_name, tokens_of
 
 __all__ = ["SqlSession", "sql"]
-
-DATABASE = "duckdb"
-"""The module of the database."""
 
 _NOT_ALIASES = frozenset(("FROM", "JOIN", "LATERAL", "ON", "USING"))
 """Words before a table that are no part of its name."""
@@ -67,7 +63,7 @@ class SqlSession:
 
     def __init__(self) -> None:
         try:
-            duckdb = import_module(DATABASE)
+            import duckdb
         except ImportError:
             hint = "pip install duckdb"
             message = "what is around MATCH_RECOGNIZE is run by DuckDB, which is not installed"
