@@ -82,12 +82,15 @@ def test_a_table_has_the_rows_of_the_reference_in_the_order_of_iteration(suite: 
 
 
 def test_valuations_where_filters_compare_labels(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
+    def case(rng: Random) -> bool | None:
         shape = Shape(depth=3, events=6)
         phi = random_correlated_formula(rng, shape)
         stream = Stream(random_correlated_events(rng, phi, shape))
         ast = CeqlQuery(phi)
-        expected = set(query_valuations(ast, stream))
+        try:
+            expected = set(query_valuations(ast, stream))
+        except cerlab.ResourceLimit:  # one in two hundred, which took most of the time
+            return None
         query = Query(ast)
         machines = ("registers", "compiled") if query.has_registers else ()
         for evaluator in ("auto", *machines):

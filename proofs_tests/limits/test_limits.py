@@ -19,6 +19,7 @@ import cerlab
 from cerlab import budget
 from cerlab.cli import main
 from cerlab.cli.limited import BETWEEN_ALARMS, limited
+from cerlab.evaluate import EvaluatorName
 from cerlab.predicates.smt.questions import checked
 
 EVENTS = [{"type": "A"}, {"type": "B"}]
@@ -224,3 +225,15 @@ def test_every_command_has_the_options() -> None:
         )
         assert re.search(r"--time-limit", shown), name
         assert re.search(r"--memory-limit", shown), name
+
+
+@pytest.mark.parametrize("evaluator", ["automaton", "registers"])
+def test_answers_that_a_strategy_compares_are_counted(
+    evaluator: EvaluatorName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are listed before one is chosen: 2^29 of them that end at the thirtieth event."""
+    monkeypatch.setattr(budget, "STEPS", 20_000)
+    query, events = "SELECT MAX * WHERE A+", [{"type": "A"}] * 30
+    assert cerlab.count(query, events) == 30
+    with pytest.raises(cerlab.ResourceLimit, match=r"selection of a strategy|runs"):
+        cerlab.evaluate(query, events, evaluator=evaluator)

@@ -1,7 +1,8 @@
 """``python -m proofs_tests.mutation``: draw mutants, run their tests, report who survived.
 
-The mutants are run in a copy of the repository, one after the other. The report is a JSON object a
-line (place, before, after, verdict, seconds, test), and a score for each folder at the end.
+The mutants are run in a copy of the repository, one after the other. Each is a JSON object a line
+(place, before, after, verdict, seconds, test); `report` has the score of each folder and who
+survived.
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -24,10 +24,13 @@ from proofs_tests.mutation.covering import Covering
 from proofs_tests.mutation.mutants import Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = "predicates,logic,automata,compile,engine,why,decisions,spark"
+FOLDERS = "predicates,logic,automata,compile,engine,why,decisions,spark/plan"
 MOST_TESTS = 80
 """How many tests judge a mutant at most: those that run the fewest lines besides its own."""
 
+
+SEEN = ("killed", "timeout")
+"""Verdicts of mutants that a test sees: what does not end in its time does not pass either."""
 
 REASONS = ("FAILED", "ERROR")
 """How the line of pytest begins that names a test which did not pass."""
@@ -41,6 +44,24 @@ def draw(root: Path, folders: Sequence[str], count: int, modules: int, seed: int
     chosen = rng.sample(by_module, min(modules, len(by_module)))
     drawn = [rng.choice(chosen[n % len(chosen)]) for n in range(count)]
     return sorted(dict.fromkeys(drawn), key=lambda m: (m.path, m.line))
+
+
+def draw_each(root: Path, folders: Sequence[str], each: int, seed: int) -> list[Mutant]:
+    """So many mutants of each folder, one of each module before a second one of any."""
+    return [m for folder in folders for m in draw(root, [folder], each, each, seed)]
+
+
+def report(rows: Sequence[Mapping[str, str]], folders: Sequence[str], seed: int) -> str:
+    """The score of each folder, how many were drawn by which seed, and who survived."""
+    lines = [f"seed {seed}, {len(rows)} mutants drawn", ""]
+    for folder in folders:
+        inside = [row for row in rows if row["mutant"].startswith(f"cerlab/{folder}/")]
+        seen = sum(row["verdict"] in SEEN for row in inside)
+        score = f"{seen / len(inside):6.1%}" if inside else "     -"
+        lines.append(f"{folder:12}{score}  {seen} of {len(inside)}")
+    lines += ["", "survivors"]
+    lines += [f"  {r['verdict']}: {r['mutant']}" for r in rows if r["verdict"] not in SEEN]
+    return "\n".join(lines) + "\n"
 
 
 def judge(mutant: Mutant, copy: Path, tests: Sequence[str], seconds: int) -> tuple[str, str]:
@@ -80,14 +101,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--folders", default=FOLDERS)
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--modules", type=int, default=20)
+    parser.add_argument("--each", type=int, help="mutants of each folder, instead of --count")
+    parser.add_argument("--report", type=Path, help="a file for scores and survivors")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=int, default=300, help="per mutant")
     parser.add_argument("-o", "--output", type=Path, default=Path("mutation.ndjson"))
     options = parser.parse_args(argv)
-    drawn = draw(ROOT, options.folders.split(","), options.count, options.modules, options.seed)
+    folders = options.folders.split(",")
+    if options.each is None:
+        drawn = draw(ROOT, folders, options.count, options.modules, options.seed)
+    else:
+        drawn = draw_each(ROOT, folders, options.each, options.seed)
     covering = Covering(options.coverage, ROOT)
-    scores: dict[str, Counter[str]] = {}
-    with tempfile.TemporaryDirectory() as scratch, options.output.open("w") as report:
+    rows: list[dict[str, str]] = []
+    with tempfile.TemporaryDirectory() as scratch, options.output.open("w") as output:
         copy = Path(scratch) / "repository"
         ignored = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".coverage*")
         shutil.copytree(ROOT, copy, ignore=ignored)
@@ -99,12 +126,14 @@ def main(argv: Sequence[str] | None = None) -> int:
             )
             took = f"{time.monotonic() - began:.1f}"
             row = {"mutant": str(local), "verdict": verdict, "test": test, "seconds": took}
-            print(json.dumps(row), file=report, flush=True)
+            print(json.dumps(row), file=output, flush=True)
             print(f"{verdict:9} {local}", flush=True)
-            scores.setdefault(local.path.parts[1], Counter())[verdict] += 1
-    for folder, score in sorted(scores.items()):
-        print(f"{folder}: {score['killed']} of {score.total()} killed, {dict(score)}")
-    return int(any(score["killed"] < score.total() for score in scores.values()))
+            rows.append(row)
+    said = report(rows, folders, options.seed)
+    print(said)
+    if options.report:
+        options.report.write_text(said, encoding="utf-8")
+    return int(any(row["verdict"] not in SEEN for row in rows))
 
 
 if __name__ == "__main__":

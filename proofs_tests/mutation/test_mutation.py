@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from coverage import CoverageData
 
-from proofs_tests.mutation.__main__ import ROOT, draw, judge
+from proofs_tests.mutation.__main__ import ROOT, draw, draw_each, judge, report
 from proofs_tests.mutation.covering import Covering
 from proofs_tests.mutation.mutants import mutants
 
@@ -64,6 +64,23 @@ def test_the_seed_decides() -> None:
     first, again, other = (draw(ROOT, ["logic/cel"], 10, 4, seed) for seed in (1, 1, 2))
     assert first == again != other
     assert len({mutant.path for mutant in first}) == 4
+
+
+def test_each_folder_has_its_mutants_and_its_score() -> None:
+    folders = ["logic/cel", "why"]
+    drawn = draw_each(ROOT, folders, 3, 0)
+    folder = [m.path.relative_to(ROOT / "cerlab").parts[0] for m in drawn]
+    assert folder == ["logic"] * 3 + ["why"] * 3
+    verdicts = ("killed", "survived", "timeout", "killed", "killed", "killed")
+    rows = [
+        {"mutant": str(replace(m, path=m.path.relative_to(ROOT))), "verdict": verdict}
+        for m, verdict in zip(drawn, verdicts, strict=True)
+    ]
+    said = report(rows, folders, 0)
+    assert "seed 0, 6 mutants drawn" in said
+    assert "logic/cel    66.7%  2 of 3" in said
+    assert "why         100.0%  3 of 3" in said
+    assert said.endswith(f"survivors\n  survived: {rows[1]['mutant']}\n")
 
 
 def test_a_mutant_is_judged_by_its_tests(repository: Path) -> None:

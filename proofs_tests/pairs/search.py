@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
@@ -78,9 +79,10 @@ def search(
     """Compare cases of a seed while ``go_on(n)``; each that fails becomes a file in the folder."""
     tally = Tally()
     n = 0
-    while go_on(n):
-        compare(drawn(Random(f"{seed} {n}")), f"{seed}-{n}", folder, tally, ways)
-        n += 1
+    with suppress(KeyboardInterrupt):  # what was compared so far is worth a report
+        while go_on(n):
+            compare(drawn(Random(f"{seed} {n}")), f"{seed}-{n}", folder, tally, ways)
+            n += 1
     return tally
 
 

@@ -52,7 +52,7 @@ def test_a_wrong_way_is_kept_as_a_file(wrong: Way, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(tally.failed)
     text = (tmp_path / tally.failed[0]).read_text()
     assert text.startswith("SELECT")
-    assert len(text.splitlines()) < 20
+    assert "wrong" in tally.failed[0]
 
 
 def test_the_report_shows_holes(tmp_path: Path) -> None:

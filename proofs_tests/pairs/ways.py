@@ -15,6 +15,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
+import cerlab
 from cerlab.api.session import Session
 from cerlab.cli import main
 from cerlab.engine.whole_stream import compiled_answers
@@ -146,9 +147,14 @@ WAYS: dict[str, Way] = {
 }
 
 
+SECONDS = 5
+"""What a way may take: a case of which one lists all runs is no reason to stop."""
+
+
 def answers(way: Way, case: Case, rng: Random) -> Answers:
-    """What a way gives; None for what it refuses by name."""
+    """What a way gives; None for what it refuses by name, and where it takes too long."""
     try:
-        return way(case, rng)
+        with cerlab.limits(seconds=SECONDS):
+            return way(case, rng)
     except (Unsupported, ResourceLimit):
         return None

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar, assert_never
 
+from cerlab.budget import budgeted, counted
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import Strategy
 
 A = TypeVar("A")
 
 
+@budgeted("the selection of a strategy")
 def selected(
     strategy: Strategy | None, answers: Iterable[A], positions: Callable[[A], Positions]
 ) -> set[A]:
     """The answers whose position sets the strategy keeps; all of them without one.
 
     `answers` are all that end at one event, whatever window is to follow; `positions` count the
-    events of the substream.
+    events of the substream. Raises `ResourceLimit` where there are too many to list.
     """
     by_positions: dict[Positions, list[A]] = {}
-    for answer in answers:
+    for answer in counted(answers):
         by_positions.setdefault(positions(answer), []).append(answer)
     return {answer for D in _kept(strategy, list(by_positions)) for answer in by_positions[D]}
 
@@ -36,7 +38,8 @@ def _kept(strategy: Strategy | None, sets: list[Positions]) -> list[Positions]:
         case Strategy.LAST:
             return [max(sets, key=_newest_first)] if sets else []
         case Strategy.MAX:
-            return [D for D in sets if not any(set(D) < set(other) for other in sets)]
+            each = counted(sets, 1 + len(sets) // 16)
+            return [D for D in each if not any(set(D) < set(other) for other in sets)]
         case _:
             assert_never(strategy)
 

@@ -103,7 +103,7 @@ class IntervalRuns:
                 ComplexEvent(start, end, M) for start in inside for M in _each_once(ended[start])
             )
             return listed if self._plan.limit is None else iter(sorted(listed, key=latest_first))
-        found = {ComplexEvent(start, end, M) for start in ended for M in _each_once(ended[start])}
+        found = (ComplexEvent(start, end, M) for start in ended for M in _each_once(ended[start]))
         kept = selected(strategy, found, lambda m: tuple(self._places[p] for p in m.positions))
         chosen = (answer for answer in kept if answer.start >= lowest_start)
         return iter(sorted(chosen, key=latest_first))
