@@ -31,8 +31,8 @@ def domain_of(name: str, domains: Mapping[str, Domain]) -> Domain:
 def allows(name: str, domain: Domain, value: Value) -> bool:
     """Whether an attribute can hold a value.
 
-    >>> allows("v", Domain(AttributeType.INT), 1.0), allows("v", Domain(AttributeType.INT), 1.5)
-    (True, False)
+    >>> [allows("v", Domain(AttributeType.INT), n) for n in (1.0, 1.5, -(2**63), -(2**63) - 1)]
+    [True, False, True, False]
     """
     if value is None:
         return domain.nullable

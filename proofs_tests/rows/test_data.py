@@ -371,3 +371,11 @@ def test_an_ambiguous_column_is_refused_and_an_exact_one_is_not() -> None:
 
 def test_letters_are_what_they_say() -> None:
     assert letters("ab .~c")[1] == {"i": 1, "a": False, "b": False, "c": None, "d": False}
+
+
+@pytest.mark.parametrize("evaluator", ["reference", "search", "auto", "compiled"])
+def test_a_sum_of_integers_and_doubles_is_of_both(evaluator: RowEvaluator) -> None:
+    table = pa.table({"i": [0, 1, 2], "x": [0.5, 2.0, 0.25]})
+    sums = "SUM(CASE WHEN A.i > 1 THEN A.i ELSE A.x END) AS m"
+    clause = f"MATCH_RECOGNIZE (ORDER BY i MEASURES {sums} PATTERN (A+))"
+    assert match_recognize(clause, table, evaluator=evaluator).to_pylist() == [{"m": 4.5}]

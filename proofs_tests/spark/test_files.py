@@ -22,6 +22,7 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import EventWindow
 from cerlab.spark.batch.files import refuse_input
 from cerlab.spark.plan import files as plan_files
+from cerlab.spark.plan import footers
 from cerlab.spark.plan.files import ranges_in_files
 from cerlab.spark.plan.footers import Columns, Unproved, layout
 from cerlab.spark.plan.modes import Mode
@@ -293,3 +294,21 @@ def test_answers_of_the_window_before_a_range_are_seen(
 
     monkeypatch.setattr(Evaluation, "_given", given)
     assert seen(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "nanoseconds"),
+    [
+        (pa.date32(), 24 * 3600 * 10**9),
+        (pa.timestamp("ms"), 10**6),
+        (pa.timestamp("us"), 1000),
+        (pa.int64(), 1),
+    ],
+    ids=str,
+)
+def test_the_unit_of_a_time_column_in_nanoseconds(
+    kind: Any, nanoseconds: int, tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"t": pa.array([], kind)}), tmp_path / "e.parquet")
+    columns = Columns((), has_position=False, time="t", attributes=(), type=None)
+    assert footers._unit(pq.ParquetFile(tmp_path / "e.parquet"), columns) == nanoseconds

@@ -49,18 +49,11 @@ def coalesce(T: Srt) -> Srt:
 
 
 def _apart(T: Srt) -> frozenset[Pair]:
-    """The pairs that may hold different events in a state from which both may be read."""
+    """The pairs that may hold different events where both may be read: one was written alone."""
     live = live_registers(T)
-    differ: list[set[Pair]] = [set() for _ in range(T.states)]
-    changed = True
-    while changed:
-        changed = False
-        for t in T.Delta:
-            spend(len(live[t.target]) ** 2)
-            for pair in combinations(sorted(live[t.target]), 2):
-                written = t.writes.intersection(pair)
-                apart = len(written) == 1 or (not written and pair in differ[t.source])
-                if apart and pair not in differ[t.target]:
-                    differ[t.target].add(pair)
-                    changed = True
-    return frozenset[Pair]().union(*differ)
+    apart: set[Pair] = set()
+    for t in T.Delta:
+        spend(len(live[t.target]) ** 2)
+        pairs = combinations(sorted(live[t.target]), 2)
+        apart.update(pair for pair in pairs if len(t.writes.intersection(pair)) == 1)
+    return frozenset(apart)
