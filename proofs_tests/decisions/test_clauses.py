@@ -153,6 +153,7 @@ def test_a_schema_says_which_events_there_are(left: str, right: str, holds: bool
     assert equivalent(left, right).holds is False
 
 
+BOTH_CASES = "A FILTER A[v LIKE '(?i)^a$' AND v LIKE '^b$']"
 KEYED_BY_TEXT = q("A ; B FILTER A[k LIKE 'x'] PARTITION BY [k]")
 
 
@@ -175,6 +176,7 @@ def test_dead_branches_are_found_below_every_operator(text: str, dead: list[str]
         ("A AS x ; B AS y FILTER x.v = y.v", "A AS x ; B AS y FILTER y.v = x.v", None, "labels"),
         ("A AS x ; B AS y FILTER x.v = y.v", "A ; B", False, "search"),
         (q("A ; B PARTITION BY [k]"), q("A ; B"), False, "PARTITION BY differs"),
+        (BOTH_CASES, "A FILTER A[v = 1 AND v = 2]", None, "not every combination"),
         (KEYED_BY_TEXT, KEYED_BY_TEXT, None, "tested with more than constants"),
         (q("A LIMIT 1"), q("A LIMIT 1"), None, "LIMIT"),
         (q("A ; B CONSUME BY ANY"), q("A ; B CONSUME BY ANY"), True, "every stream"),
