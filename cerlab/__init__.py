@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from cerlab.model.answer import Valuation as Valuation
     from cerlab.model.event import Event as Event
     from cerlab.model.event import Timestamp as Timestamp
+    from cerlab.model.event import TypeColumn as TypeColumn
     from cerlab.model.schema import Schema as Schema
     from cerlab.predicates.second_order import predicate as predicate
     from cerlab.why import Why as Why
@@ -90,7 +91,7 @@ _HOMES = {
     "cerlab.logic.gcq.parser": "parse_gcq",
     "cerlab.logic.sremo.syntax": "Sremo",
     "cerlab.model.answer": "ComplexEvent Valuation",
-    "cerlab.model.event": "Event Timestamp",
+    "cerlab.model.event": "Event Timestamp TypeColumn",
     "cerlab.model.schema": "Schema",
     "cerlab.io": "Stream",
     "cerlab.predicates.second_order": "predicate",

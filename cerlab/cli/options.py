@@ -16,6 +16,7 @@ from cerlab.errors import BadData, DataPlace, Unsupported, UsageError
 from cerlab.io.formats import FORMATS
 from cerlab.io.output import refuse_same, whole_text
 from cerlab.logic.ceql.parser import parse_schema
+from cerlab.model.event import TypeColumn
 from cerlab.model.schema import Schema
 
 _QUERY_SUFFIXES = (".ceql", ".cel", ".txt", ".query", ".sql")
@@ -36,6 +37,13 @@ def add_query(
 def add_input(parser: argparse.ArgumentParser) -> None:
     """How to read EVENTS."""
     parser.add_argument("--type", metavar="NAME", help="the event type, if no column has it")
+    parser.add_argument(
+        "--type-column",
+        dest="type",
+        type=TypeColumn,
+        metavar="COLUMN",
+        help="the column of event types, if it is not called type",
+    )
     parser.add_argument(
         "--time", metavar="COLUMN[:UNIT]", help="the time, its unit ns, us, ms or s"
     )

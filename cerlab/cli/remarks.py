@@ -12,7 +12,7 @@ from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.errors import AnswerWarning, CerlabError
 from cerlab.evaluate.demands import demands_of, remark_lines
 from cerlab.io.formats import is_pipe
-from cerlab.model.event import Event
+from cerlab.model.event import Event, TypeColumn
 from cerlab.model.stream import Stream
 
 _SHARED = ("language", "schema", "type", "time")
@@ -52,7 +52,10 @@ class Remarks:
         arguments = self._arguments
         if self._demands.attributes and not is_pipe(arguments.events):
             self._all_names(arguments.events)
-        given = [f"--{name}={value}" for name in _SHARED if (value := getattr(arguments, name))]
+        shared = {name: value for name in _SHARED if (value := getattr(arguments, name))}
+        if isinstance(shared.get("type"), TypeColumn):
+            shared["type-column"] = shared.pop("type")
+        given = [f"--{name}={value}" for name, value in shared.items()]
         events = "EVENTS" if arguments.events == "-" else arguments.events
         command = shlex.join(["cerlab", "why", arguments.query, events, *given])
         if not isinstance(self._query, Pattern):

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from cerlab.errors import BadData, DataPlace
-from cerlab.io.conversion import OnBadRow, conformed, stands_twice
+from cerlab.io.conversion import OnBadRow, conformed, no_type_column, stands_twice
 from cerlab.io.formats import STREAMED
 from cerlab.io.write import row_text
 from cerlab.model.columns import coded, decoded, is_moment, is_text, nanoseconds, values_of
-from cerlab.model.event import Event, Value
+from cerlab.model.event import Event, TypeColumn, Value, type_of_all
 from cerlab.model.schema import Schema
 
 _BATCH = 65_536
@@ -32,7 +32,7 @@ def table_events(
     Raises `BadData` for a missing type column, two columns of a name, and columns of nested types;
     for rows without a type, or not as the schema says, where `on_bad_row` does not take them.
     """
-    names = table.column_names
+    names = names_of(table, type_name, file)
     if len(set(names)) < len(names):
         raise stands_twice(names, file)
     if "type" not in names and type_name is None:
@@ -48,7 +48,7 @@ def table_events(
             name: _values(batch.column(k), DataPlace(file, None, name))
             for k, name in enumerate(names)
         }
-        types = columns.pop("type", None) or [type_name] * batch.num_rows
+        types = columns.pop("type", None) or [type_of_all(type_name)] * batch.num_rows
         streams = columns.pop("stream", None) or [None] * batch.num_rows
         rows = zip(*columns.values(), strict=True) if columns else [()] * batch.num_rows
         for event_type, stream, values in zip(types, streams, rows, strict=True):
@@ -61,6 +61,16 @@ def table_events(
                 if on_bad_row is None:
                     raise
                 on_bad_row(row_text({"type": event_type, "stream": stream, **attributes}), error)
+
+
+def names_of(table: Any, type_name: str | None, file: str) -> list[str]:
+    """The names of the columns, that of event types as ``type``; raises `BadData` without it."""
+    names: list[str] = table.column_names
+    if not isinstance(type_name, TypeColumn):
+        return names
+    if type_name not in names:
+        raise no_type_column(type_name, names, DataPlace(file))
+    return type_name.renamed(names)
 
 
 def _event(
@@ -99,10 +109,11 @@ def plain_columns(table: Any, type_name: str | None) -> dict[str, Any] | None:
     """
     import pyarrow as pa
 
-    if len(set(table.column_names)) < table.num_columns:
+    names = names_of(table, type_name, "the table")
+    if len(set(names)) < len(names):
         return None
     columns = {}
-    for name, column in zip(table.column_names, table.columns, strict=True):
+    for name, column in zip(names, table.columns, strict=True):
         if (plain := _plain(column)) is None:
             return None
         columns[name] = plain

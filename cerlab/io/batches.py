@@ -22,7 +22,7 @@ from cerlab.io.rows import batched, gathered, stream_of
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options
 from cerlab.model.columns import is_moment
-from cerlab.model.event import Event
+from cerlab.model.event import Event, TypeColumn
 from cerlab.model.schema import AttributeType, Schema
 
 SIZE = 1 << 16
@@ -62,7 +62,8 @@ def batches(
     if kind in COLUMNAR:
         with quarantined(quarantine, path) as on_bad_row:
             whole = schema is not None or on_bad_row is not None or attributes is None
-            needed = None if whole else {"type", "stream", *(attributes or ())}
+            types = type if isinstance(type, TypeColumn) else "type"
+            needed = None if whole else {types, "stream", *(attributes or ())}
             yield from _of_columns(Path(path), kind, schema, type, axis, size, on_bad_row, needed)
         return
     options: dict[str, Any] = {"type": type, "schema": schema, "format": kind, "size": size}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
 from cerlab.errors import BadData, DataPlace, nearest
@@ -194,6 +194,12 @@ def require_all(
                 place=DataPlace(place.file, place.row, attribute.name),
                 hint=f"declare it as {attribute.name}:{attribute.type.value}? if it may be",
             )
+
+
+def no_type_column(wanted: str, names: Iterable[str], place: DataPlace) -> BadData:
+    """The error that the column of event types is not there."""
+    message = f"there is no column '{wanted}', which is to hold the event types"
+    return BadData("CER0736", message, place=place, hint=nearest(wanted, names))
 
 
 def stands_twice(names: list[str], file: str, row: int | None = None) -> BadData:

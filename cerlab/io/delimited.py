@@ -27,12 +27,13 @@ from cerlab.io.conversion import (
     convert,
     declared_event,
     infer,
+    no_type_column,
     require_all,
     stands_twice,
     undeclared,
 )
 from cerlab.io.formats import empty
-from cerlab.model.event import Event, Value
+from cerlab.model.event import Event, TypeColumn, Value, type_of_all
 from cerlab.model.schema import Schema
 
 csv.field_size_limit(1 << 27)
@@ -90,7 +91,8 @@ def read_header(
     type_name: str | None,
 ) -> Header:
     """The header of a CSV text, without the lines below it; raises as `read_lines`."""
-    row, first, delimiter = _header_line(iter(lines))
+    wanted = type_name if isinstance(type_name, TypeColumn) else "type"
+    row, first, delimiter = _header_line(iter(lines), wanted)
     again = chain([first], lines)
     header: list[str] = next(
         _rows(again, file, None, before=row - 1, delimiter=delimiter), (0, [])
@@ -99,7 +101,11 @@ def read_header(
         raise empty(file)
     check_text("".join(header), DataPlace(file, row))
     header = [name.strip() for name in header]
-    if "type" not in header and type_name is None:
+    if isinstance(type_name, TypeColumn):
+        if type_name not in header:
+            raise no_type_column(type_name, header, DataPlace(file, row))
+        header = type_name.renamed(header)
+    elif "type" not in header and type_name is None:
         if schema is None:
             raise BadData(
                 "CER0736",
@@ -114,13 +120,16 @@ def read_header(
     return Header(tuple(header), False, None, delimiter)
 
 
-def _header_line(lines: Iterator[str]) -> tuple[int, str, str]:
-    """The number of the line with the header, its text, and what its cells are apart by."""
+def _header_line(lines: Iterator[str], wanted: str) -> tuple[int, str, str]:
+    """The number of the line with the header, its text, and what its cells are apart by.
+
+    A comment with a cell that is `wanted` is the header.
+    """
     for row, line in enumerate(lines, start=1):
         text = line.removeprefix("\ufeff")
         if text.startswith("#"):
             names = re.split(r"[,;|\t]", text[1:].strip())
-            if "type" not in [name.strip() for name in names]:
+            if wanted not in [name.strip() for name in names]:
                 continue
             text = text[1:].lstrip()
         if text.strip():
@@ -156,7 +165,7 @@ def read_rows(
                 assert schema is not None
                 yield _positional(cells, file, row, schema)
             else:
-                yield _named(header.names, cells, file, row, schema, type_name)
+                yield _named(header.names, cells, file, row, schema, type_of_all(type_name))
         except BadData as error:
             if on_bad_row is None:
                 raise

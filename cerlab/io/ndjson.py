@@ -8,8 +8,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cerlab.errors import BadData, DataPlace
-from cerlab.io.conversion import OnBadRow, check_text, conformed, too_large
-from cerlab.model.event import Event, event_from_dict
+from cerlab.io.conversion import (
+    OnBadRow,
+    check_text,
+    conformed,
+    no_type_column,
+    stands_twice,
+    too_large,
+)
+from cerlab.model.event import Event, TypeColumn, event_from_dict
 from cerlab.model.schema import Schema
 
 
@@ -119,7 +126,14 @@ def _event(line: str, file: str, row: int, type_name: str | None) -> Event:
             raise too_large("the integer", DataPlace(file, row, name))
         if isinstance(value, float) and math.isinf(value) and "Infinity" not in line:
             raise too_large("the number", DataPlace(file, row, name))
-    if type_name is not None:
+    if isinstance(type_name, TypeColumn):
+        if type_name not in read:
+            raise no_type_column(type_name, read, DataPlace(file, row))
+        names = type_name.renamed(read)
+        if names.count("type") > 1:
+            raise stands_twice(names, file, row)
+        read = dict(zip(names, read.values(), strict=True))
+    elif type_name is not None:
         read.setdefault("type", type_name)
     try:
         return event_from_dict(read)

@@ -73,8 +73,9 @@ class Stream(Events):
     ) -> Stream:
         """Read CSV, NDJSON, Parquet, Arrow IPC or CORE's text form; see `cerlab.io.read`.
 
-        `type` is the event type of all rows where the file has no ``type`` column; `time` and
-        `unit` name the time attribute; `schema` is a `Schema` or the text of its declarations.
+        `type` is the event type of all rows where the file has no ``type`` column, or a
+        `TypeColumn`, the name of the column that holds them; `time` and `unit` name the time
+        attribute; `schema` is a `Schema` or the text of its declarations.
         """
         return read(path, type=type, time=time, unit=unit, schema=schema, **options)
 

@@ -18,7 +18,7 @@ from cerlab.io.formats import FORMATS, empty, looks_like
 from cerlab.io.lines import Lines, row_of_bad_byte
 from cerlab.io.rows import Part, Rows, batched
 from cerlab.io.shapes import Shape
-from cerlab.model.event import Event
+from cerlab.model.event import Event, TypeColumn, type_of_all
 from cerlab.model.schema import Schema
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ def text_events(
         case "ndjson":
             yield from ndjson.read_lines(rest, file, schema, on_bad_row, type_name=type_name)
         case "core":
+            refuse_type_column(type_name)
             yield from core_text.read_lines(rest, file, schema, on_bad_row)
         case _:
             yield from delimited.read_lines(rest, file, schema, on_bad_row, type_name=type_name)
@@ -88,11 +89,20 @@ def known_kind(kind: str) -> str:
     return kind
 
 
+def refuse_type_column(type_name: str | None) -> None:
+    """Raise `UsageError` for a column of event types in CORE's text form."""
+    if isinstance(type_name, TypeColumn):
+        message = "in CORE's text form types stand before the brackets, not in a column"
+        raise UsageError("CER0858", message, hint="leave --type-column out")
+
+
 def text_parts(lines: Lines, reading: Reading, size: int, length: int) -> Iterator[Part]:
     """The events of a text of `length` bytes in parts of at most `size`; raises as `text_events`.
 
     An error comes after the events before it.
     """
+    if reading.kind == "core":
+        refuse_type_column(reading.type_name)
     reader = _Reader(lines, reading)
     by_shape = length >= BY_SHAPE and reading.schema is None
     known = _Known(reading, reader.shapes()) if by_shape else None
@@ -182,7 +192,7 @@ class _Known:
         count, at = scan(data, lines.at, lines.utf_8(), self._layout.arrays, cells)
         if not count:
             return None
-        kind, type_name = self._reading.kind, self._reading.type_name
+        kind, type_name = self._reading.kind, type_of_all(self._reading.type_name)
         try:
             rows = typed(data, cells, count, self._layout, type_name, lenient=kind == "csv")
         except Undecided:
@@ -193,6 +203,8 @@ class _Known:
     def learn(self, lines: Lines) -> bool:
         """Whether the next line has a shape that was not known."""
         if len(self._shapes) >= shapes.MAX_SHAPES or self._reading.kind == "csv":
+            return False
+        if isinstance(self._reading.type_name, TypeColumn):  # which lines have under its own name
             return False
         line = lines.block[lines.at : lines.block.find(b"\n", lines.at) + 1 or lines.end]
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -58,6 +58,25 @@ class Event:
     type: str
     attributes: Mapping[str, Value] = field(default_factory=dict, hash=False)
     stream: str | None = None
+
+
+class TypeColumn(str):
+    """The name of what holds the event types, where the name of one type of all may stand.
+
+    >>> TypeColumn("kind").renamed(["kind", "price"])
+    ['type', 'price']
+    """
+
+    __slots__ = ()
+
+    def renamed(self, names: Iterable[str]) -> list[str]:
+        """The names of columns with this one as ``type``."""
+        return ["type" if name == self else name for name in names]
+
+
+def type_of_all(type: str | None) -> str | None:
+    """The type of events that have none; None where a column holds them."""
+    return None if isinstance(type, TypeColumn) else type
 
 
 def is_of_stream(event: Event, stream: str) -> bool:

@@ -13,7 +13,7 @@ from cerlab.display import shown
 from cerlab.errors import BadData, DataPlace
 from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options
 from cerlab.model.columns import Columns, as_arrow
-from cerlab.model.event import Event, event_from_dict, value_of
+from cerlab.model.event import Event, TypeColumn, event_from_dict, value_of
 from cerlab.model.schema import Schema
 
 
@@ -150,7 +150,9 @@ def events_of_dicts(
 def _event(given: Event | Mapping[str, Any], number: int, type: str | None) -> Event:
     if isinstance(given, Event):
         return given
-    if type is not None and isinstance(given, Mapping) and given.get("type") is None:
+    if isinstance(type, TypeColumn) and isinstance(given, Mapping):
+        given = dict(zip(type.renamed(given), given.values(), strict=True))
+    elif type is not None and isinstance(given, Mapping) and given.get("type") is None:
         given = {**given, "type": type}
     try:
         return event_from_dict(given)
