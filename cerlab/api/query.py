@@ -30,7 +30,7 @@ class Query(Pattern):
 
         return minterm_table(self.machine)
 
-    def explain(self, events: Any = None) -> Explanation:
+    def explain(self, events: Any = None, **how: Unpack[io.HowToRead]) -> Explanation:
         """How the compiled engine goes about the query, on streams such as `events`.
 
         Raises `Unsupported` for what has no automaton.
@@ -45,7 +45,7 @@ class Query(Pattern):
         from cerlab.engine.explain import explain
 
         if events is not None:
-            stream = io.as_stream(events)
+            stream = io.as_stream(events, **how)
             self.learned.symbols(stream.columns, len(stream))
         return explain(self.plan, self.learned)
 
@@ -65,6 +65,7 @@ class Query(Pattern):
         end: int | None = None,
         *,
         logic: Logic = "so",
+        **how: Unpack[io.HowToRead],
     ) -> Why:
         """Which obligation the positions fail to be an answer on a stream (`cerlab.why`).
 
@@ -74,9 +75,9 @@ class Query(Pattern):
         """
         from cerlab.why import why
 
-        return why(self, events, positions, start, end, logic=logic)
+        return why(self, events, positions, start, end, logic=logic, **how)
 
-    def why_none(self, events: Any) -> WhyNone:
+    def why_none(self, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone:
         """Why there is no answer on a stream, and what would give one (`cerlab.why_none`).
 
         >>> print(parse_query("SELECT * WHERE A : B").why_none([{"type": kind} for kind in "ACB"]))
@@ -85,7 +86,7 @@ class Query(Pattern):
         """
         from cerlab.why.none import why_none
 
-        return why_none(self, events)
+        return why_none(self, events, **how)
 
     def open(
         self, *, time: str | None = None, unit: str | None = None, state: bytes | None = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 from cerlab import io
 from cerlab.api.answers import Matches
@@ -44,10 +44,18 @@ Shown: TypeAlias = AnyWhat | Matches | Mapping[str, Iterable[Answer]] | Iterable
 """What has a timeline: a query, a SREMO, its answers, any answers, or several lists by name."""
 
 
-def step(query: What, events: Any, *, first: int = 0, last: int | None = None) -> Steps:
+def step(
+    query: What,
+    events: Any,
+    *,
+    first: int = 0,
+    last: int | None = None,
+    **how: Unpack[io.HowToRead],
+) -> Steps:
     """What Algorithm 1 does at each event: runs, tECS, answers (CORE Alg. 1).
 
-    With `first` and `last`, at those events only; the ones before them are read too. Raises
+    With `first` and `last`, at those events only; the ones before them are read too, as by
+    `cerlab.evaluate`. Raises
     `Unsupported` for a query without an automaton, `ResourceLimit` for streams too long to follow,
     `UsageError` for an empty range.
 
@@ -62,7 +70,7 @@ def step(query: What, events: Any, *, first: int = 0, last: int | None = None) -
     """
     from cerlab.viz.notebook.steps import steps_of
 
-    pattern, stream = as_pattern(query), io.as_stream(events)
+    pattern, stream = as_pattern(query), io.as_stream(events, **how)
     return steps_of(pattern.text, pattern.plan, pattern.machine, stream, first=first, last=last)
 
 

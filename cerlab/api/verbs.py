@@ -93,10 +93,10 @@ def count(query: AnyWhat, events: Any, **how: Unpack[io.HowToRead]) -> int:
     return counted
 
 
-def matches(sremo: str | Sremo, events: Any) -> frozenset[Positions]:
+def matches(sremo: str | Sremo, events: Any, **how: Unpack[io.HowToRead]) -> frozenset[Positions]:
     """``Match(e, S)``: the positions that e marks when it consumes the whole stream (SRT Def. 18).
 
-    Positions count from 0. It is the reference semantics, for short streams.
+    Positions count from 0; options as `evaluate`. It is the reference semantics, for short streams.
 
     >>> sorted(matches("<TRUE>^ . <TRUE>* . <type = 'B'>^", [{"type": "A"}, {"type": "B"}]))
     [(0, 1)]
@@ -105,7 +105,7 @@ def matches(sremo: str | Sremo, events: Any) -> frozenset[Positions]:
     if not isinstance(e, Sremo):
         hint = "a text or a Sremo is; cerlab.evaluate takes queries and formulas"
         raise UsageError("CER0838", f"{type(e).__name__} is no SREMO", hint=hint)
-    return sremo_semantics.matches(e, io.as_stream(events).events)
+    return sremo_semantics.matches(e, io.as_stream(events, **how).events)
 
 
 def parse_formula(text: str) -> Formula:

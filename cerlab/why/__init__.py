@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from operator import index
-from typing import Any
+from typing import Any, Unpack
 
 from cerlab import io
 from cerlab.compile.pattern import Logic, SremoPattern
@@ -46,11 +46,13 @@ def why(
     end: int | None = None,
     *,
     logic: Logic = "so",
+    **how: Unpack[io.HowToRead],
 ) -> Why:
     """Why the positions are an answer on a stream, or the first obligation they fail.
 
     Without `start` and `end`, an answer with these positions and any interval will do. `logic` is
-    the meaning of a query's variables, as for `cerlab.evaluate`, which it never contradicts. Raises
+    the meaning of a query's variables, `how` how to read the events, both as for `cerlab.evaluate`,
+    which it never contradicts. Raises
     `UsageError` for no positions without an interval, `ResourceLimit` where too many derivations
     are partly there, and what `cerlab.evaluate` raises for what has no meaning.
 
@@ -62,7 +64,7 @@ def why(
     >>> print(why("<type = 'A'>^ -> r . <TRUE>* . <v > r.v>^", events, [0, 2]).failure)
     event 2 fails v > r.v: v is 0, r is event 0 with v 1
     """
-    stream, given = io.as_stream(events), tuple(sorted({_whole(p) for p in positions}))
+    stream, given = io.as_stream(events, **how), tuple(sorted({_whole(p) for p in positions}))
     start, end = (None if p is None else _whole(p) for p in (start, end))
     pattern = any_pattern(query, logic=logic)
     if isinstance(pattern, SremoPattern):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, assert_never
+from typing import Any, Unpack, assert_never
 
 from cerlab import display, io
 from cerlab.budget import poll
@@ -52,13 +52,13 @@ class WhyNone:
     untried: tuple[tuple[str, str], ...] = ()
 
 
-def why_none(query: What, events: Any) -> WhyNone:
+def why_none(query: What, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone:
     """Why a query has no answer on a stream: names that it lacks, and single changes that suffice.
 
     A change leaves out a clause or a condition, lets gaps be where none may, or widens the window
     to the least width that is enough, in events, milliseconds, or whole units of its attribute.
-    Only where none of these is enough, operands are left out. Raises `Unsupported` and
-    `ResourceLimit` as `cerlab.evaluate`.
+    Only where none of these is enough, operands are left out. Events are read, and `Unsupported`
+    and `ResourceLimit` raised, as by `cerlab.evaluate`.
 
     >>> events = [{"type": "A", "v": 1}, {"type": "C"}, {"type": "B", "v": 2}]
     >>> print(why_none("SELECT * WHERE A : B FILTER A[v > 0]", events))
@@ -69,7 +69,7 @@ def why_none(query: What, events: Any) -> WhyNone:
     no event has type 'c': did you mean 'C'?
     no event has an attribute 'x': known: v
     """
-    pattern, stream = as_pattern(query), io.as_stream(events)
+    pattern, stream = as_pattern(query), io.as_stream(events, **how)
     if (answer := _first(pattern.ast, stream)) is not None:
         return WhyNone(len(stream), answer)
     wider = _wider(pattern.ast, stream)

@@ -113,3 +113,36 @@ def test_the_command_that_is_named_has_the_column(
     assert main(["why", "B ; C", path, "--type-column=kind"]) == 1
     assert main(["convert", path, "-", "--to", "ndjson", "--type-column", "kind"]) == 0
     assert '"type": "A"' in capsys.readouterr().out
+
+
+READ: dict[str, Any] = {"type": KIND, "time": "v", "unit": "s"}
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        cerlab.evaluate,
+        cerlab.count,
+        cerlab.valuations,
+        cerlab.timeline,
+        cerlab.step,
+        cerlab.why_none,
+        lambda query, events, **how: cerlab.why(query, events, [0, 1], **how),
+        lambda query, events, **how: cerlab.matches("<type = 'A'>^ . <TRUE>*", events, **how),
+        lambda query, events, **how: cerlab.parse_query(query).run(events, **how).table(),
+        lambda query, events, **how: cerlab.parse_query(query).why_none(events, **how),
+        lambda query, events, **how: cerlab.parse_query(query).why_not(events, [0, 1], **how),
+        lambda query, events, **how: cerlab.parse_query(query).explain(events, **how),
+        lambda query, events, **how: (
+            cerlab.parse_query(query).open(time="v", unit="s").push(events, **how)
+        ),
+        lambda query, events, **how: (
+            cerlab.parse_query(query).aggregating(time="v", unit="s").push(events, **how)
+        ),
+    ],
+)
+def test_whatever_takes_events_takes_how_to_read_them(ask: Callable[..., Any]) -> None:
+    query = "SELECT * WHERE A ; B WITHIN 2 SECONDS"
+    assert ask(query, ROWS, **READ) is not None
+    with pytest.raises(cerlab.BadData, match="type"):
+        ask(query, ROWS, time="v", unit="s")
