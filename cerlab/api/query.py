@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from cerlab import io
 from cerlab.api.answers import Matches
-from cerlab.api.session import AggregateSession, Session
+from cerlab.api.session import AggregateSession, RowSession, Session
 from cerlab.compile.pattern import Logic, Pattern
 from cerlab.compile.text_to_pattern import What, as_pattern, read_ceql, warn_of
 from cerlab.model.clock import axis_of_options
@@ -108,6 +108,19 @@ class Query(Pattern):
         if axis is None and state is None:
             axis = io.time_of_schema(self.schema)
         return Session(self.plan, self.learned, axis, state)
+
+    def tabulating(
+        self,
+        columns: Iterable[str] | None = None,
+        *,
+        time: str | None = None,
+        unit: str | None = None,
+    ) -> RowSession:
+        """A push interface to rows with names: ``push(batch)`` gives those of the new answers.
+
+        `columns` as of ``Matches.table``, `time` and `unit` as of `open`; raises as both.
+        """
+        return RowSession(self, self.open(time=time, unit=unit), columns)
 
     def aggregating(
         self,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from cerlab import io
 from cerlab.automata.plan import Plan
+from cerlab.compile.pattern import Pattern
 from cerlab.display import displayed
 from cerlab.errors import BadData, UsageError
+from cerlab.evaluate.labelled import answer_columns, rows_of_part
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clock import TimeAxis
-from cerlab.model.stream import events_of_dicts
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream, events_of_dicts
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
@@ -74,6 +77,11 @@ class Session:
             return self._run.push_events(events_of_dicts(batch))
         return self._run.push_stream(io.as_stream(batch, **how))
 
+    @property
+    def lowest(self) -> int:
+        """Answers to come start at this position or later."""
+        return self._run.lowest
+
     def state(self) -> bytes:
         """All that has to be known to go on later, elsewhere: ``query.open(state=..)``.
 
@@ -93,6 +101,62 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session: {self.pushed:,} events pushed, {self.answered:,} answers>"
+
+
+class RowSession:
+    """Rows with names on a stream that is still arriving; made by ``Query.tabulating``.
+
+    It keeps the events that answers may still have: those of the window; without WITHIN, and with
+    WITHIN n EVENTS under PARTITION BY or FROM, all of them.
+    """
+
+    def __init__(self, query: Pattern, session: Session, columns: Iterable[str] | None) -> None:
+        self._query = query
+        self._session = session
+        self._columns = None if columns is None else list(columns)
+        self._kept: list[Event] = []
+        self._offset = 0
+        answer_columns(query, Stream(()), self._columns)
+
+    @property
+    def pushed(self) -> int:
+        """How many events were read."""
+        return self._session.pushed
+
+    def push(self, batch: Any, **how: Unpack[io.HowToRead]) -> Any:
+        """Read more events: a pyarrow Table of the answers they complete, as ``Matches.table``.
+
+        Positions count all events pushed so far. An attribute that has not come yet is NULL. A
+        table is events to the next query: ``other.push(table, type="RISE")``. Raises as
+        ``Session.push``, the rows before a bad event on the error as ``.matches``.
+
+        >>> from cerlab import parse_query
+        >>> session = parse_query("SELECT * WHERE A AS a ; B AS b").tabulating(["a.v", "b.v"])
+        >>> session.push([{"type": "A", "v": 1}]).num_rows
+        0
+        >>> session.push([{"type": "B", "v": 2}]).to_pylist()
+        [{'start': 0, 'end': 1, 'a.v': 1, 'b.v': 2}]
+        """
+        stream, before = io.as_stream(batch, **how), self._session.pushed
+        try:
+            found = self._session.push(stream)
+        except BadData as error:
+            self._kept += stream.events[: self._session.pushed - before]
+            error.matches = self._rows(error.matches)
+            raise
+        self._kept += stream.events
+        return self._rows(found)
+
+    def _rows(self, found: Sequence[ComplexEvent]) -> Any:
+        table = rows_of_part(self._query, Stream(self._kept), self._offset, found, self._columns)
+        leaves = self._session.lowest - self._offset
+        if leaves > len(self._kept) // 2:
+            del self._kept[:leaves]
+            self._offset += leaves
+        return table
+
+    def __repr__(self) -> str:
+        return f"<RowSession: {self.pushed:,} events pushed>"
 
 
 class AggregateSession:

@@ -6,7 +6,7 @@ that are not asked for being one; so it has one row at least.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Protocol
@@ -141,10 +141,36 @@ def answer_tables(
     return map(made.table, labelled(pattern, stream, some, labels))
 
 
+def rows_of_part(
+    pattern: Pattern,
+    part: Stream,
+    offset: int,
+    answers: Sequence[ComplexEvent],
+    columns: Sequence[str] | None,
+) -> Any:
+    """The rows of answers on a stream of which a part is at hand, from position `offset` on.
+
+    A table as of `answer_tables`; an attribute that no event of the part has is NULL.
+    """
+    from cerlab.engine.answers import batched_answers, joined_answers
+
+    made, labels = answer_columns(pattern, part, columns, offset=offset)
+    near = [
+        ComplexEvent(a.start - offset, a.end - offset, tuple(p - offset for p in a.positions))
+        for a in answers
+    ]
+    batches = batched_answers(near, len(near)) if near else [joined_answers(())]
+    (rows,) = labelled(pattern, part, batches, labels)
+    shifted = {name: getattr(rows, name) + offset for name in ("start", "end", "positions")}
+    return made.table(rows._replace(**shifted))
+
+
 def answer_columns(
-    pattern: Pattern, stream: Stream, columns: Iterable[str] | None
+    pattern: Pattern, stream: Stream, columns: Iterable[str] | None, *, offset: int | None = None
 ) -> tuple[AnswerColumns, frozenset[str]]:
     """What makes a table of rows, and the labels that it asks for; `columns` None is `default`.
+
+    With an `offset` the stream is a part, from there on, and attributes may come later.
 
     ``start``, ``end`` and the partition's key are there anyhow. Raises `UsageError` for a text that
     is no column, a label that no answer has and an attribute that no event has.
@@ -155,8 +181,10 @@ def answer_columns(
     else:
         wanted = dict.fromkeys(columns)
         named = [read_column(text) for text in wanted if text not in ("start", "end", *key)]
-        check_columns(named, selected_labels(pattern), stream)
-    made = AnswerColumns(named, stream, key=key, repeated=repeated(pattern))
+        seen = stream if offset is None else Stream(())
+        check_columns(named, selected_labels(pattern), seen)
+    several = repeated(pattern)
+    made = AnswerColumns(named, stream, key=key, repeated=several, offset=offset or 0)
     return made, frozenset(column.label for column in named)
 
 

@@ -77,7 +77,7 @@ class AnswerColumns:
     """Columns of rows of answers, made by taking from the columns of a stream.
 
     `key` are the attributes of PARTITION BY; `repeated` are the labels that may hold several
-    events, whose columns are lists.
+    events, whose columns are lists. `offset` is the position of the stream's first event.
     """
 
     def __init__(
@@ -87,7 +87,9 @@ class AnswerColumns:
         *,
         key: Sequence[str] = (),
         repeated: Collection[str] = (),
+        offset: int = 0,
     ) -> None:
+        self._offset = offset
         self._columns = columns
         self._stream = stream
         self._key = tuple(dict.fromkeys(key))
@@ -101,7 +103,7 @@ class AnswerColumns:
         start, end = pa.array(rows.start), pa.array(rows.end)
         made = {"start": start, "end": end}
         for attribute in self._key:
-            made[attribute] = self._source(attribute).take(start)
+            made[attribute] = self._taken(attribute, start)
         labelled: dict[str, _Held] = {}
         shape = _one_shape(rows)
         for column in self._columns:
@@ -139,7 +141,13 @@ class AnswerColumns:
         """The values at some positions; NULL at NULL."""
         if column.attribute is None:
             return positions
-        return self._source(column.attribute).take(positions)
+        return self._taken(column.attribute, positions)
+
+    def _taken(self, attribute: str, positions: Any) -> Any:
+        import pyarrow.compute as pc
+
+        at = pc.subtract(positions, self._offset) if self._offset else positions
+        return self._source(attribute).take(at)
 
     def _source(self, attribute: str) -> Any:
         if attribute not in self._sources:

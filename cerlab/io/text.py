@@ -93,7 +93,7 @@ def refuse_type_column(type_name: str | None) -> None:
     """Raise `UsageError` for a column of event types in CORE's text form."""
     if isinstance(type_name, TypeColumn):
         message = "in CORE's text form types stand before the brackets, not in a column"
-        raise UsageError("CER0858", message, hint="leave --type-column out")
+        raise UsageError("CER0859", message, hint="leave --type-column out")
 
 
 def text_parts(lines: Lines, reading: Reading, size: int, length: int) -> Iterator[Part]:

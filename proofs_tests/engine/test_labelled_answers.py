@@ -19,11 +19,13 @@ from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_even
 from cerlab.model.columns import is_arrow, values_of
 from cerlab.model.stream import Stream
 from cerlab.testing import (
+    ATTRIBUTES,
     Shape,
     random_correlated_events,
     random_correlated_formula,
     with_limit,
 )
+from proofs_tests.engine.test_aggregates import usable
 from proofs_tests.kernels import passes_without_jit
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
@@ -79,6 +81,50 @@ def agrees(rng: Random) -> bool:
 
 def test_a_table_has_the_rows_of_the_reference_in_the_order_of_iteration(suite: Suite) -> None:
     suite.run(agrees, deep_count=4_000)
+
+
+def test_rows_of_a_session_are_those_of_the_whole_stream(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        while True:
+            case = random_case(rng, rng.choice((Shape(events=9), ATTRIBUTES)))
+            query, stream = case.query, case.stream
+            keys = {a for a in partition_attributes(case.ast) if a in stream.columns}
+            if query.has_automaton and keys <= set(usable(stream)):
+                break
+        plain = [a for a in usable(stream) if a not in partition_attributes(case.ast)]
+        every = sorted(defined_labels(selected_formula(case.ast)))
+        columns = [f"{X}.{a}" for X in every for a in plain] + every
+        columns = [column for column in columns if rng.random() < 0.4]
+        how: Any = {} if stream.time is None else {"time": stream.time.attribute}
+        how |= {} if stream.time is None else {"unit": stream.time.unit}
+        session = query.tabulating(columns, **how)
+        found: list[Any] = []
+        while session.pushed < len(stream):
+            size = 1 + rng.randrange(3)
+            found += session.push(stream[session.pushed :][:size]).to_pylist()
+        expected = query.run(stream).table(columns).to_pylist()
+        assert sorted(map(str, found)) == sorted(map(str, expected)), case.describe()
+        return bool(expected)
+
+    suite.run(case, deep_count=4_000)
+
+
+def test_a_session_keeps_the_events_of_its_window() -> None:
+    session = cerlab.parse_query("SELECT * WHERE A AS a ; B AS b WITHIN 5 [t]").tabulating(["a.t"])
+    for t in range(0, 3_000, 3):
+        rows = session.push([{"type": "A", "t": t}, {"type": "B", "t": t + 1}]).to_pylist()
+        assert {row["a.t"] for row in rows} == {t, t - 3} - {-3}
+        assert len(session._kept) < 20
+
+
+def test_patterns_of_patterns_as_events_come() -> None:
+    """Rises of at least 2, and then two of them of which the second is higher."""
+    first = cerlab.parse_query("SELECT * WHERE A AS a ; B AS b FILTER b[v > 2] WITHIN 1 EVENTS")
+    second = cerlab.parse_query("SELECT * WHERE RISE AS x ; RISE AS y FILTER y[`b.v` > 4]")
+    below, above = first.tabulating(["a.v", "b.v"]), second.open()
+    events = [{"type": "AB"[n % 2], "v": n} for n in range(8)]
+    found = [m for event in events for m in above.push(below.push([event]), type="RISE")]
+    assert sorted(m.positions for m in found) == [(0, 1), (0, 2), (1, 2)]
 
 
 def test_valuations_where_filters_compare_labels(suite: Suite) -> None:

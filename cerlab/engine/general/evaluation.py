@@ -80,6 +80,15 @@ class GeneralEvaluation:
         """Room for nodes in the arena."""
         return self._tecs.nodes
 
+    @property
+    def lowest(self) -> int:
+        """Answers to come start here or later; 0 where nothing says so."""
+        window = self._plan.window
+        if isinstance(window, EventWindow):
+            alone = self._keys is None and not self._plan.streams
+            return max(0, self.position - window.width) if alone else 0
+        return max(0, self._starts.lowest())
+
     def state(self) -> bytes:
         """All that has to be known to go on, as bytes (`engine.state` says how).
 
