@@ -388,7 +388,8 @@ def test_matplotlib_draws_the_same_marks() -> None:
 
     T = asked("A ; B", HTTT, strategies=["ALL", "LAST"])
     axes = Figure().subplots()
-    assert T.plot(axes) is axes
+    with own_numbers():
+        assert T.plot(axes) is axes
     marks = [line for line in axes.lines if line.get_marker() in "os^D" and len(line.get_xdata())]
     in_rows = [line for line in marks if line.get_ydata()[0] < 1]
     expected = [float(p) for bar in T.bars for p in bar.answer.positions] * 2

@@ -19,7 +19,7 @@ from cerlab.model.stream import Stream
 from cerlab.predicates.words import SOME, counted, cut, event_text, positions_text
 from cerlab.viz.html import block, note, pre, table
 from cerlab.viz.timeline import Row, Timeline, timeline
-from cerlab.viz.timeline.svg import timeline_svg
+from cerlab.viz.timeline.svg import timeline_svg, within_page
 
 SHOWN = 50
 """How many answers a notebook shows; a terminal shows fewer."""
@@ -101,7 +101,7 @@ def answers_html(answers: Answered) -> str:
         return block(pre(f"{head}: {error}"))
     if not listed.first:
         return block(note(f"{head}: {showing(listed)}"))
-    picture = timeline_svg(_timeline(answers, listed))
+    picture = within_page(_timeline(answers, listed))
     last = max(answer.end for answer in listed.first)
     rows = _rows(listed.first, answers.stream.head(last + 1))
     columns = ("start", "end", "positions", "events")

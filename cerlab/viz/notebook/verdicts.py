@@ -7,7 +7,7 @@ from cerlab.decisions.verdict import Verdict, Witness
 from cerlab.predicates.words import answer_text, counted, event_text
 from cerlab.viz.html import block, note, pre, strong
 from cerlab.viz.timeline import Timeline, timeline
-from cerlab.viz.timeline.svg import timeline_svg
+from cerlab.viz.timeline.svg import timeline_svg, within_page
 from cerlab.viz.timeline.text import timeline_text
 
 HOLDS = {True: "holds", False: "does not hold", None: "not decided"}
@@ -54,7 +54,7 @@ def _because(verdict: Verdict) -> str:
 def _witness(witness: Witness) -> str:
     T = witness_timeline(witness)
     listed = "\n".join(f"{tick.position}: {event_text(tick.event)}" for tick in T.ticks)
-    return f"{note(_said(witness))}\n{timeline_svg(T)}\n{pre(listed)}"
+    return f"{note(_said(witness))}\n{within_page(T)}\n{pre(listed)}"
 
 
 def _said(witness: Witness) -> str:

@@ -30,6 +30,9 @@ LANE = 24
 HEAD = 66
 AXIS = 34
 MARGIN = 14
+LEAST = 0.65
+"""How much smaller than drawn a timeline is shown in a narrow page; beyond that it scrolls."""
+
 CHARACTER = 6.6
 """The width that a character of 12 pixels is taken to have."""
 
@@ -245,9 +248,16 @@ def _n(value: float) -> str:
     return "0" if text == "-0" else text
 
 
+def within_page(T: Drawing) -> str:
+    """A timeline for a block of HTML: as wide as the page, and not too small to be read."""
+    drawn = timeline_svg(T)
+    width = float(drawn.split(' width="', 1)[1].split('"', 1)[0])
+    return drawn.replace("<svg ", f'<svg style="min-width:{LEAST * width:.0f}px" ', 1)
+
+
 def _html(T: Drawing) -> str:
     """The picture inside the page, where it knows the page's theme."""
-    return block(timeline_svg(T))
+    return block(within_page(T))
 
 
 display.register(Drawing, "image/svg+xml", timeline_svg)
