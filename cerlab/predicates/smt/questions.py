@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Sequence
-from time import thread_time
 from typing import Any, NamedTuple
 
 from cerlab.budget import seconds_left, spend
@@ -38,9 +38,9 @@ def checked(solver: Any) -> Any:
     """
     if (left := seconds_left()) < math.inf:
         solver.set("timeout", min(MILLISECONDS, 1 + int(1000 * left)))
-    before = thread_time()
+    before = time.thread_time()
     answer = solver.check()
-    spend(SOLVER_STEPS + int(SOLVER_STEPS_PER_SECOND * (thread_time() - before)))
+    spend(SOLVER_STEPS + int(SOLVER_STEPS_PER_SECOND * (time.thread_time() - before)))
     if "keyboard" in solver.reason_unknown():
         raise KeyboardInterrupt
     return answer
