@@ -33,6 +33,8 @@ STYLE = """<style>
 .cerlab.cerlab .s{white-space:nowrap}
 .cerlab.cerlab pre{margin:.3em 0;white-space:pre-wrap;color:inherit;background:none}
 .cerlab.cerlab pre{font-family:var(--jp-code-font-family,monospace)}
+.cerlab::-webkit-scrollbar,.cerlab .frame::-webkit-scrollbar{height:9px}
+.cerlab::-webkit-scrollbar-thumb,.cerlab .frame::-webkit-scrollbar-thumb{background:#8889}
 .cerlab .note{color:var(--jp-content-font-color2,inherit);margin:.2em 0}
 .cerlab .bar{display:inline-block;height:.7em;background:#0072b2;min-width:1px}
 @media (prefers-color-scheme:dark){.cerlab .bar{background:#56b4e9}}

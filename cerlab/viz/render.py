@@ -35,7 +35,13 @@ DPI = 144
 LEAST = 0.55
 """How much smaller than drawn a picture is shown in a narrow page; beyond that the page scrolls."""
 
-_FIT = "<style>.cerlab-picture>svg{max-width:100%;height:auto;min-width:var(--least)}</style>"
+_FIT = (
+    "<style>.cerlab-picture>svg{max-width:100%;height:auto;min-width:var(--least)}"
+    ".cerlab-picture::-webkit-scrollbar{height:9px}"
+    ".cerlab-picture::-webkit-scrollbar-thumb{background:#8889;border-radius:5px}</style>"
+)
+"""Wider pictures scroll, by a bar that shows before one does."""
+
 _MISSING = "pip install 'cerlab[viz]'"
 _one_at_a_time = Lock()  # Graphviz keeps its state in globals
 
