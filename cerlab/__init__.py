@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from cerlab.api.row_patterns import explain_rows as explain_rows
     from cerlab.api.row_patterns import match_recognize as match_recognize
     from cerlab.api.row_patterns import parse_rows as parse_rows
+    from cerlab.api.row_questions import InCel as InCel
     from cerlab.api.row_questions import RowVerdict as RowVerdict
     from cerlab.api.row_questions import contained_rows as contained_rows
     from cerlab.api.row_questions import equivalent_rows as equivalent_rows
     from cerlab.api.row_questions import row_remarks as row_remarks
+    from cerlab.api.row_questions import rows_to_cel as rows_to_cel
     from cerlab.api.row_questions import satisfiable_rows as satisfiable_rows
     from cerlab.api.sql import sql as sql
     from cerlab.budget import limits as limits
@@ -96,8 +98,8 @@ _HOMES = {
     "cerlab.io": "Stream",
     "cerlab.predicates.second_order": "predicate",
     "cerlab.api.row_patterns": "RowPattern explain_rows match_recognize parse_rows",
-    "cerlab.api.row_questions": "RowVerdict contained_rows equivalent_rows row_remarks "
-    "satisfiable_rows",
+    "cerlab.api.row_questions": "InCel RowVerdict contained_rows equivalent_rows row_remarks "
+    "rows_to_cel satisfiable_rows",
     "cerlab.api.sql": "sql",
     "cerlab.why": "Why why",
     "cerlab.why.none": "WhyNone why_none",

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from cerlab.api.row_patterns import parse_rows
+from cerlab.compile.rows_to_cel import formula_of
 from cerlab.decisions import row_patterns as decide
+from cerlab.decisions.row_ends import two_ends
 from cerlab.decisions.row_patterns import RowVerdict, Same
+from cerlab.display import shown
 from cerlab.io.tables import as_table, column_kinds
 from cerlab.logic.rows import RowPattern, bound
 
-__all__ = ["RowVerdict", "contained_rows", "equivalent_rows", "row_remarks", "satisfiable_rows"]
+__all__ = [
+    "InCel",
+    "RowVerdict",
+    "contained_rows",
+    "equivalent_rows",
+    "row_remarks",
+    "rows_to_cel",
+    "satisfiable_rows",
+]
 
 RowQuery: TypeAlias = str | RowPattern
 Rows: TypeAlias = Sequence[Mapping[str, Any]] | None
@@ -59,6 +71,40 @@ def row_remarks(query: RowQuery, *, rows: Rows = None) -> list[str]:
     ['the condition of B never holds', 'no table has a match']
     """
     return decide.row_remarks(*_read(rows, query), rows=_dicts(rows))
+
+
+@shown
+@dataclass(frozen=True, slots=True)
+class InCel:
+    """A row pattern as a CEL formula over rows, which are events of type row.
+
+    Each match of the row pattern is an answer; where `exact`, the answers are the matches. Else
+    `table` is a shortest one on which two answers begin at the first row, and CEL has no word for
+    the preferred one.
+    """
+
+    formula: str
+    exact: bool
+    table: list[dict[str, Any]] | None
+
+
+def rows_to_cel(query: RowQuery) -> InCel:
+    """A row pattern in CEL: ``:``, OR and ``:+``, under AFTER MATCH SKIP TO NEXT ROW.
+
+    Raises `Unsupported` for what CEL cannot say: anchors, empty matches, conditions that do more
+    than compare the row with constants, other skips.
+
+    >>> clause = '''MATCH_RECOGNIZE (MEASURES 1 AS m AFTER MATCH SKIP TO NEXT ROW PATTERN ({})
+    ...     DEFINE A AS x > 1, B AS x < 1)'''
+    >>> rows_to_cel(clause.format("A+ B")).formula
+    'row AS A FILTER A[x > 1]:+ : (row AS B FILTER B[x < 1])'
+    >>> print(rows_to_cel(clause.format("A+ B")).exact, rows_to_cel(clause.format("A B*")).table)
+    True [{'x': 2}, {'x': 0}]
+    """
+    (parsed,) = _read(None, query)
+    formula = formula_of(parsed)
+    table = two_ends(parsed)
+    return InCel(str(formula), table is None, table)
 
 
 def _read(rows: Rows, *queries: RowQuery) -> tuple[RowPattern, ...]:

@@ -7,6 +7,7 @@ one macro-state at one row have the same future, and the one met first is prefer
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple, TypeAlias, assert_never
 
 from cerlab.automata.prioritised import ACCEPT, Accept, Open, PrioritisedAutomaton
@@ -32,12 +33,17 @@ class Loop(NamedTuple):
 Stack: TypeAlias = tuple[Todo | Loop, ...]
 
 
-def prioritised(p: rp.Pattern) -> PrioritisedAutomaton[Stack]:
-    """The automaton whose preferred accepting run from a row is the match there (rows.md 5.4)."""
-    return PrioritisedAutomaton((Todo(p, False),), follow)
+def prioritised(p: rp.Pattern, *, every: bool = False) -> PrioritisedAutomaton[Stack]:
+    """The automaton whose preferred accepting run from a row is the match there (rows.md 5.4).
+
+    With `every` it has the steps that are preferred less than to accept, too.
+    """
+    return PrioritisedAutomaton((Todo(p, False),), partial(follow, every=every))
 
 
-def follow(w: Stack, at_start: bool, at_end: bool) -> tuple[Open[Stack] | Accept, ...]:
+def follow(
+    w: Stack, at_start: bool, at_end: bool, *, every: bool = False
+) -> tuple[Open[Stack] | Accept, ...]:
     """What can be done in a macro-state, in order of preference.
 
     Choices that map no row are taken in order, depth first; a macro-state that was met before is
@@ -53,7 +59,9 @@ def follow(w: Stack, at_start: bool, at_end: bool) -> tuple[Open[Stack] | Accept
         met.add(w)
         if not w:
             steps.append(ACCEPT)
-            break
+            if not every:
+                break
+            continue
         head, rest = w[0], w[1:]
         if isinstance(head, Todo) and isinstance(head.pattern, rp.Variable):
             steps.append(Open(head.pattern.name, head.excluded, _moved(rest)))

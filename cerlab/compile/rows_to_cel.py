@@ -1,0 +1,167 @@
+"""Row patterns to CEL, where they are CEL (rows.md 4, 5).
+
+CEL has contiguous sequences ``:``, OR and iterations ``:+``, and gives every way to match; a row
+pattern gives one of those that begin at a row, by preference. What CEL cannot say: anchors, empty
+matches, conditions on other rows, any skip but TO NEXT ROW, which of several ends is preferred.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, assert_never
+
+from cerlab.errors import Unsupported
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.rows import expressions as ex
+from cerlab.logic.rows import syntax as rp
+from cerlab.logic.rows.text import expression_text
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.condition import On
+
+ROW = "row"
+"""The event type of rows."""
+
+MAX_NODES = 2_000
+"""Bounds of quantifiers are written out; so many nodes a formula may have."""
+
+
+class Spelled(NamedTuple):
+    """A pattern as a formula of its matches that map rows, None if there are none, and whether it
+    may map none.
+    """
+
+    formula: cel.Formula | None
+    empty: bool
+
+
+def formula_of(query: rp.RowPattern) -> cel.Formula:
+    """The formula whose answers are the matches that some choices lead to; raises `Unsupported`."""
+    if not isinstance(query.skip, rp.ToNextRow):
+        raise no_cel(
+            "AFTER MATCH SKIP PAST LAST ROW consumes what CEL matches again", "TO NEXT ROW"
+        )
+    if query.within is not None:
+        raise no_cel("WITHIN steers the preference", "leave it out")
+    defined = {d.variable: d.condition for d in query.define}
+    atoms = {v: _atom(v, defined.get(v)) for v in rp.variables(query.pattern)}
+    spelled = _spelled(query.pattern, atoms)
+    if spelled.empty or spelled.formula is None:
+        raise no_cel("empty matches are no complex events", "a pattern that needs a row")
+    return spelled.formula
+
+
+def no_cel(why: str, hint: str) -> Unsupported:
+    """The error that CEL cannot say a row pattern."""
+    return Unsupported("CER0454", f"CEL cannot say this: {why}", hint=f"{hint} is CEL")
+
+
+def _atom(v: str, condition: ex.Expression | None) -> cel.Formula:
+    named = cel.As(cel.Atom(ROW), v)
+    if condition is None or condition == ex.Literal(True):
+        return named
+    return cel.Filter(named, On(v, _predicate(condition, v)))
+
+
+_OPERATORS = {
+    ex.ComparisonOperator.EQ: pred.Operator.EQ,
+    ex.ComparisonOperator.NE: pred.Operator.NE,
+    ex.ComparisonOperator.LT: pred.Operator.LT,
+    ex.ComparisonOperator.LE: pred.Operator.LE,
+    ex.ComparisonOperator.GT: pred.Operator.GT,
+    ex.ComparisonOperator.GE: pred.Operator.GE,
+}
+
+
+def _predicate(e: ex.Expression, v: str) -> pred.Predicate:
+    """The condition, which is TRUE where the predicate holds: NULL makes comparisons false."""
+    match e:
+        case ex.And(left, right):
+            return pred.And(_predicate(left, v), _predicate(right, v))
+        case ex.Or(left, right):
+            return pred.Or(_predicate(left, v), _predicate(right, v))
+        case ex.Comparison(operator, left, right):
+            return pred.Comparison(_OPERATORS[operator], _operand(left, v), _operand(right, v))
+        case ex.In(body, members):
+            return pred.Member(_operand(body, v), tuple(_constant(member) for member in members))
+        case ex.Between(body, low, high):
+            return pred.Between(_operand(body, v), _constant(low), _constant(high))
+        case _:
+            raise no_cel(f"{expression_text(e)} is no comparison", "a comparison")
+
+
+def _operand(e: ex.Expression, v: str) -> pred.Expression:
+    match e:
+        case ex.Column(name, qualifier) if qualifier in (None, v):
+            return pred.Attribute(name)
+        case _:
+            return _constant(e)
+
+
+def _constant(e: ex.Expression) -> pred.Constant:
+    if isinstance(e, ex.Literal) and e.value is not None:
+        return pred.Constant(e.value)
+    raise no_cel(
+        f"{expression_text(e)} is neither a column of the row nor a constant", "one of them"
+    )
+
+
+def _spelled(p: rp.Pattern, atoms: dict[str, cel.Formula]) -> Spelled:
+    """One arm per production; exclusions only mark rows."""
+    match p:
+        case rp.Variable(v):
+            return Spelled(atoms[v], False)
+        case rp.Empty():
+            return Spelled(None, True)
+        case rp.PartitionStart() | rp.PartitionEnd():
+            raise no_cel("an anchor", "a pattern without ^ and $")
+        case rp.Concat(parts):
+            whole = Spelled(None, True)
+            for part in parts:
+                whole = _then(whole, _spelled(part, atoms))
+            return whole
+        case rp.Alternation(parts):
+            whole = Spelled(None, False)
+            for part in parts:
+                each = _spelled(part, atoms)
+                whole = Spelled(_either(whole.formula, each.formula), whole.empty or each.empty)
+            return whole
+        case rp.Permute():
+            return _spelled(rp.permuted(p), atoms)
+        case rp.Exclusion(body):
+            return _spelled(body, atoms)
+        case rp.Quantified(body, lo, hi):
+            return _iterated(_spelled(body, atoms), lo, hi)
+        case _:
+            assert_never(p)
+
+
+def _iterated(body: Spelled, lo: int, hi: int | None) -> Spelled:
+    """The least number of iterations one after the other, then any number or up to the rest."""
+    whole = Spelled(None, True)
+    for _ in range(lo if hi is not None else lo - 1):
+        whole = _then(whole, body)
+    if hi is None:
+        many = None if body.formula is None else cel.ConcatPlus(body.formula)
+        return _then(whole, Spelled(many, lo == 0 or body.empty))
+    rest = Spelled(None, True)
+    for _ in range(hi - lo):
+        rest = Spelled(_then(body, rest).formula, True)
+    return _then(whole, rest)
+
+
+def _then(left: Spelled, right: Spelled) -> Spelled:
+    both: cel.Formula | None = None
+    if left.formula is not None and right.formula is not None:
+        both = cel.Concat(left.formula, right.formula)
+        if cel.size(both) > MAX_NODES:
+            raise no_cel("the formula is too long", "smaller bounds")
+    if left.empty:
+        both = _either(both, right.formula)
+    if right.empty:
+        both = _either(both, left.formula)
+    return Spelled(both, left.empty and right.empty)
+
+
+def _either(left: cel.Formula | None, right: cel.Formula | None) -> cel.Formula | None:
+    if left is None or right is None:
+        return left if right is None else right
+    return cel.Or(left, right)

@@ -1,0 +1,56 @@
+"""Whether all matches of a row pattern from one row end alike, whatever is preferred."""
+
+from __future__ import annotations
+
+from cerlab.automata.live import States, StepTable, step_table
+from cerlab.automata.prioritised import Accept
+from cerlab.compile.rows_to_prioritised import prioritised
+from cerlab.decisions.row_letters import Row, conditions_of, undecidable
+from cerlab.decisions.row_regions import of_all
+from cerlab.logic.rows import syntax as rp
+
+
+def two_ends(query: rp.RowPattern) -> list[Row] | None:
+    """A shortest table with two matches of different length from its first row, None if none.
+
+    The pattern has no anchors. Raises `Unsupported` as `equivalent_rows`.
+    """
+    steps = step_table(prioritised(query.pattern, every=True))
+    if steps is None:
+        raise undecidable("the pattern has too many states")
+    graph = of_all(conditions_of((query,)))
+    begin = (1, False)
+    level: list[tuple[tuple[States, bool], list[int]]] = [(begin, [])]
+    met = {begin}
+    while level:
+        after = []
+        for (states, ended), path in level:
+            for node in graph.following[path[-1]] if path else graph.first:
+                letter = frozenset(v for _, v in graph.letters[node])
+                reached = _after(steps, states, letter)
+                ends = _accepts(steps, reached)
+                if ended and ends:
+                    return graph.rows([*path, node])
+                there = reached, ended or ends
+                if reached and there not in met:
+                    met.add(there)
+                    after.append((there, [*path, node]))
+        level = after
+    return None
+
+
+def _after(steps: StepTable, states: States, letter: frozenset[str]) -> States:
+    reached = 0
+    for q, listed in enumerate(steps.steps[:-1]):
+        if states >> q & 1:
+            for step in listed:
+                if not isinstance(step, Accept) and step.variable in letter:
+                    reached |= 1 << step.target
+    return reached
+
+
+def _accepts(steps: StepTable, states: States) -> bool:
+    return any(
+        states >> q & 1 and any(isinstance(step, Accept) for step in listed)
+        for q, listed in enumerate(steps.steps[:-1])
+    )

@@ -1,0 +1,136 @@
+"""Row patterns in CEL: the matches, or with a table on which CEL has more (rows.md 5, 7)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab.api.row_questions import InCel, rows_to_cel
+from cerlab.compile import rows_to_cel as compiled
+from cerlab.errors import Unsupported
+from cerlab.logic.rows import syntax as rp
+from cerlab.testing.rows import random_row_pattern, random_row_table
+from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
+from proofs_tests.rows.test_decisions import found
+from proofs_tests.suite import Suite
+
+
+def answers(formula: str, table: list[dict[str, Any]]) -> set[tuple[int, int]]:
+    """The intervals of CEL's answers over the rows, as a start and a length."""
+    events = [{"type": "row", **row} for row in table]
+    return {(m.start, m.end + 1 - m.start) for m in cerlab.evaluate(formula, events)}
+
+
+def drawn(rng: Random) -> tuple[rp.RowPattern, InCel]:
+    """A query that CEL can say."""
+    while True:
+        query = random_row_pattern(rng, "row", depth=rng.choice((1, 2, 2, 3)))
+        query = replace(query, skip=rp.ToNextRow(), within=None, order_by=(), partition_by=())
+        try:
+            return query, rows_to_cel(query)
+        except Unsupported:
+            continue
+
+
+def agree(rng: Random) -> bool:
+    """Every match is an answer, and the other way round where the formula is exact."""
+    query, said = drawn(rng)
+    table = random_row_table(rng)
+    matches = {(s, len(labels)) for s, labels in found(query, table)}
+    given = answers(said.formula, table)
+    assert matches <= given, (str(query), said, table)
+    if said.exact:
+        assert matches == given, (str(query), said, table)
+    else:
+        assert said.table is not None
+        ends = {n for s, n in answers(said.formula, said.table) if s == 0}
+        assert len(ends) > 1, (str(query), said)
+    return bool(given)
+
+
+def test_matches_are_answers(suite: Suite) -> None:
+    suite.run(agree, deep_count=2_000)
+
+
+CLAUSE = """MATCH_RECOGNIZE (MEASURES 1 AS m AFTER MATCH SKIP {} PATTERN ({})
+    DEFINE A AS x > 1, B AS {})"""
+EXACT = [
+    ("A B", True),
+    ("A+ B", True),
+    ("(A | B)", True),
+    ("A{2} B?? A", True),
+    ("A+", False),
+    ("A B?", False),
+    ("A (A | A A)", False),
+    ("A B*?", False),
+    ("A (() | B)", False),
+    ("PERMUTE(A, B)", True),
+    ("{- A -} (() | A) B", True),
+]
+
+
+@pytest.mark.parametrize(("pattern", "exact"), EXACT)
+def test_where_the_end_is_one(pattern: str, exact: bool) -> None:
+    clause = CLAUSE.format("TO NEXT ROW", pattern, "x < 1")
+    if "B" not in pattern:
+        clause = clause.replace(", B AS x < 1", "")
+    assert rows_to_cel(clause).exact is exact
+
+
+REFUSED = [
+    ("PAST LAST ROW", "A B", "x < 1", "consumes"),
+    ("TO NEXT ROW", "^ A B", "x < 1", "anchor"),
+    ("TO NEXT ROW", "A* B*", "x < 1", "empty matches"),
+    ("TO NEXT ROW", "A B", "x < PREV(x)", "neither a column"),
+    ("TO NEXT ROW", "A B", "NOT x < 1", "no comparison"),
+    ("TO NEXT ROW", "A B", "x = NULL", "neither a column"),
+    ("TO NEXT ROW", "(A{99} B{99}){99}", "x = 1", "too long"),
+]
+
+
+@pytest.mark.parametrize(("skip", "pattern", "condition", "why"), REFUSED)
+def test_what_cel_cannot_say(skip: str, pattern: str, condition: str, why: str) -> None:
+    with pytest.raises(Unsupported, match=why):
+        rows_to_cel(CLAUSE.format(skip, pattern, condition))
+
+
+def test_conditions_are_comparisons() -> None:
+    clause = CLAUSE.format("TO NEXT ROW", "A | B", "B.x IN (2, 3) OR x BETWEEN 5 AND 6 AND s = 'a'")
+    rows: list[dict[str, Any]] = [{"x": x, "s": s} for x in (1, 2, 3, 5, None) for s in ("a", None)]
+    said = rows_to_cel(clause)
+    assert answers(said.formula, rows) == {
+        (i, 1) for i, row in enumerate(rows) if (row["x"] or 0) > 1
+    }
+
+
+SPELLED, THEN = compiled._spelled, compiled._then
+
+
+def gaps_allowed(left: Any, right: Any) -> Any:
+    from cerlab.logic.cel import syntax as cel
+
+    whole = THEN(left, right)
+    if isinstance(whole.formula, cel.Concat):
+        whole = whole._replace(formula=cel.Seq(whole.formula.left, whole.formula.right))
+    return whole
+
+
+def one_iteration_too_few(body: Any, lo: int, hi: int | None) -> Any:
+    return ITERATED(body, max(0, lo - 1) if lo > 1 else lo, hi)
+
+
+ITERATED = compiled._iterated
+AGREEMENT: Judge = on_seeds(agree, 1_000)
+MUTANTS = [
+    mutant(AGREEMENT, compiled, "_then", gaps_allowed),
+    mutant(AGREEMENT, compiled, "_iterated", one_iteration_too_few),
+]
+
+
+@each_of(MUTANTS)
+def test_the_reference_kills(mutant: Any, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
+    check_killed(mutant, monkeypatch, suite)
