@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
+from cerlab.display import shown
+
 State = TypeVar("State", bound=Hashable)
 
 
@@ -36,6 +38,7 @@ class Open(NamedTuple, Generic[State]):
     target: State
 
 
+@shown
 class PrioritisedAutomaton(Generic[State]):
     """The automaton of an initial macro-state and what `follow` says can be done in each.
 

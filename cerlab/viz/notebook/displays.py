@@ -15,12 +15,14 @@ from cerlab import display
 from cerlab.automata.automaton import AnchoredCea, EpsilonCea, IntervalCea, Ucea, Vcea
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.explicit import ExplicitCea
+from cerlab.automata.prioritised import PrioritisedAutomaton
 from cerlab.automata.registers.transducer import EpsilonSrt, Srt
 from cerlab.automata.strategy import StrategyCea
 from cerlab.compile.pattern import Pattern
 from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.gcq.syntax import Atom, Gcq
+from cerlab.logic.rows.syntax import RowPattern
 from cerlab.model.event import Timestamp
 from cerlab.viz import html, render
 from cerlab.viz.derivations import derivation_graph
@@ -33,22 +35,26 @@ from cerlab.viz.machines.grid import grid_html, grid_text
 from cerlab.viz.machines.minterms import MintermList, minterms_grid
 from cerlab.viz.machines.text import det_text, explored_text, first_lines, machine_text
 from cerlab.viz.networks import to_networkx
-from cerlab.viz.notebook import answers, filmstrip, plans, streams, verdicts
+from cerlab.viz.notebook import verdicts
 from cerlab.viz.tecs import snapshot_text
-from cerlab.viz.timeline import svg as timeline_svg
-from cerlab.viz.timeline import text as timeline_text
 from cerlab.why.answer import Why
 from cerlab.why.deduction import Derivation
 from cerlab.why.failure import Failure
 from cerlab.why.none import WhyNone
 from cerlab.why.text import verdict_lines
 
-__all__ = ["answers", "filmstrip", "plans", "streams", "timeline_svg", "timeline_text", "verdicts"]
+__all__ = [
+    *("answers", "filmstrip", "plans", "prioritised", "streams", "timeline_svg", "timeline_text"),
+    "verdicts",
+]
 
 SHOWN = 50
 """How many nodes of a picture, and lines of a text, a display shows; it says of how many."""
 
-_MACHINES = (Vcea, Ucea, IntervalCea, AnchoredCea, EpsilonCea, ExplicitCea, Srt, EpsilonSrt)
+_MACHINES = (
+    *(Vcea, Ucea, IntervalCea, AnchoredCea, EpsilonCea, ExplicitCea, Srt, EpsilonSrt),
+    PrioritisedAutomaton,
+)
 _TEXTS: dict[type, Callable[[Any], str]] = {
     **dict.fromkeys(_MACHINES, machine_text),
     ExploredCea: explored_text,
@@ -110,8 +116,10 @@ for _kind in (*CEL_KINDS, *SREMO_KINDS, Gcq, Atom, *_TEXTS, Derivation, CeqlQuer
     display.register(_kind, display.GRAPH_TEXT, _dot)
 for _kind, _says in _TEXTS.items():
     display.register(_kind, "text/plain", partial(_cut, _says))
-for _query in (CeqlQuery, Pattern):
+for _query in (CeqlQuery, Pattern, RowPattern):
     display.register(_query, "text/html", _query_html)
+display.register(RowPattern, "image/svg+xml", _svg)
+display.register(RowPattern, display.GRAPH_TEXT, _dot)
 for _short in (Timestamp, Failure, WhyNone):
     display.register(_short, "text/html", _words_html)
 display.register(Timestamp, "text/plain", str)
