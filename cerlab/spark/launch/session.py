@@ -25,13 +25,24 @@ SERVER = "sc://"
 """How the address of a server of Spark Connect begins."""
 
 
-def session(master: str | None = None, config: Mapping[str, str] | None = None) -> SparkSession:
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Of Java, where it has little to do: the second compiler and threads of a collector cost more."""
+
+
+def session(
+    master: str | None = None,
+    config: Mapping[str, str] | None = None,
+    *,
+    short_lived: bool = False,
+) -> SparkSession:
     """The Spark session of this process, with a Java for it.
 
     `master` is ``local[*]`` unless ``spark-submit`` or ``SPARK_REMOTE`` say otherwise; with
     ``sc://host`` it is a session of Spark Connect, which needs no Java here. `config` are settings
-    of Spark by name. Raises `UsageError` where Java, PySpark or what Spark Connect needs are
-    missing, or `master` and ``SPARK_REMOTE`` say two different things.
+    of Spark by name. A `short_lived` one on this machine starts with half the work and moves rows
+    more slowly; it suits tasks that read files themselves. Raises `UsageError` where Java, PySpark
+    or what Spark Connect needs are missing, or `master` and ``SPARK_REMOTE`` say two different
+    things.
     """
     builder = _pyspark().builder.appName("cerlab")
     settings, remote = dict(_EVERYWHERE), os.environ.get("SPARK_REMOTE")
@@ -45,9 +56,16 @@ def session(master: str | None = None, config: Mapping[str, str] | None = None) 
         os.environ["JAVA_HOME"] = str(jvm.find().home)
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         place = place or "local[*]"
+    if not (place or "").startswith(SERVER):
+        from cerlab.spark.launch import daemon  # not at the top: it is run as a program too
+
+        settings["spark.python.daemon.module"] = daemon.__name__
     if (place or "").startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= _ON_ONE_MACHINE
+        os.environ.setdefault("SPARK_LAUNCHER_OPTS", SHORT_LIVED)
+        if short_lived:
+            settings["spark.driver.extraJavaOptions"] = SHORT_LIVED
     if remote is not None:
         _check_connect()
         builder = builder.remote(remote)
@@ -68,6 +86,9 @@ _ON_ONE_MACHINE = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # A machine that is busy with something else is not one that is gone.
+    "spark.network.timeout": "600s",
+    "spark.executor.heartbeatInterval": "60s",
 }
 
 
