@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
-from cerlab.compile.rows_to_search import Machine, failures, machine, result_positions
+from cerlab.compile.rows_to_search import failures, machine
 from cerlab.engine.explanation import Explanation
-from cerlab.errors import Unsupported, UsageError, nearest
-from cerlab.io.tables import as_table, column_kinds, result_table, value_columns, value_rows
-from cerlab.logic.rows import Bound, RowPattern, bound, result_rows
-
-if TYPE_CHECKING:
-    from cerlab.compile.rows_to_walk import Result
+from cerlab.errors import UsageError, nearest
+from cerlab.evaluate import rows as by_rows
+from cerlab.io.tables import as_table, column_kinds, result_table, value_rows
+from cerlab.logic.rows import RowPattern, bound, result_rows
 
 __all__ = ["RowEvaluator", "RowPattern", "explain_rows", "match_recognize", "parse_rows"]
 
@@ -19,9 +17,6 @@ RowEvaluator: TypeAlias = Literal["auto", "compiled", "search", "reference"]
 """``"search"`` tries the steps of a prioritised automaton. ``"compiled"`` knows which of them lead
 to a match, where conditions read the row under test and its neighbours; ``"auto"`` takes it for
 long tables. ``"reference"`` is for small ones."""
-
-SHORT = 1_000
-"""On tables with fewer rows ``"auto"`` is ``"search"``, which has less to begin with."""
 
 
 def parse_rows(text: str) -> RowPattern:
@@ -50,23 +45,16 @@ def match_recognize(
     """
     parsed = parse_rows(query) if isinstance(query, str) else query
     rows = as_table(table)
-    binding = bound(parsed, column_kinds(rows))
-    used = binding.names.values()
     if evaluator == "reference":
-        found = result_rows(parsed, binding, value_rows(rows, used))
+        binding = bound(parsed, column_kinds(rows))
+        found = result_rows(parsed, binding, value_rows(rows, binding.names.values()))
         measures = [[row.measures[i] for row in found] for i in range(len(parsed.measures))]
         return result_table(rows, binding, [row.row for row in found], measures)
     if evaluator not in get_args(RowEvaluator):
         hint = nearest(evaluator, get_args(RowEvaluator))
         raise UsageError("CER0805", f"unknown evaluator '{evaluator}'", hint=hint)
-    M = machine(parsed, binding)
-    if evaluator == "compiled" or (evaluator == "auto" and rows.num_rows >= SHORT):
-        result = _compiled(M, binding, rows, needed=evaluator == "compiled")
-        if result is not None:
-            return result_table(rows, binding, *result)
-    columns = value_columns(rows, used)
-    positions, values = result_positions(M, columns, rows.num_rows)
-    return result_table(rows, binding, positions, values)
+    compiled = None if evaluator == "auto" else evaluator == "compiled"
+    return by_rows.recognised(parsed, rows, compiled=compiled)
 
 
 def explain_rows(query: str | RowPattern, table: Any) -> Explanation:
@@ -89,24 +77,8 @@ def explain_rows(query: str | RowPattern, table: Any) -> Explanation:
         try:
             walked = walk.walked(M, steps, binding, rows)
             walk.walked_result(walked)
-            short = f"the search, on tables of fewer than {SHORT:,} rows"
-            return Explanation((*walk.explained(walked), *([short] if SHORT else ())))
+            short = f"the search, on tables of fewer than {by_rows.SHORT:,} rows"
+            return Explanation((*walk.explained(walked), *([short] if by_rows.SHORT else ())))
         except walk.NoOrder as error:
             steps = str(error)
     return Explanation((f"the search, as {steps}", failures(M)))
-
-
-def _compiled(M: Machine, binding: Bound, rows: Any, *, needed: bool) -> Result | None:
-    """The result by the compiled scan; None, or `Unsupported`, where it does not take a query."""
-    from cerlab.compile import rows_to_walk as walk  # loads Numba
-
-    steps = walk.step_table_of(M)
-    if not isinstance(steps, str):
-        try:
-            return walk.walked_result(walk.walked(M, steps, binding, rows))
-        except walk.NoOrder as error:
-            steps = str(error)
-    if needed:
-        hint = 'evaluator="search" takes it'
-        raise Unsupported("CER0452", f"the compiled scan does not take this: {steps}", hint=hint)
-    return None

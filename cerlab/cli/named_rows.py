@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import chain, islice
 from typing import Any
 
-from cerlab.cli.options import output
+from cerlab.cli.options import listed, output
 from cerlab.cli.progress import whole_stream
 from cerlab.cli.remarks import Remarks
 from cerlab.cli.rows import print_table
@@ -39,7 +39,7 @@ def run(query: AnyPattern, arguments: argparse.Namespace) -> int:
         return OK
     from cerlab.engine.answers import batched_answers  # NumPy loads here
 
-    columns = None if arguments.columns is None else _split(arguments.columns)
+    columns = None if arguments.columns is None else listed(arguments.columns)
     answers = islice(answers_of(query, stream, arguments.evaluator), arguments.limit)
     batches = batched_answers(answers, ROWS)
     first = next(batches, None)
@@ -61,10 +61,6 @@ def _aggregates(query: Pattern, stream: Stream, arguments: argparse.Namespace) -
 
 
 _COMPILED = ("auto", "compiled")
-
-
-def _split(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _write(tables: Iterable[Any], arguments: argparse.Namespace) -> None:

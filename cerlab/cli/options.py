@@ -127,6 +127,11 @@ def input_options(arguments: argparse.Namespace, query: AnyPattern) -> dict[str,
     }
 
 
+def listed(text: str) -> list[str]:
+    """The parts of a text between commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 def time_option(arguments: argparse.Namespace) -> tuple[str | None, str | None]:
     """``--time column:unit``."""
     column, _, unit = (arguments.time or "").partition(":")

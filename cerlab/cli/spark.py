@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
-from cerlab.cli.options import read_query, time_option
+from cerlab.cli.options import add_quiet, listed, read_query, time_option
 from cerlab.cli.status import BAD, OK
-from cerlab.errors import BadData, CerlabError, UsageError
+from cerlab.errors import BadData, CerlabError, CerlabWarning, UsageError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,6 +61,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mode", choices=("keys", "ranges", "one"), help="not the first exact one")
     parser.add_argument("--parts", type=int, metavar="N", help="how many parts to cut into")
     parser.add_argument("--partition", action="store_true", help="with the key of each answer")
+    parser.add_argument(
+        "--columns",
+        metavar="A.PRICE,B.NAME",
+        help="rows with names instead of positions; '*' for what SELECT names",
+    )
     parser.add_argument("--master", metavar="URL", help="of Spark (default: local[*])")
     parser.add_argument("--explain", action="store_true", help="show the plan, do not run it")
     stream = parser.add_argument_group("streams")
@@ -67,6 +75,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     stream.add_argument("--checkpoint", metavar="PATH", help="default: OUTPUT/_checkpoint")
     stream.add_argument("--files", type=int, default=16, metavar="N", help="of a micro-batch")
     stream.add_argument("--follow", action="store_true", help="wait for files until interrupted")
+    add_quiet(parser)
     parser.add_argument("--doctor", action="store_true", help="show what Spark needs and finds")
 
 
@@ -80,11 +89,44 @@ def run(arguments: argparse.Namespace) -> int:
         return OK if able else BAD
     _check(arguments)
     query = read_query(arguments)
-    spark = session(arguments.master)
+    small = not (arguments.stream or arguments.explain) and _is_small(arguments.input)
+    spark = session(arguments.master, short_lived=small or _tasks_read(query, arguments))
     with _errors_of_spark(), _progress(spark):
         if arguments.stream:
             return _run_stream(spark, query, arguments)
         return _run_batch(spark, query, arguments)
+
+
+SMALL = 256 << 20
+"""Inputs of less bytes are for the local engine."""
+
+_BYTES_A_SECOND = 100e6
+"""What the local engine reads at least."""
+
+
+def _is_small(path: str) -> bool:
+    """Whether the local engine answers sooner than Spark starts, which a warning then says."""
+    place = Path(path.removeprefix("file:"))
+    files = [place] if place.is_file() else [each for each in place.rglob("*") if each.is_file()]
+    size = sum(file.stat().st_size for file in files)
+    small = bool(files) and size < SMALL
+    if small:
+        seconds = 1 + size / _BYTES_A_SECOND
+        what = f"the events have {size / 1e6:,.1f} MB, which is little for Spark"
+        message = f"CER0951: {what}: cerlab run takes about {seconds:.0f} s"
+        warn(CerlabWarning(message), stacklevel=2)
+    return small
+
+
+def _tasks_read(query: Pattern, arguments: argparse.Namespace) -> bool:
+    """Whether tasks will read the files themselves, as far as that is known without Spark."""
+    from cerlab.spark.batch.inputs import format_of
+    from cerlab.spark.plan.modes import Mode, why_not
+
+    is_parquet = (arguments.input_format or format_of(arguments.input)) == "parquet"
+    if arguments.stream or not is_parquet or query.ast.streams or not query.has_automaton:
+        return False
+    return why_not(query.plan, Mode.RANGES) is None
 
 
 def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespace) -> int:
@@ -92,13 +134,14 @@ def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespac
     from cerlab.spark.batch.explain import explained
     from cerlab.spark.batch.first_pass import first_pass
     from cerlab.spark.batch.match import asked_of, write
+    from cerlab.spark.batch.remarks import remark_on
 
     column, unit = time_option(arguments)
     frame = inputs.read(spark, arguments.input, format=arguments.input_format, schema=query.schema)
     asked = asked_of(
         frame,
         query,
-        [name.strip() for name in arguments.order_by.split(",") if name.strip()],
+        listed(arguments.order_by),
         arguments.position,
         type=arguments.type,
         time=column,
@@ -106,12 +149,16 @@ def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespac
         mode=arguments.mode,
         parts=arguments.parts,
         partition=arguments.partition,
+        columns=_columns(arguments),
     )
     found = first_pass(asked)
     if arguments.explain:
         print(explained(asked, found, query.text))
         return OK
-    write(asked, found, arguments.output, overwrite=arguments.overwrite)
+    rows = write(asked, found, arguments.output, overwrite=arguments.overwrite)
+    if not arguments.quiet:
+        command = shlex.join(["cerlab", "why", arguments.query, arguments.input])
+        remark_on(query, asked.source, rows, f"{command} says why")
     return OK
 
 
@@ -142,6 +189,7 @@ def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespa
         type=arguments.type,
         mode=arguments.mode,
         partition=arguments.partition,
+        columns=_columns(arguments),
     )
     if arguments.explain:
         print(explained_stream(asked, query.text))
@@ -157,6 +205,14 @@ def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespa
     ended = f"in {done.batches:,} micro-batches; {done.buckets:,} buckets of keys have a state"
     print(f"{counts} {ended}", file=sys.stderr)
     return OK
+
+
+def _columns(arguments: argparse.Namespace) -> str | list[str] | None:
+    """The columns of rows with names, as `cerlab.spark.match` takes them."""
+    from cerlab.spark.batch.named import OF_SELECT
+
+    text = arguments.columns
+    return text if text is None or text.strip() == OF_SELECT else listed(text)
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -183,19 +239,27 @@ def _refuse(arguments: argparse.Namespace, *names: str, why: str) -> None:
         )
 
 
+_NO_FILES = re.compile(
+    r'No FileSystem for scheme "(\w*)"|Class org\.apache\.hadoop\.fs\.(\w+)\.\w+ not found'
+)
 _CODE = re.compile(r"(CER\d{4}): (.*)")
 
 
 @contextmanager
 def _errors_of_spark() -> Iterator[None]:
     """What Spark raises as errors of ours: those of a task in its own words, others in one line."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         yield
     except CerlabError:
         raise
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
+        if (scheme := _NO_FILES.search(str(error))) is not None:
+            what = f"Spark knows no file system '{scheme[1] or scheme[2]}:'"
+            hint = "give a path of this machine, or start Spark with the package for that address"
+            raise UsageError("CER0898", what, hint=hint) from None
         if (ours := _CODE.search(str(error))) is not None:
             raise BadData(ours[1], ours[2]) from None
         first = str(error).strip().splitlines()[0]

@@ -48,6 +48,16 @@ class AnswerBatch:
         starts, ends = self.start[begin:end].tolist(), self.end[begin:end].tolist()
         return complex_events(starts, ends, _cut(positions, np.diff(offsets)))
 
+    def after(self, skipped: int) -> AnswerBatch:
+        """All answers but the first ones."""
+        return AnswerBatch(
+            self.start[skipped:], self.end[skipped:], self.offsets[skipped:], self.positions
+        )
+
+    def moved(self, by: int) -> AnswerBatch:
+        """The same answers on a stream with so many more events before them."""
+        return AnswerBatch(self.start + by, self.end + by, self.offsets, self.positions + by)
+
     def first(self, count: int) -> AnswerBatch:
         """The first `count` answers, or all if there are fewer."""
         count = min(count, len(self))

@@ -15,7 +15,13 @@ from cerlab.compile.pattern import Pattern
 from cerlab.errors import CerlabError, ResourceLimit, Unsupported, UsageError
 from cerlab.evaluate.labelled import repeated, selected_labels
 from cerlab.evaluate.protocol import time_of_window
-from cerlab.io.named_columns import NamedColumn, check_columns, one_array, read_column
+from cerlab.io.named_columns import (
+    NamedColumn,
+    check_columns,
+    names_in,
+    one_array,
+    read_column,
+)
 from cerlab.logic.cel.syntax import Atom
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
@@ -127,7 +133,9 @@ def aggregated(pattern: Pattern, stream: Stream, asked: Request) -> Any:
     window = sliding_window(asked.sliding, names)
     labelled = labelled_groups(pattern, names, key)
     check_columns(
-        [*(m.column for m in asked.measures), *labelled], selected_labels(pattern), stream
+        [*(m.column for m in asked.measures), *labelled],
+        selected_labels(pattern),
+        names_in(stream),
     )
     taking = _Taking(stream, asked.measures, labelled)
     plan = pattern.plan

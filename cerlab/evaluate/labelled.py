@@ -132,11 +132,13 @@ def answer_tables(
     stream: Stream,
     batches: Iterable[AnswerBatch],
     columns: Iterable[str] | None,
+    *,
+    positions: Any | None = None,
 ) -> Iterator[Any]:
     """The rows of some answers as pyarrow Tables, one without rows last; as `answer_columns`."""
     from cerlab.engine.answers import joined_answers
 
-    made, labels = answer_columns(pattern, stream, columns)
+    made, labels = answer_columns(pattern, stream, columns, positions=positions)
     some = chain(batches, map(joined_answers, ((),)))
     return map(made.table, labelled(pattern, stream, some, labels))
 
@@ -152,43 +154,58 @@ def rows_of_part(
 
     A table as of `answer_tables`; an attribute that no event of the part has is NULL.
     """
+    import numpy as np
+
     from cerlab.engine.answers import batched_answers, joined_answers
 
-    made, labels = answer_columns(pattern, part, columns, offset=offset)
+    positions = np.arange(offset, offset + len(part))
+    made, labels = answer_columns(pattern, part, columns, positions=positions)
     near = [
         ComplexEvent(a.start - offset, a.end - offset, tuple(p - offset for p in a.positions))
         for a in answers
     ]
     batches = batched_answers(near, len(near)) if near else [joined_answers(())]
     (rows,) = labelled(pattern, part, batches, labels)
-    shifted = {name: getattr(rows, name) + offset for name in ("start", "end", "positions")}
-    return made.table(rows._replace(**shifted))
+    return made.table(rows)
 
 
 def answer_columns(
-    pattern: Pattern, stream: Stream, columns: Iterable[str] | None, *, offset: int | None = None
+    pattern: Pattern,
+    stream: Stream,
+    columns: Iterable[str] | None,
+    *,
+    positions: Any | None = None,
 ) -> tuple[AnswerColumns, frozenset[str]]:
     """What makes a table of rows, and the labels that it asks for; `columns` None is `default`.
 
-    With an `offset` the stream is a part, from there on, and attributes may come later.
-
-    ``start``, ``end`` and the partition's key are there anyhow. Raises `UsageError` for a text that
-    is no column, a label that no answer has and an attribute that no event has.
+    ``start``, ``end`` and the partition's key are there anyhow; `positions` are those of the events
+    where `stream` is a part of a longer one, which may lack attributes. Raises `UsageError` for a
+    text that is no column, a label that no answer has and an attribute that no event has.
     """
+    known = positions is None and len(stream) > 0
+    named = named_columns(pattern, columns, stream.columns, empty=not known)
     key = partition_attributes(pattern.ast)
-    if columns is None:
-        named = default_columns(pattern, stream)
-    else:
-        wanted = dict.fromkeys(columns)
-        named = [read_column(text) for text in wanted if text not in ("start", "end", *key)]
-        seen = stream if offset is None else Stream(())
-        check_columns(named, selected_labels(pattern), seen)
-    several = repeated(pattern)
-    made = AnswerColumns(named, stream, key=key, repeated=several, offset=offset or 0)
+    made = AnswerColumns(named, stream, key=key, repeated=repeated(pattern), positions=positions)
     return made, frozenset(column.label for column in named)
 
 
-def default_columns(pattern: Pattern, stream: Stream) -> list[NamedColumn]:
+def named_columns(
+    pattern: Pattern, columns: Iterable[str] | None, names: Collection[str], *, empty: bool = False
+) -> list[NamedColumn]:
+    """The columns of rows of answers by their texts, or without those of SELECT.
+
+    `names` are those of the attributes of events; of an `empty` stream they are not known. Raises
+    as `answer_columns`.
+    """
+    if columns is None:
+        return default_columns(pattern, names)
+    apart = ("start", "end", *partition_attributes(pattern.ast))
+    named = [read_column(text) for text in dict.fromkeys(columns) if text not in apart]
+    check_columns(named, selected_labels(pattern), None if empty else names)
+    return named
+
+
+def default_columns(pattern: Pattern, names: Collection[str]) -> list[NamedColumn]:
     """What SELECT names: the attributes in brackets, all of a label without; of ``*`` all labels.
 
     These are the variables; the event types where there are no variables.
@@ -202,14 +219,14 @@ def default_columns(pattern: Pattern, stream: Stream) -> list[NamedColumn]:
         NamedColumn(f"{item.label}.{attribute}", item.label, attribute)
         for item in items
         if item.label in known
-        for attribute in item.attributes or _attributes(pattern, stream, item.label)
+        for attribute in item.attributes or _attributes(pattern, names, item.label)
     ]
 
 
-def _attributes(pattern: Pattern, stream: Stream, label: str) -> list[str]:
+def _attributes(pattern: Pattern, names: Iterable[str], label: str) -> list[str]:
     """The attributes that events of a label may have."""
     if pattern.schema is None:
-        return [name for name in stream.columns if name not in ("type", "stream")]
+        return [name for name in names if name not in ("type", "stream")]
     types = label_types(pattern.formula).get(label, frozenset())
     declared = [event for name in sorted(types) if (event := pattern.schema.event(name))]
     return list(

@@ -39,7 +39,6 @@ from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.clock import Instant, TimeAxis, check_order, clock_for
 from cerlab.model.columns import as_arrow
 from cerlab.model.event import Event, Value, value_of
-from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.keys import Key, partition_key
 from cerlab.predicates.truth import kind_of
@@ -83,7 +82,7 @@ class RunningTotals:
         self._keys: dict[Key | None, tuple[Value, ...]] = {}
         self._groups = labelled_groups(pattern, self._names, key)
         named = [*(measure.column for measure in asked.measures), *self._groups]
-        check_columns(named, selected_labels(pattern), Stream(()))
+        check_columns(named, selected_labels(pattern), None)
         self._ends = _Ends(sliding_window(asked.sliding, self._names), plan.streams, time)
         functions = {m.place: None for m in asked.measures if m.function in ("sum", "avg")}
         self._sums = list(functions)

@@ -55,8 +55,13 @@ def read_column(text: str) -> NamedColumn:
     return NamedColumn(text.strip(), names[0], names[1], function)
 
 
-def check_columns(columns: Iterable[NamedColumn], labels: Collection[str], stream: Stream) -> None:
-    """Raise `UsageError` for a label that no answer has, or an attribute that no event has."""
+def check_columns(
+    columns: Iterable[NamedColumn], labels: Collection[str], names: Collection[str] | None
+) -> None:
+    """Raise `UsageError` for a label that no answer has, or an attribute that no event has.
+
+    `names` are those of attributes, None where there are no events.
+    """
     for column in columns:
         if column.label not in labels:
             raise UsageError(
@@ -64,20 +69,25 @@ def check_columns(columns: Iterable[NamedColumn], labels: Collection[str], strea
                 f"no answer has label '{column.label}', which column '{column.name}' names",
                 hint=nearest(column.label, labels),
             )
-        unknown = column.attribute is not None and column.attribute not in stream.columns
-        if unknown and len(stream):
+        if names is not None and column.attribute is not None and column.attribute not in names:
             raise UsageError(
                 "CER0864",
                 f"no event has attribute '{column.attribute}', which column '{column.name}' names",
-                hint=nearest(str(column.attribute), stream.columns),
+                hint=nearest(str(column.attribute), names),
             )
+
+
+def names_in(stream: Stream) -> Collection[str] | None:
+    """The names of the attributes of a stream, as `check_columns` takes them."""
+    return stream.columns if len(stream) else None
 
 
 class AnswerColumns:
     """Columns of rows of answers, made by taking from the columns of a stream.
 
     `key` are the attributes of PARTITION BY; `repeated` are the labels that may hold several
-    events, whose columns are lists. `offset` is the position of the stream's first event.
+    events, whose columns are lists. `positions` (int64) are those of the events, where `stream` is
+    a part of a longer one.
     """
 
     def __init__(
@@ -87,13 +97,13 @@ class AnswerColumns:
         *,
         key: Sequence[str] = (),
         repeated: Collection[str] = (),
-        offset: int = 0,
+        positions: Any | None = None,
     ) -> None:
-        self._offset = offset
         self._columns = columns
         self._stream = stream
         self._key = tuple(dict.fromkeys(key))
         self._repeated = repeated
+        self._positions = positions
         self._sources: dict[str, Any] = {}
 
     def table(self, rows: LabelledAnswers) -> Any:
@@ -101,9 +111,9 @@ class AnswerColumns:
         import pyarrow as pa
 
         start, end = pa.array(rows.start), pa.array(rows.end)
-        made = {"start": start, "end": end}
+        made = {"start": self._place(start), "end": self._place(end)}
         for attribute in self._key:
-            made[attribute] = self._taken(attribute, start)
+            made[attribute] = self._source(attribute).take(start)
         labelled: dict[str, _Held] = {}
         shape = _one_shape(rows)
         for column in self._columns:
@@ -140,14 +150,14 @@ class AnswerColumns:
     def _values(self, column: NamedColumn, positions: Any) -> Any:
         """The values at some positions; NULL at NULL."""
         if column.attribute is None:
-            return positions
-        return self._taken(column.attribute, positions)
+            return self._place(positions)
+        return self._source(column.attribute).take(positions)
 
-    def _taken(self, attribute: str, positions: Any) -> Any:
-        import pyarrow.compute as pc
+    def _place(self, numbers: Any) -> Any:
+        """The positions of events of the stream, by their numbers in it."""
+        import pyarrow as pa
 
-        at = pc.subtract(positions, self._offset) if self._offset else positions
-        return self._source(attribute).take(at)
+        return numbers if self._positions is None else pa.array(self._positions).take(numbers)
 
     def _source(self, attribute: str) -> Any:
         if attribute not in self._sources:

@@ -65,6 +65,7 @@ Spark; then processor, request and match_stream. `launch` starts Spark.
 
 from cerlab.spark.batch.explain import explain
 from cerlab.spark.batch.match import match, matching
+from cerlab.spark.batch.row_patterns import match_recognize
 from cerlab.spark.launch.session import doctor, session
 from cerlab.spark.stream.explain import explain_stream
 from cerlab.spark.stream.match_stream import match_stream, matching_stream
@@ -74,6 +75,7 @@ __all__ = [
     "explain",
     "explain_stream",
     "match",
+    "match_recognize",
     "match_stream",
     "matching",
     "matching_stream",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cerlab.api import row_patterns
+from cerlab.evaluate import rows
 
 
 @pytest.fixture(autouse=True)
 def _no_table_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_patterns, "SHORT", 0)
+    monkeypatch.setattr(rows, "SHORT", 0)

@@ -21,6 +21,7 @@ from cerlab.spark.plan.reads import attributes_read
 from cerlab.spark.stream.state import BucketState, unpacked
 from cerlab.spark.stream.step import BucketStep, StreamJob, digest, empty_state
 from cerlab.spark.tasks.evaluation import known
+from cerlab.spark.tasks.named_rows import RowNames
 from proofs_tests.spark.dealt import TIME, Typed
 
 LABELS = Labels(("t", "id"), "t")
@@ -33,19 +34,29 @@ def positions_of(rows: Any) -> list[int]:
 
 @dataclass(frozen=True)
 class Fed:
-    """What came out of all buckets."""
+    """What came out of all buckets: answers, or rows with names."""
 
     answers: list[ComplexEvent]
+    rows: list[dict[str, Any]]
     late: list[int]
     waiting: set[int]
     """The positions of rows that are held back."""
     states: dict[int, bytes]
 
 
-def job_of(case: Typed, plan: Plan, lateness: int, lag: int | None, tick: int) -> StreamJob:
+def job_of(
+    case: Typed,
+    plan: Plan,
+    lateness: int,
+    lag: int | None,
+    tick: int,
+    row_names: RowNames | None = None,
+) -> StreamJob:
     whole = replace(plan, streams=())
     time = TIME if isinstance(plan.window, TimeWindow) else None
     names = attributes_read(whole, time)
+    if row_names is not None:
+        names = row_names.read(plan, names)
     kinds = tuple(
         str(case.table.schema.field(n).type) if n in case.table.column_names else "string"
         for n in names
@@ -63,6 +74,7 @@ def job_of(case: Typed, plan: Plan, lateness: int, lag: int | None, tick: int) -
         keys=tuple(names.index(name) for name in dict.fromkeys(plan.partition)),
         by_key=why_not(plan, Mode.KEYS) is None,
         with_partition=False,
+        names=row_names,
         **ticks,
     )
 
@@ -94,6 +106,7 @@ def bucketed(case: Typed, plan: Plan, job: StreamJob, buckets: int = 1) -> dict[
 def fed(rng: Random, job: StreamJob, groups: dict[int, Any], slack: int, lag: int | None) -> Fed:
     """All buckets through micro-batches that Spark could have made; then, with a lag, the end."""
     answers: list[ComplexEvent] = []
+    named: list[dict[str, Any]] = []
     late: list[int] = []
     states: dict[int, bytes] = {}
     come = [(key, row) for key, table in groups.items() for row in range(table.num_rows)]
@@ -111,30 +124,33 @@ def fed(rng: Random, job: StreamJob, groups: dict[int, Any], slack: int, lag: in
             rng.shuffle(mine)
             rows = groups[key].take(pa.array(mine, pa.int64()))
             step = BucketStep(job, states.pop(key, None), rows, watermark)
-            take(step, key, answers, late, states)
+            take(step, key, named if job.names else answers, late, states)
         if lag is not None and job.tick is not None:
             newest = max(newest, *(times[key][row] for key, row in batch))
             watermark = max(0, int(newest // job.tick) - -(-lag // job.tick)) or None
     if job.tick is not None:
         for key in list(states):
             step = BucketStep(job, states.pop(key), groups[key].slice(0, 0), 10**12)
-            take(step, key, answers, late, states)
+            take(step, key, named if job.names else answers, late, states)
     waiting = set()
     for state in states.values():
         waiting |= set(positions_of(read_state(job, state).sequences.held))
-    return Fed(answers, late, waiting, states)
+    return Fed(answers, named, late, waiting, states)
 
 
 def take(
     step: BucketStep,
     key: int,
-    answers: list[ComplexEvent],
+    found: list[Any],
     late: list[int],
     states: dict[int, bytes],
 ) -> None:
-    for batch, ends in step.answers():
-        assert positions_of(step.released.take(ends)) == batch.end.tolist()
-        answers.extend(batch)
+    if step.job.names is not None:
+        found += [row for rows in step.rows() for row in rows.to_pylist()]
+    else:
+        for batch, ends in step.answers():
+            assert positions_of(step.released.take(ends)) == batch.end.tolist()
+            found.extend(batch)
     late += positions_of(step.late)
     state, _ = step.state()
     if state is not None:

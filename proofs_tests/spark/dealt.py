@@ -32,6 +32,7 @@ from cerlab.spark.plan.reads import attributes_read, window_width
 from cerlab.spark.plan.survey import Summary, summaries
 from cerlab.spark.tasks import ranges_and_keys as tasks
 from cerlab.spark.tasks.evaluation import Job
+from cerlab.spark.tasks.named_rows import RowNames
 from cerlab.testing import Shape
 from proofs_tests.random_cases import Case, random_case
 
@@ -159,29 +160,38 @@ def _kept(case: Typed, plan: Plan) -> Any:
     return np.array([not plan.streams or s is None or s in plan.streams for s in streams], bool)
 
 
-def _job(plan: Plan) -> Job:
+def _job(plan: Plan, names: RowNames | None = None) -> Job:
     time = TIME if isinstance(plan.window, TimeWindow) else None
     whole = replace(plan, streams=())
-    return Job(plan_to_bytes(whole), time, attributes_read(whole, time))
+    read = attributes_read(whole, time)
+    if names is not None:
+        read = names.read(plan, read)
+    return Job(plan_to_bytes(whole), time, read, names=names)
 
 
 def dealt(case: Typed, mode: Mode, cut: Cut) -> list[ComplexEvent]:
     """The answers of the pipeline in a mode, with rows that are sorted one by one."""
+    return sorted(_answers(dealt_batches(case, mode, cut)), key=_place)
+
+
+def dealt_batches(
+    case: Typed, mode: Mode, cut: Cut, names: RowNames | None = None
+) -> Iterable[Any]:
+    """The record batches of answers, or of rows with names."""
     plan = case.query.plan
     found = surveyed(case, plan, cut)
-    job = _job(plan)
+    job = _job(plan, names)
     rows = _rows(case, plan, mode, found, job, cut)
     match mode:
         case Mode.KEYS:
-            batches = tasks.evaluate_keys(cut.batches(_by_group(case, plan, rows)), job, cut.size)
+            return tasks.evaluate_keys(cut.batches(_by_group(case, plan, rows)), job, cut.size)
         case Mode.RANGES:
-            batches = _ranges(case, plan, found, rows, job, cut)
+            return _ranges(case, plan, found, rows, job, cut)
         case Mode.ONE:
             one = rows.drop(["part"]).append_column("part", pa.array(np.zeros(rows.num_rows, int)))
             one = one.append_column("own", pa.array(np.ones(rows.num_rows, bool)))
             kept = (sum(each.kept for each in found),)
-            batches = tasks.evaluate_ranges(cut.batches(one), job, (0,), kept, cut.size)
-    return sorted(_answers(batches), key=_place)
+            return tasks.evaluate_ranges(cut.batches(one), job, (0,), kept, cut.size)
 
 
 def _answers(batches: Iterable[Any]) -> Iterator[ComplexEvent]:

@@ -13,6 +13,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from cerlab.cli import main
+from cerlab.spark.batch import remarks
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -148,6 +149,54 @@ def test_explain_runs_nothing(
     out = capsys.readouterr().out
     assert "mode     ranges" in out
     assert "overlap" in out
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("SELECT * WHERE A ; B FILTER A[pric >= 1] WITHIN 6 [t]", ["CER0905", "CER0910"]),
+        ("SELECT * WHERE A ; Z WITHIN 6 [t]", ["CER0904", "CER0910"]),
+        ("SELECT * WHERE A FILTER A[v = 'x'] WITHIN 6 [t]", ["CER0907", "CER0910"]),
+        ("SELECT * WHERE A FILTER A[name = 'X'] WITHIN 6 [t]", ["CER0909", "CER0910"]),
+        ("SELECT * WHERE A OR Z WITHIN 6 [t]", ["CER0904"]),
+        (QUERY, []),
+    ],
+)
+def test_it_says_what_no_event_has_as_run_does(
+    spark: Any,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    query: str,
+    said: list[str],
+) -> None:
+    """By a look at the first rows, or at all of them."""
+    path = written(tmp_path, "parquet")
+    assert main(["run", query, str(path)]) == 0
+    local = re.findall(r"CER09[01]\d: [^\n]*", capsys.readouterr().err)
+    assert [line[:7] for line in local] == said
+    for first in (remarks.FIRST, 5):
+        monkeypatch.setattr(remarks, "FIRST", first)
+        output = ["--output", str(tmp_path / f"answers{first}"), "--parts", "1"]
+        command = ["spark", query, "--input", str(path), *output, "--position", "n"]
+        assert main(command) == 0
+        lines = re.findall(r"CER09[01]\d: [^\n]*", capsys.readouterr().err)
+        assert lines == local
+    assert main([*command, "--overwrite", "-q"]) == 0
+    assert "CER09" not in capsys.readouterr().err
+
+
+def test_a_file_system_that_spark_does_not_know_is_named(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(written(tmp_path, "parquet"))
+    for name in ("nowhere", "s3a"):
+        place = f"{name}://x/y"
+        for paths in ((place, "out"), (path, place)):
+            options = ["--input", paths[0], "--output", paths[1], "--position", "n"]
+            assert main(["spark", QUERY, *options]) == 2
+            said = capsys.readouterr().err
+            assert f"CER0898: Spark knows no file system '{name}:'" in said
 
 
 def test_what_is_missing_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,7 @@ from cerlab.spark.plan.reads import attributes_read, time_attribute
 from cerlab.spark.tasks import files as task_files
 from cerlab.spark.tasks.evaluation import Evaluation, Job
 from cerlab.spark.tasks.files import answers_of_range
+from cerlab.spark.tasks.named_rows import RowNames
 from cerlab.testing import with_limit
 from proofs_tests.spark.dealt import TIME, Typed, _answers, _place
 from proofs_tests.spark.test_any_split import case_for, fails
@@ -63,6 +64,13 @@ def write(rng: Random, table: Any, folder: Path) -> list[str]:
 
 def in_files(case: Typed, mode: Mode, rng: Random, folder: Path) -> list[ComplexEvent]:
     """The answers by the tasks of all ranges; raises `Unproved` where the footers do not do."""
+    return sorted(_answers(batches_in_files(case, mode, rng, folder)), key=_place)
+
+
+def batches_in_files(
+    case: Typed, mode: Mode, rng: Random, folder: Path, names: RowNames | None = None
+) -> list[Any]:
+    """The record batches of answers, or of rows with names; raises as `in_files`."""
     plan = case.query.plan
     if plan.streams:
         raise Unproved("FROM")
@@ -71,6 +79,8 @@ def in_files(case: Typed, mode: Mode, rng: Random, folder: Path) -> list[Complex
     table = case.table.append_column("id", pa.array(ids, pa.int64()))
     paths = write(rng, table, folder)
     attributes = attributes_read(plan, TIME)
+    if names is not None:
+        attributes = names.read(plan, attributes)
     time = None if plan.window is None or isinstance(plan.window, EventWindow) else "t"
     keys = rng.choice((("id",), ("t", "id")))
     columns = Columns(keys, case.positions is not None, time, attributes, None)
@@ -78,9 +88,8 @@ def in_files(case: Typed, mode: Mode, rng: Random, folder: Path) -> list[Complex
     parts = rng.choice((1, 2, 5, 40))
     labels = Labels(keys, time_attribute(plan, TIME))
     ranges = ranges_in_files(lie, columns, labels, plan, TIME, mode, parts)
-    job = Job(plan_to_bytes(plan), TIME, attributes)
-    found = [batch for part in range(ranges.parts) for batch in answers_of_range(part, job, ranges)]
-    return sorted(_answers(found), key=_place)
+    job = Job(plan_to_bytes(plan), TIME, attributes, names=names)
+    return [batch for part in range(ranges.parts) for batch in answers_of_range(part, job, ranges)]
 
 
 def check(rng: Random, mode: Mode, folder: Path) -> bool:

@@ -61,7 +61,7 @@ def test_a_checkpoint_of_another_query_is_refused(spark: Any, tmp_path: Path) ->
         ({"time": "at"}, "CER0884"),
         ({"time": "t", "query": "SELECT * WHERE A ; B WITHIN 9 SECONDS"}, "CER0803"),
         ({"position": "k"}, "CER0875"),
-        ({"mode": "ranges"}, "CER0491"),
+        ({"mode": "ranges"}, "CER0490"),
         ({"mode": "keys", "query": "SELECT * WHERE A ; B WITHIN 9 [t]"}, "CER0490"),
         ({"partition": True, "query": "SELECT * WHERE A ; B WITHIN 9 [t]"}, "CER0876"),
         ({"time": "k", "query": "SELECT * WHERE A ; B PARTITION BY [k]"}, "CER0885"),

@@ -57,7 +57,7 @@ def test_a_state_is_read_under_its_own_query_and_version_only() -> None:
     for bad in (b"", b"\x80\x04.", state[:100], state[: len(state) // 2], state + b"\0"):
         with pytest.raises(cerlab.BadData, match="CER0774"):
             BucketStep(job, bad, rows.slice(0, 0))
-    newer = state.replace(b'"version": 2,', b'"version": 7,', 1)
+    newer = state.replace(b'"version": 3,', b'"version": 7,', 1)
     with pytest.raises(cerlab.BadData, match="CER0775"):
         BucketStep(job, newer, rows.slice(0, 0))
 

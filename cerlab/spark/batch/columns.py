@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cerlab.spark.batch.frame import group_of
+from cerlab.spark.batch.named import answer_types
 from cerlab.spark.batch.request import Request
 from cerlab.spark.plan.modes import Mode
 
@@ -42,9 +43,14 @@ def value_names(asked: Request) -> list[str]:
 
 
 def answer_schema(asked: Request, rows: DataFrame) -> StructType:
-    """The schema of DESIGN 2.6, with the key where it is asked for; `rows` have the attributes."""
+    """The schema of DESIGN 2.6, with the key where it is asked for; `rows` have the attributes.
+
+    Of rows with names, that of their columns.
+    """
     from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
+    if asked.names is not None:
+        return answer_types(asked.source, asked.names)
     schema = StructType([StructField("start", LongType()), StructField("end", LongType())])
     schema.add("positions", ArrayType(LongType()))
     if asked.with_partition:

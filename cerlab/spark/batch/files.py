@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from cerlab.errors import UsageError
 from cerlab.spark.batch.columns import answer_schema, values_of
+from cerlab.spark.batch.named import arrow_schema
 from cerlab.spark.batch.request import Request
 from cerlab.spark.plan.files import FileRanges, ranges_in_files
 from cerlab.spark.plan.footers import Columns, Layout, Unproved, layout
@@ -145,7 +146,7 @@ def local_folder(path: str) -> Path | None:
     scheme = urlparse(path).scheme
     if scheme == "file":
         return Path(unquote(urlparse(path).path))
-    return None if scheme else Path(path)
+    return None if scheme else Path(path).absolute()  # tasks have working folders of their own
 
 
 def answers_in_files(asked: Request, ranges: FileRanges) -> DataFrame:
@@ -169,8 +170,6 @@ def write_answers(
             f"{folder} already exists",
             hint="give another place, or --overwrite",
         )
-    from pyspark.sql.pandas.types import to_arrow_schema
-
     refuse_input(folder, ranges)
     hidden = folder.with_name(f".{folder.name}.{uuid4().hex}")
     hidden.mkdir(parents=True)
@@ -180,7 +179,7 @@ def write_answers(
             job=asked.job,
             ranges=ranges,
             folder=str(hidden),
-            schema=to_arrow_schema(_schema(asked)),
+            schema=arrow_schema(_schema(asked)),
         )
         made = _numbers(asked, ranges).mapInArrow(write, "name string, answers bigint").collect()
         whole = {row["name"] for row in made}

@@ -17,6 +17,7 @@ from cerlab.model.event import Event, Timestamp, Value
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
 
 MICROSECOND = 1_000
 """Moments are integers of so many nanoseconds in expressions."""
@@ -42,6 +43,13 @@ class Source:
             return "string" if name == "type" and self.type is not None else None
         written: str = self.frame.schema[self.names.index(name)].dataType.simpleString()
         return written.partition("(")[0].partition("<")[0].partition(" ")[0]
+
+    def type_of(self, name: str) -> DataType:
+        """The type of `column` for a name."""
+        from pyspark.sql.types import NullType, StringType
+
+        known = self.frame.schema[self.names.index(name)].dataType if name in self.names else None
+        return StringType() if known is None or isinstance(known, NullType) else known
 
     def column(self, name: str) -> Column:
         """The values of an attribute, NULL where no column has it."""

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypedDict, Unpack, assert_never
 from warnings import warn
 
+from cerlab.compile.pattern import Pattern
 from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.errors import CerlabWarning
-from cerlab.model.clock import time_axis
+from cerlab.model.clock import TimeAxis, time_axis
 from cerlab.spark.batch.by_rows import answers_by_rows
 from cerlab.spark.batch.by_shuffle_units import answers_by_packs
+from cerlab.spark.batch.correlated import (
+    correlated_answers,
+    refuse_aggregates,
+    refuse_correlated,
+)
 from cerlab.spark.batch.files import answers_in_files, local_folder, write_answers
 from cerlab.spark.batch.first_pass import FirstPass, Sorted, first_pass
-from cerlab.spark.batch.frame import source_of
-from cerlab.spark.batch.request import Request, request
+from cerlab.spark.batch.frame import Source, source_of
+from cerlab.spark.batch.named import row_names
+from cerlab.spark.batch.request import PARTS_PER_CORE, Request, parallelism, request
 from cerlab.spark.plan.assignment import Dealing
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.modes import Mode, chosen
+from cerlab.spark.tasks.named_rows import RowNames
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -32,6 +40,7 @@ class Options(TypedDict, total=False):
     mode: str | None
     parts: int | None
     partition: bool
+    columns: str | Iterable[str] | None
 
 
 def match(
@@ -53,14 +62,42 @@ def match(
                      (`cerlab.spark` has the table)
     ``parts``        how many parts the stream is cut into; two for each task that runs at a time
     ``partition``    with True each answer has its key besides, as a struct ``partition``
+    ``columns``      rows with names instead of positions: ``["a.price", "first(b.price)"]``, or
+                     ``"*"`` for what SELECT names; as those of ``Matches.table``
 
-    Columns ``start``, ``end`` (bigint) and ``positions`` (array<bigint>), in no order. The call
-    itself reads the columns that order the stream, to cut it and to check it; answers are
+    Columns ``start``, ``end`` (bigint) and ``positions`` (array<bigint>), in no order. Of rows with
+    names ``start``, ``end``, the attributes of PARTITION BY, then `columns`; a task makes them of
+    the events of one window, which it keeps, or of all its events where no window bounds them. The
+    call itself reads the columns that order the stream, to cut it and to check it; answers are
     evaluated when Spark needs them. Raises `BadData` for events without a place in the stream, or
     two in one, and for times that are missing or go back, `Unsupported` for a mode that is not
     exact, `UsageError` for columns that are not there.
     """
-    return answers(asked_of(df, query, order_by, position, **options))
+    pattern = as_pattern(query)
+    refuse_aggregates(pattern)
+    if pattern.has_automaton or not pattern.has_registers:
+        return answers(asked_of(df, pattern, order_by, position, **options))
+    source = source_of(df, options.get("type"))
+    if options.get("mode") not in (None, Mode.KEYS.value):
+        refuse_correlated(pattern)
+    return correlated_answers(
+        source,
+        pattern,
+        position,
+        _axis(options),
+        options.get("parts") or PARTS_PER_CORE * parallelism(source.frame),
+        _names(pattern, source, options),
+    )
+
+
+def _axis(options: Options) -> TimeAxis | None:
+    time = options.get("time")
+    return time_axis(time, options.get("unit")) if time else None
+
+
+def _names(pattern: Pattern, source: Source, options: Options) -> RowNames | None:
+    with_partition, columns = options.get("partition", False), options.get("columns")
+    return row_names(pattern, source.names, columns, with_partition=with_partition)
 
 
 def matching(
@@ -81,31 +118,40 @@ def asked_of(
     **options: Unpack[Options],
 ) -> Request:
     """What `match` is asked, checked; nothing is read yet. Raises as `match`."""
-    plan = as_pattern(query).plan
-    time = options.get("time")
+    pattern, source = as_pattern(query), source_of(df, options.get("type"))
+    refuse_aggregates(pattern)
+    refuse_correlated(pattern)
+    plan = pattern.plan
     return request(
-        source_of(df, options.get("type")),
+        source,
         plan,
         chosen(plan, options.get("mode")),
         order_by=[order_by] if isinstance(order_by, str) else list(order_by),
         position=position,
-        time=time_axis(time, options.get("unit")) if time else None,
+        time=_axis(options),
         parts=options.get("parts"),
         with_partition=options.get("partition", False),
+        names=_names(pattern, source, options),
     )
 
 
-def write(asked: Request, found: FirstPass, output: str, *, overwrite: bool = False) -> None:
-    """The answers as a folder of Parquet files; by the tasks where those read the files too.
+def write(asked: Request, found: FirstPass, output: str, *, overwrite: bool = False) -> int:
+    """The answers as a folder of Parquet files, and how many rows they are.
+
+    Written by the tasks where those read the files too.
 
     Raises `UsageError` where there is something at `output`, unless it is to be overwritten.
     """
     if isinstance(found, FileRanges) and (folder := local_folder(output)) is not None:
         _warn_of_one_task(asked)
-        write_answers(asked, found, folder, overwrite=overwrite)
-    else:
-        mode = "overwrite" if overwrite else "error"
-        answers(asked, found).write.mode(mode).parquet(output)
+        return write_answers(asked, found, folder, overwrite=overwrite)
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as fn
+
+    counted = Observation("cerlab")
+    rows = answers(asked, found).observe(counted, fn.count(fn.lit(1)).alias("rows"))
+    rows.write.mode("overwrite" if overwrite else "error").parquet(output)
+    return int(counted.get["rows"])
 
 
 def _warn_of_one_task(asked: Request) -> None:

@@ -13,10 +13,12 @@ from cerlab.model.clauses import EventWindow, TimeWindow
 from cerlab.model.clock import TimeAxis
 from cerlab.spark.batch import frame
 from cerlab.spark.batch.frame import Source
+from cerlab.spark.batch.named import answer_types, arrow_schema
 from cerlab.spark.plan.modes import Choice, Mode
 from cerlab.spark.plan.order import Labels
 from cerlab.spark.plan.reads import attributes_read, time_attribute
 from cerlab.spark.tasks.evaluation import Job
+from cerlab.spark.tasks.named_rows import RowNames
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -44,12 +46,14 @@ class Request:
     """What the engine reads of an event."""
     parts: int
     with_partition: bool
+    names: RowNames | None
+    """The columns of rows with names, where those are asked for, and not positions."""
 
     @property
     def job(self) -> Job:
         """What is sent to tasks; the other streams are left out before them."""
         plan = replace(self.plan, streams=())
-        return Job(plan_to_bytes(plan), self.time, self.attributes, self.with_partition)
+        return Job(plan_to_bytes(plan), self.time, self.attributes, self.with_partition, self.names)
 
     @property
     def width(self) -> int:
@@ -78,6 +82,7 @@ def request(
     time: TimeAxis | None,
     parts: int | None,
     with_partition: bool,
+    names: RowNames | None,
 ) -> Request:
     """A request on a DataFrame, checked against its schema; nothing is read for it.
 
@@ -104,6 +109,9 @@ def request(
     if isinstance(plan.window, TimeWindow):
         time = time or frame.only_moment(source)
     attributes = attributes_read(replace(plan, streams=()), time)
+    if names is not None:
+        attributes = names.read(plan, attributes)
+        names = replace(names, schema=arrow_schema(answer_types(source, names)))
     frame.check_values(source, attributes)
     clock, whole_times = None, True
     if plan.window is not None and not isinstance(plan.window, EventWindow):
@@ -113,14 +121,14 @@ def request(
     if places is not None:
         keys.append(places)
     label_of_time = None if clock is None else time_attribute(plan, time)
-    names = (*order_by, *(() if position is None else (position,)))
+    ordered = (*order_by, *(() if position is None else (position,)))
     return Request(
         source=source,
         plan=plan,
         choice=choice,
         time=time,
         keys=tuple(keys),
-        labels=Labels(names, label_of_time),
+        labels=Labels(ordered, label_of_time),
         position=places,
         kept=frame.is_kept(source, plan.streams),
         clock=clock,
@@ -128,6 +136,7 @@ def request(
         attributes=attributes,
         parts=parts or PARTS_PER_CORE * parallelism(source.frame),
         with_partition=with_partition,
+        names=names,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
 
-from cerlab.automata.plan import Plan
+from cerlab.automata.plan import PlanClauses
 from cerlab.errors import Unsupported, UsageError, nearest
 from cerlab.model.clauses import Consume, EventWindow, Strategy
 
@@ -33,7 +33,7 @@ class Choice:
     """Whether the user has left it to cerlab."""
 
 
-def why_not(plan: Plan, mode: Mode) -> str | None:
+def why_not(plan: PlanClauses, mode: Mode) -> str | None:
     """Why a plan is not exact in a mode; None if it is.
 
     `Mode.KEYS` cuts the stream where no answer is: an interval never has events of two keys, so
@@ -52,7 +52,7 @@ def why_not(plan: Plan, mode: Mode) -> str | None:
             assert_never(mode)
 
 
-def _not_by_keys(plan: Plan) -> str | None:
+def _not_by_keys(plan: PlanClauses) -> str | None:
     if not plan.partition:
         return "there is no PARTITION BY"
     if plan.consume is Consume.ANY:
@@ -60,7 +60,7 @@ def _not_by_keys(plan: Plan) -> str | None:
     return None
 
 
-def _not_by_ranges(plan: Plan) -> str | None:
+def _not_by_ranges(plan: PlanClauses) -> str | None:
     if plan.window is None:
         return "without WITHIN an answer may begin anywhere before its end"
     if plan.consume is not Consume.NONE:
@@ -72,7 +72,7 @@ def _not_by_ranges(plan: Plan) -> str | None:
     return None
 
 
-def chosen(plan: Plan, asked: str | None = None) -> Choice:
+def chosen(plan: PlanClauses, asked: str | None = None) -> Choice:
     """The mode that a user asks for, else the first of keys, ranges and one that is exact.
 
     Raises `Unsupported` if the one asked for is not exact, `UsageError` if there is none of that

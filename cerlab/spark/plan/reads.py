@@ -25,6 +25,12 @@ def attributes_read(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def attributes_labelled(plan: Plan) -> tuple[str, ...]:
+    """The attributes that decide the labels of an answer of a plan."""
+    tested = mentioned(atom for t in plan.vcea.Delta for atom in atoms(t.predicate))
+    return tuple(dict.fromkeys((*tested, *plan.partition)))
+
+
 def time_attribute(plan: Plan, time: TimeAxis | None) -> str | None:
     """The attribute that the window of a plan is measured on, None for none."""
     match plan.window:

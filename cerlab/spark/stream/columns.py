@@ -13,6 +13,7 @@ from cerlab.spark.batch.frame import Source, order_key
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+    from pyspark.sql.types import DataType
 
 _MOMENTS = ("timestamp", "timestamp_ntz", "date")
 _KINDS = {
@@ -35,14 +36,20 @@ def kind_of(source: Source, name: str) -> str:
     return _KINDS.get(spark_kind, "string")
 
 
-def sent(source: Source, attributes: Sequence[str]) -> Iterator[Column]:
-    """The columns ``a0``, ``a1``, .. of attributes, with masks ``m0``, .. where they need one."""
+def sent(source: Source, attributes: Sequence[str], *, exact: bool) -> Iterator[Column]:
+    """The columns ``a0``, ``a1``, .. of attributes, with masks ``m0``, .. where they need one.
+
+    The engine takes NaN as it takes NULL, and pandas does not tell them apart; if they are to be
+    `exact`, NULL among floats has a mask too.
+    """
     for n, name in enumerate(attributes):
         kind = kind_of(source, name)
         column = source.column(name)
         if kind == "timestamp[us]":
             column = order_key(source, name)
         yield from masked(column, kind, f"a{n}", f"m{n}")
+        if exact and kind == "double":
+            yield column.isNull().alias(f"m{n}")
 
 
 def masked(column: Column, kind: str, name: str, mask: str) -> Iterator[Column]:
@@ -75,8 +82,9 @@ def _array(frame: Any, name: str, kind: str, mask: str) -> Any:
 
     values = frame[name]
     if mask in frame:
-        numbers = pa.array(values.to_numpy(), pa.int64(), mask=frame[mask].to_numpy(dtype=bool))
-        return numbers.cast(_type(kind))
+        sent_type = pa.float64() if kind == "double" else pa.int64()
+        cells = values.to_numpy()
+        return pa.array(cells, sent_type, mask=frame[mask].to_numpy(dtype=bool)).cast(_type(kind))
     return pa.array(values, _type(kind), from_pandas=True)
 
 
@@ -94,6 +102,41 @@ def _type(kind: str) -> Any:
         precision, scale = kind.removeprefix("decimal128(").rstrip(")").split(",")
         return pa.decimal128(int(precision), int(scale))
     return pa.type_for_alias(kind)
+
+
+def given(column: Any) -> Any:
+    """A column of answers as pandas takes it: moments as integers, floats as text.
+
+    So no value is taken for NULL; `restored` makes them again what they were.
+    """
+    import pandas as pd
+
+    return pd.Series(column.cast(_given_type(column.type)).to_pylist(), dtype=object)
+
+
+def _given_type(kind: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_list(kind):
+        return pa.list_(_given_type(kind.value_type))
+    if pa.types.is_floating(kind):
+        return pa.string()
+    return pa.int64() if pa.types.is_timestamp(kind) or pa.types.is_integer(kind) else kind
+
+
+def given_type(kind: DataType) -> DataType:
+    """The type in which values of a type of Spark are `given`."""
+    from pyspark.sql import types as ty
+
+    match kind:
+        case ty.ArrayType(elementType=inside):
+            return ty.ArrayType(given_type(inside))
+        case ty.FloatType() | ty.DoubleType():
+            return ty.StringType()
+        case ty.IntegralType() | ty.DateType() | ty.TimestampType() | ty.TimestampNTZType():
+            return ty.LongType()
+        case _:
+            return kind
 
 
 def restored(column: Column, source: Source, name: str) -> Column:

@@ -93,10 +93,15 @@ class SequencesEngine:
         self._events = events
         self._lowest = self._window_starts(events)
 
+    def positions(self, numbers: Any) -> Any:
+        """The positions of events by their numbers; of those of the last `push` and those kept."""
+        number, position = self._by_number
+        return position[np.searchsorted(number, numbers)]
+
     def push(
         self, columns: Mapping[str, Any], sequence: Any, codes: Any, position: Any, partitions: int
-    ) -> Iterator[tuple[AnswerBatch, Any]]:
-        """Read some events, by sequence and in order: answers, and the rows of their ends.
+    ) -> Iterator[AnswerBatch]:
+        """Read some events, by sequence and in order; the answers hold the numbers of events.
 
         `codes` are their partitions, NONE for none, and `partitions` how many there are. To be
         exhausted before the next call. Raises `BadData` for a time that is missing or goes back.
@@ -108,15 +113,9 @@ class SequencesEngine:
         lowest = self._append(columns, EventTable(sequence, numbers, position, numbers))
         symbols = self._learned.symbols(columns, length)
         by_number = np.argsort(self._events.number)
-        number = self._events.number[by_number]
-        place = self._events.position[by_number]
+        self._by_number = self._events.number[by_number], self._events.position[by_number]
         self.read += length
-        for answers in self.tecs.read(Events(symbols, codes, numbers, lowest), bounds):
-            listed = answers.positions[: answers.offsets[-1]]
-            start, end, listed = (
-                place[np.searchsorted(number, at)] for at in (answers.start, answers.end, listed)
-            )
-            yield AnswerBatch(start, end, answers.offsets, listed), answers.end - begins
+        yield from self.tecs.read(Events(symbols, codes, numbers, lowest), bounds)
 
     def _append(self, columns: Mapping[str, Any], fresh: EventTable) -> Any:
         """Take in events: the number of the first one inside the window of each."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from warnings import warn
 
 from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.errors import CerlabWarning, UsageError
-from cerlab.spark.batch.frame import group_of
+from cerlab.spark.batch.correlated import refuse_aggregates, refuse_correlated
+from cerlab.spark.batch.frame import Source, group_of
+from cerlab.spark.batch.named import answer_types, row_names
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.stream.claim import claim
-from cerlab.spark.stream.columns import masked, restored, sent
+from cerlab.spark.stream.columns import given_type, masked, restored, sent
 from cerlab.spark.stream.durations import Length
 from cerlab.spark.stream.request import StreamRequest, stream_request
 from cerlab.spark.stream.step import BUCKETS, digest
+from cerlab.spark.tasks.named_rows import RowNames
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -36,6 +39,7 @@ class StreamOptions(TypedDict, total=False):
     type: str | None
     mode: str | None
     partition: bool
+    columns: str | Iterable[str] | None
     checkpoint: str | None
 
 
@@ -65,6 +69,8 @@ def match_stream(
     ``type``        the event type of all rows, where no column has it
     ``mode``        ``"keys"`` or ``"one"``; by default the first that is exact
     ``partition``   with True each row has its key besides, as a struct ``partition``
+    ``columns``     rows with names instead of positions, as `match` takes them; the state then has
+                    the events that answers to come can span
     ``checkpoint``  the place that the streaming query gets as ``checkpointLocation``. Then what it
                     was begun with is checked here, at once; without it at the first row of a key
                     that has a state, and rows of new keys have answers until then
@@ -104,9 +110,12 @@ def asked_of_stream(
     **options: Unpack[StreamOptions],
 ) -> StreamRequest:
     """What `match_stream` is asked, checked. Raises as it does."""
+    pattern, partition = as_pattern(query), options.get("partition", False)
+    refuse_aggregates(pattern)
+    refuse_correlated(pattern)
     return stream_request(
         sdf,
-        as_pattern(query).plan,
+        pattern.plan,
         position=position,
         lateness=lateness,
         time=options.get("time"),
@@ -114,7 +123,8 @@ def asked_of_stream(
         lag=options.get("lag"),
         type_name=options.get("type"),
         mode=options.get("mode"),
-        with_partition=options.get("partition", False),
+        with_partition=partition,
+        names=row_names(pattern, sdf.columns, options.get("columns"), with_partition=partition),
     )
 
 
@@ -150,7 +160,11 @@ def stream_answers(asked: StreamRequest) -> DataFrame:
             timeMode="None" if asked.job.tick is None else "EventTime",
         )
     )
-    columns: list[Column] = [fn.col(name) for name in ("start", "end", "positions")]
+    columns: list[Column] = [fn.col(name) for name in ("start", "end")]
+    if asked.job.names is not None:
+        columns += _named(asked, asked.job.names)
+    else:
+        columns.append(fn.col("positions"))
     if asked.job.with_partition:
         columns.append(fn.struct(*_partition(asked)).alias("partition"))
     late = fn.count_if(fn.col("late").isNotNull())
@@ -187,7 +201,7 @@ def _rows(asked: StreamRequest) -> DataFrame:
     job, source = asked.job, asked.source
     columns: list[Column] = [*masked(asked.position, "int64", "position", "no_position")]
     columns += masked(asked.clock, job.time_kind, "time", "no_time")
-    columns += sent(source, job.attributes)
+    columns += sent(source, job.attributes, exact=job.names is not None)
     if asked.choice.mode is Mode.KEYS:
         group, present = group_of(source, asked.plan.partition)
         bucket = fn.pmod(group, fn.lit(BUCKETS))
@@ -214,11 +228,36 @@ def _partition(asked: StreamRequest) -> list[Column]:
     ]
 
 
+def _named(asked: StreamRequest, names: RowNames) -> Iterator[Column]:
+    """The columns of rows with names, as they are called."""
+    from pyspark.sql import functions as fn
+
+    taken: list[tuple[str, str | None, bool]] = [(name, name, False) for name in names.key]
+    for column in names.columns:
+        attribute = None if column.function == "count" else column.attribute
+        taken.append((column.name, attribute, column in names.lists))
+    for n, (name, attribute, is_list) in enumerate(taken):
+        place = fn.col(f"n{n}")
+        if attribute is not None and is_list:
+            place = fn.transform(place, _restoring(asked.source, attribute))
+        elif attribute is not None:
+            place = restored(place, asked.source, attribute)
+        yield place.alias(name)
+
+
+def _restoring(source: Source, name: str) -> Callable[[Column], Column]:
+    return lambda value: restored(value, source, name)
+
+
 def _schema(asked: StreamRequest) -> StructType:
     """The columns of the frames of `BucketProcessor`."""
     from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
     schema = StructType([StructField("start", LongType()), StructField("end", LongType())])
+    if asked.job.names is not None:
+        for n, field in enumerate(answer_types(asked.source, asked.job.names).fields[2:]):
+            schema.add(f"n{n}", given_type(field.dataType))
+        return schema.add("late", LongType())
     schema.add("positions", ArrayType(LongType()))
     if asked.job.with_partition:
         sent_types = {field.name: field.dataType for field in _rows(asked).schema}

@@ -10,7 +10,7 @@ from pyspark.sql.streaming import StatefulProcessor
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from cerlab.engine.answers import AnswerBatch
-from cerlab.spark.stream.columns import received
+from cerlab.spark.stream.columns import given, received
 from cerlab.spark.stream.step import BucketStep, StreamJob
 
 STATE = "cerlab"
@@ -22,7 +22,8 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
 
     Frames of answers have the columns ``start``, ``end``, ``positions``, ``late`` (NULL), and with
     a job that asks for it the key of each as ``p0``, ``p1``, ..; frames of late rows have the
-    position in ``late``, NULL in the others.
+    position in ``late``, NULL in the others. Rows with names have ``n0``, ``n1``, .. instead of
+    ``positions``: the key, then their columns.
     """
 
     def __init__(self, job: StreamJob) -> None:
@@ -62,8 +63,11 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         step = BucketStep(
             self._job, None if before is None else bytes(before), rows, max(0, watermark) or None
         )
-        for answers, ends in step.answers():
-            yield self._frame(answers, step.released, ends)
+        if self._job.names is not None:
+            yield from map(self._named, step.rows())
+        else:
+            for answers, ends in step.answers():
+                yield self._frame(answers, step.released, ends)
         if step.late.num_rows:
             yield self._late(step.late)
         after, timer = step.state()
@@ -87,10 +91,26 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         columns = {"start": answers.start, "end": answers.end, "positions": positions}
         return pd.DataFrame({**columns, **self._partition(rows, ends), "late": [None] * count})
 
+    def _named(self, rows: Any) -> Any:
+        """Rows with names: ``start``, ``end``, then ``n0``, ``n1``, .., and ``late``."""
+        import pandas as pd
+
+        places = {name: rows.column(name) for name in rows.column_names[:2]}
+        others = {f"n{n}": given(rows.column(2 + n)) for n in range(rows.num_columns - 2)}
+        return pd.DataFrame(
+            {**{name: place.to_numpy() for name, place in places.items()}, **others}
+            | {"late": [None] * rows.num_rows}
+        )
+
     def _late(self, rows: Any) -> Any:
         import pandas as pd
 
         none = [None] * rows.num_rows
+        if (names := self._job.names) is not None:
+            keys = {f"n{n}": given(rows.column(f"a{a}")) for n, a in enumerate(self._job.keys)}
+            others = {f"n{len(keys) + n}": none for n in range(len(names.columns))}
+            late = rows.column("position").to_numpy()
+            return pd.DataFrame({"start": none, "end": none, **keys, **others, "late": late})
         columns = {"start": none, "end": none, "positions": none}
         late = rows.column("position").to_numpy()
         return pd.DataFrame(

@@ -21,6 +21,7 @@ from cerlab.spark.stream.columns import kind_of
 from cerlab.spark.stream.durations import Length, length_in
 from cerlab.spark.stream.reorder import Instant
 from cerlab.spark.stream.step import MICROSECOND, StreamJob
+from cerlab.spark.tasks.named_rows import RowNames
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -68,6 +69,7 @@ def stream_request(
     type_name: str | None,
     mode: str | None,
     with_partition: bool,
+    names: RowNames | None,
 ) -> StreamRequest:
     """A request on a streaming DataFrame, checked against its schema.
 
@@ -85,6 +87,8 @@ def stream_request(
     axis = _axis(source, plan, time, unit)
     whole = replace(plan, streams=())
     attributes = attributes_read(whole, axis)
+    if names is not None:
+        attributes = names.read(plan, attributes)
     frame.check_values(source, attributes)
     clock, kind, unit_of_time = place, "int64", None
     if axis is not None:
@@ -106,6 +110,7 @@ def stream_request(
         keys=tuple(attributes.index(name) for name in dict.fromkeys(plan.partition)),
         by_key=choice.mode is Mode.KEYS,
         with_partition=with_partition,
+        names=names,
         tick=tick,
         lag=None if behind is None else _in_kind(behind, kind),
     )
@@ -128,7 +133,7 @@ def _chosen(plan: Plan, mode: str | None) -> Choice:
     if mode == Mode.RANGES.value:
         exact = [each.value for each in (Mode.KEYS, Mode.ONE) if why_not(plan, each) is None]
         raise Unsupported(
-            "CER0491", f"no stream is cut into ranges: {_NO_RANGES}", hint=f"use {exact[0]}"
+            "CER0490", f"no stream is cut into ranges: {_NO_RANGES}", hint=f"use {exact[0]}"
         )
     if mode is not None or (reason := why_not(plan, Mode.KEYS)) is None:
         return chosen(plan, mode or Mode.KEYS.value)

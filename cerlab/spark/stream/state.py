@@ -6,8 +6,9 @@ in the same way. The header has ``format`` ("cerlab-stream"), ``version``, ``job
 all that decides what the rest means), ``checksum`` (CRC-32 of what follows it), ``read`` (events
 released so far), ``timer``, ``states`` and ``idle`` (the macro-states that the arrays number from
 0, as `engine.general.state` names them), and ``sizes``, the members' lengths in bytes. `MEMBERS`
-are arrays, little-endian, but for three: ``keys`` and ``held`` are Arrow IPC streams (the keys by
-number, the rows held back), and ``instants`` is JSON where they are not all int64.
+are arrays, little-endian, but for four: ``keys``, ``held`` and ``recent`` are Arrow IPC streams
+(the keys by number, the rows held back, those that rows with names are made of), and ``instants``
+is JSON where they are not all int64.
 
 The checksum finds damage; who can write a checkpoint can make a state. Such a state is checked
 before a kernel sees it, as that of an engine is (`engine.general.state_check`).
@@ -34,7 +35,7 @@ from cerlab.spark.stream.engine import EventTable
 from cerlab.spark.stream.reorder import Sequences
 
 FORMAT = "cerlab-stream"
-VERSION = 2
+VERSION = 3
 
 ANOTHER = "the checkpoint is of another query, or of another time, position, lateness or lag"
 GO_ON = "go on with those it was begun with, or start again with another checkpoint"
@@ -61,6 +62,7 @@ MEMBERS = ENGINE | {
     "instants": "<i8",
     "keys": "|u1",
     "held": "|u1",
+    "recent": "|u1",
 }
 """The members in their order, and their types; ``last_time`` has that of the times."""
 
@@ -79,6 +81,8 @@ class BucketState:
     """The table of the keys, by the number of their partition."""
     events: EventTable
     """The events that can still matter."""
+    recent: Any
+    """The rows that answers to come can name, by number: a table, without rows where none are."""
     arrays: Mapping[str, Any] | None = None
     """Those of the engine; None before it has read anything."""
     read: int = 0
@@ -104,6 +108,7 @@ def packed(state: BucketState, machine: Machine, job: str) -> bytes:
         "instants": events.instants if whole else _text([str(t) for t in events.instants]),
         "keys": _table_bytes(state.keys),
         "held": _table_bytes(sequences.held),
+        "recent": _table_bytes(state.recent),
     }
     written = []
     for name, kind in MEMBERS.items():
@@ -195,6 +200,7 @@ def _read(
         Sequences(released, time, position, held),
         _table(made["keys"], empty.keys.schema),
         EventTable(sequence, number, place, instants),
+        _table(made["recent"], empty.recent.schema),
         with_numbers(machine, header, arrays),
         read,
         timer,
@@ -222,6 +228,13 @@ def _checked(state: BucketState, *, by_key: bool) -> BucketState:
     rows = [sequences.held.column(name) for name in ("sequence", "position", "time", "a0")]
     expect(not any(column.null_count for column in rows), "a row without position, time or type")
     expect(_fits(rows[0].to_numpy(), len(sequences)), "a row held back")
+    kept = [state.recent.column(name) for name in ("number", "sequence", "position")]
+    expect(not any(column.null_count for column in kept), "a row without number or position")
+    recent = kept[0].to_numpy()
+    expect(_fits(recent, state.read) and (np.diff(recent) > 0).all(), "the number of a row")
+    expect(_fits(kept[1].to_numpy(), len(sequences)), "the sequence of a row")
+    if state.recent.num_rows:
+        expect(np.isin(named, recent).all(), "a row that a node names")
     return state
 
 

@@ -21,11 +21,12 @@ from cerlab.model.clock import TimeAxis
 from cerlab.spark.plan.order import Labels
 from cerlab.spark.plan.reads import engine_column, window_width
 from cerlab.spark.stream.columns import schema_of
-from cerlab.spark.stream.engine import SequencesEngine, no_events
+from cerlab.spark.stream.engine import EventTable, SequencesEngine, no_events
 from cerlab.spark.stream.keys import numbered
 from cerlab.spark.stream.reorder import Instant, arrive, nothing, with_sequence
 from cerlab.spark.stream.state import VERSION, BucketState, packed, unpacked
 from cerlab.spark.tasks.evaluation import known
+from cerlab.spark.tasks.named_rows import RowNames, RowTables
 
 MICROSECOND = 1_000
 """Moments are integers of so many nanoseconds."""
@@ -56,6 +57,8 @@ class StreamJob:
     by_key: bool
     """Whether each key is put in order by itself, else all rows are."""
     with_partition: bool
+    names: RowNames | None = None
+    """The columns of rows with names, where those are asked for, and not positions."""
     tick: int | None = None
     """How many units of time a millisecond of Spark's watermark stands for; None without `lag`."""
     lag: Instant | None = None
@@ -66,6 +69,15 @@ class StreamJob:
         made = {"position": ("int64", "no_position"), "time": (self.time_kind, "no_time")}
         return made | {f"a{n}": (kind, f"m{n}") for n, kind in enumerate(self.kinds)}
 
+    @property
+    def recent(self) -> Any:
+        """The Arrow schema of rows that are kept for names."""
+        import pyarrow as pa
+
+        integers = pa.schema([(name, pa.int64()) for name in ("number", "position", "sequence")])
+        kinds = {name: kind for name, kind in self.columns.items() if name.startswith("a")}
+        return pa.schema([*integers, *(schema_of(kinds) if self.names is not None else ())])
+
 
 @lru_cache(maxsize=16)
 def digest(job: StreamJob) -> str:
@@ -75,6 +87,7 @@ def digest(job: StreamJob) -> str:
         None if job.time is None else [job.time.attribute, str(job.time.unit)],
         [job.attributes, job.kinds, job.time_kind, job.labels.keys],
         [str(job.lateness), job.tick, str(job.lag), job.by_key, BUCKETS, VERSION],
+        None if job.names is None else [column.name for column in job.names.columns],
     ]
     return hashlib.sha256(json.dumps(plain).encode()).hexdigest()
 
@@ -102,7 +115,7 @@ class BucketStep:
         Raises `BadData` as `cerlab.spark.stream.reorder.arrive` and
         `cerlab.spark.stream.state.unpacked`.
         """
-        self._job = job
+        self.job = job
         self._plan, self._learned = known(job.plan)
         self._before = empty_state(job)
         if state is not None:
@@ -124,6 +137,9 @@ class BucketStep:
         """The rows that the engine reads now, by sequence and in order, as a table."""
         self.late = arrival.late
         """The late rows, as a table."""
+        self._recent = self._before.recent
+        if job.names is not None:
+            self._recent = self._with_released()
         self._engine = SequencesEngine(
             self._plan,
             self._learned,
@@ -135,6 +151,15 @@ class BucketStep:
         if self._before.arrays is not None:
             self._engine.tecs.resume(dict(self._before.arrays))
 
+    def _with_released(self) -> Any:
+        """The rows that answers of this micro-batch can name, by number."""
+        import pyarrow as pa
+
+        numbers = self._before.read + np.arange(self.released.num_rows)
+        released = self.released.append_column("number", pa.array(numbers, pa.int64()))
+        before = self._before.recent
+        return pa.concat_tables([before, released.select(before.column_names)]).combine_chunks()
+
     @property
     def timer_before(self) -> int | None:
         """When Spark was to come back to the bucket."""
@@ -142,27 +167,51 @@ class BucketStep:
 
     def _numbered(self, rows: Any) -> Any:
         """The number of each row's key, -1 for none."""
-        columns = [rows.column(f"a{n}") for n in self._job.keys]
+        columns = [rows.column(f"a{n}") for n in self.job.keys]
         numbers, self._keys = numbered(self._keys, columns, rows.num_rows)
         return numbers
 
     @property
     def _partitions(self) -> int:
-        return int(self._keys.num_rows) if self._job.keys else 1
+        return int(self._keys.num_rows) if self.job.keys else 1
 
     def answers(self) -> Iterator[tuple[AnswerBatch, Any]]:
         """The answers that `released` rows complete, and which of those is the end of each.
 
         Their positions are those of the stream. Raises `BadData` where the engine does.
         """
+        for found in self._found():
+            listed = found.positions[: found.offsets[-1]]
+            start, end, listed = map(self._engine.positions, (found.start, found.end, listed))
+            yield AnswerBatch(start, end, found.offsets, listed), found.end - self._before.read
+
+    def rows(self) -> Iterator[Any]:
+        """The same answers as rows with names: pyarrow Tables, under a job that asks for them."""
+        assert self.job.names is not None
+        made: RowTables | None = None
+        number = self._recent.column("number").to_numpy()
+        for found in self._found():
+            if made is None:
+                columns = [f"a{n}" for n in range(len(self.job.attributes))]
+                events = self._recent.select(columns).rename_columns(list(self.job.attributes))
+                positions = self._recent.column("position").to_numpy()
+                made = RowTables(self._plan, self.job.names, events, positions)
+            listed = found.positions[: found.offsets[-1]]
+            start, end, listed = (
+                np.searchsorted(number, each) for each in (found.start, found.end, listed)
+            )
+            yield made.of(AnswerBatch(start, end, found.offsets, listed))
+
+    def _found(self) -> Iterator[AnswerBatch]:
+        """The answers, with the numbers of events."""
         rows = self.released
         if not rows.num_rows:
             return
         sequence = rows.column("sequence").to_numpy()
-        codes = sequence if self._job.by_key else self._numbered(rows)
+        codes = sequence if self.job.by_key else self._numbered(rows)
         columns = {
             name: engine_column(rows.column(f"a{n}"), name)
-            for n, name in enumerate(self._job.attributes)
+            for n, name in enumerate(self.job.attributes)
         }
         position = rows.column("position").to_numpy()
         yield from self._engine.push(columns, sequence, codes, position, self._partitions)
@@ -177,17 +226,29 @@ class BucketStep:
         left, events = self._engine.keep(self._partitions, alive)
         after = BucketState(
             sequences.only(alive),
-            self._keys.take(left) if self._job.keys else self._keys,
+            self._keys.take(left) if self.job.keys else self._keys,
             events,
+            self._still_needed(alive, events),
             self._engine.tecs.arrays(len(left)),
             self._engine.read,
             timer := self._timer(newest[alive], waiting[alive]),
         )
-        return packed(after, self._learned.machine, digest(self._job)), timer
+        return packed(after, self._learned.machine, digest(self.job)), timer
+
+    def _still_needed(self, alive: Any, events: EventTable) -> Any:
+        """The rows since the first event of each sequence that answers to come can name."""
+        import pyarrow as pa
+
+        first = np.full(len(alive), np.iinfo(np.int64).max)
+        np.minimum.at(first, events.sequence, events.number)
+        sequence = self._recent.column("sequence").to_numpy()
+        at = np.minimum(np.searchsorted(alive, sequence), len(alive) - 1)
+        kept = (alive[at] == sequence) & (self._recent.column("number").to_numpy() >= first[at])
+        return with_sequence(self._recent.filter(pa.array(kept)), at[kept])
 
     def _is_over(self, newest: Any) -> Any:
         """Whether no row to come can be in an answer with one of each sequence that has been."""
-        width = reach(self._plan, self._job.time)
+        width = reach(self._plan, self.job.time)
         if self._floor is None or width is None:
             return np.zeros(len(newest), bool)
         bound = self._floor - width
@@ -198,17 +259,17 @@ class BucketStep:
 
     def _timer(self, newest: Any, waiting: Any) -> int | None:
         """The watermark at which rows can be released, or else a sequence be dropped."""
-        if self._job.tick is None:
+        if self.job.tick is None:
             return None
         due = [Fraction(each.min().item()) for each in (newest[waiting],) if len(each)]
-        width = reach(self._plan, self._job.time)
+        width = reach(self._plan, self.job.time)
         if width is not None and not waiting.all():
             due.append(Fraction(newest[~waiting].min().item()) + width)
-        return max(1, min(due) // self._job.tick + 1) if due else None
+        return max(1, min(due) // self.job.tick + 1) if due else None
 
 
 def empty_state(job: StreamJob) -> BucketState:
     """The state of a bucket of which nothing is known."""
     schema = schema_of(job.columns)
     keys = schema.empty_table().select([f"a{n}" for n in job.keys])
-    return BucketState(nothing(schema), keys, no_events())
+    return BucketState(nothing(schema), keys, no_events(), job.recent.empty_table())

@@ -18,7 +18,8 @@ from cerlab.engine.learned import LearnedTables
 from cerlab.engine.whole_stream import stream_evaluation
 from cerlab.io.write import arrow_schema
 from cerlab.model.clock import TimeAxis
-from cerlab.spark.plan.reads import engine_column
+from cerlab.spark.plan.reads import attributes_read, engine_column
+from cerlab.spark.tasks.named_rows import EventBuffer, RowNames, RowTables
 from cerlab.spark.tasks.positions import Positions
 
 
@@ -36,6 +37,8 @@ class Job:
     attributes: tuple[str, ...]
     with_partition: bool = False
     """Whether answers carry their key, as a struct ``partition``."""
+    names: RowNames | None = None
+    """The columns of rows with names, where those are asked for, and not positions."""
 
 
 @lru_cache(maxsize=16)
@@ -43,6 +46,12 @@ def known(plan: bytes) -> tuple[Plan, LearnedTables]:
     """A plan, and what a worker has learnt of it; kept from task to task."""
     made = plan_from_bytes(plan)
     return made, LearnedTables(machine_of(made))
+
+
+@lru_cache(maxsize=16)
+def _tested(plan: bytes, time: TimeAxis | None) -> frozenset[str]:
+    """The attributes that the engine itself reads."""
+    return frozenset(attributes_read(known(plan)[0], time))
 
 
 class Evaluation:
@@ -56,7 +65,9 @@ class Evaluation:
         plan, prepared = known(job.plan)
         self._job = job
         self._plan = plan
-        self._at_once = at_once or job.with_partition
+        self._at_once = at_once or job.with_partition or job.names is not None
+        self._tested = _tested(job.plan, job.time)
+        self._buffer = None if job.names is None else EventBuffer()
         make = GeneralEvaluation if self._at_once else stream_evaluation
         self._run = make(plan, prepared, job.time)
         self._positions: Positions | None = None
@@ -71,12 +82,21 @@ class Evaluation:
             column = rows.column("position").combine_chunks()
             self._positions.append(column.to_numpy())
         begins, self.read = self.read, self.read + rows.num_rows
+        if self._buffer is not None:
+            self._buffer.append(rows)
         columns = {
             name: engine_column(rows.column(f"a{n}"), name)
             for n, name in enumerate(self._job.attributes)
+            if name in self._tested
         }
         for answers in self._run.push(columns, rows.num_rows):
             yield from self._given(answers, rows, begins)
+        if self._buffer is not None:
+            self._buffer.forget(self._lowest())
+
+    def _lowest(self) -> int:
+        """The lowest start of answers to come; all those before were given."""
+        return self._run.lowest if isinstance(self._run, GeneralEvaluation) else 0
 
     def finish(self) -> Iterator[Any]:
         """The answers that were held back."""
@@ -91,8 +111,21 @@ class Evaluation:
     def _given(self, answers: AnswerBatch, rows: Any, begins: int) -> Iterator[Any]:
         own = self.read if self.own is None else self.own
         skipped = int(np.searchsorted(answers.end, own))
-        if skipped < len(answers):
+        if skipped == len(answers):
+            return
+        if self._buffer is not None:
+            yield from self._named(answers.after(skipped), self._buffer)
+        else:
             yield self._record_batch(answers, skipped, rows, begins)
+
+    def _named(self, answers: AnswerBatch, buffer: EventBuffer) -> Iterator[Any]:
+        """The rows with names of some answers."""
+        assert self._job.names is not None
+        first, end = int(answers.start.min()), int(answers.end.max()) + 1
+        events = buffer.of(first, end).select([f"a{n}" for n in range(len(self._job.attributes))])
+        events = events.rename_columns(list(self._job.attributes))
+        tables = RowTables(self._plan, self._job.names, events, self._places(np.arange(first, end)))
+        yield from tables.of(answers.moved(-first)).to_batches()
 
     def _record_batch(self, answers: AnswerBatch, skipped: int, rows: Any, begins: int) -> Any:
         import pyarrow as pa

@@ -1,0 +1,48 @@
+"""Row patterns on a table of Arrow: by the compiled scan, or by the search (rows.md 12)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cerlab.compile.rows_to_search import Machine, machine, result_positions
+from cerlab.errors import Unsupported
+from cerlab.io.tables import column_kinds, result_table, value_columns
+from cerlab.logic.rows import Bound, RowPattern, bound
+
+if TYPE_CHECKING:
+    from cerlab.compile.rows_to_walk import Result
+
+SHORT = 1_000
+"""Tables with fewer rows are searched unless it is asked for, which has less to begin with."""
+
+
+def recognised(pattern: RowPattern, rows: Any, *, compiled: bool | None = None) -> Any:
+    """The result of a clause on a pyarrow Table; raises as `cerlab.match_recognize`.
+
+    Whether it is to be `compiled`; None for what is sooner done.
+    """
+    binding = bound(pattern, column_kinds(rows))
+    M = machine(pattern, binding)
+    if compiled or (compiled is None and rows.num_rows >= SHORT):
+        result = _compiled(M, binding, rows, needed=bool(compiled))
+        if result is not None:
+            return result_table(rows, binding, *result)
+    columns = value_columns(rows, binding.names.values())
+    positions, values = result_positions(M, columns, rows.num_rows)
+    return result_table(rows, binding, positions, values)
+
+
+def _compiled(M: Machine, binding: Bound, rows: Any, *, needed: bool) -> Result | None:
+    """The result by the compiled scan; None, or `Unsupported`, where it does not take a query."""
+    from cerlab.compile import rows_to_walk as walk  # loads Numba
+
+    steps = walk.step_table_of(M)
+    if not isinstance(steps, str):
+        try:
+            return walk.walked_result(walk.walked(M, steps, binding, rows))
+        except walk.NoOrder as error:
+            steps = str(error)
+    if needed:
+        hint = 'evaluator="search" takes it'
+        raise Unsupported("CER0452", f"the compiled scan does not take this: {steps}", hint=hint)
+    return None

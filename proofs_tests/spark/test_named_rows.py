@@ -1,0 +1,148 @@
+"""Rows with names: of any cut tasks make the rows of `Matches.table` on the whole stream."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from cerlab.evaluate.labelled import named_columns, repeated, selected_labels
+from cerlab.io import Stream
+from cerlab.logic.ceql.syntax import partition_attributes
+from cerlab.spark.plan.footers import Unproved
+from cerlab.spark.plan.modes import Mode
+from cerlab.spark.stream.step import BucketStep
+from cerlab.spark.tasks import evaluation
+from cerlab.spark.tasks.named_rows import RowNames
+from cerlab.testing import Shape
+from proofs_tests.spark.buckets import bucketed, fed, job_of
+from proofs_tests.spark.dealt import Typed, dealt_batches, random_cut, typed_case
+from proofs_tests.spark.test_any_split import case_for, fails
+from proofs_tests.spark.test_files import batches_in_files
+from proofs_tests.suite import Suite
+
+ATTRIBUTES = ("v", "w", "k", "t", "type")
+
+
+def random_columns(rng: Random, case: Typed) -> list[str]:
+    """A few columns of every kind."""
+    made = []
+    for label in sorted(selected_labels(case.query)):
+        of = f"{label}.{rng.choice(ATTRIBUTES)}"
+        kinds = (of, label, f"first({of})", f"last({label})", f"count({of})", f"count({label})")
+        made += rng.sample(kinds, rng.choice((0, 1, 2, 3)))
+    return made
+
+
+def names_of(case: Typed, columns: list[str]) -> RowNames:
+    named = named_columns(case.query, columns, case.table.column_names)
+    key = tuple(dict.fromkeys(partition_attributes(case.ast)))
+    return RowNames(tuple(named), key, repeated(case.query))
+
+
+def expected(case: Typed, names: RowNames) -> list[str]:
+    """The rows of the local engine, at the given positions."""
+    rows = case.query.run(case.stream).table([c.name for c in names.columns]).to_pylist()
+    if case.positions is not None:
+        place(rows, names, case.positions)
+    return sorted(map(repr, rows))
+
+
+def place(rows: list[dict[str, Any]], names: RowNames, at: tuple[int, ...]) -> None:
+    """Give rows other positions."""
+    placed = [c.name for c in names.columns if c.attribute is None and c.function != "count"]
+    for row in rows:
+        for name in ("start", "end", *placed):
+            value = row[name]
+            row[name] = [at[p] for p in value] if isinstance(value, list) else _at(at, value)
+
+
+def _at(at: tuple[int, ...], position: int | None) -> int | None:
+    return None if position is None else at[position]
+
+
+def rows_of(batches: Any) -> list[str]:
+    return sorted(repr(row) for batch in batches for row in batch.to_pylist())
+
+
+def check(rng: Random, mode: Mode) -> bool:
+    case = case_for(rng, mode)
+    names = names_of(case, random_columns(rng, case))
+    wanted = expected(case, names)
+    found = rows_of(dealt_batches(case, mode, random_cut(rng, case.table.num_rows), names))
+    if found != wanted:
+        pytest.fail(f"{mode}: {names}\n{wanted[:3]}\n{found[:3]}\n{case.describe()}")
+    return bool(wanted)
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_stream_in_parts_has_the_rows_of_the_whole(suite: Suite, mode: Mode) -> None:
+    suite.run(lambda rng: check(rng, mode), deep_count=1_000)
+
+
+def test_a_stream_in_files_has_the_rows_of_the_whole(suite: Suite, tmp_path: Path) -> None:
+    def case(rng: Random) -> bool:
+        mode = rng.choice((Mode.RANGES, Mode.ONE))
+        while True:
+            drawn = case_for(rng, mode)
+            names = names_of(drawn, random_columns(rng, drawn))
+            try:
+                found = rows_of(batches_in_files(drawn, mode, rng, tmp_path, names))
+            except Unproved:
+                continue
+            assert found == expected(drawn, names), drawn.describe()
+            return bool(found)
+
+    suite.run(case, deep_count=500)
+
+
+def check_stream(rng: Random) -> bool:
+    """Micro-batches of keys that come in any order: the rows but for those that still wait."""
+    case = typed_case(rng, Shape(depth=2, events=30))
+    if case.query.plan.limit is not None:
+        case = replace(case, ast=replace(case.ast, limit=None))
+    plan, names = case.query.plan, names_of(case, random_columns(rng, case))
+    lateness = rng.choice((0, 1, 4))
+    lag = rng.choice((None, lateness + 5))
+    job = job_of(case, plan, lateness, lag, rng.choice((1, 1, 3)), names)
+    groups = bucketed(case, plan, job, rng.choice((1, 1, 2)))
+    found = fed(rng, job, groups, lateness * rng.choice((1, 1, 4)), lag)
+    at = case.positions or tuple(range(case.table.num_rows))
+    left = [row for row, position in enumerate(at) if position not in set(found.late)]
+    stream = Stream.from_arrow(case.table.take(pa.array(left, pa.int64())), time="t", unit="s")
+    rows = case.query.run(stream).table([c.name for c in names.columns]).to_pylist()
+    place(rows, names, tuple(at[row] for row in left))
+    wanted = [row for row in rows if row["end"] not in found.waiting]
+    assert sorted(map(repr, found.rows)) == sorted(map(repr, wanted)), case.describe()
+    return bool(wanted)
+
+
+def test_a_stream_that_arrives_has_the_rows_of_the_whole(suite: Suite) -> None:
+    suite.run(check_stream, deep_count=1_000)
+
+
+def test_rows_that_a_bucket_gives_up_too_early_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = BucketStep._still_needed
+
+    def fewer(self: BucketStep, alive: Any, events: Any) -> Any:
+        return right(self, alive, events).slice(1)
+
+    monkeypatch.setattr(BucketStep, "_still_needed", fewer)
+    assert any(fails(check_stream, seed) for seed in range(60))
+
+
+def test_events_that_are_given_up_too_early_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = evaluation.Evaluation._lowest
+    monkeypatch.setattr(evaluation.Evaluation, "_lowest", lambda self: right(self) + 2)
+
+    def broken(rng: Random) -> bool:
+        try:
+            return check(rng, Mode.RANGES)
+        except (IndexError, ValueError, pytest.fail.Exception):
+            raise AssertionError from None
+
+    assert any(fails(broken, seed) for seed in range(150))

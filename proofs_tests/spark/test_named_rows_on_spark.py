@@ -1,0 +1,137 @@
+"""Rows with names on Spark: files, moved rows and keys have those of `Matches.table`."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import cerlab
+from cerlab.cli import main
+from cerlab.spark.stream.files import write_stream
+from proofs_tests.spark.streams import (
+    LATENESS,
+    arriving,
+    cut,
+    disordered,
+    events,
+    markers,
+    put,
+    table_of,
+)
+
+COLUMNS = ["a.v", "b", "b.at", "first(b.name)", "last(b.v)", "count(b.price)", "c.price", "c"]
+PATTERN = "SELECT * WHERE A AS a ; B+ AS b ; (C AS c OR A)"
+BY_TIME = f"{PATTERN} WITHIN 6 [t]"
+BY_KEY = f"{PATTERN} PARTITION BY [name] WITHIN 12 [t]"
+
+
+def table(rows: int = 150) -> Any:
+    rng = Random(2)
+    day = datetime.datetime(2024, 3, 1, tzinfo=datetime.UTC)
+    return pa.table(
+        {
+            "type": rng.choices("ABCD", k=rows),
+            "t": range(rows),
+            "v": pa.array([rng.choice((1, 2**60 + 1, None)) for _ in range(rows)], pa.int64()),
+            "price": [rng.choice((1.5, -0.0, float("nan"), None)) for _ in range(rows)],
+            "name": rng.choices(("x", "y", "\u00e9", None), k=rows),
+            "at": pa.array(
+                [day + datetime.timedelta(seconds=n) if n % 3 else None for n in range(rows)],
+                pa.timestamp("us", "UTC"),
+            ),
+        }
+    )
+
+
+def local(query: str, columns: list[str] | None) -> Any:
+    return cerlab.parse_query(query).run(table()).table(columns)
+
+
+def same(found: Any, expected: Any) -> None:
+    """The same rows in any order; moments are microseconds on Spark, nanoseconds here."""
+    assert found.column_names == expected.column_names
+    assert found.num_rows
+    rows = expected.cast(found.schema).to_pylist()
+    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, rows))
+
+
+@pytest.mark.parametrize("columns", [COLUMNS, None])
+@pytest.mark.parametrize("query", [BY_TIME, BY_KEY, f"{PATTERN} WITHIN 5 EVENTS"])
+@pytest.mark.parametrize("files", [True, False])
+def test_rows_with_names(
+    spark: Any, tmp_path: Path, query: str, columns: list[str] | None, files: bool
+) -> None:
+    place = str(tmp_path / "events.parquet")
+    pq.write_table(table(), place, row_group_size=20)
+    frame = spark.read.parquet(place)
+    frame = frame if files else frame.where("t >= 0").repartition(3)
+    found = cerlab.spark.match(frame, query, "t", columns=columns or "*").toArrow()
+    same(found, local(query, columns))
+
+
+def test_the_command_writes_them(spark: Any, tmp_path: Path) -> None:
+    place, output = str(tmp_path / "events.parquet"), tmp_path / "rows"
+    pq.write_table(table(), place, row_group_size=20)
+    command = ["spark", BY_TIME, "--input", place, "--output", str(output), "--position", "t"]
+    assert main([*command, "--columns", ", ".join(COLUMNS)]) == 0
+    same(pq.read_table(output), local(BY_TIME, COLUMNS))
+
+
+@pytest.mark.parametrize("columns", [None, ["a.v", "b.at", "b.name"]])
+def test_labels_are_compared_by_key(spark: Any, columns: list[str] | None) -> None:
+    query = "SELECT * WHERE (A AS a ; B AS b) FILTER a.v = b.v PARTITION BY [name] WITHIN 40 [t]"
+    frame = spark.createDataFrame(table()).repartition(3)
+    found = cerlab.spark.match(frame, query, position="t", columns=columns).toArrow()
+    matches = cerlab.parse_query(query).run(table())
+    same(found, matches.to_arrow() if columns is None else matches.table(columns))
+    for options in ({"order_by": "t"}, {"position": "t", "mode": "ranges"}):
+        with pytest.raises(cerlab.Unsupported, match="CER0496"):
+            cerlab.spark.match(frame, query, **options)
+    with pytest.raises(cerlab.Unsupported, match="CER0496"):
+        cerlab.spark.explain(frame, query, position="t")
+
+
+def test_a_stream_has_them_with_every_value(spark: Any, tmp_path: Path) -> None:
+    """NaN beside NULL, moments, decimals, lists; late rows have their key."""
+    query = (
+        "SELECT * WHERE A AS a ; B+ AS b ; C AS c FILTER a[v >= 0] PARTITION BY [k] WITHIN 9 [t]"
+    )
+    columns = ["a.double", "b.double", "b.at", "last(b.decimal)", "count(b.double)", "c.long"]
+    columns += ["a.flag", "b.k", "c.at"]
+    rows = events(200)
+    late = {**rows[0], "k": "x", "type": "A", "id": 1}
+    put(tmp_path / "in", *cut(disordered(rows, LATENESS), 90), [*markers("xyz"), late])
+    answers = cerlab.spark.match_stream(
+        arriving(spark, tmp_path / "in"), query, position="id", lateness=LATENESS, columns=columns
+    )
+    write_stream(answers, str(tmp_path / "out"), str(tmp_path / "checkpoint"))
+    found = spark.read.parquet(str(tmp_path / "out"))
+    ordered = sorted(rows, key=lambda row: (row["t"], row["id"]))
+    wanted = cerlab.parse_query(query).run(table_of(ordered)).table(columns)
+    for name in ("start", "end"):
+        at = pa.array([ordered[n]["id"] for n in wanted.column(name).to_pylist()])
+        wanted = wanted.set_column(wanted.column_names.index(name), name, at)
+    same(found.where("late IS NULL").drop("late").toArrow(), wanted)
+    (row,) = found.where("late >= 0").collect()
+    assert (row["k"], row["start"], row["a.flag"], row["late"]) == ("x", None, None, 1)
+
+
+def test_columns_that_are_not_there_are_named(spark: Any) -> None:
+    frame = spark.createDataFrame([("A", 1)], "type string, t bigint")
+    for columns, code in ((["x.v"], "CER0863"), (["a.prise"], "CER0864"), (["a b"], "CER0862")):
+        with pytest.raises(cerlab.UsageError, match=code):
+            cerlab.spark.match(frame, "SELECT * WHERE A AS a WITHIN 1 [t]", "t", columns=columns)
+    with pytest.raises(cerlab.UsageError, match="CER0897"):
+        cerlab.spark.match(
+            frame,
+            "SELECT * WHERE A AS a PARTITION BY [t]",
+            "t",
+            columns=["a.t"],
+            partition=True,
+        )

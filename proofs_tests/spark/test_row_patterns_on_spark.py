@@ -1,0 +1,60 @@
+"""Row patterns on Spark: the result of `cerlab.match_recognize`, partition by partition."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import cerlab
+
+ONE = """MATCH_RECOGNIZE (PARTITION BY name, day ORDER BY t
+    MEASURES MATCH_NUMBER() AS n, FIRST(UP.price) AS low, LAST(UP.at) AS at, AVG(UP.price) AS mean
+    PATTERN (UP+ TOP) DEFINE UP AS price < NEXT(price))"""
+ALL = """MATCH_RECOGNIZE (PARTITION BY day ORDER BY t DESC
+    MEASURES CLASSIFIER() AS c, COUNT(UP.price) AS up ALL ROWS PER MATCH
+    AFTER MATCH SKIP TO NEXT ROW PATTERN (UP{2,3} | DOWN)
+    DEFINE UP AS price < PREV(price), DOWN AS name = 'x')"""
+
+
+def table(rows: int = 200) -> Any:
+    rng = Random(6)
+    day = datetime(2024, 3, 1, tzinfo=UTC)
+    return pa.table(
+        {
+            "name": rng.choices(("x", "Y", None), k=rows),
+            "day": rng.choices((1, 2, None), k=rows),
+            "t": rng.sample(range(1_000), rows),
+            "price": [rng.choice((1.5, 2.0, 7.25, None)) for _ in range(rows)],
+            "at": pa.array(
+                [day + timedelta(hours=n) for n in range(rows)], pa.timestamp("us", "UTC")
+            ),
+        }
+    )
+
+
+@pytest.mark.parametrize("clause", [ONE, ALL])
+def test_partitions_are_evaluated_where_they_are(spark: Any, clause: str) -> None:
+    expected = cerlab.match_recognize(clause, table())
+    frame = spark.createDataFrame(table()).repartition(3)
+    found = cerlab.spark.match_recognize(frame, clause).toArrow()
+    assert found.column_names == expected.column_names
+    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, expected.to_pylist()))
+    assert found.num_rows > 10
+
+
+def test_what_is_not_local_to_a_task_is_refused(spark: Any) -> None:
+    frame = spark.createDataFrame(table())
+    for left_out in ("PARTITION BY name, day", "ORDER BY t"):
+        with pytest.raises(cerlab.Unsupported, match="CER0494") as caught:
+            cerlab.spark.match_recognize(frame, ONE.replace(left_out, ""))
+        assert caught.value.hint
+
+
+def test_rows_without_an_order_are_found(spark: Any) -> None:
+    frame = spark.createDataFrame(table())
+    with pytest.raises(Exception, match="CER0781"):
+        cerlab.spark.match_recognize(frame, ONE.replace("ORDER BY t", "ORDER BY price")).collect()
