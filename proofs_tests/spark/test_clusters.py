@@ -1,0 +1,103 @@
+"""Clusters of one machine: executors in processes of their own have the answers of local ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab.errors import UsageError
+from cerlab.spark.launch import java
+from proofs_tests.spark.over_cluster import BY_TIME, COLUMNS
+from proofs_tests.spark.streams import QUERY, events, local, markers, table_of
+
+ROOT = Path(__file__).parents[2]
+
+
+def surroundings() -> dict[str, str]:
+    """Those of the processes of a cluster: this Java, this Python, this machine."""
+    pytest.importorskip("pyspark", reason="PySpark is in the extra 'spark'")
+    try:
+        home = str(java.find().home)
+    except UsageError as error:
+        pytest.skip(str(error))
+    path = os.pathsep.join([str(ROOT), *(each for each in sys.path if each)])
+    known = {"JAVA_HOME": home, "SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": path}
+    return {**os.environ, **known, "PYSPARK_PYTHON": sys.executable, "SPARK_DAEMON_MEMORY": "256m"}
+
+
+@contextmanager
+def standalone(place: Path) -> Iterator[str]:
+    """A master and a worker with two cores, in processes of their own."""
+    import pyspark
+
+    start = [str(Path(pyspark.__file__).parent / "bin" / "spark-class")]
+    of_master = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", "0"]
+    of_worker = ["org.apache.spark.deploy.worker.Worker", "-c", "2", "-m", "1g", "-d", str(place)]
+    web = ["--webui-port", "0"]
+    piped: Any = {"stderr": subprocess.PIPE, "text": True, "env": surroundings()}
+    with subprocess.Popen([*start, *of_master, *web], **piped) as master:
+        try:
+            url = _address(master)
+            with subprocess.Popen([*start, *of_worker, *web, url], **piped) as worker:
+                try:
+                    yield url
+                finally:
+                    worker.terminate()
+        finally:
+            master.terminate()
+
+
+def _address(master: subprocess.Popen[str]) -> str:
+    assert master.stderr is not None
+    for line in master.stderr:
+        if (found := re.search(r"Starting Spark master at (spark://\S+)", line)) is not None:
+            return found[1]
+    pytest.fail("the master has not started")
+
+
+def check(master: str, place: Path) -> None:
+    """All that `over_cluster` runs."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "proofs_tests.spark.over_cluster", master, place],
+        env=surroundings(),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    said = [line for line in done.stderr.splitlines() if not line.startswith("\tat ")]
+    assert done.returncode == 0, "\n".join(said[-60:])
+    found = json.loads(done.stdout.splitlines()[-1])
+    rows = [*events(), *markers("xyz")]
+    by_time, by_key = (json.loads(json.dumps(local(query, rows))) for query in (BY_TIME, QUERY))
+    assert by_time
+    assert by_key
+    assert found["files"] == found["moved"] == by_time
+    assert found["keys"] == found["stream"] == by_key
+    ordered = sorted(rows, key=lambda row: (row["t"], row["id"]))
+    named = cerlab.parse_query(BY_TIME).run(table_of(ordered)).table(COLUMNS).to_pylist()
+    at = [row["id"] for row in ordered]
+    named = [{**row, "start": at[row["start"]], "end": at[row["end"]]} for row in named]
+    assert found["named"] == sorted(map(repr, named))
+
+
+@pytest.mark.services
+def test_executors_in_processes_of_their_own(tmp_path: Path) -> None:
+    check("local-cluster[2,1,1024]", tmp_path)
+
+
+@pytest.mark.services
+def test_a_standalone_master(tmp_path: Path) -> None:
+    with standalone(tmp_path / "work") as url:
+        check(url, tmp_path)
