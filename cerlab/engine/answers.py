@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cerlab.budget import poll
 from cerlab.engine.kernels.arrays import Answers, Int64s
 from cerlab.model.answer import ComplexEvent, complex_events
 from cerlab.model.order import by_end
@@ -199,4 +200,5 @@ class Buffer:
 
     def lengthen(self) -> None:
         """Room for more positions, when not even one answer fits."""
+        poll(16 * len(self.arrays.positions))
         self.arrays = buffer(len(self.arrays.start), 2 * len(self.arrays.positions))

@@ -24,11 +24,11 @@ BATCH = 1 << 20
 PACE = 1 << 14
 """How many of them a kernel reads in its first call."""
 
-SECONDS_OF_PACE = 0.3
-"""How long a call of a kernel may take before the next ones read less.
+CAREFUL_PACE = 1 << 8
+"""The same for work that may grow with the square of what is read."""
 
-After an eighth of it they read more: the work may grow with the square of what is read.
-"""
+SECONDS_OF_PACE = 0.3
+"""How long a call of a kernel may take before the next ones read less; after an eighth, more."""
 
 
 class Evaluation(Protocol[Result_co]):
@@ -55,13 +55,13 @@ def whole(evaluation: Evaluation[Result], stream: Stream) -> Iterator[Result]:
     yield from evaluation.finish()
 
 
-def paces(length: int, first: int | None = None) -> Iterator[slice]:
+def paces(length: int, *, careful: bool = False) -> Iterator[slice]:
     """Slices of so many events that a kernel reads at once: each takes a part of a second.
 
-    Between them interrupts and limits are seen, which a kernel does not look at. The `first` one is
-    `PACE` if nothing else is said.
+    Between them interrupts and limits are seen, which a kernel does not look at. To be `careful`
+    where an event may meet all that was read before.
     """
-    start, size = 0, first or PACE
+    start, size = 0, CAREFUL_PACE if careful else PACE
     while start < length:
         poll()
         before = monotonic()

@@ -24,7 +24,8 @@ def doubled(arrays: Arrays) -> Arrays:
 
 
 def joined(first: Arrays, second: Arrays) -> Arrays:
-    """Named tuples of arrays one after the other."""
+    """Named tuples of arrays one after the other; raises as `doubled`."""
+    poll(sum(array.nbytes for array in (*first, *second)))
     pairs: Iterable[tuple[Any, Any]] = zip(first, second, strict=True)
     return type(first)(*map(np.concatenate, pairs))
 

@@ -17,6 +17,7 @@ from cerlab.automata.explore import along, reachable
 from cerlab.automata.labelled import LabelledMachine, LabelledMoves
 from cerlab.automata.machine import Machine
 from cerlab.automata.plan import Plan
+from cerlab.budget import poll
 from cerlab.engine.batches import paces
 from cerlab.engine.clock import WindowStarts
 from cerlab.engine.columns import rows_of_streams, take_columns
@@ -47,9 +48,6 @@ MOST_INTEGER = (1 << 62) - 1
 
 NOTHING: int = k.NOTHING
 """The least of no values."""
-
-FIRST_PACE = 1 << 8
-"""How many events are read at first: an event may meet every number."""
 
 LIMB = 24
 """Integers that are summed are cut into digits of so many bits."""
@@ -297,6 +295,7 @@ class _Compiled:
         while True:
             if (self._partitions * self._states + ops) * places * width > MOST_CELLS:
                 raise TooLarge("there are too many starts in the window, partitions and groups")
+            poll(8 * (self._partitions * self._states + ops) * places * width)
 
             def held(partitions: int, states: int, places: int = places) -> k.Held:
                 shape = (partitions, states, places, groups)
@@ -315,7 +314,7 @@ class _Compiled:
             rows = _room(max(1 << 10, 2 * places * groups), sums, least)
             state = held(self._partitions, self._states), held(1, ops)
             out = held(1, 1, places if self._options.by_start else 1)
-            for part in paces(len(read.symbols), FIRST_PACE):
+            for part in paces(len(read.symbols), careful=True):
                 some = read._replace(symbols=read.symbols[: part.stop])
                 while (
                     status := k.total_ends(self._moves, some, *state, out, rows, reg, self._options)

@@ -9,14 +9,18 @@ import sys
 from itertools import pairwise
 from pathlib import Path
 
+import pytest
+
 import cerlab
 
 PROGRAM = """
-import hashlib, sys, time
+import hashlib, io, json, os, sys, time
 time.tzset()
+from contextlib import redirect_stdout
 from random import Random
 import cerlab
 from cerlab.automata.plan_json import plan_digest
+from cerlab.cli import main
 from proofs_tests.random_cases import random_case, Shape
 
 found = hashlib.sha256()
@@ -36,18 +40,42 @@ for path in sys.argv[2:]:
     stream = cerlab.Stream.read(path, schema=sys.stdin.read() or None, time="t")
     query = "SELECT * WHERE A ; B WITHIN 90 MINUTES"
     found.update(repr((cerlab.evaluate(query, stream), [e.attributes for e in stream])).encode())
+for words in json.loads(os.environ["COMMANDS"]):
+    with redirect_stdout(io.StringIO()) as said:
+        status = main([word.replace("FILE", sys.argv[2]) for word in words])
+    assert status in (0, 1, 3), words
+    found.update(f"{words} {status} {said.getvalue()}".encode())
 print(found.hexdigest())
 """
+BUSY = "SELECT MAX * WHERE (A AS x OR B AS y)+ ; (A OR B) AS z FILTER x[v > 1 OR w = 2]"
+COMMANDS = [
+    *(["show", BUSY, "--what", what, "--format", "dot"] for what in ("ast", "vcea", "det", "max")),
+    ["show", "!(<v = 1>^ -> r . <v = r.v>)", "--language", "sremo", "--what", "srt"],
+    ["show", BUSY, "--what", "cea", "--format", "json"],
+    ["run", "SELECT * WHERE A AS x ; (A OR B) AS x", "FILE", "--labels"],
+    ["run", "SELECT x, y WHERE A AS x ; B+ AS y", "FILE", "--columns", "x.t,y", "--format", "csv"],
+    ["run", "<type = 'A'>^ . <TRUE>* . <TRUE>^", "FILE", "--language", "sremo"],
+    ["why", "A ; B", "FILE", "--positions", "0,2"],
+    ["equivalent", "A ; (B OR C)", "(A ; B) OR (A ; C)"],
+]
+"""Each prints the same, whatever order sets and dictionaries have."""
 SCHEMA = "CREATE STREAM S { EVENT A { t:timestamp }, EVENT B { t:timestamp } }"
 
 
-def digest(path: Path, flags: list[str], environment: dict[str, str]) -> str:
+def digest(
+    path: Path,
+    flags: list[str],
+    environment: dict[str, str],
+    commands: list[list[str]] | None = None,
+) -> str:
+    """Of what random cases have for answers, and of what commands print if there are some."""
+    cases = "25" if commands is None else "0"
     ended = subprocess.run(
-        [sys.executable, *flags, "-W", "ignore", "-c", PROGRAM, "25", str(path)],
+        [sys.executable, *flags, "-W", "ignore", "-c", PROGRAM, cases, str(path)],
         input=SCHEMA,
         capture_output=True,
         text=True,
-        env={**os.environ, **environment},
+        env={**os.environ, **environment, "COMMANDS": json.dumps(commands or [])},
         check=False,
     )
     assert ended.returncode == 0, ended.stderr
@@ -60,6 +88,15 @@ def test_a_whole_run_is_the_same(tmp_path: Path) -> None:
     plain = digest(path, [], {"PYTHONHASHSEED": "0", "TZ": "UTC"})
     other = digest(path, ["-OO"], {"PYTHONHASHSEED": "123", "TZ": "America/St_Johns"})
     assert other == plain
+
+
+@pytest.mark.services  # three processes that load nearly all there is
+def test_commands_print_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "e.ndjson"
+    path.write_text("\n".join(map(json.dumps, summer_time())))
+    plain = digest(path, [], {"PYTHONHASHSEED": "0", "TZ": "UTC"}, COMMANDS)
+    for seed, zone in (("123", "America/St_Johns"), ("7", "Pacific/Apia")):
+        assert digest(path, ["-OO"], {"PYTHONHASHSEED": seed, "TZ": zone}, COMMANDS) == plain
 
 
 def summer_time() -> list[dict[str, str]]:

@@ -10,16 +10,25 @@ import signal
 import subprocess
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 from threading import Thread, Timer
 from time import monotonic, sleep
 
+import numpy as np
 import pytest
 
 import cerlab
 from cerlab import budget
 from cerlab.cli import main
 from cerlab.cli.limited import BETWEEN_ALARMS, limited
+from cerlab.engine.answers import Buffer
+from cerlab.engine.batches import whole
+from cerlab.engine.growth import doubled
+from cerlab.engine.learned import LearnedTables
+from cerlab.engine.windowed.counts import EndCounts
 from cerlab.evaluate import EvaluatorName
+from cerlab.predicates.columns import SymbolStage
+from cerlab.predicates.columns.key_codes import KeyCodes
 from cerlab.predicates.smt.questions import checked
 
 EVENTS = [{"type": "A"}, {"type": "B"}]
@@ -87,6 +96,33 @@ def test_room_is_refused_before_it_is_taken() -> None:
         with pytest.raises(cerlab.ResourceLimit, match="CER0621"):
             budget.poll(10**9)
         assert budget.resident_bytes() - before < 10**7
+
+
+def counted(starts: int) -> None:
+    query = cerlab.parse_query("SELECT * WHERE A ; B WITHIN 9 EVENTS")
+    stream = cerlab.Stream.from_events(EVENTS)
+    list(whole(EndCounts(query.plan, LearnedTables(query.machine), starts=starts), stream))
+
+
+ROOM: dict[str, Callable[[int], object]] = {
+    "symbols": lambda n: SymbolStage([]).symbols({}, n),
+    "keys": lambda n: KeyCodes(("k",)).codes({}, n),
+    "counts": counted,
+    "tables of an engine": lambda n: doubled((np.zeros(n, np.int64),)),
+    "answers": lambda n: Buffer(n).lengthen(),
+}
+
+
+@pytest.mark.parametrize("name", ROOM)
+def test_columns_and_tables_ask_for_room(name: str) -> None:
+    """Sixteen million rows need more than 50 MB; a thousand do not."""
+    ROOM[name](1 << 10)
+    with cerlab.limits(memory="50MB"):
+        ROOM[name](1 << 10)
+        before = budget.resident_bytes()
+        with pytest.raises(cerlab.ResourceLimit, match="CER0621"):
+            ROOM[name](1 << 24)
+        assert budget.resident_bytes() - before < 50_000_000
 
 
 @pytest.mark.parametrize("wrong", [0, -1, float("nan"), True])

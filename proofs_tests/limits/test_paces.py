@@ -11,7 +11,6 @@ import pytest
 import cerlab
 from cerlab.engine import batches, totals
 from cerlab.engine.batches import paces
-from cerlab.engine.registers import configurations
 from cerlab.evaluate import protocol
 
 
@@ -33,8 +32,7 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     looks: list[int] = []
     monkeypatch.setattr(batches, "PACE", 1)
     monkeypatch.setattr(batches, "SECONDS_OF_PACE", 0.0)
-    for module in (configurations, totals):
-        monkeypatch.setattr(module, "FIRST_PACE", 1)
+    monkeypatch.setattr(batches, "CAREFUL_PACE", 1)
     monkeypatch.setattr(batches, "poll", lambda: looks.append(1))
     return looks
 

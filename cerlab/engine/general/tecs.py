@@ -178,6 +178,7 @@ class Tecs:
                 self._scratch = _scratch(2 * entries, 2 * longest)
             case k.NEED_POOL:
                 used = int(self.parts.length.sum())
+                poll(4 * max(2 * len(self._pool), 8 * used))
                 pool = np.zeros(max(2 * len(self._pool), 8 * used), np.int32)
                 move_together(self._reg, self.parts, self._pool, pool)
                 self._pool = pool

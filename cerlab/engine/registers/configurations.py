@@ -21,9 +21,6 @@ from cerlab.errors import ResourceLimit
 MAX_CONFIGURATIONS = 1 << 24
 """How many configurations may be active at once."""
 
-FIRST_PACE = 1 << 8
-"""How many events are read at first: an event may meet every configuration."""
-
 LISTED = np.zeros(0, np.float64)
 """No total: answers are listed."""
 
@@ -94,7 +91,7 @@ class Configurations:
         Raises `ResourceLimit` above `MAX_CONFIGURATIONS`.
         """
         self._reg[k.EVENT] = 0
-        for part in paces(len(events.symbol), FIRST_PACE):
+        for part in paces(len(events.symbol), careful=True):
             some = events._replace(symbol=events.symbol[: part.stop])
             yield from self._read(rules, some, total)
         if self._reg[k.LISTED]:
@@ -160,7 +157,8 @@ class Configurations:
                 f"more than {MAX_CONFIGURATIONS:,} configurations are active at once",
                 hint="a window bounds them, and registers that need not be told apart",
             )
-        slots = self._live.slots.shape[1]
+        slots, chains = self._live.slots.shape[1], len(self._live.next)
+        poll(room * (20 + 8 * slots + 24 * chains))
         grown, reg = _live(self._live.key_slot, slots, room), np.zeros(r.ALL, np.int64)
         reg[r.FREE] = room
         move_over(self._live, self._reg, grown, reg)

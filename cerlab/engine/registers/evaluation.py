@@ -102,6 +102,7 @@ class RegisterEvaluation:
         except ResourceLimit as error:
             poll()
             raise NotTaken(error.message) from None
+        poll(32 * len(stream))
         columns, positions = _of_plan(plan, stream)
         lowest = _lowest(_windows(plan), columns, positions, time)
         atoms = event_atoms(program)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cerlab.automata.plan import Plan
+from cerlab.budget import poll
 from cerlab.engine.batches import paces, whole
 from cerlab.engine.clock import first_inside
 from cerlab.engine.general.tecs import limit_of
@@ -63,7 +64,7 @@ class EndCounts(WindowScan[tuple[Any, Any]]):
         """How many events end answers; None where the rings are too small."""
         counts, reg = self._counts(program), np.zeros(REGISTERS, np.int64)
         limits = k.Limits(k.UNLIMITED, self._consume, k.NONE)
-        for part in paces(len(events.actions)):
+        for part in paces(len(events.actions), careful=True):
             read = events._replace(actions=events.actions[: part.stop])
             status = count_ends(program.moves, read, limits, counts, ends, found, reg)
             if status == k.FULL:
@@ -77,6 +78,7 @@ class EndCounts(WindowScan[tuple[Any, Any]]):
         partitions, size, moves = self._partitions, self._starts, program.moves
         if partitions * moves.states * size > MAX_COUNTS:
             raise NotCounted("there are too many starts in the window, and partitions")
+        poll(8 * partitions * moves.states * size)
         counts = Counts(
             starts=np.zeros((partitions, size), np.int32),
             live=np.zeros((partitions, 2), np.int64),

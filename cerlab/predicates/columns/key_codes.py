@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
+from cerlab.budget import poll
 from cerlab.model.columns import Column, array_from, numbers_of
 from cerlab.model.event import Event, Value, value_of
 from cerlab.predicates.columns.arrays import combinations, joined, translated
@@ -63,6 +64,7 @@ class KeyCodes:
         """
         import numpy as np
 
+        poll(8 * length * (1 + len(self.attributes)))
         present = checked(columns, self.attributes, length)
         if length == 0 or len(present) < len(set(self.attributes)):
             return np.full(length, -1, np.int64)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
+from cerlab.budget import poll
 from cerlab.model.columns import Column
 from cerlab.model.event import Event
 from cerlab.predicates.columns.arrays import combinations, narrowest, operations, translated
@@ -51,11 +52,12 @@ class SymbolStage:
         """The symbol id of each event, shape (length,), in the narrowest unsigned dtype.
 
         `columns` has ``type``, perhaps ``stream``, and attributes; an attribute without a column is
-        missing in every event. Raises ValueError if a column has another length, and `BadData` for
-        columns of types that hold no values of events.
+        missing in every event. Raises ValueError if a column has another length, `BadData` for
+        columns of types that hold no values of events, and `ResourceLimit` without memory for it.
         """
         import numpy as np
 
+        poll(4 * length * (1 + len(self._axes)))
         classes = [axis.classes(columns, length) for axis in self._axes]
         if length == 0:
             return np.zeros(0, np.uint8)
