@@ -34,9 +34,18 @@ def add_query(
     )
 
 
+def _text(word: str) -> str:
+    """A word that is text; argparse refuses other bytes, which Python has as surrogates."""
+    if not word.isprintable() and any("\ud800" <= c <= "\udfff" for c in word):
+        raise argparse.ArgumentTypeError("this is no text in UTF-8")
+    return word
+
+
 def add_input(parser: argparse.ArgumentParser) -> None:
     """How to read EVENTS."""
-    parser.add_argument("--type", metavar="NAME", help="the event type, if no column has it")
+    parser.add_argument(
+        "--type", type=_text, metavar="NAME", help="the event type, if no column has it"
+    )
     parser.add_argument(
         "--type-column",
         dest="type",

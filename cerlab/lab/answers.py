@@ -67,8 +67,9 @@ def view(request: Request) -> Reply:
     if not isinstance(panel, str) or panel not in PANELS:
         raise _unknown("panel", panel, PANELS)
     for name in ("query", "other" if panel == "compare" else "events"):
-        if not isinstance(request.get(name), str):
-            raise _unknown(name, request.get(name), ("texts",))
+        given = request.get(name)
+        if not isinstance(given, str) or re.search("[\ud800-\udfff]", given):
+            raise _unknown(name, given, ("texts",))
     if not isinstance(positions, Sequence) or not all(type(n) is int for n in positions):
         raise _unknown("positions", positions, ("lists of integers",))
     return PANELS[panel](request)
