@@ -74,9 +74,12 @@ class StreamJob:
         """The Arrow schema of rows that are kept for names."""
         import pyarrow as pa
 
-        integers = pa.schema([(name, pa.int64()) for name in ("number", "position", "sequence")])
         kinds = {name: kind for name, kind in self.columns.items() if name.startswith("a")}
-        return pa.schema([*integers, *(schema_of(kinds) if self.names is not None else ())])
+        number, position, sequence = (
+            pa.field(name, pa.int64()) for name in ("number", "position", "sequence")
+        )
+        values = schema_of(kinds) if self.names is not None else ()
+        return pa.schema([number, position, *values, sequence])
 
 
 @lru_cache(maxsize=16)
