@@ -29,14 +29,17 @@ from cerlab.viz.derivations import derivation_graph
 from cerlab.viz.dot import dot_text
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS
 from cerlab.viz.graph import Graph, graph_of
+from cerlab.viz.machines import prioritised
 from cerlab.viz.machines.deterministic import MintermTable, table_grid
 from cerlab.viz.machines.exploration import ExploredCea
 from cerlab.viz.machines.grid import grid_html, grid_text
 from cerlab.viz.machines.minterms import MintermList, minterms_grid
 from cerlab.viz.machines.text import det_text, explored_text, first_lines, machine_text
 from cerlab.viz.networks import to_networkx
-from cerlab.viz.notebook import verdicts
+from cerlab.viz.notebook import answers, filmstrip, plans, streams, verdicts
 from cerlab.viz.tecs import snapshot_text
+from cerlab.viz.timeline import svg as timeline_svg
+from cerlab.viz.timeline import text as timeline_text
 from cerlab.why.answer import Why
 from cerlab.why.deduction import Derivation
 from cerlab.why.failure import Failure
@@ -44,7 +47,13 @@ from cerlab.why.none import WhyNone
 from cerlab.why.text import verdict_lines
 
 __all__ = [
-    *("answers", "filmstrip", "plans", "prioritised", "streams", "timeline_svg", "timeline_text"),
+    "answers",
+    "filmstrip",
+    "plans",
+    "prioritised",
+    "streams",
+    "timeline_svg",
+    "timeline_text",
     "verdicts",
 ]
 

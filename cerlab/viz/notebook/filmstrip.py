@@ -243,9 +243,9 @@ def _html(steps: StepList) -> str:
     for k, step in enumerate(steps.steps[:SHOWN]):
         button = f"{name}-{k}"
         rules.append(f"#{button}:checked~.frame.k{k}{{display:block}}")
-        chosen = " checked" if k == 0 else ""
+        chosen = ' checked=""' if k == 0 else ""
         says = escape(f"{step.position} {cut(step.snapshot.event.type, 12)}")
-        buttons.append(f'<input type="radio" name="{name}" id="{button}"{chosen}>')
+        buttons.append(f'<input type="radio" name="{name}" id="{button}"{chosen}/>')
         buttons.append(f'<label for="{button}">{says}</label>')
     shown = [f'<div class="frame k{k}">{frame}</div>' for k, frame in enumerate(frames)]
     style = f"{_BUTTONS}<style>{''.join(rules)}</style>"
