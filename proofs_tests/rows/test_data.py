@@ -379,3 +379,23 @@ def test_a_sum_of_integers_and_doubles_is_of_both(evaluator: RowEvaluator) -> No
     sums = "SUM(CASE WHEN A.i > 1 THEN A.i ELSE A.x END) AS m"
     clause = f"MATCH_RECOGNIZE (ORDER BY i MEASURES {sums} PATTERN (A+))"
     assert match_recognize(clause, table, evaluator=evaluator).to_pylist() == [{"m": 4.5}]
+
+
+@pytest.mark.parametrize("evaluator", ["reference", "search", "auto"])
+@pytest.mark.parametrize(
+    ("order", "rows"),
+    [
+        ("x NULLS LAST", (2, 0, 1)),
+        ("x NULLS FIRST", (1, 2, 0)),
+        ("x DESC NULLS LAST", (0, 2, 1)),
+        ("x DESC NULLS FIRST", (1, 0, 2)),
+    ],
+)
+def test_a_nan_comes_after_all_numbers_and_null_where_it_is_told(
+    order: str, rows: tuple[int, ...], evaluator: RowEvaluator
+) -> None:
+    table = pa.table({"i": [0, 1, 2], "x": [float("nan"), None, 1.0]})
+    measures = "FIRST(A.i) AS a, FIRST(A.i, 1) AS b, LAST(A.i) AS c"
+    clause = f"MATCH_RECOGNIZE (ORDER BY {order} MEASURES {measures} PATTERN (A+))"
+    found = match_recognize(clause, table, evaluator=evaluator).to_pylist()
+    assert found == [dict(zip("abc", rows, strict=True))]
