@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cerlab.model.columns import Columns, is_arrow, values_of
+from cerlab.model.columns import Columns, array_of, is_arrow, numbers_of, values_of
 
 
 def rows_of_streams(streams: Sequence[str], columns: Mapping[str, Any], length: int) -> Any | None:
@@ -27,8 +27,9 @@ def _is_in(column: Any, streams: Sequence[str]) -> Any:
         names = values_of(column, "stream")
         return np.array([name is None or name in streams for name in names], np.bool_)
     texts = column.cast(pa.string())
-    inside = pc.or_(pc.is_null(texts), pc.is_in(texts, pa.array(streams, pa.string())))
-    return np.asarray(inside)
+    inside = pc.or_(pc.is_null(texts), pc.is_in(texts, array_of(streams)))
+    whole = inside.combine_chunks() if isinstance(inside, pa.ChunkedArray) else inside
+    return numbers_of(whole.cast(pa.uint8())).view(np.bool_)
 
 
 def take_rows(column: Any, indices: Any) -> Any:

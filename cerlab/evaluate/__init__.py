@@ -102,11 +102,8 @@ def quickest(pattern: AnyPattern, length: int) -> Evaluator:
     `chosen` depends on query and stream alone; this one also on whether the kernels are loaded.
     """
     loaded = "cerlab.engine.whole_stream" in sys.modules
-    short = protocol.WORTH_A_KERNEL if loaded else protocol.NOT_WORTH_LOADING
-    if pattern.has_automaton and short < length <= protocol.SHORT:
+    if pattern.has_automaton and loaded and length > protocol.WORTH_A_KERNEL:
         return EVALUATORS["compiled"]
-    if pattern.has_automaton and protocol.SHORT < length <= short:
-        return EVALUATORS["tecs"]
     return chosen(pattern, length)
 
 

@@ -17,11 +17,8 @@ from cerlab.model.clock import TimeAxis, clock_for, only_timestamp
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 
-SHORT = 20_000
-"""Up to so many events no kernels are loaded, unless it is asked for."""
-
-NOT_WORTH_LOADING = 80_000
-"""The same where it is free which evaluator it is; loading kernels costs some seconds once."""
+SHORT = 4_000
+"""Up to so many events no kernels are loaded, unless it is asked for: a third of a second."""
 
 WORTH_A_KERNEL = 500
 """From so many events on kernels are faster, once they are loaded."""

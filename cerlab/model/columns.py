@@ -147,6 +147,7 @@ def array_from(numbers: NDArray[Any], nulls: NDArray[Any] | None = None) -> Any:
 
 def array_of(values: Sequence[Value]) -> Any | None:
     """Values of one type, and NULL, as an Arrow array; None if that is not exact."""
+    import numpy as np
     import pyarrow as pa
 
     kinds = set(map(type, values)) - {type(None)}
@@ -158,11 +159,42 @@ def array_of(values: Sequence[Value]) -> Any | None:
     try:
         if kind is Timestamp:
             whole = [v.nanoseconds if isinstance(v, Timestamp) else None for v in values]
-            return pa.array(whole, pa.int64()).cast(pa.timestamp("ns"))
-        exact = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
-        return pa.array(values, exact[kind], from_pandas=False) if kind in exact else None
+            return _array(whole, np.int64).cast(pa.timestamp("ns"))
+        if kind is str:
+            return _texts(values)
+        exact: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
+        return _array(values, exact[kind]) if kind in exact else None
     except (ValueError, OverflowError, TypeError):  # beyond 64 bits, half of a surrogate pair
         return None
+
+
+def _array(values: Sequence[Any], dtype: Any) -> Any:
+    """Numbers of one type, and NULL; ``pyarrow.array`` would import pandas."""
+    import numpy as np
+
+    nulls = np.fromiter((value is None for value in values), np.bool_, len(values))
+    if nulls.any():
+        values = [0 if value is None else value for value in values]
+    return array_from(np.array(values, dtype), nulls)
+
+
+def _texts(values: Sequence[Any]) -> Any:
+    """Texts, and NULL; without pandas, as `_array`."""
+    import numpy as np
+    import pyarrow as pa
+
+    encoded = [None if value is None else value.encode() for value in values]
+    lengths = np.fromiter((len(each or b"") for each in encoded), np.int64, len(encoded))
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    if ends[-1] > np.iinfo(np.int32).max:
+        return pa.array(values, pa.string())
+    nulls = np.fromiter((each is None for each in encoded), np.bool_, len(encoded))
+    validity = pa.py_buffer(np.packbits(~nulls, bitorder="little")) if nulls.any() else None
+    offsets, data = (
+        pa.py_buffer(ends.astype(np.int32)),
+        pa.py_buffer(b"".join(filter(None, encoded))),
+    )
+    return pa.StringArray.from_buffers(len(encoded), offsets, data, validity)
 
 
 class Chunks(Sequence[Value]):

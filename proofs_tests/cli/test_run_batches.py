@@ -16,7 +16,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 import cerlab
-from cerlab.cli import main, run, streaming
+from cerlab.cli import main, progress, run
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.answer import ComplexEvent
 from proofs_tests.cli.run_cases import answers_of_lines, compilable, ndjson_lines
@@ -240,7 +240,7 @@ def test_a_terminal_gets_a_bar_once_it_lasts(
     parquet.write_table(TABLE, tmp_path / "e.parquet")
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(streaming, "_PATIENCE_SECONDS", patience)
+    monkeypatch.setattr(progress, "_PATIENCE_SECONDS", patience)
     monkeypatch.setenv("TERM", "xterm")
     assert main(["run", "A", str(tmp_path / "e.parquet"), "--evaluator", "compiled"]) == 0
     assert ("evaluating" in terminal.getvalue()) is drawn

@@ -57,14 +57,16 @@ def test_a_small_text_needs_neither_columns_nor_kernels(
     assert not loaded & (PICTURES | COLUMNS | SOLVERS | OTHERS)
 
 
-@pytest.mark.parametrize("name", ["e.core", "e.parquet"])
+@pytest.mark.parametrize("name", ["e.core", "e.parquet", "e.ndjson"])
 def test_the_engine_needs_no_data_frames_and_no_compiler(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     if name == "e.core":
         path.write_text("A(v=1,n=x)\nB(v=2,n=y)\n" * 30_000)
+    elif name == "e.ndjson":  # short, so that it is read line by line
+        path.write_text('{"type": "A", "v": 1, "n": "x"}\n{"type": "B", "v": null, "n": "é"}\n')
     else:
         parquet.write_table(pa.table({"type": ["A", "B"], "v": [1, 2], "n": ["x", "y"]}), path)
-    query = "SELECT * WHERE A AS a ; B FILTER a[v < 3 AND n = 'x'] WITHIN 1 EVENTS"
+    query = "SELECT * FROM S WHERE A AS a ; B FILTER a[v < 3 AND n = 'x'] WITHIN 1 EVENTS"
     run = ("run", query, str(path), "--evaluator", "compiled", "-o", str(tmp_path / "o"))
     modules(*run)  # kernels are on disk from now on
     loaded = modules(*run)

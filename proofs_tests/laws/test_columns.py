@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from cerlab.errors import BadData
+from cerlab.model.columns import array_of
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.predicates.columns import SymbolStage, arrays, axes, stage
 from cerlab.predicates.columns.key_codes import KeyCodes
@@ -40,6 +41,30 @@ from proofs_tests.laws.random_columns import (
     check_case,
 )
 from proofs_tests.suite import Suite
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([1, None, -(2**63), 2**63 - 1], pa.int64()),
+        ([True, None, False] * 7, pa.bool_()),
+        ([0.5, None, float("nan"), float("inf"), -0.0], pa.float64()),
+        (["a", None, "", "é\0𝄞"], pa.string()),
+        ([None, None], pa.null()),
+        ([], pa.null()),
+    ],
+)
+def test_values_of_one_type_are_what_pyarrow_makes_of_them(values: list[Any], kind: Any) -> None:
+    made = array_of(values)
+    assert made is not None
+    assert made.type == kind
+    made.validate(full=True)
+    assert str(made) == str(pa.array(values, kind, from_pandas=False))
+
+
+@pytest.mark.parametrize("values", [[2**63], ["\ud800"], [1, True], [1, 1.0], [b"x"]])
+def test_what_no_column_holds_exactly_stays_a_list(values: list[Any]) -> None:
+    assert array_of(values) is None
 
 
 def test_each_event_has_the_vector_of_the_scalar_truth(suite: Suite) -> None:

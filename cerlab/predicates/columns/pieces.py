@@ -107,10 +107,20 @@ def _coded(chunk: Any) -> Coded:
     import numpy as np
     import pyarrow as pa
 
-    indices = chunk.indices.cast(pa.int32())
-    if indices.null_count:
-        indices = indices.fill_null(len(chunk.dictionary))
-    return Coded(numbers_of(indices).view(np.uint32), chunk.dictionary)
+    codes, nulls = numbers_of(chunk.indices.cast(pa.int32())), _nulls(chunk.indices)
+    if nulls is not None:
+        codes = np.where(nulls, np.int32(len(chunk.dictionary)), codes)
+    return Coded(codes.view(np.uint32), chunk.dictionary)
+
+
+def _nulls(chunk: Any) -> NDArray[np.bool_] | None:
+    """Where NULL is, if it is anywhere."""
+    import numpy as np
+    import pyarrow as pa
+
+    if not chunk.null_count:
+        return None
+    return numbers_of(chunk.is_null().cast(pa.uint8())).view(np.bool_)
 
 
 def _numbers(chunk: Any, name: str) -> Numbers:
@@ -122,11 +132,9 @@ def _numbers(chunk: Any, name: str) -> Numbers:
         chunk = nanoseconds(chunk, name)
     elif chunk.type == pa.float16():
         chunk = chunk.cast(pa.float32())
-    nulls = None
-    if chunk.null_count:
-        nulls = numbers_of(chunk.is_null().cast(pa.uint8())).view(np.bool_)
-        chunk = chunk.fill_null(0)
-    values = numbers_of(chunk)
+    values, nulls = numbers_of(chunk), _nulls(chunk)
+    if nulls is not None:  # ``fill_null`` would import pandas
+        values = np.where(nulls, values.dtype.type(0), values)
     if values.dtype != np.uint64:
         wide = np.float64 if pa.types.is_floating(chunk.type) else np.int64
         values = values.astype(wide, copy=False)
