@@ -175,7 +175,10 @@ def _within(cursor: Cursor, clauses: Clauses) -> None:
     match node:
         case exp.Literal(is_string=False):
             written = str(node.this)
-            clauses.within = int(written) if written.isdecimal() else float(written)
+            try:
+                clauses.within = int(written) if written.isdecimal() else float(written)
+            except ValueError:  # an exponent without digits
+                raise _no_duration(place) from None
         case exp.Interval(this=exp.Literal() as number, unit=exp.Var() as unit):
             name = unit.name.upper().removesuffix("S")
             if name not in _NANOSECONDS:

@@ -212,6 +212,8 @@ def _checked(state: BucketState, *, by_key: bool) -> BucketState:
     arrays, events, sequences = state.arrays, state.events, state.sequences
     assert arrays is not None
     expect(_fits(arrays["seen"], state.read + 1), "how many events a partition has seen")
+    nodes = {len(arrays[name]) for name in ("position", "left", "right", "max_start")}
+    expect(len(nodes) == 1, "the number of nodes")
     check_nodes(dict(arrays), state.read, state.read)
     counted = {len(arrays[name]) for name in ("length", "idle_state", "seen")}
     keys = {state.keys.num_rows}
