@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeAlias, assert_never
 
-from cerlab.budget import budgeted, counted
+from cerlab.budget import TRANSITION, budgeted, counted, spend
 from cerlab.errors import ResourceLimit
 from cerlab.logic.cel.syntax import (
     All,
@@ -174,11 +174,17 @@ Precedes: TypeAlias = Callable[[Valuation, Valuation], bool]
 
 def _product(left: Valuations, right: Valuations, precedes: Precedes) -> Valuations:
     """All concatenations of a valuation of `left` with one of `right` that it precedes."""
-    joined: set[Valuation] = set()
     with budgeted("a sequence by the reference", SHARED, own=1):
-        for V1 in counted(left, len(right)):
-            joined.update(_joined(V1, V2) for V2 in right if precedes(V1, V2))
-            _refuse_too_many(joined)
+        return _concatenations(left, right, precedes)
+
+
+def _concatenations(left: Valuations, right: Valuations, precedes: Precedes) -> Valuations:
+    joined: set[Valuation] = set()
+    for V1 in counted(left, len(right)):
+        after = [V2 for V2 in right if precedes(V1, V2)]
+        spend(TRANSITION * len(after))
+        joined.update(_joined(V1, V2) for V2 in after)
+        _refuse_too_many(joined)
     return frozenset(joined)
 
 
@@ -189,13 +195,13 @@ def _joined(V1: Valuation, V2: Valuation) -> Valuation:
 
 
 def _iterate(once: Valuations, precedes: Precedes) -> Valuations:
-    """The least set M with ``M = once | once . M``."""
-    M: Valuations = frozenset()
-    while True:
-        step = _affordable(once | _product(once, M, precedes))
-        if step == M:
-            return M
-        M = step
+    """The least set M with ``M = once | once . M``: each round goes on from what the last added."""
+    M = new = once
+    with budgeted("an iteration by the reference", SHARED, own=1):
+        while new:
+            new = _concatenations(once, new, precedes) - M
+            M = _affordable(M | new)
+    return M
 
 
 def _affordable(V: Valuations) -> Valuations:
