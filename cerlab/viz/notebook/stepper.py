@@ -25,11 +25,6 @@ def widget(steps: StepList, theme: Look = "auto") -> Any:
     Raises `Unsupported` without anywidget (the extra ``notebooks``), and as
     `cerlab.viz.render.svg`.
     """
-    return _widget_class()(frames=list(Frames(steps, theme).all()))
-
-
-@cache
-def _widget_class() -> Any:
     try:
         import anywidget
         import traitlets
@@ -37,8 +32,12 @@ def _widget_class() -> Any:
         raise Unsupported(
             "CER0419", "anywidget is not installed", hint="pip install 'cerlab[notebooks]'"
         ) from None
+    return _widget_class(anywidget, traitlets)(frames=list(Frames(steps, theme).all()))
 
-    class Stepper(anywidget.AnyWidget):
+
+@cache
+def _widget_class(anywidget: Any, traitlets: Any) -> Any:
+    class Stepper(anywidget.AnyWidget):  # type: ignore[misc]
         """The frames of some steps, and which one shows."""
 
         _esm = SCRIPT.read_text()
