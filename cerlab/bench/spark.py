@@ -5,9 +5,10 @@
 writes what one Spark, on so many cores of this machine, needs for the files of a folder, as one
 JSON object. A design is a way from files to answers: the tasks read the files and write the answers
 (``written``), they read the files and hand the answers to Spark (``handed over``), or Spark reads
-the rows and hands them to Python (``rows``). Each runs twice: once to count the answers, then to be
-measured, with workers that are there and a JVM that has compiled itself. CPU is that of all
-processes: Python's, the JVM's, the workers'.
+the rows and hands relevant events to Python: of rows in order (``rows``), in no order
+(``unsorted``), and by key, where the query has PARTITION BY (``by key``). Each runs twice: once to
+count the answers, then to be measured, with workers that are there and a JVM that has compiled
+itself. CPU is that of all processes: Python's, the JVM's, the workers'.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cerlab.api import Query, parse_query
 from cerlab.io.synthetic import stock_batches
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 ROWS_OF_A_FILE = 1 << 20
 POSITION = "id"
 """The column that orders the stream; it increases."""
+
+IN_ORDER, IN_NONE = "in order", "in none"
+"""The folders with the stream, under that of `on_spark`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +73,9 @@ def measure_spark(
     """Every design on every size and number of cores; raises ValueError if answers differ."""
     for events in sizes:
         with TemporaryDirectory(prefix="cerlab-bench-") as folder:
-            write_stream(Path(folder), events)
-            answers, local, engine = _local(query, Path(folder))
+            write_stream(Path(folder, IN_ORDER), events)
+            write_shuffled(Path(folder, IN_ORDER), Path(folder, IN_NONE))
+            answers, local, engine = _local(query, Path(folder, IN_ORDER))
             for count in cores:
                 for made in _apart(query, folder, count):
                     if made.answers != answers:
@@ -95,6 +101,7 @@ def write_stream(folder: Path, events: int) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    folder.mkdir()
     for n, batch in enumerate(stock_batches(events, batch=ROWS_OF_A_FILE)):
         table = pa.Table.from_batches([batch])
         plain = {
@@ -102,6 +109,20 @@ def write_stream(folder: Path, events: int) -> None:
             for name, column in zip(table.column_names, table.columns, strict=True)
         }
         pq.write_table(pa.table(plain), folder / f"{n:05}.parquet")
+
+
+def write_shuffled(folder: Path, other: Path, seed: int = 7) -> None:
+    """The events of some files in no order at all: any of them in any of as many files."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    other.mkdir()
+    whole = pa.concat_tables(pq.read_table(path) for path in sorted(folder.iterdir()))
+    order = np.random.default_rng(seed).permutation(whole.num_rows)
+    for n, start in enumerate(range(0, whole.num_rows, ROWS_OF_A_FILE)):
+        rows = whole.take(pa.array(order[start : start + ROWS_OF_A_FILE]))
+        pq.write_table(rows, other / f"{n:05}.parquet")
 
 
 def _local(query: Query, folder: Path) -> tuple[int, float, float]:
@@ -155,9 +176,9 @@ def on_spark(query: Query, folder: str, cores: int) -> list[Cost]:
     from cerlab.spark.launch.session import session
 
     spark = session(f"local[{cores}]", {"spark.sql.shuffle.partitions": str(2 * cores)})
-    frame = spark.read.parquet(folder)
+    frame = spark.read.parquet(f"{folder}/{IN_ORDER}")
+    unsorted = spark.read.parquet(f"{folder}/{IN_NONE}")
     asked = asked_of(frame, query, POSITION)
-    rows = asked_of(frame.where(f"{POSITION} >= 0"), query, POSITION)  # no bare scan any more
 
     def written() -> int:
         with TemporaryDirectory(prefix="cerlab-bench-") as out:
@@ -166,15 +187,22 @@ def on_spark(query: Query, folder: str, cores: int) -> list[Cost]:
     def handed_over() -> DataFrame:
         return answers_in_files(asked, file_ranges(asked))
 
-    def moved() -> DataFrame:
-        return answers(rows, first_pass(rows))
+    def moved(frame: DataFrame, mode: str | None = None) -> Callable[[], DataFrame]:
+        def made() -> DataFrame:
+            rows = frame.where(f"{POSITION} >= 0")  # no bare scan any more
+            each = asked_of(rows, query, position=POSITION, mode=mode)
+            return answers(each, first_pass(each))
 
+        return made
+
+    designs = {"handed over": handed_over, "rows": moved(frame), "unsorted": moved(unsorted)}
+    if query.plan.partition:
+        designs["by key"] = moved(frame, "keys")
     try:
-        return [
-            _cost("written", written, written),
-            _cost("handed over", lambda: handed_over().count(), lambda: _nowhere(handed_over())),
-            _cost("rows", lambda: moved().count(), lambda: _nowhere(moved())),
-        ]
+        costs = [_cost("written", written, written)]
+        for name, make in designs.items():
+            costs.append(_cost(name, partial(_counted, make), partial(_nowhere, make)))
+        return costs
     finally:
         spark.stop()
 
@@ -187,8 +215,13 @@ def _cost(design: str, counted: Callable[[], int], job: Callable[[], object]) ->
     return Cost(design, found, cpu_of_all() - cpu, perf_counter() - wall)
 
 
-def _nowhere(frame: Any) -> None:
-    frame.write.format("noop").mode("overwrite").save()
+def _counted(make: Callable[[], DataFrame]) -> int:
+    answers: int = make().count()
+    return answers
+
+
+def _nowhere(make: Callable[[], DataFrame]) -> None:
+    make().write.format("noop").mode("overwrite").save()
 
 
 def cpu_of_all() -> float:

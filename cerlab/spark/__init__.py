@@ -4,8 +4,9 @@
     answers = df.transform(cerlab.spark.matching(query, position="id"))
     arriving = cerlab.spark.match_stream(sdf, query, time="t", position="id", lateness="10 seconds")
 
-A query runs in the first of three modes that is exact for it; `mode` asks for one, and a mode that
-is not exact is refused with its reason.
+A query runs in the first of three modes that is exact for it, but by ranges and not by key where
+those read little twice; `mode` asks for one, and a mode that is not exact is refused with its
+reason.
 
 ================================  ===================  =======================  =====
 what the query has                by key               by overlapping ranges    one task
@@ -49,16 +50,23 @@ window in time, nor with NEXT, LAST and MAX, which compare with answers older th
 prove the order, each task reads its own row groups and one window before them, and `cerlab spark`
 has the tasks write the answers. `explain` says so, or why not.
 
-*By key*: all events of a key meet in one task, in order; small keys are evaluated together, a large
-one goes through in pieces. *By ranges*: the stream is cut at quantiles of its order; an answer
-belongs to the range in which it ends, and each range reads one window before its own events. It is
-also the mode for a key that is most of the stream. *One task*: a `CerlabWarning` says why.
+*Any other DataFrame* is read by Spark: once for the columns that order it, once for the events. The
+tests of the query are columns of Spark where those are exact, so what leaves the JVM of an event is
+a place, a time, a key and a few bits; and an event that changes nothing does not leave it at all
+where there is a column of positions. Rows that lie in no order are put in order by the tasks.
+`explain` says what crosses, and why.
+
+*By ranges*: the stream is cut into ranges of its order; an answer belongs to the range in which it
+ends, and each range reads one window before its own events. So are keys, where windows are narrow
+for the stream: then also a key that is most of it is spread. *By key*: the events of a bucket of
+keys meet in one task, in order, and one engine with PARTITION BY reads them. *One task*: a
+`CerlabWarning` says why.
 
 What is sent to tasks is the plan as JSON (`cerlab.automata.plan_json`); ``cerlab`` has to be
 installed where they run. Only the DataFrame API is used, so a session of Spark Connect does as well
-(it needs ``pyspark[connect]``). Reading order: `plan` (modes, order, runs,
-assignment; survey and cuts for rows in any order) and `tasks` (rows, evaluation, ranges and keys,
-shuffle units), which know nothing of Spark; then `batch` (frame, request, first pass, match). For
+(it needs ``pyspark[connect]``). Reading order: `plan` (modes, order, runs, assignment, relevant
+events; survey for rows in any order) and `tasks` (rows, evaluation, shuffle units), which know
+nothing of Spark; then `batch` (frame, request, predicates, first pass, match). For
 streams `stream`: keys, reorder, engine, state and step, a bucket of keys in a micro-batch, without
 Spark; then processor, request and match_stream. `launch` starts Spark.
 """

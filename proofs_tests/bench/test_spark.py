@@ -20,9 +20,9 @@ pytestmark = pytest.mark.services
 
 
 def test_the_local_side_reads_the_files_that_spark_reads(tmp_path: Path) -> None:
-    write_stream(tmp_path, 30_000)
+    write_stream(tmp_path / "in order", 30_000)
     query = parse_query(catalogue("stocks")["S3"])
-    answers, seconds, engine = _local(query, tmp_path)
+    answers, seconds, engine = _local(query, tmp_path / "in order")
     assert answers == query.run(list_of(30_000)).count() > 0
     assert 0 < engine < seconds
     assert _columns(query) == ["type", POSITION, "name", "stock_time"]

@@ -14,7 +14,7 @@ from cerlab.testing import Shape
 from proofs_tests.engine.hostile_states import NUMBERS, WRONG
 from proofs_tests.hostile.mutators import mutated_bytes, mutated_value
 from proofs_tests.spark.buckets import bucketed, job_of
-from proofs_tests.spark.dealt import typed_case
+from proofs_tests.spark.cases import typed_case
 
 WORD = 8
 

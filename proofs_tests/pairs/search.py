@@ -22,7 +22,7 @@ from cerlab.model.stream import Stream
 from cerlab.testing import Shape, as_dict, smallest
 from proofs_tests.pairs.ways import WAYS, Answers, TypedCase, Way, answers
 from proofs_tests.random_cases import Case, random_case
-from proofs_tests.spark.dealt import typed_case
+from proofs_tests.spark.cases import typed_case
 
 MANY = 2_000
 """A case with more answers is passed over: it is about one engine, and costs what thousands do."""

@@ -1,7 +1,7 @@
 """The ways from a query and a stream to its answers, each a function of the case and a generator.
 
 A way gives the sorted answers, or how many there are, or None for a case that it does not take.
-Evaluators, sessions, threads, ranges, numbers, tasks of Spark dealt by hand, a text and a file.
+Evaluators, sessions, threads, ranges, numbers, tasks of Spark run by hand, a text and a file.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from cerlab.model.order import by_end
 from cerlab.spark.plan.modes import Mode, why_not
 from cerlab.testing import as_dict
 from proofs_tests.random_cases import Case
-from proofs_tests.spark.dealt import Typed, dealt, random_cut
+from proofs_tests.spark.cases import Typed
+from proofs_tests.spark.layouts import anywhere
 
 Answers: TypeAlias = list[ComplexEvent] | int | None
 Way: TypeAlias = Callable[[Case, Random], Answers]
@@ -127,7 +128,7 @@ def _spark(mode: Mode) -> Way:
     def tasks(case: Case, rng: Random) -> Answers:
         if not isinstance(case, TypedCase) or why_not(case.query.plan, mode) is not None:
             return None
-        return dealt(case.typed, mode, random_cut(rng, len(case.stream)))
+        return anywhere(case.typed, mode, rng, ordered=rng.random() < 0.5)
 
     return tasks
 

@@ -22,7 +22,7 @@ from cerlab.spark.stream.state import BucketState, unpacked
 from cerlab.spark.stream.step import BucketStep, StreamJob, digest, empty_state
 from cerlab.spark.tasks.evaluation import known
 from cerlab.spark.tasks.named_rows import RowNames
-from proofs_tests.spark.dealt import TIME, Typed
+from proofs_tests.spark.cases import TIME, Typed
 
 LABELS = Labels(("t", "id"), "t")
 

@@ -1,8 +1,8 @@
 """Any split is no split: tasks of `cerlab.spark` on random cuts against the local engine.
 
 Random queries over every clause, streams with ties, several streams and keys, positions given or
-counted, parts without rows, batches of any length. A mode that is not exact for a query is left to
-`test_modes`.
+counted, rows in order or in none, parts without rows, batches of any length, tests that Spark makes
+or leaves to Python. A mode that is not exact for a query is left to `test_modes`.
 """
 
 from __future__ import annotations
@@ -15,16 +15,14 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.spark.plan import assignment as dealing
-from cerlab.spark.plan import cuts, runs
-from cerlab.spark.plan.cuts import Halo
+from cerlab.spark.plan import assignment, relevant_events, runs
 from cerlab.spark.plan.modes import Mode, why_not
 from cerlab.spark.tasks import evaluation
-from cerlab.spark.tasks import ranges_and_keys as tasks
-from cerlab.spark.tasks import shuffle_units as packs
+from cerlab.spark.tasks import shuffle_units as tasks
 from cerlab.testing import with_limit
-from proofs_tests.spark.dealt import Typed, dealt, random_cut, typed_case
-from proofs_tests.spark.packed import dealt_in_packs, random_files, random_layout
+from proofs_tests.spark import layouts
+from proofs_tests.spark.cases import Typed, typed_case
+from proofs_tests.spark.layouts import anywhere
 from proofs_tests.suite import Suite
 
 MANY = 3_000
@@ -42,40 +40,22 @@ def case_for(rng: Random, mode: Mode) -> Typed:
             return case
 
 
-def check(rng: Random, mode: Mode) -> bool:
+def check(rng: Random, mode: Mode, *, ordered: bool = True) -> bool:
     case = case_for(rng, mode)
     expected = case.expected()
-    cut = random_cut(rng, case.table.num_rows)
-    found = dealt(case, mode, cut)
-    if found != expected:  # an assert would compare long lists piece by piece
-        lost, more = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
-        pytest.fail(f"{mode}: lost {lost}, more {more}\n{cut}\n{case.describe()}")
+    answers = anywhere(case, mode, rng, ordered=ordered)
+    if answers != expected:  # an assert would compare long lists piece by piece
+        lost, more = Counter(expected) - Counter(answers), Counter(answers) - Counter(expected)
+        pytest.fail(f"{mode}: lost {lost}, more {more}\n{case.describe()}")
     return bool(expected)
 
 
 @pytest.mark.parametrize("mode", list(Mode))
-def test_a_stream_in_parts_has_the_answers_of_the_whole(suite: Suite, mode: Mode) -> None:
-    suite.run(lambda rng: check(rng, mode), deep_count=3_000)
-
-
-def check_packs(rng: Random, mode: Mode) -> bool:
-    """A case whose rows lie in order, read by other tasks in the second pass than in the first."""
-    found = None
-    while found is None:
-        case = case_for(rng, mode)
-        files = random_files(rng, case.table.num_rows)
-        first, second = random_layout(rng, files), random_layout(rng, files)
-        found = dealt_in_packs(case, mode, first, second, rng)
-    expected = case.expected()
-    if found != expected:
-        lost, more = Counter(expected) - Counter(found), Counter(found) - Counter(expected)
-        pytest.fail(f"{mode}: lost {lost}, more {more}\n{first}\n{second}\n{case.describe()}")
-    return bool(expected)
-
-
-@pytest.mark.parametrize("mode", list(Mode))
-def test_a_stream_in_packs_has_the_answers_of_the_whole(suite: Suite, mode: Mode) -> None:
-    suite.run(lambda rng: check_packs(rng, mode), deep_count=3_000)
+@pytest.mark.parametrize("ordered", [True, False], ids=["in order", "in none"])
+def test_a_stream_in_units_has_the_answers_of_the_whole(
+    suite: Suite, mode: Mode, ordered: bool
+) -> None:
+    suite.run(lambda rng: check(rng, mode, ordered=ordered), deep_count=3_000)
 
 
 def test_limit_is_per_end_in_every_mode(suite: Suite) -> None:
@@ -83,21 +63,17 @@ def test_limit_is_per_end_in_every_mode(suite: Suite) -> None:
         mode = rng.choice(list(Mode))
         drawn = case_for(rng, mode)
         limited = Typed(with_limit(drawn.ast, 2), drawn.table, drawn.positions)
-        found = dealt(limited, mode, random_cut(rng, drawn.table.num_rows))
-        assert set(found) == set(limited.expected())
-        assert len(found) == len(set(found))
-        return bool(found)
+        answers = anywhere(limited, mode, rng, ordered=rng.random() < 0.5)
+        assert set(answers) == set(limited.expected())
+        assert len(answers) == len(set(answers))
+        return bool(answers)
 
     suite.run(case, deep_count=1_000)
 
 
-def narrow_halo(made: Halo) -> Halo:
-    return Halo(made.by_time, tuple(bound + 1 for bound in made.bounds), made.rows)
-
-
-def seen(mode: Mode, check: Callable[[Random, Mode], bool] = check) -> bool:
+def seen(mode: Mode, *, ordered: bool = True) -> bool:
     """Whether one of 150 cases fails."""
-    return any(fails(lambda rng: check(rng, mode), seed) for seed in range(150))
+    return any(fails(lambda rng: check(rng, mode, ordered=ordered), seed) for seed in range(150))
 
 
 def fails(check: Callable[[Random], bool], seed: int) -> bool:
@@ -108,13 +84,6 @@ def fails(check: Callable[[Random], bool], seed: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("halo", ["halo_in_time", "halo_in_events"])
-def test_a_window_that_is_too_short_is_seen(monkeypatch: pytest.MonkeyPatch, halo: str) -> None:
-    right = getattr(cuts, halo)
-    monkeypatch.setattr(cuts, halo, lambda *a, **k: narrow_halo(right(*a, **k)))
-    assert seen(Mode.RANGES)
-
-
 def test_answers_that_end_before_the_range_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     def given(self: Any, answers: Any, rows: Any, begins: int) -> Any:
         yield self._record_batch(answers, 0, rows, begins)
@@ -123,42 +92,69 @@ def test_answers_that_end_before_the_range_are_seen(monkeypatch: pytest.MonkeyPa
     assert seen(Mode.RANGES)
 
 
-def test_groups_that_split_a_key_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = tasks._together
+def test_buckets_that_split_a_key_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = layouts._groups
+    monkeypatch.setattr(
+        layouts,
+        "_groups",
+        lambda case: [g if g is None else n % 2 for n, g in enumerate(right(case))],
+    )
+    assert seen(Mode.KEYS)
 
-    def split(rows: Any, job: Any) -> Any:
-        half = rows.num_rows // 2
-        yield from right(rows.slice(0, half), job)
-        yield from right(rows.slice(half), job)
 
-    monkeypatch.setattr(tasks, "_together", split)
+def test_runs_of_a_bucket_in_another_order_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = tasks.received
+    monkeypatch.setattr(tasks, "received", lambda batches: reversed(list(right(batches))))
     assert seen(Mode.KEYS)
 
 
 @pytest.mark.parametrize("begins", ["begins_in_time", "begins_in_events"])
 def test_a_run_that_a_window_needs_is_missed(monkeypatch: pytest.MonkeyPatch, begins: str) -> None:
-    right = getattr(dealing, begins)
+    right = getattr(assignment, begins)
 
     def late(runs: Any, starts: Any, width: Any) -> list[int]:
         return [
             min(n + 1, start) for n, start in zip(right(runs, starts, width), starts, strict=True)
         ]
 
-    monkeypatch.setattr(dealing, begins, late)
-    assert seen(Mode.RANGES, check=check_packs)
+    monkeypatch.setattr(assignment, begins, late)
+    assert seen(Mode.RANGES)
 
 
-def test_places_that_forget_the_rows_of_other_packs_are_seen(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("mode", [Mode.RANGES, Mode.KEYS])
+def test_places_that_forget_the_rows_before_are_seen(
+    monkeypatch: pytest.MonkeyPatch, mode: Mode
 ) -> None:
-    right = packs._placed
-    monkeypatch.setattr(packs, "_placed", lambda rows, before, **k: right(rows, 0, **k))
-    assert seen(Mode.RANGES, check=check_packs)
-    assert seen(Mode.KEYS, check=check_packs)
+    right = tasks._placed
+    monkeypatch.setattr(tasks, "_placed", lambda rows, before, placing: right(rows, 0, placing))
+    assert seen(mode)
+
+
+def test_units_that_are_not_put_in_order_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def as_they_come(table: Any) -> Any:
+        (rows,) = table.combine_chunks().to_batches()
+        return rows
+
+    monkeypatch.setattr(tasks, "_in_order", as_they_come)
+    assert seen(Mode.ONE, ordered=False)
+
+
+@pytest.mark.parametrize("clause", ["_goes_on", "EventWindow", "Strategy"])
+def test_events_that_are_left_out_and_matter_are_seen(
+    monkeypatch: pytest.MonkeyPatch, clause: str
+) -> None:
+    """Those that end what was contiguous, those that a window counts, and those between."""
+
+    class Never:
+        STRICT = None
+
+    wrong: Any = (lambda A, state: False) if clause == "_goes_on" else Never
+    monkeypatch.setattr(relevant_events, clause, wrong)
+    assert seen(Mode.RANGES)
 
 
 def test_runs_that_overlap_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """What `in_order` refuses has to be: a gap that is not cut, and runs that are only sorted."""
     monkeypatch.setattr(runs, "_follows", lambda *a, **k: True)
     monkeypatch.setattr(runs, "_gaps", lambda column: [])
-    assert seen(Mode.ONE, check=check_packs)
+    assert seen(Mode.ONE)

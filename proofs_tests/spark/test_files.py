@@ -28,12 +28,15 @@ from cerlab.spark.plan.footers import Columns, Unproved, layout
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.plan.order import Labels
 from cerlab.spark.plan.reads import attributes_read, time_attribute
+from cerlab.spark.plan.relevant_events import why_all_events
+from cerlab.spark.plan.runs import in_order, runs_in
 from cerlab.spark.tasks import files as task_files
 from cerlab.spark.tasks.evaluation import Evaluation, Job
 from cerlab.spark.tasks.files import answers_of_range
 from cerlab.spark.tasks.named_rows import RowNames
 from cerlab.testing import with_limit
-from proofs_tests.spark.dealt import TIME, Typed, _answers, _place
+from proofs_tests.spark.cases import TIME, Typed, _answers, _place
+from proofs_tests.spark.layouts import assigned, evaluated, random_files, random_layout
 from proofs_tests.spark.test_any_split import case_for, fails
 from proofs_tests.suite import Suite
 
@@ -132,6 +135,46 @@ def test_limit_is_per_end(suite: Suite, tmp_path: Path) -> None:
     suite.run(case, deep_count=400)
 
 
+def some_of_files(rng: Random, mode: Mode, folder: Path) -> bool:
+    """Some rows of files, which Spark reads; of drawn cases the first that the footers prove."""
+    while True:
+        case = case_for(rng, mode)
+        plan = case.query.plan
+        if case.positions is None or why_all_events(plan) is not None:
+            continue
+        ids = pa.array(case.positions, pa.int64())
+        paths = write(rng, case.table.append_column("id", ids), folder)
+        time = None if plan.window is None else "t"
+        columns = Columns(("id",), True, time, ("type",), None)
+        try:
+            lie = layout(paths, columns)
+        except Unproved:
+            continue
+        labels = Labels(columns.keys, time_attribute(plan, TIME))
+        ranges = ranges_in_files(lie, columns, labels, plan, TIME, Mode.KEYS, rng.choice((1, 3)))
+        numbers = pa.table({"id": pa.array(range(ranges.parts), pa.int64())}).to_batches()
+        rows = [row for b in task_files.runs_of_files(numbers, ranges) for row in b.to_pylist()]
+        assert not any(row["what"] for row in rows)
+        runs = in_order(runs_in(rows, 1) or [], positions=True)
+        assert runs is not None
+        chosen = sorted(rng.sample(range(len(ids)), rng.randrange(len(ids) + 1)))
+        break
+    places = tuple(case.positions[row] for row in chosen)
+    some = Typed(case.ast, case.table.take(pa.array(chosen, pa.int64())), places)
+    spread = random_layout(rng, random_files(rng, len(chosen), ordered=True))
+    keys = {"k0": pa.array(places, pa.int64())}
+    made = assigned(some, mode, runs, spread)
+    assert evaluated(some, mode, keys, made, spread, rng) == some.expected()
+    return bool(some.expected())
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_some_rows_of_files_have_the_answers_of_those(
+    suite: Suite, mode: Mode, tmp_path: Path
+) -> None:
+    suite.run(lambda rng: some_of_files(rng, mode, tmp_path), deep_count=1_000, needs_answers=0.3)
+
+
 QUERY = cerlab.parse_query("SELECT * WHERE A ; B WITHIN 4 [t]")
 
 
@@ -144,7 +187,7 @@ def stream(**changed: Any) -> Any:
 COLUMNS = Columns(("id",), True, "t", ("type", "t"), None)
 
 
-def evaluated(paths: list[str], columns: Columns = COLUMNS, parts: int = 3) -> int:
+def answers_in(paths: list[str], columns: Columns = COLUMNS, parts: int = 3) -> int:
     """How many answers all ranges find."""
     labels = Labels(columns.keys, columns.time)
     ranges = ranges_in_files(
@@ -206,14 +249,14 @@ def test_rows_that_are_no_stream_are_found_by_the_task(
     table: Any, code: str, tmp_path: Path
 ) -> None:
     with pytest.raises(cerlab.BadData, match=code):
-        evaluated(written(tmp_path, table))
+        answers_in(written(tmp_path, table))
 
 
 def test_equal_keys_across_row_groups_are_found(tmp_path: Path) -> None:
     columns = Columns(("id",), False, "t", ("type", "t"), None)
     paths = written(tmp_path, stream(id=[0, 1, 2, 3, 3, 5, 6, 7]))
     with pytest.raises(cerlab.BadData, match="CER0781: at position 4"):
-        evaluated(paths, columns)
+        answers_in(paths, columns)
 
 
 @pytest.mark.parametrize("changed", [{"id": [*range(7), 70]}, {"t": [0, 1, 2, 3, 4, 5, 6, 60]}])
@@ -234,8 +277,8 @@ def test_a_footer_that_is_not_that_of_its_rows_is_found(
 def test_a_type_that_no_column_has(tmp_path: Path) -> None:
     columns = Columns(("id",), True, "t", (None, "t"), "A")
     paths = written(tmp_path, stream().drop(["type"]))
-    assert evaluated(paths, columns) == 0
-    assert evaluated(written(tmp_path, stream())) == 7  # 0-1 0-3 2-3 2-5 4-5 4-7 6-7
+    assert answers_in(paths, columns) == 0
+    assert answers_in(written(tmp_path, stream())) == 7  # 0-1 0-3 2-3 2-5 4-5 4-7 6-7
 
 
 def test_the_keys_of_answers_are_text_and_no_codes(tmp_path: Path) -> None:
@@ -266,6 +309,27 @@ def test_answers_never_replace_the_events(tmp_path: Path) -> None:
         with pytest.raises(cerlab.UsageError, match="CER0890"):
             refuse_input(place, ranges)
     refuse_input(tmp_path / "answers", ranges)
+
+
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        (stream(id=[0, 1, 2, 3, 4, 5, 6, 6]), "CER0782"),
+        (stream(t=[0, 1, 3, 2, 4, 5, 6, 7]), "CER0714"),
+        (stream(type=[*"ABABABA", None]), "CER0701"),
+    ],
+)
+def test_files_that_are_no_stream_prove_nothing_of_their_rows(
+    table: Any, what: str, tmp_path: Path
+) -> None:
+    paths = written(tmp_path, table)
+    labels = Labels(COLUMNS.keys, COLUMNS.time)
+    ranges = ranges_in_files(
+        layout(paths, COLUMNS), COLUMNS, labels, QUERY.plan, None, Mode.KEYS, 2
+    )
+    numbers = pa.table({"id": pa.array(range(ranges.parts), pa.int64())}).to_batches()
+    rows = [row for b in task_files.runs_of_files(numbers, ranges) for row in b.to_pylist()]
+    assert [row["what"][:7] for row in rows if row["what"]] == [what]
 
 
 def seen(folder: Path) -> bool:

@@ -8,13 +8,14 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import cerlab
-from cerlab.spark.batch.files import bare_scan, why_not_files, write_answers
-from cerlab.spark.batch.first_pass import first_pass
+from cerlab.spark.batch.files import bare_scan, files_below, why_not_files, write_answers
+from cerlab.spark.batch.first_pass import RowRanges, first_pass
 from cerlab.spark.batch.match import answers, asked_of
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.footers import Unproved
@@ -65,6 +66,40 @@ def test_tasks_read_the_files_and_find_the_same(spark: Any, folder: str, order: 
     assert rows_of(answers(asked, found)) == expected() != []
     moved = frame.where("t >= 0")
     assert rows_of(cerlab.spark.match(moved, QUERY, **order)) == expected()
+
+
+def test_some_rows_of_files_are_in_order_as_the_files_are(spark: Any, folder: str) -> None:
+    """Tasks read what orders the files; Spark reads relevant events, and sorts none."""
+    some = spark.read.parquet(folder).where("v < 3 AND id % 7 != 2").withColumnRenamed("v", "w")
+    some = some.selectExpr("type", "t", "id", "w + 0 AS v")
+    asked = asked_of(some, QUERY, position="id")
+    found = first_pass(asked)
+    assert isinstance(found, RowRanges)
+    assert found.some
+    every = table()
+    kept = np.less(every.column("v").to_numpy(), 3) & (np.arange(ROWS) % 7 != 2)
+    rows = every.filter(pa.array(kept))
+    ids = rows.column("id").to_pylist()
+    local = cerlab.evaluate(QUERY, rows)
+    places = [(ids[a.start], ids[a.end], tuple(ids[p] for p in a.positions)) for a in local]
+    assert rows_of(answers(asked, found)) == sorted(places) != []
+    told = cerlab.spark.explain(some, QUERY, position="id")
+    assert "stream   some of 400 events in Parquet files, by id" in told
+    assert "events   those that a test of the query holds for" in told
+
+
+def test_rows_of_other_files_are_asked_for(spark: Any, folder: str, tmp_path: Path) -> None:
+    """What the files do not prove Spark has to say; also where it says the same."""
+    back = table().set_column(1, "t", pa.array([0, 1] * (ROWS // 2)))
+    pq.write_table(back, tmp_path / "back.parquet")
+    some = spark.read.parquet(str(tmp_path)).where("t = 0")
+    found = first_pass(asked_of(some, QUERY, position="id"))
+    assert isinstance(found, RowRanges)
+    assert (found.some, found.in_order) == (False, True)
+    with pytest.raises(cerlab.BadData, match="CER0714"):
+        first_pass(asked_of(spark.read.parquet(str(tmp_path)).where("v < 9"), QUERY, position="id"))
+    with pytest.raises(Unproved, match="computed"):
+        files_below(asked_of(some.selectExpr("type", "t", "v", "id + 1 AS id"), QUERY, [], "id"))
 
 
 def test_renamed_columns_are_still_a_scan(spark: Any, folder: str) -> None:

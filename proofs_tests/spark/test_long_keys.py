@@ -1,4 +1,4 @@
-"""A key that is most of the stream goes through in pieces, and only one window of it is kept."""
+"""A bucket of keys goes through in pieces, and only one window of it is kept."""
 
 from __future__ import annotations
 
@@ -13,19 +13,18 @@ import pytest
 import cerlab
 from cerlab.automata.plan_json import plan_to_bytes
 from cerlab.spark.plan.reads import attributes_read
-from cerlab.spark.tasks import evaluation
-from cerlab.spark.tasks import ranges_and_keys as tasks
 from cerlab.spark.tasks.evaluation import Job
 from cerlab.spark.tasks.positions import Positions
+from cerlab.spark.tasks.shuffle_units import _units, evaluate_buckets
 
 ROWS = 6_000
 SIZE = 100
 
 
-def skewed(others: int) -> Any:
-    """Nine events in ten have the key "x"; the others share a group."""
+def skewed() -> Any:
+    """Nine events in ten have the key "x"."""
     rng = Random(5)
-    keys = ["x" if rng.random() < 0.9 else f"k{rng.randrange(10**others)}" for _ in range(ROWS)]
+    keys = ["x" if rng.random() < 0.9 else f"k{rng.randrange(9)}" for _ in range(ROWS)]
     times = np.cumsum([rng.choice((0, 1, 2)) for _ in range(ROWS)])
     return pa.table(
         {
@@ -33,7 +32,6 @@ def skewed(others: int) -> Any:
             "k": keys,
             "t": times,
             "position": np.cumsum([rng.choice((1, 2, 9)) for _ in range(ROWS)]),
-            "group": [min(len(key), 2) for key in keys],
         }
     )
 
@@ -54,11 +52,14 @@ def found_and_stretches(
     plan = cerlab.parse_query(text).plan
     names = attributes_read(plan, None)
     job = Job(plan_to_bytes(plan), None, names)
-    rows = table.sort_by([("group", "ascending"), ("position", "ascending")])
-    columns = {f"a{n}": rows.column(name) for n, name in enumerate(names)}
-    sent = pa.table({"group": rows["group"], "position": rows["position"], **columns})
-    batches = sent.to_batches(max_chunksize=37)
-    answers = _rows(tasks.evaluate_keys(batches, job, SIZE))
+    columns = {f"a{n}": table.column(name) for n, name in enumerate(names)}
+    rows = pa.table({"k0": table["position"], **columns}).combine_chunks()
+    units = [
+        _units(run, [0], batch)
+        for run, start in enumerate(range(0, ROWS, 37))
+        for batch in rows.slice(start, 37).to_batches()
+    ]
+    answers = _rows(evaluate_buckets(units, job, SIZE))
     return {tuple(row["positions"]) for row in answers}, most
 
 
@@ -73,13 +74,16 @@ def expected(text: str, table: Any) -> set[tuple[int, ...]]:
     return {tuple(at[p] for p in answer.positions) for answer in found}
 
 
-WINDOWS = ["WITHIN 9 [t]", "WITHIN 6 EVENTS"]
+WITHIN = ["WITHIN 9 [t]", "WITHIN 9 [t] CONSUME BY PARTITION"]
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-def test_one_window_of_positions_is_kept(window: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = f"SELECT * WHERE A ; B ; C PARTITION BY [k] {window}"
-    table = skewed(3)
+@pytest.mark.parametrize("clauses", WITHIN)
+@pytest.mark.parametrize("select", ["*", "MAX *"])
+def test_one_window_of_positions_is_kept(
+    clauses: str, select: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"SELECT {select} WHERE A ; B ; C PARTITION BY [k] {clauses}"
+    table = skewed()
     found, most = found_and_stretches(text, table, monkeypatch)
     assert found == expected(text, table)
     assert found
@@ -88,40 +92,15 @@ def test_one_window_of_positions_is_kept(window: str, monkeypatch: pytest.Monkey
 
 def test_without_a_window_all_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "SELECT * WHERE A : B : C PARTITION BY [k]"
-    table = skewed(3)
+    table = skewed()
     found, most = found_and_stretches(text, table, monkeypatch)
     assert found == expected(text, table)
     assert most > ROWS / 4
 
 
-def test_a_group_of_two_keys_keeps_more_than_the_window_of_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Rows of other keys are no events of the window: their count forgets nothing."""
-    text = "SELECT * WHERE A ; B ; C PARTITION BY [k] WITHIN 6 EVENTS"
-    table = skewed(1)
-    grouped = table.drop(["group"]).append_column("group", pa.array([7] * ROWS))
-    found, _ = found_and_stretches(text, grouped, monkeypatch)
-    assert found == expected(text, table)
-
-
-@pytest.mark.parametrize("window", WINDOWS)
-def test_positions_forgotten_too_early_are_seen(
-    window: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    right = evaluation.Evaluation.forget
-    monkeypatch.setattr(evaluation.Evaluation, "forget", lambda self, n: right(self, self.read))
-    text = f"SELECT * WHERE A ; B ; C PARTITION BY [k] {window}"
-    found, _ = found_and_stretches(text, skewed(3), monkeypatch)
-    assert found != expected(text, skewed(3))
-
-
-def test_keys_that_share_a_group_are_told_apart_when_forgetting(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(tasks._LongRun, "_has_one_key", lambda self, rows: True)
-    text = "SELECT * WHERE A ; B ; C PARTITION BY [k] WITHIN 6 EVENTS"
-    table = skewed(1)
-    grouped = table.drop(["group"]).append_column("group", pa.array([7] * ROWS))
-    found, _ = found_and_stretches(text, grouped, monkeypatch)
-    assert found != expected(text, table)
+def test_positions_forgotten_too_early_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = Positions.forget
+    monkeypatch.setattr(Positions, "forget", lambda self, n: right(self, self._read))
+    text = "SELECT * WHERE A ; B ; C PARTITION BY [k] WITHIN 9 [t]"
+    with pytest.raises((AssertionError, IndexError)):
+        assert found_and_stretches(text, skewed(), monkeypatch)[0] == expected(text, skewed())

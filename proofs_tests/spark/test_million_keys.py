@@ -11,7 +11,7 @@ import pytest
 import cerlab
 from cerlab.spark.stream.step import BUCKETS, BucketStep
 from proofs_tests.spark.buckets import job_of
-from proofs_tests.spark.dealt import Typed
+from proofs_tests.spark.cases import Typed
 
 pytestmark = pytest.mark.services  # it takes a while
 

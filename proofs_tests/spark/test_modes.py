@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from random import Random
-
 import pyarrow as pa
 import pytest
 
@@ -11,7 +9,8 @@ import cerlab
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.model.answer import ComplexEvent
 from cerlab.spark.plan.modes import Mode, chosen, why_not
-from proofs_tests.spark.dealt import Cut, Typed, dealt
+from proofs_tests.spark.cases import Typed
+from proofs_tests.spark.layouts import cut_at
 
 KEYS, RANGES, ONE = Mode.KEYS, Mode.RANGES, Mode.ONE
 
@@ -120,7 +119,7 @@ def test_what_is_refused_would_be_wrong(
     case = Typed(parse_ceql(text)[0], table, None)
     assert why_not(case.query.plan, mode) is not None
     assert [answer.positions for answer in case.expected()] == right
-    forced = dealt(case, mode, Cut(cut, Random(1), 1))
+    forced = cut_at(case, mode, cut)
     assert sorted(answer.positions for answer in forced) == wrong
 
 
@@ -130,6 +129,6 @@ def test_a_window_in_time_reads_ties_on_both_sides_of_a_cut() -> None:
     table = pa.table({"type": types, "stream": pa.nulls(4, pa.string()), "t": [5, 5, 5, 5]})
     case = Typed(parse_ceql("SELECT * WHERE A ; B WITHIN 0 [t]")[0], table, None)
     for cut in ((1,), (2,), (3,), (1, 2, 3)):
-        found = dealt(case, Mode.RANGES, Cut(cut, Random(1), 1))
+        found = cut_at(case, Mode.RANGES, cut)
         pairs = [(0, 2), (1, 2), (0, 3), (1, 3)]
         assert found == [ComplexEvent(p[0], p[1], p) for p in pairs]

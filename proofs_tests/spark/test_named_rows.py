@@ -10,17 +10,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.evaluate.labelled import named_columns, repeated, selected_labels
 from cerlab.io import Stream
 from cerlab.logic.ceql.syntax import partition_attributes
 from cerlab.spark.plan.footers import Unproved
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.stream.step import BucketStep
-from cerlab.spark.tasks import evaluation
 from cerlab.spark.tasks.named_rows import RowNames
 from cerlab.testing import Shape
 from proofs_tests.spark.buckets import bucketed, fed, job_of
-from proofs_tests.spark.dealt import Typed, dealt_batches, random_cut, typed_case
+from proofs_tests.spark.cases import Typed, typed_case
+from proofs_tests.spark.layouts import in_units
 from proofs_tests.spark.test_any_split import case_for, fails
 from proofs_tests.spark.test_files import batches_in_files
 from proofs_tests.suite import Suite
@@ -73,7 +74,7 @@ def check(rng: Random, mode: Mode) -> bool:
     case = case_for(rng, mode)
     names = names_of(case, random_columns(rng, case))
     wanted = expected(case, names)
-    found = rows_of(dealt_batches(case, mode, random_cut(rng, case.table.num_rows), names))
+    found = rows_of(in_units(case, mode, rng, names, ordered=rng.random() < 0.5))
     if found != wanted:
         pytest.fail(f"{mode}: {names}\n{wanted[:3]}\n{found[:3]}\n{case.describe()}")
     return bool(wanted)
@@ -136,8 +137,9 @@ def test_rows_that_a_bucket_gives_up_too_early_are_seen(monkeypatch: pytest.Monk
 
 
 def test_events_that_are_given_up_too_early_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = evaluation.Evaluation._lowest
-    monkeypatch.setattr(evaluation.Evaluation, "_lowest", lambda self: right(self) + 2)
+    right: Any = GeneralEvaluation.__dict__["lowest"]
+    later = property(lambda self: right.fget(self) + 2)
+    monkeypatch.setattr(GeneralEvaluation, "lowest", later)
 
     def broken(rng: Random) -> bool:
         try:

@@ -15,9 +15,8 @@ import cerlab.spark
 from cerlab.bench.queries import catalogue
 from cerlab.io import Stream
 from cerlab.io.write import table_of_batches
-from cerlab.spark.batch.first_pass import first_pass
+from cerlab.spark.batch.first_pass import RowRanges, first_pass
 from cerlab.spark.batch.match import answers, asked_of
-from cerlab.spark.plan.assignment import Dealing
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -100,7 +99,7 @@ def test_q3_by_ranges_is_q3_by_keys(stocks: tuple[Stream, Any]) -> None:
 
 
 @pytest.mark.parametrize("name", ["S3", "Q3"])
-def test_rows_in_order_have_the_same_answers_in_packs(
+def test_rows_in_order_have_the_same_answers_in_units(
     spark: Any, stocks: tuple[Stream, Any], local: Callable[[str], tuple[int, int]], name: str
 ) -> None:
     """As they lie, in two tasks; Q3 without a column of positions, so they are counted."""
@@ -111,5 +110,6 @@ def test_rows_in_order_have_the_same_answers_in_packs(
     order: dict[str, Any] = {"position": "position"} if name == "S3" else {"order_by": "position"}
     asked = asked_of(frame, query, parts=37, **order)
     found = first_pass(asked)
-    assert isinstance(found, Dealing)
+    assert isinstance(found, RowRanges)
+    assert found.in_order
     assert digest(answers(asked, found)) == local(name)

@@ -11,16 +11,19 @@ import pyarrow as pa
 import pytest
 
 import cerlab
+from cerlab.automata.plan_json import plan_to_bytes
 from cerlab.spark.plan import runs as module
 from cerlab.spark.plan.assignment import (
     begins_in_events,
     begins_in_time,
-    dealing,
+    coarser,
     parts_of,
+    range_assignment,
     starts_of,
 )
-from cerlab.spark.plan.runs import Run, ascending, in_order, runs_in, runs_of
-from cerlab.spark.tasks.shuffle_units import _unpacked, packed
+from cerlab.spark.plan.runs import Run, descents, in_order, runs_in, runs_of
+from cerlab.spark.tasks.evaluation import Job
+from cerlab.spark.tasks.shuffle_units import Placing, evaluate_ranges, units_of_ranges
 
 
 def lying(
@@ -157,9 +160,10 @@ def test_who_reads_what_by_hand() -> None:
     assert begins_in_time(runs, starts, Fraction(100)) == [0, 0, 0]
     assert begins_in_events(runs, starts, 0) == [0, 2, 4]
     assert begins_in_events(runs, starts, 3) == [0, 0, 1]
-    made = dealing(runs, part, [0, 1, 3])
+    made = range_assignment(runs, part, [0, 1, 3])
     assert made.before == (0, 2, 4, 6, 8, 10)
     assert made.reader == (0, 1, 1, 2, 2, 2)
+    assert (made.parts, made.read_again) == (3, 4)
 
 
 def test_parts_without_runs_are_left_out() -> None:
@@ -168,27 +172,39 @@ def test_parts_without_runs_are_left_out() -> None:
     assert parts_of([], 10) == []
 
 
+def test_runs_next_to_each_other_are_taken_together() -> None:
+    runs = [Run((n,), (n,), 3, n % 2, n or None, n or None) for n in range(5)]
+    assert coarser(runs, 6) == [
+        Run((0,), (1,), 6, 1, 1, 1),
+        Run((2,), (3,), 6, 1, 2, 3),
+        Run((4,), (4,), 3, 0, 4, 4),
+    ]
+    assert coarser(runs, 0) == runs
+
+
 def test_rows_that_were_not_there_before_are_seen() -> None:
     runs = [Run((0,), (4,), 3, 3), Run((10,), (14,), 3, 3)]
-    deal = dealing(runs, [0, 0], [0])
+    assignment = range_assignment(runs, [0, 0], [0])
+    plan = cerlab.parse_query("SELECT * WHERE A ; B WITHIN 2 [t]").plan
+    job = Job(plan_to_bytes(plan), None, ("type", "t"))
 
     def read(keys: list[int]) -> None:
-        table = pa.table({"k0": keys, "a0": ["A"] * len(keys)})
-        made = pa.Table.from_batches(list(packed(table.to_batches(), deal))).drop(["k0"])
-        list(_unpacked(made.to_batches(), deal, number=True))
+        table = pa.table({"k0": keys, "a0": ["A"] * len(keys), "a1": keys})
+        made = list(units_of_ranges(table.to_batches(), assignment))
+        list(evaluate_ranges(made, job, assignment, Placing(given=True)))
 
     read([0, 3, 4, 10, 12, 14])
     for keys in ([0, 3, 5, 10, 12, 14], [-1, 3, 4, 10, 12, 14], [0, 3, 4, 10, 12, 15]):
-        with pytest.raises(cerlab.BadData, match="not there in the first pass"):
+        with pytest.raises(cerlab.BadData, match="not in the first pass"):
             read(keys)
     for keys in ([0, 3, 4, 10, 14], [0, 1, 3, 4, 10, 12, 14]):
         with pytest.raises(cerlab.BadData, match="3 rows in the first pass"):
             read(keys)
 
 
-def test_ascending_slices() -> None:
+def test_keys_go_down() -> None:
     rows = pa.record_batch({"k0": [1, 1, 2, 1, 1], "k1": [1, 3, 2, 5, 4]})
-    assert [s.num_rows for s in ascending(rows)] == [3, 1, 1]
+    assert descents(rows).tolist() == [False, False, True, True]
 
 
 def test_gaps_of_infinite_keys_warn_of_nothing() -> None:

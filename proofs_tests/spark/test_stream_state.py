@@ -14,7 +14,7 @@ from cerlab.spark.plan.order import Labels
 from cerlab.spark.stream.step import BucketStep, StreamJob
 from proofs_tests.hostile.buckets import gone_on
 from proofs_tests.spark.buckets import bucketed, job_of, read_state
-from proofs_tests.spark.dealt import Typed
+from proofs_tests.spark.cases import Typed
 from proofs_tests.suite import Suite
 
 

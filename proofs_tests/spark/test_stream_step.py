@@ -16,7 +16,7 @@ from cerlab.spark.stream.step import BucketStep, reach
 from cerlab.testing import Shape
 from proofs_tests.complexity.walk import called
 from proofs_tests.spark.buckets import bucketed, fed, job_of, without
-from proofs_tests.spark.dealt import Typed, typed_case
+from proofs_tests.spark.cases import Typed, typed_case
 from proofs_tests.suite import Suite
 
 

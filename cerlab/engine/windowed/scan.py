@@ -147,6 +147,16 @@ class WindowScan(ABC, Generic[Result]):
         self._counted += length
         return batch._replace(times=times)
 
+    @property
+    def lowest(self) -> int:
+        """Answers to come start here or later; 0 where nothing says so."""
+        if self._last_scan is not None:
+            batches = self._last_scan.batches
+        else:
+            batches = [*([self._carried] if self._carried else []), *self._pending]
+        first = next((batch for batch in batches if len(batch.symbols)), None)
+        return 0 if first is None else int(first.at(np.zeros(1, np.int64))[0])
+
     def finish(self) -> Iterator[Result]:
         """What was held back."""
         if self._pending:

@@ -1,4 +1,4 @@
-"""Answers of a stream whose rows lie in order: what Spark moves are units of many rows.
+"""Answers of a stream whose rows Spark reads: what it moves are units of many relevant events.
 
 The units are those of `cerlab.spark.tasks.shuffle_units`.
 """
@@ -8,58 +8,72 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cerlab.spark.batch.by_rows import answers_by_keys
-from cerlab.spark.batch.columns import answer_schema, key_names, keys_of, values_of
-from cerlab.spark.batch.first_pass import spread
+from cerlab.spark.batch.columns import answer_schema, keys_of, values_of
+from cerlab.spark.batch.frame import group_of
+from cerlab.spark.batch.relevant_events import RelevantEvents, relevant_events
 from cerlab.spark.batch.request import Request
-from cerlab.spark.plan.assignment import Dealing
+from cerlab.spark.plan.assignment import RangeAssignment
 from cerlab.spark.plan.modes import Mode
-from cerlab.spark.tasks import shuffle_units as packs
+from cerlab.spark.tasks import shuffle_units as tasks
+from cerlab.spark.tasks.shuffle_units import Placing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+ROWS_OF_A_BUCKET = 1 << 22
+"""How many rows the keys of a bucket have together, about."""
 
-def answers_by_packs(asked: Request, deal: Dealing) -> DataFrame:
-    """The answers in the mode that is asked for; a task gets the packs of one part."""
-    rows = _rows(asked)
-    if asked.choice.mode is not Mode.KEYS:
-        evaluate = partial(packs.evaluate_packs, job=asked.job, deal=deal)
-        return packs_by_part(asked, deal).mapInArrow(evaluate, answer_schema(asked, rows))
-    if asked.is_numbered:
-        return answers_by_keys(asked, _numbered(asked, deal))
-    return answers_by_keys(asked, rows if asked.kept is None else rows.where("kept"))
+UNITS = "part int, run int, unit binary"
 
 
-def packs_where_they_lie(asked: Request, deal: Dealing) -> DataFrame:
-    """The packs, made in the tasks that read their rows (`cerlab.spark.tasks.shuffle_units`)."""
-    from pyspark.sql.types import BinaryType, IntegerType, StructType
+def answers_in_units(request: Request, assignment: RangeAssignment, mode: Mode) -> DataFrame:
+    """The answers; a task gets the units of one range, or of one bucket of keys."""
+    sent, numbered = relevant_events(request), request.is_numbered(mode)
+    placing = Placing(request.position is not None, numbered, whole=sent.condition is None)
+    schema = answer_schema(request, request.source.frame.select(*values_of(request)))
+    rows = _rows(request, sent, numbered=numbered, with_group=mode is Mode.KEYS)
+    by_range = partial(tasks.units_of_ranges, assignment=assignment)
+    if mode is Mode.KEYS:
+        buckets = max(request.parts, -(-sum(assignment.rows) // ROWS_OF_A_BUCKET))
+        if numbered:
+            in_ranges = by_part(rows.mapInArrow(by_range, UNITS), assignment.parts)
+            spread = partial(
+                tasks.number_units, assignment=assignment, buckets=buckets, placing=placing
+            )
+            units = in_ranges.mapInArrow(spread, UNITS)
+        else:
+            spread = partial(tasks.units_of_buckets, assignment=assignment, buckets=buckets)
+            units = rows.where("`group` IS NOT NULL").mapInArrow(spread, UNITS)
+        evaluate = partial(tasks.evaluate_buckets, job=sent.job)
+        return by_part(units, buckets).mapInArrow(evaluate, schema)
+    evaluate = partial(tasks.evaluate_ranges, job=sent.job, assignment=assignment, placing=placing)
+    units = rows.mapInArrow(by_range, UNITS)
+    return by_part(units, assignment.parts).mapInArrow(evaluate, schema)
 
-    rows = _rows(asked)
-    schema = StructType().add("part", IntegerType()).add("run", IntegerType())
-    for name in key_names(asked):
-        schema.add(rows.schema[name])
-    return rows.mapInArrow(partial(packs.packed, deal=deal), schema.add("pack", BinaryType()))
+
+def _rows(request: Request, sent: RelevantEvents, *, numbered: bool, with_group: bool) -> DataFrame:
+    """The rows where they lie, those that have to be seen, and what of them.
+
+    Those of other streams are counted where positions are.
+    """
+    from pyspark.sql import functions as fn
+
+    rows, columns = request.source.frame, [*keys_of(request), *sent.columns]
+    if sent.condition is not None:
+        rows = rows.where(sent.condition)
+    if request.kept is not None and not numbered:
+        rows = rows.where(request.kept)
+    elif request.kept is not None:
+        columns.append(request.kept.alias("kept"))
+    if with_group:
+        group, present = group_of(request.source, request.plan.partition)
+        columns.append(fn.when(present, group).alias("group"))
+    return rows.select(*columns)
 
 
-def packs_by_part(asked: Request, deal: Dealing) -> DataFrame:
-    """The packs of each part in a task of its own, in order."""
-    parts = deal.part[-1] + 1 if deal.part else 1
-    made = spread(packs_where_they_lie(asked, deal), "part", parts, key_names(asked))
-    return made.drop(*key_names(asked))
+def by_part(units: DataFrame, parts: int) -> DataFrame:
+    """The units of each part in a task of its own, in the order of their runs.
 
-
-def _rows(asked: Request) -> DataFrame:
-    """The rows where they lie: their keys, their positions where they are given, what is read."""
-    positions = [] if asked.position is None else [asked.position.alias("position")]
-    return asked.source.frame.select(*keys_of(asked), *positions, *values_of(asked))
-
-
-def _numbered(asked: Request, deal: Dealing) -> DataFrame:
-    """The kept rows with their positions."""
-    from pyspark.sql.types import LongType, StructType
-
-    dropped = {"kept", *key_names(asked)}
-    schema = StructType([field for field in _rows(asked).schema if field.name not in dropped])
-    number = partial(packs.number_packs, deal=deal)
-    return packs_by_part(asked, deal).mapInArrow(number, schema.add("position", LongType()))
+    It is not sorted by the part, which is the same in a task: one integer is sorted by its digits.
+    """
+    return units.repartitionById(max(1, parts), "part").sortWithinPartitions("run")

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Unpack, assert_never
 from cerlab.automata.plan_json import plan_digest
 from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.spark.batch.files import why_not_files
-from cerlab.spark.batch.first_pass import FirstPass, Sorted, first_pass, halo_of
+from cerlab.spark.batch.first_pass import FirstPass, RowRanges, first_pass
 from cerlab.spark.batch.match import Options, asked_of
+from cerlab.spark.batch.relevant_events import relevant_events
 from cerlab.spark.batch.request import Request
-from cerlab.spark.plan.assignment import Dealing, starts_of
+from cerlab.spark.plan.assignment import starts_of
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.modes import Mode
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _SHOWN = 8
 
 _STAGES = {
-    Mode.KEYS: "by group (a hash of the key), sorted by position; the engine on each task's keys",
+    Mode.KEYS: "by bucket of keys (a hash), in order; an engine with PARTITION BY on each bucket",
     Mode.RANGES: "by range, with what its window reads before it; the engine on each range",
     Mode.ONE: "all rows in order, in one task",
 }
@@ -44,18 +45,22 @@ def explained(asked: Request, found: FirstPass, query: str) -> str:
     """The same of a request whose first pass has been made."""
     lines = [("query", " ".join(query.split()))]
     lines.append(("plan", _plan(asked)))
-    mode = found.mode if isinstance(found, FileRanges) else asked.choice.mode
+    mode = found.mode
     lines.append(("mode", mode.value))
-    lines += [("not by", f"{mode.value}: {why}") for mode, why in asked.choice.passed_over.items()]
+    lines += [("not by", f"{other.value}: {why}") for other, why in _passed_over(asked, mode)]
     sizes = _sizes(found)
-    lines.append(("stream", f"{sum(sizes):,} events, {_order(asked)}"))
+    count = f"{sum(sizes):,} events"
+    if isinstance(found, RowRanges) and found.some:
+        count = f"some of {count} in Parquet files"
+    lines.append(("stream", f"{count}, {_order(asked)}"))
     lines.append(("rows", _lie(found)))
     if not isinstance(found, FileRanges):
         lines.append(("files", f"not read by the tasks themselves: {why_not_files(asked)}"))
+        lines += _crossing(asked)
     lines.append(("parts", f"{len(sizes)}, of {min(sizes):,} to {max(sizes):,} rows"))
     if mode is Mode.RANGES:
         lines += [("cut", _cut(asked, cut)) for cut in _some(_cuts(found))]
-        again = _read_again(asked, found)
+        again = found.assignment.read_again
         share = again / sum(sizes) if any(sizes) else 0.0
         lines.append(("overlap", f"about {again:,} rows are read again ({share:.1%})"))
     lines += [("stage", stage) for stage in _stages(asked, mode)]
@@ -72,56 +77,44 @@ def _order(asked: Request) -> str:
     return order if asked.position is not None else f"{order}; positions are counted"
 
 
+def _passed_over(asked: Request, mode: Mode) -> list[tuple[Mode, str]]:
+    made = list(asked.choice.passed_over.items())
+    if mode is not asked.choice.mode:
+        made.append((asked.choice.mode, "ranges read little again, and keys need not be gathered"))
+    return made
+
+
 def _lie(found: FirstPass) -> str:
     match found:
         case FileRanges(clusters=clusters):
             groups = sum(map(len, clusters))
             return f"in {groups:,} row groups of Parquet, which the tasks read themselves"
-        case Dealing(rows=runs):
-            return f"in order, in {len(runs):,} runs: none is sorted, and packs of them are moved"
-        case Sorted():
-            return "not in order: all are moved and sorted, for the first pass too"
+        case RowRanges(in_order=True, assignment=assignment):
+            return f"in order, in {len(assignment.rows):,} runs: none is sorted"
+        case RowRanges(assignment=assignment):
+            return f"not in order: tasks sort what they read, for {len(assignment.rows):,} runs"
         case _:
             assert_never(found)
+
+
+def _crossing(asked: Request) -> list[tuple[str, str]]:
+    """What leaves the JVM."""
+    sent = relevant_events(asked)
+    events = "those that a test of the query holds for" if sent.why_all is None else "all"
+    why = "" if sent.why_all is None else f": {sent.why_all}"
+    return [("events", events + why), *(("python", reason) for reason in sent.in_python)]
 
 
 def _sizes(found: FirstPass) -> list[int]:
     """The rows of each part, of which there is one at least."""
-    match found:
-        case FileRanges(assignment=Dealing(rows=rows, part=part)) | Dealing(rows=rows, part=part):
-            sizes = [0] * len(set(part))
-            for number, count in zip(part, rows, strict=True):
-                sizes[number] += count
-            return sizes or [0]
-        case Sorted(summaries=summaries):
-            return [each.rows for each in summaries]
-        case _:
-            assert_never(found)
+    sizes = [0] * found.assignment.parts
+    for part, rows in zip(found.assignment.part, found.assignment.rows, strict=True):
+        sizes[part] += rows
+    return sizes or [0]
 
 
 def _cuts(found: FirstPass) -> Sequence[tuple[Any, ...]]:
-    match found:
-        case (
-            FileRanges(assignment=Dealing(first=first, part=part)) | Dealing(first=first, part=part)
-        ):
-            return [first[start] for start in starts_of(part)[1:]]
-        case Sorted(cuts=cuts):
-            return cuts
-        case _:
-            assert_never(found)
-
-
-def _read_again(asked: Request, found: FirstPass) -> int:
-    match found:
-        case (
-            FileRanges(assignment=Dealing(rows=rows, part=part, reader=reader))
-            | Dealing(rows=rows, part=part, reader=reader)
-        ):
-            return sum(n * (last - own) for n, own, last in zip(rows, part, reader, strict=True))
-        case Sorted():
-            return halo_of(asked, found).rows
-        case _:
-            assert_never(found)
+    return [found.assignment.first[start] for start in starts_of(found.assignment.part)[1:]]
 
 
 def _cut(asked: Request, cut: tuple[Any, ...]) -> str:
@@ -136,7 +129,7 @@ def _some(cuts: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
 
 def _stages(asked: Request, mode: Mode) -> list[str]:
     first = [f"read {', '.join(asked.attributes)}"]
-    if asked.is_numbered and mode is asked.choice.mode:
+    if asked.is_numbered(mode):
         first.append("by part, in order: positions")
     if asked.kept is not None:
         first.append(f"events of {', '.join(asked.plan.streams)}")

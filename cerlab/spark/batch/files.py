@@ -8,7 +8,7 @@ filters, limits, samples and unions leave rows out, so none of them is a bare sc
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,6 +52,29 @@ def file_ranges(asked: Request) -> FileRanges:
     return ranges_in_files(lie, columns, asked.labels, asked.plan, asked.time, mode, asked.parts)
 
 
+def files_below(asked: Request) -> FileRanges:
+    """The files of a DataFrame that is some of their rows, if footers do not speak against order.
+
+    Raises `Unproved` with the reason why Spark has to be asked.
+    """
+    paths, names = scan_below(asked.source.frame)
+    columns = _columns(asked, names, attributes=("type",))
+    lie = layout(paths, columns)
+    _same_types(asked, names, lie)
+    ordering = {*columns.keys, columns.time}
+    if any(name in ordering and not _is_whole(kind) for name, kind in lie.kinds):
+        raise Unproved("moments order the stream, which Spark and the files count in other units")
+    return ranges_in_files(
+        lie, columns, asked.labels, asked.plan, asked.time, Mode.KEYS, asked.parts
+    )
+
+
+def _is_whole(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_signed_integer(kind))
+
+
 def why_not_files(asked: Request) -> str | None:
     """Why tasks cannot read the files themselves; None if they can."""
     try:
@@ -65,7 +88,8 @@ def _same_types(asked: Request, names: Mapping[str, str], lie: Layout) -> None:
     """Raise `Unproved` for a column that Spark was told to read as another type."""
     from pyspark.sql.pandas.types import from_arrow_type
 
-    by_file = {names[f"c{n}"]: user for n, user in enumerate(asked.source.names)}
+    users = {f"c{n}": user for n, user in enumerate(asked.source.names)}
+    by_file = {file: users[name] for name, file in names.items()}
     for name, kind in lie.kinds:
         without_zone = getattr(kind, "tz", None) is None
         told = from_arrow_type(kind, prefer_timestamp_ntz=without_zone).simpleString()
@@ -73,15 +97,28 @@ def _same_types(asked: Request, names: Mapping[str, str], lie: Layout) -> None:
             raise Unproved(f"'{name}' is {told} in the files, and Spark reads it as another type")
 
 
-def _columns(asked: Request, names: Mapping[str, str]) -> Columns:
-    """The columns of the files, by those of the DataFrame, which `names` gives."""
+def _columns(
+    asked: Request, names: Mapping[str, str], attributes: Sequence[str] | None = None
+) -> Columns:
+    """The columns of the files, by those of the DataFrame, which `names` gives.
+
+    Raises `Unproved` where one that orders the stream is not among them.
+    """
     source = asked.source
-    by_user = {user: names[f"c{n}"] for n, user in enumerate(source.names)}
+    by_user = {user: names.get(f"c{n}") for n, user in enumerate(source.names)}
+
+    def ordering(name: str) -> str:
+        if (known := by_user[name]) is None:
+            raise Unproved(f"'{name}' is computed")
+        return known
+
+    if "type" in by_user and by_user["type"] is None:
+        raise Unproved("the type of events is computed")
     return Columns(
-        keys=tuple(by_user[name] for name in asked.labels.keys),
+        keys=tuple(map(ordering, asked.labels.keys)),
         has_position=asked.position is not None,
-        time=None if asked.labels.time is None else by_user[asked.labels.time],
-        attributes=tuple(map(by_user.get, asked.attributes)),
+        time=None if asked.labels.time is None else ordering(asked.labels.time),
+        attributes=tuple(map(by_user.get, attributes or asked.attributes)),
         type=source.type,
     )
 
@@ -92,15 +129,33 @@ def bare_scan(frame: DataFrame) -> tuple[list[str], dict[str, str]]:
     Raises `Unproved` for every other DataFrame, and for one of Spark Connect, whose plan is not
     here.
     """
+    return _scan(frame, _renamed, through=())
+
+
+def scan_below(frame: DataFrame) -> tuple[list[str], dict[str, str]]:
+    """The same of a DataFrame that is some rows of files: filters, and columns that are computed.
+
+    Those have no name in the files.
+    """
+    return _scan(frame, _renamed_if_at_all, through=(f"{_CATALYST}.plans.logical.Filter",))
+
+
+def _scan(
+    frame: DataFrame, renamed: Callable[[Any], tuple[int, int | None]], through: Sequence[str]
+) -> tuple[list[str], dict[str, str]]:
     java = getattr(frame, "_jdf", None)
     if java is None:
         raise Unproved("a session of Spark Connect does not show its plan")
     node = java.queryExecution().analyzed()
+    source_of: dict[int, int | None]
     source_of = {out.exprId().id(): out.exprId().id() for out in _items(node.output())}
     named = {out.name(): out.exprId().id() for out in _items(node.output())}
-    while _class(node) == f"{_CATALYST}.plans.logical.Project":
-        below = dict(map(_renamed, _items(node.projectList())))
-        source_of = {out: below[here] for out, here in source_of.items()}
+    while _class(node) in (f"{_CATALYST}.plans.logical.Project", *through):
+        if _class(node) not in through:
+            below = dict(map(renamed, _items(node.projectList())))
+            source_of = {
+                out: None if here is None else below[here] for out, here in source_of.items()
+            }
         node = node.child()
     if _class(node) != _RELATION or _class(node.relation()) != _FILES:
         raise Unproved(f"the DataFrame is more than files: {node.nodeName()}")
@@ -109,12 +164,23 @@ def bare_scan(frame: DataFrame) -> tuple[list[str], dict[str, str]]:
         raise Unproved("the files are not plain Parquet of Spark's own format")
     if not relation.partitionSchema().isEmpty():
         raise Unproved("the names of folders hold columns")
-    columns = {out.exprId().id(): out.name() for out in _items(node.output())}
+    columns: dict[int | None, str] = {
+        out.exprId().id(): out.name() for out in _items(node.output())
+    }
     paths = [_local(path) for path in relation.location().inputFiles()]
-    return paths, {name: columns[source_of[number]] for name, number in named.items()}
+    known = {name: columns.get(source_of[number]) for name, number in named.items()}
+    return paths, {name: file for name, file in known.items() if file is not None}
 
 
-def _renamed(expression: Any) -> tuple[int, int]:
+def _renamed_if_at_all(expression: Any) -> tuple[int, int | None]:
+    """A projected column and the one it renames, None for one that is computed."""
+    try:
+        return _renamed(expression)
+    except Unproved:
+        return expression.exprId().id(), None
+
+
+def _renamed(expression: Any) -> tuple[int, int | None]:
     """A projected column and the one it renames; raises `Unproved` for one that is computed."""
     attribute = f"{_CATALYST}.expressions.AttributeReference"
     inner = expression
@@ -152,7 +218,7 @@ def local_folder(path: str) -> Path | None:
 def answers_in_files(asked: Request, ranges: FileRanges) -> DataFrame:
     """The answers of all ranges; only a number for each range goes through Spark."""
     evaluate = partial(evaluate_files, job=asked.job, ranges=ranges)
-    return _numbers(asked, ranges).mapInArrow(evaluate, _schema(asked))
+    return numbers_of(asked, ranges).mapInArrow(evaluate, _schema(asked))
 
 
 def write_answers(
@@ -181,7 +247,7 @@ def write_answers(
             folder=str(hidden),
             schema=arrow_schema(_schema(asked)),
         )
-        made = _numbers(asked, ranges).mapInArrow(write, "name string, answers bigint").collect()
+        made = numbers_of(asked, ranges).mapInArrow(write, "name string, answers bigint").collect()
         whole = {row["name"] for row in made}
         for stray in set(hidden.iterdir()) - {hidden / name for name in whole}:
             stray.unlink()
@@ -224,7 +290,8 @@ def refuse_input(folder: Path, ranges: FileRanges) -> None:
         )
 
 
-def _numbers(asked: Request, ranges: FileRanges) -> DataFrame:
+def numbers_of(asked: Request, ranges: FileRanges) -> DataFrame:
+    """The number of each range, in a task of its own."""
     return asked.source.frame.sparkSession.range(0, ranges.parts, 1, max(1, ranges.parts))
 
 

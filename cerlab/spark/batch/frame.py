@@ -6,9 +6,10 @@ upper and lower case stay apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from cerlab.errors import BadData, UsageError, nearest
 from cerlab.model.clauses import AttributeWindow, TimeWindow
@@ -17,13 +18,13 @@ from cerlab.model.event import Event, Timestamp, Value
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import DataType
+    from pyspark.sql.types import DataType, StructType
 
 MICROSECOND = 1_000
 """Moments are integers of so many nanoseconds in expressions."""
 
-_WHOLE = ("tinyint", "smallint", "int", "bigint")
-_FLOATS = ("float", "double")
+WHOLE = ("tinyint", "smallint", "int", "bigint")
+FLOATS = ("float", "double")
 _MOMENTS = ("timestamp", "timestamp_ntz", "date")
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
@@ -37,19 +38,34 @@ class Source:
     type: str | None
     """The type of all events, where no column has it."""
 
+    @cached_property
+    def schema(self) -> StructType:
+        """The types of the columns; Spark would be asked each time."""
+        return self.frame.schema
+
     def kind(self, name: str) -> str | None:
         """The type of a column as Spark writes it, without parameters; None if there is none."""
         if name not in self.names:
             return "string" if name == "type" and self.type is not None else None
-        written: str = self.frame.schema[self.names.index(name)].dataType.simpleString()
+        written: str = self.schema[self.names.index(name)].dataType.simpleString()
         return written.partition("(")[0].partition("<")[0].partition(" ")[0]
 
     def type_of(self, name: str) -> DataType:
         """The type of `column` for a name."""
         from pyspark.sql.types import NullType, StringType
 
-        known = self.frame.schema[self.names.index(name)].dataType if name in self.names else None
+        known = self.schema[self.names.index(name)].dataType if name in self.names else None
         return StringType() if known is None or isinstance(known, NullType) else known
+
+    def is_plain_text(self, name: str) -> bool:
+        """Whether the values of an attribute are text that Spark compares byte by byte."""
+        from pyspark.sql.types import StringType
+
+        if name not in self.names:
+            return self.kind(name) == "string"
+        field = self.schema[self.names.index(name)]
+        padded = any("char_varchar" in key.lower() for key in field.metadata)
+        return field.dataType == StringType() and not padded
 
     def column(self, name: str) -> Column:
         """The values of an attribute, NULL where no column has it."""
@@ -92,8 +108,8 @@ def source_of(frame: DataFrame, type_name: str | None) -> Source:
 def check_values(source: Source, attributes: Sequence[str]) -> None:
     """Raise `BadData` for columns of types that hold no values of events."""
     known = (
-        *_WHOLE,
-        *_FLOATS,
+        *WHOLE,
+        *FLOATS,
         *_MOMENTS,
         "decimal",
         "boolean",
@@ -113,21 +129,29 @@ def check_values(source: Source, attributes: Sequence[str]) -> None:
 
 def order_key(source: Source, name: str) -> Column:
     """A column that orders the stream, as values that can be compared and sent to and fro."""
+    from pyspark.sql.types import StringType
+
     kind = source.kind(name)
     if kind is None:
         hint = nearest(name, source.names)
         raise UsageError("CER0874", f"there is no column '{name}' to order by", hint=hint)
     check_values(source, [name])
+    if kind == "string" and source.schema[source.names.index(name)].dataType != StringType():
+        raise UsageError(
+            "CER0894",
+            f"'{name}' is collated: only Spark knows the order of its values",
+            hint="order by collate(.., 'UTF8_BINARY'), or by a number",
+        )
     if kind in _MOMENTS:
         return _micros(source, name)
-    if kind in _WHOLE:
+    if kind in WHOLE:
         return source.column(name).cast("bigint")
-    return source.column(name).cast("double") if kind in _FLOATS else source.column(name)
+    return source.column(name).cast("double") if kind in FLOATS else source.column(name)
 
 
 def position_column(source: Source, name: str) -> Column:
     """The column of positions, as int64."""
-    if source.kind(name) not in _WHOLE:
+    if source.kind(name) not in WHOLE:
         kind = source.kind(name)
         what = "there is no such column" if kind is None else f"it is {kind}, not an integer"
         hint = nearest(name, source.names) if kind is None else "positions are integers"
@@ -156,7 +180,7 @@ def time_column(
     clock(Event("?", {name: _example(kind)}), 0)
     if kind in _MOMENTS:
         return _micros(source, name), True
-    if kind in _WHOLE:
+    if kind in WHOLE:
         return source.column(name).cast("bigint"), True
     return source.column(name).cast("double"), False
 
@@ -165,8 +189,8 @@ def _example(kind: str | None) -> Value:
     """A value of a type of Spark, to ask what a clock says of it."""
     if kind in _MOMENTS:
         return Timestamp(0)
-    if kind in (*_WHOLE, *_FLOATS, "decimal"):
-        return 0 if kind in _WHOLE else 0.0
+    if kind in (*WHOLE, *FLOATS, "decimal"):
+        return 0 if kind in WHOLE else 0.0
     if kind == "boolean":
         return False
     return None if kind in (None, "void") else "text"
@@ -207,36 +231,9 @@ def group_of(source: Source, attributes: Sequence[str]) -> tuple[Column, Column]
     for name in dict.fromkeys(attributes):
         column, kind = source.column(name), source.kind(name)
         present = present & column.isNotNull()
-        if kind in (*_FLOATS, "decimal"):
+        if kind in (*FLOATS, "decimal"):
             column = column.cast("double")
             present = present & ~fn.isnan(column)
             column = fn.when(column == 0, fn.lit(0.0)).otherwise(column)
         parts.append(column)
     return fn.xxhash64(*parts), present
-
-
-def at_or_after(keys: Sequence[Column], cut: Sequence[Any]) -> Column:
-    """Whether a row is not before a cut, by the first key that differs."""
-    from pyspark.sql import functions as fn
-
-    *head, last = [(key, fn.lit(value)) for key, value in zip(keys, cut, strict=True)]
-    made = last[0] >= last[1]
-    for key, value in reversed(head):
-        made = (key > value) | ((key == value) & made)
-    return made
-
-
-def how_many(holds: Callable[[int], Column], count: int) -> Column:
-    """How many of ``holds(0), .., holds(count - 1)`` are true, where none is after a false one.
-
-    A binary search, as one expression.
-    """
-    from pyspark.sql import functions as fn
-
-    def between(low: int, high: int) -> Column:
-        if low == high:
-            return fn.lit(low)
-        middle = (low + high) // 2
-        return fn.when(holds(middle), between(middle + 1, high)).otherwise(between(low, middle))
-
-    return between(0, count).cast("int")

@@ -10,19 +10,17 @@ from cerlab.compile.pattern import Pattern
 from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.errors import CerlabWarning
 from cerlab.model.clock import TimeAxis, time_axis
-from cerlab.spark.batch.by_rows import answers_by_rows
-from cerlab.spark.batch.by_shuffle_units import answers_by_packs
+from cerlab.spark.batch.by_shuffle_units import answers_in_units
 from cerlab.spark.batch.correlated import (
     correlated_answers,
     refuse_aggregates,
     refuse_correlated,
 )
 from cerlab.spark.batch.files import answers_in_files, local_folder, write_answers
-from cerlab.spark.batch.first_pass import FirstPass, Sorted, first_pass
+from cerlab.spark.batch.first_pass import FirstPass, RowRanges, first_pass
 from cerlab.spark.batch.frame import Source, source_of
 from cerlab.spark.batch.named import row_names
 from cerlab.spark.batch.request import PARTS_PER_CORE, Request, parallelism, request
-from cerlab.spark.plan.assignment import Dealing
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.modes import Mode, chosen
 from cerlab.spark.tasks.named_rows import RowNames
@@ -169,9 +167,7 @@ def answers(asked: Request, found: FirstPass | None = None) -> DataFrame:
     match found:
         case FileRanges():
             return answers_in_files(asked, found)
-        case Dealing():
-            return answers_by_packs(asked, found)
-        case Sorted():
-            return answers_by_rows(asked, found)
+        case RowRanges(mode=mode, assignment=assignment):
+            return answers_in_units(asked, assignment, mode)
         case _:
             assert_never(found)

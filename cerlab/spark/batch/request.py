@@ -60,16 +60,12 @@ class Request:
         """The width of a window that counts events, else 0."""
         return self.plan.window.width if isinstance(self.plan.window, EventWindow) else 0
 
-    @property
-    def is_numbered(self) -> bool:
-        """Whether positions have to be made before rows are dealt out.
+    def is_numbered(self, mode: Mode) -> bool:
+        """Whether positions have to be made before rows are left out or spread by key.
 
         Otherwise there is a column of them, or the rows of a range are consecutive.
         """
-        if self.position is not None:
-            return False
-        in_events = self.choice.mode is Mode.RANGES and isinstance(self.plan.window, EventWindow)
-        return self.choice.mode is Mode.KEYS or self.kept is not None or in_events
+        return self.position is None and (mode is Mode.KEYS or self.kept is not None)
 
 
 def request(

@@ -1,4 +1,4 @@
-"""Runs dealt out: to which part of the stream each belongs, and which ranges read it."""
+"""Range assignments: to which part of the stream a run belongs, and which ranges read it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cerlab.spark.plan.runs import Run
 
 
 @dataclass(frozen=True, slots=True)
-class Dealing:
+class RangeAssignment:
     """The runs of a stream by number, in order, as tasks get them: a tuple has one item for each.
 
     A run is read by the ranges from its `part` to `reader`; the answers that end in it belong to
@@ -24,23 +24,61 @@ class Dealing:
     """The keys of its first row."""
     last: tuple[tuple[Any, ...], ...]
     rows: tuple[int, ...]
+    kept: tuple[int, ...]
+    """How many of its rows are of a stream in FROM."""
     before: tuple[int, ...]
     """How many rows of the stream are before it."""
     part: tuple[int, ...]
     reader: tuple[int, ...]
 
+    @property
+    def parts(self) -> int:
+        """How many ranges there are."""
+        return self.part[-1] + 1 if self.part else 0
 
-def dealing(runs: Sequence[Run], part: Sequence[int], begins: Sequence[int]) -> Dealing:
+    @property
+    def read_again(self) -> int:
+        """How many rows are read by another range than their own, each time."""
+        runs = zip(self.rows, self.part, self.reader, strict=True)
+        return sum(rows * (last - own) for rows, own, last in runs)
+
+
+def range_assignment(
+    runs: Sequence[Run], part: Sequence[int], begins: Sequence[int]
+) -> RangeAssignment:
     """The runs by `part`, where range ``p`` reads from run ``begins[p]`` on."""
     rows = tuple(run.rows for run in runs)
-    return Dealing(
+    return RangeAssignment(
         first=tuple(run.first for run in runs),
         last=tuple(run.last for run in runs),
         rows=rows,
+        kept=tuple(run.kept for run in runs),
         before=tuple(accumulate(rows, initial=0))[:-1],
         part=tuple(part),
         reader=tuple(bisect_right(begins, number) - 1 for number in range(len(runs))),
     )
+
+
+def coarser(runs: Sequence[Run], rows: int) -> list[Run]:
+    """The runs, those next to each other taken together until they have so many rows.
+
+    >>> [run.rows for run in coarser([Run((n,), (n,), 2, 2) for n in range(5)], 4)]
+    [4, 4, 2]
+    """
+    made: list[Run] = []
+    for run in runs:
+        if made and made[-1].rows < rows:
+            made[-1] = _together(made[-1], run)
+        else:
+            made.append(run)
+    return made
+
+
+def _together(run: Run, after: Run) -> Run:
+    first_time = after.first_time if run.first_time is None else run.first_time
+    last_time = run.last_time if after.last_time is None else after.last_time
+    rows, kept = run.rows + after.rows, run.kept + after.kept
+    return Run(run.first, after.last, rows, kept, first_time, last_time)
 
 
 def parts_of(runs: Sequence[Run], parts: int) -> list[int]:

@@ -9,11 +9,11 @@ from cerlab.automata.plan import Plan
 from cerlab.model.clauses import EventWindow
 from cerlab.model.clock import TimeAxis
 from cerlab.spark.plan.assignment import (
-    Dealing,
+    RangeAssignment,
     begins_in_events,
     begins_in_time,
-    dealing,
     parts_of,
+    range_assignment,
     starts_of,
 )
 from cerlab.spark.plan.footers import Columns, Layout, RowGroup
@@ -28,14 +28,14 @@ class FileRanges:
 
     mode: Mode
     clusters: tuple[tuple[RowGroup, ...], ...]
-    assignment: Dealing
+    assignment: RangeAssignment
     columns: Columns
     labels: Labels
 
     @property
     def parts(self) -> int:
         """How many ranges there are."""
-        return self.assignment.part[-1] + 1 if self.assignment.part else 0
+        return self.assignment.parts
 
 
 def ranges_in_files(
@@ -54,4 +54,4 @@ def ranges_in_files(
         begins = begins_in_events(lie.runs, begins, plan.window.width)
     elif mode is Mode.RANGES:
         begins = begins_in_time(lie.runs, begins, window_width(plan, time, lie.unit))
-    return FileRanges(mode, lie.clusters, dealing(lie.runs, part, begins), columns, labels)
+    return FileRanges(mode, lie.clusters, range_assignment(lie.runs, part, begins), columns, labels)

@@ -16,8 +16,13 @@ from cerlab.predicates.syntax import atoms
 
 def attributes_read(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
     """The attributes that decide the answers of a plan, ``type`` first; ``stream`` may be one."""
+    return tuple(dict.fromkeys(("type", *attributes_tested(plan, time))))
+
+
+def attributes_tested(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
+    """The same without ``type`` where nothing asks for it."""
     tested = (mentioned(atoms(P)) for P in machine_of(plan).predicates)
-    names = ["type", *(name for group in tested for name in group), *plan.partition]
+    names = [*(name for group in tested for name in group), *plan.partition]
     if plan.streams:
         names.append("stream")
     if (clock := time_attribute(plan, time)) is not None:
@@ -72,13 +77,3 @@ def engine_column(column: Any, name: str) -> Any:
             f"a moment out of range in column '{name}': {error}",
             hint="moments are nanoseconds in 64 bits: the years 1678 to 2262",
         ) from None
-
-
-def last_instant(column: Any, name: str) -> Fraction:
-    """The last value of a column of times, exactly; moments in nanoseconds."""
-    import pyarrow as pa
-
-    last = engine_column(column.slice(len(column) - 1), name)
-    if pa.types.is_timestamp(last.type):
-        last = last.cast(pa.int64())
-    return Fraction(last[0].as_py())

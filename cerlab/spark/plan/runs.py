@@ -4,7 +4,8 @@ Where the runs of all tasks do not overlap, to sort them is to sort the stream: 
 moves a row for each run, and no others. What it reads has these columns:
 
 ``k0 k1 ..``  what orders the stream; the last is the position, where the stream has one
-``named``     boolean, whether the event type is a text that is not empty
+``named``     boolean, whether the event type is a text that is not empty, and NULL without one;
+              without the column they all are
 ``kept``      boolean, whether a row is of a stream in FROM; without the column all are
 ``time``      int64 or float64, where the query has a window in time
 """
@@ -14,13 +15,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from cerlab.spark.plan.order import kept_rows, mask
-from cerlab.spark.plan.survey import Instant
 from cerlab.spark.tasks.rows import SIZE, gathered, keys_in
+
+Instant: TypeAlias = int | float
 
 RUN = 1 << 13
 """How many rows a run has at most, until a task has read `FEW` times as many; then it is longer."""
@@ -59,25 +61,25 @@ def runs_of(
         (rows,) = table.combine_chunks().to_batches()
         length = max(longest, read // FEW)
         starts = _starts(rows, length) if _is_whole(rows) else np.zeros(0, np.int64)
-        told = _told(rows, starts)
+        batch = run_table(rows, starts)
         made, read = made + len(starts), read + rows.num_rows
         too_many = made > ALLOWED + 8 * read // longest
         if not len(starts) or too_many or _goes_back(rows, starts, positions=positions):
-            yield pa.RecordBatch.from_pylist([{}], told.schema)
+            yield pa.RecordBatch.from_pylist([{}], batch.schema)
             return
-        yield told
+        yield batch
 
 
-def runs_in(told: Iterable[dict[str, Any]], keys: int) -> list[Run] | None:
+def runs_in(rows: Iterable[dict[str, Any]], keys: int) -> list[Run] | None:
     """The runs that rows of `runs_of` tell of; None if a task gave up."""
-    made = []
-    for row in told:
-        if row["rows"] is None:
-            return None
-        first, last = (tuple(row[f"{end}{n}"] for n in range(keys)) for end in "fl")
-        times = row["first_time"], row["last_time"]
-        made.append(Run(first, last, row["rows"], row["kept"], *times))
-    return made
+    every = list(rows)
+    return None if any(row["rows"] is None for row in every) else [run_in(r, keys) for r in every]
+
+
+def run_in(row: dict[str, Any], keys: int) -> Run:
+    """The run that one row tells of."""
+    first, last = (tuple(row[f"{end}{n}"] for n in range(keys)) for end in "fl")
+    return Run(first, last, row["rows"], row["kept"], row["first_time"], row["last_time"])
 
 
 def in_order(runs: Iterable[Run], *, positions: bool) -> tuple[Run, ...] | None:
@@ -94,10 +96,10 @@ def _follows(run: Run, after: Run, *, positions: bool) -> bool:
     return run.last < after.first and (not positions or run.last[-1] < after.first[-1])
 
 
-def ascending(rows: Any) -> Iterator[Any]:
-    """The rows of a record batch as slices whose keys do not go down."""
+def descents(rows: Any) -> Any:
+    """Of every row but the first, whether its keys are below those of the row before: bool."""
     back, _ = _neighbours(rows)
-    return (rows.slice(start, end - start) for start, end in pairwise(_stretches(rows, back)))
+    return back
 
 
 def _stretches(rows: Any, back: Any) -> list[int]:
@@ -125,7 +127,8 @@ def _is_whole(rows: Any) -> bool:
         if mask(pc.is_null(rows.column(key), nan_is_null=True)).any():
             return False
     times = _kept_times(rows)
-    return bool(mask(rows.column("named")).all() and mask(pc.is_finite(times)).all())
+    named = "named" not in rows.schema.names or mask(rows.column("named")).all()
+    return bool(named and mask(pc.is_finite(times)).all())
 
 
 def _kept_times(rows: Any) -> Any:
@@ -180,10 +183,14 @@ def _goes_back(rows: Any, starts: Any, *, positions: bool) -> bool:
     return False
 
 
-def _told(rows: Any, starts: Any) -> Any:
-    """A row for each run: the keys of its ends, what it holds, and its times."""
+def run_table(rows: Any, starts: Iterable[int]) -> Any:
+    """A row for each run, ``f0 .. l0 .. rows kept first_time last_time``; `starts` are their first.
+
+    The keys of its ends, what it holds, and its times.
+    """
     import pyarrow as pa
 
+    starts = np.array(list(starts), np.int64)
     ends = np.append(starts[1:], [rows.num_rows] if len(starts) else []).astype(np.int64)
     kept, times = kept_rows(rows), _kept_times(rows)
     low, high = np.searchsorted(kept, starts), np.searchsorted(kept, ends)

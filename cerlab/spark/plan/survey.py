@@ -1,125 +1,115 @@
-"""The first pass: what each stretch of the stream holds, and whether its order is one.
+"""The survey of a stream whose rows lie in no order: its runs, and whether they are a stream.
 
-It reads the columns of `cerlab.spark.plan.order` and no others.
+A task gets all rows of a run, put in order (`cerlab.spark.tasks.shuffle_units`), with the columns
+of `cerlab.spark.plan.runs`, and tells of the run in one row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-import numpy as np
+from cerlab.errors import BadData
+from cerlab.spark.plan.order import Labels, backwards, first_problem, kept_rows
+from cerlab.spark.plan.runs import Run, run_in, run_table
+from cerlab.spark.tasks.rows import keys_in
 
-from cerlab.spark.plan.order import Labels, Problem, backwards, first_problem, kept_rows
-from cerlab.spark.tasks.rows import SIZE, gathered, stretches
+HINTS = {
+    "CER0701": "give type= (on the command line: --type) if no column has it",
+    "CER0712": "every event that is matched needs a finite number or a moment there",
+    "CER0714": "order the stream by its time",
+    "CER0780": "every event needs a place in the stream",
+    "CER0781": "add a column to order_by that tells them apart, or name a position",
+    "CER0782": "a position is a different integer for each event, increasing along the stream",
+}
+"""What to do about an event that is not where a stream can have it, by the code of its error."""
 
-Instant: TypeAlias = int | float
 
+def quantiles(ordered: Sequence[tuple[Any, ...]], parts: int) -> list[tuple[Any, ...]]:
+    """At most ``parts - 1`` cuts between rows of an ordered sample, all different, evenly far.
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What one stretch holds.
-
-    A place is a position where the stream has a column of them, else an index in the stretch:
-    of its first and last row, of its first row of the streams in FROM (`kept`), and of the first
-    of the last `width` of those (`tail`). `code`, `what` and `at` say what is wrong, and where;
-    nothing after that is in the other numbers.
+    >>> quantiles([(1,), (2,), (3,), (4,), (5,), (6,)], 3)
+    [(3,), (5,)]
     """
-
-    part: int
-    rows: int = 0
-    kept: int = 0
-    first: int | None = None
-    last: int | None = None
-    first_kept: int | None = None
-    tail: int | None = None
-    first_time: Instant | None = None
-    last_time: Instant | None = None
-    code: str | None = None
-    what: str | None = None
-    at: int | None = None
+    distinct = list(dict.fromkeys(ordered))
+    places = {len(distinct) * k // parts for k in range(1, parts)} - {0}
+    return [distinct[place] for place in sorted(places)]
 
 
-SUMMARY = (
-    *((name, "long") for name in ("part", "rows", "kept", "first", "last", "first_kept", "tail")),
-    *(("first_time", "time"), ("last_time", "time")),
-    *(("code", "string"), ("what", "string"), ("at", "long")),
+SURVEY = (
+    ("unit", "integer"),
+    *((name, "long") for name in ("first", "first_kept", "at")),
+    *(("code", "string"), ("what", "string")),
 )
-"""The columns of summaries with their types; ``time`` is that of the time of the stream."""
+"""The columns that a survey has besides those of runs, with the types of Spark.
+
+``unit`` is the number of the run. ``first``, ``first_kept`` and ``at`` are the places of its first
+row, of its first row of FROM and of one that is wrong: positions where the stream has them, else
+numbers of rows in the run. ``code`` and ``what`` say what is wrong.
+"""
 
 
-def summaries(
-    batches: Iterable[Any],
-    labels: Labels,
-    *,
-    whole_times: bool,
-    width: int = 0,
-    size: int = SIZE,
-) -> Iterator[Any]:
-    """A record batch for each stretch; the rows come sorted by ``part`` and the keys.
-
-    `width` is that of a window that counts events. Times are int64 if `whole_times`, else float64.
-    """
+def surveyed(number: int, rows: Any, labels: Labels, *, positions: bool) -> Any:
+    """A record batch with the run of some rows, and the columns of `SURVEY`."""
     import pyarrow as pa
 
-    types = {
-        "long": pa.int64(),
-        "string": pa.string(),
-        "time": pa.int64() if whole_times else pa.float64(),
+    checked = _checked(rows, positions=positions)
+    problem = first_problem(None, checked, labels)
+
+    def place(row: int) -> int | None:
+        made: int | None = checked.column("position")[row].as_py() if positions else row
+        return made
+
+    kept = kept_rows(checked)
+    more = {
+        "unit": pa.array([number], pa.int32()),
+        "first": pa.array([place(0)], pa.int64()),
+        "first_kept": pa.array([place(int(kept[0])) if len(kept) else None], pa.int64()),
+        "at": pa.array([place(problem.row) if problem else None], pa.int64()),
+        "code": pa.array([problem.code if problem else None], pa.string()),
+        "what": pa.array([problem.what if problem else None], pa.string()),
     }
-    schema = pa.schema([(name, types[kind]) for name, kind in SUMMARY])
-    for part, pieces in stretches(gathered(batches, size), "part"):
-        yield pa.RecordBatch.from_pylist([asdict(_summary(part, pieces, labels, width))], schema)
+    run = run_table(rows, [0])
+    return pa.RecordBatch.from_arrays(
+        [*run.columns, *more.values()], names=[*run.schema.names, *more]
+    )
 
 
-def _summary(part: int, pieces: Iterator[Any], labels: Labels, width: int) -> Summary:
-    made, before, tail = Summary(part), None, np.zeros(0, np.int64)
-    for rows in pieces:
-        if made.code is None:
-            places = _places(rows, made.rows)
-            problem = first_problem(before, rows, labels) or _jump(made, rows)
-            if problem is not None:
-                at = int(places[problem.row])
-                made = replace(made, code=problem.code, what=problem.what, at=at)
-                continue
-            made, tail = _extended(made, rows, places, tail, width)
-            before = rows.slice(rows.num_rows - 1)
-    return made
+def _checked(rows: Any, *, positions: bool) -> Any:
+    """The columns of `cerlab.spark.plan.order`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    table = pa.Table.from_batches([rows])
+    named = pc.if_else(table.column("named"), "a type", "")
+    table = table.append_column("type", named)
+    return table.append_column("position", table.column(keys_in(rows)[-1])) if positions else table
 
 
-def _places(rows: Any, read: int) -> Any:
-    if "position" in rows.column_names:
-        return rows.column("position").combine_chunks().fill_null(-1).to_numpy()
-    return np.arange(read, read + rows.num_rows)
+def runs_of_survey(
+    rows: Iterable[dict[str, Any]], labels: Labels, *, positions: bool
+) -> tuple[Run, ...]:
+    """The runs that rows of `surveyed` tell of, in order.
+
+    Raises `BadData` for the first event that is not where a stream can have it.
+    """
+    runs: list[Run] = []
+    before, last_time = 0, None
+    for row in sorted(rows, key=lambda row: row["unit"]):
+        run, start = run_in(row, len(labels.keys)), 0 if positions else before
+        if positions and runs and row["first"] <= runs[-1].last[-1]:
+            what = f"the positions do not increase: {runs[-1].last[-1]}, then {row['first']}"
+            raise _bad(row["first"], "CER0782", what)
+        if last_time is not None and run.first_time is not None and run.first_time < last_time:
+            what = backwards(last_time, run.first_time)
+            raise _bad(row["first_kept"] + start, "CER0714", what)
+        if row["code"] is not None:
+            raise _bad((row["at"] or 0) + start, row["code"], row["what"])
+        runs.append(run)
+        before += run.rows
+        last_time = last_time if run.last_time is None else run.last_time
+    return tuple(runs)
 
 
-def _jump(made: Summary, rows: Any) -> Problem | None:
-    """A time that goes back from one table to the next."""
-    kept = kept_rows(rows)
-    if made.last_time is None or not len(kept):
-        return None
-    now = rows.column("time")[int(kept[0])].as_py()
-    if now >= made.last_time:
-        return None
-    return Problem(int(kept[0]), "CER0714", backwards(made.last_time, now))
-
-
-def _extended(made: Summary, rows: Any, places: Any, tail: Any, width: int) -> tuple[Summary, Any]:
-    """The summary and the last `width` kept places, after some more rows."""
-    first = int(places[0]) if made.first is None else made.first
-    made = replace(made, rows=made.rows + rows.num_rows, first=first, last=int(places[-1]))
-    kept = kept_rows(rows)
-    if not len(kept):
-        return made, tail
-    first_kept = int(places[kept[0]]) if made.first_kept is None else made.first_kept
-    made = replace(made, kept=made.kept + len(kept), first_kept=first_kept)
-    if width:
-        tail = np.concatenate((tail, places[kept]))[-width:]
-        made = replace(made, tail=int(tail[0]))
-    if "time" in rows.column_names:
-        times = rows.column("time")
-        first_time, last_time = times[int(kept[0])].as_py(), times[int(kept[-1])].as_py()
-        begun = first_time if made.first_time is None else made.first_time
-        made = replace(made, first_time=begun, last_time=last_time)
-    return made, tail
+def _bad(place: int, code: str, what: str) -> BadData:
+    return BadData(code, f"at position {place}: {what}", hint=HINTS[code])

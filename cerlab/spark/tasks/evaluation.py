@@ -60,15 +60,14 @@ class Evaluation:
     Where rows have no column ``position`` they are consecutive, and the first has `first`.
     """
 
-    def __init__(self, job: Job, *, at_once: bool = False) -> None:
-        """`at_once` for a run that gives the answers of rows as soon as they are read."""
+    def __init__(self, job: Job) -> None:
         plan, prepared = known(job.plan)
         self._job = job
         self._plan = plan
-        self._at_once = at_once or job.with_partition or job.names is not None
+        at_once = job.with_partition or job.names is not None
         self._tested = _tested(job.plan, job.time)
         self._buffer = None if job.names is None else EventBuffer()
-        make = GeneralEvaluation if self._at_once else stream_evaluation
+        make = GeneralEvaluation if at_once else stream_evaluation
         self._run = make(plan, prepared, job.time)
         self._positions: Positions | None = None
         self.first = 0
@@ -92,21 +91,14 @@ class Evaluation:
         for answers in self._run.push(columns, rows.num_rows):
             yield from self._given(answers, rows, begins)
         if self._buffer is not None:
-            self._buffer.forget(self._lowest())
-
-    def _lowest(self) -> int:
-        """The lowest start of answers to come; all those before were given."""
-        return self._run.lowest if isinstance(self._run, GeneralEvaluation) else 0
+            self._buffer.forget(self._run.lowest)
+        if self._positions is not None:
+            self._positions.forget(self._run.lowest)
 
     def finish(self) -> Iterator[Any]:
         """The answers that were held back."""
         for answers in self._run.finish():
             yield from self._given(answers, None, self.read)
-
-    def forget(self, before: int) -> None:
-        """No answer to come begins before this row."""
-        if self._positions is not None:
-            self._positions.forget(before)
 
     def _given(self, answers: AnswerBatch, rows: Any, begins: int) -> Iterator[Any]:
         own = self.read if self.own is None else self.own

@@ -15,12 +15,16 @@ from typing import Any
 import numpy as np
 
 from cerlab.errors import BadData
-from cerlab.spark.plan.cuts import HINTS
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.footers import Columns, RowGroup
 from cerlab.spark.plan.order import first_problem
+from cerlab.spark.plan.runs import run_table
+from cerlab.spark.plan.survey import HINTS
 from cerlab.spark.tasks.evaluation import Evaluation, Job
-from cerlab.spark.tasks.ranges_and_keys import changed
+from cerlab.spark.tasks.shuffle_units import changed
+
+RUN_IN_FILES = 1 << 15
+"""How many rows a run has that a task tells of, for a stream whose rows Spark reads."""
 
 
 def evaluate_files(batches: Iterable[Any], job: Job, ranges: FileRanges) -> Iterator[Any]:
@@ -53,6 +57,28 @@ def write_files(
             yield pa.RecordBatch.from_pydict({"name": [name], "answers": [answers]})
 
 
+def runs_of_files(batches: Iterable[Any], ranges: FileRanges) -> Iterator[Any]:
+    """The runs of some ranges (`cerlab.spark.plan.runs.run_table`), as record batches.
+
+    The last has ``what`` is wrong, where something is. The keys are integers.
+    """
+    import pyarrow as pa
+
+    keys = [f"{end}{n}" for end in "fl" for n in range(len(ranges.columns.keys))]
+    integers = [*keys, "rows", "kept", "first_time", "last_time"]
+    schema = pa.schema([*((name, pa.int64()) for name in integers), ("what", pa.string())])
+    for batch in batches:
+        for part in batch.column(0).to_pylist():
+            begins = bisect_left(ranges.assignment.part, part)
+            try:
+                for _, rows in _rows_of_range(part, ranges, begins):
+                    (whole,) = _checked(rows, ranges).combine_chunks().to_batches()
+                    made = run_table(whole, range(0, whole.num_rows, RUN_IN_FILES))
+                    yield made.append_column("what", pa.nulls(made.num_rows, pa.string()))
+            except BadData as error:
+                yield pa.RecordBatch.from_pylist([{"what": str(error)}], schema)
+
+
 def answers_of_range(part: int, job: Job, ranges: FileRanges) -> Iterator[Any]:
     """The answers that end in a range, as record batches, in the order of their ends.
 
@@ -60,25 +86,32 @@ def answers_of_range(part: int, job: Job, ranges: FileRanges) -> Iterator[Any]:
     """
     assignment = ranges.assignment
     begins = bisect_left(assignment.reader, part)
-    run, before = Evaluation(job), None
-    opened = lru_cache(maxsize=4)(partial(_opened, read=ranges.columns.read))
+    run = Evaluation(job)
     run.own, run.first = None, assignment.before[begins]
-    for number in range(begins, bisect_right(assignment.part, part)):
+    for number, rows in _rows_of_range(part, ranges, begins):
         if assignment.part[number] == part and run.own is None:
             run.own = run.read
+        yield from run.push(_for_engine(rows, ranges.columns))
+    yield from run.finish()
+
+
+def _rows_of_range(part: int, ranges: FileRanges, begins: int) -> Iterator[tuple[int, Any]]:
+    """The clusters of a range from number `begins` on, each in order and checked."""
+    opened = lru_cache(maxsize=4)(partial(_opened, read=ranges.columns.read))
+    before, read = None, ranges.assignment.before[begins]
+    for number in range(begins, bisect_right(ranges.assignment.part, part)):
         groups = ranges.clusters[number]
         tables = [_row_group(opened(group.path), group, ranges.columns) for group in groups]
         rows = _in_order(tables, ranges.columns)
         checked = _checked(rows, ranges)
         if (problem := first_problem(before, checked, ranges.labels)) is not None:
-            place = run.first + run.read + problem.row
+            place = read + problem.row
             if ranges.columns.has_position:
                 place = checked.column("position")[problem.row].as_py()
             what = f"at position {place}: {problem.what}"
             raise BadData(problem.code, what, hint=HINTS[problem.code])
-        before = checked.slice(checked.num_rows - 1)
-        yield from run.push(_for_engine(rows, ranges.columns))
-    yield from run.finish()
+        before, read = checked.slice(checked.num_rows - 1), read + checked.num_rows
+        yield number, rows
 
 
 def _in_order(tables: list[Any], columns: Columns) -> Any:

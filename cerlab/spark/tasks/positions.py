@@ -10,6 +10,8 @@ import numpy as np
 class Positions:
     """Positions by index, kept as stretches: events whose positions follow one another are one.
 
+    Where few do, each event is a stretch, which is then found without a search.
+
     >>> positions = Positions()
     >>> positions.append(np.array([10, 11, 12, 40, 41]))
     >>> positions.of(np.array([0, 2, 3])).tolist(), positions.stretches
@@ -31,6 +33,8 @@ class Positions:
         begins = np.flatnonzero(np.diff(shifts)) + 1
         if last is None or shifts[0] != last:
             begins = np.concatenate(([0], begins))
+        if 2 * len(begins) > len(positions):
+            begins = np.arange(len(positions))
         self._make_room(len(begins))
         new = slice(self.stretches, self.stretches + len(begins))
         self._first[new] = begins + self._read
@@ -41,6 +45,8 @@ class Positions:
     def of(self, indices: Any) -> Any:
         """The positions at some indices, int64, none of them forgotten."""
         first = self._first[: self.stretches]
+        if self.stretches and self._read - first[0] == self.stretches:
+            return indices + self._shift[indices - first[0]]
         low = int(np.searchsorted(first, indices.min(initial=self._read), side="right")) - 1
         near = np.searchsorted(first[low:], indices, side="right") + low - 1
         return indices + self._shift[near]

@@ -1,9 +1,9 @@
-"""Rows as tasks get them: sorted Arrow batches, cut where the number in a column changes."""
+"""Rows as tasks get them: record batches, gathered until there are enough for an engine."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import count, groupby, pairwise, takewhile
+from itertools import count, takewhile
 from typing import Any
 
 import numpy as np
@@ -36,21 +36,3 @@ def integers(table: Any, name: str) -> Any:
 def keys_in(rows: Any) -> list[str]:
     """The columns that order rows: ``k0``, ``k1``, .."""
     return list(takewhile(rows.schema.names.__contains__, (f"k{n}" for n in count())))
-
-
-def stretches(tables: Iterable[Any], name: str) -> Iterator[tuple[int, Iterator[Any]]]:
-    """The rows between changes of a column, as its value and the pieces that hold it.
-
-    As with `itertools.groupby`, the pieces are to be read before the next stretch is asked for.
-    """
-    for number, pieces in groupby(_pieces(tables, name), key=lambda piece: piece[0]):
-        yield number, (rows for _, rows in pieces)
-
-
-def _pieces(tables: Iterable[Any], name: str) -> Iterator[tuple[int, Any]]:
-    for table in tables:
-        numbers = integers(table, name)
-        bounds = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
-        for start, end in pairwise(bounds):
-            if end > start:
-                yield int(numbers[start]), table.slice(start, end - start)

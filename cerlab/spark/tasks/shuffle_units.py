@@ -1,78 +1,176 @@
-"""Packs: the rows of a run as one binary, so that Spark moves a few large rows and sorts those.
+"""Shuffle units: events of a run as one binary, so that Spark moves a few large rows.
 
-A row of packs has these columns; what is in the binary is a stream of Arrow's IPC format.
+A row of units has these columns; what is in the binary is a stream of Arrow's IPC format.
 
-``part``      int32, the range that it is for
-``run``       int32, the run of a `Dealing` that its rows are of
-``k0 k1 ..``  the keys of its first row
-``pack``      the rows: their keys, ``kept`` where the query has FROM, and what is read of them
+``part``  int32, the range or the bucket of keys that it is for
+``run``   int32, the run of a `RangeAssignment` that its events are of
+``unit``  the events in order: ``k0 k1 ..``, ``kept`` where the query has FROM and positions are
+          counted, and what is read of them
 
-The packs of a run are put together where they arrive, so it does not matter which tasks made them.
+The units of a run are put together where they arrive, so it does not matter which tasks made them,
+nor in which order their rows lay.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cerlab.spark.plan.assignment import Dealing
-from cerlab.spark.plan.runs import ascending
+from cerlab.errors import BadData
+from cerlab.spark.plan.assignment import RangeAssignment
+from cerlab.spark.plan.order import Labels
+from cerlab.spark.plan.runs import descents
+from cerlab.spark.plan.survey import surveyed
 from cerlab.spark.tasks.evaluation import Evaluation, Job
-from cerlab.spark.tasks.ranges_and_keys import changed, same_as_surveyed
 from cerlab.spark.tasks.rows import SIZE, gathered, keys_in
 
+SENT = 1 << 18
+"""How many rows are gathered before units are made of them."""
 
-def packed(batches: Iterable[Any], deal: Dealing, size: int = SIZE) -> Iterator[Any]:
-    """Rows as they lie to packs: a pack for each range that reads them, of one run each.
+
+class Placing(NamedTuple):
+    """How events get their positions, and whether all rows of the stream are sent."""
+
+    given: bool
+    """Whether the last key is the position."""
+    numbered: bool = False
+    """Whether positions are made of the numbers of rows; else events are consecutive."""
+    whole: bool = True
+    """Whether all rows are sent that are of a stream in FROM, as `RangeAssignment.kept` counts."""
+
+
+def changed(what: str) -> BadData:
+    """The error for rows that are not those of the first pass."""
+    hint = "the DataFrame is not the same each time it is read: write or cache it first"
+    return BadData("CER0783", what, hint=hint)
+
+
+# -- where rows are read -------------------------------------------------------------------------
+
+
+def units_of_ranges(
+    batches: Iterable[Any], assignment: RangeAssignment, size: int = SENT
+) -> Iterator[Any]:
+    """Rows as they lie to units, each for all ranges that read it.
 
     Raises `BadData` for rows that are in no run of the first pass.
     """
-    import pyarrow as pa
+    for run, rows in _by_run(batches, assignment, size):
+        yield _units(run, range(assignment.part[run], assignment.reader[run] + 1), rows)
 
+
+def units_of_buckets(
+    batches: Iterable[Any], assignment: RangeAssignment, buckets: int, size: int = SENT
+) -> Iterator[Any]:
+    """Rows with a ``group`` to units, one for each bucket that a run has groups of."""
+    for run, rows in _by_run(batches, assignment, size):
+        yield from _in_buckets(run, rows, buckets)
+
+
+def units_of_cuts(
+    batches: Iterable[Any], cuts: Sequence[tuple[Any, ...]], parts: int, size: int = SENT
+) -> Iterator[Any]:
+    """Rows to units between some cuts: run k is from cut k - 1 to cut k. NULL is in the first."""
+    for rows in _gathered_in_order(batches, size):
+        for run, piece in _between(rows, cuts):
+            yield _units(run, [run * parts // (len(cuts) + 1)], piece)
+
+
+def _by_run(
+    batches: Iterable[Any], assignment: RangeAssignment, size: int
+) -> Iterator[tuple[int, Any]]:
+    """The rows in order, by the run of the first pass that they are in."""
+    for rows in _gathered_in_order(batches, size):
+        for run, piece in _between(rows, assignment.first[1:]):
+            first, last = _place(piece, 0), _place(piece, piece.num_rows - 1)
+            known = assignment.first and None not in (*first, *last)
+            if not known or first < assignment.first[run] or last > assignment.last[run]:
+                raise changed(f"rows with keys from {first} to {last} were not in the first pass")
+            yield run, piece
+
+
+def _gathered_in_order(batches: Iterable[Any], size: int) -> Iterator[Any]:
+    """Record batches of about so many rows, each in the order of its keys."""
     for table in gathered(batches, size):
-        (rows,) = table.combine_chunks().to_batches()
-        for stretch in ascending(rows):
-            for run, piece in _by_run(stretch, deal):
-                pack = _pack(run, piece)
-                for part in range(deal.part[run], deal.reader[run] + 1):
-                    yield pack.set_column(0, "part", pa.array([part], pa.int32()))
+        yield _in_order(table)
 
 
-def _by_run(rows: Any, deal: Dealing) -> Iterator[tuple[int, Any]]:
-    """Ascending rows, cut where the next run begins."""
-    columns = [rows.column(key) for key in keys_in(rows)]
+def _in_order(table: Any) -> Any:
+    (rows,) = table.combine_chunks().to_batches()
+    return rows.take(_order(rows)) if descents(rows).any() else rows
 
-    def place(row: int) -> tuple[Any, ...]:
-        return tuple(column[row].as_py() for column in columns)
 
-    start, every = 0, range(rows.num_rows)
+def _order(rows: Any) -> Any:
+    """The indices of the rows by their keys; NULL and NaN are first."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    keys = [rows.column(name) for name in keys_in(rows)]
+    if all(pa.types.is_int64(key.type) and not key.null_count for key in keys):
+        return pa.array(np.lexsort([key.to_numpy() for key in reversed(keys)]))
+    known = [pc.invert(pc.is_null(key, nan_is_null=True)) for key in keys]
+    pairs = [column for pair in zip(known, keys, strict=True) for column in pair]
+    table = pa.table(pairs, names=[str(n) for n in range(len(pairs))])
+    return pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names])
+
+
+def _between(rows: Any, cuts: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+    """Rows in order, cut before the first row that is not below a cut."""
+    start = 0
     while start < rows.num_rows:
-        run = bisect_right(deal.first, place(start)) - 1
-        end = rows.num_rows
-        if run + 1 < len(deal.first):
-            end = bisect_left(every, deal.first[run + 1], lo=start, key=place)
-        if run < 0 or place(end - 1) > deal.last[run]:
-            raise changed(f"a row with the keys {place(end - 1)} was not there in the first pass")
+        place = _place(rows, start)
+        run, end = 0 if None in place else bisect_right(cuts, place), rows.num_rows
+        if run < len(cuts):
+            reaches = partial(_reaches, rows, cuts[run])
+            end = bisect_left(range(rows.num_rows), True, lo=start, key=reaches)
         yield run, rows.slice(start, end - start)
         start = end
 
 
-def _pack(run: int, rows: Any) -> Any:
-    """A record batch of one pack, for no part yet."""
+def _reaches(rows: Any, cut: tuple[Any, ...], row: int) -> bool:
+    place = _place(rows, row)
+    return None not in place and place >= cut
+
+
+def _place(rows: Any, row: int) -> tuple[Any, ...]:
+    """The keys of a row; None for NaN, which has no place."""
+    values = (rows.column(name)[row].as_py() for name in keys_in(rows))
+    return tuple(value if value == value else None for value in values)
+
+
+def _in_buckets(run: int, rows: Any, buckets: int) -> Iterator[Any]:
+    """Units of the rows that have a group, which is left out."""
+    group = rows.column("group")
+    rows = rows.drop_columns(["group"])
+    if group.null_count:
+        rows, group = rows.filter(group.is_valid()), group.drop_null()
+    bucket = np.mod(group.to_numpy(), buckets)
+    order = np.argsort(bucket, kind="stable")
+    ends = np.cumsum(np.bincount(bucket, minlength=buckets))
+    rows = rows.take(order)
+    for number, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+        if end > start:
+            yield _units(run, [number], rows.slice(start, end - start))
+
+
+def _units(run: int, parts: Sequence[int], rows: Any) -> Any:
+    """A record batch of one unit, for each of some parts."""
     import pyarrow as pa
 
-    columns = {
-        "part": pa.array([-1], pa.int32()),
-        "run": pa.array([run], pa.int32()),
-        **{key: rows.column(key).slice(0, 1) for key in keys_in(rows)},
-        "pack": pa.array([_written(rows)], pa.binary()),
-    }
-    return pa.RecordBatch.from_pydict(columns)
+    written = _written(rows)
+    return pa.RecordBatch.from_pydict(
+        {
+            "part": pa.array(parts, pa.int32()),
+            "run": pa.array([run] * len(parts), pa.int32()),
+            "unit": pa.array([written] * len(parts), pa.binary()),
+        }
+    )
 
 
 def _written(rows: Any) -> bytes:
@@ -85,40 +183,30 @@ def _written(rows: Any) -> bytes:
     return written
 
 
-class _Rows(NamedTuple):
+# -- where units arrive --------------------------------------------------------------------------
+
+
+class RunRows(NamedTuple):
+    """The events of a run, in order, as a part gets them."""
+
     part: int
     run: int
     rows: Any
-    """A record batch: the kept rows of the run, in order."""
 
 
-def _unpacked(batches: Iterable[Any], deal: Dealing, *, number: bool) -> Iterator[_Rows]:
-    """The runs of some parts, each part's in order; with `number` all have a ``position``.
-
-    Raises `BadData` if a run or a part has another number of rows than in the first pass.
-    """
+def received(batches: Iterable[Any]) -> Iterator[RunRows]:
+    """The runs of some parts, each part's in order; units come sorted by part and run."""
     sent = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
-    for part, packs in groupby(sent, key=itemgetter(0)):
-        expected = slice(bisect_left(deal.reader, part), bisect_right(deal.part, part))
-        read = 0
-        for run, some in groupby(packs, key=itemgetter(1)):
-            rows = _together([pack for *_, pack in some])
-            same_as_surveyed(rows.num_rows, deal.rows[run])
-            read += rows.num_rows
-            yield _Rows(part, run, _placed(rows, deal.before[run], number=number))
-        same_as_surveyed(read, sum(deal.rows[expected]))
+    for (part, run), units in groupby(sent, key=itemgetter(0, 1)):
+        yield RunRows(part, run, _together([unit for *_, unit in units]))
 
 
-def _together(packs: list[Any]) -> Any:
-    """The rows of some packs of a run, sorted if there are several."""
+def _together(units: list[Any]) -> Any:
+    """The rows of some units of a run, in order."""
     import pyarrow as pa
 
-    made = [batch for pack in packs for batch in pa.ipc.open_stream(pack)]
-    if len(made) == 1:
-        return made[0]
-    order = [(key, "ascending") for key in keys_in(made[0])]
-    (rows,) = pa.Table.from_batches(made).sort_by(order).combine_chunks().to_batches()
-    return rows
+    made = [batch for unit in units for batch in pa.ipc.open_stream(unit)]
+    return made[0] if len(made) == 1 else _in_order(pa.Table.from_batches(made))
 
 
 def _values(column: Any) -> Any:
@@ -130,37 +218,88 @@ def _values(column: Any) -> Any:
     return (value.as_buffer() for value in column)
 
 
-def _placed(rows: Any, before: int, *, number: bool) -> Any:
-    """The kept rows, with positions where there are none and they would not be consecutive."""
-    import pyarrow as pa
-
-    names = rows.schema.names
-    if "position" not in names and (number or "kept" in names):
-        places = np.arange(before, before + rows.num_rows)
-        rows = rows.append_column("position", pa.array(places))
-    if "kept" in names:
-        rows = rows.filter(rows.column("kept")).drop_columns(["kept"])
-    return rows.drop_columns(keys_in(rows))
+def survey_units(batches: Iterable[Any], labels: Labels, *, positions: bool) -> Iterator[Any]:
+    """What there is to say of each run (`cerlab.spark.plan.survey`)."""
+    for unit in received(batches):
+        yield surveyed(unit.run, unit.rows, labels, positions=positions)
 
 
-def number_packs(batches: Iterable[Any], deal: Dealing) -> Iterator[Any]:
-    """The rows in packs with their ``position``, the index in the stream, as the last column."""
-    for pack in _unpacked(batches, deal, number=True):
-        if pack.rows.num_rows:
-            yield pack.rows
-
-
-def evaluate_packs(
-    batches: Iterable[Any], job: Job, deal: Dealing, size: int = SIZE
+def number_units(
+    batches: Iterable[Any], assignment: RangeAssignment, buckets: int, placing: Placing
 ) -> Iterator[Any]:
-    """The answers that end in the parts whose packs these are; each part's come in order."""
-    packs = _unpacked(batches, deal, number=False)
-    for part, some in groupby(packs, key=attrgetter("part")):
+    """Units of ranges to units of buckets, whose events have positions."""
+    for unit in _checked(received(batches), assignment, placing):
+        rows = _placed(unit.rows, assignment.before[unit.run], placing)
+        yield from _in_buckets(unit.run, rows, buckets)
+
+
+def evaluate_buckets(batches: Iterable[Any], job: Job, size: int = SIZE) -> Iterator[Any]:
+    """The answers of the keys in some buckets; an engine with PARTITION BY reads each of those.
+
+    Their events have positions: the last of their keys, or a column of its own.
+    """
+    placing = Placing(given=True)
+    for _, runs in groupby(received(batches), key=attrgetter("part")):
         run = Evaluation(job)
-        run.own, run.first = None, deal.before[bisect_left(deal.reader, part)]
-        for own, inside in groupby(some, key=lambda pack: deal.part[pack.run] == pack.part):
+        for rows in gathered((_placed(each.rows, 0, placing) for each in runs), size):
+            yield from run.push(rows)
+        yield from run.finish()
+
+
+def evaluate_ranges(
+    batches: Iterable[Any],
+    job: Job,
+    assignment: RangeAssignment,
+    placing: Placing,
+    size: int = SIZE,
+) -> Iterator[Any]:
+    """The answers that end in the ranges whose units these are; each range's come in order."""
+    units = _checked(received(batches), assignment, placing)
+    for part, some in groupby(units, key=attrgetter("part")):
+        run = Evaluation(job)
+        run.own, run.first = None, assignment.before[bisect_left(assignment.reader, part)]
+        for own, inside in groupby(some, key=lambda unit: assignment.part[unit.run] == unit.part):
             if own:
                 run.own = run.read
-            for rows in gathered((pack.rows for pack in inside), size):
+            placed = (_placed(u.rows, assignment.before[u.run], placing) for u in inside)
+            for rows in gathered(placed, size):
                 yield from run.push(rows)
         yield from run.finish()
+
+
+def _checked(
+    units: Iterable[RunRows], assignment: RangeAssignment, placing: Placing
+) -> Iterator[RunRows]:
+    """The same units; raises `BadData` if a part has not as many rows as in the first pass."""
+    if not placing.whole:
+        yield from units
+        return
+    counts = assignment.rows if placing.numbered else assignment.kept
+    for part, some in groupby(units, key=attrgetter("part")):
+        read = 0
+        for unit in some:
+            _same(unit.rows.num_rows, counts[unit.run])
+            read += unit.rows.num_rows
+            yield unit
+        expected = slice(bisect_left(assignment.reader, part), bisect_right(assignment.part, part))
+        _same(read, sum(counts[expected]))
+
+
+def _same(read: int, before: int) -> None:
+    if read != before:
+        raise changed(f"a stretch had {before} rows in the first pass and has {read} now")
+
+
+def _placed(rows: Any, before: int, placing: Placing) -> Any:
+    """The kept rows without their keys, with positions where they would not be consecutive."""
+    import pyarrow as pa
+
+    keys = keys_in(rows)
+    if placing.given and keys:
+        rows = rows.append_column("position", rows.column(keys[-1]))
+    elif placing.numbered:
+        places = np.arange(before, before + rows.num_rows)
+        rows = rows.append_column("position", pa.array(places))
+    if "kept" in rows.schema.names:
+        rows = rows.filter(rows.column("kept")).drop_columns(["kept"])
+    return rows.drop_columns(keys)

@@ -1,0 +1,79 @@
+"""The events that leave the JVM, and what of them: columns of Spark for a plan's tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.predicates.syntax import Predicate
+from cerlab.predicates.text import predicate_text
+from cerlab.spark.batch.predicates import Inexact, column_above, column_of
+from cerlab.spark.batch.request import Request
+from cerlab.spark.plan.reads import attributes_tested
+from cerlab.spark.plan.relevant_events import plan_over_bits
+from cerlab.spark.tasks.evaluation import Job
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+@dataclass(frozen=True)
+class RelevantEvents:
+    """What tasks get of a stream whose rows Spark moves."""
+
+    job: Job
+    columns: tuple[Column, ...]
+    """The values of the job's attributes, ``a0 a1 ..``."""
+    condition: Column | None
+    """Which events tasks have to see; None for all."""
+    why_all: str | None
+    """Why all of them."""
+    in_python: tuple[str, ...]
+    """The tests of the query that tasks make, as texts, with the reasons."""
+
+
+def relevant_events(request: Request) -> RelevantEvents:
+    """What crosses for a request: the truth of its tests as bits, and its time and key.
+
+    Where positions are counted every row does: the first pass does not know how many of a run are
+    relevant.
+    """
+    from pyspark.sql import functions as fn
+
+    if request.names is not None:
+        named = tuple(
+            request.source.column(name).alias(f"a{n}") for n, name in enumerate(request.attributes)
+        )
+        why = "rows with names are made of the events of whole windows"
+        return RelevantEvents(request.job, named, None, why, ())
+    source, inexact = request.source, dict[Predicate, str]()
+
+    def has_bit(test: Predicate) -> bool:
+        try:
+            column_of(test, source)
+        except Inexact as reason:
+            inexact[test] = f"{predicate_text(test)}: {reason}"
+            return False
+        return True
+
+    tested = plan_over_bits(replace(request.plan, streams=()), has_bit)
+    names = (tested.bits, *attributes_tested(tested.plan, request.time))
+    names = tuple(dict.fromkeys(names))
+    bits = [fn.when(column_of(P, source), 1 << k).otherwise(0) for k, P in enumerate(tested.tests)]
+    packed = reduce(lambda left, right: left + right, bits, fn.lit(0)).cast("bigint")
+    columns = [packed if name == tested.bits else source.column(name) for name in names]
+    why_all = tested.kept_whole
+    if request.position is None:
+        why_all = "positions are counted"
+    above = (column_above(P, source) for P in (*tested.tests, *tested.others))
+    return RelevantEvents(
+        job=Job(plan_to_bytes(tested.plan), request.time, names, request.with_partition),
+        columns=tuple(column.alias(f"a{n}") for n, column in enumerate(columns)),
+        condition=None
+        if why_all
+        else reduce(lambda left, right: left | right, above, fn.lit(False)),
+        why_all=why_all,
+        in_python=tuple(inexact[P] for P in tested.others if P in inexact),
+    )

@@ -1,0 +1,116 @@
+"""The runs that the rows of a stream lie in, as tasks find them: of files, in order, or in none.
+
+Rows that lie in order are read once, and stay where they are (`cerlab.spark.plan.runs`). Others
+are cut at quantiles of a sample and put in order, in shuffle units of the columns that order them;
+that also says what is wrong with rows that are no stream (`cerlab.spark.plan.survey`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from cerlab.spark.batch.by_shuffle_units import UNITS, by_part
+from cerlab.spark.batch.columns import keys_of
+from cerlab.spark.batch.files import files_below, numbers_of
+from cerlab.spark.batch.request import Request
+from cerlab.spark.plan.footers import Unproved
+from cerlab.spark.plan.runs import Run, in_order, runs_in, runs_of
+from cerlab.spark.plan.survey import SURVEY, quantiles, runs_of_survey
+from cerlab.spark.tasks.files import runs_of_files
+from cerlab.spark.tasks.shuffle_units import survey_units, units_of_cuts
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+    from pyspark.sql.types import StructType
+
+RUNS_OF_A_PART = 16
+"""Into how many runs a part is cut, about: what a range reads before its own is whole runs."""
+
+SAMPLE = 16
+"""How many rows of the sample there are for each run."""
+
+
+def runs_in_files(request: Request) -> tuple[tuple[Run, ...], bool]:
+    """The runs of a DataFrame that is some rows of Parquet files; Spark moves no row.
+
+    With whether no two row groups overlap, so that few rows have to be sorted.
+
+    The driver reads footers, and tasks the columns that order the files, which proves the order of
+    every choice of their rows. Raises `Unproved` with the reason why Spark has to be request.
+    """
+    ranges = files_below(request)
+    schema = _schema(request).add("what", "string")
+    find = partial(runs_of_files, ranges=ranges)
+    rows = numbers_of(request, ranges).mapInArrow(find, schema).toArrow().to_pylist()
+    if wrong := [row["what"] for row in rows if row["what"] is not None]:
+        raise Unproved(wrong[0])
+    runs = in_order(runs_in(rows, len(request.keys)) or [], positions=request.position is not None)
+    if runs is None:
+        raise Unproved("the files are not in order")
+    return runs, all(len(cluster) == 1 for cluster in ranges.clusters)
+
+
+def lying_runs(request: Request) -> tuple[Run, ...] | None:
+    """The runs that the rows lie in; None if they have to be sorted, or are no stream."""
+    from pyspark.sql import functions as fn
+
+    positions = request.position is not None
+    rows = request.source.frame.select(*_columns(request))
+    rows = rows.withColumn("k0", fn.when(fn.col("named"), fn.col("k0"))).drop("named")
+    made = rows.mapInArrow(partial(runs_of, positions=positions), _schema(request))
+    runs = runs_in(made.toArrow().to_pylist(), len(request.keys))
+    return None if runs is None else in_order(runs, positions=positions)
+
+
+def surveyed_runs(request: Request) -> tuple[Run, ...]:
+    """The runs between quantiles; raises `BadData` for rows that are no stream."""
+    positions, cuts = request.position is not None, _cuts(request)
+    rows = request.source.frame.select(*_columns(request))
+    send = partial(units_of_cuts, cuts=cuts, parts=request.parts)
+    units = by_part(rows.mapInArrow(send, UNITS), request.parts)
+    survey = partial(survey_units, labels=request.labels, positions=positions)
+    schema = _schema(request)
+    for name, kind in SURVEY:
+        schema.add(name, kind)
+    made = units.mapInArrow(survey, schema).toArrow().to_pylist()
+    return runs_of_survey(made, request.labels, positions=positions)
+
+
+def _cuts(request: Request) -> list[tuple[Any, ...]]:
+    """Quantiles of a sample: the rows with the smallest hashes, so the same each time."""
+    from pyspark.sql import functions as fn
+
+    runs = RUNS_OF_A_PART * request.parts
+    if runs == 1:
+        return []
+    names = [f"k{n}" for n in range(len(request.keys))]
+    keys = request.source.frame.select(*keys_of(request)).dropna()
+    least = keys.select("*", fn.xxhash64(*names).alias("h")).orderBy("h").limit(SAMPLE * runs)
+    return quantiles([tuple(row)[:-1] for row in least.orderBy(*names).collect()], runs)
+
+
+def _columns(request: Request) -> Iterator[Column]:
+    """The columns of `cerlab.spark.plan.runs`."""
+    from pyspark.sql import functions as fn
+
+    yield from keys_of(request)
+    yield (fn.length(request.source.column("type")) > 0).alias("named")
+    for name, column in (("kept", request.kept), ("time", request.clock)):
+        if column is not None:
+            yield column.alias(name)
+
+
+def _schema(request: Request) -> StructType:
+    """That of `cerlab.spark.plan.runs.runs_of`."""
+    from pyspark.sql.types import DoubleType, LongType, StructType
+
+    keys = request.source.frame.select(*keys_of(request)).schema
+    made = StructType()
+    for end in "fl":
+        for n, key in enumerate(keys):
+            made.add(f"{end}{n}", key.dataType)
+    made.add("rows", LongType()).add("kept", LongType())
+    time = LongType() if request.whole_times else DoubleType()
+    return made.add("first_time", time).add("last_time", time)

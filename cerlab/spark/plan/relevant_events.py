@@ -1,0 +1,127 @@
+"""Which events a plan has to see, and what of them: the truth of its tests, one bit each.
+
+An event without a bit that changes no run need not be read at all, wherever it lies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from cerlab.automata.automaton import Automaton, IntervalCea, Mark
+from cerlab.automata.plan import Plan
+from cerlab.model.clauses import EventWindow, Strategy
+from cerlab.predicates.mentions import mentioned
+from cerlab.predicates.syntax import (
+    Arithmetic,
+    Attribute,
+    Comparison,
+    Computed,
+    Constant,
+    Everything,
+    Not,
+    Operator,
+    Predicate,
+    atoms,
+)
+
+MOST_BITS = 62
+"""So many tests have a bit: an int64 holds them, and twice the greatest."""
+
+A = TypeVar("A", bound=Automaton[Any])
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOverBits:
+    """A plan over an attribute `bits`, whose bit k says whether an event satisfies ``tests[k]``."""
+
+    plan: Plan
+    bits: str
+    tests: tuple[Predicate, ...]
+    others: tuple[Predicate, ...]
+    """The tests that the plan makes itself, on the attributes that they mention."""
+    kept_whole: str | None
+    """Why events that satisfy none of all tests have to be read too; None if they have not."""
+
+
+def plan_over_bits(plan: Plan, has_bit: Callable[[Predicate], bool]) -> PlanOverBits:
+    """The plan with a bit for each of its tests that may have one.
+
+    A test is what a transition demands or, of a negation, what that negates.
+    """
+    demands = [t.predicate for t in plan.cea.Delta] + [t.predicate for t in plan.vcea.Delta]
+    every = [P for P in dict.fromkeys(map(_test, demands)) if not isinstance(P, Everything)]
+    tests = [P for P in every if has_bit(P)][:MOST_BITS]
+    bits = _unused_name(every, plan.partition)
+    bit_of: dict[Predicate, Predicate] = {P: _bit(bits, k) for k, P in enumerate(tests)}
+    return PlanOverBits(
+        plan=replace(plan, cea=_over(plan.cea, bit_of), vcea=_over(plan.vcea, bit_of)),
+        bits=bits,
+        tests=tuple(tests),
+        others=tuple(P for P in every if P not in bit_of),
+        kept_whole=why_all_events(plan),
+    )
+
+
+def why_all_events(plan: Plan) -> str | None:
+    """Why a plan has to see the events that satisfy none of its tests; None if it has not.
+
+    Such an event changes nothing where it starts no run, and every run that goes on at all waits in
+    its state without being accepted there.
+    """
+    if isinstance(plan.window, EventWindow):
+        return "WITHIN n EVENTS counts all events"
+    if plan.strategy is Strategy.STRICT:
+        return "STRICT tells events that follow one another from those that do not"
+    if any(_goes_on(plan.cea, state) for state in range(plan.cea.states)):
+        return "an event that satisfies nothing ends what has begun, or begins or ends an answer"
+    return None
+
+
+def _goes_on(A: IntervalCea, state: int) -> bool:
+    """Whether an event that satisfies no test does something in a state, but for waiting."""
+    leaving = [t for t in A.Delta if t.source == state]
+    enabled = {(t.mark, t.target) for t in leaving if _holds_of_none(t.predicate)}
+    if state == A.q0 or not leaving:
+        return bool(enabled)
+    return enabled != {(Mark.SKIP, state)} or state in A.F
+
+
+def _holds_of_none(predicate: Predicate) -> bool:
+    """Whether a demand holds where all tests are false."""
+    match predicate:
+        case Everything():
+            return True
+        case Not(operand):
+            return not _holds_of_none(operand)
+        case _:
+            return False
+
+
+def _test(predicate: Predicate) -> Predicate:
+    while isinstance(predicate, Not):
+        predicate = predicate.operand
+    return predicate
+
+
+def _over(automaton: A, bit_of: dict[Predicate, Predicate]) -> A:
+    def demand(predicate: Predicate) -> Predicate:
+        if isinstance(predicate, Not):
+            return Not(demand(predicate.operand))
+        return bit_of.get(predicate, predicate)
+
+    steps = tuple(t._replace(predicate=demand(t.predicate)) for t in automaton.Delta)
+    return replace(automaton, Delta=steps)
+
+
+def _bit(name: str, k: int) -> Predicate:
+    """``name % 2^(k+1) >= 2^k``, of an integer that is not negative."""
+    rest = Computed(Arithmetic.MOD, Attribute(name), Constant(2 ** (k + 1)))
+    return Comparison(Operator.GE, rest, Constant(2**k))
+
+
+def _unused_name(tests: Sequence[Predicate], partition: Sequence[str]) -> str:
+    """A name that no attribute has: longer than all that are mentioned."""
+    names = {*partition, *(name for P in tests for name in mentioned(atoms(P)))}
+    return "bits" + "_" * max(map(len, names), default=0)

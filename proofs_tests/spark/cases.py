@@ -1,0 +1,113 @@
+"""The batch pipeline with the work of Spark done by hand: random cuts, sorted rows, random batches.
+
+What runs in tasks is the code of `cerlab.spark`; what Spark does between tasks is here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cerlab.api import Query
+from cerlab.automata.plan import Plan
+from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.io import Stream
+from cerlab.logic.ceql.syntax import CeqlQuery
+from cerlab.logic.ceql.text import query_text
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.clauses import TimeWindow
+from cerlab.model.clock import TimeAxis, TimeUnit
+from cerlab.model.event import Value
+from cerlab.spark.plan.reads import attributes_read
+from cerlab.spark.tasks.evaluation import Job
+from cerlab.testing import Shape
+from proofs_tests.random_cases import Case, random_case
+
+TIME = TimeAxis("t", TimeUnit.S)
+SHAPE = Shape(depth=2, events=30)
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A query and a stream whose columns have one type each, as in Spark."""
+
+    ast: CeqlQuery
+    table: Any
+    """Columns type, stream, v, w, k, t."""
+    positions: tuple[int, ...] | None
+    """Given ones, else they are counted."""
+
+    @cached_property
+    def query(self) -> Query:
+        return Case(self.ast, self.stream).query
+
+    @cached_property
+    def stream(self) -> Stream:
+        return Stream.from_arrow(self.table, time="t", unit="s")
+
+    def expected(self) -> list[ComplexEvent]:
+        """The answers of the local engine, at the given positions."""
+        found = sorted(self.query.run(self.stream), key=_place)
+        if self.positions is None:
+            return found
+        at = self.positions
+        return [
+            ComplexEvent(at[a.start], at[a.end], tuple(at[p] for p in a.positions)) for a in found
+        ]
+
+    def describe(self) -> str:
+        return f"{query_text(self.ast)}\non {self.table.to_pylist()}\nat {self.positions}"
+
+
+def _place(answer: ComplexEvent) -> tuple[int, int, tuple[int, ...]]:
+    return answer.end, answer.start, answer.positions
+
+
+def typed_case(rng: Random, shape: Shape = SHAPE) -> Typed:
+    """A query that compiles, on a stream biased to its answers."""
+    while not (case := random_case(rng, shape)).query.has_automaton:
+        pass
+    events = case.stream.events
+    columns: dict[str, Any] = {
+        "type": pa.array([event.type for event in events], pa.string()),
+        "stream": pa.array([event.stream for event in events], pa.string()),
+    }
+    for name in ("v", "w", "k", "t"):
+        kinds = [pa.int64(), pa.int64(), pa.float64()]
+        kind = rng.choice(kinds if name == "t" else [*kinds, pa.string()])
+        columns[name] = _column([event.attributes.get(name) for event in events], kind)
+    gaps = np.cumsum([rng.choice((1, 1, 2, 50)) for _ in events]).tolist()
+    return Typed(case.ast, pa.table(columns), rng.choice((None, tuple(gaps))))
+
+
+def _column(values: list[Value], kind: Any) -> Any:
+    """The values that a type has, NULL for the others; a float may be NaN or -0.0."""
+    if pa.types.is_string(kind):
+        return pa.array([v if isinstance(v, str) else None for v in values], kind)
+    numbers = [v if type(v) in (int, float) else None for v in values]
+    if kind == pa.float64():
+        return pa.array([-0.0 if v == 0 and n % 2 else v for n, v in enumerate(numbers)], kind)
+    return pa.array([v if isinstance(v, int) else None for v in numbers], kind)
+
+
+def _kept(case: Typed, plan: Plan) -> Any:
+    streams = case.table.column("stream").to_pylist()
+    return np.array([not plan.streams or s is None or s in plan.streams for s in streams], bool)
+
+
+def _job(plan: Plan) -> Job:
+    time = TIME if isinstance(plan.window, TimeWindow) else None
+    whole = replace(plan, streams=())
+    return Job(plan_to_bytes(whole), time, attributes_read(whole, time))
+
+
+def _answers(batches: Iterable[Any]) -> Iterator[ComplexEvent]:
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield ComplexEvent(row["start"], row["end"], tuple(row["positions"]))

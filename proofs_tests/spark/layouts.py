@@ -1,0 +1,341 @@
+"""The batch pipeline over rows that Spark reads, with the work of Spark done by hand.
+
+A stream lies in files, which tasks read some of, in any order and in random batches; its rows may
+lie in no order at all. The second pass may have other tasks than the first. What runs in tasks is
+the code of `cerlab.spark`; predicates are decided by `cerlab.predicates.truth`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
+from cerlab.predicates.keys import partition_key
+from cerlab.predicates.truth import satisfies
+from cerlab.spark.plan import assignment as plans
+from cerlab.spark.plan.assignment import RangeAssignment
+from cerlab.spark.plan.modes import Mode
+from cerlab.spark.plan.order import Labels
+from cerlab.spark.plan.reads import attributes_read, attributes_tested, time_attribute, window_width
+from cerlab.spark.plan.relevant_events import PlanOverBits, plan_over_bits
+from cerlab.spark.plan.runs import Run, in_order, run_in, run_table, runs_in, runs_of
+from cerlab.spark.plan.survey import quantiles, runs_of_survey
+from cerlab.spark.tasks import shuffle_units as tasks
+from cerlab.spark.tasks.evaluation import Job
+from cerlab.spark.tasks.named_rows import RowNames
+from cerlab.spark.tasks.shuffle_units import Placing
+from proofs_tests.spark import cases
+from proofs_tests.spark.cases import TIME, Typed
+
+BUCKETS = 3
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The rows of a stream as tasks read them, by number."""
+
+    tasks: tuple[tuple[int, ...], ...]
+    longest: int
+    """How long a run is at most."""
+    size: int
+    parts: int
+
+    def batches(self, table: Any, task: int, rng: Random) -> Iterator[Any]:
+        """What a task reads, in record batches of random lengths; some may be empty."""
+        read = [row for row in self.tasks[task] if row < table.num_rows]
+        yield from in_batches(table.take(pa.array(read, pa.int64())), rng)
+
+
+def in_batches(table: Any, rng: Random) -> Iterator[Any]:
+    """Record batches of random lengths, some of them empty."""
+    rest = table.combine_chunks()
+    while rest.num_rows:
+        rows = rng.choice((0, 1, 2, 5, 9, 40))
+        yield from rest.slice(0, rows).to_batches()
+        rest = rest.slice(rows)
+
+
+def random_files(rng: Random, rows: int, *, ordered: bool) -> list[list[int]]:
+    """A stream cut into files, some of them empty; in order inside, or in none."""
+    count = rng.choice((0, 1, 2, 4))
+    cuts = sorted(rng.randrange(rows + 1) for _ in range(count))
+    order = list(range(rows)) if ordered else rng.sample(range(rows), rows)
+    return [order[start:end] for start, end in pairwise((0, *cuts, rows))]
+
+
+def random_layout(rng: Random, files: list[list[int]]) -> Layout:
+    """Files spread over tasks."""
+    shuffled = rng.sample(files, len(files))
+    ends = sorted(rng.randrange(len(files) + 1) for _ in range(rng.choice((0, 1, 3))))
+    made = tuple(
+        tuple(row for file in shuffled[start:end] for row in file)
+        for start, end in pairwise((0, *ends, len(files)))
+    )
+    longest, size = rng.choice((1, 3, 8, 100)), rng.choice((1, 4, 20, 1000))
+    return Layout(made, longest, size, rng.randrange(1, 7))
+
+
+def keys_of(case: Typed, rng: Random) -> dict[str, Any]:
+    """One or two keys that order the rows; the last is the position, where there is one."""
+    rows = case.table.num_rows
+    last = pa.array(range(rows) if case.positions is None else case.positions, pa.int64())
+    coarse = pa.array([n // 4 for n in range(rows)], pa.int64())
+    kind = rng.choice((None, pa.int64(), pa.float64(), pa.string()))
+    if kind is None:
+        return {"k0": last}
+    if kind == pa.string():
+        coarse = pa.array([f"{n:09}" for n in coarse.to_pylist()], kind)
+    return {"k0": coarse.cast(kind), "k1": last}
+
+
+def first_pass(case: Typed, keys: dict[str, Any], lie: Layout, rng: Random) -> tuple[Run, ...]:
+    """The runs as they lie, else those of the survey."""
+    plan, positions = case.query.plan, case.positions is not None
+    types = case.table.column("type").to_pylist()
+    columns = {**keys, "named": pa.array([bool(name) for name in types])}
+    if plan.streams:
+        columns["kept"] = pa.array(cases._kept(case, plan))
+    if isinstance(plan.window, AttributeWindow | TimeWindow):
+        columns["time"] = case.table.column("t")
+    table, rows = pa.table(columns), []
+    for task in range(len(lie.tasks)):
+        batches = lie.batches(table, task, rng)
+        made = runs_of(batches, positions=positions, longest=lie.longest, size=lie.size)
+        rows += [row for batch in made for row in batch.to_pylist()]
+    lying = runs_in(rows, len(keys))
+    runs = None if lying is None else in_order(lying, positions=positions)
+    return surveyed(case, table, len(keys), lie, rng) if runs is None else runs
+
+
+def surveyed(case: Typed, table: Any, keys: int, lie: Layout, rng: Random) -> tuple[Run, ...]:
+    """The runs of rows in any order, between quantiles of a sample."""
+    places = list(zip(*(table.column(f"k{n}").to_pylist() for n in range(keys)), strict=True))
+    sample = sorted(rng.sample(places, rng.randrange(len(places) + 1)))
+    cuts = quantiles(sample, rng.choice((1, 3, 10)))
+    positions = case.positions is not None
+    made = shuffled(
+        lambda batches: tasks.units_of_cuts(batches, cuts, lie.parts, lie.size), table, lie, rng
+    )
+    labels = Labels(tuple(f"key {n}" for n in range(keys)), time_attribute(case.query.plan, TIME))
+    rows = [
+        row
+        for batches in made
+        for batch in tasks.survey_units(batches, labels, positions=positions)
+        for row in batch.to_pylist()
+    ]
+    return runs_of_survey(rows, labels, positions=positions)
+
+
+def shuffled(
+    make: Callable[[Iterator[Any]], Iterator[Any]], table: Any, lie: Layout, rng: Random
+) -> Iterator[Iterator[Any]]:
+    """The units that tasks make of a table, for each part in a task of its own."""
+    made = [b for task in range(len(lie.tasks)) for b in make(lie.batches(table, task, rng))]
+    yield from by_part(made, rng)
+
+
+def by_part(made: list[Any], rng: Random) -> Iterator[Iterator[Any]]:
+    """Units in any order, then by part and run."""
+    if not made:
+        return
+    every = pa.Table.from_batches(rng.sample(made, len(made)))
+    for part in sorted(set(every.column("part").to_pylist())):
+        units = every.filter(pa.array(np.equal(every.column("part").to_numpy(), part)))
+        yield in_batches(units.sort_by([("run", "ascending")]), rng)
+
+
+def assigned(case: Typed, mode: Mode, runs: tuple[Run, ...], lie: Layout) -> RangeAssignment:
+    """Who reads which run."""
+    made = plans.coarser(runs, lie.longest)
+    part = plans.parts_of(made, 1 if mode is Mode.ONE else lie.parts)
+    begins = begins_of(case, mode, made, plans.starts_of(part))
+    return plans.range_assignment(made, part, begins)
+
+
+def begins_of(case: Typed, mode: Mode, runs: list[Run], starts: list[int]) -> list[int]:
+    """The first run that each part reads."""
+    plan = case.query.plan
+    if mode is not Mode.RANGES or plan.window is None:
+        return starts
+    if isinstance(plan.window, EventWindow):
+        return plans.begins_in_events(runs, starts, plan.window.width)
+    return plans.begins_in_time(runs, starts, window_width(plan, TIME, 1))
+
+
+def anywhere(case: Typed, mode: Mode, rng: Random, *, ordered: bool) -> list[ComplexEvent]:
+    """The answers of rows that other tasks read in the second pass than in the first."""
+    return sorted(cases._answers(in_units(case, mode, rng, ordered=ordered)), key=cases._place)
+
+
+def in_units(
+    case: Typed, mode: Mode, rng: Random, names: RowNames | None = None, *, ordered: bool
+) -> Iterator[Any]:
+    """The record batches of the pipeline in a mode: of answers, or of rows with names."""
+    files = random_files(rng, case.table.num_rows, ordered=ordered)
+    first, second = random_layout(rng, files), random_layout(rng, files)
+    keys = keys_of(case, rng)
+    assignment = assigned(case, mode, first_pass(case, keys, first, rng), first)
+    return second_pass(case, mode, keys, assignment, second, rng, names)
+
+
+def cut_at(case: Typed, mode: Mode, cut: tuple[int, ...]) -> list[ComplexEvent]:
+    """The answers of a stream that is cut before some rows, each of them a run."""
+    rows, rng = case.table.num_rows, Random(1)
+    keys = {"k0": pa.array(range(rows), pa.int64())}
+    (batch,) = pa.table({**keys, "time": case.table.column("t")}).combine_chunks().to_batches()
+    runs = [run_in(row, 1) for row in run_table(batch, list(range(rows))).to_pylist()]
+    part = np.searchsorted(np.array(cut, np.int64), np.arange(rows), side="right").tolist()
+    begins = begins_of(case, mode, runs, plans.starts_of(part))
+    assignment = plans.range_assignment(runs, part, begins)
+    lie = Layout((tuple(range(rows)),), 1, 1, assignment.parts)
+    return evaluated(case, mode, keys, assignment, lie, rng)
+
+
+def evaluated(
+    case: Typed,
+    mode: Mode,
+    keys: dict[str, Any],
+    assignment: RangeAssignment,
+    second: Layout,
+    rng: Random,
+) -> list[ComplexEvent]:
+    """The answers of the second pass."""
+    batches = second_pass(case, mode, keys, assignment, second, rng)
+    return sorted(cases._answers(batches), key=cases._place)
+
+
+def second_pass(
+    case: Typed,
+    mode: Mode,
+    keys: dict[str, Any],
+    assignment: RangeAssignment,
+    second: Layout,
+    rng: Random,
+    row_names: RowNames | None = None,
+) -> Iterator[Any]:
+    """The record batches of the second pass."""
+    plan = case.query.plan
+    with_bits = row_names is None
+    tested = plan_over_bits(replace(plan, streams=()), lambda _: with_bits and rng.random() < 0.7)
+    time = TIME if isinstance(plan.window, TimeWindow) else None
+    names = tuple(dict.fromkeys((tested.bits, *attributes_tested(tested.plan, time))))
+    if row_names is not None:
+        names = row_names.read(plan, attributes_read(replace(plan, streams=()), time))
+    job = Job(plan_to_bytes(tested.plan), time, names, names=row_names)
+    numbered = case.positions is None and (mode is Mode.KEYS or bool(plan.streams))
+    whole = tested.kept_whole is not None or case.positions is None or not with_bits
+    placing = Placing(case.positions is not None, numbered, whole)
+    table = sent(case, tested, names, keys, rng, numbered=numbered, whole=whole)
+    if mode is Mode.KEYS:
+        yield from _by_keys(case, table, job, assignment, placing, second, rng)
+    else:
+        table = table.drop(["group"])
+        made = shuffled(
+            lambda batches: tasks.units_of_ranges(batches, assignment, second.size),
+            table,
+            second,
+            rng,
+        )
+        for batches in made:
+            yield from tasks.evaluate_ranges(batches, job, assignment, placing, second.size)
+
+
+def sent(
+    case: Typed,
+    tested: PlanOverBits,
+    names: tuple[str, ...],
+    keys: dict[str, Any],
+    rng: Random,
+    *,
+    numbered: bool,
+    whole: bool,
+) -> Any:
+    """The columns that leave the JVM, and those rows that do; by number of the row."""
+    events, rows = case.stream.events, case.table.num_rows
+    bits = [
+        sum(1 << k for k, P in enumerate(tested.tests) if satisfies(event, P)) for event in events
+    ]
+    above = [
+        bool(bits[n]) or any(satisfies(t, P) or rng.random() < 0.3 for P in tested.others)
+        for n, t in enumerate(events)
+    ]
+    columns = dict(keys)
+    for n, name in enumerate(names):
+        known = name in case.table.column_names
+        columns[f"a{n}"] = case.table.column(name) if known else pa.nulls(rows, pa.string())
+        if name == tested.bits:
+            columns[f"a{n}"] = pa.array(bits, pa.int64())
+    kept = cases._kept(case, case.query.plan)
+    if numbered and case.query.plan.streams:
+        columns["kept"] = pa.array(kept)
+    columns["group"] = pa.array(_groups(case), pa.int64())
+    chosen = np.ones(rows, bool) if numbered else kept
+    if not whole:
+        chosen = chosen & np.array(above, bool)
+    table = pa.table(columns)
+    return Chosen(table, chosen)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A table of which only some rows are read; by their numbers in the whole."""
+
+    table: Any
+    chosen: Any
+
+    @property
+    def num_rows(self) -> int:
+        return int(self.table.num_rows)
+
+    def drop(self, names: list[str]) -> Chosen:
+        return Chosen(self.table.drop(names), self.chosen)
+
+    def take(self, numbers: Any) -> Any:
+        at = numbers.to_numpy()
+        return self.table.take(pa.array(at[self.chosen[at]]))
+
+
+def _groups(case: Typed) -> list[int | None]:
+    """Keys in a few groups, as a hash would have them; negative ones too."""
+    numbers: dict[Any, int] = {}
+    keys = [partition_key(event, case.query.plan.partition) for event in case.stream.events]
+    return [None if key is None else numbers.setdefault(key, -len(numbers)) for key in keys]
+
+
+def _by_keys(
+    case: Typed,
+    table: Any,
+    job: Job,
+    assignment: RangeAssignment,
+    placing: Placing,
+    lie: Layout,
+    rng: Random,
+) -> Iterator[Any]:
+    if not placing.numbered:
+        buckets = shuffled(
+            lambda batches: tasks.units_of_buckets(batches, assignment, BUCKETS, lie.size),
+            table,
+            lie,
+            rng,
+        )
+    else:
+        ranges = shuffled(
+            lambda batches: tasks.units_of_ranges(batches, assignment, lie.size), table, lie, rng
+        )
+        made = [
+            unit
+            for batches in ranges
+            for unit in tasks.number_units(batches, assignment, BUCKETS, placing)
+        ]
+        buckets = by_part(made, rng)
+    for batches in buckets:
+        yield from tasks.evaluate_buckets(batches, job, lie.size)

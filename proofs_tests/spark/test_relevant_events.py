@@ -1,0 +1,61 @@
+"""Which events a query has to see, by hand, and the tests that have a bit."""
+
+from __future__ import annotations
+
+import pytest
+
+import cerlab
+from cerlab.predicates.syntax import Like, atoms
+from cerlab.predicates.text import predicate_text
+from cerlab.spark.plan.reads import attributes_tested
+from cerlab.spark.plan.relevant_events import MOST_BITS, plan_over_bits, why_all_events
+
+SKIPS = [
+    "SELECT * WHERE A ; B WITHIN 5 [t]",
+    "SELECT * WHERE A ; B",
+    "SELECT * WHERE (A ; B+) OR (C ; A) WITHIN 5 [t]",
+    "SELECT * WHERE A ; B PARTITION BY [k] WITHIN 5 [t] CONSUME BY PARTITION",
+    "SELECT MAX * WHERE A ; B+ PARTITION BY [k] WITHIN 5 [t]",
+]
+ALL = {
+    "SELECT * WHERE A ; B WITHIN 5 EVENTS": "counts",
+    "SELECT STRICT * WHERE A ; B WITHIN 5 [t]": "STRICT",
+    "SELECT * WHERE A : B WITHIN 5 [t]": "ends what has begun",
+    "SELECT * WHERE A ; B :+ WITHIN 5 [t]": "ends what has begun",
+    "SELECT * WHERE NOT(A FILTER A[v = 1]) ; B WITHIN 5 [t]": "ends what has begun",
+}
+
+
+@pytest.mark.parametrize("text", SKIPS)
+def test_events_without_a_bit_change_nothing(text: str) -> None:
+    assert why_all_events(cerlab.parse_query(text).plan) is None
+
+
+@pytest.mark.parametrize("text", ALL)
+def test_events_without_a_bit_matter(text: str) -> None:
+    why = why_all_events(cerlab.parse_query(text).plan)
+    assert why is not None
+    assert ALL[text] in why
+
+
+def test_what_has_no_bit_is_read_by_the_plan() -> None:
+    text = "SELECT * WHERE A AS a ; B AS b FILTER a[v > 1] AND b[w LIKE 'x'] WITHIN 5 [t]"
+    plan = cerlab.parse_query(text).plan
+    made = plan_over_bits(plan, lambda P: not any(isinstance(atom, Like) for atom in atoms(P)))
+    assert [predicate_text(P) for P in made.tests] == ["type = 'A' AND v > 1"]
+    assert len(made.others) == 1
+    assert attributes_tested(made.plan, None) == (made.bits, "type", "w", "t")
+    every = plan_over_bits(plan, lambda P: True)
+    assert attributes_tested(every.plan, None) == (every.bits, "t")
+
+
+def test_the_name_of_the_bits_is_no_attribute() -> None:
+    text = "SELECT * WHERE A FILTER A[bits = 1 AND `bits____` = 2] WITHIN 5 [t]"
+    made = plan_over_bits(cerlab.parse_query(text).plan, lambda P: False)
+    assert made.bits not in attributes_tested(made.plan, None)
+
+
+def test_more_tests_than_bits_are_left_to_the_plan() -> None:
+    steps = " ; ".join(f"A{n}" for n in range(MOST_BITS + 3))
+    made = plan_over_bits(cerlab.parse_query(f"SELECT * WHERE {steps}").plan, lambda P: True)
+    assert (len(made.tests), len(made.others)) == (MOST_BITS, 3)
