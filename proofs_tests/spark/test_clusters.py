@@ -19,6 +19,7 @@ from cerlab.errors import UsageError
 from cerlab.spark.launch import java
 from proofs_tests.spark.over_cluster import BY_TIME, COLUMNS
 from proofs_tests.spark.streams import QUERY, events, local, markers, table_of
+from proofs_tests.suite import Suite
 
 ROOT = Path(__file__).parents[2]
 
@@ -92,12 +93,19 @@ def check(master: str, place: Path) -> None:
     assert found["named"] == sorted(map(repr, named))
 
 
+def _only_where_deep(suite: Suite) -> None:
+    if not suite.deep:
+        pytest.skip("with --profile deep only: a cluster takes minutes to start and to run")
+
+
 @pytest.mark.services
-def test_executors_in_processes_of_their_own(tmp_path: Path) -> None:
+def test_executors_in_processes_of_their_own(tmp_path: Path, suite: Suite) -> None:
+    _only_where_deep(suite)
     check("local-cluster[2,1,1024]", tmp_path)
 
 
 @pytest.mark.services
-def test_a_standalone_master(tmp_path: Path) -> None:
+def test_a_standalone_master(tmp_path: Path, suite: Suite) -> None:
+    _only_where_deep(suite)
     with standalone(tmp_path / "work") as url:
         check(url, tmp_path)
