@@ -92,7 +92,7 @@ def chosen(pattern: AnyPattern, length: int = 0) -> Evaluator:
     ('registers', 'reference')
     """
     if pattern.has_automaton:
-        return EVALUATORS["tecs" if length <= protocol.SHORT else "compiled"]
+        return EVALUATORS["tecs" if length <= protocol.NUMBERED else "compiled"]
     return EVALUATORS["registers" if pattern.has_registers else "reference"]
 
 
@@ -102,7 +102,8 @@ def quickest(pattern: AnyPattern, length: int) -> Evaluator:
     `chosen` depends on query and stream alone; this one also on whether the kernels are loaded.
     """
     loaded = "cerlab.engine.whole_stream" in sys.modules
-    if pattern.has_automaton and loaded and length > protocol.WORTH_A_KERNEL:
+    short = protocol.WORTH_A_KERNEL if loaded else protocol.SHORT
+    if pattern.has_automaton and length > short:
         return EVALUATORS["compiled"]
     return chosen(pattern, length)
 

@@ -20,6 +20,9 @@ from cerlab.model.stream import Stream
 SHORT = 4_000
 """Up to so many events no kernels are loaded, unless it is asked for: a third of a second."""
 
+NUMBERED = 20_000
+"""Up to so many events answers have the order of the tECS, in which each is found by its number."""
+
 WORTH_A_KERNEL = 500
 """From so many events on kernels are faster, once they are loaded."""
 

@@ -68,7 +68,7 @@ def test_streams_that_the_compiled_engine_iterates(
 
 def test_a_long_stream_of_the_compiled_engine() -> None:
     rng = Random(4)
-    types = "".join(rng.choices("AABC", k=protocol.SHORT + 26_000))
+    types = "".join(rng.choices("AABC", k=protocol.NUMBERED + 10_000))
     matches = as_query("SELECT * WHERE A ; B+ ; C WITHIN 8 EVENTS").run(all_of(types))
     listed = list(matches)
     assert matches.count() == len(listed) > 1 << 15, "more than one batch"

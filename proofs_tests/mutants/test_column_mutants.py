@@ -15,13 +15,13 @@ from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, o
 from proofs_tests.suite import Suite
 
 
-def cut_below(values: Any, stretches: Any, out: Any) -> None:
+def cut_below(values: Any, stretches: Any, out: Any, scratch: Any) -> None:
     """A number is at a start only if it is above it."""
     below = np.searchsorted(stretches.starts, values, side="left")
     out[:] = stretches.table[np.where(values == values, below, 0)]
 
 
-def nan_is_large(values: Any, stretches: Any, out: Any) -> None:
+def nan_is_large(values: Any, stretches: Any, out: Any, scratch: Any) -> None:
     """NaN lies beyond the last cut."""
     out[:] = stretches.table[np.searchsorted(stretches.starts, values, side="right")]
 

@@ -180,9 +180,9 @@ def _product(left: Valuations, right: Valuations, precedes: Precedes) -> Valuati
 
 def _concatenations(left: Valuations, right: Valuations, precedes: Precedes) -> Valuations:
     joined: set[Valuation] = set()
-    for V1 in counted(left, len(right)):
+    for V1 in left:
         after = [V2 for V2 in right if precedes(V1, V2)]
-        spend(TRANSITION * len(after))
+        spend(1 + len(right) // TRANSITION + len(after))
         joined.update(_joined(V1, V2) for V2 in after)
         _refuse_too_many(joined)
     return frozenset(joined)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TypeAlias
 
-from cerlab.budget import budgeted, counted
+from cerlab.budget import TRANSITION, budgeted, counted, spend
 from cerlab.errors import ResourceLimit
 from cerlab.logic.cel.semantics import MAX_EVENTS, MAX_VALUATIONS
 from cerlab.logic.cel.syntax import (
@@ -111,9 +111,10 @@ def _under(phi: Formula, S: Sequence[Event], nu: Assignment) -> frozenset[Labell
             once: frozenset[Labelled] = frozenset()
             for rebound in counted(_assignments(vdef_plus(rho), S)):
                 once |= _under(rho, S, {**nu, **rebound})
-            M: frozenset[Labelled] = frozenset()
-            while (step := once | _concatenated(once, M)) != M:
-                M = step
+            M = new = once
+            while new:
+                new = _concatenated(once, new) - M
+                M |= new
             return M
         case _:
             raise AssertionError(f"not in FO-CEL: {phi}")
@@ -122,7 +123,8 @@ def _under(phi: Formula, S: Sequence[Event], nu: Assignment) -> frozenset[Labell
 def _concatenated(left: frozenset[Labelled], right: frozenset[Labelled]) -> frozenset[Labelled]:
     starts = [(min(_support(C2)), C2) for C2 in right]
     joined: set[Labelled] = set()
-    for C1 in counted(left, len(right)):
+    for C1 in left:
+        spend(1 + len(right) // TRANSITION)
         end = max(_support(C1))
         joined.update(C1 | C2 for start, C2 in starts if end < start)
         if len(joined) > MAX_VALUATIONS:
