@@ -67,10 +67,10 @@ def test_the_seed_decides() -> None:
 
 
 def test_each_folder_has_its_mutants_and_its_score() -> None:
-    folders = ["logic/cel", "why"]
+    folders = ["logic/gcq", "decisions"]
     drawn = draw_each(ROOT, folders, 3, 0)
     folder = [m.path.relative_to(ROOT / "cerlab").parts[0] for m in drawn]
-    assert folder == ["logic"] * 3 + ["why"] * 3
+    assert folder == ["logic"] * 3 + ["decisions"] * 3
     verdicts = ("killed", "survived", "timeout", "killed", "killed", "killed")
     rows = [
         {"mutant": str(replace(m, path=m.path.relative_to(ROOT))), "verdict": verdict}
@@ -78,8 +78,8 @@ def test_each_folder_has_its_mutants_and_its_score() -> None:
     ]
     said = report(rows, folders, 0)
     assert "seed 0, 6 mutants drawn" in said
-    assert "logic/cel    66.7%  2 of 3" in said
-    assert "why         100.0%  3 of 3" in said
+    assert "logic/gcq    66.7%  2 of 3" in said
+    assert "decisions   100.0%  3 of 3" in said
     assert said.endswith(f"survivors\n  survived: {rows[1]['mutant']}\n")
 
 
