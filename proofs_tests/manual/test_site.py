@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-OUTSIDE = ("https://github.com/cerlab/cerlab",)
-"""Where links may lead out of the manual: it is to be read without a network."""
+OUTSIDE = ("https://github.com/cerlab/cerlab", "https://github.com/pradyunsg/furo")
+"""Where links may lead out of the manual (its source, its theme): it is read without a network."""
 
 RESULTS = 3
 """So many results of a search are opened before one gives up."""
