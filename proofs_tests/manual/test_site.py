@@ -51,8 +51,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_notebooks_are_in_the_site_as_they_ran_and_links_lead_to_what_is_there(site: Path) -> None:
     """One test, since each worker that needs the site would build it."""
     for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        page = (site / "course" / f"{notebook.stem}.html").read_text(encoding="utf-8")
-        assert "cell_output" in page
+        course = site / "course" / f"{notebook.stem}.html"
+        assert "cell_output" in course.read_text(encoding="utf-8")
     for page in sorted(site.rglob("*.html")):
         for target in re.findall(r'<a [^>]*href="([^"]+)"', page.read_text(encoding="utf-8")):
             address, _, place = unescape(target).partition("#")
