@@ -66,19 +66,14 @@ def explain_rows(query: str | RowPattern, table: Any) -> Explanation:
     by columns: every condition and measure
     the search, on tables of fewer than 1,000 rows
     """
-    from cerlab.compile import rows_to_walk as walk  # loads Numba
-
     parsed = parse_rows(query) if isinstance(query, str) else query
     rows = as_table(table)
     binding = bound(parsed, column_kinds(rows))
     M = machine(parsed, binding)
-    steps = walk.step_table_of(M)
-    if not isinstance(steps, str):
-        try:
-            walked = walk.walked(M, steps, binding, rows)
-            walk.walked_result(walked)
-            short = f"the search, on tables of fewer than {by_rows.SHORT:,} rows"
-            return Explanation((*walk.explained(walked), *([short] if by_rows.SHORT else ())))
-        except walk.NoOrder as error:
-            steps = str(error)
-    return Explanation((f"the search, as {steps}", failures(M)))
+    found = by_rows.compiled_scan(M, binding, rows)
+    if isinstance(found, str):
+        return Explanation((f"the search, as {found}", failures(M)))
+    from cerlab.compile.rows_to_walk import explained
+
+    short = f"the search, on tables of fewer than {by_rows.SHORT:,} rows"
+    return Explanation((*explained(found[0]), *([short] if by_rows.SHORT else ())))

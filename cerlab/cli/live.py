@@ -6,6 +6,7 @@ Each way gives an answer out before the event after its last one is waited for (
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from cerlab import io
@@ -169,12 +170,11 @@ class Labelled:
         found, self._found = self._found, []
         if not found:
             return
+        from cerlab.engine.answers import batched_answers  # NumPy loads here
+
         first = min(answer.start for answer in found)
         stream = Stream(self._seen[first : found[-1].end + 1])
-        near = (
-            ComplexEvent(a.start - first, a.end - first, tuple(p - first for p in a.positions))
-            for a in found
-        )
+        near = chain.from_iterable(b.moved(-first) for b in batched_answers(found, len(found)))
         for V in labelled_valuations(self._pattern, stream, near):
             labels = {X: tuple(p + first for p in D) for X, D in V.labels.items()}
             self._sink.one(Valuation(V.start + first, V.end + first, labels))

@@ -210,11 +210,9 @@ def _best(
 def masked(values: Values, length: int, absent: Flags) -> Values:
     """A measure as an array, NULL where a row is unmatched."""
     values = spread(values, length)
-    return (
-        pc.if_else(pa.array(absent), pa.scalar(None, values.type), values)
-        if absent.any()
-        else (values)
-    )
+    if not absent.any():
+        return values
+    return pc.if_else(pa.array(absent), pa.scalar(None, values.type), values)
 
 
 def offsets_of(M: Matches) -> Int64s:

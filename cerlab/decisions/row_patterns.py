@@ -1,43 +1,25 @@
 """Questions about two row patterns on all tables, each with a shortest table as witness.
 
-The row that decides between two choices may be far ahead, so a search forwards needs to know the
-future: which states are live at each row. These sets are determinised from the last row backwards
-(`cerlab.automata.live`), over all tables at once; a node of the search is a row with the live sets
-of both queries. From the first row on both scans are then functions of the nodes, row by row, and
-two scans differ if a path leads to a row where they do something else. Breadth first, with the
-shortest rest of each node known, the table is a shortest one.
+They are asked of the scans of both (`cerlab.decisions.row_scans`).
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, get_args
 
-from cerlab.automata.live import Letter, LiveSets, step_table
-from cerlab.budget import poll
-from cerlab.compile.rows_to_prioritised import prioritised
-from cerlab.decisions.row_letters import (
-    Row,
-    RowGraph,
-    columns_of,
-    conditions_of,
-    of_given,
-    undecidable,
-)
+from cerlab.decisions.row_letters import Row, columns_of, conditions_of, of_given, undecidable
 from cerlab.decisions.row_regions import of_all
+from cerlab.decisions.row_scans import Bad, Covers, Did, Scans, Side, Starts, shortest_path
 from cerlab.display import shown
-from cerlab.errors import ResourceLimit, UsageError, nearest
+from cerlab.errors import UsageError, nearest
 from cerlab.logic.rows import syntax as rp
 from cerlab.logic.rows.text import pattern_text
 
 Same: TypeAlias = Literal["labels", "matches", "rows"]
 """What has to be the same: matches with their labels (what CLASSIFIER says), matches whatever their
 labels, or the rows that lie in some match."""
-
-MAX_NODES = 200_000
-"""Nodes and configurations that a search may meet."""
 
 
 @shown
@@ -50,135 +32,6 @@ class RowVerdict:
 
     def __bool__(self) -> bool:
         return self.holds
-
-
-class Did(NamedTuple):
-    """What a scan does at a row."""
-
-    ended: bool = False
-    """The match that it was in ended before the row."""
-    empty: bool = False
-    """An empty match begins."""
-    begins: bool = False
-    """A match begins that maps the row."""
-    label: str | None = None
-    """The variable that the row is mapped to."""
-
-
-class Side:
-    """The scan of a query, row by row; a state is that of the match it is in, or None."""
-
-    def __init__(self, query: rp.RowPattern, number: int, graph: RowGraph) -> None:
-        table = step_table(prioritised(query.pattern))
-        if table is None:
-            raise undecidable("a pattern has too many states")
-        self.query, self.live = query, LiveSets(table)
-        self.letters: list[Letter] = [
-            frozenset(v for side, v in letter if side == number) for letter in graph.letters
-        ]
-
-    def before(self, following: int, node: int) -> int:
-        """The live set at a row, from that at the next one."""
-        return self.live.before(following, self.letters[node])
-
-    def go_on(self, q: int, R: At) -> tuple[str | None, int | None]:
-        """What a match in a state does: a label and the state after it, or it ends."""
-        step = self.live.step(q, self.letters[R.node], R.following)
-        return (None, None) if step is None else (step.variable, step.target)
-
-    def begin(self, R: At) -> tuple[Did, int | None]:
-        """What begins at a row: a match, an empty one, or nothing."""
-        q = self.live.table.first_row if R.first else 0
-        if not self.live.lives(self.before(R.following, R.node), q):
-            return Did(), None
-        label, target = self.go_on(q, R)
-        return Did(empty=label is None, begins=label is not None, label=label), target
-
-    def scan(self, q: int | None, R: At) -> tuple[Did, int | None]:
-        """What a scan past the last row of each match does."""
-        if q is None:
-            return self.begin(R)
-        label, target = self.go_on(q, R)
-        if label is not None:
-            return Did(label=label), target
-        did, target = self.begin(R)
-        return did._replace(ended=True), target
-
-
-class At(NamedTuple):
-    """A row of a side: its node, the live set at the next row, whether it is the first one."""
-
-    node: int
-    following: int
-    first: bool
-
-
-Bad: TypeAlias = Callable[[Did, Did], bool]
-"""Whether what the two scans do at a row is a difference."""
-Moves: TypeAlias = Iterator[tuple[bool, Hashable]]
-"""Of a configuration at a row: whether there is a difference, and the next configuration."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scans:
-    """Both scans go on past the last row of each match; a configuration is the state of each."""
-
-    sides: tuple[Side, Side]
-    bad: Bad
-    initial: Hashable = (None, None)
-
-    def moves(self, config: Any, at: tuple[At, At]) -> Moves:
-        """The one thing that both do."""
-        (left, p), (right, q) = (
-            side.scan(state, R) for side, state, R in zip(self.sides, config, at, strict=True)
-        )
-        yield self.bad(left, right), (p, q)
-
-
-@dataclass(frozen=True, slots=True)
-class Starts:
-    """Matches begin at every row, each by itself: the configuration is where one of each is."""
-
-    sides: tuple[Side, Side]
-    bad: Bad
-    initial: Hashable = None
-
-    def moves(self, config: Any, at: tuple[At, At]) -> Moves:
-        """Pass a row over, or let the match of each begin there; then go on in both."""
-        if config is None:
-            yield False, None
-            begun = [side.begin(R) for side, R in zip(self.sides, at, strict=True)]
-        else:
-            begun = [
-                (Did(ended=label is None, label=label), q)
-                for label, q in (
-                    (None, None) if state is None else side.go_on(state, R)
-                    for side, state, R in zip(self.sides, config, at, strict=True)
-                )
-            ]
-        (left, p), (right, q) = begun
-        bad = self.bad(left, right)
-        if bad or (p is not None and (config is None or not left.ended)):
-            yield bad, (p, q)
-
-
-@dataclass(frozen=True, slots=True)
-class Covers:
-    """Matches begin at every row, and may overlap: the states of all that a row may be in."""
-
-    sides: tuple[Side, Side]
-    bad: Bad
-    initial: Hashable = (frozenset(), frozenset())
-
-    def moves(self, config: Any, at: tuple[At, At]) -> Moves:
-        """All matches go on together."""
-        did, after = [], []
-        for side, states, R in zip(self.sides, config, at, strict=True):
-            begun, target = side.begin(R)
-            going = {side.go_on(q, R)[1] for q in states} | {target}
-            after.append(frozenset(q for q in going if q is not None))
-            did.append(begun._replace(label="" if after[-1] else None))
-        yield self.bad(*did), tuple(after)
 
 
 def equivalent_rows(
@@ -332,108 +185,3 @@ def _with_keys(query: rp.RowPattern, rows: list[Row]) -> list[Row]:
         order: Row = {item.column.name: -i if item.descending else i for item in query.order_by}
         keys.append(partition | order)
     return [key | row for key, row in zip(keys, rows, strict=True)]
-
-
-# -- the search ------------------------------------------------------------------------------------
-
-
-class Rest(NamedTuple):
-    """A node with the live sets of both sides: all there is to know of the rows from it on."""
-
-    node: int
-    live: tuple[int, int]
-
-
-@dataclass(slots=True)
-class Future:
-    """Of each `Rest` those at the next row, None for no row, and how many rows it has at least."""
-
-    following: dict[Rest, list[Rest | None]] = field(default_factory=dict)
-    length: dict[Rest, int] = field(default_factory=dict)
-
-
-def _future(G: RowGraph, sides: tuple[Side, Side]) -> Future:
-    """All that tables may end with, from the last row backwards."""
-    F, pending = Future(), deque[Rest]()
-    preceding: list[list[int]] = [[] for _ in G.letters]
-    for n, listed in enumerate(G.following):
-        for m in listed:
-            preceding[m].append(n)
-
-    def reach(n: int, following: Rest | None) -> None:
-        live = following.live if following else (0, 0)
-        left, right = (side.before(b, n) for side, b in zip(sides, live, strict=True))
-        rest = Rest(n, (left, right))
-        if rest not in F.following:
-            F.following[rest] = []
-            F.length[rest] = 1 + (F.length[following] if following else 0)
-            pending.append(rest)
-        F.following[rest].append(following)
-
-    for n in sorted(G.last):
-        reach(n, None)
-    while pending:
-        _limit(len(F.following))
-        rest = pending.popleft()
-        for n in preceding[rest.node]:
-            reach(n, rest)
-    return F
-
-
-class Here(NamedTuple):
-    """A row of the search: whether it is the first, what both are in, all that may follow."""
-
-    first: bool
-    config: Hashable
-    rest: Rest
-
-
-def shortest_path(G: RowGraph, both: Scans | Starts | Covers) -> list[int] | None:
-    """The nodes of a shortest table with a difference, None if there is no such table."""
-    F, first = _future(G, both.sides), frozenset(G.first)
-    level = [Here(True, both.initial, rest) for rest in F.following if rest.node in first]
-    parents: dict[Here, Here | None] = dict.fromkeys(level)
-    depth, best = 1, None
-    found: tuple[Here, Rest | None] | None = None
-    while level and (best is None or depth < best):
-        _limit(len(parents))
-        after = []
-        for here in level:
-            for following in F.following[here.rest]:
-                live = following.live if following else (0, 0)
-                left, right = (At(here.rest.node, b, here.first) for b in live)
-                for bad, changed in both.moves(here.config, (left, right)):
-                    length = depth + (F.length[following] if following else 0)
-                    if bad and (best is None or length < best):
-                        best, found = length, (here, following)
-                    if bad or following is None:
-                        continue
-                    if (there := Here(False, changed, following)) not in parents:
-                        parents[there] = here
-                        after.append(there)
-        level, depth = after, depth + 1
-    return None if found is None else _path(F, parents, *found)
-
-
-def _path(
-    F: Future, parents: dict[Here, Here | None], here: Here, following: Rest | None
-) -> list[int]:
-    """The nodes up to a row, and the shortest rest."""
-    path: list[int] = []
-    at: Here | None = here
-    while at is not None:
-        path.append(at.rest.node)
-        at = parents[at]
-    path.reverse()
-    while following is not None:
-        path.append(following.node)
-        shorter = F.length[following] - 1
-        following = next(f for f in F.following[following] if (F.length[f] if f else 0) == shorter)
-    return path
-
-
-def _limit(met: int) -> None:
-    poll()
-    if met > MAX_NODES:
-        message = f"the question has more than {MAX_NODES:,} configurations"
-        raise ResourceLimit("CER0694", message, hint="give fewer rows, or smaller bounds")

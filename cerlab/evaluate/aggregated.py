@@ -30,8 +30,8 @@ from cerlab.model.clauses import Window
 from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
+    from cerlab.engine.end_totals import EndTotals
     from cerlab.engine.measures import Numbers, Ranks
-    from cerlab.engine.totals import EndTotals
 
 KEY = "key"
 """All attributes of PARTITION BY, in `group_by`."""
@@ -118,13 +118,8 @@ def aggregated(pattern: Pattern, stream: Stream, asked: Request) -> Any:
     """
     import pyarrow as pa
 
-    from cerlab.engine.totals import (  # NumPy loads here
-        first_ends,
-        grouped,
-        nothing,
-        slid,
-        totals_of_ends,
-    )
+    from cerlab.engine.end_totals import first_ends, grouped, nothing, slid  # NumPy loads here
+    from cerlab.engine.totals import totals_of_ends
     from cerlab.predicates.columns.key_codes import KeyCodes
 
     check_query(pattern)
@@ -229,8 +224,8 @@ class _Taking:
     def __init__(
         self, stream: Stream, measures: Sequence[Measure], groups: Sequence[NamedColumn]
     ) -> None:
+        from cerlab.engine.end_totals import Carried
         from cerlab.engine.measures import numbers, ranks
-        from cerlab.engine.totals import Carried
 
         @cache
         def source(attribute: str) -> Any:

@@ -160,12 +160,9 @@ def rows_of_part(
 
     positions = np.arange(offset, offset + len(part))
     made, labels = answer_columns(pattern, part, columns, positions=positions)
-    near = [
-        ComplexEvent(a.start - offset, a.end - offset, tuple(p - offset for p in a.positions))
-        for a in answers
-    ]
-    batches = batched_answers(near, len(near)) if near else [joined_answers(())]
-    (rows,) = labelled(pattern, part, batches, labels)
+    batches = batched_answers(answers, len(answers)) if answers else [joined_answers(())]
+    near = (batch.moved(-offset) for batch in batches)
+    (rows,) = labelled(pattern, part, near, labels)
     return made.table(rows)
 
 

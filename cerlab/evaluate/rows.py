@@ -10,7 +10,7 @@ from cerlab.io.tables import column_kinds, result_table, value_columns
 from cerlab.logic.rows import Bound, RowPattern, bound
 
 if TYPE_CHECKING:
-    from cerlab.compile.rows_to_walk import Result
+    from cerlab.compile.rows_to_walk import Result, Walked
 
 SHORT = 1_000
 """Tables with fewer rows are searched unless it is asked for, which has less to begin with."""
@@ -34,15 +34,24 @@ def recognised(pattern: RowPattern, rows: Any, *, compiled: bool | None = None) 
 
 def _compiled(M: Machine, binding: Bound, rows: Any, *, needed: bool) -> Result | None:
     """The result by the compiled scan; None, or `Unsupported`, where it does not take a query."""
+    found = compiled_scan(M, binding, rows)
+    if not isinstance(found, str):
+        return found[1]
+    if needed:
+        hint = 'evaluator="search" takes it'
+        raise Unsupported("CER0452", f"the compiled scan does not take this: {found}", hint=hint)
+    return None
+
+
+def compiled_scan(M: Machine, binding: Bound, rows: Any) -> tuple[Walked, Result] | str:
+    """The compiled scan of a table and its result; a text is why it does not take the query."""
     from cerlab.compile import rows_to_walk as walk  # loads Numba
 
     steps = walk.step_table_of(M)
-    if not isinstance(steps, str):
-        try:
-            return walk.walked_result(walk.walked(M, steps, binding, rows))
-        except walk.NoOrder as error:
-            steps = str(error)
-    if needed:
-        hint = 'evaluator="search" takes it'
-        raise Unsupported("CER0452", f"the compiled scan does not take this: {steps}", hint=hint)
-    return None
+    if isinstance(steps, str):
+        return steps
+    try:
+        walked = walk.walked(M, steps, binding, rows)
+        return walked, walk.walked_result(walked)
+    except walk.NoOrder as error:
+        return str(error)

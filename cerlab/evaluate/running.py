@@ -130,10 +130,11 @@ class RunningTotals:
                 kind = None if value != value else kind_of(value)
                 if kind is None:
                     continue
-                if name in summed and (kind != "number" or not isinstance(value, int | float)):
-                    raise no_sum(name, kind)
-                if name in summed and math.isinf(value):  # type: ignore[arg-type]  # a number
-                    raise infinite(name)
+                if name in summed:
+                    if kind != "number" or not isinstance(value, int | float):
+                        raise no_sum(name, kind)
+                    if math.isinf(value):
+                        raise infinite(name)
                 if kinds.setdefault(name, kind) != kind:
                     raise several_types(name)
                 if isinstance(value, float):
@@ -276,5 +277,6 @@ def _parts(value: Value) -> tuple[int, int, int]:
         return 0, 0, 0
     if isinstance(value, int):
         return 1, value, 0
-    mantissa, divisor = float(value).as_integer_ratio()  # type: ignore[arg-type]  # a number
+    assert isinstance(value, float), "what is summed was checked"
+    mantissa, divisor = value.as_integer_ratio()
     return 1, 0, mantissa * ((1 << EXPONENT) // divisor)

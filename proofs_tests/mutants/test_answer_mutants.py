@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from cerlab.automata.labelled import LabelledMachine, LabelledMoves, LabelledStates
-from cerlab.engine import labelling, totals
+from cerlab.engine import end_totals, labelling, totals
 from cerlab.engine.reference import totals as reference
 from cerlab.engine.reference.totals import ANY_START, Gain, Place, RunTotals, Sliding, Total
 from cerlab.evaluate import aggregated, running
@@ -22,7 +22,7 @@ from proofs_tests.suite import Suite
 
 _MOVES, _INIT = LabelledStates._moves, LabelledStates.__init__
 _UNITED, _TAKEN = reference.united, reference.taken
-_GROUPED, _PUSHED = totals.grouped, running.RunningTotals._read
+_GROUPED, _PUSHED = end_totals.grouped, running.RunningTotals._read
 
 
 # -- labels ----------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ MUTANTS = [
     mutant(EXACT, totals, "_without_starts", last_start),
     mutant(EXACT, RunTotals, "reset", no_reset),
     mutant(KERNEL, totals, "_stays", always_stays),
-    mutant(KERNEL, totals, "grouped", by_the_first),
+    mutant(KERNEL, end_totals, "grouped", by_the_first),
     mutant(KERNEL, aggregated, "nearest", rounded_twice),
     mutant(SESSION, Sliding, "add", without_the_oldest),
     mutant(SESSION, Sliding, "_turn", not_added_up),

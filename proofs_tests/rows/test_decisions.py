@@ -11,7 +11,7 @@ from typing import Any, get_args
 import pytest
 
 from cerlab.api.row_patterns import parse_rows
-from cerlab.decisions import row_letters, row_patterns, row_regions
+from cerlab.decisions import row_letters, row_patterns, row_regions, row_scans
 from cerlab.decisions.row_patterns import (
     Same,
     contained_rows,
@@ -261,27 +261,27 @@ def test_other_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
         equivalent_rows(a, a, same="label")  # type: ignore[arg-type]
     with pytest.raises(Unsupported, match="SKIP"):
         equivalent_rows(a, query("A+ B", AB, "AFTER MATCH SKIP TO NEXT ROW"))
-    monkeypatch.setattr(row_patterns, "MAX_NODES", 2)
+    monkeypatch.setattr(row_scans, "MAX_NODES", 2)
     with pytest.raises(ResourceLimit, match="more than 2"):
         equivalent_rows(a, query("A+? B", AB))
 
 
 # -- wrong versions ------------------------------------------------------------------------------
 
-SCANS, STARTS = row_patterns.Side.scan, row_patterns.Starts.moves
+SCANS, STARTS = row_scans.Side.scan, row_scans.Starts.moves
 SEEN, HELD = row_patterns._seen, row_letters.held
 
 
 def matches_end_for_good(self: Any, q: Any, R: Any) -> Any:
     did, target = SCANS(self, q, R)
-    return (row_patterns.Did(ended=True), None) if did.ended else (did, target)
+    return (row_scans.Did(ended=True), None) if did.ended else (did, target)
 
 
 def the_first_row_is_any(self: Any, R: Any) -> Any:
     return BEGIN(self, R._replace(first=False))
 
 
-BEGIN = row_patterns.Side.begin
+BEGIN = row_scans.Side.begin
 
 
 def empty_matches_unseen(did: Any, same: Same) -> Any:
@@ -299,10 +299,10 @@ def no_neighbours(conditions: Any, rows: Any, i: int) -> Any:
 
 AGREEMENT: Judge = on_seeds(lambda rng: agree(rng, 2), 1_500)
 MUTANTS = [
-    mutant(AGREEMENT, row_patterns.Side, "scan", matches_end_for_good),
-    mutant(AGREEMENT, row_patterns.Side, "begin", the_first_row_is_any),
+    mutant(AGREEMENT, row_scans.Side, "scan", matches_end_for_good),
+    mutant(AGREEMENT, row_scans.Side, "begin", the_first_row_is_any),
     mutant(AGREEMENT, row_patterns, "_seen", empty_matches_unseen),
-    mutant(AGREEMENT, row_patterns.Starts, "moves", only_the_best_start),
+    mutant(AGREEMENT, row_scans.Starts, "moves", only_the_best_start),
     mutant(AGREEMENT, row_letters, "held", no_neighbours),
 ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import Any, assert_never
 
 from cerlab.model.columns import Column
 from cerlab.model.event import Event, Timestamp, Value, value_of
@@ -27,9 +27,6 @@ from cerlab.predicates.syntax import (
     Comparison,
 )
 from cerlab.predicates.truth import satisfies
-
-if TYPE_CHECKING:
-    pass
 
 MAX_KEPT = 2**20
 """How many values are remembered with their class before the memory starts anew."""

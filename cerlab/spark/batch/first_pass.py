@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from cerlab.model.clauses import EventWindow
 from cerlab.spark.batch.files import file_ranges
@@ -26,9 +26,6 @@ from cerlab.spark.plan.footers import Unproved
 from cerlab.spark.plan.modes import Mode, why_not
 from cerlab.spark.plan.reads import window_width
 from cerlab.spark.plan.runs import Run
-
-if TYPE_CHECKING:
-    pass
 
 MUCH = 4
 """Ranges that read one row in so many again, or more, are worse than buckets of keys."""

@@ -109,7 +109,6 @@ def _column(predicate: Predicate, of_atom: Callable[[Atom], Column]) -> Column:
 
 
 def _atom(atom: Atom, source: Source) -> Column:
-
     match atom:
         case TypeIs(name):
             return _compared(Operator.EQ, Attribute("type"), name, source)

@@ -38,7 +38,7 @@ def runs_in_files(request: Request) -> tuple[tuple[Run, ...], bool]:
     With whether no two row groups overlap, so that few rows have to be sorted.
 
     The driver reads footers, and tasks the columns that order the files, which proves the order of
-    every choice of their rows. Raises `Unproved` with the reason why Spark has to be request.
+    every choice of their rows. Raises `Unproved` with the reason why Spark has to be asked.
     """
     ranges = files_below(request)
     schema = _schema(request).add("what", "string")

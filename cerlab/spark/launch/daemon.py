@@ -15,7 +15,7 @@ def preload() -> None:
     from cerlab.automata.plan_json import plan_to_bytes
     from cerlab.compile.text_to_pattern import as_pattern
     from cerlab.spark.plan.reads import attributes_read
-    from cerlab.spark.tasks import files  # noqa: F401  with ranges and keys
+    from cerlab.spark.tasks import files  # noqa: F401  with shuffle units
     from cerlab.spark.tasks.evaluation import Evaluation, Job
 
     columns = {"type": list("AABB") * 8, "t": range(32)}
