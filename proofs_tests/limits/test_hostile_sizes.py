@@ -61,7 +61,7 @@ def test_a_step_is_few_operations(name: str, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.services  # a process for each
 @pytest.mark.parametrize("name", FAMILIES)
 def test_each_is_answered_or_refused(name: str) -> None:
-    """The system ends a process that goes on without end; how long it takes is printed, not judged."""
+    """The system ends a process without end; how long one takes is printed, not judged."""
     call = ["bash", "-c", f'ulimit -t {WATCHDOG} && exec "$@"', "-", sys.executable]
     call += ["-m", "proofs_tests.limits.hostile", name]
     done = subprocess.run(call, capture_output=True, text=True, check=False)
