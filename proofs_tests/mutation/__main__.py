@@ -1,17 +1,14 @@
 """``python -m proofs_tests.mutation``: draw mutants, run their tests, report who survived.
 
-The mutants are run in a copy of the repository, one after the other. Each is a JSON object a line
-(place, before, after, verdict, seconds, test); `report` has the score of each folder and who
-survived.
+The mutants are run in a copy of the repository, one after the other, each in a process of its own.
+Each is a JSON object a line (place, before, after, verdict, seconds, test); `report` has the score
+of each folder and who survived.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,19 +18,13 @@ from pathlib import Path
 from random import Random
 
 from proofs_tests.mutation.covering import Covering
+from proofs_tests.mutation.judging import copy_of, judge
 from proofs_tests.mutation.mutants import Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = "predicates,logic,automata,compile,engine,why,decisions,spark/plan"
-MOST_TESTS = 80
-"""How many tests judge a mutant at most: those that run the fewest lines besides its own."""
-
-
 SEEN = ("killed", "timeout")
 """Verdicts of mutants that a test sees: what does not end in its time does not pass either."""
-
-REASONS = ("FAILED", "ERROR")
-"""How the line of pytest begins that names a test which did not pass."""
 
 
 def draw(root: Path, folders: Sequence[str], count: int, modules: int, seed: int) -> list[Mutant]:
@@ -64,36 +55,6 @@ def report(rows: Sequence[Mapping[str, str]], folders: Sequence[str], seed: int)
     return "\n".join(lines) + "\n"
 
 
-def judge(mutant: Mutant, copy: Path, tests: Sequence[str], seconds: int) -> tuple[str, str]:
-    """A verdict, and the test that saw the mutant.
-
-    ``killed``, ``survived``, ``uncovered`` (no test runs it), ``timeout``, or ``unclear`` where
-    pytest could not begin.
-    """
-    if not tests:
-        return "uncovered", ""
-    place = copy / mutant.path
-    original = place.read_text(encoding="utf-8")
-    place.write_text(mutant.source, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider"]
-    try:
-        done = subprocess.run(
-            [*command, *tests[:MOST_TESTS]],
-            cwd=copy,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-            env={**os.environ, "PYTHONPATH": str(copy)},
-        )
-    except subprocess.TimeoutExpired:
-        return "timeout", ""
-    finally:
-        place.write_text(original, encoding="utf-8")
-    verdict = {0: "survived", 1: "killed", 2: "killed"}.get(done.returncode, "unclear")
-    return verdict, next((x for x in done.stdout.splitlines() if x.startswith(REASONS)), "")
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run it; exit status 1 if a mutant survived."""
     parser = argparse.ArgumentParser(prog="python -m proofs_tests.mutation", description=__doc__)
@@ -115,9 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     covering = Covering(options.coverage, ROOT)
     rows: list[dict[str, str]] = []
     with tempfile.TemporaryDirectory() as scratch, options.output.open("w") as output:
-        copy = Path(scratch) / "repository"
-        ignored = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".coverage*")
-        shutil.copytree(ROOT, copy, ignore=ignored)
+        copy = copy_of(ROOT, Path(scratch))
         for mutant in drawn:
             local = replace(mutant, path=mutant.path.relative_to(ROOT))
             began = time.monotonic()

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from coverage import CoverageData
 
-from proofs_tests.mutation.__main__ import ROOT, draw, draw_each, judge, report
+from proofs_tests.mutation.__main__ import ROOT, draw, draw_each, report
 from proofs_tests.mutation.covering import Covering
+from proofs_tests.mutation.judging import judge
 from proofs_tests.mutation.mutants import mutants
 
 MODULE = '''"""A module."""
@@ -38,6 +39,7 @@ def test_inside():
 def repository(tmp_path: Path) -> Path:
     """A package with one module and one test."""
     (tmp_path / "cerlab").mkdir()
+    (tmp_path / "cerlab" / "__init__.py").touch()
     (tmp_path / "cerlab" / "part.py").write_text(MODULE, encoding="utf-8")
     (tmp_path / "test_part.py").write_text(TEST, encoding="utf-8")
     return tmp_path
@@ -83,6 +85,7 @@ def test_each_folder_has_its_mutants_and_its_score() -> None:
     assert said.endswith(f"survivors\n  survived: {rows[1]['mutant']}\n")
 
 
+@pytest.mark.services  # a process for each
 def test_a_mutant_is_judged_by_its_tests(repository: Path) -> None:
     path = Path("cerlab/part.py")
     drawn = {mutant.before: replace(mutant, path=path) for mutant in mutants(repository / path)}
