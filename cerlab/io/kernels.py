@@ -11,15 +11,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cerlab.engine.kernels.compiled import kernel
+from cerlab.engine.kernels.compiled import inlined, kernel
 from cerlab.io.shapes import CORE, CSV, JSON, WORD
 from cerlab.io.shapes import TEXT as AS_TEXT
 
-NOTHING, INTEGER, DECIMAL, BOOLEAN, TEXT, UNSURE = 0, 1, 2, 4, 8, 16
-"""Kinds of cells; what is `UNSURE` holds other characters than ASCII, and is text most likely."""
+NOTHING, INTEGER, DECIMAL, BOOLEAN, TEXT, UNSURE, HARD = 0, 1, 2, 4, 8, 16, 32
+"""Kinds of cells; what is `UNSURE` holds other characters than ASCII, and is text most likely, and
+a `HARD` one is a decimal whose value is not known yet."""
 
 DIGITS = 18
 """So many digits are an int64 for certain."""
+
+EXACT_POWER = 22
+"""The powers of ten up to this one are floats without error."""
+
+_LONG = 64  # the kind of an integer with more digits
 
 _NEWLINE, _RETURN, _SPACE, _QUOTE, _APOSTROPHE = b"\n\r \"'"
 _OPEN, _CLOSE, _COMMA, _PLUS, _MINUS, _POINT, _BACKSLASH = b"(),+-.\\"
@@ -44,6 +50,8 @@ class Cells(NamedTuple):
     start: Any  # int32
     stop: Any  # int32, -1 for NULL and for what a line does not have
     kind: Any  # uint8
+    whole: Any  # int64, the values of integers
+    real: Any  # float64, those of decimals, in the same memory
     shape: Any  # uint8 (lines,)
 
 
@@ -60,9 +68,11 @@ def scan(data: Any, begin: int, end: int, shapes: Shapes, cells: Cells) -> tuple
         after = -1
         for tried in range(count):
             s = (last + tried) % count
-            for column in range(cells.stop.shape[0]):
-                cells.stop[column, row] = -1
-                cells.kind[column, row] = NOTHING
+            columns = cells.stop.shape[0]
+            if shapes.first[s + 1] - shapes.first[s] <= columns:  # it lacks some of them
+                for column in range(columns):
+                    cells.stop[column, row] = -1
+                    cells.kind[column, row] = NOTHING
             after = _line(data, at, end, shapes, s, cells, row)
             if after >= 0:
                 last = s
@@ -75,7 +85,7 @@ def scan(data: Any, begin: int, end: int, shapes: Shapes, cells: Cells) -> tuple
     return row, at
 
 
-@kernel
+@inlined
 def _line(data: Any, at: int, end: int, shapes: Shapes, s: int, cells: Cells, row: int) -> int:
     """Where the next line begins if the one at `at` is of shape `s`, else -1."""
     if data[at] == _NEWLINE or data[at] == _RETURN:
@@ -102,7 +112,7 @@ def _line(data: Any, at: int, end: int, shapes: Shapes, s: int, cells: Cells, ro
     return at
 
 
-@kernel
+@inlined
 def _cell(
     data: Any, at: int, end: int, rule: int, until: Any, cells: Cells, row: int, column: int
 ) -> int:
@@ -117,7 +127,9 @@ def _cell(
             return -1
         after = stop + 1
         if rule == CSV:
-            kind = _kind(data, start, stop)
+            number_end, kind = _number(data, start, stop, rule, cells, row, column)
+            if number_end < stop or kind == NOTHING:
+                kind = _kind_of_text(data, start, stop)
         elif rule == AS_TEXT and start == stop:
             kind = NOTHING
     elif rule == WORD:
@@ -125,16 +137,22 @@ def _cell(
         if start == stop:
             return -1
     else:
-        stop = after = _plain_end(data, start, end, rule, until)
-        if stop < 0:
-            return -1
-        if rule == JSON:
-            kind = _json_kind(data, start, stop)
-        elif rule == AS_TEXT:
-            kind = NOTHING if start == stop else TEXT
+        kind = NOTHING
+        if rule != AS_TEXT:
+            after, kind = _number(data, start, end, rule, cells, row, column)
+        if kind != NOTHING and (after == end or data[after] == until or data[after] < _SPACE):
+            stop = after
         else:
-            kind = _kind(data, start, stop)
-    if kind < 0:
+            stop = after = _plain_end(data, start, end, rule, until)
+            if stop < 0:
+                return -1
+            if rule == JSON:
+                kind = _kind_of_word(data, start, stop)
+            elif rule == AS_TEXT:
+                kind = NOTHING if start == stop else TEXT
+            else:
+                kind = _kind_of_text(data, start, stop)
+    if kind < 0 or kind == _LONG:
         return -1
     cells.start[column, row] = start
     cells.stop[column, row] = -1 if kind == NOTHING else stop
@@ -142,7 +160,7 @@ def _cell(
     return after
 
 
-@kernel
+@inlined
 def _closing(data: Any, at: int, end: int, quote: Any, rule: int) -> int:
     """Where the quote is closed on this line, without an escape of any kind before; else -1."""
     while at < end and data[at] >= _SPACE and (rule != JSON or data[at] != _BACKSLASH):
@@ -152,14 +170,14 @@ def _closing(data: Any, at: int, end: int, quote: Any, rule: int) -> int:
     return -1
 
 
-@kernel
+@inlined
 def _word_end(data: Any, at: int, end: int) -> int:
     while at < end and (_is_letter(data[at]) or _is_digit(data[at]) or data[at] == _UNDERSCORE):
         at += 1
     return at
 
 
-@kernel
+@inlined
 def _plain_end(data: Any, at: int, end: int, rule: int, until: int) -> int:
     """Where a cell without quotes ends: at `until` or at the line's end; -1 for odd characters."""
     start = at
@@ -175,52 +193,67 @@ def _plain_end(data: Any, at: int, end: int, rule: int, until: int) -> int:
     return at
 
 
-@kernel
+@inlined
 def _is_digit(c: int) -> bool:
     return _ZERO <= c <= _NINE
 
 
-@kernel
+@inlined
 def _is_letter(c: int) -> bool:
     return _A <= (c & 0xDF) <= _Z
 
 
-@kernel
-def _digits_end(data: Any, at: int, stop: int) -> int:
-    while at < stop and _is_digit(data[at]):
+@inlined
+def _number(
+    data: Any, at: int, end: int, rule: int, cells: Cells, row: int, column: int
+) -> tuple[int, int]:
+    """Where the number at `at` ends, and its kind, `NOTHING` if there is none; notes its value.
+
+    A decimal is exact where its digits and its power of ten are two floats without error, since one
+    division or product of floats is rounded rightly. Others are `HARD`.
+    """
+    negative = at < end and data[at] == _MINUS
+    if negative or (at < end and data[at] == _PLUS and rule != JSON):
         at += 1
-    return at
+    begin, digits, kind = at, np.int64(0), INTEGER
+    while at < end and _is_digit(data[at]):
+        digits = 10 * digits + (data[at] - _ZERO)
+        at += 1
+    count, exponent = at - begin, 0
+    if rule == JSON and (count == 0 or (count > 1 and data[begin] == _ZERO)):
+        return at, NOTHING
+    if at < end and data[at] == _POINT:
+        kind = DECIMAL
+        at += 1
+        point = at
+        while at < end and _is_digit(data[at]):
+            digits = 10 * digits + (data[at] - _ZERO)
+            at += 1
+        exponent = point - at
+        count -= exponent
+        if rule == JSON and exponent == 0:
+            return at, NOTHING
+    if count == 0:
+        return at, NOTHING
+    after = _exponent_end(data, at, end)
+    if after > 0:
+        kind = DECIMAL
+        exponent += _exponent(data, at + 1, after)
+        at = after
+    if kind == INTEGER:
+        cells.whole[column, row] = -digits if negative else digits
+        return at, INTEGER if count <= DIGITS else _LONG
+    if count > DIGITS or digits > 1 << 53 or abs(exponent) > EXACT_POWER:
+        return at, HARD
+    power = 1.0
+    for _ in range(abs(exponent)):
+        power *= 10.0
+    value = digits * power if exponent >= 0 else digits / power
+    cells.real[column, row] = -value if negative else value
+    return at, DECIMAL
 
 
-@kernel
-def _kind(data: Any, start: int, stop: int) -> int:
-    """What a cell without a declared type is (`conversion.infer`); -1 for a long integer."""
-    if start == stop:
-        return NOTHING
-    at = start + 1 if data[start] == _PLUS or data[start] == _MINUS else start
-    whole = _digits_end(data, at, stop)
-    if whole == stop and whole > at:
-        return INTEGER if whole - at <= DIGITS else -1
-    after = whole
-    is_decimal = False
-    if after < stop and data[after] == _POINT:
-        after = _digits_end(data, whole + 1, stop)
-        is_decimal = after - at > 1
-    elif after > at and after < stop and (data[after] & 0xDF) == _E:
-        is_decimal = True
-    if is_decimal and (after == stop or _exponent_end(data, after, stop) == stop):
-        return DECIMAL
-    if _is_word(data, start, stop, _TRUE) or _is_word(data, start, stop, _FALSE):
-        return BOOLEAN
-    if _is_word(data, start, stop, _NULL):
-        return NOTHING
-    for i in range(start, stop):
-        if data[i] >= 128:
-            return UNSURE
-    return TEXT
-
-
-@kernel
+@inlined
 def _exponent_end(data: Any, at: int, stop: int) -> int:
     """The end of an exponent at `at`; -1 if there is none."""
     if at >= stop or (data[at] & 0xDF) != _E:
@@ -228,11 +261,38 @@ def _exponent_end(data: Any, at: int, stop: int) -> int:
     at += 1
     if at < stop and (data[at] == _PLUS or data[at] == _MINUS):
         at += 1
-    after = _digits_end(data, at, stop)
+    after = at
+    while after < stop and _is_digit(data[after]):
+        after += 1
     return after if after > at else -1
 
 
+@inlined
+def _exponent(data: Any, at: int, stop: int) -> int:
+    negative = data[at] == _MINUS
+    if negative or data[at] == _PLUS:
+        at += 1
+    value = 0
+    while at < stop:
+        value = min(10 * value + (data[at] - _ZERO), 1 << 20)
+        at += 1
+    return -value if negative else value
+
+
 @kernel
+def _kind_of_text(data: Any, start: int, stop: int) -> int:
+    """What a cell without a declared type is that is no number (`conversion.infer`)."""
+    if start == stop or _is_word(data, start, stop, _NULL):
+        return NOTHING
+    if _is_word(data, start, stop, _TRUE) or _is_word(data, start, stop, _FALSE):
+        return BOOLEAN
+    for i in range(start, stop):
+        if data[i] >= 128:
+            return UNSURE
+    return TEXT
+
+
+@inlined
 def _is_word(data: Any, start: int, stop: int, word: Any) -> bool:
     """Whether the cell is the word, which is in capitals, in any case."""
     if stop - start != len(word):
@@ -244,94 +304,13 @@ def _is_word(data: Any, start: int, stop: int, word: Any) -> bool:
 
 
 @kernel
-def _json_kind(data: Any, start: int, stop: int) -> int:
-    """What a value of JSON without quotes is; -1 for what is none, or a long integer."""
-    if start == stop:
-        return -1
-    if _is_letter(data[start]):
-        for i in range(start, stop):
-            if not _LOWER_A <= data[i] <= _LOWER_Z:
-                return -1
-        if _is_word(data, start, stop, _NULL):
-            return NOTHING
-        is_boolean = _is_word(data, start, stop, _TRUE) or _is_word(data, start, stop, _FALSE)
-        return BOOLEAN if is_boolean else -1
-    at = start + 1 if data[start] == _MINUS else start
-    whole = _digits_end(data, at, stop)
-    if whole == at or (data[at] == _ZERO and whole > at + 1):
-        return -1
-    if whole == stop:
-        return INTEGER if whole - at <= DIGITS else -1
-    after = whole
-    if data[after] == _POINT:
-        after = _digits_end(data, whole + 1, stop)
-        if after == whole + 1:
+def _kind_of_word(data: Any, start: int, stop: int) -> int:
+    """What a value of JSON without quotes is that is no number; -1 for what is none."""
+    for i in range(start, stop):
+        if not _LOWER_A <= data[i] <= _LOWER_Z:
             return -1
-    return DECIMAL if after == stop or _exponent_end(data, after, stop) == stop else -1
-
-
-@kernel
-def integers(data: Any, start: Any, stop: Any, out: Any) -> None:
-    """The integers of some cells, int64; 0 for NULL."""
-    for i in range(out.shape[0]):
-        value, at = 0, start[i]
-        negative = stop[i] > at and data[at] == _MINUS
-        if stop[i] > at and (negative or data[at] == _PLUS):
-            at += 1
-        while at < stop[i]:
-            value = 10 * value + (data[at] - _ZERO)
-            at += 1
-        out[i] = -value if negative else value
-
-
-@kernel
-def decimals(data: Any, start: Any, stop: Any, powers: Any, out: Any, hard: Any) -> int:
-    """The decimals of some cells, float64, NaN for NULL; and integers as such.
-
-    Exact where digits and power of ten are two floats without error, since one division or product
-    of floats is rounded rightly. Others are listed in `hard`, by number; returns how many.
-    `powers` are the powers of ten that are floats without error, 1 to 10^22.
-    """
-    found = 0
-    for i in range(out.shape[0]):
-        out[i] = np.nan
-        if stop[i] < 0:
-            continue
-        at, end = start[i], stop[i]
-        negative = data[at] == _MINUS
-        if negative or data[at] == _PLUS:
-            at += 1
-        digits, count, point = 0, 0, -1
-        while at < end and (_is_digit(data[at]) or data[at] == _POINT):
-            if data[at] == _POINT:
-                point = at
-            else:
-                digits = 10 * digits + (data[at] - _ZERO) if count < DIGITS else digits
-                count += 1
-            at += 1
-        exponent = 0 if point < 0 else point + 1 - at
-        if at < end:
-            exponent += _exponent(data, at + 1, end)
-        size = abs(exponent)
-        if count > DIGITS or digits > 1 << 53 or size >= powers.shape[0]:
-            hard[found] = i
-            found += 1
-            continue
-        value = digits * powers[size] if exponent >= 0 else digits / powers[size]
-        out[i] = -value if negative else value
-    return found
-
-
-@kernel
-def _exponent(data: Any, at: int, stop: int) -> int:
-    negative = data[at] == _MINUS
-    if negative or data[at] == _PLUS:
-        at += 1
-    value = 0
-    while at < stop:
-        value = min(10 * value + (data[at] - _ZERO), 1 << 20)
-        at += 1
-    return -value if negative else value
+    kind = _kind_of_text(data, start, stop)
+    return kind if start < stop and kind != TEXT else -1
 
 
 @kernel

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from io import StringIO
+from io import SEEK_CUR, StringIO
 from pathlib import Path
 from typing import BinaryIO
 
 from cerlab.errors import DataPlace
 from cerlab.io.conversion import check_text, not_utf_8
 
-BLOCK = 1 << 22
+BLOCK = 1 << 20
 """How many bytes are read at once."""
 
 _MARK = b"\xef\xbb\xbf"  # of the byte order, no part of the text
@@ -101,9 +101,10 @@ class Lines(Iterator[str]):
         return None
 
     def _fill(self) -> None:
-        more = self._raw.read(BLOCK)
-        self._over = not more
-        self.block = self.block[self.at :] + more
+        rest = len(self.block) - self.at
+        self._raw.seek(-rest, SEEK_CUR)  # to read it again is less than to put both together
+        self.block = self._raw.read(rest + max(rest, BLOCK))
+        self._over = len(self.block) <= rest
         self.at = 0
         self.end = len(self.block) if self._over else self.block.rfind(b"\n") + 1
 

@@ -17,9 +17,6 @@ from cerlab.io.rows import Rows
 from cerlab.io.shapes import Shape
 from cerlab.model.columns import array_from
 
-_POWERS = np.array([10.0**n for n in range(23)])
-"""The powers of ten that are floats without error."""
-
 
 class Undecided(Exception):
     """Some cells are for the reader of single lines: it knows what they are, or what is wrong."""
@@ -36,11 +33,14 @@ class Layout:
     def room(self, lines: int) -> k.Cells:
         """Room for the cells of so many lines."""
         size = len(self.names), lines
+        values = np.empty(size, np.int64)
         return k.Cells(
-            np.zeros(size, np.int32),
-            np.zeros(size, np.int32),
-            np.zeros(size, np.uint8),
-            np.zeros(lines, np.uint8),
+            np.empty(size, np.int32),
+            np.empty(size, np.int32),
+            np.empty(size, np.uint8),
+            values,
+            values.view(np.float64),
+            np.empty(lines, np.uint8),
         )
 
 
@@ -72,7 +72,7 @@ def typed(
     for a cell that is not for certain what it looks like, and for a missing type.
     """
     columns = {
-        name: _column(data, *(part[n, :count] for part in cells[:3]))
+        name: _column(data, k.Cells(*(part[n, :count] for part in cells[:-1]), cells.shape))
         for n, name in enumerate(known.names)
     }
     columns["type"] = _types(columns.get("type"), count, type_name, lenient=lenient)
@@ -105,40 +105,48 @@ def _is_coded_or_null(column: Any) -> bool:
     )
 
 
-def _column(data: Any, start: Any, stop: Any, kind: Any) -> Any:
-    """The values of some cells: an Arrow array, or a list where they are of several types."""
-    kinds = int(np.bitwise_or.reduce(kind, initial=0))
+def _column(data: Any, cells: k.Cells) -> Any:
+    """The values of the cells of a column: Arrow, or a list where they are of several types."""
+    kinds = int(np.bitwise_or.reduce(cells.kind, initial=0))
+    nulls = cells.stop < 0
+    if kinds & k.HARD:
+        _decide(data, cells)
+        kinds = kinds & ~k.HARD | k.DECIMAL
     if kinds == k.NOTHING:
-        return pa.nulls(len(kind))
-    if kinds in (k.INTEGER, k.DECIMAL, k.BOOLEAN):
-        return array_from(_numbers(data, start, stop, kinds), stop < 0)
+        return pa.nulls(len(nulls))
+    if kinds == k.INTEGER:
+        return array_from(np.where(nulls, 0, cells.whole), nulls)
+    if kinds == k.DECIMAL:
+        return array_from(np.where(nulls, np.nan, cells.real), nulls)
+    if kinds == k.BOOLEAN:
+        return array_from(_truths(data, cells.start, nulls), nulls)
     if not kinds & ~(k.TEXT | k.UNSURE):
-        return _texts(data, start, stop, unsure=bool(kinds & k.UNSURE))
-    values = np.full(len(kind), None, object)
-    for one in (k.INTEGER, k.DECIMAL, k.BOOLEAN, k.TEXT, k.UNSURE):
-        if kinds & one:
-            where = np.flatnonzero(kind == one)
-            part = _column(data, start[where], stop[where], kind[where])
-            values[where] = part.to_pylist()
+        return _texts(data, cells.start, cells.stop, unsure=bool(kinds & k.UNSURE))
+    values = np.full(len(nulls), None, object)
+    for kind, part in ((k.INTEGER, cells.whole), (k.DECIMAL, cells.real)):
+        where = cells.kind == kind
+        values[where] = part[where].astype(object)
+    where = cells.kind == k.BOOLEAN
+    values[where] = _truths(data, cells.start, nulls)[where].astype(object)
+    texts = cells.kind >= k.TEXT
+    if texts.any():
+        some = _texts(data, cells.start[texts], cells.stop[texts], unsure=bool(kinds & k.UNSURE))
+        values[texts] = some.to_pylist()
     return values.tolist()
 
 
-def _numbers(data: Any, start: Any, stop: Any, kind: int) -> Any:
-    """The values of cells of one kind, without regard to NULL."""
-    if kind == k.BOOLEAN:
-        first = data[np.where(stop < 0, 0, start)]
-        return (first == ord("t")) | (first == ord("T"))
-    if kind == k.INTEGER:
-        whole = np.empty(len(start), np.int64)
-        k.integers(data, start, stop, whole)
-        return whole
-    values = np.empty(len(start), np.float64)
-    hard = np.empty(len(start), np.int32)
-    for n in hard[: k.decimals(data, start, stop, _POWERS, values, hard)].tolist():
-        values[n] = float(data[start[n] : stop[n]].tobytes())
-        if math.isinf(values[n]):
+def _decide(data: Any, cells: k.Cells) -> None:
+    """Read the decimals whose value is not known; raises `Undecided` for one beyond 64 bits."""
+    for n in np.flatnonzero(cells.kind == k.HARD).tolist():
+        cells.real[n] = float(data[cells.start[n] : cells.stop[n]].tobytes())
+        cells.kind[n] = k.DECIMAL
+        if math.isinf(cells.real[n]):
             raise Undecided
-    return values
+
+
+def _truths(data: Any, start: Any, nulls: Any) -> Any:
+    """Whether cells are TRUE, without regard to others."""
+    return data[np.where(nulls, 0, start)] & 0xDF == ord("T")
 
 
 def _texts(data: Any, start: Any, stop: Any, *, unsure: bool) -> Any:

@@ -69,7 +69,24 @@ def core_shape(rng: Random) -> Any:
     return head, names, [rng.choice(POOLS) for _ in names], spaces
 
 
-JSON_ODD = ('"a\\nb"', "[1]", "{}", "NaN", "-Infinity", "01", "+1", "1.", ".5", "'x'", '"', "tru")
+JSON_ODD = (
+    '"a\\nb"',
+    "[1]",
+    "{}",
+    "NaN",
+    "-Infinity",
+    "01",
+    "+1",
+    "1.",
+    ".5",
+    "1e",
+    "2.e1",
+    "-",
+    "1e5x",
+    "'x'",
+    '"',
+    "tru",
+)
 JSON_POOLS = (
     ("0", "-7", "12", "123456789012345678", "-0"),
     ("0.5", "1e3", "-2.5E-2", "0.1234567890123456789", "12"),
