@@ -8,44 +8,36 @@ from pathlib import Path
 from typing import Any
 
 from cerlab.errors import BadData, DataPlace
-from cerlab.io.conversion import OnBadRow, conformed, no_type_column, stands_twice
+from cerlab.io.conversion import Reading, conformed, no_type_column, stands_twice
 from cerlab.io.formats import STREAMED
 from cerlab.io.write import row_text
 from cerlab.model.columns import coded, decoded, is_moment, is_text, nanoseconds, values_of
 from cerlab.model.event import Event, TypeColumn, Value, type_of_all
-from cerlab.model.schema import Schema
 
 _BATCH = 65_536
 
 
-def table_events(
-    table: Any,
-    file: str,
-    schema: Schema | None = None,
-    *,
-    type_name: str | None = None,
-    before: int = 0,
-    on_bad_row: OnBadRow | None = None,
-) -> Iterator[Event]:
+def table_events(table: Any, reading: Reading, *, before: int = 0) -> Iterator[Event]:
     """The rows of a pyarrow Table as events; rows count from 1, after `before` others.
 
     Raises `BadData` for a missing type column, two columns of a name, and columns of nested types;
     for rows without a type, or not as the schema says, where `on_bad_row` does not take them.
     """
-    names = names_of(table, type_name, file)
+    type_name = reading.type_name
+    names = names_of(table, type_name, reading.file)
     if len(set(names)) < len(names):
-        raise stands_twice(names, file)
+        raise stands_twice(names, reading.file)
     if "type" not in names and type_name is None:
         raise BadData(
             "CER0736",
             "there is no column 'type'",
-            place=DataPlace(file),
+            place=reading.place(),
             hint="give type= (on the command line: --type NAME) if all rows are of one type",
         )
     row = before
     for batch in table.to_batches(max_chunksize=_BATCH):
         columns = {
-            name: _values(batch.column(k), DataPlace(file, None, name))
+            name: _values(batch.column(k), reading.place(None, name))
             for k, name in enumerate(names)
         }
         types = columns.pop("type", None) or [type_of_all(type_name)] * batch.num_rows
@@ -55,12 +47,11 @@ def table_events(
             row += 1
             attributes = dict(zip(columns, values, strict=True))
             try:
-                event = _event(event_type, stream, attributes, file, row)
-                yield conformed(event, schema, file, row)
+                event = _event(event_type, stream, attributes, reading, row)
+                yield conformed(event, reading, row)
             except BadData as error:
-                if on_bad_row is None:
-                    raise
-                on_bad_row(row_text({"type": event_type, "stream": stream, **attributes}), error)
+                text = row_text({"type": event_type, "stream": stream, **attributes})
+                reading.put_aside(text, error)
 
 
 def names_of(table: Any, type_name: str | None, file: str) -> list[str]:
@@ -74,20 +65,20 @@ def names_of(table: Any, type_name: str | None, file: str) -> list[str]:
 
 
 def _event(
-    event_type: Value, stream: Value, attributes: dict[str, Value], file: str, row: int
+    event_type: Value, stream: Value, attributes: dict[str, Value], reading: Reading, row: int
 ) -> Event:
     if not isinstance(event_type, str) or not event_type:
         raise BadData(
             "CER0701",
             f"an event type is a text, not {event_type!r}",
-            place=DataPlace(file, row, "type"),
+            place=reading.place(row, "type"),
             hint="every row needs one; on the command line --quarantine FILE goes on without",
         )
     if stream is not None and not isinstance(stream, str):
         raise BadData(
             "CER0702",
             f"a stream is a text, not {stream!r}",
-            place=DataPlace(file, row, "stream"),
+            place=reading.place(row, "stream"),
             hint="rename the column if it is an attribute",
         )
     return Event(event_type, attributes, stream)

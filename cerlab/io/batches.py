@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cerlab.io import arrow, columnar
-from cerlab.io.conversion import OnBadRow
+from cerlab.io.conversion import Reading
 from cerlab.io.formats import COLUMNAR, existing, format_of, is_pipe
 from cerlab.io.quarantine import Quarantine, quarantined
 from cerlab.io.read import Stream, read_parts
@@ -64,7 +64,8 @@ def batches(
             whole = schema is not None or on_bad_row is not None or attributes is None
             types = type if isinstance(type, TypeColumn) else "type"
             needed = None if whole else {types, "stream", *(attributes or ())}
-            yield from _of_columns(Path(path), kind, schema, type, axis, size, on_bad_row, needed)
+            reading = Reading(str(path), schema, on_bad_row, type)
+            yield from _of_columns(Path(path), kind, reading, axis, size, needed)
         return
     options: dict[str, Any] = {"type": type, "schema": schema, "format": kind, "size": size}
     for parts in gathered(read_parts(path, quarantine=quarantine, **options), size):
@@ -74,34 +75,30 @@ def batches(
 def _of_columns(
     path: Path,
     kind: str,
-    schema: Schema | None,
-    type_name: str | None,
+    reading: Reading,
     axis: TimeAxis | None,
     size: int,
-    on_bad_row: OnBadRow | None,
     needed: Collection[str] | None,
 ) -> Iterator[Stream]:
     """By columns where that is safe, else row by row, for each batch anew."""
-    name, before = str(path), 0
+    before = 0
     fields = columnar.arrow_schema(path, kind)
     nothing = columnar.no_rows(fields)
-    next(arrow.table_events(nothing, name, schema, type_name=type_name), None)  # is there a type?
+    next(arrow.table_events(nothing, reading), None)  # is there a type?
     names = None if needed is None else columnar.readable_apart(fields, needed)
     for batch in columnar.record_batches(path, kind, size, names or None):
-        table = arrow.as_table(batch, name)
+        table = arrow.as_table(batch, reading.file)
 
         def load(table: Any = table, before: int = before) -> Iterator[Event]:
-            return arrow.table_events(
-                table, name, schema, type_name=type_name, before=before, on_bad_row=on_bad_row
-            )
+            return arrow.table_events(table, reading, before=before)
 
         before += batch.num_rows
-        columns = arrow.plain_columns(table, type_name) if schema is None else None
+        columns = arrow.plain_columns(table, reading.type_name) if reading.schema is None else None
         if columns is not None:
             yield Stream.from_columns(columns, batch.num_rows, load, time=axis)
             continue
         for part in batched(load(), size):
-            yield Stream(part, time=axis, schema=schema)
+            yield Stream(part, time=axis, schema=reading.schema)
 
 
 def known_length(path: str | PathLike[str], format: str | None = None) -> int | None:

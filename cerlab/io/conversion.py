@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 
 from cerlab.errors import BadData, DataPlace, nearest
@@ -13,6 +14,33 @@ from cerlab.model.schema import AttributeType, EventDeclaration, Schema
 
 OnBadRow = Callable[[str, BadData], None]
 """What is done with a row that cannot be read: its text and the error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What every reader of rows is told: where they are from, and options of `cerlab.io.read`."""
+
+    file: str
+    """What errors call it."""
+    schema: Schema | None = None
+    on_bad_row: OnBadRow | None = None
+    type_name: str | None = None
+
+    def place(self, row: int | None = None, name: str | None = None) -> DataPlace:
+        """A row, and a column of it."""
+        return DataPlace(self.file, row, name)
+
+    def check(self, text: str, row: int) -> None:
+        """Raise `BadData` as `check_text` where that was left to the reader, as bad rows are."""
+        if self.on_bad_row is not None:
+            check_text(text, self.place(row))
+
+    def put_aside(self, row: str, error: BadData) -> None:
+        """Do with a bad row what is done with them; raises its error where that is nothing."""
+        if self.on_bad_row is None:
+            raise error
+        self.on_bad_row(row, error)
+
 
 _INTEGER = re.compile(r"[+-]?\d+")
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?")
@@ -152,22 +180,22 @@ def declared_event(
     return declared
 
 
-def conformed(event: Event, schema: Schema | None, file: str, row: int) -> Event:
+def conformed(event: Event, reading: Reading, row: int) -> Event:
     """An event with typed values, checked against a schema if there is one."""
-    if schema is None:
+    if reading.schema is None:
         return event
-    declared = declared_event(schema, event.type, event.stream, lambda: DataPlace(file, row))
+    declared = declared_event(reading.schema, event.type, event.stream, lambda: reading.place(row))
     attributes: dict[str, Value] = {}
     for name, value in event.attributes.items():
         attribute = declared.attribute(name)
         if attribute is None:
-            raise undeclared(declared, name, DataPlace(file, row, name))
+            raise undeclared(declared, name, reading.place(row, name))
         attributes[name] = conform(
             value,
             attribute.type,
-            lambda name=name: DataPlace(file, row, name),  # type: ignore[misc]  # mypy cannot type a default argument of a lambda
+            lambda name=name: reading.place(row, name),  # type: ignore[misc]  # mypy cannot type a default argument of a lambda
         )
-    require_all(declared, attributes, DataPlace(file, row))
+    require_all(declared, attributes, reading.place(row))
     return Event(event.type, attributes, event.stream)
 
 

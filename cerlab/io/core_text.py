@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.conversion import (
-    OnBadRow,
-    check_text,
+    Reading,
     convert,
     declared_event,
     infer,
@@ -21,7 +20,6 @@ from cerlab.io.conversion import (
     undeclared,
 )
 from cerlab.model.event import Event, Timestamp, Value
-from cerlab.model.schema import Schema
 
 LINE = re.compile(r"\s*(?:(\w+)\s*>\s*)?(\w+)\s*\((.*)\)\s*", re.DOTALL)
 PAIR = re.compile(
@@ -29,14 +27,7 @@ PAIR = re.compile(
 )
 
 
-def read_lines(
-    lines: Iterable[str],
-    file: str,
-    schema: Schema | None = None,
-    on_bad_row: OnBadRow | None = None,
-    *,
-    before: int = 0,
-) -> Iterator[Event]:
+def read_lines(lines: Iterable[str], reading: Reading, *, before: int = 0) -> Iterator[Event]:
     """The events of some lines after `before` others.
 
     Raises `BadData` with file, row and attribute.
@@ -46,36 +37,33 @@ def read_lines(
         if not text or text.startswith(("#", "--")):
             continue
         try:
-            if on_bad_row is not None:
-                check_text(text, DataPlace(file, row))
-            yield _event(text, file, row, schema)
+            reading.check(text, row)
+            yield _event(text, reading, row)
         except BadData as error:
-            if on_bad_row is None:
-                raise
-            on_bad_row(line, error)
+            reading.put_aside(line, error)
 
 
-def _event(text: str, file: str, row: int, schema: Schema | None) -> Event:
+def _event(text: str, reading: Reading, row: int) -> Event:
     match = LINE.fullmatch(text)
     if match is None:
         raise BadData(
             "CER0730",
             f"this is no event: {text[:60]!r}",
-            place=DataPlace(file, row),
+            place=reading.place(row),
             hint="an event is TYPE(name=value, ..), on one line",
         )
     stream, event_type, inside = match.groups()
-    pairs = _pairs(inside, file, row)
+    pairs = _pairs(inside, reading, row)
     attributes: dict[str, Value] = {}
     declared = None
-    if schema is not None:
-        declared = declared_event(schema, event_type, stream, lambda: DataPlace(file, row))
+    if reading.schema is not None:
+        declared = declared_event(reading.schema, event_type, stream, lambda: reading.place(row))
     for name, raw in pairs.items():
         quoted = raw[:1] in ("'", '"')
         value = raw[1:-1].replace(raw[0] * 2, raw[0]) if quoted else raw
 
         def place(name: str = name) -> DataPlace:
-            return DataPlace(file, row, name)
+            return reading.place(row, name)
 
         if declared is not None:
             attribute = declared.attribute(name)
@@ -86,11 +74,11 @@ def _event(text: str, file: str, row: int, schema: Schema | None) -> Event:
         else:
             attributes[name] = value if quoted else infer(value, place)
     if declared is not None:
-        require_all(declared, attributes, DataPlace(file, row))
+        require_all(declared, attributes, reading.place(row))
     return Event(event_type, attributes, stream)
 
 
-def _pairs(inside: str, file: str, row: int) -> dict[str, str]:
+def _pairs(inside: str, reading: Reading, row: int) -> dict[str, str]:
     pairs: dict[str, str] = {}
     if not inside.strip():
         return pairs
@@ -102,7 +90,7 @@ def _pairs(inside: str, file: str, row: int) -> dict[str, str]:
             raise BadData(
                 "CER0731",
                 f"this is no name=value: {inside[at : at + 60].strip()!r}",
-                place=DataPlace(file, row),
+                place=reading.place(row),
                 hint="quote text that holds a comma or a quote",
             )
         name, raw, separator = match.groups()
@@ -111,7 +99,7 @@ def _pairs(inside: str, file: str, row: int) -> dict[str, str]:
             raise BadData(
                 "CER0732",
                 f"'{name}' stands twice",
-                place=DataPlace(file, row, name),
+                place=reading.place(row, name),
                 hint="which of the two counts is not for a reader to guess",
             )
         pairs[name] = raw

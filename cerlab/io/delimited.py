@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from cerlab.errors import BadData, DataPlace, nearest
 from cerlab.io.conversion import (
-    OnBadRow,
+    Reading,
     check_text,
     convert,
     declared_event,
@@ -50,20 +50,11 @@ class Header(NamedTuple):
     delimiter: str = ","
 
 
-def read_lines(
-    lines: Iterable[str],
-    file: str,
-    schema: Schema | None = None,
-    on_bad_row: OnBadRow | None = None,
-    *,
-    type_name: str | None = None,
-) -> Iterator[Event]:
+def read_lines(lines: Iterable[str], reading: Reading) -> Iterator[Event]:
     """The events of a CSV text; raises `BadData` with file, row (the line) and column."""
     counted = _Counted(lines)
-    header = read_header(counted, file, schema, on_bad_row, type_name=type_name)
-    yield from read_rows(
-        counted, header, file, schema, on_bad_row, type_name=type_name, before=counted.number
-    )
+    header = read_header(counted, reading)
+    yield from read_rows(counted, header, reading, before=counted.number)
 
 
 class _Counted:
@@ -82,35 +73,28 @@ class _Counted:
         return line
 
 
-def read_header(
-    lines: Iterable[str],
-    file: str,
-    schema: Schema | None,
-    on_bad_row: OnBadRow | None,
-    *,
-    type_name: str | None,
-) -> Header:
+def read_header(lines: Iterable[str], reading: Reading) -> Header:
     """The header of a CSV text, without the lines below it; raises as `read_lines`."""
+    file, schema, type_name = reading.file, reading.schema, reading.type_name
     wanted = type_name if isinstance(type_name, TypeColumn) else "type"
     row, first, delimiter = _header_line(iter(lines), wanted)
     again = chain([first], lines)
-    header: list[str] = next(
-        _rows(again, file, None, before=row - 1, delimiter=delimiter), (0, [])
-    )[1]
+    strict = Reading(file)
+    header: list[str] = next(_rows(again, strict, before=row - 1, delimiter=delimiter), (0, []))[1]
     if not header:
         raise empty(file)
-    check_text("".join(header), DataPlace(file, row))
+    check_text("".join(header), reading.place(row))
     header = [name.strip() for name in header]
     if isinstance(type_name, TypeColumn):
         if type_name not in header:
-            raise no_type_column(type_name, header, DataPlace(file, row))
+            raise no_type_column(type_name, header, reading.place(row))
         header = type_name.renamed(header)
     elif "type" not in header and type_name is None:
         if schema is None:
             raise BadData(
                 "CER0736",
                 "there is no column 'type'",
-                place=DataPlace(file, row),
+                place=reading.place(row),
                 hint=f"use --type NAME if all rows are of one type; {nearest('type', header)}",
             )
         is_row = schema.event(header[0]) is not None
@@ -142,11 +126,8 @@ def _header_line(lines: Iterator[str], wanted: str) -> tuple[int, str, str]:
 def read_rows(
     lines: Iterable[str],
     header: Header,
-    file: str,
-    schema: Schema | None = None,
-    on_bad_row: OnBadRow | None = None,
+    reading: Reading,
     *,
-    type_name: str | None = None,
     before: int = 0,
     enough: Callable[[], bool] = lambda: False,
 ) -> Iterator[Event]:
@@ -156,26 +137,21 @@ def read_rows(
     """
     first = [header.begins] if header.begins else []
     apart = header.delimiter
-    rows = _rows(lines, file, on_bad_row, before=before, enough=enough, delimiter=apart)
+    rows = _rows(lines, reading, before=before, enough=enough, delimiter=apart)
     for row, cells in chain(first, rows):
         try:
-            if on_bad_row is not None:
-                check_text("".join(cells), DataPlace(file, row))
+            reading.check("".join(cells), row)
             if header.positional:
-                assert schema is not None
-                yield _positional(cells, file, row, schema)
+                yield _positional(cells, reading, row)
             else:
-                yield _named(header.names, cells, file, row, schema, type_of_all(type_name))
+                yield _named(header.names, cells, reading, row)
         except BadData as error:
-            if on_bad_row is None:
-                raise
-            on_bad_row(apart.join(cells), error)
+            reading.put_aside(apart.join(cells), error)
 
 
 def _rows(
     lines: Iterable[str],
-    file: str,
-    on_bad_row: OnBadRow | None,
+    reading: Reading,
     *,
     before: int = 0,
     enough: Callable[[], bool] = lambda: False,
@@ -183,7 +159,7 @@ def _rows(
 ) -> Iterator[tuple[int, list[str]]]:
     """The lines where rows begin, and their cells; bad rows go to `on_bad_row`."""
     taken: list[str] = []
-    given = lines if on_bad_row is None else _noted(lines, taken)
+    given = lines if reading.on_bad_row is None else _noted(lines, taken)
     reader = csv.reader(given, strict=True, delimiter=delimiter)
     line = before + 1
     while not enough():
@@ -196,12 +172,11 @@ def _rows(
             bad = BadData(
                 "CER0737",
                 f"this is no CSV: {error}",
-                place=DataPlace(file, line),
+                place=reading.place(line),
                 hint="a quote inside quotes is written twice",
             )
-            if on_bad_row is None:
-                raise bad from None
-            on_bad_row("".join(taken), bad)
+            bad.__suppress_context__ = True
+            reading.put_aside("".join(taken), bad)
         else:
             if cells:
                 yield line, cells
@@ -214,58 +189,51 @@ def _noted(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
         yield line
 
 
-def _check_length(cells: Sequence[str], names: Sequence[str], file: str, row: int) -> None:
+def _check_length(cells: Sequence[str], names: Sequence[str], reading: Reading, row: int) -> None:
     if len(cells) < len(names):
         raise BadData(
             "CER0738",
             f"the row is cut short: {len(cells)} cells for {len(names)} columns",
-            place=DataPlace(file, row, names[len(cells)]),
+            place=reading.place(row, names[len(cells)]),
             hint="a missing value is an empty cell, with its comma",
         )
     if len(cells) > len(names):
         raise BadData(
             "CER0739",
             f"the row is too long: {len(cells)} cells for {len(names)} columns",
-            place=DataPlace(file, row),
+            place=reading.place(row),
             hint="quote cells that hold a comma",
         )
 
 
-def _positional(cells: list[str], file: str, row: int, schema: Schema) -> Event:
-    declared = declared_event(schema, cells[0].strip(), None, lambda: DataPlace(file, row))
+def _positional(cells: list[str], reading: Reading, row: int) -> Event:
+    assert reading.schema is not None
+    declared = declared_event(reading.schema, cells[0].strip(), None, lambda: reading.place(row))
     names = [attribute.name for attribute in declared.attributes]
-    _check_length(cells, ["type", *names], file, row)
-    return _declared_event(
-        declared.name, None, dict(zip(names, cells[1:], strict=True)), file, row, schema
-    )
+    _check_length(cells, ["type", *names], reading, row)
+    raw = dict(zip(names, cells[1:], strict=True))
+    return _declared_event(declared.name, None, raw, reading.schema, reading, row)
 
 
-def _named(
-    header: Sequence[str],
-    cells: list[str],
-    file: str,
-    row: int,
-    schema: Schema | None,
-    type_name: str | None,
-) -> Event:
-    _check_length(cells, header, file, row)
+def _named(header: Sequence[str], cells: list[str], reading: Reading, row: int) -> Event:
+    _check_length(cells, header, reading, row)
     raw = dict(zip(header, cells, strict=True))
-    event_type = raw.pop("type", "") or type_name
+    event_type = raw.pop("type", "") or type_of_all(reading.type_name)
     if not event_type:
         raise BadData(
             "CER0701",
             "the event has no type",
-            place=DataPlace(file, row, "type"),
+            place=reading.place(row, "type"),
             hint="use --type NAME for those rows, or --quarantine FILE to go on without them",
         )
     stream = raw.pop("stream", "") or None
-    if schema is not None:
-        return _declared_event(event_type, stream, raw, file, row, schema)
+    if reading.schema is not None:
+        return _declared_event(event_type, stream, raw, reading.schema, reading, row)
     attributes: dict[str, Value] = {}
     for name, cell in raw.items():
 
         def place(name: str = name) -> DataPlace:
-            return DataPlace(file, row, name)
+            return reading.place(row, name)
 
         attributes[name] = infer(cell, place)
     return Event(event_type, attributes, stream)
@@ -275,22 +243,22 @@ def _declared_event(
     event_type: str,
     stream: str | None,
     raw: dict[str, str],
-    file: str,
-    row: int,
     schema: Schema,
+    reading: Reading,
+    row: int,
 ) -> Event:
-    declared = declared_event(schema, event_type, stream, lambda: DataPlace(file, row, "type"))
+    declared = declared_event(schema, event_type, stream, lambda: reading.place(row, "type"))
     attributes: dict[str, Value] = {}
     for name, cell in raw.items():
         attribute = declared.attribute(name)
         if attribute is None:
             if cell == "":  # the column of another event type
                 continue
-            raise undeclared(declared, name, DataPlace(file, row, name))
+            raise undeclared(declared, name, reading.place(row, name))
 
         def place(name: str = name) -> DataPlace:
-            return DataPlace(file, row, name)
+            return reading.place(row, name)
 
         attributes[name] = None if cell == "" else convert(cell.strip(), attribute.type, place)
-    require_all(declared, attributes, DataPlace(file, row))
+    require_all(declared, attributes, reading.place(row))
     return Event(event_type, attributes, stream)

@@ -7,28 +7,12 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from cerlab.errors import BadData, DataPlace
-from cerlab.io.conversion import (
-    OnBadRow,
-    check_text,
-    conformed,
-    no_type_column,
-    stands_twice,
-    too_large,
-)
+from cerlab.errors import BadData
+from cerlab.io.conversion import Reading, conformed, no_type_column, stands_twice, too_large
 from cerlab.model.event import Event, TypeColumn, event_from_dict
-from cerlab.model.schema import Schema
 
 
-def read_lines(
-    lines: Iterable[str],
-    file: str,
-    schema: Schema | None = None,
-    on_bad_row: OnBadRow | None = None,
-    *,
-    type_name: str | None = None,
-    before: int = 0,
-) -> Iterator[Event]:
+def read_lines(lines: Iterable[str], reading: Reading, *, before: int = 0) -> Iterator[Event]:
     """The events of some lines after `before` others.
 
     Raises `BadData` with file, row and, if it is known, key.
@@ -37,13 +21,10 @@ def read_lines(
         if not line.strip():
             continue
         try:
-            if on_bad_row is not None:
-                check_text(line, DataPlace(file, row))
-            yield conformed(_event(line, file, row, type_name), schema, file, row)
+            reading.check(line, row)
+            yield conformed(_event(line, reading, row), reading, row)
         except BadData as error:
-            if on_bad_row is None:
-                raise
-            on_bad_row(line, error)
+            reading.put_aside(line, error)
 
 
 def begins_array(line: str) -> bool:
@@ -51,14 +32,7 @@ def begins_array(line: str) -> bool:
     return line.lstrip("\ufeff \t").startswith("[")
 
 
-def read_array(
-    lines: Iterable[str],
-    file: str,
-    schema: Schema | None = None,
-    on_bad_row: OnBadRow | None = None,
-    *,
-    type_name: str | None = None,
-) -> Iterator[Event]:
+def read_array(lines: Iterable[str], reading: Reading) -> Iterator[Event]:
     """The events of a JSON array of objects, read as a whole; rows count its elements."""
     text = "".join(lines).lstrip("\ufeff")
     try:
@@ -67,17 +41,17 @@ def read_array(
         raise BadData(
             "CER0733",
             f"this is no JSON: {error}",
-            place=DataPlace(file),
+            place=reading.place(),
             hint="an array of objects ends with ], and has a comma between two of them",
         ) from None
     except ValueError:  # Python reads integers of some thousands of digits only
-        raise too_large("an integer", DataPlace(file)) from None
+        raise too_large("an integer", reading.place()) from None
     del elements  # each is read again as a line, which knows keys that stand twice
     decoder, at, row = json.JSONDecoder(), text.index("[") + 1, 0
     while text[at := _next(text, at)] != "]":
         end = decoder.raw_decode(text, at)[1]
         line = text[at:end].replace("\n", " ")
-        yield from read_lines([line], file, schema, on_bad_row, type_name=type_name, before=row)
+        yield from read_lines([line], reading, before=row)
         at, row = end, row + 1
 
 
@@ -88,7 +62,9 @@ def _next(text: str, at: int) -> int:
     return at
 
 
-def _event(line: str, file: str, row: int, type_name: str | None) -> Event:
+def _event(line: str, reading: Reading, row: int) -> Event:
+    type_name = reading.type_name
+
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
@@ -97,7 +73,7 @@ def _event(line: str, file: str, row: int, type_name: str | None) -> Event:
             raise BadData(
                 "CER0732",
                 f"'{twice}' stands twice",
-                place=DataPlace(file, row, twice),
+                place=reading.place(row, twice),
                 hint="which of the two counts is not for a reader to guess",
             )
         return found
@@ -109,34 +85,34 @@ def _event(line: str, file: str, row: int, type_name: str | None) -> Event:
         raise BadData(
             "CER0733",
             f"this line is no JSON{where}",
-            place=DataPlace(file, row),
+            place=reading.place(row),
             hint="one object a line; on the command line --quarantine FILE goes on without it",
         ) from None
     except ValueError:  # Python reads integers of some thousands of digits only
-        raise too_large("an integer", DataPlace(file, row)) from None
+        raise too_large("an integer", reading.place(row)) from None
     if not isinstance(read, dict):
         raise BadData(
             "CER0734",
             "an event is a JSON object",
-            place=DataPlace(file, row),
+            place=reading.place(row),
             hint='for example {"type": "BUY", "price": 27.85}',
         )
     for name, value in read.items():
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            raise too_large("the integer", DataPlace(file, row, name))
+            raise too_large("the integer", reading.place(row, name))
         if isinstance(value, float) and math.isinf(value) and "Infinity" not in line:
-            raise too_large("the number", DataPlace(file, row, name))
+            raise too_large("the number", reading.place(row, name))
     if isinstance(type_name, TypeColumn):
         if type_name not in read:
-            raise no_type_column(type_name, read, DataPlace(file, row))
+            raise no_type_column(type_name, read, reading.place(row))
         names = type_name.renamed(read)
         if names.count("type") > 1:
-            raise stands_twice(names, file, row)
+            raise stands_twice(names, reading.file, row)
         read = dict(zip(names, read.values(), strict=True))
     elif type_name is not None:
         read.setdefault("type", type_name)
     try:
         return event_from_dict(read)
     except BadData as error:
-        error.place = DataPlace(file, row, error.column)
+        error.place = reading.place(row, error.column)
         raise

@@ -11,14 +11,14 @@ from typing import Any, Self, TypedDict, Unpack
 
 from cerlab.errors import UsageError
 from cerlab.io import arrow, ndjson
-from cerlab.io.conversion import conformed
+from cerlab.io.conversion import Reading, conformed
 from cerlab.io.formats import COLUMNAR, empty, existing, format_of, is_pipe, looks_like, name_of
 from cerlab.io.lines import Lines
 from cerlab.io.named_columns import arrow_column
 from cerlab.io.pipe import arriving_lines
 from cerlab.io.quarantine import Quarantine, quarantined
 from cerlab.io.rows import Part, batched, events_of, stream_of
-from cerlab.io.text import ROWS, Reading, known_kind, text_events, text_parts
+from cerlab.io.text import ROWS, known_kind, text_events, text_parts
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options, clock_for, only_timestamp
@@ -57,7 +57,8 @@ class Stream(Events):
         if len(made) < len(given):
             made = events_of_dicts(given, type)
             if declared is not None:
-                made = tuple(conformed(e, declared, "the events", n) for n, e in enumerate(made, 1))
+                reading = Reading("the events", declared)
+                made = tuple(conformed(event, reading, n) for n, event in enumerate(made, 1))
         super().__init__(made, time=axis, schema=declared)
 
     @classmethod
@@ -106,7 +107,8 @@ class Stream(Events):
         if schema is None:
             return stream
         schema = parse_schema(schema) if isinstance(schema, str) else schema
-        checked = [conformed(event, schema, "the events", n) for n, event in enumerate(stream, 1)]
+        reading = Reading("the events", schema)
+        checked = [conformed(event, reading, n) for n, event in enumerate(stream, 1)]
         return cls(checked, time=stream.time, schema=schema)
 
     def to_arrow(self) -> Any:
@@ -169,7 +171,8 @@ def read(
     schema = parse_schema(schema) if isinstance(schema, str) else schema
     as_it_is = not sort and schema is None and quarantine is None
     if as_it_is and (kind := _table_kind(path, format)) is not None:
-        return _table_stream(arrow.read_file(Path(path), kind), str(path), None, type, axis)
+        reading = Reading(str(path), type_name=type)
+        return _table_stream(arrow.read_file(Path(path), kind), reading, axis)
     parts = list(
         watch(read_parts(path, type=type, schema=schema, format=format, quarantine=quarantine))
     )
@@ -217,7 +220,8 @@ def read_events(
     with quarantined(quarantine, path) as on_bad_row:
         errors = "strict" if on_bad_row is None else "surrogateescape"
         lines = arriving_lines(path, before_reading, errors=errors)
-        yield from watch(text_events(lines, name_of(path), format, schema, on_bad_row, type))
+        reading = Reading(name_of(path), schema, on_bad_row, type)
+        yield from watch(text_events(lines, format, reading))
 
 
 def read_parts(
@@ -241,10 +245,9 @@ def read_parts(
     kind = format_of(file, format)
     with ExitStack() as stack:
         on_bad_row = stack.enter_context(quarantined(quarantine, path))
+        reading = Reading(str(path), schema, on_bad_row, type)
         if kind in COLUMNAR:
-            table = arrow.read_file(file, kind)
-            of_table: dict[str, Any] = {"type_name": type, "on_bad_row": on_bad_row}
-            yield from batched(arrow.table_events(table, str(path), schema, **of_table), size)
+            yield from batched(arrow.table_events(arrow.read_file(file, kind), reading), size)
             return
         raw = stack.enter_context(file.open("rb"))
         lines = Lines(raw, str(path), strict=on_bad_row is None)
@@ -252,25 +255,9 @@ def read_parts(
             raise empty(str(path))
         kind = known_kind(kind or looks_like(first))
         if kind == "ndjson" and ndjson.begins_array(first):
-            array = ndjson.read_array(lines, str(path), schema, on_bad_row, type_name=type)
-            yield from batched(array, size)
+            yield from batched(ndjson.read_array(lines, reading), size)
             return
-        reading = Reading(kind, str(path), schema, on_bad_row, type)
-        yield from text_parts(lines, reading, size, file.stat().st_size)
-
-
-def from_arrow(
-    table: Any,
-    *,
-    type: str | None = None,
-    time: str | None = None,
-    unit: str | TimeUnit | None = None,
-    schema: Schema | str | None = None,
-) -> Stream:
-    """A stream of the rows of a pyarrow Table, or of what can be one."""
-    if (made := arrow.as_table(table)) is None:
-        raise _no_events(table)
-    return _of_table(made, type=type, time=time, unit=unit, schema=schema)
+        yield from text_parts(lines, kind, reading, size, file.stat().st_size)
 
 
 def _of_table(
@@ -283,20 +270,18 @@ def _of_table(
 ) -> Stream:
     axis = axis_of_options(time, unit)
     schema = parse_schema(schema) if isinstance(schema, str) else schema
-    return _table_stream(table, "the table", schema, type, axis)
+    return _table_stream(table, Reading("the table", schema, None, type), axis)
 
 
-def _table_stream(
-    table: Any, name: str, schema: Schema | None, type_name: str | None, axis: TimeAxis | None
-) -> Stream:
+def _table_stream(table: Any, reading: Reading, axis: TimeAxis | None) -> Stream:
     """Column by column where that is safe, else row by row."""
 
     def load() -> Iterator[Event]:
-        return arrow.table_events(table, name, schema, type_name=type_name)
+        return arrow.table_events(table, reading)
 
-    columns = arrow.plain_columns(table, type_name) if schema is None else None
+    columns = arrow.plain_columns(table, reading.type_name) if reading.schema is None else None
     if columns is None:
-        return Stream(load(), time=axis, schema=schema)
+        return Stream(load(), time=axis, schema=reading.schema)
     return Stream.from_columns(columns, table.num_rows, load, time=axis)
 
 
@@ -309,6 +294,19 @@ class HowToRead(TypedDict, total=False):
     type: str | None
     time: str | None
     unit: str | TimeUnit | None
+
+
+class HowToReadTable(HowToRead, total=False):
+    """The same, and the declarations that rows are checked against."""
+
+    schema: Schema | str | None
+
+
+def from_arrow(table: Any, **how: Unpack[HowToReadTable]) -> Stream:
+    """A stream of the rows of a pyarrow Table, or of what can be one; options as `Stream.read`."""
+    if (made := arrow.as_table(table)) is None:
+        raise _no_events(table)
+    return _of_table(made, **how)
 
 
 def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:

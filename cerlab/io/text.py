@@ -8,18 +8,16 @@ shape, so that neither one odd line nor a file of odd lines costs more than it m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cerlab.errors import DataPlace, UsageError
 from cerlab.io import core_text, delimited, ndjson, shapes
-from cerlab.io.conversion import OnBadRow, check_text, not_utf_8
+from cerlab.io.conversion import Reading, check_text, not_utf_8
 from cerlab.io.formats import FORMATS, empty, looks_like
 from cerlab.io.lines import Lines, row_of_bad_byte
 from cerlab.io.rows import Part, Rows, batched
 from cerlab.io.shapes import Shape
 from cerlab.model.event import Event, TypeColumn, type_of_all
-from cerlab.model.schema import Schema
 
 if TYPE_CHECKING:
     from cerlab.io.typed import Layout
@@ -37,48 +35,30 @@ LONGEST = 1 << 12
 """The most lines that are read line by line before a shape is looked for again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How to read a text: its format and name, and the options of `cerlab.io.read`."""
-
-    kind: str
-    file: str
-    schema: Schema | None
-    on_bad_row: OnBadRow | None
-    type_name: str | None
-
-
-def text_events(
-    lines: Iterable[str],
-    file: str,
-    kind: str | None,
-    schema: Schema | None,
-    on_bad_row: OnBadRow | None,
-    type_name: str | None,
-) -> Iterator[Event]:
+def text_events(lines: Iterable[str], kind: str | None, reading: Reading) -> Iterator[Event]:
     """The events of some lines of CSV, NDJSON or CORE's text form, whichever it is.
 
     Raises `BadData` with file, row and column; `UsageError` for a `kind` that there is not.
     """
-    numbered = _decoded(lines, file, strict=on_bad_row is None)
+    numbered = _decoded(lines, reading.file, strict=reading.on_bad_row is None)
     first: list[str] = []
     for line in numbered:
         first.append(line)
         if line.strip():
             break
     else:
-        raise empty(file)
+        raise empty(reading.file)
     rest = _again(first, numbered)
     match known_kind(kind or looks_like(first[-1])):
         case "ndjson" if ndjson.begins_array(first[-1]):
-            yield from ndjson.read_array(rest, file, schema, on_bad_row, type_name=type_name)
+            yield from ndjson.read_array(rest, reading)
         case "ndjson":
-            yield from ndjson.read_lines(rest, file, schema, on_bad_row, type_name=type_name)
+            yield from ndjson.read_lines(rest, reading)
         case "core":
-            refuse_type_column(type_name)
-            yield from core_text.read_lines(rest, file, schema, on_bad_row)
+            refuse_type_column(reading.type_name)
+            yield from core_text.read_lines(rest, reading)
         case _:
-            yield from delimited.read_lines(rest, file, schema, on_bad_row, type_name=type_name)
+            yield from delimited.read_lines(rest, reading)
 
 
 def known_kind(kind: str) -> str:
@@ -96,16 +76,16 @@ def refuse_type_column(type_name: str | None) -> None:
         raise UsageError("CER0859", message, hint="leave --type-column out")
 
 
-def text_parts(lines: Lines, reading: Reading, size: int, length: int) -> Iterator[Part]:
+def text_parts(lines: Lines, kind: str, reading: Reading, size: int, length: int) -> Iterator[Part]:
     """The events of a text of `length` bytes in parts of at most `size`; raises as `text_events`.
 
     An error comes after the events before it.
     """
-    if reading.kind == "core":
+    if kind == "core":
         refuse_type_column(reading.type_name)
-    reader = _Reader(lines, reading)
+    reader = _Reader(lines, kind, reading)
     by_shape = length >= BY_SHAPE and reading.schema is None
-    known = _Known(reading, reader.shapes()) if by_shape else None
+    known = _Known(kind, reading, reader.shapes()) if by_shape else None
     run = 1 if known else size
     while lines.more():
         if known is not None and lines.begins:
@@ -127,15 +107,11 @@ def text_parts(lines: Lines, reading: Reading, size: int, length: int) -> Iterat
 class _Reader:
     """The events of a text, line by line, some lines at a time."""
 
-    def __init__(self, lines: Lines, reading: Reading) -> None:
+    def __init__(self, lines: Lines, kind: str, reading: Reading) -> None:
         self._lines = lines
+        self._kind = kind
         self._reading = reading
-        self._header: delimited.Header | None = None
-        _, file, schema, on_bad_row, type_name = _fields(reading)
-        if reading.kind == "csv":
-            self._header = delimited.read_header(
-                lines, file, schema, on_bad_row, type_name=type_name
-            )
+        self._header = delimited.read_header(lines, reading) if kind == "csv" else None
 
     def shapes(self) -> list[Shape]:
         """The shapes that are known before a line is read."""
@@ -148,27 +124,23 @@ class _Reader:
         return batched(self._events(count), size)
 
     def _events(self, count: int) -> Iterator[Event]:
-        lines, before = self._lines, self._lines.number
-        kind, file, schema, on_bad_row, type_name = _fields(self._reading)
+        lines, reading, before = self._lines, self._reading, self._lines.number
 
         def enough() -> bool:
             return lines.number >= before + count and lines.begins
 
         if self._header is not None:
             header, self._header = self._header, self._header._replace(begins=None)
-            options: dict[str, Any] = {"before": before, "enough": enough, "type_name": type_name}
-            return delimited.read_rows(lines, header, file, schema, on_bad_row, **options)
-        some = _until(lines, enough)
-        if kind == "core":
-            return core_text.read_lines(some, file, schema, on_bad_row, before=before)
-        options = {"before": before, "type_name": type_name}
-        return ndjson.read_lines(some, file, schema, on_bad_row, **options)
+            return delimited.read_rows(lines, header, reading, before=before, enough=enough)
+        by_line = core_text.read_lines if self._kind == "core" else ndjson.read_lines
+        return by_line(_until(lines, enough), reading, before=before)
 
 
 class _Known:
     """The shapes of lines that were seen, and the rows of lines that have one of them."""
 
-    def __init__(self, reading: Reading, first: list[Shape]) -> None:
+    def __init__(self, kind: str, reading: Reading, first: list[Shape]) -> None:
+        self._kind = kind
         self._reading = reading
         self._shapes: list[Shape] = []
         self._layout: Layout | None = None
@@ -192,7 +164,7 @@ class _Known:
         count, at = scan(data, lines.at, lines.utf_8(), self._layout.arrays, cells)
         if not count:
             return None
-        kind, type_name = self._reading.kind, type_of_all(self._reading.type_name)
+        kind, type_name = self._kind, type_of_all(self._reading.type_name)
         try:
             rows = typed(data, cells, count, self._layout, type_name, lenient=kind == "csv")
         except Undecided:
@@ -202,7 +174,7 @@ class _Known:
 
     def learn(self, lines: Lines) -> bool:
         """Whether the next line has a shape that was not known."""
-        if len(self._shapes) >= shapes.MAX_SHAPES or self._reading.kind == "csv":
+        if len(self._shapes) >= shapes.MAX_SHAPES or self._kind == "csv":
             return False
         if isinstance(self._reading.type_name, TypeColumn):  # which lines have under its own name
             return False
@@ -211,7 +183,7 @@ class _Known:
             text = line.decode("utf-8").rstrip("\r\n")
         except UnicodeDecodeError:
             return False
-        shape = shapes.of_core(text) if self._reading.kind == "core" else shapes.of_json(text)
+        shape = shapes.of_core(text) if self._kind == "core" else shapes.of_json(text)
         if shape is None or shape in self._shapes:
             return False
         if "type" not in shape.names and self._reading.type_name is None:
@@ -224,12 +196,6 @@ class _Known:
 
         self._shapes.append(shape)
         self._layout = layout(self._shapes)
-
-
-def _fields(
-    reading: Reading,
-) -> tuple[str, str, Schema | None, OnBadRow | None, str | None]:
-    return reading.kind, reading.file, reading.schema, reading.on_bad_row, reading.type_name
 
 
 def _until(lines: Iterator[str], enough: Callable[[], bool]) -> Iterator[str]:

@@ -72,7 +72,7 @@ def typed(
     for a cell that is not for certain what it looks like, and for a missing type.
     """
     columns = {
-        name: _column(data, k.Cells(*(part[n, :count] for part in cells[:-1]), cells.shape))
+        name: _column(data, *(part[n, :count] for part in cells[:-1]))
         for n, name in enumerate(known.names)
     }
     columns["type"] = _types(columns.get("type"), count, type_name, lenient=lenient)
@@ -105,42 +105,42 @@ def _is_coded_or_null(column: Any) -> bool:
     )
 
 
-def _column(data: Any, cells: k.Cells) -> Any:
+def _column(data: Any, start: Any, stop: Any, kind: Any, whole: Any, real: Any) -> Any:
     """The values of the cells of a column: Arrow, or a list where they are of several types."""
-    kinds = int(np.bitwise_or.reduce(cells.kind, initial=0))
-    nulls = cells.stop < 0
+    kinds = int(np.bitwise_or.reduce(kind, initial=0))
+    nulls = stop < 0
     if kinds & k.HARD:
-        _decide(data, cells)
+        _decide(data, start, stop, kind, real)
         kinds = kinds & ~k.HARD | k.DECIMAL
     if kinds == k.NOTHING:
         return pa.nulls(len(nulls))
     if kinds == k.INTEGER:
-        return array_from(np.where(nulls, 0, cells.whole), nulls)
+        return array_from(np.where(nulls, 0, whole), nulls)
     if kinds == k.DECIMAL:
-        return array_from(np.where(nulls, np.nan, cells.real), nulls)
+        return array_from(np.where(nulls, np.nan, real), nulls)
     if kinds == k.BOOLEAN:
-        return array_from(_truths(data, cells.start, nulls), nulls)
+        return array_from(_truths(data, start, nulls), nulls)
     if not kinds & ~(k.TEXT | k.UNSURE):
-        return _texts(data, cells.start, cells.stop, unsure=bool(kinds & k.UNSURE))
+        return _texts(data, start, stop, unsure=bool(kinds & k.UNSURE))
     values = np.full(len(nulls), None, object)
-    for kind, part in ((k.INTEGER, cells.whole), (k.DECIMAL, cells.real)):
-        where = cells.kind == kind
+    for one, part in ((k.INTEGER, whole), (k.DECIMAL, real)):
+        where = kind == one
         values[where] = part[where].astype(object)
-    where = cells.kind == k.BOOLEAN
-    values[where] = _truths(data, cells.start, nulls)[where].astype(object)
-    texts = cells.kind >= k.TEXT
+    where = kind == k.BOOLEAN
+    values[where] = _truths(data, start, nulls)[where].astype(object)
+    texts = kind >= k.TEXT
     if texts.any():
-        some = _texts(data, cells.start[texts], cells.stop[texts], unsure=bool(kinds & k.UNSURE))
+        some = _texts(data, start[texts], stop[texts], unsure=bool(kinds & k.UNSURE))
         values[texts] = some.to_pylist()
     return values.tolist()
 
 
-def _decide(data: Any, cells: k.Cells) -> None:
+def _decide(data: Any, start: Any, stop: Any, kind: Any, real: Any) -> None:
     """Read the decimals whose value is not known; raises `Undecided` for one beyond 64 bits."""
-    for n in np.flatnonzero(cells.kind == k.HARD).tolist():
-        cells.real[n] = float(data[cells.start[n] : cells.stop[n]].tobytes())
-        cells.kind[n] = k.DECIMAL
-        if math.isinf(cells.real[n]):
+    for n in np.flatnonzero(kind == k.HARD).tolist():
+        real[n] = float(data[start[n] : stop[n]].tobytes())
+        kind[n] = k.DECIMAL
+        if math.isinf(real[n]):
             raise Undecided
 
 

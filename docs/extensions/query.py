@@ -28,6 +28,7 @@ from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.compile.text_to_pattern import any_pattern
 from cerlab.evaluate import EVALUATORS
 from cerlab.io import core_text
+from cerlab.io.conversion import Reading
 
 LISTED = 8
 """So many answers are written out."""
@@ -66,7 +67,7 @@ class Query(Directive):
 
 
 def _events(text: str) -> list[Any]:
-    return list(core_text.read_lines(text.split(), "the events of this page"))
+    return list(core_text.read_lines(text.split(), Reading("the events of this page")))
 
 
 def _refusal(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:

@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 
 import cerlab
 from cerlab.io import Stream, core_text, write_ndjson
+from cerlab.io.conversion import Reading
 from cerlab.io.synthetic import stocks
 from cerlab.io.write import arrow_table, record, write_parquet
 from cerlab.model.event import Event, Timestamp
@@ -51,7 +52,7 @@ PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(EVENTS)
 def test_core_text(events: list[Event]) -> None:
     lines = [core_text.format_event(event) for event in events]
-    assert list(core_text.read_lines(lines, "-")) == events
+    assert list(core_text.read_lines(lines, Reading("-"))) == events
 
 
 @PATIENT
@@ -80,7 +81,7 @@ def test_ndjson(events: list[Event]) -> None:
 
     usable = [e for e in events if not {"type", "stream"} & set(e.attributes)]
     lines = [json.dumps({"type": e.type, "stream": e.stream, **e.attributes}) for e in usable]
-    assert list(ndjson.read_lines(lines, "-")) == usable
+    assert list(ndjson.read_lines(lines, Reading("-"))) == usable
 
 
 ROWS = [
