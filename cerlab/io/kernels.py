@@ -47,7 +47,7 @@ class Shapes(NamedTuple):
 class Cells(NamedTuple):
     """Where the cells of lines are; shape (columns, lines)."""
 
-    start: Any  # int32
+    start: Any  # int32, 0 for what a line does not have
     stop: Any  # int32, -1 for NULL and for what a line does not have
     kind: Any  # uint8
     whole: Any  # int64, the values of integers
@@ -71,6 +71,7 @@ def scan(data: Any, begin: int, end: int, shapes: Shapes, cells: Cells) -> tuple
             columns = cells.stop.shape[0]
             if shapes.first[s + 1] - shapes.first[s] <= columns:  # it lacks some of them
                 for column in range(columns):
+                    cells.start[column, row] = 0
                     cells.stop[column, row] = -1
                     cells.kind[column, row] = NOTHING
             after = _line(data, at, end, shapes, s, cells, row)

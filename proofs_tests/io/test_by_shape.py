@@ -13,6 +13,7 @@ import pytest
 import cerlab
 from cerlab.io import Stream, batches, lines, rows, text
 from cerlab.io.rows import Rows, length
+from cerlab.io.typed import Layout
 from cerlab.model.columns import values_of
 from cerlab.model.event import Event, value_of
 from proofs_tests.suite import Suite
@@ -165,6 +166,14 @@ def write(rng: Random, kind: str, path: Path) -> dict[str, Any]:
     return {"type": "Z"} if rng.random() < 0.3 else {}
 
 
+def used_room(known: Layout, lines: int, room: Any = Layout.room) -> Any:
+    """Room for cells that has held others."""
+    made = room(known, lines)
+    for part in made:
+        part.view("u1")[...] = 0xB7
+    return made
+
+
 @contextmanager
 def reading(rng: Random, *, by_shape: bool) -> Iterator[None]:
     """The settings under which a small file is read as a large one is."""
@@ -173,6 +182,7 @@ def reading(rng: Random, *, by_shape: bool) -> Iterator[None]:
         patch.setattr(lines, "BLOCK", rng.choice((8, 64, 1 << 22)))
         patch.setattr(text, "ROWS", rng.choice((1, 3, 1 << 16)))
         patch.setattr(text, "MANY", rng.choice((1, 5)))
+        patch.setattr(Layout, "room", used_room)
         yield
 
 
