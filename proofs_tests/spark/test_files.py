@@ -290,10 +290,24 @@ def test_the_keys_of_answers_are_text_and_no_codes(tmp_path: Path) -> None:
         layout(paths, columns), columns, labels, query.plan, None, Mode.RANGES, 2
     )
     job = Job(plan_to_bytes(query.plan), None, ("type", "name", "t"), with_partition=True)
-    found = [b for part in range(ranges.parts) for b in answers_of_range(part, job, ranges)]
-    keys = pa.Table.from_batches(found).column("partition")
+    made = pa.Table.from_batches(
+        b for part in range(ranges.parts) for b in answers_of_range(part, job, ranges)
+    )
+    keys = made.column("partition")
     assert keys.type == pa.struct([("name", pa.string())])
     assert sorted(key["name"] for key in keys.to_pylist()) == list("xxyy")
+    numbers = pa.table({"id": pa.array(range(ranges.parts), pa.int64())}).to_batches()
+    told = [*task_files.write_files(numbers, job, ranges, str(tmp_path), made.schema)]
+    files = [tmp_path / name for batch in told for name in batch.column("name").to_pylist()]
+    assert pa.concat_tables(map(pq.read_table, files)).equals(made)
+    chunk = pq.ParquetFile(files[0]).metadata.row_group(0).column
+    used = {chunk(n).path_in_schema: set(chunk(n).encodings) & _WAYS for n in range(4)}
+    assert {path for path, ways in used.items() if ways == {"DELTA_BINARY_PACKED"}} == _NUMBERS
+    assert "RLE_DICTIONARY" in used["partition.name"]
+
+
+_WAYS = {"PLAIN", "RLE_DICTIONARY", "DELTA_BINARY_PACKED"}
+_NUMBERS = {"start", "end", "positions.list.element"}
 
 
 def test_answers_never_replace_the_events(tmp_path: Path) -> None:
@@ -355,7 +369,7 @@ def test_a_cluster_that_a_window_needs_is_missed(
 def test_rows_that_are_not_sorted_inside_a_cluster_are_seen(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(task_files, "_in_order", lambda tables, _: pa.concat_tables(tables))
+    monkeypatch.setattr(task_files, "_increase", lambda _: True)
     assert seen(tmp_path)
 
 

@@ -36,17 +36,17 @@ def skewed() -> Any:
     )
 
 
-def found_and_stretches(
+def found_and_kept(
     text: str, table: Any, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[set[tuple[int, ...]], int]:
-    """The positions of all answers by key, and the most stretches that a run kept."""
+    """The positions of all answers by key, and the most positions that a run kept."""
     most = 0
     right = Positions.append
 
     def counted(self: Positions, positions: Any) -> None:
         nonlocal most
         right(self, positions)
-        most = max(most, self.stretches)
+        most = max(most, self.kept)
 
     monkeypatch.setattr(Positions, "append", counted)
     plan = cerlab.parse_query(text).plan
@@ -84,7 +84,7 @@ def test_one_window_of_positions_is_kept(
 ) -> None:
     text = f"SELECT {select} WHERE A ; B ; C PARTITION BY [k] {clauses}"
     table = skewed()
-    found, most = found_and_stretches(text, table, monkeypatch)
+    found, most = found_and_kept(text, table, monkeypatch)
     assert found == expected(text, table)
     assert found
     assert most < 10 * SIZE
@@ -93,7 +93,7 @@ def test_one_window_of_positions_is_kept(
 def test_without_a_window_all_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "SELECT * WHERE A : B : C PARTITION BY [k]"
     table = skewed()
-    found, most = found_and_stretches(text, table, monkeypatch)
+    found, most = found_and_kept(text, table, monkeypatch)
     assert found == expected(text, table)
     assert most > ROWS / 4
 
@@ -103,4 +103,4 @@ def test_positions_forgotten_too_early_are_seen(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Positions, "forget", lambda self, n: right(self, self._read))
     text = "SELECT * WHERE A ; B ; C PARTITION BY [k] WITHIN 9 [t]"
     with pytest.raises((AssertionError, IndexError)):
-        assert found_and_stretches(text, skewed(), monkeypatch)[0] == expected(text, skewed())
+        assert found_and_kept(text, skewed(), monkeypatch)[0] == expected(text, skewed())

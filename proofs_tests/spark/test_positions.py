@@ -1,4 +1,4 @@
-"""`Positions` is a list of integers that is short where they follow one another."""
+"""`Positions` is a list of integers that is empty where they follow one another."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def test_positions_are_those_that_were_added(suite: Suite) -> None:
     suite.run(case, deep_count=5_000)
 
 
-def test_consecutive_positions_are_one_stretch() -> None:
+def test_of_consecutive_positions_nothing_is_kept() -> None:
     made = Positions()
     for start in range(0, 10_000, 100):
         made.append(np.arange(start, start + 100) + 5)
-    assert made.stretches == 1
+    assert made.kept == 0
     assert made.of(np.array([0, 9_999])).tolist() == [5, 10_004]
 
 
@@ -42,4 +42,4 @@ def test_what_is_forgotten_gives_its_room_back() -> None:
     for start in range(0, 100_000, 100):
         made.append(2 * np.arange(start, start + 100))
         made.forget(start)
-        assert made.stretches <= 300
+        assert made.kept <= 300

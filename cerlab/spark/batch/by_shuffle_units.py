@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from cerlab.spark.batch.columns import answer_schema, keys_of, values_of
+from cerlab.spark.batch.columns import answer_schema, keys_of
 from cerlab.spark.batch.frame import group_of
-from cerlab.spark.batch.relevant_events import RelevantEvents, relevant_events
+from cerlab.spark.batch.relevant_events import RelevantEvents
 from cerlab.spark.batch.request import Request
 from cerlab.spark.plan.assignment import RangeAssignment
 from cerlab.spark.plan.modes import Mode
@@ -26,11 +26,13 @@ ROWS_OF_A_BUCKET = 1 << 22
 UNITS = "part int, run int, unit binary"
 
 
-def answers_in_units(request: Request, assignment: RangeAssignment, mode: Mode) -> DataFrame:
+def answers_in_units(
+    request: Request, assignment: RangeAssignment, mode: Mode, sent: RelevantEvents
+) -> DataFrame:
     """The answers; a task gets the units of one range, or of one bucket of keys."""
-    sent, numbered = relevant_events(request), request.is_numbered(mode)
+    numbered = request.is_numbered(mode)
     placing = Placing(request.position is not None, numbered, whole=sent.condition is None)
-    schema = answer_schema(request, request.source.frame.select(*values_of(request)))
+    schema = answer_schema(request)
     rows = _rows(request, sent, numbered=numbered, with_group=mode is Mode.KEYS)
     by_range = partial(tasks.units_of_ranges, assignment=assignment)
     if mode is Mode.KEYS:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cerlab.spark.batch.named import answer_types
 from cerlab.spark.batch.request import Request
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column
     from pyspark.sql.types import StructType
 
 
@@ -18,14 +17,8 @@ def keys_of(asked: Request) -> list[Column]:
     return [key.alias(f"k{n}") for n, key in enumerate(asked.keys)]
 
 
-def values_of(asked: Request) -> Iterator[Column]:
-    """What is read of an event: ``a0 a1 ..``."""
-    for n, name in enumerate(asked.attributes):
-        yield asked.source.column(name).alias(f"a{n}")
-
-
-def answer_schema(asked: Request, rows: DataFrame) -> StructType:
-    """The schema of DESIGN 2.6, with the key where it is asked for; `rows` have the attributes.
+def answer_schema(asked: Request) -> StructType:
+    """The schema of DESIGN 2.6, with the key where it is asked for.
 
     Of rows with names, that of their columns.
     """
@@ -37,7 +30,7 @@ def answer_schema(asked: Request, rows: DataFrame) -> StructType:
     schema.add("positions", ArrayType(LongType()))
     if asked.with_partition:
         keys = [
-            StructField(name, rows.schema[f"a{asked.attributes.index(name)}"].dataType)
+            StructField(name, asked.source.type_of(name))
             for name in dict.fromkeys(asked.plan.partition)
         ]
         schema.add("partition", StructType(keys))

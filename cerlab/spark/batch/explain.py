@@ -10,7 +10,7 @@ from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.spark.batch.files import why_not_files
 from cerlab.spark.batch.first_pass import FirstPass, RowRanges, first_pass
 from cerlab.spark.batch.match import Options, asked_of
-from cerlab.spark.batch.relevant_events import relevant_events
+from cerlab.spark.batch.relevant_events import RelevantEvents
 from cerlab.spark.batch.request import Request
 from cerlab.spark.plan.assignment import starts_of
 from cerlab.spark.plan.files import FileRanges
@@ -56,7 +56,7 @@ def explained(asked: Request, found: FirstPass, query: str) -> str:
     lines.append(("rows", _lie(found)))
     if not isinstance(found, FileRanges):
         lines.append(("files", f"not read by the tasks themselves: {why_not_files(asked)}"))
-        lines += _crossing(asked)
+        lines += _crossing(found.sent)
     lines.append(("parts", f"{len(sizes)}, of {min(sizes):,} to {max(sizes):,} rows"))
     if mode is Mode.RANGES:
         lines += [("cut", _cut(asked, cut)) for cut in _some(_cuts(found))]
@@ -97,9 +97,8 @@ def _lie(found: FirstPass) -> str:
             assert_never(found)
 
 
-def _crossing(asked: Request) -> list[tuple[str, str]]:
+def _crossing(sent: RelevantEvents) -> list[tuple[str, str]]:
     """What leaves the JVM."""
-    sent = relevant_events(asked)
     events = "those that a test of the query holds for" if sent.why_all is None else "all"
     why = "" if sent.why_all is None else f": {sent.why_all}"
     return [("events", events + why), *(("python", reason) for reason in sent.in_python)]

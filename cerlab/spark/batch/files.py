@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlparse
 from uuid import uuid4
 
 from cerlab.errors import UsageError
-from cerlab.spark.batch.columns import answer_schema, values_of
+from cerlab.spark.batch.columns import answer_schema
 from cerlab.spark.batch.named import arrow_schema
 from cerlab.spark.batch.request import Request
 from cerlab.spark.plan.files import FileRanges, ranges_in_files
@@ -26,7 +26,6 @@ from cerlab.spark.tasks.files import evaluate_files, write_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.types import StructType
 
 _CATALYST = "org.apache.spark.sql.catalyst"
 _DATASOURCES = "org.apache.spark.sql.execution.datasources"
@@ -218,7 +217,7 @@ def local_folder(path: str) -> Path | None:
 def answers_in_files(asked: Request, ranges: FileRanges) -> DataFrame:
     """The answers of all ranges; only a number for each range goes through Spark."""
     evaluate = partial(evaluate_files, job=asked.job, ranges=ranges)
-    return numbers_of(asked, ranges).mapInArrow(evaluate, _schema(asked))
+    return numbers_of(asked, ranges).mapInArrow(evaluate, answer_schema(asked))
 
 
 def write_answers(
@@ -245,7 +244,7 @@ def write_answers(
             job=asked.job,
             ranges=ranges,
             folder=str(hidden),
-            schema=arrow_schema(_schema(asked)),
+            schema=arrow_schema(answer_schema(asked)),
         )
         made = numbers_of(asked, ranges).mapInArrow(write, "name string, answers bigint").collect()
         whole = {row["name"] for row in made}
@@ -293,7 +292,3 @@ def refuse_input(folder: Path, ranges: FileRanges) -> None:
 def numbers_of(asked: Request, ranges: FileRanges) -> DataFrame:
     """The number of each range, in a task of its own."""
     return asked.source.frame.sparkSession.range(0, ranges.parts, 1, max(1, ranges.parts))
-
-
-def _schema(asked: Request) -> StructType:
-    return answer_schema(asked, asked.source.frame.select(*values_of(asked)))

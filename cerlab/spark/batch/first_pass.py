@@ -9,7 +9,7 @@ from typing import TypeAlias
 from cerlab.model.clauses import EventWindow
 from cerlab.spark.batch.files import file_ranges
 from cerlab.spark.batch.frame import MICROSECOND
-from cerlab.spark.batch.relevant_events import relevant_events
+from cerlab.spark.batch.relevant_events import RelevantEvents, relevant_events
 from cerlab.spark.batch.request import Request
 from cerlab.spark.batch.runs import RUNS_OF_A_PART, lying_runs, runs_in_files, surveyed_runs
 from cerlab.spark.plan.assignment import (
@@ -37,6 +37,7 @@ class RowRanges:
 
     mode: Mode
     assignment: RangeAssignment
+    sent: RelevantEvents
     in_order: bool = True
     """Whether the rows lie in order."""
     some: bool = False
@@ -57,15 +58,16 @@ def first_pass(request: Request) -> FirstPass:
         return file_ranges(request)
     except Unproved:
         pass
-    if relevant_events(request).condition is not None:  # else the rows of a run have to be counted
+    sent = relevant_events(request)
+    if sent.condition is not None:  # else the rows of a run have to be counted
         try:
             runs, lie_in_order = runs_in_files(request)
-            return RowRanges(*_spread(request, runs), lie_in_order, some=True)
+            return RowRanges(*_spread(request, runs), sent, lie_in_order, some=True)
         except Unproved:
             pass
     if (lying := lying_runs(request)) is None:
-        return RowRanges(*_spread(request, surveyed_runs(request)), in_order=False)
-    return RowRanges(*_spread(request, lying))
+        return RowRanges(*_spread(request, surveyed_runs(request)), sent, in_order=False)
+    return RowRanges(*_spread(request, lying), sent)
 
 
 def _spread(request: Request, runs: Sequence[Run]) -> tuple[Mode, RangeAssignment]:

@@ -167,7 +167,7 @@ def answers(asked: Request, found: FirstPass | None = None) -> DataFrame:
     match found:
         case FileRanges():
             return answers_in_files(asked, found)
-        case RowRanges(mode=mode, assignment=assignment):
-            return answers_in_units(asked, assignment, mode)
+        case RowRanges(mode=mode, assignment=assignment, sent=sent):
+            return answers_in_units(asked, assignment, mode, sent)
         case _:
             assert_never(found)

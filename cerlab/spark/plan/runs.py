@@ -135,10 +135,10 @@ def _kept_times(rows: Any) -> Any:
     """The times of the kept rows; 0 for all where the query has no window in time."""
     import pyarrow as pa
 
-    kept = kept_rows(rows)
-    if "time" in rows.schema.names:
-        return rows.column("time").take(kept)
-    return pa.array(np.zeros(len(kept), np.int64))
+    kept = kept_rows(rows) if "kept" in rows.schema.names else None
+    if "time" not in rows.schema.names:
+        return pa.array(np.zeros(rows.num_rows if kept is None else len(kept), np.int64))
+    return rows.column("time") if kept is None else rows.column("time").take(kept)
 
 
 def _starts(rows: Any, longest: int) -> Any:
@@ -192,8 +192,10 @@ def run_table(rows: Any, starts: Iterable[int]) -> Any:
 
     starts = np.array(list(starts), np.int64)
     ends = np.append(starts[1:], [rows.num_rows] if len(starts) else []).astype(np.int64)
-    kept, times = kept_rows(rows), _kept_times(rows)
-    low, high = np.searchsorted(kept, starts), np.searchsorted(kept, ends)
+    low, high, times = starts, ends, _kept_times(rows)
+    if "kept" in rows.schema.names:
+        kept = kept_rows(rows)
+        low, high = np.searchsorted(kept, starts), np.searchsorted(kept, ends)
     empty = low == high
     keys = [rows.column(key) for key in keys_in(rows)]
     columns = {f"f{n}": key.take(pa.array(starts)) for n, key in enumerate(keys)}

@@ -21,6 +21,7 @@ from cerlab.model.clock import TimeAxis
 from cerlab.spark.plan.reads import attributes_read, engine_column
 from cerlab.spark.tasks.named_rows import EventBuffer, RowNames, RowTables
 from cerlab.spark.tasks.positions import Positions
+from cerlab.spark.tasks.rows import integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +79,7 @@ class Evaluation:
         """Read a table; yields answers, as record batches."""
         if "position" in rows.column_names:
             self._positions = self._positions or Positions()
-            column = rows.column("position").combine_chunks()
-            self._positions.append(column.to_numpy())
+            self._positions.append(integers(rows, "position"))
         begins, self.read = self.read, self.read + rows.num_rows
         if self._buffer is not None:
             self._buffer.append(rows)

@@ -7,20 +7,25 @@ sorts the rows of a cluster where they are not in order, and checks all that the
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from cerlab.engine.kernels.windowed.window import goes_back
 from cerlab.errors import BadData
+from cerlab.io.sink import ROWS
+from cerlab.io.write import parquet_encoding
+from cerlab.model.columns import array_from
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.footers import Columns, RowGroup
 from cerlab.spark.plan.order import first_problem
 from cerlab.spark.plan.runs import run_table
 from cerlab.spark.plan.survey import HINTS
 from cerlab.spark.tasks.evaluation import Evaluation, Job
+from cerlab.spark.tasks.rows import gathered, integers
 from cerlab.spark.tasks.shuffle_units import changed
 
 RUN_IN_FILES = 1 << 15
@@ -47,12 +52,13 @@ def write_files(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    encoding = parquet_encoding(schema)
     for batch in batches:
         for part in batch.column(0).to_pylist():
             name, answers = f"part-{part:05}-{uuid4().hex}.parquet", 0
-            with pq.ParquetWriter(Path(folder) / name, schema) as writer:
-                for found in answers_of_range(part, job, ranges):
-                    writer.write_batch(found)
+            with pq.ParquetWriter(Path(folder) / name, schema, **encoding) as writer:
+                for found in gathered(answers_of_range(part, job, ranges), ROWS):
+                    writer.write_table(found)
                     answers += found.num_rows
             yield pa.RecordBatch.from_pydict({"name": [name], "answers": [answers]})
 
@@ -65,14 +71,14 @@ def runs_of_files(batches: Iterable[Any], ranges: FileRanges) -> Iterator[Any]:
     import pyarrow as pa
 
     keys = [f"{end}{n}" for end in "fl" for n in range(len(ranges.columns.keys))]
-    integers = [*keys, "rows", "kept", "first_time", "last_time"]
-    schema = pa.schema([*((name, pa.int64()) for name in integers), ("what", pa.string())])
+    numbers = [*keys, "rows", "kept", "first_time", "last_time"]
+    schema = pa.schema([*((name, pa.int64()) for name in numbers), ("what", pa.string())])
     for batch in batches:
         for part in batch.column(0).to_pylist():
             begins = bisect_left(ranges.assignment.part, part)
             try:
-                for _, rows in _rows_of_range(part, ranges, begins):
-                    (whole,) = _checked(rows, ranges).combine_chunks().to_batches()
+                for _, cluster in _clusters_of_range(part, ranges, begins):
+                    whole = pa.RecordBatch.from_pydict(_places(cluster, ranges.columns))
                     made = run_table(whole, range(0, whole.num_rows, RUN_IN_FILES))
                     yield made.append_column("what", pa.nulls(made.num_rows, pa.string()))
             except BadData as error:
@@ -88,58 +94,111 @@ def answers_of_range(part: int, job: Job, ranges: FileRanges) -> Iterator[Any]:
     begins = bisect_left(assignment.reader, part)
     run = Evaluation(job)
     run.own, run.first = None, assignment.before[begins]
-    for number, rows in _rows_of_range(part, ranges, begins):
+    for number, cluster in _clusters_of_range(part, ranges, begins):
         if assignment.part[number] == part and run.own is None:
             run.own = run.read
-        yield from run.push(_for_engine(rows, ranges.columns))
+        yield from run.push(_for_engine(cluster, ranges.columns))
     yield from run.finish()
 
 
-def _rows_of_range(part: int, ranges: FileRanges, begins: int) -> Iterator[tuple[int, Any]]:
-    """The clusters of a range from number `begins` on, each in order and checked."""
+class _Cluster(NamedTuple):
+    """The rows of a cluster, and the columns that order them as int64, by name."""
+
+    rows: Any
+    numbers: Mapping[str, Any]
+
+
+def _clusters_of_range(
+    part: int, ranges: FileRanges, begins: int
+) -> Iterator[tuple[int, _Cluster]]:
+    """The clusters of a range from number `begins` on, each in order and checked.
+
+    Between clusters there is nothing to check: their footers follow one another.
+    """
     opened = lru_cache(maxsize=4)(partial(_opened, read=ranges.columns.read))
-    before, read = None, ranges.assignment.before[begins]
     for number in range(begins, bisect_right(ranges.assignment.part, part)):
         groups = ranges.clusters[number]
-        tables = [_row_group(opened(group.path), group, ranges.columns) for group in groups]
-        rows = _in_order(tables, ranges.columns)
-        checked = _checked(rows, ranges)
-        if (problem := first_problem(before, checked, ranges.labels)) is not None:
-            place = read + problem.row
-            if ranges.columns.has_position:
-                place = checked.column("position")[problem.row].as_py()
-            what = f"at position {place}: {problem.what}"
-            raise BadData(problem.code, what, hint=HINTS[problem.code])
-        before, read = checked.slice(checked.num_rows - 1), read + checked.num_rows
-        yield number, rows
+        cluster = _in_order(
+            [_row_group(opened(group.path), group, ranges.columns) for group in groups],
+            ranges.columns,
+        )
+        if not _is_stream(cluster, ranges.columns):
+            _refuse(cluster, ranges, ranges.assignment.before[number])
+        yield number, cluster
 
 
-def _in_order(tables: list[Any], columns: Columns) -> Any:
-    """The rows of a cluster, sorted where they are not in order."""
+def _in_order(groups: list[_Cluster], columns: Columns) -> _Cluster:
+    """Row groups as a cluster, sorted where their rows are not in order."""
     import pyarrow as pa
 
-    table = tables[0] if len(tables) == 1 else pa.concat_tables(tables, promote_options="default")
-    keys = [integers(table, name) for name in columns.keys]
-    back, same = np.zeros(table.num_rows - 1, bool), np.ones(table.num_rows - 1, bool)
-    for key in keys:
-        back |= same & (key[1:] < key[:-1])
-        same &= key[1:] == key[:-1]
-    return table.take(np.lexsort(keys[::-1])) if back.any() else table
+    rows, numbers = groups[0]
+    if len(groups) > 1:
+        rows = pa.concat_tables([group.rows for group in groups], promote_options="default")
+        numbers = {name: np.concatenate([g.numbers[name] for g in groups]) for name in numbers}
+    keys = [numbers[name] for name in columns.keys]
+    if _increase(keys):
+        return _Cluster(rows, numbers)
+    order = np.lexsort(keys[::-1])
+    return _Cluster(rows.take(order), {name: each[order] for name, each in numbers.items()})
 
 
-def _row_group(file: Any, group: RowGroup, columns: Columns) -> Any:
+def _increase(keys: Sequence[Any]) -> bool:
+    """Whether each row is after the one before it, by the first of the keys that differ."""
+    after = keys[-1][1:] > keys[-1][:-1]
+    for key in keys[-2::-1]:
+        after = (key[1:] > key[:-1]) | ((key[1:] == key[:-1]) & after)
+    return bool(after.all())
+
+
+def _is_stream(cluster: _Cluster, columns: Columns) -> bool:
+    """Whether nothing is wrong with the rows in their order (`cerlab.spark.plan.order`)."""
+    keys = [cluster.numbers[name] for name in columns.keys]
+    if not _increase(keys) or (columns.has_position and keys[1:] and not _increase(keys[-1:])):
+        return False
+    if columns.time is not None and goes_back(cluster.numbers[columns.time]) >= 0:
+        return False
+    return all(map(_is_named, _type(cluster.rows, columns).chunks))
+
+
+def _is_named(types: Any) -> bool:
+    """Whether all types of events are texts that are not empty."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if types.null_count:
+        return False
+    texts = types.dictionary if pa.types.is_dictionary(types.type) else types
+    return not pc.any(pc.equal(texts, "")).as_py()
+
+
+def _refuse(cluster: _Cluster, ranges: FileRanges, before: int) -> None:
+    """Raise `BadData` for the first row that is no next event; `before` rows are before them."""
+    import pyarrow as pa
+
+    columns = ranges.columns
+    checked = pa.table({**_places(cluster, columns), "type": _type(cluster.rows, columns)})
+    if (problem := first_problem(None, checked, ranges.labels)) is not None:
+        place = before + problem.row
+        if columns.has_position:
+            place = checked.column("position")[problem.row].as_py()
+        what = f"at position {place}: {problem.what}"
+        raise BadData(problem.code, what, hint=HINTS[problem.code])
+
+
+def _row_group(file: Any, group: RowGroup, columns: Columns) -> _Cluster:
     """The rows of a row group; raises `BadData` where they are not as its footer has stated."""
     table = file.read_row_group(group.number, columns=columns.read, use_threads=False)
     stated = dict(zip(columns.keys, zip(group.first, group.last, strict=True), strict=True))
     if columns.time is not None:
         stated[columns.time] = group.first_time, group.last_time
+    numbers = {}
     for name, (least, greatest) in stated.items():
         if table.column(name).null_count:
             raise changed(f"'{name}' of {group.path} has NULL where its footer says it has none")
-        values = integers(table, name)
+        numbers[name] = values = integers(table, name)
         if len(values) != group.rows or values.min() < least or values.max() > greatest:
             raise changed(f"{group.path} has other rows than its footer says: see '{name}'")
-    return table
+    return _Cluster(table, numbers)
 
 
 def _opened(path: str, read: list[str]) -> Any:
@@ -157,45 +216,33 @@ def _opened(path: str, read: list[str]) -> Any:
     return pq.ParquetFile(path, read_dictionary=text)
 
 
-def integers(table: Any, name: str) -> Any:
-    """A column without NULL as Parquet keeps it, int64: moments and days as their numbers."""
-    import pyarrow as pa
-
-    column = table.column(name).combine_chunks()
-    if pa.types.is_date32(column.type):
-        column = column.cast(pa.int32())
-    return column.cast(pa.int64()).to_numpy(zero_copy_only=False)
-
-
-def _checked(rows: Any, ranges: FileRanges) -> Any:
-    """The columns of `cerlab.spark.plan.order`."""
-    import pyarrow as pa
-
-    columns = ranges.columns
-    made = {f"k{n}": pa.array(integers(rows, name)) for n, name in enumerate(columns.keys)}
+def _places(cluster: _Cluster, columns: Columns) -> dict[str, Any]:
+    """The columns of `cerlab.spark.plan.order`, but for the type."""
+    numbers = {name: array_from(each) for name, each in cluster.numbers.items()}
+    made = {f"k{n}": numbers[name] for n, name in enumerate(columns.keys)}
     if columns.has_position:
-        made["position"] = made[f"k{len(columns.keys) - 1}"]
-    if columns.time is not None:
-        made["time"] = pa.array(integers(rows, columns.time))
-    made["type"] = _type(rows, columns)
-    return pa.table(made)
+        made["position"] = numbers[columns.keys[-1]]
+    return made if columns.time is None else {**made, "time": numbers[columns.time]}
 
 
 def _type(rows: Any, columns: Columns) -> Any:
     import pyarrow as pa
 
     name = columns.attributes[0]
-    return pa.repeat(columns.type, rows.num_rows) if name is None else rows.column(name)
+    if name is not None:
+        return rows.column(name)
+    return pa.chunked_array([pa.repeat(columns.type, rows.num_rows)])
 
 
-def _for_engine(rows: Any, columns: Columns) -> Any:
+def _for_engine(cluster: _Cluster, columns: Columns) -> Any:
     """The columns ``a0 a1 ..``, and ``position``, of `cerlab.spark.tasks.evaluation`."""
     import pyarrow as pa
 
+    rows = cluster.rows
     made = {"a0": _type(rows, columns)}
     for n, name in enumerate(columns.attributes[1:], 1):
         nothing = pa.nulls(rows.num_rows, pa.string())
         made[f"a{n}"] = nothing if name is None else rows.column(name)
     if columns.has_position:
-        made["position"] = pa.array(integers(rows, columns.keys[-1]))
+        made["position"] = array_from(cluster.numbers[columns.keys[-1]])
     return pa.table(made)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from cerlab.model.columns import numbers_of
+
 SIZE = 1 << 16
 """How many rows are gathered before an engine reads them."""
 
@@ -29,8 +31,15 @@ def gathered(batches: Iterable[Any], size: int = SIZE) -> Iterator[Any]:
 
 
 def integers(table: Any, name: str) -> Any:
-    """A column of integers without NULL as a flat int64 array."""
-    return table.column(name).combine_chunks().to_numpy(zero_copy_only=False).astype(np.int64)
+    """A column of integers, moments or days without NULL as a flat int64 array."""
+    import pyarrow as pa
+
+    column = table.column(name)
+    if pa.types.is_date32(column.type):
+        column = column.cast(pa.int32())
+    column = column.cast(pa.int64())
+    parts = [*map(numbers_of, column.chunks if hasattr(column, "chunks") else [column])]
+    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, np.int64), *parts])
 
 
 def keys_in(rows: Any) -> list[str]:
