@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from cerlab.api import parse_formula as parse_formula
     from cerlab.api import parse_query as parse_query
     from cerlab.api import parse_sremo as parse_sremo
-    from cerlab.api import show as show
     from cerlab.api import step as step
     from cerlab.api import timeline as timeline
     from cerlab.api import valuations as valuations
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from cerlab.api.row_questions import rows_to_cel as rows_to_cel
     from cerlab.api.row_questions import satisfiable_rows as satisfiable_rows
     from cerlab.api.sql import sql as sql
+    from cerlab.api.stages import show as show
     from cerlab.budget import limits as limits
     from cerlab.decisions import Verdict as Verdict
     from cerlab.decisions import Witness as Witness
@@ -80,7 +80,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "cerlab.api": (
         "Matches Query count evaluate matches parse_formula parse_query parse_sremo "
-        "show step timeline valuations"
+        "step timeline valuations"
     ),
     "cerlab.budget": "limits",
     "cerlab.decisions": "Verdict Witness contained equivalent satisfiable",
@@ -101,6 +101,7 @@ _HOMES = {
     "cerlab.api.row_questions": "InCel RowVerdict contained_rows equivalent_rows row_remarks "
     "rows_to_cel satisfiable_rows",
     "cerlab.api.sql": "sql",
+    "cerlab.api.stages": "show",
     "cerlab.why": "Why why",
     "cerlab.why.none": "WhyNone why_none",
 }

@@ -6,7 +6,7 @@
 from cerlab.api.answers import Answers, Matches
 from cerlab.api.query import Query, as_query, parse_query
 from cerlab.api.session import Session
-from cerlab.api.timelines import show, step, timeline
+from cerlab.api.timelines import step, timeline
 from cerlab.api.verbs import count, evaluate, matches, parse_formula, valuations
 from cerlab.logic.sremo.parser import parse_sremo
 
@@ -22,7 +22,6 @@ __all__ = [
     "parse_formula",
     "parse_query",
     "parse_sremo",
-    "show",
     "step",
     "timeline",
     "valuations",

@@ -124,13 +124,6 @@ def timeline(
     return drawing.timeline(rows, stream, **options)
 
 
-def show(answers: Iterable[Answer], events: Any, **options: Any) -> Timeline:
-    """Answers, as `cerlab.evaluate` lists them, under the events that they are answers on."""
-    from cerlab.viz import timeline as drawing
-
-    return drawing.timeline({"answers": answers}, events, **options)
-
-
 def _under(pattern: Pattern, name: str) -> Pattern:
     """The query with another strategy."""
     if name.upper() not in STRATEGIES:

@@ -16,6 +16,7 @@ EXAMPLES = {
     "show": """
   cerlab show "BUY ; SELL" --what cea
   cerlab show "BUY+ ; SELL" --what det --format svg -o machine.svg
+  cerlab show "BUY ; SELL" trades.csv
 """,
     "equivalent": """
   cerlab equivalent "(A ; B) ; C" "A ; (B ; C)"

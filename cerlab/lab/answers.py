@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import cerlab
-from cerlab.automata.registers.reduce import smaller
+from cerlab.api.stages import WHAT, stage
 from cerlab.compile.pattern import Pattern, SremoPattern
-from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.compile.text_to_pattern import any_pattern
 from cerlab.errors import CerlabError, SourcePlace, UsageError
 from cerlab.model.order import by_end
 from cerlab.viz.html import escape
-from cerlab.viz.machines.minterms import listed_minterms
 from cerlab.viz.notebook.filmstrip import Frames
 
 Request: TypeAlias = Mapping[str, Any]
@@ -136,21 +134,13 @@ def _count(pattern: Any, stream: cerlab.Stream) -> int | str:
     return cerlab.count(pattern.text, stream)
 
 
-_STAGES = ("formula", "vcea", "cea", "det", "table")
-
-
 def _machine(request: Request) -> Reply:
     pattern, what = any_pattern(request["query"]), request.get("what", "cea")
-    if isinstance(pattern, SremoPattern):
-        return {
-            "html": _html(pattern.ast if what == "formula" else smaller(sremo_to_srt(pattern.ast)))
-        }
-    query = cerlab.parse_query(_as_query(request["query"]))
-    if what == "minterms":
-        return {"html": _html(listed_minterms(query.machine.predicates, query.schema))}
-    if what not in _STAGES:
-        raise _unknown("stage", what, _STAGES)
-    return {"html": _html(getattr(query, what))}
+    if what not in WHAT:
+        raise _unknown("stage", what, WHAT)
+    if isinstance(pattern, SremoPattern) and what != "ast":
+        what = "srt"
+    return {"html": _html(stage(pattern, what))}
 
 
 def _steps(request: Request) -> Reply:

@@ -21,10 +21,6 @@ from docutils import nodes
 from docutils.parsers.rst import Directive, directives
 
 import cerlab
-from cerlab.automata.registers.reduce import smaller
-from cerlab.compile.correlated_to_srt import correlated_to_srt
-from cerlab.compile.pattern import SremoPattern
-from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.compile.text_to_pattern import any_pattern
 from cerlab.evaluate import EVALUATORS
 from cerlab.io import core_text
@@ -110,12 +106,9 @@ def _timeline(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:
 
 
 def _automaton(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:
-    pattern = any_pattern(what)
-    if isinstance(pattern, SremoPattern):
-        return _picture(smaller(sremo_to_srt(pattern.ast)), "Its register transducer")
-    if not pattern.has_automaton:
-        return _picture(smaller(correlated_to_srt(pattern.formula)), "Its register transducer")
-    return _picture(pattern.cea, "Its automaton")
+    if any_pattern(what).has_automaton:
+        return _picture(cerlab.show(what, what="cea"), "Its automaton")
+    return _picture(cerlab.show(what, what="srt"), "Its register transducer")
 
 
 def _formula(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:

@@ -7,11 +7,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+import cerlab
 from cerlab.cli import main
+from cerlab.viz import svg
 from cerlab.viz.theme import DARK, LIGHT
 
 FOLDER = Path(__file__).parents[2] / "examples" / "core_figure3"
@@ -22,8 +25,11 @@ STAGES = ["ast", "vcea", "cea", "det", "strict", "nxt", "last", "max", "table", 
 
 
 def arguments(what: str) -> list[str]:
-    events = [EVENTS] if what == "tecs" else []
-    return ["show", QUERY, *events, "--what", what]
+    return ["show", QUERY, *events_of(what), "--what", what]
+
+
+def events_of(what: str) -> list[str]:
+    return [EVENTS] if what in ("tecs", "timeline") else []
 
 
 @pytest.mark.parametrize("what", STAGES)
@@ -38,6 +44,42 @@ def test_every_stage_as_text_dot_and_svg(
         assert out.startswith("digraph ")
     if form == "svg":
         assert ElementTree.fromstring(out).get("role") == "img"
+
+
+@pytest.mark.parametrize("what", [*STAGES, "srt", "timeline"])
+def test_python_shows_what_the_command_draws(what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = Path(QUERY).read_text(encoding="utf-8")
+    value = cerlab.show(text, *events_of(what), what=what)
+    drawn = value.svg("light") if what == "timeline" else svg(value, "light")
+    assert main([*arguments(what), "--format", "svg"]) == 0
+    assert capsys.readouterr().out.strip() == drawn.strip()
+
+
+def test_without_a_name_it_is_the_formula_and_with_events_the_timeline(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for events, what in (([], "ast"), ([EVENTS], "timeline")):
+        for more in ([], ["--what", what]):
+            assert main(["show", QUERY, *events, *more]) == 0
+        out = capsys.readouterr().out
+        assert out[: len(out) // 2] == out[len(out) // 2 :]
+        assert str(cerlab.show("A ; B", *events)) == str(cerlab.show("A ; B", *events, what=what))
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ({"query": "A", "what": "aste"}, "CER0822"),
+        ({"query": "A", "what": "cea", "by": "name"}, "CER0823"),
+        ({"query": "A", "what": "timeline"}, "CER0823"),
+        ({"query": [], "events": [], "what": "cea"}, "CER0823"),
+        ({"query": SREMO, "events": [], "what": "tecs"}, "CER0483"),
+    ],
+)
+def test_python_refuses_by_name(given: dict[str, Any], code: str) -> None:
+    with pytest.raises(cerlab.CerlabError) as refused:
+        cerlab.show(**given)
+    assert refused.value.code == code
 
 
 @pytest.mark.parametrize("what", ["ast", "srt"])
@@ -130,6 +172,7 @@ def test_the_tecs_of_events_on_standard_input() -> None:
         (["A", "--what", "ast", "--format", "tikz"], "CER0410"),
         (["A", "--what", "table", "--format", "json"], "CER0410"),
         (["A", EVENTS, "--what", "tecs", "--format", "tikz"], "CER0410"),
+        (["A", EVENTS, "--what", "timeline", "--format", "png"], "CER0410"),
         ([SREMO, "--what", "ast", "--format", "json"], "CER0410"),
         ([SREMO, "--what", "table"], "CER0483"),
         (["MAX(A) ; B", "--what", "table"], "CER04"),

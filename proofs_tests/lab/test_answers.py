@@ -101,7 +101,7 @@ def test_a_wrong_event_has_its_row() -> None:
 
 @pytest.mark.parametrize("query", ["A ; B", "SELECT MAX *\nWHERE A+ ; B WITHIN 3 EVENTS"])
 def test_every_panel_shows_something(query: str) -> None:
-    stages = ("cea", "det", "vcea", "formula", "table", "minterms")
+    stages = ("cea", "det", "vcea", "ast", "table", "minterms")
     request = {"query": query, "events": "A A B", "other": "A : B", "positions": [0, 2]}
     for panel in PANELS.keys() - {"machine"}:
         assert answer({"panel": panel, **request}).keys() & {"html", "frames", "events"}, panel

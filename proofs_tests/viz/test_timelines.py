@@ -15,8 +15,9 @@ import pytest
 
 import cerlab
 from cerlab import ComplexEvent, UsageError, evaluate
-from cerlab.api import Query, show
+from cerlab.api import Query
 from cerlab.api import timeline as asked
+from cerlab.api.stages import show
 from cerlab.api.timelines import LISTED
 from cerlab.errors import BadData, CerlabError
 from cerlab.model.order import by_end

@@ -16,7 +16,7 @@ const EXAMPLES = {
     events: "B(id=1)\nB(id=2)\nS(id=2)\nS(id=1)",
   },
 };
-const STAGES = { cea: "automaton", det: "deterministic", vcea: "with labels", formula: "formula", table: "table", minterms: "minterms" };
+const STAGES = { cea: "automaton", det: "deterministic", vcea: "with labels", ast: "formula", table: "table", minterms: "minterms" };
 const QUIET = 250; // milliseconds without a key before the page asks
 
 const at = (id) => document.getElementById(id);
