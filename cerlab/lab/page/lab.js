@@ -48,6 +48,7 @@ const recall = () => {
       if (typeof held[name] === typeof state[name]) state[name] = held[name];
     }
     state.positions = state.positions.filter(Number.isInteger);
+    if (!(state.what in STAGES)) state.what = "cea";
   } catch {
     Object.assign(state, { other: "A : B" }, EXAMPLES["a sequence"]);
   }
