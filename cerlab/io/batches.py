@@ -15,6 +15,7 @@ from typing import Any
 
 from cerlab.io import arrow, columnar
 from cerlab.io.conversion import Reading
+from cerlab.io.declared import table_columns
 from cerlab.io.formats import COLUMNAR, existing, format_of, is_pipe
 from cerlab.io.quarantine import Quarantine, quarantined
 from cerlab.io.read import Stream, read_parts
@@ -93,9 +94,10 @@ def _of_columns(
             return arrow.table_events(table, reading, before=before)
 
         before += batch.num_rows
-        columns = arrow.plain_columns(table, reading.type_name) if reading.schema is None else None
+        columns = table_columns(table, reading)
         if columns is not None:
-            yield Stream.from_columns(columns, batch.num_rows, load, time=axis)
+            length, schema = batch.num_rows, reading.schema
+            yield Stream.from_columns(columns, length, load, time=axis, schema=schema)
             continue
         for part in batched(load(), size):
             yield Stream(part, time=axis, schema=reading.schema)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cerlab.engine.kernels.compiled import inlined, kernel
-from cerlab.io.shapes import CORE, CSV, JSON, WORD
+from cerlab.io.shapes import CORE, CORE_TEXT, CSV, JSON, WORD
 from cerlab.io.shapes import TEXT as AS_TEXT
 
 NOTHING, INTEGER, DECIMAL, BOOLEAN, TEXT, UNSURE, HARD = 0, 1, 2, 4, 8, 16, 32
@@ -121,7 +121,8 @@ def _cell(
     start, stop, after = at, at, at
     kind = TEXT
     quote = data[at] if at < end and rule != WORD else np.uint8(0)
-    if quote == _QUOTE or (quote == _APOSTROPHE and rule == CORE):
+    of_core = rule in (CORE, CORE_TEXT)
+    if quote == _QUOTE or (quote == _APOSTROPHE and of_core):
         start += 1
         stop = _closing(data, start, end, quote, rule)
         if stop < 0:
@@ -139,12 +140,12 @@ def _cell(
             return -1
     else:
         kind = NOTHING
-        if rule != AS_TEXT:
+        if rule not in (AS_TEXT, CORE_TEXT):
             after, kind = _number(data, start, end, rule, cells, row, column)
         if kind != NOTHING and (after == end or data[after] == until or data[after] < _SPACE):
             stop = after
         else:
-            stop = after = _plain_end(data, start, end, rule, until)
+            stop = after = _plain_end(data, start, end, of_core, until)
             if stop < 0:
                 return -1
             if rule == JSON:
@@ -153,6 +154,8 @@ def _cell(
                 kind = NOTHING if start == stop else TEXT
             else:
                 kind = _kind_of_text(data, start, stop)
+                if rule == CORE_TEXT and kind == BOOLEAN:
+                    kind = TEXT
     if kind < 0 or kind == _LONG:
         return -1
     cells.start[column, row] = start
@@ -179,17 +182,17 @@ def _word_end(data: Any, at: int, end: int) -> int:
 
 
 @inlined
-def _plain_end(data: Any, at: int, end: int, rule: int, until: int) -> int:
+def _plain_end(data: Any, at: int, end: int, of_core: bool, until: int) -> int:
     """Where a cell without quotes ends: at `until` or at the line's end; -1 for odd characters."""
     start = at
     while at < end and data[at] != until and data[at] >= _SPACE:
         c = data[at]
         if c in (_QUOTE, _COMMA):
             return -1
-        if rule == CORE and c in (_APOSTROPHE, _OPEN, _CLOSE):
+        if of_core and c in (_APOSTROPHE, _OPEN, _CLOSE):
             return -1
         at += 1
-    if rule == CORE and at > start and (data[start] == _SPACE or data[at - 1] == _SPACE):
+    if of_core and at > start and (data[start] == _SPACE or data[at - 1] == _SPACE):
         return -1
     return at
 

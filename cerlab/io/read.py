@@ -12,6 +12,7 @@ from typing import Any, Self, TypedDict, Unpack
 from cerlab.errors import UsageError
 from cerlab.io import arrow, ndjson
 from cerlab.io.conversion import Reading, conformed
+from cerlab.io.declared import table_columns
 from cerlab.io.formats import COLUMNAR, empty, existing, format_of, is_pipe, looks_like, name_of
 from cerlab.io.lines import Lines
 from cerlab.io.named_columns import arrow_column
@@ -169,9 +170,9 @@ def read(
     """
     axis = axis_of_options(time, unit)
     schema = parse_schema(schema) if isinstance(schema, str) else schema
-    as_it_is = not sort and schema is None and quarantine is None
+    as_it_is = not sort and quarantine is None
     if as_it_is and (kind := _table_kind(path, format)) is not None:
-        reading = Reading(str(path), type_name=type)
+        reading = Reading(str(path), schema, None, type)
         return _table_stream(arrow.read_file(Path(path), kind), reading, axis)
     parts = list(
         watch(read_parts(path, type=type, schema=schema, format=format, quarantine=quarantine))
@@ -279,10 +280,10 @@ def _table_stream(table: Any, reading: Reading, axis: TimeAxis | None) -> Stream
     def load() -> Iterator[Event]:
         return arrow.table_events(table, reading)
 
-    columns = arrow.plain_columns(table, reading.type_name) if reading.schema is None else None
+    columns = table_columns(table, reading)
     if columns is None:
         return Stream(load(), time=axis, schema=reading.schema)
-    return Stream.from_columns(columns, table.num_rows, load, time=axis)
+    return Stream.from_columns(columns, table.num_rows, load, time=axis, schema=reading.schema)
 
 
 class HowToRead(TypedDict, total=False):

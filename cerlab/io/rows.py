@@ -15,6 +15,10 @@ from cerlab.model.schema import Schema
 from cerlab.model.stream import Stream
 
 
+class Undecided(Exception):
+    """Some cells are for the reader of single rows: it knows what they are, or what is wrong."""
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Events by columns: ``type``, perhaps ``stream``, and attributes."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from cerlab.io import core_text
 
-WORD, TEXT, CORE, CSV, JSON = range(5)
-"""Rules of cells: a word, text as it stands (CSV), values as the three formats write them."""
+WORD, TEXT, CORE, CSV, JSON, CORE_TEXT = range(6)
+"""Rules of cells: a word, text as it stands (in CSV), values as the three formats write them, and
+what is text, or NULL, in CORE's."""
 
 MAX_SHAPES = 16
 """So many shapes of lines are known at once; lines of others are read one by one."""
@@ -31,8 +32,11 @@ class Shape:
     literals: tuple[str, ...]
 
 
-def of_core(line: str) -> Shape | None:
-    """The shape of a line of CORE's text form; None if it is not of the plain form."""
+def of_core(line: str, texts: Container[str] = ()) -> Shape | None:
+    """The shape of a line of CORE's text form; None if it is not of the plain form.
+
+    Cells of the names in `texts` are text, whatever they look like; so in `of_csv`.
+    """
     match = core_text.LINE.fullmatch(line)
     if match is None or "\r" in line:
         return None
@@ -46,7 +50,7 @@ def of_core(line: str) -> Shape | None:
         if pair is None or pair.group(1) in ("type", "stream") or pair.group(1)[0] == "`":
             return None
         names.append(pair.group(1))
-        rules.append(CORE)
+        rules.append(CORE_TEXT if names[-1] in texts else CORE)
         spans.append(pair.span(2))
         at, more = pair.end(), pair.group(3) == ","
     return _shape(line, names, rules, spans)
@@ -68,9 +72,9 @@ def of_json(line: str) -> Shape | None:
     return _shape(line, names, [JSON] * len(names), spans)
 
 
-def of_csv(header: Sequence[str]) -> Shape:
+def of_csv(header: Sequence[str], texts: Container[str] = ()) -> Shape:
     """The shape of the rows under a header."""
-    rules = tuple(TEXT if name in ("type", "stream") else CSV for name in header)
+    rules = tuple(TEXT if name in ("type", "stream") or name in texts else CSV for name in header)
     return Shape(tuple(header), rules, ("", *[","] * (len(header) - 1), ""))
 
 

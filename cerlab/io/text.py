@@ -7,17 +7,19 @@ shape, so that neither one odd line nor a file of odd lines costs more than it m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from cerlab.errors import DataPlace, UsageError
 from cerlab.io import core_text, delimited, ndjson, shapes
 from cerlab.io.conversion import Reading, check_text, not_utf_8
+from cerlab.io.declared import AS_WRITTEN, declared_rows, declared_types
 from cerlab.io.formats import FORMATS, empty, looks_like
 from cerlab.io.lines import Lines, row_of_bad_byte
-from cerlab.io.rows import Part, Rows, batched
+from cerlab.io.rows import Part, Rows, Undecided, batched
 from cerlab.io.shapes import Shape
 from cerlab.model.event import Event, TypeColumn, type_of_all
+from cerlab.model.schema import AttributeType
 
 if TYPE_CHECKING:
     from cerlab.io.typed import Layout
@@ -84,8 +86,9 @@ def text_parts(lines: Lines, kind: str, reading: Reading, size: int, length: int
     if kind == "core":
         refuse_type_column(reading.type_name)
     reader = _Reader(lines, kind, reading)
-    by_shape = length >= BY_SHAPE and reading.schema is None
-    known = _Known(kind, reading, reader.shapes()) if by_shape else None
+    types = {} if reading.schema is None else declared_types(reading.schema)
+    by_shape = length >= BY_SHAPE and types is not None
+    known = _Known(kind, reading, types or {}, reader.header) if by_shape else None
     run = 1 if known else size
     while lines.more():
         if known is not None and lines.begins:
@@ -111,13 +114,7 @@ class _Reader:
         self._lines = lines
         self._kind = kind
         self._reading = reading
-        self._header = delimited.read_header(lines, reading) if kind == "csv" else None
-
-    def shapes(self) -> list[Shape]:
-        """The shapes that are known before a line is read."""
-        if self._header is None or self._header.delimiter != ",":
-            return []
-        return [shapes.of_csv(self._header.names)]
+        self.header = delimited.read_header(lines, reading) if kind == "csv" else None
 
     def parts(self, count: int, size: int) -> Iterator[list[Event]]:
         """The events of the next `count` lines, or of more where a row or ``\\r`` goes on."""
@@ -129,8 +126,8 @@ class _Reader:
         def enough() -> bool:
             return lines.number >= before + count and lines.begins
 
-        if self._header is not None:
-            header, self._header = self._header, self._header._replace(begins=None)
+        if self.header is not None:
+            header, self.header = self.header, self.header._replace(begins=None)
             return delimited.read_rows(lines, header, reading, before=before, enough=enough)
         by_line = core_text.read_lines if self._kind == "core" else ndjson.read_lines
         return by_line(_until(lines, enough), reading, before=before)
@@ -139,13 +136,21 @@ class _Reader:
 class _Known:
     """The shapes of lines that were seen, and the rows of lines that have one of them."""
 
-    def __init__(self, kind: str, reading: Reading, first: list[Shape]) -> None:
+    def __init__(
+        self,
+        kind: str,
+        reading: Reading,
+        types: Mapping[str, AttributeType],
+        header: delimited.Header | None,
+    ) -> None:
         self._kind = kind
         self._reading = reading
+        self._texts = {name for name, each in types.items() if each in AS_WRITTEN}
+        self._doubles = {name for name, each in types.items() if each is AttributeType.DOUBLE}
         self._shapes: list[Shape] = []
         self._layout: Layout | None = None
-        for shape in first:
-            self._add(shape)
+        if header is not None and header.delimiter == "," and not header.positional:
+            self._add(shapes.of_csv(header.names, self._texts))
 
     def rows(self, lines: Lines, size: int) -> Rows | int | None:
         """The next lines, at most `size`, that have a shape; None if the next one has none.
@@ -157,7 +162,7 @@ class _Known:
         import numpy as np
 
         from cerlab.io.kernels import scan
-        from cerlab.io.typed import Undecided, typed
+        from cerlab.io.typed import refuse_null_words, typed
 
         data = np.frombuffer(lines.block, np.uint8)
         cells = self._layout.room(min(size, 1 + lines.end - lines.at))
@@ -165,8 +170,13 @@ class _Known:
         if not count:
             return None
         kind, type_name = self._kind, type_of_all(self._reading.type_name)
+        known, doubles, lenient = self._layout, self._doubles, kind == "csv"
         try:
-            rows = typed(data, cells, count, self._layout, type_name, lenient=kind == "csv")
+            rows = typed(data, cells, count, known, type_name, lenient=lenient, doubles=doubles)
+            if (schema := self._reading.schema) is not None:
+                if lenient:
+                    refuse_null_words(data, cells, count)
+                rows = declared_rows(rows, schema, lenient=lenient)
         except Undecided:
             return int(count)
         lines.skip(count, at)
@@ -183,7 +193,8 @@ class _Known:
             text = line.decode("utf-8").rstrip("\r\n")
         except UnicodeDecodeError:
             return False
-        shape = shapes.of_core(text) if self._kind == "core" else shapes.of_json(text)
+        of_core = self._kind == "core"
+        shape = shapes.of_core(text, self._texts) if of_core else shapes.of_json(text)
         if shape is None or shape in self._shapes:
             return False
         if "type" not in shape.names and self._reading.type_name is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,13 +13,9 @@ import pyarrow as pa
 from cerlab.errors import BadData, DataPlace
 from cerlab.io import kernels as k
 from cerlab.io.conversion import infer
-from cerlab.io.rows import Rows
+from cerlab.io.rows import Rows, Undecided
 from cerlab.io.shapes import Shape
 from cerlab.model.columns import array_from
-
-
-class Undecided(Exception):
-    """Some cells are for the reader of single lines: it knows what they are, or what is wrong."""
 
 
 @dataclass(frozen=True)
@@ -64,15 +60,22 @@ def layout(shapes: Sequence[Shape]) -> Layout:
 
 
 def typed(
-    data: Any, cells: k.Cells, count: int, known: Layout, type_name: str | None, *, lenient: bool
+    data: Any,
+    cells: k.Cells,
+    count: int,
+    known: Layout,
+    type_name: str | None,
+    *,
+    lenient: bool,
+    doubles: Container[str] = (),
 ) -> Rows:
-    """The first `count` lines as rows of typed columns.
+    """The first `count` lines as rows of typed columns, all numbers of `doubles` as such.
 
     A line without a type has `type_name`, if the format is `lenient` about it; raises `Undecided`
     for a cell that is not for certain what it looks like, and for a missing type.
     """
     columns = {
-        name: _column(data, *(part[n, :count] for part in cells[:-1]))
+        name: _column(data, *(part[n, :count] for part in cells[:-1]), as_double=name in doubles)
         for n, name in enumerate(known.names)
     }
     columns["type"] = _types(columns.get("type"), count, type_name, lenient=lenient)
@@ -84,6 +87,14 @@ def typed(
     names = [tuple(n for n in s.names if n not in ("type", "stream")) for s in known.shapes]
     shape = cells.shape[:count].copy() if len(known.shapes) > 1 else None
     return Rows(columns, count, tuple(names), shape)
+
+
+def refuse_null_words(data: Any, cells: k.Cells, count: int) -> None:
+    """Raise `Undecided` for the word NULL, which is a text in a CSV with a schema."""
+    nothing = cells.stop[:, :count] < 0
+    first = data[np.minimum(cells.start[:, :count][nothing], len(data) - 1)]
+    if (first & 0xDF == ord("N")).any():
+        raise Undecided
 
 
 def _types(types: Any, count: int, type_name: str | None, *, lenient: bool) -> Any:
@@ -105,7 +116,9 @@ def _is_coded_or_null(column: Any) -> bool:
     )
 
 
-def _column(data: Any, start: Any, stop: Any, kind: Any, whole: Any, real: Any) -> Any:
+def _column(
+    data: Any, start: Any, stop: Any, kind: Any, whole: Any, real: Any, *, as_double: bool
+) -> Any:
     """The values of the cells of a column: Arrow, or a list where they are of several types."""
     kinds = int(np.bitwise_or.reduce(kind, initial=0))
     nulls = stop < 0
@@ -114,6 +127,8 @@ def _column(data: Any, start: Any, stop: Any, kind: Any, whole: Any, real: Any) 
         kinds = kinds & ~k.HARD | k.DECIMAL
     if kinds == k.NOTHING:
         return pa.nulls(len(nulls))
+    if as_double and kinds == k.INTEGER | k.DECIMAL:
+        return array_from(np.where(nulls, np.nan, np.where(kind == k.INTEGER, whole, real)), nulls)
     if kinds == k.INTEGER:
         return array_from(np.where(nulls, 0, whole), nulls)
     if kinds == k.DECIMAL:

@@ -1,0 +1,198 @@
+"""Columns checked against a schema, each value what `conversion.conformed` makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from cerlab.errors import BadData, DataPlace
+from cerlab.io import arrow
+from cerlab.io.conversion import Reading, convert
+from cerlab.io.rows import Rows, Undecided
+from cerlab.model.columns import Column, array_of, coded, is_arrow, is_text, numbers_of, values_of
+from cerlab.model.event import Value
+from cerlab.model.schema import AttributeType, EventDeclaration, Schema
+
+AS_WRITTEN = (AttributeType.STRING, AttributeType.TIMESTAMP)
+"""The types whose cells are text, whatever they look like."""
+
+
+def declared_types(schema: Schema) -> dict[str, AttributeType] | None:
+    """The type of each attribute; None where event types declare one of that name differently."""
+    found: dict[str, AttributeType] = {}
+    for attribute in (a for s in schema.streams for event in s.events for a in event.attributes):
+        if found.setdefault(attribute.name, attribute.type) is not attribute.type:
+            return None
+    return found
+
+
+def table_columns(table: Any, reading: Reading) -> Mapping[str, Column] | None:
+    """The columns of the events of a table; None where the reader of rows has to look at them."""
+    columns = arrow.plain_columns(table, reading.type_name)
+    if columns is None or reading.schema is None:
+        return columns
+    names = tuple(name for name in columns if name not in ("type", "stream"))
+    try:
+        return declared_rows(Rows(columns, table.num_rows, (names,)), reading.schema).columns
+    except Undecided:
+        return None
+
+
+def declared_rows(rows: Rows, schema: Schema, *, lenient: bool = False) -> Rows:
+    """The rows with values of their declared types.
+
+    If `lenient`, as in CSV, an attribute may be NULL where the event type has none of that name,
+    which the event then lacks, and text begins and ends without space. Raises `Undecided` for rows
+    that are not as the schema says, and where that is not for certain.
+    """
+    types = declared_types(schema)
+    if types is None:
+        raise Undecided
+    columns = {name: _declared(c, types.get(name), name) for name, c in rows.columns.items()}
+    if lenient and any(_has_margin(columns[name]) for name in columns if name in types):
+        raise Undecided
+    groups = list(_groups(rows, schema))
+    names = []
+    for declared, given, where in groups:
+        known = tuple(name for name in given if declared.attribute(name) is not None)
+        others = set(given) - set(known)
+        required = {each.name for each in declared.attributes if not each.nullable}
+        if others and not (lenient and all(_is_null(columns[n], where()) for n in others)):
+            raise Undecided
+        if not required <= set(known) or any(_has_null(columns[n], where) for n in required):
+            raise Undecided
+        names.append(known)
+    if not lenient:
+        return replace(rows, columns=columns)
+    kept = {"type", "stream"}.union(*names)
+    columns = {name: column for name, column in columns.items() if name in kept}
+    if len(set(names)) == 1:
+        return Rows(columns, rows.count, (names[0],))
+    return Rows(columns, rows.count, tuple(names), _numbered([where() for *_, where in groups]))
+
+
+def _declared(column: Column, kind: AttributeType | None, name: str) -> Column:
+    """The values of an attribute as its type has them."""
+    from pyarrow import float64, types
+
+    if kind is None or name in ("type", "stream") or (is_arrow(column) and _is_nothing(column)):
+        return column
+    if not is_arrow(column):
+        raise Undecided
+    match kind:
+        case AttributeType.STRING if is_text(column.type):
+            return column
+        case AttributeType.INT if types.is_integer(column.type):
+            return column
+        case AttributeType.DOUBLE if types.is_integer(column.type) or types.is_floating(
+            column.type
+        ):
+            return column.cast(float64(), safe=False)  # to the nearest, as `float` does
+        case AttributeType.BOOLEAN if types.is_boolean(column.type):
+            return column
+        case AttributeType.TIMESTAMP if types.is_timestamp(column.type):
+            return column
+        case AttributeType.TIMESTAMP if is_text(column.type):
+            return _moments(column, name)
+    raise Undecided
+
+
+def _has_margin(column: Any) -> bool:
+    """Whether a text begins or ends with space."""
+    from pyarrow import types
+
+    texts = column.dictionary.to_pylist() if types.is_dictionary(column.type) else []
+    return any(text != text.strip() for text in texts)
+
+
+def _is_nothing(column: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_null(column.type))
+
+
+def _moments(column: Any, name: str) -> Any:
+    """Texts as moments."""
+    texts = values_of(column, name)
+    try:
+        moments: dict[Value, Value] = {
+            text: convert(text, AttributeType.TIMESTAMP, lambda: DataPlace("?"))
+            for text in set(texts)
+            if isinstance(text, str)
+        }
+    except BadData:
+        raise Undecided from None
+    made = array_of([moments.get(text) for text in texts])
+    if made is None:  # beyond 64 bits
+        raise Undecided
+    return made
+
+
+Where = Callable[[], Any]
+"""Makes an array, bool (rows,)."""
+
+
+def _groups(
+    rows: Rows, schema: Schema
+) -> Iterator[tuple[EventDeclaration, tuple[str, ...], Where]]:
+    """For the events of one type, stream and shape: their declaration, their names, where."""
+    import numpy as np
+
+    types, kinds = _codes(rows.columns["type"])
+    streams, places = _codes(rows.columns["stream"]) if "stream" in rows.columns else ([], 0)
+    shapes = len(rows.names)
+    codes = (kinds * (len(streams) + 1) + places) * shapes + (
+        0 if rows.shape is None else rows.shape
+    )
+    for code in np.flatnonzero(np.bincount(codes)).tolist():
+        rest, shape = divmod(code, shapes)
+        kind, place = divmod(rest, len(streams) + 1)
+        stream = streams[place] if place < len(streams) else None
+        declared = schema.event(types[kind], stream)
+        if declared is None:
+            raise Undecided
+        yield declared, rows.names[shape], partial(np.equal, codes, code)
+
+
+def _codes(column: Any) -> tuple[list[str], Any]:
+    """The texts of a column, and which each row has, int64; NULL has the code after the last."""
+    import numpy as np
+    import pyarrow as pa
+
+    if _is_nothing(column):
+        return [], 0
+    column = coded(column)
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    texts: list[str] = whole.dictionary.to_pylist()
+    return texts, numbers_of(whole.indices.fill_null(len(texts))).astype(np.int64)
+
+
+def _nulls(column: Any) -> Any:
+    """Where a column is NULL."""
+    import pyarrow as pa
+
+    made = column.is_null()
+    whole = made.combine_chunks() if isinstance(made, pa.ChunkedArray) else made
+    return numbers_of(whole.cast(pa.uint8())).astype(bool)
+
+
+def _is_null(column: Any, where: Any) -> bool:
+    return bool(_nulls(column)[where].all())
+
+
+def _has_null(column: Any, where: Where) -> bool:
+    return column.null_count > 0 and bool(_nulls(column)[where()].any())
+
+
+def _numbered(groups: list[Any]) -> Any:
+    """The number of the group of each row, uint8."""
+    import numpy as np
+
+    if len(groups) > 256:
+        raise Undecided
+    made = np.zeros(len(groups[0]), np.uint8)
+    for number, where in enumerate(groups):
+        made[where] = number
+    return made

@@ -1,0 +1,197 @@
+"""Rows under a schema read as columns are what they are row by row, errors included."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import cerlab
+from cerlab.io import Stream, batches, declared, text
+from cerlab.io.arrow import table_events
+from cerlab.io.conversion import Reading
+from cerlab.io.rows import Rows
+from cerlab.model.schema import (
+    AttributeDeclaration,
+    AttributeType,
+    EventDeclaration,
+    Schema,
+    StreamDeclaration,
+)
+from proofs_tests.io.test_by_shape import (
+    DECIMALS,
+    EVERY,
+    INTEGERS,
+    JSON_ODD,
+    QUOTED,
+    TEXTS,
+    check_columns,
+    described,
+    outcome,
+    reading,
+    whole,
+)
+from proofs_tests.suite import Suite
+
+NAMES = ("v", "w", "größe", "n_1", "id")
+MOMENTS = ("2024-01-01", "2024-02-29T10:00:00", "1969-12-31 23:59:59.5+02:00", "20240101")
+POOLS = {
+    AttributeType.INT: INTEGERS,
+    AttributeType.DOUBLE: (*INTEGERS, *DECIMALS, "nan"),
+    AttributeType.STRING: (*TEXTS, *QUOTED[:4], *INTEGERS, "TRUE", "é "),
+    AttributeType.BOOLEAN: ("TRUE", "false", "True"),
+    AttributeType.TIMESTAMP: MOMENTS,
+}
+JSON_POOLS = {
+    AttributeType.INT: ("0", "-7", "123456789012345678"),
+    AttributeType.DOUBLE: ("0.5", "12", "-1e3", "0.1234567890123456789"),
+    AttributeType.STRING: ('"x"', '"é"', '"7"', '""'),
+    AttributeType.BOOLEAN: ("true", "false"),
+    AttributeType.TIMESTAMP: tuple(f'"{moment}"' for moment in MOMENTS),
+}
+VALUES: dict[AttributeType, tuple[Any, ...]] = {
+    AttributeType.INT: (0, -7, 2**62 + 1),
+    AttributeType.DOUBLE: (0.5, -1e300, float("nan")),
+    AttributeType.STRING: ("x", "é", ""),
+    AttributeType.BOOLEAN: (True, False),
+    AttributeType.TIMESTAMP: MOMENTS,
+}
+
+
+def schema_of(rng: Random) -> Schema:
+    """Streams S and T with event types of few attributes, most of one type under each name."""
+    types = {name: rng.choice(list(AttributeType)) for name in NAMES}
+    differ = rng.random() < 0.1
+
+    def event(name: str) -> EventDeclaration:
+        chosen = rng.sample(NAMES, rng.randrange(4))
+        odd = {n: rng.choice(list(AttributeType)) for n in chosen if differ}
+        return EventDeclaration(
+            name,
+            tuple(AttributeDeclaration(n, {**types, **odd}[n], rng.random() < 0.4) for n in chosen),
+        )
+
+    streams = rng.choice((("S",), ("S", "T")))
+    return Schema(tuple(StreamDeclaration(s, (event("A"), event("B"))) for s in streams))
+
+
+def attributes(rng: Random, of: EventDeclaration, odd: float, pools: Any) -> dict[str, Any]:
+    """Texts of values of an event, mostly as they are declared."""
+    made = {}
+    for each in of.attributes:
+        if each.nullable and rng.random() < 0.2:
+            continue
+        made[each.name] = rng.choice(pools[each.type])
+    if rng.random() < odd:
+        every = (*JSON_ODD, "null") if pools is JSON_POOLS else EVERY
+        made[rng.choice(NAMES)] = rng.choice(every)
+    return made
+
+
+def lines(rng: Random, schema: Schema, kind: str, odd: float) -> list[str]:
+    """The lines of a file."""
+    order = rng.sample(NAMES, len(NAMES))
+    with_stream = rng.random() < 0.5
+    made = [",".join(["type", *["stream"] * with_stream, *order])] if kind == "csv" else []
+    pools = JSON_POOLS if kind == "ndjson" else POOLS
+    for _ in range(rng.randrange(40)):
+        stream = rng.choice(schema.streams)
+        name = rng.choice(("A", "B")) if rng.random() >= odd / 4 else "C"
+        event = stream.events[name == "B"]
+        cells = attributes(rng, event, odd, pools)
+        of = stream.name if with_stream else None
+        if kind == "csv":
+            cells = {n: c for n, c in cells.items() if c[:1] != "'"}
+            row = [name, *[of or ""] * with_stream, *(cells.get(n, "") for n in order)]
+            made.append(",".join(row))
+        elif kind == "core":
+            pairs = ",".join(f"{n}={c}" for n, c in cells.items())
+            made.append(f"{of}>{name}({pairs})" if of else f"{name}({pairs})")
+        else:
+            given = {
+                "type": json.dumps(name),
+                **({"stream": json.dumps(of)} if of else {}),
+                **cells,
+            }
+            made.append("{" + ", ".join(f'"{n}": {c}' for n, c in given.items()) + "}")
+    return made
+
+
+@pytest.mark.parametrize("kind", ["core", "csv", "ndjson"])
+def test_text_under_a_schema(
+    kind: str, tmp_path: Path, suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_columns = []
+
+    def counted(*rows: Any, **how: Any) -> Rows:
+        made = declared.declared_rows(*rows, **how)
+        by_columns.append(made.count)
+        return made
+
+    monkeypatch.setattr(text, "declared_rows", counted)
+
+    def case(rng: Random) -> bool:
+        path, schema = tmp_path / f"e.{kind}", schema_of(rng)
+        odd = rng.choice((0, 0, 0.02, 0.3))
+        content = "".join(line + "\n" for line in lines(rng, schema, kind, odd))
+        path.write_text(content)
+        options: dict[str, Any] = {"schema": schema}
+        if rng.random() < 0.3:
+            options["quarantine"] = tmp_path / "aside"
+        how = rng.choice((whole, lambda path, **o: batches(path, size=rng.choice((1, 7)), **o)))
+        found = []
+        for by_shape in (False, True):
+            with reading(rng, by_shape=by_shape):
+                found.append(outcome(path, how, options))
+        assert found[1] == found[0], (content, schema)
+        return bool(found[0][0])
+
+    suite.run(case, deep_count=2_000, needs_answers=0.5)
+    assert by_columns, "some lines are read by columns"
+
+
+def table_of(rng: Random, schema: Schema) -> Any:
+    """A table of events of one type, which have all its columns; most as declared."""
+    event = rng.choice(schema.streams[0].events)
+    rows = rng.randrange(1, 10)
+    made: dict[str, Any] = {"type": [event.name] * rows}
+    if rng.random() < 0.5:
+        made["stream"] = [schema.streams[0].name] * rows
+    for each in event.attributes:
+        pool = VALUES[each.type] + ((None,) if each.nullable or rng.random() < 0.1 else ())
+        values = pa.array([rng.choice(pool) for _ in range(rows)])
+        if each.type is AttributeType.DOUBLE and rng.random() < 0.5:
+            values = pa.array([rng.choice((1, 2**53 + 1)) for _ in range(rows)])
+        made[each.name] = values.dictionary_encode() if rng.random() < 0.3 else values
+    if rng.random() < 0.1:
+        made[rng.choice(NAMES)] = [rng.choice((1, "x", None))] * rows
+    return pa.table(made)
+
+
+def test_tables_under_a_schema(suite: Suite) -> None:
+    by_columns = []
+
+    def case(rng: Random) -> bool:
+        schema = schema_of(rng)
+        table = table_of(rng, schema)
+        row_by_row = Reading("the table", schema)
+        by_columns.append(declared.table_columns(table, row_by_row) is not None)
+        try:
+            expected = list(table_events(table, row_by_row))
+        except cerlab.BadData as error:
+            assert not by_columns[-1], (table, schema)
+            with pytest.raises(cerlab.BadData, match=re.escape(str(error))):
+                Stream.from_arrow(table, schema=schema)
+            return False
+        stream = Stream.from_arrow(table, schema=schema)
+        assert described(stream) == described(expected), (table, schema)
+        check_columns(stream)
+        return True
+
+    suite.run(case, deep_count=2_000, needs_answers=0.5)
+    assert sum(by_columns) > len(by_columns) / 3
