@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from cerlab import io
 from cerlab.api.remarks import remark_on
@@ -15,7 +15,8 @@ from cerlab.compile.pattern import Pattern
 from cerlab.display import displayed, shown
 from cerlab.engine.random_access.by_number import Access, BatchAccess, drawn
 from cerlab.evaluate import AUTO
-from cerlab.evaluate.aggregated import aggregated, request
+from cerlab.evaluate.aggregate_request import Aggregates, request
+from cerlab.evaluate.aggregated import aggregated
 from cerlab.evaluate.labelled import answer_tables
 from cerlab.io.sink import ROWS
 from cerlab.io.write import table_of_batches
@@ -155,25 +156,18 @@ class Matches:
         tables = answer_tables(self.query, self.stream, self._batches(), columns)
         return pa.concat_tables(list(tables))
 
-    def aggregate(
-        self,
-        *,
-        count: bool = True,
-        sum: str | Iterable[str] = (),
-        avg: str | Iterable[str] = (),
-        min: str | Iterable[str] = (),
-        max: str | Iterable[str] = (),
-        group_by: str | Iterable[str] = (),
-        sliding: str | None = None,
-    ) -> Any:
+    def aggregate(self, **asked: Unpack[Aggregates]) -> Any:
         """Aggregates over all rows of `table`, none of which is listed: a pyarrow Table.
 
-        `sum` and the others name attributes of labels, as ``"b.price"``; of a label that holds
-        several events all of these count, NULL and NaN do not. `group_by` names ``"start"``,
-        ``"end"``, ``"key"`` (or attributes of PARTITION BY), and attributes of labels that hold one
-        event; a row for each group, in the order of their first ends. Without, one row. `sliding`
-        is a window as after WITHIN, with ``"end"`` among the groups: each row is over the answers
-        of the rest of its group that end so far back at most; EVENTS count in the whole stream.
+        ``count``                   False leaves the number of rows out
+        ``sum``, ``avg``, ``min``, ``max``  attributes of labels, as ``"b.price"``; of a label that
+                                    holds several events all of these count, NULL and NaN do not
+        ``group_by``                ``"start"``, ``"end"``, ``"key"`` (or attributes of PARTITION
+                                    BY), and attributes of labels that hold one event: a row for
+                                    each group, in the order of their first ends; without, one row
+        ``sliding``                 a window as after WITHIN, with ``"end"`` among the groups: each
+                                    row is over the answers of the rest of its group that end so
+                                    far back at most; EVENTS count in the whole stream
 
         Without arguments they are those of the query, ``SELECT COUNT(*), SUM(b.price) .. GROUP BY
         b.name``, which else asks for the answers of ``SELECT *``.
@@ -190,8 +184,7 @@ class Matches:
         >>> matches.aggregate(sum="A.v", max="A.v").to_pylist()[0]["count"] == 2**100 - 1
         True
         """
-        asked = request(self.query, count, group_by, sliding, sum=sum, avg=avg, min=min, max=max)
-        return aggregated(self.query, self.stream, asked)
+        return aggregated(self.query, self.stream, request(self.query, **asked))
 
     def _batches(self) -> Iterator[AnswerBatch]:
         from cerlab.engine.answers import batched_answers

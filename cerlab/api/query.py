@@ -10,6 +10,7 @@ from cerlab.api.answers import Matches
 from cerlab.api.session import AggregateSession, RowSession, Session
 from cerlab.compile.pattern import Logic, Pattern
 from cerlab.compile.text_to_pattern import What, as_pattern, read_ceql, warn_of
+from cerlab.evaluate.aggregate_request import Aggregates, request
 from cerlab.model.clock import axis_of_options
 from cerlab.model.schema import Schema
 
@@ -123,17 +124,7 @@ class Query(Pattern):
         return RowSession(self, self.open(time=time, unit=unit), columns)
 
     def aggregating(
-        self,
-        *,
-        count: bool = True,
-        sum: str | Iterable[str] = (),
-        avg: str | Iterable[str] = (),
-        min: str | Iterable[str] = (),
-        max: str | Iterable[str] = (),
-        group_by: str | Iterable[str] = (),
-        sliding: str | None = None,
-        time: str | None = None,
-        unit: str | None = None,
+        self, *, time: str | None = None, unit: str | None = None, **asked: Unpack[Aggregates]
     ) -> AggregateSession:
         """A push interface to aggregates: ``push(batch)`` gives the groups that the batch changed.
 
@@ -142,12 +133,10 @@ class Query(Pattern):
         events a second. Arguments as of ``Matches.aggregate``, and `time` and `unit` as of `open`;
         raises as both.
         """
-        from cerlab.evaluate.aggregated import request
         from cerlab.evaluate.running import RunningTotals
 
-        asked = request(self, count, group_by, sliding, sum=sum, avg=avg, min=min, max=max)
         axis = axis_of_options(time, unit) or io.time_of_schema(self.schema)
-        return AggregateSession(RunningTotals(self, asked, axis))
+        return AggregateSession(RunningTotals(self, request(self, **asked), axis))
 
 
 def parse_query(text: str, schema: Schema | str | None = None) -> Query:

@@ -51,13 +51,14 @@ def run(query: AnyPattern, arguments: argparse.Namespace) -> int:
 
 def _aggregates(query: Pattern, stream: Stream, arguments: argparse.Namespace) -> Any:
     """The table of ``SELECT COUNT(*), ..``."""
-    from cerlab.evaluate.aggregated import aggregated, selected_request
+    from cerlab.evaluate.aggregate_request import selected_request
+    from cerlab.evaluate.aggregated import aggregated
 
     given = {"--columns": arguments.columns, "--evaluator": arguments.evaluator not in _COMPILED}
     for option in (name for name, value in given.items() if value):
         message = f"{option} does not go with SELECT COUNT(*) and sums"
         raise UsageError("CER0865", message, hint=f"leave {option} out")
-    return aggregated(query, stream, selected_request(query.ast)).slice(0, arguments.limit)
+    return aggregated(query, stream, selected_request(query)).slice(0, arguments.limit)
 
 
 _COMPILED = ("auto", "compiled")

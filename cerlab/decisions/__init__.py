@@ -16,7 +16,7 @@ from cerlab.decisions.fragment import keys_of, outside
 from cerlab.decisions.question import Question
 from cerlab.decisions.search import searched
 from cerlab.decisions.verdict import Verdict, Witness
-from cerlab.errors import ResourceLimit
+from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import EvaluatorName, answers_of
 from cerlab.model.clauses import Consume
 
@@ -76,9 +76,23 @@ def contained(a: What, b: What) -> Verdict:
 @budgeted("the decision", HINT)
 def _compare(a: What, b: What, sides: tuple[Side, ...], proved: str) -> Verdict:
     left, right = as_pattern(a), as_pattern(b)
+    _refuse_aggregates(left, right)
     if left.ast.consume is right.ast.consume is not Consume.NONE:
         return _consuming(left, right, sides, proved)
     return _decide(left, right, sides, proved, left, right)
+
+
+def _refuse_aggregates(*queries: Pattern) -> None:
+    """Raise `Unsupported` for SELECT COUNT(*) and sums: answers are compared, not totals of them.
+
+    Equal answers may have different sums, by labels, and different answers the same ones.
+    """
+    if any(query.ast.aggregates for query in queries):
+        raise Unsupported(
+            "CER0421",
+            "answers are compared, and SELECT asks for aggregates over them",
+            hint="compare the queries with SELECT *",
+        )
 
 
 def _consuming(left: Pattern, right: Pattern, sides: tuple[Side, ...], proved: str) -> Verdict:

@@ -61,6 +61,13 @@ class EndTotals(NamedTuple):
     sums: tuple[Any, ...]  # one of (rows,) for each sum
     least: tuple[Any, ...]  # the same for least values, `NOTHING` for none
 
+    def since(self, first: int) -> EndTotals:
+        """Those of the ends from a position on."""
+        at = slice(int(np.searchsorted(self.end, first)), None)
+        end, start, group, runs = (x[at] for x in (self.end, self.start, self.group, self.runs))
+        sums, least = (tuple(x[at] for x in of) for of in (self.sums, self.least))
+        return EndTotals(end, start, group, runs, sums, least)
+
 
 def columns_of(found: Iterable[tuple[int, dict[Place, Total]]], carried: Carried) -> EndTotals:
     """The totals of ends as columns."""

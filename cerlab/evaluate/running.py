@@ -20,21 +20,9 @@ from cerlab.engine.measures import infinite, no_sum
 from cerlab.engine.reference.driver import Driver, WindowPointer, width_of
 from cerlab.engine.reference.totals import Gain, Gains, RunTotals, Sliding, Total, united
 from cerlab.errors import BadData
-from cerlab.evaluate.aggregated import (
-    PLACES,
-    Measure,
-    Request,
-    check_query,
-    double_column,
-    group_names,
-    integer_column,
-    labelled_groups,
-    nearest,
-    sliding_window,
-)
-from cerlab.evaluate.labelled import selected_labels
-from cerlab.io.named_columns import arrow_column, check_columns, several_types
-from cerlab.logic.ceql.syntax import partition_attributes
+from cerlab.evaluate.aggregate_request import PLACES, Measure, Request
+from cerlab.evaluate.aggregated import integer_column, sum_column
+from cerlab.io.named_columns import arrow_column, several_types
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.clock import Instant, TimeAxis, check_order, clock_for
 from cerlab.model.columns import as_arrow
@@ -73,29 +61,18 @@ class RunningTotals:
     """The totals of the answers so far; made anew for each stream."""
 
     def __init__(self, pattern: Pattern, asked: Request, time: TimeAxis | None) -> None:
-        """Raises as `aggregated`, but for attributes that no event may have yet."""
-        check_query(pattern)
         plan, self._asked = pattern.plan, asked
-        key = partition_attributes(pattern.ast)
-        self._names = group_names(asked.group_by, key)
-        self._key = tuple(name for name in self._names if name in key)
         self._keys: dict[Key | None, tuple[Value, ...]] = {}
-        self._groups = labelled_groups(pattern, self._names, key)
-        named = [*(measure.column for measure in asked.measures), *self._groups]
-        check_columns(named, selected_labels(pattern), None)
-        self._ends = _Ends(sliding_window(asked.sliding, self._names), plan.streams, time)
-        functions = {m.place: None for m in asked.measures if m.function in ("sum", "avg")}
-        self._sums = list(functions)
-        self._least = [m for m in asked.measures if m.function in ("min", "max")]
+        self._ends = _Ends(asked.window, plan.streams, time)
         self._machine = LabelledMachine(
-            pattern.machine, plan.vcea, {column.label for column in named}
+            pattern.machine, plan.vcea, {column.label for column in asked.columns}
         )
         self._stage = SymbolStage(self._machine.predicates)
-        by_start = plan.window is not None or "start" in self._names
-        gains = Gains(self._gain, 3 * len(self._sums), len(self._least))
+        by_start = plan.window is not None or "start" in asked.groups
+        gains = Gains(self._gain, 3 * len(asked.summed), len(asked.extremes))
         reader = partial(RunTotals, self._machine, self._symbol, gains, by_start=by_start)
         self._driver = Driver[RunTotals](plan, reader, time)
-        self._codes: list[dict[Value, int]] = [{None: 0} for _ in self._groups]
+        self._codes: list[dict[Value, int]] = [{None: 0} for _ in asked.labelled]
         self._kinds: dict[str, str] = {}
         self._doubles: set[str] = set()
         self._rows: dict[Row, Total] = {}
@@ -121,8 +98,8 @@ class RunningTotals:
         return self._table(changed)
 
     def _check(self, events: Iterable[Event]) -> None:
-        summed = dict.fromkeys(attribute for _, attribute in self._sums)
-        compared = dict.fromkeys(measure.place[1] for measure in self._least)
+        summed = dict.fromkeys(attribute for _, attribute in self._asked.summed)
+        compared = dict.fromkeys(measure.place[1] for measure in self._asked.extremes)
         kinds, doubles = dict(self._kinds), set(self._doubles)
         for event in events:
             for name in (*summed, *compared):
@@ -152,10 +129,10 @@ class RunningTotals:
         if not (found := reader.ended(lowest_start)):
             return
         self._driver.consume(reader)
-        names = self._names
-        key = partition_key(event, self._key)
-        if self._key and key not in self._keys:
-            self._keys[key] = tuple(value_of(event, name) for name in self._key)
+        names = self._asked.groups
+        key = partition_key(event, self._asked.key)
+        if self._asked.key and key not in self._keys:
+            self._keys[key] = tuple(value_of(event, name) for name in self._asked.key)
         ending: dict[Row, Total] = {}
         for (begun, group), total in found.items():
             start = begun if "start" in names else None
@@ -178,10 +155,11 @@ class RunningTotals:
     def _gain(self, event: Event, _: int, mark: int) -> Gain:
         labels, group = self._machine.marks[mark], 0
         sums: list[int] = []
-        for label, attribute in self._sums:
+        for label, attribute in self._asked.summed:
             sums += _parts(value_of(event, attribute) if label in labels else None)
-        least = [self._lower(m, event) if m.place[0] in labels else None for m in self._least]
-        for n, (column, codes) in enumerate(zip(self._groups, self._codes, strict=True)):
+        extremes, labelled = self._asked.extremes, self._asked.labelled
+        least = [self._lower(m, event) if m.place[0] in labels else None for m in extremes]
+        for n, (column, codes) in enumerate(zip(labelled, self._codes, strict=True)):
             if column.label in labels:
                 value = value_of(event, str(column.attribute))
                 value = None if value != value else value
@@ -200,11 +178,11 @@ class RunningTotals:
 
         totals = list(rows.values())
         made: dict[str, Any] = {}
-        for name in self._names:
+        for name in self._asked.groups:
             if name in PLACES:
                 made[name] = pa.array([getattr(row, name) for row in rows], pa.int64())
-            elif name in self._key:
-                at = self._key.index(name)
+            elif name in self._asked.key:
+                at = self._asked.key.index(name)
                 values = [self._keys[row.key][at] for row in rows]
                 made[name] = arrow_column(as_arrow(values), name)
             else:
@@ -216,27 +194,22 @@ class RunningTotals:
         return pa.table(made)
 
     def _values(self, name: str, rows: Iterable[Row]) -> list[Value]:
-        n = next(n for n, column in enumerate(self._groups) if column.name == name)
+        n = next(n for n, column in enumerate(self._asked.labelled) if column.name == name)
         values = list(self._codes[n])
         return [values[row.group >> _CODE * n & (1 << _CODE) - 1] for row in rows]
 
     def _measured(self, measure: Measure, totals: Iterable[Total]) -> Any:
-        if measure.function in ("min", "max"):
-            at = self._least.index(measure)
+        if measure in self._asked.extremes:
+            at = self._asked.extremes.index(measure)
             found = [total.least[at] for total in totals]
             values = [x.value if isinstance(x, Greatest) else x for x in found]
             return arrow_column(as_arrow(values), measure.name)
-        at = 3 * self._sums.index(measure.place)
+        at = 3 * self._asked.summed.index(measure.place)
         parts = [total.sums[at : at + 3] for total in totals]
-        if measure.function == "sum" and measure.place[1] not in self._doubles:
-            return integer_column([whole if n else None for n, whole, _ in parts], measure.name)
-        exact = [(n, (whole << EXPONENT) + rest) for n, whole, rest in parts]
-        average = measure.function == "avg"
-        scaled = [(total, (n if average else 1) << EXPONENT) for n, total in exact]
-        found = [
-            nearest(*pair, 0) if n else None for pair, (n, _) in zip(scaled, exact, strict=True)
-        ]
-        return double_column(found, measure.name)
+        if measure.place[1] not in self._doubles:
+            return sum_column(measure, [(whole, n) for n, whole, _ in parts], 0, whole=True)
+        exact = [((whole << EXPONENT) + rest, n) for n, whole, rest in parts]
+        return sum_column(measure, exact, -EXPONENT, whole=False)
 
 
 class _Ends:

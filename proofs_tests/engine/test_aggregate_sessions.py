@@ -1,0 +1,81 @@
+"""Aggregates of events that are still arriving: by hand, by cost, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab.engine.reference import totals as reference
+from proofs_tests.engine.test_aggregates import Counted
+from proofs_tests.engine.test_aggregates_by_hand import RISES
+
+
+def test_patterns_of_patterns() -> None:
+    """A rise is A then B; two rises that do not overlap are found among the rises."""
+    first = cerlab.parse_query("SELECT * WHERE A AS a ; B AS b WITHIN 2 EVENTS")
+    second = cerlab.parse_query("SELECT * WHERE RISE AS x ; RISE AS y FILTER y[`a.t` >= 5]")
+    rises = first.run(RISES).table(["a.t", "b.v"])
+    assert [row["b.v"] for row in rises.to_pylist()] == [2, 4, 5]
+    assert [m.positions for m in cerlab.evaluate(second, rises, type="RISE")] == [
+        (0, 1),
+        (0, 2),
+        (1, 2),
+    ]
+    sums = cerlab.parse_query("SELECT * WHERE RISE AS x FILTER x[`sum(b.v)` > 3]")
+    below = first.aggregating(sum="b.v", group_by="end")
+    above = sums.open()
+    found = [m for event in RISES for m in above.push(below.push([event]), type="RISE")]
+    assert [m.positions for m in found] == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("window", ["", "WITHIN 50 EVENTS"])
+def test_what_a_session_does_for_an_event_does_not_depend_on_how_many_answers_there_are(
+    window: str,
+) -> None:
+    written = []
+    for n in (110, 220):
+        events = [{"type": "A", "v": 1}] * n + [{"type": "B"}]
+        query = cerlab.parse_query(f"SELECT * WHERE A+ ; B {window}")
+        counted = Counted()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(reference.RunTotals, "_add", counted.add)
+            (row,) = query.aggregating(group_by="end").push(events).to_pylist()
+        assert row["count"] == 2 ** (50 if window else n) - 1
+        written.append(counted.total)
+    assert written[1] <= 2.5 * written[0]
+
+
+@pytest.mark.parametrize(
+    ("batch", "error"),
+    [
+        ([{"type": "A", "v": "x"}], "CER0306"),
+        ([{"type": "A", "v": True}], "CER0306"),
+        ([{"type": "A", "v": float("inf")}], "CER0748"),
+        ([{"type": "A", "w": 1}, {"type": "A", "w": "x"}], "CER0747"),
+    ],
+)
+def test_of_a_batch_with_a_value_that_has_no_total_nothing_is_read(
+    batch: list[dict[str, Any]], error: str
+) -> None:
+    query = cerlab.parse_query("SELECT * WHERE A AS a ; A AS b")
+    session = query.aggregating(sum="b.v", min="b.w")
+    session.push([{"type": "A", "v": 1, "w": 5}])
+    with pytest.raises(cerlab.CerlabError) as raised:
+        session.push([{"type": "A", "v": 2}, *batch])
+    assert raised.value.code == error
+    assert session.pushed == 1
+    (row,) = session.push([{"type": "A", "v": 3, "w": 4}]).to_pylist()
+    assert row == {"count": 1, "sum(b.v)": 3, "min(b.w)": 4}
+
+
+def test_a_time_that_goes_back_comes_after_the_rows_before_it() -> None:
+    query = cerlab.parse_query("SELECT * WHERE A AS a ; A AS b WITHIN 9 [t]")
+    session = query.aggregating(group_by="end")
+    with pytest.raises(cerlab.BadData, match="backwards") as raised:
+        session.push([{"type": "A", "t": t} for t in (1, 2, 0)])
+    rows: Any = raised.value.matches
+    assert rows.to_pylist() == [{"end": 1, "count": 1}]
+    assert session.pushed == 2
+    assert session.push([{"type": "A", "t": 3}]).to_pylist() == [{"end": 2, "count": 2}]

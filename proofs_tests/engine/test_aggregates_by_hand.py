@@ -1,0 +1,232 @@
+"""Aggregates of small streams, computed by hand, and what has none."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab.engine.reference import totals as reference
+from proofs_tests.engine.test_aggregates import Counted
+
+
+def test_more_starts_in_a_window_than_there_is_room_for_at_first() -> None:
+    """Of 300 events 200 are in a window: the ring grows, and the sums are those of the listed."""
+    events = [{"type": "AB"[n % 3 == 2], "v": n} for n in range(600)]
+    query = cerlab.parse_query("SELECT * WHERE A AS a ; B AS b WITHIN 200 EVENTS")
+    table = query.run(events).table(["a.v"])
+    listed = table.group_by("end").aggregate([("a.v", "sum"), ([], "count_all")])
+    made = query.run(events).aggregate(sum="a.v", group_by="end")
+    assert made["sum(a.v)"].to_pylist() == listed.sort_by("end")["a.v_sum"].to_pylist()
+    assert made["count"].to_pylist() == listed.sort_by("end")["count_all"].to_pylist()
+
+
+STOCKS = [
+    {"type": "BUY", "name": "X", "price": 0.1},
+    {"type": "SELL", "name": "X", "price": 0.25},
+    {"type": "SELL", "name": "Y", "price": None},
+    {"type": "SELL", "name": "X", "price": 0.5},
+]
+
+
+def aggregated(query: str, events: Any, **aggregates: Any) -> list[Any]:
+    return list(cerlab.parse_query(query).run(events).aggregate(**aggregates).to_pylist())
+
+
+def test_sums_of_doubles_are_the_nearest_to_the_exact_sum() -> None:
+    """From left to right 1e16 + 1 - 1e16 is 0."""
+    query = "SELECT * WHERE BUY AS a : BUY AS b"
+    events = [{"type": "BUY", "price": p} for p in (1e16, 1.0, -1e16, 1.0)]
+    (row,) = aggregated(query, events, sum="a.price", avg="b.price")
+    assert row == {"count": 3, "sum(a.price)": 1.0, "avg(b.price)": float(Fraction(2 - 10**16, 3))}
+
+
+@pytest.mark.parametrize(
+    ("group_by", "expected"),
+    [
+        ((), [(3, 0.75, 0.375, 0.25, 0.5)]),
+        ("end", [(1, 1, *[0.25] * 4), (2, 1, *[None] * 4), (3, 1, *[0.5] * 4)]),
+        ("start", [(0, 3, 0.75, 0.375, 0.25, 0.5)]),
+        ("b.name", [("X", 2, 0.75, 0.375, 0.25, 0.5), ("Y", 1, *[None] * 4)]),
+        (
+            ["b.name", "end"],
+            [("X", 1, 1, *[0.25] * 4), ("Y", 2, 1, *[None] * 4), ("X", 3, 1, *[0.5] * 4)],
+        ),
+        (["b.price", "a.name"], [(0.25, "X", 1, *[0.25] * 4), (None, "X", 1, *[None] * 4)]),
+    ],
+)
+def test_groups_by_hand(group_by: Any, expected: list[Any]) -> None:
+    price = "b.price"
+    query = "SELECT * WHERE BUY AS a ; SELL AS b"
+    found = aggregated(query, STOCKS, sum=price, avg=price, min=price, max=price, group_by=group_by)
+    assert [tuple(row.values()) for row in found][: len(expected)] == expected
+
+
+def test_the_key_of_the_partition() -> None:
+    query = "SELECT * WHERE BUY AS a ; SELL AS b PARTITION BY [name]"
+    assert aggregated(query, STOCKS, group_by="key") == [{"name": "X", "count": 2}]
+    assert aggregated(query, STOCKS, group_by=["name"]) == [{"name": "X", "count": 2}]
+
+
+def test_one_attribute_of_a_key_of_two() -> None:
+    events = [{"type": "A", "k": 1, "v": v} for v in (1, 2, 2)]
+    query = "SELECT * WHERE A PARTITION BY [k], [v]"
+    assert aggregated(query, events, group_by="k") == [{"k": 1, "count": 3}]
+    assert aggregated(query, events, group_by="v") == [{"v": 1, "count": 1}, {"v": 2, "count": 2}]
+    session = cerlab.parse_query(query).aggregating(group_by="k")
+    assert [session.push([event]).to_pylist() for event in events[1:]] == [
+        [{"k": 1, "count": 1}],
+        [{"k": 1, "count": 2}],
+    ]
+
+
+def test_all_events_of_a_repeated_label_count_and_text_has_a_least_and_a_greatest() -> None:
+    query = "SELECT MAX * WHERE BUY AS a ; SELL+ AS b"
+    names = {"min": "b.name", "max": "b.name"}
+    *_, row = aggregated(query, STOCKS, sum="b.price", group_by="end", **names)
+    assert row.pop("sum(b.price)") == 0.75
+    assert row == {"end": 3, "count": 1, "min(b.name)": "X", "max(b.name)": "Y"}
+
+
+def test_no_answers() -> None:
+    query = "SELECT * WHERE SELL AS a ; BUY AS b"
+    assert aggregated(query, STOCKS, sum="a.price") == [{"count": 0, "sum(a.price)": None}]
+    assert aggregated(query, STOCKS, group_by="end") == []
+    assert aggregated(query, []) == [{"count": 0}]
+
+
+def test_counts_and_sums_of_any_size_are_exact() -> None:
+    """2^100 - 1 answers fit a decimal; 2^300 - 1 no column: they are refused, not rounded."""
+    query = cerlab.parse_query("SELECT * WHERE A+")
+    (row,) = query.run([{"type": "A", "v": 3}] * 100).aggregate(sum="A.v", avg="A.v").to_pylist()
+    assert row["count"] == 2**100 - 1
+    assert row["sum(A.v)"] == Decimal(3 * 100 * 2**99)
+    assert row["avg(A.v)"] == 3.0
+    with pytest.raises(cerlab.ResourceLimit, match="too large"):
+        query.run([{"type": "A", "v": 3}] * 300).aggregate()
+
+
+@pytest.mark.parametrize("window", ["", "WITHIN 50 EVENTS"])
+def test_the_cost_of_an_event_does_not_depend_on_how_many_answers_there_are(window: str) -> None:
+    """`A+ ; B` over twice as many A has the square of the answers, and twice the totals written."""
+    written = []
+    for n in (110, 220):
+        events = [{"type": "A", "v": 1}] * n + [{"type": "B"}]
+        written.append(totals_written(f"SELECT * WHERE A+ ; B {window}", events))
+    assert written[1] <= 2.5 * written[0]
+
+
+def totals_written(text: str, events: list[Any]) -> int:
+    """How many totals the reference writes for a query."""
+    counted = Counted()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reference.RunTotals, "_add", counted.add)
+        cerlab.parse_query(text).run(events).aggregate(sum="A.v", group_by="end")
+    return counted.total
+
+
+@pytest.mark.parametrize(
+    ("query", "aggregates", "error"),
+    [
+        ("SELECT * WHERE BUY LIMIT 3", {}, "CER0420"),
+        ("SELECT * WHERE (BUY AS a ; SELL AS b) FILTER a.price < b.price", {}, "CER0418"),
+        ("SELECT * WHERE BUY AS a", {"sum": "a.name"}, "CER0306"),
+        ("SELECT * WHERE BUY AS a", {"sum": "b.price"}, "CER0863"),
+        ("SELECT * WHERE BUY AS a", {"sum": "a.prize"}, "CER0864"),
+        ("SELECT * WHERE BUY AS a", {"sum": "a"}, "CER0862"),
+        ("SELECT * WHERE BUY+ AS a", {"group_by": "a.name"}, "CER0866"),
+        ("SELECT * WHERE BUY AS a", {"group_by": "key"}, "CER0866"),
+        ("SELECT * WHERE BUY AS a", {"group_by": "a.prize"}, "CER0864"),
+        ("SELECT * WHERE BUY AS a", {"sliding": "3 EVENTS"}, "CER0868"),
+        ("SELECT * WHERE BUY AS a", {"sliding": "3", "group_by": "end"}, "CER0868"),
+        ("SELECT * WHERE BUY AS a", {"sliding": "3 EVENTS LIMIT 3", "group_by": "end"}, "CER0868"),
+    ],
+)
+def test_what_is_refused(query: str, aggregates: dict[str, Any], error: str) -> None:
+    with pytest.raises(cerlab.CerlabError) as raised:
+        aggregated(query, STOCKS, **aggregates)
+    assert raised.value.code == error
+    assert raised.value.hint
+
+
+def test_an_infinity_has_no_sum_but_is_the_greatest() -> None:
+    events = [{"type": "A", "v": 1.0}, {"type": "A", "v": float("inf")}]
+    with pytest.raises(cerlab.BadData, match="infinity"):
+        aggregated("SELECT * WHERE A", events, sum="A.v")
+    assert aggregated("SELECT * WHERE A", events, max="A.v")[0]["max(A.v)"] == float("inf")
+
+
+@pytest.mark.parametrize("values", [[2**63 - 1, -(2**63)], [2**63 - 1] * 3, [5e-324, 1e300]])
+def test_sums_of_the_largest_and_smallest(values: list[Any]) -> None:
+    events = [{"type": "A", "v": v} for v in values] * 200
+    (row,) = aggregated("SELECT * WHERE A", events, sum="A.v", avg="A.v")
+    total = sum(map(Fraction, values)) * 200
+    assert row["sum(A.v)"] == (total if isinstance(values[0], int) else float(total))
+    assert row["avg(A.v)"] == float(total / len(events))
+
+
+RISES = [
+    {"type": kind, "v": v, "t": t}
+    for kind, v, t in [("A", 1, 0), ("B", 2, 1), ("A", 3, 5), ("B", 4, 6), ("B", 5, 20)]
+]
+
+
+@pytest.mark.parametrize(
+    ("sliding", "expected"),
+    [
+        (None, [(1, 1, 2), (3, 2, 8), (4, 2, 10)]),
+        ("0 EVENTS", [(1, 1, 2), (3, 2, 8), (4, 2, 10)]),
+        ("1 EVENTS", [(1, 1, 2), (3, 2, 8), (4, 4, 18)]),
+        ("3 EVENTS", [(1, 1, 2), (3, 3, 10), (4, 5, 20)]),
+        ("5 [t]", [(1, 1, 2), (3, 3, 10), (4, 2, 10)]),
+        ("4.5 [t]", [(1, 1, 2), (3, 2, 8), (4, 2, 10)]),
+        ("14 SECONDS", [(1, 1, 2), (3, 3, 10), (4, 4, 18)]),
+    ],
+)
+def test_sliding_by_hand(sliding: str | None, expected: list[Any]) -> None:
+    query = cerlab.parse_query("SELECT * WHERE A AS a ; B AS b")
+    asked: dict[str, Any] = {"sum": "b.v", "group_by": "end", "sliding": sliding}
+    at_once = query.run(RISES, time="t", unit="s").aggregate(**asked).to_pylist()
+    session = query.aggregating(**asked, time="t", unit="s")
+    one_by_one = [row for event in RISES for row in session.push([event]).to_pylist()]
+    assert [tuple(row.values()) for row in at_once] == expected
+    assert one_by_one == at_once
+
+
+def test_select_says_what_is_aggregated() -> None:
+    text = "SELECT COUNT(*), SUM(b.v), MAX(b.v) WHERE A AS a ; B AS b GROUP BY a.v"
+    expected = [(1, 3, 11, 5), (3, 2, 9, 5)]
+    query = cerlab.parse_query(text)
+    assert [tuple(row.values()) for row in query.run(RISES).aggregate().to_pylist()] == expected
+    assert [tuple(row.values()) for row in query.aggregating().push(RISES).to_pylist()] == expected
+    (row,) = query.run(RISES).aggregate(min="b.v").to_pylist()
+    assert row == {"count": 5, "min(b.v)": 2}
+    assert cerlab.count(query, RISES) == 5
+    with pytest.warns(cerlab.AnswerWarning, match="CER0913"):
+        assert len(cerlab.evaluate(query, RISES)) == 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT COUNT(*)\nWHERE A\nGROUP BY end",
+        "SELECT SUM(x.v), AVG(x.v), MIN(x.v), MAX(x.`two words`)\nWHERE A AS x\nPARTITION BY [k]\n"
+        "WITHIN 3 EVENTS\nCONSUME BY ANY\nGROUP BY k, x.v",
+        "SELECT MAX(x.v)\nWHERE A AS x",
+        "SELECT MAX x\nWHERE A AS x",
+        "SELECT count, sum\nWHERE A AS count ; A AS sum",
+    ],
+)
+def test_aggregates_are_printed_as_they_are_read(text: str) -> None:
+    assert cerlab.parse_query(text).text == text
+
+
+def test_a_schema_knows_what_is_aggregated() -> None:
+    schema = "CREATE STREAM S { EVENT A { v:int } }\n"
+    cerlab.parse_query(schema + "SELECT SUM(x.v) WHERE A AS x GROUP BY x.v")
+    for wrong in ("SELECT SUM(x.w) WHERE A AS x", "SELECT SUM(x.v) WHERE A AS x GROUP BY x.w"):
+        with pytest.raises(cerlab.TypeMismatch, match="w"):
+            cerlab.parse_query(schema + wrong)
