@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from cerlab.engine.end_totals import Carried
     from cerlab.engine.measures import Numbers, Ranks
 
+EXPONENT = 1074
+"""All doubles are multiples of ``2**-EXPONENT``."""
+
 
 def aggregated(pattern: Pattern, stream: Stream, asked: Request) -> Any:
     """A pyarrow Table with a row for each group of the rows that ``Matches.table`` would have.

@@ -21,7 +21,7 @@ from cerlab.engine.reference.driver import Driver, WindowPointer, width_of
 from cerlab.engine.reference.totals import Gain, Gains, RunTotals, Sliding, Total, united
 from cerlab.errors import BadData
 from cerlab.evaluate.aggregate_request import PLACES, Measure, Request
-from cerlab.evaluate.aggregated import integer_column, sum_column
+from cerlab.evaluate.aggregated import EXPONENT, integer_column, sum_column
 from cerlab.io.named_columns import arrow_column, several_types
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.clock import Instant, TimeAxis, check_order, clock_for
@@ -30,9 +30,6 @@ from cerlab.model.event import Event, Value, value_of
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.keys import Key, partition_key
 from cerlab.predicates.truth import kind_of
-
-EXPONENT = 1074
-"""All doubles are multiples of ``2**-EXPONENT``."""
 
 _CODE = 64
 """A group is a number: so many bits for the value of each attribute, 0 for NULL."""

@@ -30,6 +30,7 @@ from cerlab.spark.plan.relevant_events import PlanOverBits, plan_over_bits
 from cerlab.spark.plan.runs import Run, in_order, run_in, run_table, runs_in, runs_of
 from cerlab.spark.plan.survey import quantiles, runs_of_survey
 from cerlab.spark.tasks import shuffle_units as tasks
+from cerlab.spark.tasks.aggregates import GroupRows
 from cerlab.spark.tasks.evaluation import Job
 from cerlab.spark.tasks.named_rows import RowNames
 from cerlab.spark.tasks.shuffle_units import Placing
@@ -177,9 +178,14 @@ def anywhere(case: Typed, mode: Mode, rng: Random, *, ordered: bool) -> list[Com
 
 
 def in_units(
-    case: Typed, mode: Mode, rng: Random, names: RowNames | None = None, *, ordered: bool
+    case: Typed,
+    mode: Mode,
+    rng: Random,
+    names: RowNames | GroupRows | None = None,
+    *,
+    ordered: bool,
 ) -> Iterator[Any]:
-    """The record batches of the pipeline in a mode: of answers, or of rows with names."""
+    """The record batches of the pipeline in a mode: of answers, rows with names or aggregates."""
     files = random_files(rng, case.table.num_rows, ordered=ordered)
     first, second = random_layout(rng, files), random_layout(rng, files)
     keys = keys_of(case, rng)
@@ -220,7 +226,7 @@ def second_pass(
     assignment: RangeAssignment,
     second: Layout,
     rng: Random,
-    row_names: RowNames | None = None,
+    row_names: RowNames | GroupRows | None = None,
 ) -> Iterator[Any]:
     """The record batches of the second pass."""
     plan = case.query.plan

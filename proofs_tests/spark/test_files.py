@@ -31,6 +31,7 @@ from cerlab.spark.plan.reads import attributes_read, time_attribute
 from cerlab.spark.plan.relevant_events import why_all_events
 from cerlab.spark.plan.runs import in_order, runs_in
 from cerlab.spark.tasks import files as task_files
+from cerlab.spark.tasks.aggregates import GroupRows
 from cerlab.spark.tasks.evaluation import Evaluation, Job
 from cerlab.spark.tasks.files import answers_of_range
 from cerlab.spark.tasks.named_rows import RowNames
@@ -71,7 +72,7 @@ def in_files(case: Typed, mode: Mode, rng: Random, folder: Path) -> list[Complex
 
 
 def batches_in_files(
-    case: Typed, mode: Mode, rng: Random, folder: Path, names: RowNames | None = None
+    case: Typed, mode: Mode, rng: Random, folder: Path, names: RowNames | GroupRows | None = None
 ) -> list[Any]:
     """The record batches of answers, or of rows with names; raises as `in_files`."""
     plan = case.query.plan

@@ -20,7 +20,7 @@ def keys_of(asked: Request) -> list[Column]:
 def answer_schema(asked: Request) -> StructType:
     """The schema of DESIGN 2.6, with the key where it is asked for.
 
-    Of rows with names, that of their columns.
+    Of rows with names and of aggregates, that of their columns.
     """
     from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 

@@ -13,8 +13,8 @@ from cerlab.logic.ceql.text import query_text
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.clock import TimeAxis
 from cerlab.spark.batch import frame
-from cerlab.spark.batch.frame import Source
-from cerlab.spark.batch.named import answer_types, arrow_schema
+from cerlab.spark.batch.frame import Source, arrow_schema
+from cerlab.spark.batch.named import answer_types
 from cerlab.spark.plan.modes import Mode, why_not
 from cerlab.spark.tasks.groups import GroupJob, evaluate_groups
 from cerlab.spark.tasks.named_rows import RowNames
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def refuse_aggregates(pattern: Pattern) -> None:
-    """Raise `Unsupported` for SELECT COUNT(*) and sums."""
+    """Raise `Unsupported` for SELECT COUNT(*) and sums, on a stream."""
     if pattern.ast.aggregates:
         raise Unsupported(
             "CER0493",
-            "on Spark answers are listed, and SELECT asks for aggregates over them",
-            hint="list rows with names by columns= and group those, or use Matches.aggregate",
+            "on streams of Spark answers are listed, and SELECT asks for aggregates over them",
+            hint="list rows with names by columns= and group those, or take cerlab.spark.match",
         )
 
 

@@ -15,6 +15,7 @@ from cerlab.spark.batch.request import Request
 from cerlab.spark.plan.assignment import starts_of
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.modes import Mode
+from cerlab.spark.tasks.aggregates import GroupRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -26,6 +27,8 @@ _STAGES = {
     Mode.RANGES: "by range, with what its window reads before it; the engine on each range",
     Mode.ONE: "all rows in order, in one task",
 }
+
+_PUT = "exact sums of each part, which are put together by group"
 
 
 def explain(
@@ -132,4 +135,7 @@ def _stages(asked: Request, mode: Mode) -> list[str]:
         first.append("by part, in order: positions")
     if asked.kept is not None:
         first.append(f"events of {', '.join(asked.plan.streams)}")
+    if isinstance(asked.names, GroupRows):
+        last = "no answer is listed: " + ("a row for each end" if asked.names.are_final else _PUT)
+        return [*first, _STAGES[mode], last]
     return [*first, _STAGES[mode]]

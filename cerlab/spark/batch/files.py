@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from cerlab.errors import UsageError
 from cerlab.spark.batch.columns import answer_schema
-from cerlab.spark.batch.named import arrow_schema
+from cerlab.spark.batch.frame import arrow_schema
 from cerlab.spark.batch.request import Request
 from cerlab.spark.plan.files import FileRanges, ranges_in_files
 from cerlab.spark.plan.footers import Columns, Layout, Unproved, layout

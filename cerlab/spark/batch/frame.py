@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cerlab.errors import BadData, UsageError, nearest
 from cerlab.model.clauses import AttributeWindow, TimeWindow
@@ -237,3 +237,10 @@ def group_of(source: Source, attributes: Sequence[str]) -> tuple[Column, Column]
             column = fn.when(column == 0, fn.lit(0.0)).otherwise(column)
         parts.append(column)
     return fn.xxhash64(*parts), present
+
+
+def arrow_schema(schema: StructType) -> Any:
+    """The Arrow types in which Spark takes rows of a schema."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(schema, timezone="UTC")

@@ -10,12 +10,9 @@ from cerlab.compile.pattern import Pattern
 from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.errors import CerlabWarning
 from cerlab.model.clock import TimeAxis, time_axis
+from cerlab.spark.batch.aggregates import group_rows, merged_groups
 from cerlab.spark.batch.by_shuffle_units import answers_in_units
-from cerlab.spark.batch.correlated import (
-    correlated_answers,
-    refuse_aggregates,
-    refuse_correlated,
-)
+from cerlab.spark.batch.correlated import correlated_answers, refuse_correlated
 from cerlab.spark.batch.files import answers_in_files, local_folder, write_answers
 from cerlab.spark.batch.first_pass import FirstPass, RowRanges, first_pass
 from cerlab.spark.batch.frame import Source, source_of
@@ -23,6 +20,7 @@ from cerlab.spark.batch.named import row_names
 from cerlab.spark.batch.request import PARTS_PER_CORE, Request, parallelism, request
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.modes import Mode, chosen
+from cerlab.spark.tasks.aggregates import GroupRows
 from cerlab.spark.tasks.named_rows import RowNames
 
 if TYPE_CHECKING:
@@ -67,13 +65,19 @@ def match(
     names ``start``, ``end``, the attributes of PARTITION BY, then `columns`; a task makes them of
     the events of one window, which it keeps, or of all its events where no window bounds them. The
     call itself reads the columns that order the stream, to cut it and to check it; answers are
-    evaluated when Spark needs them. Raises `BadData` for events without a place in the stream, or
+    evaluated when Spark needs them.
+
+    Where SELECT asks for aggregates, ``SELECT COUNT(*), SUM(b.price) .. GROUP BY b.name``, these
+    are the rows: those of ``Matches.aggregate``, a bigint for each count and sum of integers, a
+    double for others. Answers are not listed; tasks keep the events of their part, and give exact
+    sums that are put together by group, or whole rows of the ends in their part (GROUP BY end).
+
+    Raises `BadData` for events without a place in the stream, or
     two in one, and for times that are missing or go back, `Unsupported` for a mode that is not
     exact, `UsageError` for columns that are not there.
     """
     pattern = as_pattern(query)
-    refuse_aggregates(pattern)
-    if pattern.has_automaton or not pattern.has_registers:
+    if pattern.has_automaton or not pattern.has_registers or pattern.ast.aggregates:
         return answers(asked_of(df, pattern, order_by, position, **options))
     source = source_of(df, options.get("type"))
     if options.get("mode") not in (None, Mode.KEYS.value):
@@ -84,7 +88,7 @@ def match(
         position,
         _axis(options),
         options.get("parts") or PARTS_PER_CORE * parallelism(source.frame),
-        _names(pattern, source, options),
+        _row_names(pattern, source, options),
     )
 
 
@@ -93,7 +97,7 @@ def _axis(options: Options) -> TimeAxis | None:
     return time_axis(time, options.get("unit")) if time else None
 
 
-def _names(pattern: Pattern, source: Source, options: Options) -> RowNames | None:
+def _row_names(pattern: Pattern, source: Source, options: Options) -> RowNames | None:
     with_partition, columns = options.get("partition", False), options.get("columns")
     return row_names(pattern, source.names, columns, with_partition=with_partition)
 
@@ -117,8 +121,13 @@ def asked_of(
 ) -> Request:
     """What `match` is asked, checked; nothing is read yet. Raises as `match`."""
     pattern, source = as_pattern(query), source_of(df, options.get("type"))
-    refuse_aggregates(pattern)
-    refuse_correlated(pattern)
+    names: RowNames | GroupRows | None
+    if pattern.ast.aggregates:
+        others = {name: options.get(name) for name in ("columns", "partition")}
+        names = group_rows(pattern, source, **others)
+    else:
+        refuse_correlated(pattern)
+        names = _row_names(pattern, source, options)
     plan = pattern.plan
     return request(
         source,
@@ -129,7 +138,7 @@ def asked_of(
         time=_axis(options),
         parts=options.get("parts"),
         with_partition=options.get("partition", False),
-        names=_names(pattern, source, options),
+        names=names,
     )
 
 
@@ -140,7 +149,8 @@ def write(asked: Request, found: FirstPass, output: str, *, overwrite: bool = Fa
 
     Raises `UsageError` where there is something at `output`, unless it is to be overwritten.
     """
-    if isinstance(found, FileRanges) and (folder := local_folder(output)) is not None:
+    folder = local_folder(output)
+    if isinstance(found, FileRanges) and folder is not None and _parts(asked) is None:
         _warn_of_one_task(asked)
         return write_answers(asked, found, folder, overwrite=overwrite)
     from pyspark.sql import Observation
@@ -166,8 +176,16 @@ def answers(asked: Request, found: FirstPass | None = None) -> DataFrame:
     found = found or first_pass(asked)
     match found:
         case FileRanges():
-            return answers_in_files(asked, found)
+            made = answers_in_files(asked, found)
         case RowRanges(mode=mode, assignment=assignment, sent=sent):
-            return answers_in_units(asked, assignment, mode, sent)
+            made = answers_in_units(asked, assignment, mode, sent)
         case _:
             assert_never(found)
+    rows = _parts(asked)
+    return made if rows is None else merged_groups(made, asked.source, rows)
+
+
+def _parts(asked: Request) -> GroupRows | None:
+    """The aggregates of which tasks give parts; None for what they give whole."""
+    rows = asked.names
+    return rows if isinstance(rows, GroupRows) and not rows.are_final else None

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cerlab.compile.pattern import Pattern
 from cerlab.errors import UsageError
 from cerlab.evaluate.labelled import named_columns, repeated
 from cerlab.io.named_columns import NamedColumn
 from cerlab.logic.ceql.syntax import partition_attributes
+from cerlab.spark.batch.aggregates import group_types, part_types
 from cerlab.spark.batch.frame import Source
+from cerlab.spark.tasks.aggregates import GroupRows
 from cerlab.spark.tasks.named_rows import RowNames
 
 if TYPE_CHECKING:
@@ -45,10 +47,12 @@ def row_names(
     return RowNames(tuple(named), key, repeated(pattern))
 
 
-def answer_types(source: Source, names: RowNames) -> StructType:
-    """The schema of rows with names."""
+def answer_types(source: Source, names: RowNames | GroupRows) -> StructType:
+    """The schema of rows with names, or of what tasks give of aggregates."""
     from pyspark.sql.types import LongType, StructType
 
+    if isinstance(names, GroupRows):
+        return (group_types if names.are_final else part_types)(source, names)
     schema = StructType().add("start", LongType()).add("end", LongType())
     for name in names.key:
         schema.add(name, source.type_of(name))
@@ -64,10 +68,3 @@ def _type(source: Source, names: RowNames, column: NamedColumn) -> DataType:
         return LongType()
     one = LongType() if column.attribute is None else source.type_of(column.attribute)
     return ArrayType(one) if column in names.lists else one
-
-
-def arrow_schema(schema: StructType) -> Any:
-    """The Arrow types in which Spark takes rows of a schema."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    return to_arrow_schema(schema, timezone="UTC")

@@ -46,7 +46,7 @@ def relevant_events(request: Request) -> RelevantEvents:
         named = tuple(
             request.source.column(name).alias(f"a{n}") for n, name in enumerate(request.attributes)
         )
-        why = "rows with names are made of the events of whole windows"
+        why = "rows with names and aggregates are made of the events of whole windows"
         return RelevantEvents(request.job, named, None, why, ())
     source, inexact = request.source, dict[Predicate, str]()
 

@@ -12,11 +12,12 @@ from cerlab.errors import UsageError
 from cerlab.model.clauses import EventWindow, TimeWindow
 from cerlab.model.clock import TimeAxis
 from cerlab.spark.batch import frame
-from cerlab.spark.batch.frame import Source
-from cerlab.spark.batch.named import answer_types, arrow_schema
+from cerlab.spark.batch.frame import Source, arrow_schema
+from cerlab.spark.batch.named import answer_types
 from cerlab.spark.plan.modes import Choice, Mode
 from cerlab.spark.plan.order import Labels
 from cerlab.spark.plan.reads import attributes_read, time_attribute
+from cerlab.spark.tasks.aggregates import GroupRows
 from cerlab.spark.tasks.evaluation import Job
 from cerlab.spark.tasks.named_rows import RowNames
 
@@ -46,8 +47,8 @@ class Request:
     """What the engine reads of an event."""
     parts: int
     with_partition: bool
-    names: RowNames | None
-    """The columns of rows with names, where those are asked for, and not positions."""
+    names: RowNames | GroupRows | None
+    """The columns of rows with names, or aggregates, where those are asked for, not positions."""
 
     @property
     def job(self) -> Job:
@@ -78,7 +79,7 @@ def request(
     time: TimeAxis | None,
     parts: int | None,
     with_partition: bool,
-    names: RowNames | None,
+    names: RowNames | GroupRows | None,
 ) -> Request:
     """A request on a DataFrame, checked against its schema; nothing is read for it.
 

@@ -19,6 +19,7 @@ from cerlab.engine.whole_stream import stream_evaluation
 from cerlab.io.write import arrow_schema
 from cerlab.model.clock import TimeAxis
 from cerlab.spark.plan.reads import attributes_read, engine_column
+from cerlab.spark.tasks.aggregates import GroupEvaluation, GroupRows
 from cerlab.spark.tasks.named_rows import EventBuffer, RowNames, RowTables
 from cerlab.spark.tasks.positions import Positions
 from cerlab.spark.tasks.rows import integers
@@ -38,8 +39,8 @@ class Job:
     attributes: tuple[str, ...]
     with_partition: bool = False
     """Whether answers carry their key, as a struct ``partition``."""
-    names: RowNames | None = None
-    """The columns of rows with names, where those are asked for, and not positions."""
+    names: RowNames | GroupRows | None = None
+    """The columns of rows with names, or aggregates, where those are asked for, not positions."""
 
 
 @lru_cache(maxsize=16)
@@ -53,6 +54,14 @@ def known(plan: bytes) -> tuple[Plan, LearnedTables]:
 def _tested(plan: bytes, time: TimeAxis | None) -> frozenset[str]:
     """The attributes that the engine itself reads."""
     return frozenset(attributes_read(known(plan)[0], time))
+
+
+def begun(job: Job) -> Evaluation | GroupEvaluation:
+    """A run of the plan of a job, or of its aggregates."""
+    if not isinstance(job.names, GroupRows):
+        return Evaluation(job)
+    plan, learned = known(job.plan)
+    return GroupEvaluation(job.names, plan, learned.machine, job.time, job.attributes)
 
 
 class Evaluation:
@@ -112,7 +121,7 @@ class Evaluation:
 
     def _named(self, answers: AnswerBatch, buffer: EventBuffer) -> Iterator[Any]:
         """The rows with names of some answers."""
-        assert self._job.names is not None
+        assert isinstance(self._job.names, RowNames)
         first, end = int(answers.start.min()), int(answers.end.max()) + 1
         events = buffer.of(first, end).select([f"a{n}" for n in range(len(self._job.attributes))])
         events = events.rename_columns(list(self._job.attributes))

@@ -24,7 +24,7 @@ from cerlab.spark.plan.footers import Columns, RowGroup
 from cerlab.spark.plan.order import first_problem
 from cerlab.spark.plan.runs import run_table
 from cerlab.spark.plan.survey import HINTS
-from cerlab.spark.tasks.evaluation import Evaluation, Job
+from cerlab.spark.tasks.evaluation import Job, begun
 from cerlab.spark.tasks.rows import gathered, integers
 from cerlab.spark.tasks.shuffle_units import changed
 
@@ -92,7 +92,7 @@ def answers_of_range(part: int, job: Job, ranges: FileRanges) -> Iterator[Any]:
     """
     assignment = ranges.assignment
     begins = bisect_left(assignment.reader, part)
-    run = Evaluation(job)
+    run = begun(job)
     run.own, run.first = None, assignment.before[begins]
     for number, cluster in _clusters_of_range(part, ranges, begins):
         if assignment.part[number] == part and run.own is None:

@@ -27,7 +27,7 @@ from cerlab.spark.plan.assignment import RangeAssignment
 from cerlab.spark.plan.order import Labels
 from cerlab.spark.plan.runs import descents
 from cerlab.spark.plan.survey import surveyed
-from cerlab.spark.tasks.evaluation import Evaluation, Job
+from cerlab.spark.tasks.evaluation import Job, begun
 from cerlab.spark.tasks.rows import SIZE, gathered, keys_in
 
 SENT = 1 << 18
@@ -240,7 +240,7 @@ def evaluate_buckets(batches: Iterable[Any], job: Job, size: int = SIZE) -> Iter
     """
     placing = Placing(given=True)
     for _, runs in groupby(received(batches), key=attrgetter("part")):
-        run = Evaluation(job)
+        run = begun(job)
         for rows in gathered((_placed(each.rows, 0, placing) for each in runs), size):
             yield from run.push(rows)
         yield from run.finish()
@@ -256,7 +256,7 @@ def evaluate_ranges(
     """The answers that end in the ranges whose units these are; each range's come in order."""
     units = _checked(received(batches), assignment, placing)
     for part, some in groupby(units, key=attrgetter("part")):
-        run = Evaluation(job)
+        run = begun(job)
         run.own, run.first = None, assignment.before[bisect_left(assignment.reader, part)]
         for own, inside in groupby(some, key=lambda unit: assignment.part[unit.run] == unit.part):
             if own:

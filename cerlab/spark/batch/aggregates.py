@@ -1,0 +1,106 @@
+"""Aggregates on Spark: their types, and parts put together by group."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from cerlab.compile.pattern import Pattern
+from cerlab.engine.measures import no_sum
+from cerlab.errors import UsageError
+from cerlab.evaluate.aggregate_request import PLACES, Measure, check_attributes, selected_request
+from cerlab.spark.batch.frame import FLOATS, WHOLE, Source, arrow_schema
+from cerlab.spark.tasks.aggregates import GroupRows, merged
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import DataType, StructType
+
+
+def group_rows(pattern: Pattern, source: Source, **others: object) -> GroupRows:
+    """What SELECT COUNT(*) and sums ask for; raises `UsageError` where `others` are given besides.
+
+    And `Unsupported` for queries without an automaton and under LIMIT, `UsageError` for columns
+    that there are not, `TypeMismatch` for sums of what is no number.
+    """
+    for option in (name for name, given in others.items() if given):
+        message = f"{option} does not go with SELECT COUNT(*) and sums"
+        raise UsageError("CER0865", message, hint=f"leave {option} out")
+    asked = check_attributes(selected_request(pattern), pattern, source.names)
+    for _, attribute in asked.summed:
+        if (kind := source.kind(attribute)) not in (*WHOLE, *FLOATS, "void"):
+            raise no_sum(attribute, kind)
+    return GroupRows(asked)
+
+
+def group_types(source: Source, rows: GroupRows) -> StructType:
+    """The schema of aggregates, as `cerlab.evaluate.aggregated` has them on one machine."""
+    from pyspark.sql.types import LongType, StructType
+
+    asked, schema = rows.asked, StructType()
+    for name in asked.groups:
+        schema.add(name, _group_type(source, rows, name))
+    if asked.count:
+        schema.add("count", LongType())
+    for measure in asked.measures:
+        schema.add(measure.name, _measure_type(source, measure))
+    return schema
+
+
+def part_types(source: Source, rows: GroupRows) -> StructType:
+    """The schema of the parts of `cerlab.spark.tasks.aggregates`."""
+    from pyspark.sql.types import BinaryType, StructType
+
+    asked, schema = rows.asked, StructType()
+    for n, name in enumerate(asked.groups):
+        schema.add(f"g{n}", _group_type(source, rows, name))
+    for name in ("runs", *_sums(rows)):
+        schema.add(name, BinaryType())
+    for n, measure in enumerate(asked.extremes):
+        schema.add(f"m{n}", _measure_type(source, measure))
+    return schema
+
+
+def merged_groups(parts: DataFrame, source: Source, rows: GroupRows) -> DataFrame:
+    """The rows of all groups, of their parts; without groups one row, also of no part."""
+    from pyspark.sql import functions as fn
+
+    asked, types = rows.asked, group_types(source, rows)
+    lists = [fn.collect_list(name).alias(name) for name in ("runs", *_sums(rows))]
+    extremes = [
+        (fn.min if measure.function == "min" else fn.max)(f"m{n}").alias(f"m{n}")
+        for n, measure in enumerate(asked.extremes)
+    ]
+    gathered = parts.groupBy(*(f"g{n}" for n in range(len(asked.groups)))).agg(*lists, *extremes)
+    put_together = partial(merged, rows=GroupRows(asked, arrow_schema(types)))
+    return gathered.mapInArrow(put_together, types)
+
+
+def _sums(rows: GroupRows) -> list[str]:
+    return [f"{name}{n}" for n in range(len(rows.asked.summed)) for name in "sp"]
+
+
+def _group_type(source: Source, rows: GroupRows, name: str) -> DataType:
+    from pyspark.sql.types import LongType
+
+    if name in PLACES:
+        return LongType()
+    labelled = {column.name: str(column.attribute) for column in rows.asked.labelled}
+    return _by_code_point(source.type_of(labelled.get(name, name)))
+
+
+def _measure_type(source: Source, measure: Measure) -> DataType:
+    from pyspark.sql.types import DoubleType, LongType
+
+    attribute = measure.place[1]
+    if measure.function in ("min", "max"):
+        return _by_code_point(source.type_of(attribute))
+    whole = measure.function == "sum" and source.kind(attribute) not in FLOATS
+    return LongType() if whole else DoubleType()
+
+
+def _by_code_point(kind: DataType) -> DataType:
+    """The type of values, text being compared as it is here and not by a collation."""
+    from pyspark.sql.types import CharType, StringType, VarcharType
+
+    return StringType() if isinstance(kind, StringType | CharType | VarcharType) else kind

@@ -1,0 +1,162 @@
+"""Aggregates: of any cut tasks give parts that are those of `Matches.aggregate` on the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from cerlab.evaluate import aggregated
+from cerlab.evaluate.aggregate_request import Request, selected_request
+from cerlab.evaluate.labelled import repeated, selected_labels
+from cerlab.logic.ceql.syntax import Aggregate, partition_attributes
+from cerlab.spark.plan.footers import Unproved
+from cerlab.spark.plan.modes import Mode
+from cerlab.spark.tasks import aggregates as tasks
+from cerlab.spark.tasks.aggregates import GroupRows, merged
+from proofs_tests.spark.cases import Typed
+from proofs_tests.spark.layouts import in_units
+from proofs_tests.spark.test_any_split import case_for, fails
+from proofs_tests.spark.test_files import batches_in_files
+from proofs_tests.suite import Suite
+
+DOUBLES = (0.1, 27.85, -3.3, 1e16, 2.5e-10, 5e-324, float("nan"), None)
+
+
+def asking(rng: Random, case: Typed) -> Typed:
+    """The same pattern with random aggregates and groups, and an attribute of doubles."""
+    doubles = pa.array([rng.choice(DOUBLES) for _ in range(case.table.num_rows)], pa.float64())
+    table = case.table.append_column("d", doubles)
+    numbers = [n for n in ("v", "w", "k", "d") if not pa.types.is_string(table.field(n).type)]
+    labels = sorted(selected_labels(case.query))
+    chosen = [Aggregate("count")] if rng.random() < 0.8 or not labels else []
+    for _ in range(rng.randrange(3) if labels else 0):
+        label = rng.choice(labels)
+        chosen.append(Aggregate(rng.choice(("sum", "avg")), label, rng.choice(numbers)))
+        chosen.append(Aggregate(rng.choice(("min", "max")), label, rng.choice((*"vwkdt", "type"))))
+    single = sorted(set(labels) - repeated(case.query))
+    groups = [("start",), ("end",), *((a,) for a in partition_attributes(case.ast))]
+    groups += [(label, rng.choice("vwkd")) for label in single]
+    taken = tuple(dict.fromkeys(rng.sample(groups, rng.randrange(min(3, len(groups)) + 1))))
+    asked = tuple(dict.fromkeys(chosen)) or (Aggregate("count"),)
+    ast = replace(case.ast, limit=None, items=None, aggregates=asked, groups=taken)
+    return Typed(ast, table, case.positions)
+
+
+def expected(case: Typed) -> Any:
+    """The table of the local engine, at the given positions."""
+    table = case.query.run(case.stream).aggregate()
+    for name in ("start", "end"):
+        if case.positions is not None and name in table.column_names:
+            at = [case.positions[n] for n in table.column(name).to_pylist()]
+            place = table.column_names.index(name)
+            table = table.set_column(place, name, pa.array(at, pa.int64()))
+    return table
+
+
+def as_spark(batches: Iterable[Any], asked: Request, schema: Any) -> Any:
+    """What Spark does with parts: lists of them by group, and the least and greatest values."""
+    groups = [f"g{n}" for n in range(len(asked.groups))]
+    by_group: dict[tuple[Any, ...], list[dict[str, Any]]] = {} if groups else {(): []}
+    for batch in batches:
+        for part in batch.to_pylist():
+            by_group.setdefault(tuple(part[name] for name in groups), []).append(part)
+    names = ["runs", *(f"{name}{n}" for n in range(len(asked.summed)) for name in "sp")]
+    columns: dict[str, Any] = {
+        name: [group[n] for group in by_group] for n, name in enumerate(groups)
+    }
+    for name in names:
+        lists = [[part[name] for part in parts] for parts in by_group.values()]
+        columns[name] = pa.array(lists, pa.list_(pa.binary()))
+    for n, measure in enumerate(asked.extremes):
+        least: Callable[..., Any] = min if measure.function == "min" else max
+        of = ([v for p in parts if (v := p[f"m{n}"]) is not None] for parts in by_group.values())
+        columns[f"m{n}"] = [least(values, default=None) for values in of]
+    rest = pa.table(columns)
+    return list(merged(rest.to_batches(max_chunksize=2), GroupRows(asked, schema)))
+
+
+def rows_of(batches: Iterable[Any]) -> list[str]:
+    """The rows of some batches in one order; the two zeros are one."""
+    rows = (row for batch in batches for row in batch.to_pylist())
+    plain = ({name: v + 0.0 if type(v) is float else v for name, v in r.items()} for r in rows)
+    return sorted(map(repr, plain))
+
+
+def check(rng: Random, mode: Mode, batches: Callable[[Typed, GroupRows], Any]) -> bool:
+    case = asking(rng, case_for(rng, mode))
+    asked = selected_request(case.query)
+    rows, wanted = GroupRows(asked), expected(case)
+    found = batches(case, rows)
+    made = rows_of(found if rows.are_final else as_spark(found, asked, wanted.schema))
+    if made != rows_of(wanted.to_batches()):
+        pytest.fail(f"{mode}: {asked}\n{wanted.to_pylist()[:3]}\n{made[:3]}\n{case.describe()}")
+    return bool(wanted.num_rows) and (bool(asked.groups) or case.query.run(case.stream).count() > 0)
+
+
+def in_any_units(rng: Random, mode: Mode) -> bool:
+    ordered = rng.random() < 0.5
+    return check(rng, mode, lambda case, rows: in_units(case, mode, rng, rows, ordered=ordered))
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_stream_in_parts_has_the_aggregates_of_the_whole(suite: Suite, mode: Mode) -> None:
+    suite.run(lambda rng: in_any_units(rng, mode), deep_count=1_000)
+
+
+def test_a_stream_in_files_has_the_aggregates_of_the_whole(suite: Suite, tmp_path: Path) -> None:
+    def case(rng: Random) -> bool:
+        mode = rng.choice((Mode.RANGES, Mode.ONE))
+        while True:
+            try:
+                read = lambda case, rows: batches_in_files(case, mode, rng, tmp_path, rows)  # noqa: E731
+                return check(rng, mode, read)
+            except Unproved:
+                continue
+
+    suite.run(case, deep_count=500)
+
+
+def seen(mode: Mode) -> bool:
+    """Whether one of 100 cases fails."""
+    return any(fails(lambda rng: in_any_units(rng, mode), seed) for seed in range(100))
+
+
+def test_answers_that_end_before_the_range_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = aggregated.GroupTotals.__init__
+    whole = lambda *given, own=0, **more: right(*given, **more)  # noqa: E731
+    monkeypatch.setattr(aggregated.GroupTotals, "__init__", whole)
+    assert seen(Mode.RANGES)
+
+
+def test_sums_that_are_rounded_in_each_part_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = tasks._binary
+
+    def rounded(n: int) -> int:
+        beyond = max(0, n.bit_length() - 53)
+        return n >> beyond << beyond
+
+    monkeypatch.setattr(tasks, "_binary", lambda integers: right(map(rounded, integers)))
+    assert seen(Mode.RANGES)
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_positions_that_are_numbers_of_rows_are_seen(
+    mode: Mode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = aggregated.GroupTotals.__init__
+    numbered = lambda *given, positions=None, **more: right(*given, **more)  # noqa: E731
+    monkeypatch.setattr(aggregated.GroupTotals, "__init__", numbered)
+    assert seen(mode)
+
+
+def test_a_total_beyond_64_bits_is_refused_by_name() -> None:
+    table = pa.table({"count": pa.array([2**64], pa.decimal128(38))})
+    assert tasks._fitting(table, None) == table
+    with pytest.raises(tasks.ResourceLimit, match="'count' needs more than the 64 bits"):
+        tasks._fitting(table, pa.schema({"count": pa.int64()}))
