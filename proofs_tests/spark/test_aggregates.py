@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from cerlab.errors import ResourceLimit
 from cerlab.evaluate import aggregated
 from cerlab.evaluate.aggregate_request import Request, selected_request
 from cerlab.evaluate.labelled import repeated, selected_labels
@@ -40,7 +41,8 @@ def asking(rng: Random, case: Typed) -> Typed:
         chosen.append(Aggregate(rng.choice(("sum", "avg")), label, rng.choice(numbers)))
         chosen.append(Aggregate(rng.choice(("min", "max")), label, rng.choice((*"vwkdt", "type"))))
     single = sorted(set(labels) - repeated(case.query))
-    groups = [("start",), ("end",), *((a,) for a in partition_attributes(case.ast))]
+    groups: list[tuple[str, ...]] = [("start",), ("end",)]
+    groups += [(a,) for a in partition_attributes(case.ast)]
     groups += [(label, rng.choice("vwkd")) for label in single]
     taken = tuple(dict.fromkeys(rng.sample(groups, rng.randrange(min(3, len(groups)) + 1))))
     asked = tuple(dict.fromkeys(chosen)) or (Aggregate("count"),)
@@ -158,5 +160,5 @@ def test_positions_that_are_numbers_of_rows_are_seen(
 def test_a_total_beyond_64_bits_is_refused_by_name() -> None:
     table = pa.table({"count": pa.array([2**64], pa.decimal128(38))})
     assert tasks._fitting(table, None) == table
-    with pytest.raises(tasks.ResourceLimit, match="'count' needs more than the 64 bits"):
+    with pytest.raises(ResourceLimit, match="'count' needs more than the 64 bits"):
         tasks._fitting(table, pa.schema({"count": pa.int64()}))

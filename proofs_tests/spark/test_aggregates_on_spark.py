@@ -83,7 +83,7 @@ def test_the_command_writes_them(spark: Any, tmp_path: Path, capsys: Any) -> Non
 def test_what_has_no_aggregates_says_so(spark: Any) -> None:
     frame = spark.createDataFrame(table())
     counted = "SELECT COUNT(*) WHERE A AS a WITHIN 3 [t]"
-    refused = [
+    refused: list[tuple[str, dict[str, Any], str]] = [
         ("SELECT SUM(a.name) WHERE A AS a WITHIN 3 [t]", {}, "CER0306"),
         ("SELECT SUM(a.prise) WHERE A AS a WITHIN 3 [t]", {}, "CER0864"),
         (f"{counted} LIMIT 3", {}, "CER0420"),
