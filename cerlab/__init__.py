@@ -71,6 +71,8 @@ if TYPE_CHECKING:
     from cerlab.why import why as why
     from cerlab.why.none import WhyNone as WhyNone
     from cerlab.why.none import why_none as why_none
+    from cerlab.why.row_answer import WhyRows as WhyRows
+    from cerlab.why.rows import why_rows as why_rows
 
     spark: ModuleType
     """The pipeline on Spark (`cerlab.spark`), imported when it is first used."""
@@ -104,6 +106,8 @@ _HOMES = {
     "cerlab.api.stages": "show",
     "cerlab.why": "Why why",
     "cerlab.why.none": "WhyNone why_none",
+    "cerlab.why.row_answer": "WhyRows",
+    "cerlab.why.rows": "why_rows",
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 """Where each public name is defined; its module is imported when the name is first used."""

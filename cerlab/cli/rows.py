@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from datetime import date, datetime
 from typing import Any
 from warnings import warn
@@ -18,20 +19,19 @@ from cerlab.io.row_lines import csv_rows
 
 def run(arguments: argparse.Namespace) -> int:
     """``cerlab run --language rows``; the result as NDJSON, CSV, a table or Parquet."""
-    for option, given in {
-        "--labels": arguments.labels,
-        "--events": arguments.show_events,
-        "--quarantine": arguments.quarantine,
-        "--schema": arguments.schema,
-        "--sort": arguments.sort,
-        "--time": arguments.time,
-        "--type": arguments.type,
-        "--columns": arguments.columns,
-        "--evaluator": arguments.evaluator not in ("auto", "reference"),
-    }.items():
-        if given:
-            message, hint = f"{option} does not go with row patterns", "leave it out"
-            raise Unsupported("CER0451", message, hint=hint)
+    refuse_options(
+        {
+            "--labels": arguments.labels,
+            "--events": arguments.show_events,
+            "--quarantine": arguments.quarantine,
+            "--schema": arguments.schema,
+            "--sort": arguments.sort,
+            "--time": arguments.time,
+            "--type": arguments.type,
+            "--columns": arguments.columns,
+            "--evaluator": arguments.evaluator not in ("auto", "reference"),
+        }
+    )
     result = match_recognize(query_text(arguments), arguments.events).slice(0, arguments.limit)
     if not result.num_rows and arguments.limit != 0:
         warn(AnswerWarning("CER0910: no answer"), stacklevel=2)
@@ -48,6 +48,13 @@ def run(arguments: argparse.Namespace) -> int:
             for row in result.to_pylist():
                 file.write(json.dumps(row, default=_written) + "\n")
     return OK
+
+
+def refuse_options(given: Mapping[str, object]) -> None:
+    """Raise `Unsupported` for the first option that is given and says nothing of row patterns."""
+    if option := next((name for name, value in given.items() if value), None):
+        message, hint = f"{option} does not go with row patterns", "leave it out"
+        raise Unsupported("CER0451", message, hint=hint)
 
 
 def print_table(result: Any, file: Any) -> None:

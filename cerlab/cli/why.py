@@ -6,21 +6,32 @@ import argparse
 import json
 
 from cerlab import io
-from cerlab.cli.options import add_input, add_query, input_options, read_pattern, time_option
+from cerlab.cli.options import (
+    add_input,
+    add_query,
+    input_options,
+    query_text,
+    read_pattern,
+    time_option,
+)
 from cerlab.cli.progress import reading_bar
+from cerlab.cli.rows import refuse_options
 from cerlab.cli.status import NO, OK
 from cerlab.compile.pattern import AnyPattern, SremoPattern
+from cerlab.compile.text_to_pattern import LANGUAGES
 from cerlab.errors import Unsupported, UsageError
 from cerlab.model.stream import Stream
 from cerlab.why import why
 from cerlab.why.encoding import why_none_to_json, why_to_json
 from cerlab.why.none import why_none, why_none_text
+from cerlab.why.row_answer import why_rows_text, why_rows_to_json
+from cerlab.why.rows import why_rows
 from cerlab.why.text import why_text
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """QUERY, EVENTS, the positions and how to say it."""
-    add_query(parser)
+    add_query(parser, languages=(*LANGUAGES, "rows"))
     parser.add_argument("events", metavar="EVENTS", help="a file, or - for standard input")
     parser.add_argument(
         "--positions",
@@ -39,6 +50,8 @@ def run(arguments: argparse.Namespace) -> int:
     if positions is None and not arguments.start is arguments.end is None:
         hint = 'write --positions "" for the empty answer'
         raise UsageError("CER0836", "--start and --end go with --positions", hint=hint)
+    if arguments.language == "rows":
+        return _why_rows(arguments, positions)
     query = read_pattern(arguments)
     time, unit = time_option(arguments)
     stream = io.read(
@@ -56,6 +69,25 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(why_to_json(found), ensure_ascii=False))
     else:
         print(why_text(found))
+    return OK if found.holds else NO
+
+
+def _why_rows(arguments: argparse.Namespace, rows: list[int] | None) -> int:
+    """Of a row pattern, on the rows of a file."""
+    refuse_options(
+        {
+            "--start": arguments.start is not None,
+            "--end": arguments.end is not None,
+            "--quarantine": arguments.quarantine,
+            "--schema": arguments.schema,
+            "--sort": arguments.sort,
+            "--time": arguments.time,
+            "--type": arguments.type,
+        }
+    )
+    found = why_rows(query_text(arguments), arguments.events, rows)
+    said = json.dumps(why_rows_to_json(found), ensure_ascii=False)
+    print(said if arguments.format == "json" else why_rows_text(found))
     return OK if found.holds else NO
 
 

@@ -137,17 +137,22 @@ def _sort(positions: list[int], column: Sequence[Any], item: rp.OrderItem) -> No
     positions.sort(key=key, reverse=item.descending)
 
 
+def search_of(M: Machine, columns: Columns, positions: Sequence[int]) -> Search:
+    """The search for matches in the partition of these rows."""
+    used = {name: [columns[name][i] for i in positions] for name in set(M.names.values())}
+    mapped = Mapped(used, len(positions), M.names_of)
+    resume, within = _resume(M.query, positions), _within(M, used)
+    return Search(
+        M.automaton, mapped, M.at_row, M.of_mapping, within, resume, M.memory, M.registers
+    )
+
+
 def _of_partition(
     M: Machine, columns: Columns, positions: Sequence[int]
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """The rows that the result has of one partition, with their measures."""
-    used = {name: [columns[name][i] for i in positions] for name in set(M.names.values())}
-    mapped = Mapped(used, len(positions), M.names_of)
-    resume = _resume(M.query, positions)
-    within = _within(M, used)
-    search = Search(
-        M.automaton, mapped, M.at_row, M.of_mapping, within, resume, M.memory, M.registers
-    )
+    search = search_of(M, columns, positions)
+    mapped = search.mapped
     covered = 0
     for found in search.scan():
         for j, values in _emitted(M, mapped, found, covered):

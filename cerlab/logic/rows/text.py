@@ -204,7 +204,7 @@ def row_pattern_text(query: rp.RowPattern) -> str:
     if query.rows is not rp.Rows.ONE:
         lines.append(query.rows.value)
     if not isinstance(query.skip, rp.PastLastRow):
-        lines.append(f"AFTER MATCH SKIP {_skip_text(query.skip)}")
+        lines.append(f"AFTER MATCH SKIP {skip_text(query.skip)}")
     within = "" if query.within is None else f" WITHIN {_within_text(query.within)}"
     lines.append(f"PATTERN ({pattern_text(query.pattern)}){within}")
     if query.subsets:
@@ -224,7 +224,8 @@ def _order_text(item: rp.OrderItem) -> str:
     return column_text(item.column.name) + " DESC" * item.descending + nulls
 
 
-def _skip_text(skip: rp.Skip) -> str:
+def skip_text(skip: rp.Skip) -> str:
+    """Where AFTER MATCH SKIP goes on."""
     match skip:
         case rp.PastLastRow():
             return "PAST LAST ROW"
