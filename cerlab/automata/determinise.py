@@ -28,8 +28,7 @@ class DeterministicCea:
         self.macro_states, self.final = numbering.states, numbering.final
         self.number_of = numbering.of
         self._cache: dict[tuple[int, int], Moves] = {}
-        start = cea.I if isinstance(cea, AnchoredCea) else frozenset({cea.q0})
-        self.q0 = self.number_of(start)
+        self.q0 = self.number_of(cea.I)
 
     def begin(self, idle: int, symbol: int) -> Moves:
         """The moves of ``q0``."""
@@ -44,14 +43,13 @@ class DeterministicCea:
         key = (state, symbol)
         moves = self._cache.get(key)
         if moves is None:
+            states = self.macro_states[state]
+            taken, skipped = (self._successors.after(states, symbol, mark) for mark in Mark)
             moves = self._cache[key] = Moves(
-                self._reached(state, symbol, Mark.TAKE), self._reached(state, symbol, Mark.SKIP)
+                self.number_of(taken) if taken else None,
+                self.number_of(skipped) if skipped else None,
             )
         return moves
-
-    def _reached(self, state: int, symbol: int, mark: Mark) -> int | None:
-        after = self._successors.after(self.macro_states[state], symbol, mark)
-        return self.number_of(after) if after else None
 
     def __repr__(self) -> str:
         return f"<DeterministicCea, {len(self.macro_states)} macro-states so far>"

@@ -22,13 +22,13 @@ def trim(A: M) -> M:
     backward = reachable(A.F, along((q, p) for p, q in edges))
     useful = frozenset(forward).intersection(backward)
     number = {q: n for n, q in enumerate(sorted(useful | A.I if A.single else useful))}
-
-    def kept(steps: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(
+    Delta, moves = (
+        tuple(
             t._replace(source=number[t.source], target=number[t.target])
             for t in steps
             if t.source in number and t.target in useful
         )
-
+        for steps in (A.Delta, A.moves)
+    )
     I, F = (frozenset(number[q] for q in states if q in number) for states in (A.I, A.F))
-    return replace(A, states=len(number), Delta=kept(A.Delta), I=I, F=F, moves=kept(A.moves))
+    return replace(A, states=len(number), Delta=Delta, I=I, F=F, moves=moves)

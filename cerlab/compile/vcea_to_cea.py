@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from cerlab.automata.automaton import IntervalCea, LabelTransition, Mark, Vcea
-from cerlab.automata.product import remember
-from cerlab.predicates.syntax import Predicate
+from cerlab.automata.automaton import START, IntervalCea, Mark, Vcea, from_start
+from cerlab.automata.explore import explore
 
 
 def vcea_to_cea(A: Vcea) -> IntervalCea:
@@ -14,7 +13,8 @@ def vcea_to_cea(A: Vcea) -> IntervalCea:
     reachable from it, numbered breadth first; ``q0`` is 0.
     """
 
-    def marked(_: None, t: LabelTransition) -> list[tuple[tuple[Predicate, Mark], None]]:
-        return [((t.predicate, Mark.TAKE if t.labels else Mark.SKIP), None)]
-
-    return remember(A, None, marked, IntervalCea)
+    marked = {
+        q: [((t.predicate, Mark.TAKE if t.labels else Mark.SKIP), t.target) for t in steps]
+        for q, steps in from_start(A).items()
+    }
+    return explore(START, marked.__getitem__, A.F.__contains__, IntervalCea)

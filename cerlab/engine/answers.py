@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice, repeat
 from typing import Any
@@ -133,10 +132,15 @@ class BatchedAnswers(Iterator[ComplexEvent]):
                 if not limit:
                     break
         answers = joined_answers(taken)
-        with _without_collector():
+        collecting = gc.isenabled()
+        gc.disable()  # very many objects are made, none of which is in a circle
+        try:
             events = answers.listed(0, len(answers))
             order = _order(answers)
             return sorted(events, key=by_end) if order is None else [events[n] for n in order]
+        finally:
+            if collecting:
+                gc.enable()
 
 
 def _order(answers: AnswerBatch) -> list[int] | None:
@@ -150,18 +154,6 @@ def _order(answers: AnswerBatch) -> list[int] | None:
     table[np.arange(len(rows)) - np.repeat(answers.offsets[:-1], lengths), rows] = answers.positions
     order: list[int] = np.lexsort((*table[::-1], answers.start, answers.end)).tolist()
     return order
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """No search for circles while very many objects are made, none of which is in one."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def buffer(answers: int, positions: int) -> Answers:

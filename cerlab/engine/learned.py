@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from threading import Lock
 from typing import Any
 
@@ -64,17 +63,8 @@ class LearnedTables:
         """The dtype of `symbols`."""
         return narrowest(self.seen)
 
-    @contextmanager
-    def table(self, idle_states: int) -> Iterator[GrowingTable]:
-        """A table that nobody else uses, with room for all states and symbols so far."""
-        table = self.take_table(idle_states)
-        try:
-            yield table
-        finally:
-            self.give_back(table)
-
     def take_table(self, idle_states: int) -> GrowingTable:
-        """The same, to be given back."""
+        """A table that nobody else uses, with room for all states and symbols so far."""
         try:
             table = self._tables.pop()
         except IndexError:

@@ -8,7 +8,7 @@ from cerlab.automata.naming import Machine
 from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.batches import whole
-from cerlab.engine.general.evaluation import GeneralEvaluation
+from cerlab.engine.general.evaluation import FEW, GeneralEvaluation
 from cerlab.engine.learned import LearnedTables, learned_tables
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
 from cerlab.engine.windowed.ranges import ranged_answers, why_not_by_ranges
@@ -59,4 +59,8 @@ def compiled_answers(
     if workers > 1 and len(stream) > 1 and why_not_by_ranges(plan) is None:
         yield from ranged_answers(plan, learned_tables(machine), stream, time, workers=workers)
         return
-    yield from whole(stream_evaluation(plan, machine, time), stream)
+    evaluation = stream_evaluation(plan, machine, time)
+    if isinstance(evaluation, GeneralEvaluation) and len(stream) <= FEW:
+        yield from evaluation.push_stream(stream)
+    else:
+        yield from whole(evaluation, stream)

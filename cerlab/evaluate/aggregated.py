@@ -13,8 +13,8 @@ from cerlab.automata.plan import Plan
 from cerlab.compile.pattern import Pattern
 from cerlab.errors import ResourceLimit
 from cerlab.evaluate.aggregate_request import PLACES, Measure, Request, check_attributes
-from cerlab.evaluate.protocol import time_of_window
 from cerlab.io.named_columns import names_in, one_array
+from cerlab.model.clock import axis_for
 from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ class GroupTotals:
         self._source = cache(lambda attribute: one_array(stream, attribute))
         self._rank = cache(self._ranked)
         self._numbers = {place: self._numbered(place[1]) for place in asked.summed}
-        time = time_of_window(asked.window, stream) or time_of_window(plan.window, stream)
+        windows = (asked.window, plan.window)
+        time = next(filter(None, (axis_for(w, stream, stream.time) for w in windows)), None)
         carried, by_start = self._carried(), "start" in asked.groups
         totals = totals_of_ends(plan, machine, stream, time, carried, by_start=by_start)
         totals = totals.since(own)

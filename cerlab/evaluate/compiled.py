@@ -8,10 +8,10 @@ from itertools import chain
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.random_access.by_number import Access, BatchAccess
 from cerlab.evaluate.labelled import LabelsOfAnswers
-from cerlab.evaluate.protocol import check_clock, query, time_of
+from cerlab.evaluate.protocol import check_clock, query
 from cerlab.evaluate.registers import Registers, compiled_runs
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.clock import TimeAxis
+from cerlab.model.clock import TimeAxis, axis_for
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 
@@ -27,41 +27,41 @@ class Compiled(LabelsOfAnswers):
 
     def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
         """The answers on a stream."""
-        if _on_registers(pattern):
+        if (known := _with_automaton(pattern)) is None:
             return compiled_runs(pattern, stream)
         from cerlab.engine.answers import BatchedAnswers
         from cerlab.engine.whole_stream import compiled_answers
 
-        known = query(pattern, self.name)
-        time = time_of(known.plan, stream)
+        time = axis_for(known.plan.window, stream, stream.time)
         return BatchedAnswers(compiled_answers(known.plan, known.learned, stream, time))
 
     def live(
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
     ) -> Iterator[ComplexEvent]:
         """The answers on events that are still arriving, read one by one; runs as written."""
-        if _on_registers(pattern):
+        if (known := _with_automaton(pattern)) is None:
             return Registers().live(pattern, events, time)
-        known = query(pattern, self.name)
         check_clock(known.plan, time)
         return _pushed(known, events, time)
 
     def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
         """By whole batches of the engine."""
-        if _on_registers(pattern):
+        if (known := _with_automaton(pattern)) is None:
             return super().by_number(pattern, stream)
-        known = query(pattern, self.name)
         return BatchAccess(known.plan, known.learned, stream, workers=workers)
 
     def count(self, pattern: AnyPattern, stream: Stream) -> int:
         """How many answers there are; on registers as `Registers.count`."""
-        if _on_registers(pattern):
+        if _with_automaton(pattern) is None:
             return Registers().count(pattern, stream)
         return super().count(pattern, stream)
 
 
-def _on_registers(pattern: AnyPattern) -> bool:
-    return not pattern.has_automaton and pattern.has_registers
+def _with_automaton(pattern: AnyPattern) -> Pattern | None:
+    """The query, None where its transducer runs; raises `Unsupported` for a SREMO without one."""
+    if pattern.has_automaton and isinstance(pattern, Pattern):
+        return pattern
+    return None if pattern.has_registers else query(pattern, "compiled")
 
 
 def _pushed(

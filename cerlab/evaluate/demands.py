@@ -87,7 +87,8 @@ class Demands:
 
     def read(self, stream: Stream) -> Demands:
         """Look for what is open in a stream, or in a part of one; gives itself."""
-        self._mixed(stream)
+        if self.numbers:
+            self._mixed(stream)
         if self.open:
             if stream.is_columnar:
                 self._columns(stream)

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
-from cerlab.automata.registers.plan import RegisterPlan
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.random_access.by_number import Access, ListAccess
 from cerlab.engine.reference import driver
 from cerlab.engine.reference.recogniser import Clauses, Recogniser
 from cerlab.errors import Unsupported
 from cerlab.model.answer import ComplexEvent, Valuation
-from cerlab.model.clauses import TimeWindow, Window
-from cerlab.model.clock import TimeAxis, clock_for, only_timestamp
+from cerlab.model.clauses import TimeWindow
+from cerlab.model.clock import TimeAxis, clock_for
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 
@@ -109,15 +108,3 @@ def check_clock(clauses: Clauses, time: TimeAxis | None) -> None:
     """Raise `UsageError` for a window in time without a time axis."""
     if isinstance(clauses.window, TimeWindow):
         clock_for(clauses.window, time)
-
-
-def time_of(clauses: Clauses | RegisterPlan, stream: Stream) -> TimeAxis | None:
-    """The stream's time axis, looked for where a window needs one."""
-    return time_of_window(None if isinstance(clauses, RegisterPlan) else clauses.window, stream)
-
-
-def time_of_window(window: Window | None, stream: Stream) -> TimeAxis | None:
-    """The stream's time axis, looked for where a window needs one."""
-    if stream.time is None and isinstance(window, TimeWindow):
-        return only_timestamp(stream)
-    return stream.time

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cerlab.automata.registers.plan import RegisterPlan
+from cerlab.automata.registers.plan import CorrelatedPlan, RegisterPlan
 from cerlab.compile.pattern import AnyPattern
 from cerlab.engine.reference import driver, registers
 from cerlab.engine.reference.registers.intervals import IntervalRuns
 from cerlab.evaluate import protocol
 from cerlab.evaluate.labelled import LabelsOfAnswers
-from cerlab.evaluate.protocol import check_clock, time_of
+from cerlab.evaluate.protocol import check_clock
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.clock import TimeAxis
+from cerlab.model.clock import TimeAxis, axis_for
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 
@@ -47,7 +47,7 @@ class Registers(LabelsOfAnswers):
 
         plan = pattern.registers
         return register_count(
-            plan, stream, lambda: _runs(pattern, stream, stream.time), time_of(plan, stream)
+            plan, stream, lambda: _runs(pattern, stream, stream.time), _time(plan, stream)
         )
 
 
@@ -57,8 +57,13 @@ def compiled_runs(pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]
 
     plan = pattern.registers
     return register_answers(
-        plan, stream, lambda: _runs(pattern, stream, stream.time), time_of(plan, stream)
+        plan, stream, lambda: _runs(pattern, stream, stream.time), _time(plan, stream)
     )
+
+
+def _time(plan: RegisterPlan | CorrelatedPlan, stream: Stream) -> TimeAxis | None:
+    window = None if isinstance(plan, RegisterPlan) else plan.window
+    return axis_for(window, stream, stream.time)
 
 
 def _runs(

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from cerlab.automata.labelled import LabelledMachine
 from cerlab.compile.pattern import Pattern
 from cerlab.engine.measures import infinite, no_sum
-from cerlab.engine.reference.driver import Driver, WindowPointer, width_of
+from cerlab.engine.reference.driver import Driver, WindowPointer
 from cerlab.engine.reference.totals import Gain, Gains, RunTotals, Sliding, Total, united
 from cerlab.errors import BadData
 from cerlab.evaluate.aggregate_request import PLACES, Measure, Request
@@ -216,7 +216,7 @@ class _Ends:
         self, window: Window | None, streams: Sequence[str], time: TimeAxis | None
     ) -> None:
         self._streams = streams
-        self._pointer = None if window is None else WindowPointer(*width_of(window))
+        self._pointer = None if window is None else WindowPointer(window)
         self._clock = None
         if isinstance(window, AttributeWindow | TimeWindow):
             self._clock = clock_for(window, time)

@@ -321,14 +321,12 @@ def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
         return events if axis is None else events.on_time(axis)
     if isinstance(events, str | PathLike):
         return read(events, **how)
-    table = arrow.as_table(events)
-    if table is not None:
-        return _of_table(table, **how)
-    if hasattr(events, "to_dict") and hasattr(events, "columns"):
-        return Stream.from_events(events.to_dict(orient="records"), **how)
-    if isinstance(events, bytes | Mapping) or not isinstance(events, Iterable):
-        raise _no_events(events)
-    return Stream.from_events(events, **how)
+    if not isinstance(events, list | tuple):
+        if (table := arrow.as_table(events)) is not None:
+            return _of_table(table, **how)
+        if hasattr(events, "to_dict") and hasattr(events, "columns"):
+            events = events.to_dict(orient="records")
+    return Stream(events, **how)
 
 
 def _no_events(given: Any) -> UsageError:

@@ -93,30 +93,23 @@ class Repeated:
 
     def __init__(self, kernel: Callable[..., Any]) -> None:
         self._kernel = kernel
-        self._last: tuple[Any, ...] | None = None
+        self._last: tuple[Any, ...] = ()
         self._native: Native | None = None
         self._packed = b""
 
     def __call__(self, *arguments: Any) -> Any:
         """The result of the kernel."""
-        if self._last is None or not _same(self._last, arguments):
-            self._read(arguments)
-        if self._native is None:
-            return self._kernel(*arguments)
+        if self._native is None or not _same(self._last, arguments):
+            if not isinstance(self._kernel, CompiledKernel):
+                return self._kernel(*arguments)
+            from cerlab.kernel_cache.native import parts_of, types_of
+
+            types = types_of(arguments)
+            self._native = self._kernel.alone(types) if types else None
+            if self._native is None:
+                return self._kernel(*arguments)
+            self._last, self._packed = arguments, self._native.pack(*parts_of(arguments))
         return self._native(self._packed)
-
-    def _read(self, arguments: tuple[Any, ...]) -> None:
-        if not isinstance(self._kernel, CompiledKernel):
-            return
-        from cerlab.kernel_cache.native import parts_of, types_of
-
-        types = types_of(arguments)
-        self._last = arguments
-        self._native = self._kernel.alone(types) if types else None
-        if self._native is None:
-            self._last = None
-        else:
-            self._packed = self._native.pack(*parts_of(arguments))
 
 
 def _same(a: Any, b: Any) -> bool:

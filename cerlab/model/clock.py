@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import TypeAlias
 
 from cerlab.errors import BadData, UsageError
-from cerlab.model.clauses import AttributeWindow, TimeWindow
+from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.event import Event, Timestamp, to_value, value_of
 
 Instant: TypeAlias = int | Fraction
@@ -78,6 +78,15 @@ def only_timestamp(events: Iterable[Event]) -> TimeAxis | None:
         if isinstance(value, Timestamp)
     }
     return TimeAxis(names.pop()) if len(names) == 1 else None
+
+
+def axis_for(
+    window: Window | None, events: Iterable[Event], known: TimeAxis | None
+) -> TimeAxis | None:
+    """The axis that is known, or what `only_timestamp` finds where a window needs one."""
+    if known is None and isinstance(window, TimeWindow):
+        return only_timestamp(events)
+    return known
 
 
 def clock_for(window: AttributeWindow | TimeWindow, axis: TimeAxis | None) -> Clock:

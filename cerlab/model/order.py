@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
+from operator import attrgetter
 
 from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event
 
-
-def by_end(answer: ComplexEvent) -> tuple[int, int, Positions]:
-    """The order in which answers are listed: end, then start, then positions."""
-    return (answer.end, answer.start, answer.positions)
+by_end: Callable[[ComplexEvent], tuple[int, int, Positions]] = attrgetter(
+    "end", "start", "positions"
+)
+"""The order in which answers are listed: end, then start, then positions."""
 
 
 def latest_first(answer: ComplexEvent) -> Positions:

@@ -11,8 +11,8 @@ from cerlab.logic.cel.syntax import Formula, Select, subformulas
 from cerlab.logic.ceql.semantics import Substream
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes
 from cerlab.model.answer import Positions
-from cerlab.model.clauses import Strategy, TimeWindow
-from cerlab.model.clock import TimeAxis, only_timestamp
+from cerlab.model.clauses import Strategy
+from cerlab.model.clock import TimeAxis, axis_for
 from cerlab.model.event import Event, value_of
 from cerlab.model.stream import Stream
 from cerlab.predicates.keys import Key, partition_key
@@ -67,9 +67,7 @@ class Question:
     @cached_property
     def time(self) -> TimeAxis | None:
         """The axis that a window in hours, minutes or seconds measures."""
-        if self.stream.time is None and isinstance(self.ast.window, TimeWindow):
-            return only_timestamp(self.stream)
-        return self.stream.time
+        return axis_for(self.ast.window, self.stream, self.stream.time)
 
     @property
     def context(self) -> Context:

@@ -14,8 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
+from typing import Any
+
+import pyarrow as pa
 
 import cerlab
+from cerlab import Stream
 from cerlab.evaluate import EvaluatorName
 
 ROOT = str(Path(cerlab.__file__).parent)
@@ -33,11 +37,11 @@ class Walk:
     parsing: tuple[str, ...]
 
 
-def walk(evaluator: EvaluatorName) -> Walk:
+def walk(evaluator: EvaluatorName, events: Any = EVENTS) -> Walk:
     """The walk of the second evaluation, so that what is loaded and compiled once is not in it."""
 
     def evaluate() -> None:
-        cerlab.evaluate(QUERY, EVENTS, evaluator=evaluator)
+        cerlab.evaluate(QUERY, events, evaluator=evaluator)
 
     evaluate()
     names = [_name(code) for code in dict.fromkeys(called(evaluate)) if _is_function(code)]
@@ -72,8 +76,12 @@ def _name(code: CodeType) -> str:
 
 
 if __name__ == "__main__":
-    names: tuple[EvaluatorName, ...] = ("tecs", "compiled")
-    for name in names:
-        found = walk(name)
+    walks: tuple[tuple[str, EvaluatorName, Any], ...] = (
+        ("tecs", "tecs", EVENTS),
+        ("compiled", "compiled", EVENTS),
+        ("compiled, of columns", "compiled", Stream.from_arrow(pa.Table.from_pylist(EVENTS))),
+    )
+    for name, evaluator, events in walks:
+        found = walk(evaluator, events)
         print(f"{name}: {len(found.functions)} functions, and {len(found.parsing)} to parse")
         print("".join(f"  {each}\n" for each in found.functions))

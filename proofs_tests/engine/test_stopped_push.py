@@ -13,6 +13,7 @@ from cerlab.engine.clock import WindowStarts
 from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.general.tecs import Tecs
 from cerlab.engine.learned import LearnedTables
+from cerlab.predicates.columns.key_codes import KeyCodes
 
 TEXT = "SELECT * WHERE A ; B+ ; C PARTITION BY [k] WITHIN 9 [t]"
 EVENTS = [{"type": kind, "t": n, "k": n // 11} for n, kind in enumerate("ABBCABACCBCBACCBBAACCB")]
@@ -20,8 +21,8 @@ BEFORE, BATCH, AFTER = EVENTS[:5], EVENTS[5:14], EVENTS[14:]
 
 PLACES: list[tuple[type, str]] = [
     (GeneralEvaluation, "_forget_keys"),
-    (GeneralEvaluation, "_codes"),
-    (GeneralEvaluation, "_codes_of"),
+    (KeyCodes, "codes"),
+    (KeyCodes, "code"),
     (LearnedTables, "symbols"),
     (LearnedTables, "symbol"),
     (WindowStarts, "read"),

@@ -94,15 +94,16 @@ def test_threads_that_share_a_query_get_the_answers_of_one(
 
 def test_two_tables_in_use_are_two() -> None:
     learned = cerlab.parse_query(TEXTS[0]).learned
-    with learned.table(1) as first, learned.table(1) as second:
-        assert first is not second
-    with learned.table(1) as again:
-        assert again in (first, second)
+    first, second = learned.take_table(1), learned.take_table(1)
+    assert first is not second
+    learned.give_back(first)
+    assert learned.take_table(1) is first
 
 
 def test_a_table_knows_the_states_that_were_found_through_another() -> None:
     query = cerlab.parse_query("SELECT * WHERE A ; B ; C")
     session = query.open()
-    with query.learned.table(1):
-        session.push([{"type": "A"}, {"type": "B"}, {"type": "C"}, {"type": "A"}, {"type": "B"}])
+    held = query.learned.take_table(1)
+    session.push([{"type": "A"}, {"type": "B"}, {"type": "C"}, {"type": "A"}, {"type": "B"}])
+    query.learned.give_back(held)
     assert len(session.push([{"type": "C"}])) == 3, "by the table that was held meanwhile"

@@ -65,8 +65,6 @@ def iteration_at_most_twice(A: Vcea, *, gaps: bool) -> Vcea:
 
 def strict_window(self: WindowPointer, time: Any, position: int) -> int:
     """WITHIN that is strict, as some engines have it."""
-    if self._width is None:
-        return 0
     if self._counts:
         time = self._seen
         self._seen += 1

@@ -27,6 +27,7 @@ from cerlab.model.clauses import EventWindow
 from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
+from cerlab.predicates.columns.arrays import narrow
 from cerlab.predicates.columns.key_codes import KeyCodes
 
 FEW = 32
@@ -134,13 +135,17 @@ class GeneralEvaluation:
         return until_bad(self._push_events, events, len(events), _slice)
 
     def _push_events(self, events: Sequence[Event], length: int) -> Iterator[AnswerBatch]:
-        self._forget_keys()
+        if self._keys is not None:
+            self._forget_keys(self._keys)
         rows = list(enumerate(events, self.position))
         if streams := self._plan.streams:
             rows = [(i, t) for i, t in rows if t.stream is None or t.stream in streams]
         positions, kept = [i for i, _ in rows], [t for _, t in rows]
         symbols = [self._learned.symbol(t) for t in kept]
-        codes = self._codes_of(kept)
+        codes = [0] * len(kept)
+        if self._keys is not None:
+            codes = [self._keys.code(t) for t in kept]
+            self._tecs.partitions(self._keys.count)
         lowest = self._starts.read_events(kept, positions)
         self.position += length
         if len(rows) == 1:
@@ -149,7 +154,7 @@ class GeneralEvaluation:
             return self._tecs.read_one(symbols[0], codes[0], positions[0], lowest[0])
         return self._tecs.read(
             Events(
-                np.array(symbols, self._learned.symbol_type),
+                narrow(symbols),
                 np.array(codes, np.int64),
                 np.array(positions, np.int64),
                 np.array(lowest, np.int64),
@@ -158,44 +163,34 @@ class GeneralEvaluation:
 
     def _push(self, columns: Mapping[str, Any], length: int) -> Iterator[AnswerBatch]:
         """The answers of a batch without a bad event; raises at once for others."""
-        self._forget_keys()
+        if self._keys is not None:
+            self._forget_keys(self._keys)
         positions = np.arange(self.position, self.position + length, dtype=np.int64)
         if (kept := rows_of_streams(self._plan.streams, columns, length)) is not None:
             positions = positions[kept]
             columns = take_columns(columns, kept)
         symbols = self._learned.symbols(columns, len(positions))
-        codes = self._codes(columns, len(positions))
+        codes = np.zeros(len(positions), np.int64)
+        if self._keys is not None:
+            codes = self._keys.codes(columns, len(positions))
+            self._tecs.partitions(self._keys.count)
         lowest = self._starts.read(columns, positions)
         self.position += length
         return self._tecs.read(Events(symbols, codes, positions, lowest))
 
-    def _forget_keys(self) -> None:
+    def _forget_keys(self, keys: KeyCodes) -> None:
         """Number the partitions anew if most of them have nothing in the window any more."""
-        if self._keys is None or self._keys.count < self._enough_keys:
+        if keys.count < self._enough_keys:
             return
         self._tecs.forget(self._starts.lowest())
-        occupied = self._tecs.occupied(self._keys.count)
-        self._keys = self._keys.only(occupied.tolist())
+        occupied = self._tecs.occupied(keys.count)
+        self._keys = keys.only(occupied.tolist())
         self._tecs.keep(occupied)
         self._enough_keys = KEYS_KEPT + 2 * len(occupied)
 
     def finish(self) -> Iterator[AnswerBatch]:
         """Nothing is ever held back."""
         return iter(())
-
-    def _codes_of(self, events: Sequence[Event]) -> list[int]:
-        if self._keys is None:
-            return [0] * len(events)
-        codes = [self._keys.code(t) for t in events]
-        self._tecs.partitions(self._keys.count)
-        return codes
-
-    def _codes(self, columns: Mapping[str, Any], length: int) -> Any:
-        if self._keys is None:
-            return np.zeros(length, np.int64)
-        codes = self._keys.codes(columns, length)
-        self._tecs.partitions(self._keys.count)
-        return codes
 
 
 def _slice(events: Sequence[Event], start: int, size: int) -> Sequence[Event]:

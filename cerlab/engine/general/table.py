@@ -33,17 +33,15 @@ class GrowingTable:
         self._vectors = vectors
         final = self._machine.final
         states = len(final)
-        if (states, len(vectors)) == self._followed and idle_states <= self.idle_states:
+        have = (len(self.arrays.take), len(self.arrays.wait), len(self.arrays.silent))
+        if (states, len(vectors)) == self._followed and idle_states <= have[1]:
             return
         self._followed = (states, len(vectors))
-        self._room(states, idle_states, len(vectors))
+        need = (states, idle_states, len(vectors))
+        if any(h < n for h, n in zip(have, need, strict=True)):
+            self._grow(*(h if h >= n else 2 * n for h, n in zip(have, need, strict=True)))
         self.arrays.final[self._states : states] = final[self._states : states]
         self._states = states
-
-    @property
-    def idle_states(self) -> int:
-        """How many idle states there is room for."""
-        return len(self.arrays.wait)
 
     def fill(self, symbol: int, states: list[int], idle: int) -> None:
         """Determinise the cells of some states and of an idle state for a symbol."""
@@ -61,30 +59,17 @@ class GrowingTable:
         table.begin_skip[idle, symbol] = NONE if begin.skip is None else begin.skip
         table.wait[idle, symbol] = after
 
-    def _room(self, states: int, idle: int, symbols: int) -> None:
-        """Make the arrays at least that large, twice as large where they grow."""
-        old = self.arrays
-        have = (len(old.take), len(old.wait), len(old.silent))
-        need = (states, idle, symbols)
-        if all(h >= n for h, n in zip(have, need, strict=True)):
-            return
-        grown = _table(*(h if h >= n else 2 * n for h, n in zip(have, need, strict=True)))
-        pairs: Iterable[tuple[Any, Any]] = zip(old, grown, strict=True)
+    def _grow(self, states: int, idle: int, symbols: int) -> None:
+        """The same cells in arrays of another size."""
+        grown = _table(states, idle, symbols)
+        pairs: Iterable[tuple[Any, Any]] = zip(self.arrays, grown, strict=True)
         for before, after in pairs:
             after[tuple(slice(n) for n in before.shape)] = before
         self.arrays = grown
 
 
 def _table(states: int, idle: int, symbols: int) -> Table:
-    def cells(rows: int) -> Any:
-        return np.full((rows, symbols), UNKNOWN, np.int32)
-
-    return Table(
-        take=cells(states),
-        skip=cells(states),
-        begin_take=cells(idle),
-        begin_skip=cells(idle),
-        wait=cells(idle),
-        final=np.zeros(states, np.uint8),
-        silent=np.zeros(symbols, np.int64),
-    )
+    rows = (states, states, idle, idle, idle)
+    cells: list[Any] = [np.full((count, symbols), UNKNOWN, np.int32) for count in rows]
+    flat = np.zeros(states, np.uint8), np.zeros(symbols, np.int64)
+    return Table._make((*cells, *flat))

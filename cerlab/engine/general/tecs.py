@@ -60,10 +60,11 @@ class Tecs:
         self.parts = _partitions(1, self._idle)
         self._pool = np.zeros(1 << 10, np.int32)
         self._scratch = _scratch(8, 8)
-        self._stack = _stack(64, 64)
+        depth, longest = np.zeros((2, 64), np.int32), np.zeros(64, np.int64)
+        self._stack = k.Stack(depth[0], depth[1], longest)
         self._answers = Buffer(answers)
         self._read_batch = Repeated(read_batch)
-        self._one = _one_event(np.uint8)
+        self._one: Events | None = None
 
     @property
     def steps(self) -> int:
@@ -92,12 +93,15 @@ class Tecs:
         if len(events.idles):
             self._idle_states = max(self._idle_states, int(events.idles.max()) + 1)
         for part in paces(len(events.symbols)):
-            yield from self._read(_part(events, part), lowest)
+            columns: list[Any] = [column[part] for column in events[:-1]]
+            unlisted = max(0, events.unlisted - part.start)
+            yield from self._read(Events._make((*columns, unlisted)), lowest)
 
     def read_one(self, symbol: int, code: int, position: int, lowest: int) -> Iterator[AnswerBatch]:
         """The same for one event, in arrays that are there."""
-        if self._one.symbols.dtype != self._learned.symbol_type:
-            self._one = _one_event(self._learned.symbol_type)
+        if self._one is None or self._one.symbols.dtype != self._learned.symbol_type:
+            place, at, first = np.zeros((3, 1), np.int64)
+            self._one = Events(np.zeros(1, self._learned.symbol_type), place, at, first)
         one = self._one
         one.symbols[0], one.codes[0], one.positions[0], one.lowest[0] = (
             symbol,
@@ -110,9 +114,11 @@ class Tecs:
     def _read(self, events: Events, lowest: Int64s | None) -> Iterator[AnswerBatch]:
         self._reg[k.EVENT] = 0
         self._batches += 1
-        with self._learned.table(self._idle_states) as table:
+        table = self._learned.take_table(self._idle_states)
+        try:
             while True:
-                arrays = self._arrays(table.arrays)
+                own = self._pool, self._scratch, self._stack, self._answers.arrays
+                arrays = k.Tecs(self._arena, self._reg, table.arrays, self.parts, *own)
                 status = self._read_batch(arrays, events, self._limits, self._idle)
                 event = int(self._reg[k.EVENT])
                 if status == k.DONE:
@@ -129,7 +135,9 @@ class Tecs:
                     table.fill(symbol, self._states(p), idle)
                 else:
                     self._provide(status, int(events.lowest[event]) if lowest is None else lowest)
-            self._idle_states = table.idle_states
+            self._idle_states = len(table.arrays.wait)
+        finally:
+            self._learned.give_back(table)
         if self._reg[k.LISTED]:
             yield self._answers.flush(self._reg, k.LISTED, k.TAKEN)
 
@@ -155,18 +163,6 @@ class Tecs:
         if skips:
             parts.seen[p] += 1
         return skips
-
-    def _arrays(self, table: k.Table) -> k.Tecs:
-        return k.Tecs(
-            self._arena,
-            self._reg,
-            table,
-            self.parts,
-            self._pool,
-            self._scratch,
-            self._stack,
-            self._answers.arrays,
-        )
 
     def _provide(self, status: int, lowest: int | Int64s) -> None:
         """The room that a kernel lacked."""
@@ -273,24 +269,6 @@ class Tecs:
         self._reg[k.POOL_END] = used
 
 
-def _part(events: Events, part: slice) -> Events:
-    """Consecutive events of a batch."""
-    return Events(
-        events.symbols[part],
-        events.codes[part],
-        events.positions[part],
-        events.lowest[part],
-        events.restarts[part],
-        events.idles[part],
-        max(0, events.unlisted - part.start),
-    )
-
-
-def _one_event(symbol_type: Any) -> Events:
-    code, position, lowest = np.zeros((3, 1), np.int64)
-    return Events(np.zeros(1, symbol_type), code, position, lowest)
-
-
 def _partitions(count: int, idle: int) -> k.Partitions:
     return k.Partitions(
         start=np.zeros(count, np.int64),
@@ -308,10 +286,4 @@ def _scratch(entries: int, longest: int) -> k.Scratch:
         np.zeros(entries, np.int32),
         np.zeros(entries, np.int32),
         np.zeros((entries, longest), np.int32),
-    )
-
-
-def _stack(depth: int, longest: int) -> k.Stack:
-    return k.Stack(
-        np.zeros(depth, np.int32), np.zeros(depth, np.int32), np.zeros(longest, np.int64)
     )

@@ -23,8 +23,7 @@ from cerlab.engine.reference import driver
 from cerlab.engine.reference.tecs import Node
 from cerlab.errors import ResourceLimit, UsageError
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.clauses import TimeWindow
-from cerlab.model.clock import TimeAxis, only_timestamp
+from cerlab.model.clock import TimeAxis, axis_for
 from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
@@ -126,10 +125,7 @@ class BatchAccess:
         )
 
     def _time(self) -> TimeAxis | None:
-        time = self._stream.time
-        if time is None and isinstance(self._plan.window, TimeWindow):
-            return only_timestamp(self._stream)
-        return time
+        return axis_for(self._plan.window, self._stream, self._stream.time)
 
     @cached_property
     def total(self) -> int:

@@ -18,7 +18,7 @@ from cerlab.budget import counted, poll
 from cerlab.engine.reference.counting import RunCounts
 from cerlab.engine.reference.recogniser import Answer, Clauses, Reader, Recogniser
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow, Window
-from cerlab.model.clock import Instant, TimeAxis, check_order, clock_for, only_timestamp
+from cerlab.model.clock import Instant, TimeAxis, axis_for, check_order, clock_for
 from cerlab.model.event import Event
 from cerlab.predicates.keys import Key, partition_key
 
@@ -29,16 +29,22 @@ Found = TypeVar("Found")
 class WindowPointer:
     """The lowest start that the window still allows, in one substream; amortised O(1)."""
 
-    def __init__(self, width: Instant | None, counts_events: bool) -> None:
-        self._width = width
-        self._counts = counts_events
+    def __init__(self, window: Window) -> None:
+        match window:
+            case EventWindow(width):
+                self._width: Instant = width
+            case TimeWindow(nanoseconds):
+                self._width = nanoseconds
+            case AttributeWindow(width):
+                self._width = width if isinstance(width, int) else Fraction(width)
+            case _:
+                assert_never(window)
+        self._counts = isinstance(window, EventWindow)
         self._seen = 0
         self._inside: deque[tuple[Instant, int]] = deque()
 
     def advance(self, time: Instant, position: int) -> int:
         """Read an event's time; the position of the first event not more than the width before."""
-        if self._width is None:
-            return 0
         if self._counts:
             time = self._seen
             self._seen += 1
@@ -49,11 +55,11 @@ class WindowPointer:
 
 
 class Substream(Generic[R]):
-    """One partition: its recogniser and its window."""
+    """One partition: its recogniser and its window, if there is one."""
 
-    def __init__(self, recogniser: R, pointer: WindowPointer) -> None:
+    def __init__(self, recogniser: R, window: Window | None) -> None:
         self.recogniser = recogniser
-        self.pointer = pointer
+        self.pointer = None if window is None else WindowPointer(window)
 
 
 class Driver(Generic[R]):
@@ -63,7 +69,6 @@ class Driver(Generic[R]):
         self._plan = plan
         self._recogniser = recogniser
         self._substreams: dict[Key, Substream[R]] = {}
-        self._width, self._counts = width_of(plan.window)
         self._clock = None
         if isinstance(plan.window, AttributeWindow | TimeWindow):
             self._clock = clock_for(plan.window, time)
@@ -85,15 +90,16 @@ class Driver(Generic[R]):
             if self._now is not None:
                 check_order(self._now, time, position)
             self._now = time
-        key = partition_key(event, plan.partition)
+        key = partition_key(event, plan.partition) if plan.partition else ()
         if key is None:
             return None
         substream = self._substreams.get(key)
         if substream is None:
-            pointer = WindowPointer(self._width, self._counts)
-            substream = self._substreams[key] = Substream(self._recogniser(), pointer)
-        lowest = substream.pointer.advance(time, position)
-        substream.recogniser.forget(lowest)
+            substream = self._substreams[key] = Substream(self._recogniser(), plan.window)
+        lowest = 0
+        if substream.pointer is not None:
+            lowest = substream.pointer.advance(time, position)
+            substream.recogniser.forget(lowest)
         substream.recogniser.advance(event, position)
         return substream.recogniser, lowest
 
@@ -189,20 +195,4 @@ def _with_time(
     """The time axis, looked for in the events if a window needs one and none is given."""
     if time is None and isinstance(plan.window, TimeWindow):
         events = tuple(events)
-        time = only_timestamp(events)
-    return events, time
-
-
-def width_of(window: Window | None) -> tuple[Instant | None, bool]:
-    """How wide a window is, None for none, and whether it counts events."""
-    match window:
-        case None:
-            return None, False
-        case EventWindow(width):
-            return width, True
-        case TimeWindow(nanoseconds):
-            return nanoseconds, False
-        case AttributeWindow(width):
-            return (width if isinstance(width, int) else Fraction(width)), False
-        case _:
-            assert_never(window)
+    return events, axis_for(plan.window, events, time)

@@ -21,8 +21,7 @@ from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.engine.reference.tecs import Bottom, Node, Output, Union
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent
-from cerlab.model.clauses import TimeWindow
-from cerlab.model.clock import TimeAxis, only_timestamp
+from cerlab.model.clock import TimeAxis, axis_for
 from cerlab.model.event import Event
 from cerlab.predicates.keys import partition_key
 
@@ -226,8 +225,7 @@ def snapshots(
             f"the stream has {len(events):,} events; up to {MAX_EVENTS:,} are followed one by one",
             hint="take a part of it, as in stream[:100]",
         )
-    if time is None and isinstance(plan.window, TimeWindow):
-        time = only_timestamp(events)
+    time = axis_for(plan.window, events, time)
     driver = Driver(plan, lambda: _Followed(machine, called), time)
     last: TecsSnapshot | None = None
     for position, event in enumerate(events):

@@ -61,7 +61,7 @@ class Remark:
 def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
     """What a query says without effect (DESIGN 3.1, 3.5)."""
     yield from formula_remarks(query.formula, source)
-    known = defined_labels(query.formula)
+    known = defined_labels(query.formula) if query.items else frozenset[str]()
     for item in query.items or ():
         if item.label not in known:
             named = label_text(item.stream, item.label)

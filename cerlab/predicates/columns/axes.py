@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, assert_never
 
 from cerlab.model.columns import Column
@@ -20,7 +21,6 @@ from cerlab.predicates.columns.pieces import (
     pieces,
     same,
 )
-from cerlab.predicates.mentions import mentioned
 from cerlab.predicates.syntax import (
     Atom,
     Attribute,
@@ -36,11 +36,6 @@ _DTYPES = {int: "int64", float: "float64", Timestamp: "int64"}
 _BEYOND = 2**63
 
 
-def read_by_atom(atom: Atom) -> tuple[str, ...]:
-    """The attributes that decide an atom, sorted; ``type`` and ``stream`` among them."""
-    return tuple(sorted(mentioned([atom])))
-
-
 class Axis:
     """Classes of events by their values of some attributes; events of a class agree on all atoms.
 
@@ -54,24 +49,29 @@ class Axis:
         self._atoms = tuple(atoms)
         self._class_with: dict[int, int] = {}
         self._class_of: dict[Any, int] = {}
-        bare = [atom for _, atom in atoms]
-        self._constants = cuts.constants(bare) if len(names) == 1 else None
         self._is_order = len(names) == 2 and all(
             isinstance(atom, Comparison)
             and isinstance(atom.left, Attribute)
             and isinstance(atom.right, Attribute)
-            for atom in bare
+            for _, atom in atoms
         )
         self._stretches: dict[tuple[str, bool], Stretches[Any, Any]] = {}
         self._scalar: dict[type, tuple[list[Any], list[int]]] = {}
         self._lookup = Lookup()
+
+    @cached_property
+    def _constants(self) -> Sequence[Any] | None:
+        """What the atoms compare numbers with, None where there is more to them."""
+        return cuts.constants([atom for _, atom in self._atoms]) if len(self.names) == 1 else None
 
     def class_of(self, values: tuple[Value, ...]) -> int:
         """The class of the events with these values of ``names``, by the scalar truth."""
         key = tuple(map(same, values))
         found = self._class_of.get(key)
         if found is None:
-            found = self._evaluated(_event(dict(zip(self.names, values, strict=True))))
+            named: dict[str, Any] = dict(zip(self.names, values, strict=True))
+            event = Event(named.pop("type", ""), named, named.pop("stream", None))
+            found = self._evaluated(event)
             if len(self._class_of) >= MAX_KEPT:
                 self._class_of.clear()
             self._class_of[key] = found
@@ -83,7 +83,7 @@ class Axis:
             return self._evaluated(event)
         value = value_of(event, self.names[0])
         kind = type(value)
-        if self._constants is None or kind not in _DTYPES:
+        if kind not in _DTYPES or self._constants is None:
             return self.class_of((value,))
         number: Any = value.nanoseconds if isinstance(value, Timestamp) else value
         if kind is not float and not -_BEYOND <= number < _BEYOND:
@@ -224,10 +224,6 @@ class _Distinct:
                 if not isinstance(piece, Numbers)
             ]
         )
-
-
-def _event(values: dict[str, Any]) -> Event:
-    return Event(values.pop("type", ""), values, values.pop("stream", None))
 
 
 def _one_array(column: Column, name: str) -> Numbers | None:

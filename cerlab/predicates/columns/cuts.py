@@ -11,44 +11,19 @@ import math
 from collections.abc import Iterable, Sequence
 
 from cerlab.model.event import Event, Timestamp, Value
-from cerlab.predicates.mentions import leaves_of
-from cerlab.predicates.syntax import (
-    Atom,
-    Attribute,
-    Between,
-    Comparison,
-    Expression,
-    Like,
-    Member,
-    StreamIs,
-    TypeIs,
-)
+from cerlab.predicates.mentions import leaves_of, operands
+from cerlab.predicates.syntax import Atom, Attribute
 from cerlab.predicates.truth import evaluate, kind_of
 
 _BOUNDS = {"int64": (-(2**63), 2**63 - 1), "uint64": (0, 2**64 - 1)}
 _NOWHERE = Event("nowhere")
 
 
-def sides(atom: Atom) -> tuple[Expression, ...]:
-    """The expressions that an atom compares, from left to right."""
-    match atom:
-        case Comparison(_, left, right):
-            return (left, right)
-        case Member(operand, values):
-            return (operand, *values)
-        case Between(operand, low, high):
-            return tuple(side for side in (operand, low, high) if side is not None)
-        case Like(operand, _):
-            return (operand,)
-        case TypeIs() | StreamIs():
-            return ()
-
-
 def constants(atoms: Iterable[Atom]) -> list[Value] | None:
     """What some atoms compare an attribute itself with; None if one computes with the attribute."""
     found: list[Value] = []
     for atom in atoms:
-        for side in sides(atom):
+        for side in operands(atom):
             if not any(isinstance(leaf, Attribute) for leaf in leaves_of(side)):
                 found.append(evaluate(_NOWHERE, side))
             elif not isinstance(side, Attribute):

@@ -10,8 +10,9 @@ from cerlab.budget import poll
 from cerlab.model.columns import Column
 from cerlab.model.event import Event
 from cerlab.predicates.columns.arrays import combinations, narrowest, operations, translated
-from cerlab.predicates.columns.axes import Axis, read_by_atom
+from cerlab.predicates.columns.axes import Axis
 from cerlab.predicates.columns.lookup_tables import BLOCK, Cells, Codes
+from cerlab.predicates.mentions import mentioned
 from cerlab.predicates.syntax import Atom, Predicate, atoms, holds
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ class SymbolStage:
             for atom in atoms(P):
                 if atom not in self._bit:
                     self._bit[atom] = len(self._bit)
-                    by_names.setdefault(read_by_atom(atom), []).append((self._bit[atom], atom))
+                    names = tuple(sorted(mentioned([atom])))
+                    by_names.setdefault(names, []).append((self._bit[atom], atom))
         self._axes = [Axis(names, its_atoms) for names, its_atoms in by_names.items()]
         self._known: dict[tuple[int, ...], int] = {}
         self._radices: list[int] = []
