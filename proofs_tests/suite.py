@@ -4,7 +4,7 @@
 profile   cases of a random suite
 ========= ==========================================================================
 ``smoke`` `SMOKE_CASES`, and half the bar: so few cases say nothing about a rate
-``quick`` a twentieth of its deep count
+``quick`` a twentieth of its deep count, at most `QUICK_CASES`
 ``deep``  all
 ========= ==========================================================================
 
@@ -13,7 +13,8 @@ A suite fails if fewer than half of the cases had answers: agreement on nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from random import Random
@@ -21,11 +22,27 @@ from typing import assert_never
 
 import pytest
 
+from cerlab import budget
+from cerlab.errors import ResourceLimit
+from cerlab.logic.sremo import semantics
+
 SMOKE_CASES = 20
 """Enough to see that a change did not break everything, in no time."""
 
 QUICK_SHARE = 20
 """The quick profile runs one case in so many of the deep one."""
+
+QUICK_CASES = 500
+"""It runs no more than so many of one suite."""
+
+QUICK_STEPS = 50_000
+"""The steps of a construction, or of the reference, in other profiles than the deep one."""
+
+TOO_LARGE = ("CER0605", "CER0682")
+"""What those say that take more."""
+
+LEFT = 0.02
+"""At most so many of the cases are larger, and left to the deep profile."""
 
 
 class Profile(StrEnum):
@@ -41,7 +58,8 @@ class Profile(StrEnum):
             case Profile.SMOKE:
                 return min(deep_count, SMOKE_CASES)
             case Profile.QUICK:
-                return max(deep_count // QUICK_SHARE, min(deep_count, SMOKE_CASES))
+                share = min(deep_count // QUICK_SHARE, QUICK_CASES)
+                return max(share, min(deep_count, SMOKE_CASES))
             case Profile.DEEP:
                 return deep_count
             case _:
@@ -72,13 +90,17 @@ class Suite:
 
         A case that was drawn and not judged, as it is too large or refused, gives None.
         """
-        count, judged, answered = self.profile.cases(deep_count), 0, 0
+        count, judged, answered, left = self.profile.cases(deep_count), 0, 0, 0
         for seed in range(count):
             try:
-                said = case(Random(seed))
+                with self._steps():
+                    said = case(Random(seed))
                 judged += said is not None
                 answered += bool(said)
             except Exception as error:
+                if not self.deep and isinstance(error, ResourceLimit) and error.code in TOO_LARGE:
+                    left += 1
+                    continue
                 error.add_note(f"seed {seed} of {self.request.node.nodeid}")
                 raise
         self.request.node.user_properties.append(
@@ -86,4 +108,16 @@ class Suite:
         )
         bar = needs_answers / 2 if self.smoke else needs_answers
         assert answered >= bar * count, f"only {answered} of {count} cases had answers"
+        assert left <= max(1, LEFT * count), f"{left} of {count} cases are too large"
         return count
+
+    @contextmanager
+    def _steps(self) -> Iterator[None]:
+        """All steps in the deep profile; fewer in the others, which leave large cases to it."""
+        before = budget.STEPS, semantics.MAX_STEPS
+        if not self.deep:
+            budget.STEPS = semantics.MAX_STEPS = QUICK_STEPS
+        try:
+            yield
+        finally:
+            budget.STEPS, semantics.MAX_STEPS = before

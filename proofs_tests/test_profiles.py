@@ -6,14 +6,15 @@ from random import Random
 
 import pytest
 
-from proofs_tests.suite import Profile, Suite
+from cerlab.budget import budgeted, spend
+from proofs_tests.suite import QUICK_STEPS, Profile, Suite
 
 
 @pytest.mark.parametrize(
     ("profile", "counts"),
     [
         (Profile.SMOKE, [7, 20, 20, 20]),
-        (Profile.QUICK, [7, 20, 50, 1_000]),
+        (Profile.QUICK, [7, 20, 50, 500]),
         (Profile.DEEP, [7, 400, 1_000, 20_000]),
     ],
 )
@@ -50,6 +51,25 @@ def test_too_few_answers_fail(
     else:
         with pytest.raises(AssertionError, match=f"only {answered} of 20 cases had answers"):
             suite.run(lambda rng: next(left), deep_count=400)
+
+
+@pytest.mark.parametrize("profile", [Profile.QUICK, Profile.DEEP])
+def test_a_large_case_is_left_to_the_deep_profile(
+    profile: Profile, request: pytest.FixtureRequest
+) -> None:
+    def case(rng: Random) -> bool:
+        with budgeted("a large case"):
+            spend(steps.pop())
+        return True
+
+    steps = [*[1] * 20, QUICK_STEPS + 1]
+    assert Suite(profile, request).run(case, deep_count=20) == 20
+    steps = [*[1] * 18, *[QUICK_STEPS + 1] * 2]
+    if profile is Profile.DEEP:
+        assert Suite(profile, request).run(case, deep_count=20) == 20
+    else:
+        with pytest.raises(AssertionError, match="2 of 20 cases are too large"):
+            Suite(profile, request).run(case, deep_count=20)
 
 
 def test_a_case_that_fails_names_its_seed(request: pytest.FixtureRequest) -> None:
