@@ -15,8 +15,8 @@ __all__ = ["RowEvaluator", "RowPattern", "explain_rows", "match_recognize", "par
 
 RowEvaluator: TypeAlias = Literal["auto", "compiled", "search", "reference"]
 """``"search"`` tries the steps of a prioritised automaton. ``"compiled"`` knows which of them lead
-to a match, where conditions read the row under test and its neighbours; ``"auto"`` takes it for
-long tables. ``"reference"`` is for small ones."""
+to a match, where conditions read the row under test and its neighbours, and else tries them over
+columns; ``"auto"`` takes it for long tables. ``"reference"`` is for small ones."""
 
 
 def parse_rows(text: str) -> RowPattern:

@@ -23,7 +23,7 @@ from cerlab.model.columns import decoded, is_moment, is_text, nanoseconds
 Values: TypeAlias = Any
 """A pyarrow Array, or a Scalar for what is the same everywhere."""
 
-_WHOLE = 1 << 53
+WHOLE = 1 << 53
 """Integers up to here are doubles exactly."""
 
 
@@ -156,6 +156,13 @@ def spread(values: Values, length: int) -> Values:
     return pa.repeat(values, length) if isinstance(values, pa.Scalar) else values
 
 
+def ranks(values: Values) -> Values:
+    """The places of texts or integers among those there are, in order; NULL where one is."""
+    encoded = pc.dictionary_encode(values)
+    ordered = pc.sort_indices(pc.sort_indices(encoded.dictionary))
+    return ordered.cast(pa.int64()).take(encoded.indices)
+
+
 _COMPARISONS: dict[ex.ComparisonOperator, Callable[[Values, Values], Values]] = {
     ex.ComparisonOperator.EQ: pc.equal,
     ex.ComparisonOperator.NE: pc.not_equal,
@@ -229,7 +236,7 @@ def _exact(values: Values) -> Values:
         return values
     ends = pc.min_max(values) if isinstance(values, pa.Array) else {"min": values, "max": values}
     least, most = ends["min"].as_py(), ends["max"].as_py()
-    if least is not None and not -_WHOLE <= least <= most <= _WHOLE:
+    if least is not None and not -WHOLE <= least <= most <= WHOLE:
         raise NotColumnar
     return values.cast(pa.float64())
 

@@ -6,6 +6,7 @@ values, for columns that are not comparable as numbers or text.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from cerlab.compile.row_columns import OrderedRows
+from cerlab.compile.row_columns import WHOLE, NotColumnar, OrderedRows, ranks
 from cerlab.engine.kernels.arrays import Int64s
+from cerlab.engine.kernels.row_search import admitted_ends
 from cerlab.logic.rows import syntax as rp
 from cerlab.logic.rows.syntax import RowPattern
 from cerlab.logic.rows.types import Bound
+from cerlab.model.clauses import TimeWindow
 
 
 def ordered_rows(query: RowPattern, binding: Bound, table: Any) -> OrderedRows:
@@ -55,9 +58,7 @@ def _keys(item: rp.OrderItem, R: OrderedRows) -> list[NDArray[Any]]:
     """What rows are sorted by, the first key first: whether there is a value, and the value."""
     column = R.column(item.column.name)
     if pa.types.is_large_string(column.type):
-        encoded = pc.dictionary_encode(column)
-        ranks = pc.sort_indices(pc.sort_indices(encoded.dictionary))
-        column = ranks.cast(pa.int64()).take(encoded.indices)
+        column = ranks(column)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int64())
     keys: list[NDArray[Any]] = []
@@ -81,3 +82,29 @@ def _sorted(keys: list[NDArray[Any]]) -> bool:
             return False
         tied &= key[1:] == key[:-1]
     return True
+
+
+def admitted(query: RowPattern, R: OrderedRows) -> Int64s:
+    """Where the rows end that WITHIN admits to a match, by its first row (rows.md 9.1).
+
+    Without WITHIN there are none of these.
+    """
+    if query.within is None:
+        return np.zeros(0, np.int64)
+    column = R.column(query.order_by[0].column.name)
+    null = pc.is_null(column).to_numpy(zero_copy_only=False).astype(np.uint8)
+    times = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
+    d = query.within
+    width = d.nanoseconds if isinstance(d, TimeWindow) else d
+    if times.dtype == np.float64:
+        if width > WHOLE:
+            raise NotColumnar
+        width = float(width)
+    else:
+        ends = pc.min_max(column).as_py()
+        width = math.ceil(width)  # of integers, which differ by less than d or by less than that
+        if max((ends["max"] or 0) - (ends["min"] or 0), width) >= 1 << 63:
+            raise NotColumnar
+    end = np.empty(len(R), np.int64)
+    admitted_ends(times, null, R.last, width, end)
+    return end

@@ -42,6 +42,8 @@ class Machine:
     names_of: Mapping[str, Sequence[str | None]]
     memory: Memory
     registers: Callable[[Mapped], Hashable] | None
+    read: frozenset[Register]
+    """What conditions read of the mapping."""
 
 
 def machine(query: RowPattern, binding: Bound) -> Machine:
@@ -63,6 +65,7 @@ def machine(query: RowPattern, binding: Bound) -> Machine:
         {v: [x for x in used if v in sets[x]] for v in rp.variables(query.pattern)},
         _memory(query, read, registers),
         registers,
+        frozenset(read),
     )
 
 

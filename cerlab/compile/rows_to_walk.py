@@ -1,8 +1,9 @@
-"""Row patterns on a table to the compiled scan, and the rows of its result (rows.md 5.5, 7, 8).
+"""Row patterns on a table to what is compiled, and the rows of its result (rows.md 5.5, 7, 8).
 
-It takes queries whose conditions read the row under test and its neighbours only, without WITHIN.
-The order, conditions and measures are Arrow columns; those that have no columnar form are computed
-value by value, as the search does it.
+Where conditions read the row under test and its neighbours only, without WITHIN, it is the compiled
+scan, and else the compiled search, for which what conditions read of the match are programs over
+columns. The order, conditions of a row and measures are Arrow columns; those that have no columnar
+form are computed value by value, as the search does it.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from cerlab.automata.live import Letter, LiveSets, StepTable, step_table
 from cerlab.compile.row_columns import REFUSALS, OrderedRows, at_rows, spread
 from cerlab.compile.row_expressions import at_row, of_mapping
 from cerlab.compile.row_measures import Measured, Shown, masked, measure, offsets_of
-from cerlab.compile.row_order import ordered_rows
-from cerlab.compile.rows_to_search import Machine, stuck
+from cerlab.compile.row_order import admitted, ordered_rows
+from cerlab.compile.row_programs import programs
+from cerlab.compile.rows_to_search import Machine, failures, stuck
 from cerlab.engine.kernels.arrays import Int32s, Int64s
 from cerlab.engine.kernels.row_walk import PAST_LAST, TO_FIRST, TO_LAST, TO_NEXT, Going
+from cerlab.engine.register_search import RegisterSearch
 from cerlab.engine.row_search import Mapped
 from cerlab.engine.row_walk import Matches, Stuck, Walk
 from cerlab.logic.rows import expressions as ex
@@ -60,11 +63,11 @@ class ByValue:
 class Walked(NamedTuple):
     """A query on a table as the compiled scan has it."""
 
-    query: rp.RowPattern
+    machine: Machine
     rows: OrderedRows
     begins: Int64s
     """Where the partition of each row begins."""
-    walk: Walk
+    walk: Walk | RegisterSearch
     slow: ByValue
 
 
@@ -77,30 +80,43 @@ class Result(NamedTuple):
 
 def step_table_of(M: Machine) -> StepTable | str:
     """What the compiled scan runs; the reason, where it does not take a query."""
-    if M.query.within is not None:
-        return "WITHIN reads where the match begins"
-    if M.of_mapping:
-        return "conditions read other rows of the match, or its number"
     return step_table(M.automaton) or "the pattern has too many states"
 
 
 def walked(M: Machine, steps: StepTable, binding: Bound, table: Any) -> Walked:
-    """The query on the rows of a table; raises `NoOrder`."""
+    """The query on the rows of a table; raises `NotTaken`."""
     query = M.query
     try:
         R = ordered_rows(query, binding, table)
     except REFUSALS as error:
-        raise NoOrder(f"a key has no order in Arrow that is SQL's ({error})") from None
+        raise NotTaken(f"a key has no order in Arrow that is SQL's ({error})") from None
     begins, slow = _begins(R), ByValue(R, M.names_of)
     variables = rp.variables(query.pattern)
-    held = {d.variable: _held(d, begins, slow) for d in query.define}
+    of_rows = [d for d in query.define if d.variable not in M.of_mapping]
+    held = {d.variable: _held(d, begins, slow) for d in of_rows}
     letters, letter = _letters(variables, held, len(R))
-    walk = Walk(LiveSets(steps), variables, letters, letter, R.last)
-    return Walked(query, R, begins, walk, slow)
+    if M.of_mapping or query.within is not None:
+        walk: Walk | RegisterSearch = _search(M, steps, R, letters, letter)
+    else:
+        walk = Walk(LiveSets(steps), variables, letters, letter, R.last)
+    return Walked(M, R, begins, walk, slow)
 
 
-class NoOrder(Exception):
-    """A key has no order in Arrow that is SQL's."""
+class NotTaken(Exception):
+    """Why there is no compiled form of a query on a table."""
+
+
+def _search(
+    M: Machine, steps: StepTable, R: OrderedRows, letters: Sequence[Letter], letter: Int32s
+) -> RegisterSearch:
+    """The compiled search, for conditions that read the match."""
+    variables = rp.variables(M.query.pattern)
+    try:
+        made, named, registers = programs(M, R)
+        limit = admitted(M.query, R)
+    except REFUSALS:
+        raise NotTaken("what conditions read of the match has no form over columns") from None
+    return RegisterSearch(steps, variables, letters, letter, R.last, made, named, registers, limit)
 
 
 def _held(definition: rp.Definition, begins: Int64s, slow: ByValue) -> NDArray[np.bool_]:
@@ -156,8 +172,7 @@ def walked_result(W: Walked) -> Result:
 
     Raises `BadData` (`skip-absent`, `skip-first`).
     """
-    W.walk.look_ahead()
-    query, R, begins = W.query, W.rows, W.begins
+    query, R, begins = W.machine.query, W.rows, W.begins
     rows: list[Int64s] = [np.zeros(0, np.int64)]
     measures: list[list[Any]] = [[] for _ in query.measures]
     try:
@@ -220,11 +235,10 @@ def _shown(query: rp.RowPattern, M: Matches, begins: Int64s) -> Shown:
 
 def _measures(W: Walked, M: Matches, shown: Shown) -> Iterator[Any]:
     """The values of each measure."""
-    S = Measured(
-        W.rows, M, shown, rp.variables(W.query.pattern), rp.members(W.query), offsets_of(M)
-    )
+    query = W.machine.query
+    S = Measured(W.rows, M, shown, rp.variables(query.pattern), rp.members(query), offsets_of(M))
     unmatched = M.length[shown.match] < 0
-    for each in W.query.measures:
+    for each in query.measures:
         try:
             yield masked(measure(each.expression, S), len(shown.row), unmatched)
         except REFUSALS:
@@ -254,13 +268,18 @@ def _measured_by_value(W: Walked, e: ex.Expression, S: Measured) -> Iterator[Any
 
 def explained(W: Walked) -> list[str]:
     """What the scan was, in words."""
-    conditions = [d.variable for d in W.query.define]
-    outcomes = len(W.walk.letters)
+    reading = W.machine.of_mapping
+    conditions = [d.variable for d in W.machine.query.define if d.variable not in reading]
     listed = f" of the conditions of {', '.join(conditions)}" if conditions else ""
-    states = len(W.walk.live.table.steps) - 1
-    return [
-        f"the compiled scan: {states} states, {outcomes} outcomes{listed}",
-        f"by value: {', '.join(W.slow.what)}"
-        if W.slow.what
-        else "by columns: every condition and measure",
-    ]
+    what = f"{len(W.walk.table.steps) - 1} states, {len(W.walk.letters)} outcomes{listed}"
+    lines = [f"the compiled scan: {what}"]
+    if isinstance(W.walk, RegisterSearch):
+        lines = [f"the compiled search: {what}", failures(W.machine)]
+        if reading:
+            lines.insert(1, f"by programs: the conditions of {', '.join(reading)}")
+    if W.slow.what:
+        return [*lines, f"by value: {', '.join(W.slow.what)}"]
+    return [*lines, "by columns: every other condition and measure" if reading else _ALL]
+
+
+_ALL = "by columns: every condition and measure"

@@ -186,7 +186,7 @@ class Search:
                 poll()
                 look = self.tried + BETWEEN_POLLS
             if self.tried > budget:
-                raise _too_long()
+                raise too_long()
         return False
 
     def _place(self, q: int, row: int) -> tuple[int, int, Hashable]:
@@ -215,7 +215,8 @@ class Search:
         return self.truths[key]
 
 
-def _too_long() -> ResourceLimit:
+def too_long() -> ResourceLimit:
+    """The error of a search that tries too many steps."""
     return ResourceLimit(
         "CER0693",
         f"the search for the match at one row tries more than {MAX_STEPS:,} steps",

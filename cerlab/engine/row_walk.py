@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from cerlab.automata.live import Letter, LiveSets
+from cerlab.automata.live import Letter, LiveSets, StepTable
 from cerlab.automata.prioritised import Accept
 from cerlab.budget import poll
 from cerlab.engine.kernels.arrays import DONE, FULL, NEED_CELL, UNKNOWN, Bytes, Int32s, Int64s
@@ -66,20 +66,15 @@ class Walk:
         letter: Int32s,
         last: Bytes,
     ) -> None:
-        self.live, self.letters = live, letters
+        self.live, self.table, self.letters = live, live.table, letters
         self._rows = RowLetters(letter, last, np.zeros(len(letter), np.int32))
-        steps = [step for listed in live.table.steps for step in listed]
-        reads = [None if isinstance(step, Accept) else step for step in steps]
-        holds = [[v in held for v in variables] for held in letters]
+        self._steps = flat_steps(live.table, variables)
         self._table = WalkTable(
-            _integers(np.cumsum([0, *map(len, live.table.steps)])),
-            _integers([ACCEPTS if s is None else variables.index(s.variable) for s in reads]),
-            _integers([ACCEPTS if s is None else s.target for s in reads]),
-            np.array(holds, np.uint8).reshape(len(letters), len(variables)),
+            *self._steps[:3],
+            holding(variables, letters),
             np.zeros((0, len(letters)), np.int32),
             np.zeros((0, len(live.table.steps)), np.uint8),
         )
-        self._excluded = np.array([s is not None and s.excluded for s in reads], np.uint8)
         self._written = 0
         self.cells = self.tried = 0
         """How many cells were determinised and steps tried, for tests of cost."""
@@ -117,32 +112,68 @@ class Walk:
         self._written = len(sets)
 
     def matches(self, going: Going) -> Iterator[Matches]:
-        """The matches, a batch at a time; raises `Stuck`. `look_ahead` comes before."""
+        """The matches, a batch at a time; raises `Stuck`."""
+        self.look_ahead()
         cursor = np.zeros(TRIED + 1, np.int64)
-        room = min(BATCH, self.rows)
-        B = MatchBuffers(
-            np.empty(room, np.int64),
-            np.empty(room, np.int64),
-            np.empty(room, np.int64),
-            np.empty(self.rows + room, np.int32),
-        )
-        status = FULL
-        while status == FULL:
+
+        def run(B: MatchBuffers) -> int:
             poll()
-            cursor[MATCHES] = cursor[LABELS] = 0
             status = walk(self._table, self._rows, going, B, cursor)
             self.tried = int(cursor[TRIED])
-            m, steps = cursor[MATCHES], B.step[: cursor[LABELS]]
-            yield Matches(
-                B.start[:m].copy(),
-                B.length[:m].copy(),
-                B.number[:m].copy(),
-                self._table.variable[steps],
-                self._excluded[steps],
-            )
-        if status != DONE:
-            raise Stuck(int(cursor[ROW]), absent=status == SKIP_ABSENT)
+            return status
+
+        return batches(self.rows, self._steps, cursor, run)
 
 
-def _integers(values: Any) -> Int32s:
-    return np.array(values, np.int32)
+class FlatSteps(NamedTuple):
+    """The steps of all states one after the other; state q has those from ``first[q]`` on."""
+
+    first: Int32s  # (states + 1,)
+    variable: Int32s  # (steps,), or ACCEPTS
+    target: Int32s  # (steps,)
+    excluded: Bytes  # (steps,)
+
+
+def flat_steps(table: StepTable, variables: Sequence[str]) -> FlatSteps:
+    """The steps of a table."""
+    steps = [step for listed in table.steps for step in listed]
+    reads = [None if isinstance(step, Accept) else step for step in steps]
+    return FlatSteps(
+        np.cumsum([0, *map(len, table.steps)]).astype(np.int32),
+        np.array([ACCEPTS if s is None else variables.index(s.variable) for s in reads], np.int32),
+        np.array([ACCEPTS if s is None else s.target for s in reads], np.int32),
+        np.array([s is not None and s.excluded for s in reads], np.uint8),
+    )
+
+
+def holding(variables: Sequence[str], letters: Sequence[Letter]) -> Bytes:
+    """Which variables hold in each letter."""
+    listed = [[v in held for v in variables] for held in letters]
+    return np.array(listed, np.uint8).reshape(len(letters), len(variables))
+
+
+def batches(
+    rows: int, steps: FlatSteps, cursor: Int64s, run: Callable[[MatchBuffers], int]
+) -> Iterator[Matches]:
+    """The matches that `run` writes until it is done; raises `Stuck`."""
+    room = min(BATCH, rows)
+    B = MatchBuffers(
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(room, np.int64),
+        np.empty(rows + room, np.int32),
+    )
+    status = FULL
+    while status == FULL:
+        cursor[MATCHES] = cursor[LABELS] = 0
+        status = run(B)
+        m, taken = cursor[MATCHES], B.step[: cursor[LABELS]]
+        yield Matches(
+            B.start[:m].copy(),
+            B.length[:m].copy(),
+            B.number[:m].copy(),
+            steps.variable[taken],
+            steps.excluded[taken],
+        )
+    if status != DONE:
+        raise Stuck(int(cursor[ROW]), absent=status == SKIP_ABSENT)

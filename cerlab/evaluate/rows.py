@@ -1,4 +1,4 @@
-"""Row patterns on a table of Arrow: by the compiled scan, or by the search (rows.md 12)."""
+"""Row patterns on a table of Arrow: compiled, or by the search (rows.md 12)."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def recognised(pattern: RowPattern, rows: Any, *, compiled: bool | None = None) 
 
 
 def _compiled(M: Machine, binding: Bound, rows: Any, *, needed: bool) -> Result | None:
-    """The result by the compiled scan; None, or `Unsupported`, where it does not take a query."""
+    """The result by what is compiled; None, or `Unsupported`, where it does not take a query."""
     found = compiled_scan(M, binding, rows)
     if not isinstance(found, str):
         return found[1]
     if needed:
         hint = 'evaluator="search" takes it'
-        raise Unsupported("CER0452", f"the compiled scan does not take this: {found}", hint=hint)
+        raise Unsupported("CER0452", f"no compiled evaluator takes this: {found}", hint=hint)
     return None
 
 
 def compiled_scan(M: Machine, binding: Bound, rows: Any) -> tuple[Walked, Result] | str:
-    """The compiled scan of a table and its result; a text is why it does not take the query."""
+    """What is compiled for a table and its result; a text is why a query is not."""
     from cerlab.compile import rows_to_walk as walk  # loads Numba
 
     steps = walk.step_table_of(M)
@@ -53,5 +53,5 @@ def compiled_scan(M: Machine, binding: Bound, rows: Any) -> tuple[Walked, Result
     try:
         walked = walk.walked(M, steps, binding, rows)
         return walked, walk.walked_result(walked)
-    except walk.NoOrder as error:
+    except walk.NotTaken as error:
         return str(error)

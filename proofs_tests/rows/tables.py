@@ -17,7 +17,7 @@ from cerlab.api.row_patterns import (
 )
 
 EVALUATORS: tuple[RowEvaluator, ...] = ("reference", "search", "auto")
-"""In these tests ``"auto"`` is the compiled scan wherever it takes a query."""
+"""In these tests ``"auto"`` is what is compiled wherever it takes a query."""
 
 Row = tuple[Any, ...]
 Dict = dict[str, Any]

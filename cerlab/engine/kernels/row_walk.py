@@ -17,7 +17,7 @@ from cerlab.engine.kernels.arrays import (
     Int32s,
     Int64s,
 )
-from cerlab.engine.kernels.compiled import kernel
+from cerlab.engine.kernels.compiled import inlined, kernel
 
 ACCEPTS = -1
 """In ``WalkTable.variable``: the step that ends the match."""
@@ -85,6 +85,24 @@ def look_ahead(T: WalkTable, R: RowLetters, row: int) -> tuple[int, int]:
     return DONE, row
 
 
+@inlined
+def going_on(variable: Int32s, G: Going, step: Int32s, first: int, s: int, end: int) -> int:
+    """Where the scan goes on after a match, or why it cannot (rows.md 7.2).
+
+    ``step[first:]`` are the steps of the match, which maps the rows from s to `end`.
+    """
+    if end == s or G.skip == TO_NEXT:
+        return s + 1
+    if G.skip == PAST_LAST:
+        return end
+    at, by = (0, 1) if G.skip == TO_FIRST else (end - s - 1, -1)
+    while 0 <= at < end - s and not G.targets[variable[step[first + at]]]:
+        at += by
+    if not 0 <= at < end - s:
+        return SKIP_ABSENT
+    return SKIP_FIRST if at == 0 else s + at
+
+
 @kernel
 def walk(T: WalkTable, R: RowLetters, G: Going, B: MatchBuffers, cursor: Int64s) -> int:
     """Scan from the cursor on; FULL when a match has no room, with the cursor before it."""
@@ -125,21 +143,11 @@ def walk(T: WalkTable, R: RowLetters, G: Going, B: MatchBuffers, cursor: Int64s)
             q = T.target[k]
             inside = not R.last[i]
             i += 1
-        going_on = i
-        if i == s or G.skip == TO_NEXT:
-            going_on = s + 1
-        elif G.skip != PAST_LAST:
-            at, by = (0, 1) if G.skip == TO_FIRST else (i - s - 1, -1)
-            first_label = cursor[LABELS]
-            while 0 <= at < i - s and not G.targets[T.variable[B.step[first_label + at]]]:
-                at += by
-            if not 0 <= at < i - s:
-                return SKIP_ABSENT
-            if at == 0:
-                return SKIP_FIRST
-            going_on = s + at
+        resumed = going_on(T.variable, G, B.step, cursor[LABELS], s, i)
+        if resumed < 0:
+            return resumed
         cursor[NUMBER] += 1
         B.start[matches], B.length[matches], B.number[matches] = s, i - s, cursor[NUMBER]
-        cursor[MATCHES], cursor[LABELS], cursor[ROW] = matches + 1, labels, going_on
+        cursor[MATCHES], cursor[LABELS], cursor[ROW] = matches + 1, labels, resumed
         cursor[COVERED] = max(cursor[COVERED], i)
     return DONE

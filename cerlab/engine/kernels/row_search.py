@@ -1,0 +1,272 @@
+"""The matches of a row pattern whose conditions read the rows of the match: a search with memory.
+
+It takes the steps that `cerlab.engine.row_search` takes, and knows what has failed: a state at a
+row, with the registers that conditions read.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from cerlab.engine.kernels.arrays import DONE, FULL, NEED_ARENA, NONE, Bytes, Int32s, Int64s
+from cerlab.engine.kernels.compiled import inlined, kernel
+from cerlab.engine.kernels.row_values import (
+    FIRST,
+    LAST,
+    OWN,
+    MappedRows,
+    Programs,
+    holds,
+    pop,
+    push,
+)
+from cerlab.engine.kernels.row_walk import (
+    ACCEPTS,
+    COVERED,
+    LABELS,
+    MATCHES,
+    ROW,
+    TRIED,
+    Going,
+    MatchBuffers,
+    going_on,
+)
+from cerlab.engine.kernels.row_walk import NUMBER as NUMBERED
+
+DEPTH, FAILURES, BUDGET, PAUSE = range(TRIED + 1, TRIED + 5)
+"""More places of the cursor: how many rows are mapped, NONE between matches; how many failures are
+known; how many steps may be tried for this match, and before a pause."""
+
+PAUSED, TOO_LONG, FOUND, FAILED = range(20, 24)
+"""More statuses."""
+
+
+class SearchTable(NamedTuple):
+    """A `StepTable`, steps of all states one after the other, and rows, as in `row_walk`."""
+
+    first: Int32s  # (states + 1,)
+    variable: Int32s  # (steps,), or ACCEPTS
+    target: Int32s  # (steps,)
+    final: Bytes  # (states,), which accept after the last row
+    holds: Bytes  # (letters, variables): whether it may hold, as far as the row alone decides
+    letter: Int32s  # (rows,)
+    last: Bytes  # (rows,)
+    limit: Int64s  # (rows,): where the rows end that WITHIN admits from there; empty without
+
+
+class Path(NamedTuple):
+    """The depth-first search: states, and the next step of each."""
+
+    state: Int32s  # (longest partition + 1,)
+    step: Int32s  # (longest partition + 1,)
+
+
+class Failures(NamedTuple):
+    """A hash table of what has failed: a state, a row, the registers. NONE where it is free."""
+
+    kept: int
+    """Whether anything is."""
+    key: Int64s  # (capacity, 2 + registers), a power of 2
+    sought: Int64s  # (2 + registers,)
+    register: Int32s  # (registers, 3): FIRST or LAST, name and offset; SIZE and name; OWN
+
+
+@kernel
+def search(
+    T: SearchTable,
+    G: Going,
+    P: Programs,
+    M: MappedRows,
+    path: Path,
+    F: Failures,
+    B: MatchBuffers,
+    cursor: Int64s,
+    budget: int,
+) -> int:
+    """Scan from the cursor on, with so many steps for a match at most.
+
+    It can go on after FULL, NEED_ARENA and PAUSED.
+    """
+    rows, first_row = len(T.letter), len(T.first) - 2
+    while cursor[ROW] < rows:
+        s = cursor[ROW]
+        if cursor[MATCHES] == len(B.start):
+            return FULL
+        if cursor[DEPTH] == NONE:
+            q = 0
+            if s == 0 or T.last[s - 1]:
+                q = first_row
+                cursor[NUMBERED] = 0
+                cursor[COVERED] = s
+            M.size[:] = 0
+            path.state[0], path.step[0] = q, T.first[q]
+            cursor[DEPTH] = 0
+            cursor[BUDGET] = cursor[TRIED] + budget
+        status = _match(T, P, M, path, F, cursor)
+        m, labels, length = cursor[MATCHES], cursor[LABELS], cursor[DEPTH]
+        if status == FAILED:
+            if G.unmatched and s >= cursor[COVERED]:
+                B.start[m], B.length[m], B.number[m] = s, -1, cursor[NUMBERED]
+                cursor[MATCHES] = m + 1
+            cursor[ROW] = s + 1
+            continue
+        if status != FOUND:
+            return status
+        if labels + length > len(B.step):
+            return FULL
+        for j in range(length):
+            B.step[labels + j] = path.step[j] - 1
+        resumed = going_on(T.variable, G, B.step, labels, s, s + length)
+        if resumed < 0:
+            return resumed
+        cursor[NUMBERED] += 1
+        B.start[m], B.length[m], B.number[m] = s, length, cursor[NUMBERED]
+        cursor[MATCHES], cursor[LABELS], cursor[ROW] = m + 1, labels + length, resumed
+        cursor[COVERED] = max(cursor[COVERED], s + length)
+        cursor[DEPTH] = NONE
+    return DONE
+
+
+@kernel
+def _match(
+    T: SearchTable, P: Programs, M: MappedRows, path: Path, F: Failures, cursor: Int64s
+) -> int:
+    """Search on for the match at the cursor's row: FOUND, FAILED, or why it stops for now."""
+    s, depth, number = cursor[ROW], cursor[DEPTH], cursor[NUMBERED] + 1
+    while depth >= 0:
+        cursor[DEPTH] = depth
+        if cursor[TRIED] > cursor[BUDGET]:
+            return TOO_LONG
+        if cursor[TRIED] > cursor[PAUSE]:
+            return PAUSED
+        q, row, k, deeper = path.state[depth], s + depth, path.step[depth], False
+        end = T.first[q + 1]
+        if depth > 0 and T.last[row - 1]:
+            cursor[TRIED] += 1
+            if T.final[q]:
+                return FOUND
+            k = end
+        admitted = len(T.limit) == 0 or k == end or row < T.limit[s]
+        while k < end and not deeper:
+            v = T.variable[k]
+            cursor[TRIED] += 1
+            if v == ACCEPTS:
+                return FOUND
+            if admitted and T.holds[T.letter[row], v]:
+                push(P, M, v, row)
+                tested = P.first[v] == P.first[v + 1] or holds(P, M, v, row, number)
+                deeper = tested and not (F.kept and _known(F, M, T.target[k], row + 1, s))
+                if not deeper:
+                    pop(M, v)
+            k += 1
+        path.step[depth] = k
+        if deeper:
+            depth += 1
+            q = T.target[k - 1]
+            path.state[depth], path.step[depth] = q, T.first[q]
+            continue
+        if F.kept:
+            if 2 * cursor[FAILURES] >= len(F.key):
+                return NEED_ARENA
+            _seek(F, M, q, row, s)
+            cursor[FAILURES] += _add(F)
+        depth -= 1
+        if depth >= 0:
+            pop(M, T.variable[path.step[depth] - 1])
+    cursor[DEPTH] = NONE
+    return FAILED
+
+
+@inlined
+def _register(F: Failures, M: MappedRows, k: int, s: int) -> int:
+    """The value of a register: a row, how many there are, or where the match begins."""
+    where, name, offset = F.register[k, 0], F.register[k, 1], F.register[k, 2]
+    if where == OWN:
+        return s
+    size = M.size[name]
+    if where != FIRST and where != LAST:
+        return size
+    if size <= offset:
+        return NONE
+    return M.rows[name, offset if where == FIRST else size - 1 - offset]
+
+
+@inlined
+def _seek(F: Failures, M: MappedRows, q: int, row: int, s: int) -> None:
+    """Make the key of a state at a row the one that is sought."""
+    F.sought[0], F.sought[1] = q, row
+    for k in range(len(F.register)):
+        F.sought[2 + k] = _register(F, M, k, s)
+
+
+@kernel
+def _place(F: Failures) -> int:
+    """Where the key that is sought stands in the table, or the free place where it would."""
+    h, width, mask = 0, len(F.sought), len(F.key) - 1
+    for k in range(width):
+        h = (h * 1_000_003 + F.sought[k]) & 0x7FFFFFFF
+        h ^= h >> 15
+    at = h & mask
+    while F.key[at, 0] != NONE:
+        k = 0
+        while k < width and F.key[at, k] == F.sought[k]:
+            k += 1
+        if k == width:
+            return at
+        at = (at + 1) & mask
+    return at
+
+
+@inlined
+def _known(F: Failures, M: MappedRows, q: int, row: int, s: int) -> bool:
+    """Whether a state at a row has failed with these registers."""
+    _seek(F, M, q, row, s)
+    return F.key[_place(F), 0] != NONE
+
+
+@inlined
+def _add(F: Failures) -> int:
+    """Add the key that is sought; how many more there are."""
+    at = _place(F)
+    if F.key[at, 0] != NONE:
+        return 0
+    for k in range(len(F.sought)):
+        F.key[at, k] = F.sought[k]
+    return 1
+
+
+@kernel
+def copy_failures(old: Failures, new: Failures, s: int) -> int:
+    """Copy what still holds in the search of the match at s; how much that is."""
+    copied = 0
+    for i in range(len(old.key)):
+        holds_yet = old.key[i, 0] != NONE
+        for k in range(len(old.register)):
+            if old.register[k, 0] == OWN and old.key[i, 2 + k] != s:
+                holds_yet = False
+        if holds_yet:
+            for k in range(len(new.sought)):
+                new.sought[k] = old.key[i, k]
+            copied += _add(new)
+    return copied
+
+
+@kernel
+def admitted_ends(time: NDArray[Any], null: Bytes, last: Bytes, width: float, end: Int64s) -> None:
+    """Where the rows end that are less than the width after each row (rows.md 9.1)."""
+    i = 0
+    for s in range(len(time)):
+        i = max(i, s)
+        if null[s]:
+            end[s] = s
+            continue
+        while (
+            i < len(time)
+            and (i == s or not last[i - 1])
+            and not null[i]
+            and time[i] - time[s] < width
+        ):
+            i += 1
+        end[s] = i

@@ -1,0 +1,118 @@
+"""The driver of the compiled search: arrays for what kernels work on, and what has failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from cerlab.automata.live import Letter, StepTable
+from cerlab.budget import poll
+from cerlab.engine.kernels.arrays import NEED_ARENA, NONE, Bytes, Int32s, Int64s
+from cerlab.engine.kernels.row_search import (
+    DEPTH,
+    FAILURES,
+    PAUSE,
+    PAUSED,
+    TOO_LONG,
+    Failures,
+    Path,
+    SearchTable,
+    copy_failures,
+    search,
+)
+from cerlab.engine.kernels.row_values import OWN, MappedRows, Programs
+from cerlab.engine.kernels.row_walk import ROW, TRIED, Going, MatchBuffers
+from cerlab.engine.row_search import MAX_STEPS, STEPS_PER_ROW, too_long
+from cerlab.engine.row_walk import Matches, batches, flat_steps, holding
+
+BETWEEN_POLLS = 1 << 22
+"""Steps between two looks at the limits."""
+
+
+class RegisterSearch:
+    """The search of rows in which these letters stand, with programs for what letters leave open.
+
+    `registers` are what programs read of the mapping, None where no failure is kept; `limit` is
+    where the rows end that WITHIN admits from each row, empty without.
+    """
+
+    def __init__(
+        self,
+        table: StepTable,
+        variables: Sequence[str],
+        letters: Sequence[Letter],
+        letter: Int32s,
+        last: Bytes,
+        programs: Programs,
+        named: Bytes,
+        registers: Int32s | None,
+        limit: Int64s,
+    ) -> None:
+        self.table, self.letters = table, letters
+        self._steps = flat_steps(table, variables)
+        final = [table.final >> q & 1 for q in range(len(table.steps))]
+        holds = holding(variables, letters)
+        steps = self._steps[:3]
+        self._table = SearchTable(*steps, np.array(final, np.uint8), holds, letter, last, limit)
+        longest = longest_of(last)
+        names, folds = named.shape[1], len(programs.fold)
+        self._programs = programs
+        self._mapped = MappedRows(
+            named,
+            np.empty((names, longest), np.int64),
+            np.zeros(names, np.int64),
+            np.zeros((folds, longest + 1)),
+            np.zeros((folds, longest + 1), np.int64),
+        )
+        self._path = Path(np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32))
+        kept, read = registers is not None, np.zeros((0, 3), np.int32)
+        read = read if registers is None else registers
+        sought = np.zeros(2 + len(read), np.int64)
+        self._failures = Failures(int(kept), _free(1 << 10, read), sought, read)
+        self._budget = MAX_STEPS + STEPS_PER_ROW * longest
+        self.tried = 0
+        """How many steps were tried, for tests of cost."""
+
+    def matches(self, going: Going) -> Iterator[Matches]:
+        """The matches, a batch at a time; raises `Stuck` and `ResourceLimit`."""
+        cursor = np.zeros(PAUSE + 1, np.int64)
+        cursor[DEPTH] = NONE
+
+        def run(B: MatchBuffers) -> int:
+            status = PAUSED
+            while status in (PAUSED, NEED_ARENA):
+                poll()
+                cursor[PAUSE] = cursor[TRIED] + BETWEEN_POLLS
+                if status == NEED_ARENA:
+                    self._grow(cursor)
+                status = search(
+                    *(self._table, going, self._programs, self._mapped, self._path),
+                    *(self._failures, B, cursor, self._budget),
+                )
+                self.tried = int(cursor[TRIED])
+            if status == TOO_LONG:
+                raise too_long()
+            return status
+
+        return batches(len(self._table.letter), self._steps, cursor, run)
+
+    def _grow(self, cursor: Int64s) -> None:
+        """Room for more failures, where those of earlier matches, if they hold no more, are not."""
+        old, holding_yet = self._failures, int(cursor[FAILURES])
+        own = np.flatnonzero(old.register[:, 0] == OWN)
+        if len(own):
+            holding_yet = int((old.key[:, 2 + own[0]] == cursor[ROW]).sum())
+        grown = len(old.key) * (2 if 4 * holding_yet >= len(old.key) else 1)
+        self._failures = old._replace(key=_free(grown, old.register))
+        cursor[FAILURES] = copy_failures(old, self._failures, int(cursor[ROW]))
+
+
+def longest_of(last: Bytes) -> int:
+    """How many rows the longest partition has."""
+    return int(np.diff(np.flatnonzero(last), prepend=-1).max(initial=0))
+
+
+def _free(capacity: int, registers: Int32s) -> Int64s:
+    """A table without failures."""
+    return np.full((capacity, 2 + len(registers)), NONE, np.int64)

@@ -1,0 +1,242 @@
+"""The compiled search: programs over columns, what fails is kept, and its cost (rows.md 6, 9).
+
+That it agrees with the search and the reference is in `test_walk`, which has all conditions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cerlab.api.row_patterns import explain_rows
+from cerlab.compile import row_order, row_programs, rows_to_walk
+from cerlab.compile.row_columns import ranks, spread
+from cerlab.engine import register_search, row_search
+from cerlab.engine.register_search import RegisterSearch
+from cerlab.errors import ResourceLimit
+from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds
+from proofs_tests.rows.tables import rows_of
+from proofs_tests.rows.test_walk import agree, walk_of
+from proofs_tests.suite import Suite
+
+NUMBERS = [2, 5, None, 1, 7, 0, -3, 4]
+DOUBLES = [0.5, 2.0, None, float("inf"), -1.5, 0.0, 1e308, 2.25]
+TEXTS = ["b", "a", None, "", "\U0001f600", "\uffff", "ab", "b"]
+BIG = [2**53 + 1, 2**53, 2**63 - 1, None, -(2**63), 2**53 + 2, 0, 1]
+CONDITIONS: list[tuple[str, list[Any]]] = [
+    ("x > LAST(A.x)", NUMBERS),
+    ("x > A.x OR A.x IS NULL", NUMBERS),
+    ("x BETWEEN FIRST(x) AND LAST(A.x) + 5", NUMBERS),
+    ("x IN (FIRST(A.x) - 1, LAST(x, 1) + 3, 7)", NUMBERS),
+    ("NOT (LAST(B.x, 1) IS NULL) OR PREV(A.x) < 9", NUMBERS),
+    ("NEXT(FIRST(x), 2) IS NULL OR -x < PREV(LAST(A.x), 1)", NUMBERS),
+    ("x / LAST(A.x) > 0.5 AND x % NEXT(A.x) <> 1", NUMBERS),
+    ("MOD(x, FIRST(A.x)) = ABS(LAST(A.x) - x) % 2", NUMBERS),
+    ("(x > LAST(A.x)) IS NOT TRUE", NUMBERS),
+    ("(x > LAST(C.x)) IS FALSE OR (x > LAST(A.x)) IS NULL", NUMBERS),
+    ("COALESCE(LAST(B.x, 1), A.x, 0) < 3 AND NULLIF(x, A.x) IS NOT NULL", NUMBERS),
+    ("CASE WHEN A.x > x THEN A.x WHEN x > 4 THEN x * 2 END > 4", NUMBERS),
+    ("CASE LAST(A.x) WHEN 2 THEN TRUE WHEN x THEN FALSE ELSE x > 0 END", NUMBERS),
+    ("x * LAST(A.x) < 1.5 AND x <= LAST(x, 1)", DOUBLES),
+    ("x - LAST(A.x) = x - LAST(A.x)", DOUBLES),
+    ("x % LAST(A.x) >= 0 OR A.x % x > 1", DOUBLES),
+    ("A.x + NULL IS NULL AND x <> NULL IS NULL", DOUBLES),
+    ("x < LAST(A.x) OR FIRST(x) BETWEEN '' AND x", TEXTS),
+    ("x IN (LAST(A.x), 'ab') OR LAST(A.x) = 'b'", TEXTS),
+    ("x > LAST(A.x)", BIG),
+    ("x - 1 < LAST(A.x)", BIG),
+    ("x IN (FIRST(x), LAST(A.x, 0)) OR A.x IS NOT NULL", BIG),
+    ("x = LAST(A.x) AND NOT A.x", [True, None, False, False, True, True]),
+    ("COUNT(*) < 4 AND COUNT(A.*) + COUNT(B.*) <> 3", NUMBERS),
+    ("COUNT(x) < 4 AND MATCH_NUMBER() < 3", NUMBERS),
+    ("SUM(x) > 2 * AVG(B.x) OR SUM(A.x) IS NULL", NUMBERS),
+    ("MIN(x) < x AND MAX(A.x) <= MAX(x)", NUMBERS),
+    ("MIN(x) <= MAX(A.x) AND COUNT(x) > 1", DOUBLES),
+    ("SUM(x) > 0", BIG),
+    ("SUM(x) > AVG(A.x)", DOUBLES),
+]
+
+
+def each_alike(row: tuple[str, list[Any]], *, by: Any = "compiled") -> bool:
+    condition, values = row
+    measures = "MEASURES MATCH_NUMBER() AS n, CLASSIFIER() AS v, COUNT(*) AS c"
+    table = pa.table({"x": values * 2, "t": range(2 * len(values))})
+    clause = f"""MATCH_RECOGNIZE (ORDER BY t {measures} ALL ROWS PER MATCH WITH UNMATCHED ROWS
+        PATTERN (A{{1,2}} (B | C)* A?) DEFINE B AS {condition}, C AS x > 3)"""
+    if "'" in condition:
+        clause = clause.replace(", C AS x > 3", ", C AS x > 'a'")
+    elif isinstance(values[0], bool):
+        clause = clause.replace(", C AS x > 3", ", C AS x")
+    return bool(repr(rows_of(clause, table, by)) == repr(rows_of(clause, table)))
+
+
+@pytest.mark.parametrize("row", CONDITIONS, ids=[f"{c} of {v[0]}" for c, v in CONDITIONS])
+def test_conditions_that_read_the_match(row: tuple[str, list[Any]]) -> None:
+    """Three-valued, exact, and the same where there is no program."""
+    assert each_alike(row, by="auto")
+
+
+WITHINS = [
+    ("PATTERN (A+) WITHIN 3", [0, 1, 1, 4, 6, 6, 7, None]),
+    ("PATTERN (A+) WITHIN 0", [0, 1, 1]),
+    ("PATTERN (A B*) WITHIN 2.5 DEFINE B AS x > LAST(A.x)", [0, 1, 2, 3, 4, 7]),
+    ("PATTERN (A+? B) WITHIN 3 DEFINE B AS x <> FIRST(A.x)", [0.5, 1.0, 3.25, 3.5, None]),
+]
+
+
+@pytest.mark.parametrize(("clauses", "times"), WITHINS)
+@pytest.mark.parametrize("nulls", ["", "NULLS FIRST"])
+def test_within_bounds_the_rows_of_a_match(clauses: str, times: list[Any], nulls: str) -> None:
+    rows = [{"t": t, "p": p, "x": k % 3} for k, t in enumerate(times) for p in "ab"]
+    clause = f"""MATCH_RECOGNIZE (PARTITION BY p ORDER BY t {nulls} MEASURES COUNT(*) AS n
+        AFTER MATCH SKIP TO NEXT ROW {clauses})"""
+    assert rows_of(clause, pa.table(columns_of(rows)), "compiled") == rows_of(clause, rows)
+
+
+def columns_of(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def test_moments_within_an_interval() -> None:
+    seconds = [0, 1, 2, 10, 11, 12, 13]
+    table = pa.table({"t": pa.array(seconds, pa.timestamp("s")), "x": range(7)})
+    clause = """MATCH_RECOGNIZE (ORDER BY t MEASURES COUNT(*) AS n
+        PATTERN (A B*) WITHIN INTERVAL '3' SECOND DEFINE B AS t > LAST(A.t))"""
+    assert rows_of(clause, table, "compiled") == [(3,), (3,), (1,)] == rows_of(clause, table)
+
+
+HARD = [
+    "PATTERN ((A | B)* C) DEFINE A AS x >= LAST(x, 1) OR x < 9, C AS LAST(x, 1) > 99",
+    "PATTERN (A B+) DEFINE B AS x > LAST(A.x)",
+    "PATTERN (A+ B* C) DEFINE B AS x > PREV(x), C AS x > PREV(LAST(x)) + 99",
+    "PATTERN (A (A | B)* C) WITHIN 12 DEFINE C AS x > FIRST(x) + 99",
+]
+
+
+@pytest.mark.parametrize("clauses", HARD)
+def test_it_is_linear_in_the_rows(clauses: str) -> None:
+    """Where registers move with the row, twice the rows are at most twice the steps."""
+    query = f"ORDER BY t MEASURES COUNT(*) AS n {clauses}"
+    tried = []
+    for n in (400, 800, 1600):
+        walk = walk_of(query, pa.table({"t": range(n), "x": [i % 5 for i in range(n)]}))
+        assert isinstance(walk, RegisterSearch)
+        tried.append(walk.tried)
+    assert tried[2] <= 2.1 * tried[1] + 9
+    assert tried[1] <= 2.1 * tried[0] + 9
+
+
+def test_failures_of_earlier_matches_are_given_up() -> None:
+    """WITHIN and MATCH_NUMBER: what failed holds for one match, and the table stays small."""
+    table = pa.table({"t": range(3_000), "x": [i % 5 for i in range(3_000)]})
+    walk = walk_of(f"ORDER BY t MEASURES 1 AS m {HARD[3]}", table)
+    assert isinstance(walk, RegisterSearch)
+    assert len(walk._failures.key) == 1 << 10
+    walk = walk_of(f"ORDER BY t MEASURES 1 AS m {HARD[0]}", table)
+    assert isinstance(walk, RegisterSearch)
+    assert len(walk._failures.key) > 1 << 12
+
+
+def test_it_looks_at_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(register_search, "BETWEEN_POLLS", 5)
+    clause = "MATCH_RECOGNIZE (MEASURES COUNT(*) AS n PATTERN (A (B | C)*) DEFINE B AS x > A.x)"
+    rows = [{"x": i % 7} for i in range(90)]
+    assert rows_of(clause, rows, "compiled") == rows_of(clause, rows, "search")
+    monkeypatch.setattr(register_search, "MAX_STEPS", 1_000)
+    clause = "MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN ((A | B)* C) DEFINE C AS SUM(x) > 99)"
+    with pytest.raises(ResourceLimit, match="CER0693"):
+        rows_of(clause, [{"x": 1}] * 20, "compiled")
+    assert row_search.MAX_STEPS > 1_000
+
+
+def test_the_explanation_says_what_runs() -> None:
+    clause = """MATCH_RECOGNIZE (ORDER BY x MEASURES COUNT(*) AS n PATTERN (A B+ C)
+        DEFINE A AS x > 0, B AS x > LAST(A.x), C AS {})"""
+    said = str(explain_rows(clause.format("SUM(x) > 3"), [{"x": 1}]))
+    assert "the compiled search: 4 states, 1 outcomes of the conditions of A\n" in said
+    assert "by programs: the conditions of B, C\n" in said
+    assert "it backtracks" in said
+    said = str(explain_rows(clause.format("x = 9"), [{"x": 1}]))
+    assert "with the same registers" in said
+    within = "MATCH_RECOGNIZE (ORDER BY x MEASURES 1 AS m PATTERN (A+) WITHIN 3)"
+    assert "in the search of one match" in str(explain_rows(within, [{"x": 1}]))
+    labels = clause.format("CLASSIFIER(A) = 'A'")
+    assert "has no form over columns" in str(explain_rows(labels, [{"x": 1}]))
+
+
+# -- wrong versions ------------------------------------------------------------------------------
+
+ADMITTED = row_order.admitted
+LANDING, KEPT, PROGRAMS = row_programs.Compiler._landing, row_programs._kept, row_programs.programs
+
+
+def first_is_last(self: Any, e: Any) -> Any:
+    from cerlab.logic.rows import expressions as ex
+
+    return LANDING(self, ex.Last(e.body, e.offset))
+
+
+def offsets_dropped(self: Any, e: Any) -> Any:
+    return LANDING(self, replace(e, offset=0))
+
+
+def no_registers(C: Any, M: Any) -> Any:
+    return KEPT(C, M)[:0]
+
+
+def failures_where_none_hold(M: Any, R: Any) -> Any:
+    made, named, registers = PROGRAMS(M, R)
+    return made, named, np.zeros((0, 3), np.int32) if registers is None else registers
+
+
+def within_admits_equality(query: Any, R: Any) -> Any:
+    within = query.within
+    return ADMITTED(query if within is None else replace(query, within=within + 0.25), R)
+
+
+def ranked_apart(self: Any, a: Any, b: Any) -> Any:
+    n = len(self.R)
+    apart = [ranks(spread(each.values, n)) for each in (a, b)]
+    return a._replace(values=apart[0]), b._replace(values=apart[1])
+
+
+AGREEMENT: Judge = on_seeds(agree, 3_000)
+MERGED = [
+    ("((A | B)+ C)", "C AS SUM(A.x) = 1", [1, 1, 1, 1], "ABBC"),
+    ("((A | B)+ C)", "C AS x > LAST(A.x)", [1, 3, 2], "ABC"),
+]
+"""What a failure depends on: the best label fails first, and the match is the next."""
+
+
+def merged_right(row: tuple[str, str, list[int], str]) -> bool:
+    pattern, define, values, expected = row
+    clause = f"""MATCH_RECOGNIZE (MEASURES CLASSIFIER() AS v ALL ROWS PER MATCH
+        PATTERN {pattern} DEFINE {define})"""
+    found = rows_of(clause, [{"x": x} for x in values], "compiled")
+    return "".join(str(v) for v, _ in found) == expected
+
+
+def test_failures_are_of_what_conditions_read() -> None:
+    assert all(merged_right(row) for row in MERGED)
+
+
+BY_MERGING: Judge = on_rows(merged_right, MERGED)
+BY_HAND: Judge = on_rows(each_alike, [row for row in CONDITIONS if row[1] is not BIG][:-1])
+TEXT_ROWS: Judge = on_rows(each_alike, [row for row in CONDITIONS if row[1] is TEXTS])
+MUTANTS = [
+    mutant(BY_HAND, row_programs.Compiler, "_landing", first_is_last),
+    mutant(BY_HAND, row_programs.Compiler, "_landing", offsets_dropped),
+    mutant(BY_MERGING, row_programs, "_kept", no_registers),
+    mutant(BY_MERGING, rows_to_walk, "programs", failures_where_none_hold),
+    mutant(AGREEMENT, rows_to_walk, "admitted", within_admits_equality),
+    mutant(TEXT_ROWS, row_programs.Compiler, "_ranked", ranked_apart),
+]
+
+
+@each_of(MUTANTS)
+def test_the_others_kill(mutant: Any, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
+    check_killed(mutant, monkeypatch, suite)
