@@ -50,7 +50,7 @@ def evaluate(
         raise UsageError("CER0804", f"limit is {limit}, a negative number", hint=hint)
     pattern = any_pattern(what, language, logic=logic)
     stream = io.as_stream(events, **how)
-    by = quickest(pattern, len(stream)) if evaluator == AUTO.name else None
+    by = quickest(pattern, stream) if evaluator == AUTO.name else None
     found = by.answers(pattern, stream) if by else answers_of(pattern, stream, evaluator)
     answers = in_order(found, None if limit is None else min(limit, sys.maxsize))
     remark_on(pattern, stream, None if limit == 0 else len(answers))

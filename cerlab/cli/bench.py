@@ -67,6 +67,7 @@ with: scan, partitions, quantifier, navigation, each also on half of its rows.
   cerlab bench --queries S3 --events 50000000 --spark 2
   cerlab bench --spark 1 --keys 10,1000            a stream that arrives, by the number of keys
   cerlab bench --paths --queries S3 --data stocks.stream --runs 5
+  cerlab bench --lengths --queries S3,Q1 --data stocks.stream
 """
 
 
@@ -148,13 +149,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="what a user gets: whole processes and public calls on files of each format, as "
         "ratios to pyarrow reading and summing the same columns",
     )
+    parser.add_argument(
+        "--lengths",
+        action="store_true",
+        help='what "auto" costs beside the evaluators it has, on 10 to 100000 events',
+    )
     parser.add_argument("--format", default="table", choices=("table", "ndjson"))
     parser.add_argument("-o", "--output", metavar="OUT", help="a file instead of standard output")
 
 
 def bench(arguments: argparse.Namespace) -> int:
     """Measure, stream by stream and query by query."""
-
     arguments.against = arguments.against or []
     _check(arguments)
     if arguments.queries in PAPERS:
@@ -225,6 +230,7 @@ def _check(arguments: argparse.Namespace) -> None:
                 hint="see cerlab bench --help",
             )
     paper = arguments.queries in PAPERS
+    inner = (arguments.count, arguments.memory, arguments.against, arguments.pairs)
     without = {
         "--data needs --stream stocks": arguments.data
         and arguments.stream not in ("stocks", "all"),
@@ -242,26 +248,13 @@ def _check(arguments: argparse.Namespace) -> None:
         "--cores does not go with --count": arguments.cores and arguments.count,
         "--pairs does not go with --runs, --memory or --against": arguments.pairs
         and (arguments.runs or arguments.memory or arguments.against),
-        "--paths does not go with --count, --memory, --against, --pairs or --spark": arguments.paths
-        and (
-            arguments.count
-            or arguments.memory
-            or arguments.against
-            or arguments.pairs
-            or arguments.spark
-            or paper
-        ),
+        "--paths and --lengths do not go with --count, --memory, --against, --pairs, --spark, or "
+        "each other": (arguments.paths and arguments.lengths)
+        or ((arguments.paths or arguments.lengths) and (any(inner) or arguments.spark or paper)),
         "--spark goes with --queries, --events, --stream stocks and --format alone": arguments.spark
         and (
             arguments.stream != "stocks"
-            or paper
-            or arguments.data
-            or arguments.decoy
-            or arguments.runs
-            or arguments.count
-            or arguments.memory
-            or arguments.against
-            or arguments.pairs
+            or any((*inner, paper, arguments.data, arguments.decoy, arguments.runs))
         ),
     } | refused(arguments)
     for message, wrong in without.items():
@@ -315,7 +308,7 @@ def _stream(arguments: argparse.Namespace, name: str) -> tuple[Stream, str]:
 def _rows(
     arguments: argparse.Namespace, name: str, stream: Stream, queries: dict[str, Query]
 ) -> Iterator[dict[str, Any]]:
-    if arguments.paths:
+    if arguments.paths or arguments.lengths:
         return _on_paths(arguments, stream, queries)
     if arguments.cores:
         return _on_cores(arguments, stream, queries)
@@ -329,10 +322,12 @@ def _rows(
 def _on_paths(
     arguments: argparse.Namespace, stream: Stream, queries: dict[str, Query]
 ) -> Iterator[dict[str, Any]]:
+    from cerlab.bench.lengths import measure_lengths
     from cerlab.bench.paths import measure_paths
 
+    measured = measure_lengths if arguments.lengths else measure_paths
     for name, query in queries.items():
-        yield from measure_paths(name, query, stream, arguments.runs or PATH_RUNS)
+        yield from measured(name, query, stream, arguments.runs or PATH_RUNS)
 
 
 def _measured(

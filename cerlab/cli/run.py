@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from cerlab import io
 from cerlab.cli.live import Answers, Live, live_labels, live_run
@@ -148,12 +148,13 @@ def _run_on_all(query: AnyPattern, arguments: argparse.Namespace) -> None:
     """Answers on a stream that was read as a whole."""
     stream = whole_stream(query, arguments)
     evaluator = arguments.evaluator
-    by_name = chosen(query, len(stream)).name if evaluator == "auto" else evaluator
+    by_name: Any = chosen(query, stream).name if evaluator == "auto" else evaluator
     passing: Stream = stream
     if by_name != "compiled":  # which reads whole columns
         passing = WatchedStream(stream.events, time=stream.time, schema=stream.schema)
-    by = valuations_of if arguments.labels else answers_of
-    answers: Answers = by(query, passing, evaluator)
+    answers: Answers = answers_of(query, passing, by_name)
+    if arguments.labels:
+        answers = valuations_of(query, passing, evaluator)
     seen = stream.events if arguments.show_events else None
     with _sink(query, arguments, seen) as sink, suppress(Enough):
         limited = Limited(sink, arguments.limit)

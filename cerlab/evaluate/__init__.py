@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, TypeAlias
 
 from cerlab.compile.pattern import AnyPattern, Pattern
-from cerlab.engine.random_access.by_number import Access
-from cerlab.errors import Unsupported, UsageError, nearest
+from cerlab.engine.random_access.by_number import Access, BatchAccess
+from cerlab.errors import BadData, Unsupported, UsageError, nearest
 from cerlab.evaluate import protocol
 from cerlab.evaluate.automaton import Automaton
 from cerlab.evaluate.compiled import Compiled
@@ -45,7 +45,7 @@ class Auto(Evaluator):
 
     def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
         """The answers of the one that is chosen."""
-        return chosen(pattern, len(stream)).answers(pattern, stream)
+        return chosen(pattern, stream).answers(pattern, stream)
 
     def live(
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
@@ -55,11 +55,11 @@ class Auto(Evaluator):
 
     def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
         """The numbers of the one that is chosen."""
-        return chosen(pattern, len(stream)).by_number(pattern, stream, workers=workers)
+        return chosen(pattern, stream).by_number(pattern, stream, workers=workers)
 
     def count(self, pattern: AnyPattern, stream: Stream) -> int:
         """The count of the quickest one."""
-        return quickest(pattern, len(stream)).count(pattern, stream)
+        return quickest(pattern, stream).count(pattern, stream)
 
     def valuations(
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
@@ -79,33 +79,50 @@ class Auto(Evaluator):
 AUTO = Auto()
 
 
-def chosen(pattern: AnyPattern, length: int = 0) -> Evaluator:
-    """The evaluator that ``"auto"`` is, for a stream of so many events.
+def chosen(pattern: AnyPattern, stream: Stream | None = None) -> Evaluator:
+    """The evaluator that ``"auto"`` is, for a stream; without one for events that arrive.
 
-    The tECS on short streams and the compiled engine on others where there is an automaton; where
-    there is none, as where filters compare labels, the transducer's runs; else the reference.
+    Where there is an automaton the tECS on short streams, and the compiled engine on long ones and
+    where it counts few answers on others; where there is none, as where filters compare labels, the
+    transducer's runs; else the reference.
 
     >>> from cerlab.compile.text_to_pattern import any_pattern
-    >>> [chosen(any_pattern("A ; B"), length).name for length in (10, 10**6)]
+    >>> streams = [Stream.from_events([{"type": "A"}] * n) for n in (10, 5_000)]
+    >>> [chosen(any_pattern("SELECT * WHERE A WITHIN 1 EVENTS"), s).name for s in streams]
     ['tecs', 'compiled']
+    >>> chosen(any_pattern("A+"), streams[1]).name
+    'tecs'
     >>> chosen(any_pattern("<type = 'A'>^")).name, chosen(any_pattern("MAX(A+) ; B")).name
     ('registers', 'reference')
     """
-    if pattern.has_automaton:
-        return EVALUATORS["tecs" if length <= protocol.NUMBERED else "compiled"]
+    if isinstance(pattern, Pattern) and pattern.has_automaton:
+        by_engine = stream is not None and _in_order_of_engine(pattern, stream)
+        return EVALUATORS["compiled" if by_engine else "tecs"]
     return EVALUATORS["registers" if pattern.has_registers else "reference"]
 
 
-def quickest(pattern: AnyPattern, length: int) -> Evaluator:
+def _in_order_of_engine(pattern: Pattern, stream: Stream) -> bool:
+    """Whether answers are iterated, and numbered, as the compiled engine lists them."""
+    if not protocol.SHORT < len(stream) <= protocol.NUMBERED:
+        return len(stream) > protocol.NUMBERED
+    try:
+        counted = BatchAccess(pattern.plan, pattern.learned, stream).counted()
+    except BadData:  # at some event, up to which there may be answers
+        return False
+    return counted is not None and counted <= protocol.LISTED
+
+
+def quickest(pattern: AnyPattern, stream: Stream) -> Evaluator:
     """The evaluator that is done first, where the order inside an end does not matter.
 
     `chosen` depends on query and stream alone; this one also on whether the kernels are loaded.
     """
     loaded = "cerlab.engine.whole_stream" in sys.modules
-    short = protocol.WORTH_A_KERNEL if loaded else protocol.SHORT
-    if pattern.has_automaton and length > short:
-        return EVALUATORS["compiled"]
-    return chosen(pattern, length)
+    worth = protocol.WORTH_COLUMNS if stream.is_columnar else protocol.WORTH_A_KERNEL
+    if pattern.has_automaton:
+        short = len(stream) <= (worth if loaded else protocol.SHORT)
+        return EVALUATORS["tecs" if short else "compiled"]
+    return chosen(pattern)
 
 
 def evaluator_of(name: str) -> Evaluator:

@@ -20,10 +20,16 @@ SHORT = 4_000
 """Up to so many events no kernels are loaded, unless it is asked for: a third of a second."""
 
 NUMBERED = 20_000
-"""Up to so many events answers have the order of the tECS, in which each is found by its number."""
+"""Up to so many events many answers have the order of the tECS, where each is found by number."""
 
-WORTH_A_KERNEL = 500
+LISTED = 1 << 20
+"""So many answers are few enough to pass over all of them on the way to one."""
+
+WORTH_A_KERNEL = 100
 """From so many events on kernels are faster, once they are loaded."""
+
+WORTH_COLUMNS = 40
+"""The same where the events are columns already (``cerlab bench --lengths``)."""
 
 
 class Evaluator(Protocol):

@@ -11,7 +11,7 @@ import cerlab
 from cerlab.api import as_query
 from cerlab.engine.random_access import weights
 from cerlab.engine.random_access.weights import Weighed
-from cerlab.evaluate import protocol
+from cerlab.evaluate import chosen, protocol
 from cerlab.io.write import arrow_schema, arrow_table
 from cerlab.testing import Shape, with_limit
 from proofs_tests.access.cases import ANY_QUERY, agrees_with_iteration, all_of, matches_of
@@ -61,9 +61,28 @@ def test_streams_that_the_compiled_engine_iterates(
     monkeypatch.setattr(protocol, "SHORT", -1)
 
     def case(rng: Random) -> bool:
+        monkeypatch.setattr(protocol, "LISTED", rng.choice((0, 3, 1 << 20)))
         return agrees_with_iteration(random_case(rng, ANY_QUERY), rng)
 
     suite.run(case, deep_count=1_000)
+
+
+def test_the_order_is_of_the_engine_where_it_lists_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By query and stream alone, so iteration, numbers and tables have one order."""
+    for length, listed, by in (
+        (4, 1, "tecs"),
+        (5, 5, "compiled"),
+        (5, 4, "tecs"),
+        (9, 0, "compiled"),
+    ):
+        monkeypatch.setattr(protocol, "SHORT", 4)
+        monkeypatch.setattr(protocol, "NUMBERED", 8)
+        monkeypatch.setattr(protocol, "LISTED", listed)
+        matches = as_query("SELECT * WHERE A WITHIN 0 EVENTS").run(all_of("A" * length))
+        assert chosen(matches.query, matches.stream).name == by
+    backwards = [{"type": "A", "t": -t} for t in range(6)]
+    matches = as_query("SELECT * WHERE A WITHIN 1 [t]").run(backwards)
+    assert chosen(matches.query, matches.stream).name == "tecs"
 
 
 def test_a_long_stream_of_the_compiled_engine() -> None:

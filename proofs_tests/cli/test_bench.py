@@ -15,6 +15,8 @@ from cerlab.cli import main
 
 pytestmark = pytest.mark.services
 
+WAYS = ("auto", "tecs", "compiled")
+
 
 def rows_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
     assert main(["bench", "--format", "ndjson", *arguments]) == 0
@@ -171,3 +173,11 @@ def test_paths_are_beside_the_floor(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(row["cpu"] > 0 and row["of_floor"] > 0 for row in others)
     assert all("started" in row for row in others if "to ndjson" in row["path"])
     assert main(["bench", "--paths", "--count"]) == 2
+
+
+def test_lengths_are_beside_the_best(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = rows_of(capsys, "--events", "300", "--lengths", "--runs", "1", "--queries", "S3")
+    assert [row["events"] for row in rows if row["form"] == "dicts"] == [10, 30, 100, 200]
+    for row in rows:
+        assert row["auto_of_best"] == row["auto"] / min(filter(None, map(row.get, WAYS)))
+    assert main(["bench", "--paths", "--lengths"]) == 2

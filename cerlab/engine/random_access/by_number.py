@@ -130,14 +130,19 @@ class BatchAccess:
     @cached_property
     def total(self) -> int:
         """How many answers there are, counted: compiled where 64 bits are enough, else exactly."""
+        if (counted := self.counted()) is not None:
+            return counted
+        return driver.count(self._plan, self._learned.machine, self._stream, self._time())
+
+    def counted(self) -> int | None:
+        """How many answers there are, None where that cannot be counted by kernels."""
         from cerlab.engine.windowed.counts import NotCounted, end_counts
 
-        plan, stream, time = self._plan, self._stream, self._time()
         try:
-            counted = end_counts(plan, self._learned, stream, time)
-            return sum(sum(counts.tolist()) for _, counts in counted)
+            counts = end_counts(self._plan, self._learned, self._stream, self._time())
+            return sum(sum(of_ends.tolist()) for _, of_ends in counts)
         except NotCounted:
-            return driver.count(plan, self._learned.machine, stream, time)
+            return None
 
     def answer(self, k: int) -> ComplexEvent:
         """The k-th; raises `ResourceLimit` if more than `MAX_PASSED` come before."""
