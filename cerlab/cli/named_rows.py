@@ -16,27 +16,28 @@ from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
 from cerlab.errors import Unsupported, UsageError
 from cerlab.evaluate import answers_of
 from cerlab.evaluate.labelled import answer_tables
+from cerlab.io.formats import is_pipe
 from cerlab.io.output import whole_columns
 from cerlab.io.row_lines import csv_rows, ndjson_rows
 from cerlab.io.sink import ROWS
-from cerlab.model.stream import Stream
 
 
 def run(query: AnyPattern, arguments: argparse.Namespace) -> int:
-    """Read all events, also those of a pipe, and write a row for each answer."""
+    """Read all events, also those of a pipe, and write a row for each answer.
+
+    Aggregates by end are written as they come.
+    """
     if isinstance(query, SremoPattern):
         raise Unsupported("CER0482", "a SREMO has no labels", hint="leave --columns out")
     for option, given in {"--labels": arguments.labels, "--events": arguments.show_events}.items():
         if given:
             message = f"rows with names do not carry what {option} adds"
             raise UsageError("CER0865", message, hint=f"leave {option} out, or --columns")
+    if query.ast.aggregates:
+        _aggregates(query, arguments)
+        return OK
     stream, remarks = whole_stream(query, arguments), Remarks(query, arguments)
     remarks.read(stream)
-    if query.ast.aggregates:
-        table = _aggregates(query, stream, arguments)
-        _write([table], arguments)
-        remarks.ended(0 if not table.num_rows and arguments.limit != 0 else None)
-        return OK
     from cerlab.engine.answers import batched_answers  # NumPy loads here
 
     columns = None if arguments.columns is None else listed(arguments.columns)
@@ -49,8 +50,8 @@ def run(query: AnyPattern, arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _aggregates(query: Pattern, stream: Stream, arguments: argparse.Namespace) -> Any:
-    """The table of ``SELECT COUNT(*), ..``."""
+def _aggregates(query: Pattern, arguments: argparse.Namespace) -> None:
+    """Write the table of ``SELECT COUNT(*), ..``."""
     from cerlab.evaluate.aggregate_request import selected_request
     from cerlab.evaluate.aggregated import aggregated
 
@@ -58,7 +59,18 @@ def _aggregates(query: Pattern, stream: Stream, arguments: argparse.Namespace) -
     for option in (name for name, value in given.items() if value):
         message = f"{option} does not go with SELECT COUNT(*) and sums"
         raise UsageError("CER0865", message, hint=f"leave {option} out")
-    return aggregated(query, stream, selected_request(query)).slice(0, arguments.limit)
+    asked = selected_request(query)
+    comes = is_pipe(arguments.events) and not arguments.sort and "end" in asked.groups
+    if comes and arguments.format in ("ndjson", "csv"):
+        from cerlab.cli import live_totals
+
+        live_totals.run(query, asked, arguments)
+        return
+    stream, remarks = whole_stream(query, arguments), Remarks(query, arguments)
+    remarks.read(stream)
+    table = aggregated(query, stream, asked).slice(0, arguments.limit)
+    _write([table], arguments)
+    remarks.ended(0 if not table.num_rows and arguments.limit != 0 else None)
 
 
 _COMPILED = ("auto", "compiled")

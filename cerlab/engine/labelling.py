@@ -7,13 +7,14 @@ more, by the automaton with labels, which takes the answer's positions and passe
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from cerlab.automata.automaton import Vcea
 from cerlab.automata.labelled import LabelledMoves, LabelledStates
-from cerlab.automata.plan import Plan
-from cerlab.engine.answers import AnswerBatch
+from cerlab.automata.plan import PlanClauses
+from cerlab.engine.answers import AnswerBatch, joined_answers
 from cerlab.engine.batches import paces
 from cerlab.engine.columns import rows_of_streams
 from cerlab.engine.growth import doubled
@@ -23,6 +24,9 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.key_codes import KeyCodes
+
+Ways: TypeAlias = Callable[[ComplexEvent], Iterable[Sequence[frozenset[str]]]]
+"""The ways to give the positions of an answer their labels."""
 
 MOST_CHANGES = 1 << 26
 """So many events are kept by state, to pass over the others; beyond it they are read one by one."""
@@ -44,12 +48,25 @@ class LabelledAnswers(NamedTuple):
     labels: tuple[frozenset[str], ...]
 
 
+EVERY_WAY = 1 << 62
+"""As many rows of an answer as there are."""
+
+
 class Labelling:
     """The automaton with labels of a plan on one stream, for batches of its answers."""
 
-    def __init__(self, plan: Plan, stream: Stream, labels: Collection[str] | None = None) -> None:
-        """`labels` are those that are told apart, None for all."""
-        self.machine = LabelledStates(plan.vcea, labels)
+    def __init__(
+        self,
+        vcea: Vcea,
+        plan: PlanClauses,
+        stream: Stream,
+        labels: Collection[str] | None = None,
+        *,
+        most: int = EVERY_WAY,
+    ) -> None:
+        """`labels` are those that are told apart, None for all; `most` rows are of one answer."""
+        self.machine = LabelledStates(vcea, labels)
+        self._most = most
         stage = SymbolStage(self.machine.predicates)
         self._symbols = stage.symbols(stream.columns, len(stream))
         self._rank = None
@@ -85,6 +102,7 @@ class Labelling:
             np.empty(len(given.start) + 1, np.int64), np.empty(len(given.positions) + 1, np.int32)
         )
         reg = np.zeros(k.REGISTERS, np.int64)
+        reg[k.MOST] = self._most
         longest = int(np.diff(given.offsets).max(initial=0)) + 1
         descent = _descent(longest, len(self._table.known))
         for part in paces(len(given.start)):
@@ -128,7 +146,7 @@ class _Row(NamedTuple):
     passes: bool
 
 
-def _substreams(plan: Plan, stream: Stream) -> Any | None:
+def _substreams(plan: PlanClauses, stream: Stream) -> Any | None:
     """The positions of the events of all substreams, one substream after the other: int64.
 
     None where they are those of the stream.
@@ -182,9 +200,66 @@ def _descent(longest: int, states: int) -> k.Descent:
     )
 
 
+class UnlessAmbiguous:
+    """A labelling by an automaton that has the runs of a plan, and perhaps others.
+
+    An answer that it labels in one way only has that one, for it has one. The ways of others are
+    listed by `ways`.
+    """
+
+    def __init__(
+        self,
+        vcea: Vcea,
+        plan: PlanClauses,
+        stream: Stream,
+        ways: Ways,
+        labels: Collection[str] | None = None,
+    ) -> None:
+        self._labelling = Labelling(vcea, plan, stream, labels, most=2)
+        self._ways = ways
+        self._labels = labels
+
+    def of(self, answers: AnswerBatch) -> LabelledAnswers:
+        """The rows of some answers, in their order; at least one for each."""
+        rows = self._labelling.of(answers)
+        number = np.bincount(rows.answer, minlength=len(answers))
+        if (number == 1).all():
+            return rows
+        several = np.flatnonzero(number > 1)
+        some = joined_answers([answers.after(n).first(1) for n in several.tolist()])
+        listed = rows_of_ways(some, self._ways, self._labels)
+        listed = listed._replace(answer=several[listed.answer])
+        return _in_order(_taken(rows, np.flatnonzero(number[rows.answer] == 1)), listed)
+
+
+def _taken(rows: LabelledAnswers, at: Any) -> LabelledAnswers:
+    """Some of the rows, by number."""
+    lengths = np.diff(rows.offsets)[at]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    flat = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - rows.offsets[at], lengths)
+    start, end, answer = rows.start[at], rows.end[at], rows.answer[at]
+    return LabelledAnswers(
+        start, end, answer, offsets, rows.positions[flat], rows.marks[flat], rows.labels
+    )
+
+
+def _in_order(first: LabelledAnswers, second: LabelledAnswers) -> LabelledAnswers:
+    """The rows of both, by answer."""
+    joined = LabelledAnswers(
+        start=np.concatenate([first.start, second.start]),
+        end=np.concatenate([first.end, second.end]),
+        answer=np.concatenate([first.answer, second.answer]),
+        offsets=np.concatenate([first.offsets, first.offsets[-1] + second.offsets[1:]]),
+        positions=np.concatenate([first.positions, second.positions]),
+        marks=np.concatenate([first.marks, second.marks + np.int32(len(first.labels))]),
+        labels=first.labels + second.labels,
+    )
+    return _taken(joined, np.argsort(joined.answer, kind="stable"))
+
+
 def rows_of_ways(
     answers: AnswerBatch,
-    ways: Callable[[ComplexEvent], Iterable[Sequence[frozenset[str]]]],
+    ways: Ways,
     labels: Collection[str] | None,
 ) -> LabelledAnswers:
     """The rows of some answers by a function that lists the labels of each answer's positions."""

@@ -12,6 +12,7 @@ from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cerlab.automata.labelled import repeated_labels
+from cerlab.automata.registers.labelled import without_registers
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.reference.registers.labelled import Marks, labels_of_answer
 from cerlab.evaluate.protocol import Evaluator
@@ -55,25 +56,28 @@ def labelled(
 ) -> Iterator[LabelledAnswers]:
     """The rows of some answers of a pattern, in their order; `labels` are asked for, None for all.
 
-    By the compiled automaton; by the transducer's runs on each answer where filters compare labels;
-    by the valuations of the reference for every other query.
+    By the compiled automaton; where filters compare labels by that of the transducer without its
+    comparisons, and by its runs for answers that they decide between several labels; by the
+    valuations of the reference for every other query.
     """
+    from cerlab.engine.labelling import Labelling, UnlessAmbiguous, rows_of_ways  # loads Numba
+
     if pattern.has_automaton:
-        from cerlab.engine.labelling import Labelling  # Numba loads here
-
-        labelling = Labelling(pattern.plan, stream, labels)
+        labelling = Labelling(pattern.plan.vcea, pattern.plan, stream, labels)
         yield from map(labelling.of, batches)
-        return
-    from cerlab.engine.labelling import rows_of_ways
-
-    ways = _by_registers(pattern, stream) if pattern.has_registers else _listed(pattern, stream)
-    for batch in batches:
-        yield rows_of_ways(batch, ways, labels)
+    elif pattern.has_registers:
+        A, plan = pattern.labelled_registers, pattern.registers
+        ways = _by_registers(pattern, stream)
+        unambiguous = UnlessAmbiguous(without_registers(A), plan, stream, ways, labels)
+        yield from map(unambiguous.of, batches)
+    else:
+        listed = _listed(pattern, stream)
+        yield from (rows_of_ways(batch, listed, labels) for batch in batches)
 
 
 def _by_registers(pattern: Pattern, stream: Stream) -> Callable[[ComplexEvent], Iterable[Marks]]:
-    A, plan, events = pattern.labelled_registers, pattern.registers, stream.events
-    return lambda answer: labels_of_answer(A, plan, events, answer)
+    A, plan = pattern.labelled_registers, pattern.registers
+    return lambda answer: labels_of_answer(A, plan, stream.events, answer)
 
 
 def _listed(pattern: Pattern, stream: Stream) -> Callable[[ComplexEvent], Iterable[Marks]]:

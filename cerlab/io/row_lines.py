@@ -12,14 +12,14 @@ from cerlab.io.write import row_text, shown_value
 from cerlab.model.columns import values_of
 
 
-def csv_rows(tables: Iterable[Any], file: TextIO) -> None:
-    """A header and a line for each row; NULL and empty text are an empty cell.
+def csv_rows(tables: Iterable[Any], file: TextIO, *, header: bool = True) -> None:
+    """A header, if there is to be one, and a line for each row.
 
-    A list is the text of a JSON array.
+    NULL and empty text are an empty cell, a list is the text of a JSON array.
     """
     writer = csv.writer(file, lineterminator="\n")
     for n, table in enumerate(tables):
-        if n == 0:
+        if n == 0 and header:
             writer.writerow(table.column_names)
         columns = [_cells(table.column(name), name) for name in table.column_names]
         writer.writerows([_cell(value) for value in row] for row in zip(*columns, strict=True))

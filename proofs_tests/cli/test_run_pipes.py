@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -22,8 +23,11 @@ import pytest
 
 import cerlab
 from cerlab.cli import main, run
+from cerlab.logic.ceql.syntax import Aggregate
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.answer import ComplexEvent
+from cerlab.model.event import Event
+from cerlab.model.stream import Stream
 from cerlab.testing import with_limit
 from proofs_tests.cli.run_cases import Lines, Pieces, answers_of_lines, compilable, ndjson_lines
 from proofs_tests.random_cases import Case
@@ -66,6 +70,74 @@ def test_answers_are_out_before_the_next_wait(
         return bool(expected)
 
     suite.run(case, deep_count=4_000)
+
+
+def test_aggregates_by_end_are_out_before_the_next_wait(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def case(rng: Random) -> bool | None:
+        drawn = compilable(rng)
+        doubles = [{**e.attributes, "d": rng.choice((0.1, -3.5, 7, None))} for e in drawn.stream]
+        pairs = zip(drawn.stream, doubles, strict=True)
+        events = Stream([Event(e.type, d, e.stream) for e, d in pairs], time=drawn.stream.time)
+        labels = sorted(label for t in drawn.query.plan.vcea.Delta for label in t.labels)
+        if not len(events) or not labels or all(d["d"] is None for d in doubles):
+            return None
+        asked = Aggregate("count"), Aggregate("sum", labels[0], "d")
+        ast = replace(drawn.ast, items=None, limit=None, aggregates=asked, groups=(("end",),))
+        summed = Case(ast, events)
+        expected = summed.query.run(events).aggregate().to_pylist()
+        data = b"".join(line.encode() for line in ndjson_lines(summed))
+        cuts = sorted({rng.randrange(len(data)) for _ in range(rng.randrange(5))} | {0, len(data)})
+        out = Lines()
+
+        def waits(piece: int) -> None:
+            arrived = data[: cuts[piece]].count(b"\n")
+            due = sum(row["end"] < arrived for row in expected)
+            assert out.flushed.count("\n") == due, (summed.describe(), cuts, piece)
+
+        pieces = Pieces([data[a:b] for a, b in pairwise(cuts)], waits)
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stdin", pieces)
+            patch.setattr(sys, "stdout", out)
+            assert main(["run", query_text(ast), "-", "--time", "t:s"]) == 0
+        assert list(map(json.loads, out.flushed.splitlines())) == expected, summed.describe()
+        return bool(expected)
+
+    suite.run(case, deep_count=2_000)
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "said"),
+    [
+        ('{"type": "A", "v": "x"}', 2, "CER0306"),
+        ('{"type": "A", "v": 1e999}', 2, "CER0720"),
+        ('{"type": "A"', 2, "standard input"),
+        ('{"type": "A", "v": 4}', 0, ""),
+    ],
+)
+def test_rows_of_ends_come_before_the_event_that_has_no_total(
+    line: str, status: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    data = "".join(f'{{"type": "A", "v": {v}}}\n' for v in (1, 2)) + line + "\n"
+    monkeypatch.setattr(sys, "stdin", Pieces([data.encode()], lambda piece: None))
+    query = "SELECT SUM(A.v) WHERE A GROUP BY end"
+    assert main(["run", query, "-", "--format", "csv"]) == status
+    out, err = capsys.readouterr()
+    assert out.splitlines()[:3] == ["end,sum(A.v)", "0,1", "1,2"]
+    assert len(out.splitlines()) == (3 if status else 4)
+    assert said in err
+
+
+def test_an_attribute_that_no_event_of_a_pipe_has_is_said_at_its_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Pieces([b'{"type": "A", "v": 1}\n'], lambda piece: None))
+    assert main(["run", "SELECT SUM(A.w) WHERE A GROUP BY end", "-", "--limit", "9"]) == 2
+    assert "CER0864" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdin", Pieces([b"A()\n"] * 5, lambda piece: None))
+    assert main(["run", "SELECT COUNT(*) WHERE A GROUP BY end", "-", "--limit", "2"]) == 0
+    assert capsys.readouterr().out.count("count") == 2
 
 
 @pytest.mark.parametrize("by_tecs", [1, 5, 9, 100])

@@ -147,6 +147,22 @@ def test_valuations_where_filters_compare_labels(suite: Suite) -> None:
     suite.run(case, deep_count=4_000)
 
 
+def test_comparisons_decide_between_labels_where_types_do_not() -> None:
+    """Of `A+ AS a ; A+ AS b` over values 1, 3, 2 two ways to cut pass by type, one by value."""
+    text = "SELECT * WHERE (A+ AS a ; A+ AS b ; B) FILTER a.v < b.v"
+    events = [*({"type": "A", "v": v} for v in (1, 3, 2)), {"type": "B", "v": 9}]
+    query = cerlab.parse_query(text)
+    rows = query.run(events).table(["a.v", "b.v"]).to_pylist()
+    whole = [
+        (row["a.v"], row["b.v"]) for row in rows if sum(map(len, (row["a.v"], row["b.v"]))) > 2
+    ]
+    assert whole == [([1], [3, 2])]
+    assert len(rows) == len(query.run(events).table([])) == 3
+    assert cerlab.valuations(query, events, evaluator="registers") == cerlab.valuations(
+        query, events
+    )
+
+
 def test_limit_gives_the_same_valuations_of_each_end(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         drawn = random_case(rng, Shape(depth=2))

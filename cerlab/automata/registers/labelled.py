@@ -10,12 +10,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cerlab.automata.automaton import Automaton, Mark, Vcea
+from cerlab.automata.automaton import Automaton, LabelTransition, Mark, Vcea
 from cerlab.automata.compose import distinct
 from cerlab.automata.registers.liveness import backward_union
 from cerlab.automata.registers.transducer import NONE, RegisterTransition, Srt
 from cerlab.errors import IllFormed
-from cerlab.predicates.syntax import EVERYTHING, Guard
+from cerlab.predicates.syntax import (
+    EVERYTHING,
+    FALSE,
+    And,
+    Guard,
+    Not,
+    Or,
+    Predicate,
+    RegisterComparison,
+    conjunction,
+    disjunction,
+    negation,
+)
 
 NO_LABELS: frozenset[str] = frozenset()
 
@@ -78,6 +90,31 @@ def labels_to_marks(A: LabelledSrt) -> Srt:
         for t in A.Delta
     )
     return Srt(A.states, Delta, A.I, A.F, R=A.R)
+
+
+def without_registers(A: LabelledSrt) -> Vcea:
+    """An automaton with the runs of A, and those that only comparisons with registers forbid."""
+    return Vcea(
+        A.states,
+        distinct(LabelTransition(t.source, _weaker(t.guard), t.labels, t.target) for t in A.Delta),
+        A.I,
+        A.F,
+    )
+
+
+def _weaker(guard: Guard, above: bool = True) -> Predicate:
+    """A test of the event alone that holds where the guard does; not `above`, only there."""
+    match guard:
+        case RegisterComparison():
+            return EVERYTHING if above else FALSE
+        case And(left, right):
+            return conjunction(_weaker(left, above), _weaker(right, above))
+        case Or(left, right):
+            return disjunction(_weaker(left, above), _weaker(right, above))
+        case Not(operand):
+            return negation(_weaker(operand, not above))
+        case _:
+            return guard
 
 
 def labels_later(A: LabelledSrt) -> list[frozenset[str]]:

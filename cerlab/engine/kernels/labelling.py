@@ -61,9 +61,9 @@ class Rows(NamedTuple):
     marks: Int32s  # (positions of all rows,)
 
 
-(AT, STATE, LISTED, TAKEN, REGISTERS) = range(5)
-"""Registers, int64: the answer being read, a state without a row, rows and marks listed; how many
-there are."""
+(AT, STATE, LISTED, TAKEN, MOST, REGISTERS) = range(6)
+"""Registers, int64: the answer being read, a state without a row, rows and marks listed, the most
+rows of an answer; how many there are."""
 
 
 @kernel
@@ -140,6 +140,8 @@ def label_answer(
         if depth == length:
             if table.final[state[depth]] and not list_row(descent, rows, reg, length):
                 return FULL
+            if reg[LISTED] - descent.before[0] == reg[MOST]:
+                return DONE
             depth -= 1
             continue
         q, position = state[depth], given.positions[begin + depth]

@@ -84,7 +84,7 @@ class RowTables:
         read = {
             name: engine_column(events.column(name), name) for name in attributes_labelled(plan)
         }
-        self._labelling = Labelling(plan, _stream(read, events.num_rows), labels)
+        self._labelling = Labelling(plan.vcea, plan, _stream(read, events.num_rows), labels)
         self._columns = AnswerColumns(
             names.columns,
             _stream({name: events.column(name) for name in names.attributes}, events.num_rows),
