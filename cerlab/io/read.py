@@ -13,6 +13,7 @@ from cerlab.errors import UsageError
 from cerlab.io import arrow, ndjson
 from cerlab.io.conversion import Reading, conformed
 from cerlab.io.declared import table_columns
+from cerlab.io.dicts import rows_of_dicts
 from cerlab.io.formats import COLUMNAR, empty, existing, format_of, is_pipe, looks_like, name_of
 from cerlab.io.lines import Lines
 from cerlab.io.named_columns import arrow_column
@@ -54,6 +55,11 @@ class Stream(Events):
         axis = time if isinstance(time, TimeAxis) else axis_of_options(time, unit)
         declared = parse_schema(schema) if isinstance(schema, str) else schema
         given = tuple(events)
+        rows = rows_of_dicts(given) if declared is None and type is None else None
+        if rows is not None:
+            super().__init__((), time=axis)
+            self._hold(rows.columns, rows.count, rows.events)
+            return
         made = tuple(each for each in given if isinstance(each, Event))
         if len(made) < len(given):
             made = events_of_dicts(given, type)
@@ -104,7 +110,8 @@ class Stream(Events):
         >>> len(Stream.from_events([{"type": "A"}, {"type": "B", "v": 1}]))
         2
         """
-        stream = super().from_events(events, type=type, time=time, unit=unit)
+        of = cls if isinstance(events, list | tuple) else super().from_events
+        stream = of(events, type=type, time=time, unit=unit)
         if schema is None:
             return stream
         schema = parse_schema(schema) if isinstance(schema, str) else schema

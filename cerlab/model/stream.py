@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from itertools import islice
 from typing import Any, Self, overload
 
@@ -13,7 +14,7 @@ from cerlab.display import shown
 from cerlab.errors import BadData, DataPlace
 from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options
 from cerlab.model.columns import Columns, as_arrow
-from cerlab.model.event import Event, TypeColumn, event_from_dict, value_of
+from cerlab.model.event import Event, TypeColumn, Value, event_from_dict, value_of
 from cerlab.model.schema import Schema
 
 
@@ -25,7 +26,7 @@ class Stream:
     engine reads the columns.
     """
 
-    __slots__ = ("_columns", "_events", "_length", "_load", "schema", "time")
+    __slots__ = ("_columns", "_events", "_length", "_lists", "_load", "schema", "time")
 
     def __init__(
         self,
@@ -36,6 +37,7 @@ class Stream:
     ) -> None:
         self._events: tuple[Event, ...] | None = tuple(events)
         self._columns: Columns | None = None
+        self._lists: Mapping[str, Sequence[Value]] | None = None
         self._load: Callable[[], Iterable[Event]] | None = None
         self._length = len(self._events)
         self.time = time
@@ -56,6 +58,15 @@ class Stream:
         made_of = Columns(columns, lambda name: as_arrow(columns[name]))
         made._events, made._columns, made._load, made._length = None, made_of, load, length
         return made
+
+    def _hold(
+        self,
+        lists: Mapping[str, Sequence[Value]],
+        length: int,
+        load: Callable[[], Iterable[Event]],
+    ) -> None:
+        """Be lists of values, which are no columns before somebody asks for them."""
+        self._events, self._lists, self._load, self._length = None, lists, load, length
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -85,6 +96,9 @@ class Stream:
         values are of several types (`cerlab.model.columns`).
         """
         if self._columns is None:
+            if (lists := self._lists) is not None:
+                self._columns = Columns(lists, lambda name: as_arrow(lists[name]))
+                return self._columns
             events = self.events
             names = dict.fromkeys(name for event in events for name in event.attributes)
             self._columns = Columns(
@@ -115,11 +129,9 @@ class Stream:
 
     def on_time(self, axis: TimeAxis) -> Self:
         """The same events, with another time attribute."""
-        if self._load is not None and self._columns is not None:
-            return self.from_columns(
-                self._columns, len(self), self._load, time=axis, schema=self.schema
-            )
-        return type(self)(self.events, time=axis, schema=self.schema)
+        made = copy(self)
+        made.time = axis
+        return made
 
     @overload
     def __getitem__(self, index: int) -> Event: ...
