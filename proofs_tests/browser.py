@@ -33,15 +33,18 @@ PUBLISHED = Archive(
 """A Chromium for Linux on x86-64 without a window, and the libraries that a bare system lacks."""
 
 
+@cache
 def lacking() -> str:
-    """What is missing here to open a page in a browser; empty where nothing is."""
+    """What is missing here to open a page in a browser; empty where one starts."""
     if not find_spec("playwright"):
         return "Playwright"
     try:
-        _program()
+        with chromium():
+            return ""
     except BadData as error:
         return f"Chromium ({error.message})"
-    return ""
+    except import_module("playwright.sync_api").Error as error:
+        return f"a Chromium that starts ({str(error).splitlines()[0]})"
 
 
 @contextmanager
