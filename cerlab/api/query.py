@@ -116,27 +116,37 @@ class Query(Pattern):
         *,
         time: str | None = None,
         unit: str | None = None,
+        state: bytes | None = None,
     ) -> RowSession:
         """A push interface to rows with names: ``push(batch)`` gives those of the new answers.
 
-        `columns` as of ``Matches.table``, `time` and `unit` as of `open`; raises as both.
+        `columns` as of ``Matches.table``, `time`, `unit` and `state` as of `open`; raises as both.
         """
-        return RowSession(self, self.open(time=time, unit=unit), columns)
+        return RowSession(
+            self, lambda inner: self.open(time=time, unit=unit, state=inner), columns, state
+        )
 
     def aggregating(
-        self, *, time: str | None = None, unit: str | None = None, **asked: Unpack[Aggregates]
+        self,
+        *,
+        time: str | None = None,
+        unit: str | None = None,
+        state: bytes | None = None,
+        **asked: Unpack[Aggregates],
     ) -> AggregateSession:
         """A push interface to aggregates: ``push(batch)`` gives the groups that the batch changed.
 
         No answer is listed: an event costs as many sums as there are transitions and starts in
         the window, however many answers it completes. It is pure Python, some tens of thousands of
-        events a second. Arguments as of ``Matches.aggregate``, and `time` and `unit` as of `open`;
-        raises as both.
+        events a second. Arguments as of ``Matches.aggregate``, and `time`, `unit` and `state` as of
+        `open`; raises as both.
         """
         from cerlab.evaluate.running import RunningTotals
 
-        axis = axis_of_options(time, unit) or io.time_of_schema(self.schema)
-        return AggregateSession(RunningTotals(self, request(self, **asked), axis))
+        axis = axis_of_options(time, unit)
+        if axis is None and state is None:
+            axis = io.time_of_schema(self.schema)
+        return AggregateSession(RunningTotals(self, request(self, **asked), axis, state))
 
 
 def parse_query(text: str, schema: Schema | str | None = None) -> Query:

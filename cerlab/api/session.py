@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 from cerlab import io
@@ -110,12 +110,20 @@ class RowSession:
     WITHIN n EVENTS under PARTITION BY or FROM, all of them.
     """
 
-    def __init__(self, query: Pattern, session: Session, columns: Iterable[str] | None) -> None:
+    def __init__(
+        self,
+        query: Pattern,
+        opened: Callable[[bytes | None], Session],
+        columns: Iterable[str] | None,
+        state: bytes | None,
+    ) -> None:
+        """`opened` gives the session of a state of its own."""
         self._query = query
-        self._session = session
         self._columns = None if columns is None else list(columns)
-        self._kept: list[Event] = []
-        self._offset = 0
+        inner, self._offset, self._kept = None, 0, list[Event]()
+        if state is not None:
+            inner, self._offset, self._kept = _rows_of_state(query, state)
+        self._session = opened(inner)
         answer_columns(query, Stream(()), self._columns)
 
     @property
@@ -155,14 +163,41 @@ class RowSession:
             self._offset += leaves
         return table
 
+    def state(self) -> bytes:
+        """All that has to be known to go on elsewhere: ``query.tabulating(.., state=..)``.
+
+        The session's own state with the events that it keeps, in a versioned format that runs no
+        code when it is read (`cerlab.evaluate.session_state`).
+        """
+        from cerlab.evaluate.session_state import state_to_bytes
+
+        events = [(e.type, e.stream, list(e.attributes.items())) for e in self._kept]
+        body = self._session.state().hex(), self._offset, events
+        return state_to_bytes("rows", self._query.plan, None, body)
+
     def __repr__(self) -> str:
         return f"<RowSession: {self.pushed:,} events pushed>"
+
+
+def _rows_of_state(query: Pattern, state: bytes) -> tuple[bytes, int, list[Event]]:
+    """The session's own state, the position of the first event kept, and the events kept."""
+    from cerlab.engine.general.state_check import bad_state, expect
+    from cerlab.evaluate.session_state import UNREADABLE, state_from_bytes
+
+    _, body = state_from_bytes("rows", query.plan, state)
+    try:
+        inner, offset, events = body
+        expect(type(offset) is int, "the first event")
+        kept = [Event(kind, dict(attributes), stream) for kind, stream, attributes in events]
+        return bytes.fromhex(inner), offset, kept
+    except UNREADABLE as error:
+        raise bad_state(str(error)) from None
 
 
 class AggregateSession:
     """Aggregates on a stream that is still arriving; made by ``Query.aggregating``.
 
-    `pushed` counts the events pushed.
+    `pushed` counts the events pushed, also before a `state` that it was resumed from.
     """
 
     def __init__(self, totals: RunningTotals) -> None:
@@ -189,6 +224,13 @@ class AggregateSession:
         [{'end': 0, 'count': 1, 'sum(A.v)': 1}, {'end': 1, 'count': 2, 'sum(A.v)': 5}]
         """
         return self._totals.push(io.as_stream(batch, **how).events)
+
+    def state(self) -> bytes:
+        """All that has to be known to go on elsewhere: ``query.aggregating(.., state=..)``.
+
+        A versioned format that runs no code when it is read (`cerlab.evaluate.session_state`).
+        """
+        return self._totals.state()
 
     def __repr__(self) -> str:
         return f"<AggregateSession: {self.pushed:,} events pushed>"

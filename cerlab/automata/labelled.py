@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from cerlab.automata.automaton import Vcea
 from cerlab.automata.deterministic import Numbering
 from cerlab.automata.explore import along, reachable
 from cerlab.automata.machine import Machine
+from cerlab.automata.naming import idle_of_name, name_of_idle, name_of_state, state_of_name
 from cerlab.automata.registers.labelled import LabelledSrt
 from cerlab.automata.successors import Moves, States
 from cerlab.predicates.syntax import EVERYTHING, Predicate
@@ -53,12 +54,24 @@ class LabelledStates:
         self.marks = tuple(marks)
         self._numbering = Numbering[States](lambda states: not states.isdisjoint(vcea.F))
         self._cache: dict[tuple[int, int], LabelledMoves] = {}
+        self._every = frozenset(range(vcea.states))
         self.q0 = self._numbering.of(frozenset(vcea.I))
 
     @property
     def final(self) -> list[bool]:
         """Which macro-states accept, by number; grows with them."""
         return self._numbering.final
+
+    @property
+    def macro_states(self) -> list[States]:
+        """What the macro-states are, by number."""
+        return self._numbering.states
+
+    def number_of(self, states: States) -> int:
+        """The number of a macro-state; raises ValueError for one of other states."""
+        if not states <= self._every:
+            raise ValueError(f"{states} are no states of the automaton")
+        return self._numbering.of(states)
 
     def step(self, state: int, symbol: int) -> LabelledMoves:
         """The moves of a macro-state on a truth vector of `predicates`."""
@@ -119,6 +132,25 @@ class LabelledMachine:
         moves = self._machine.step(p, symbol & self._known)
         return self._joined(moves, self._labelled.step(q, symbol))
 
+    def name_of(self, state: int) -> Any:
+        """The name of a state, as `cerlab.automata.naming` has names, in another process too."""
+        p, q = self._numbering.states[state]
+        return name_of_state(self._machine, p), sorted(self._labelled.macro_states[q])
+
+    def state_of(self, name: Any) -> int:
+        """The number of a state here; raises `BadData`, ValueError, TypeError for no name."""
+        of_machine, labelled = _lists(name)
+        p = state_of_name(self._machine, of_machine)
+        return self._numbering.of((p, self._labelled.number_of(frozenset(labelled))))
+
+    def name_of_idle(self, idle: int) -> Any:
+        """The name of an idle state."""
+        return name_of_idle(self._machine, idle)
+
+    def idle_of(self, name: Any) -> int:
+        """The number of an idle state here; raises as `state_of`."""
+        return idle_of_name(self._machine, _lists(name))
+
     def _joined(self, moves: Moves, labelled: LabelledMoves) -> LabelledMoves:
         number, (take, skip) = self._numbering.of, moves
         skipped = None
@@ -127,6 +159,11 @@ class LabelledMachine:
         if take is None:
             return LabelledMoves(skipped, ())
         return LabelledMoves(skipped, tuple((m, number((take, q))) for m, q in labelled.takes))
+
+
+def _lists(name: Any) -> Any:
+    """A name whose tuples are lists again, as of JSON."""
+    return [_lists(each) for each in name] if isinstance(name, tuple) else name
 
 
 def repeated_labels(A: Vcea | LabelledSrt) -> frozenset[str]:

@@ -10,18 +10,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 from cerlab.automata.labelled import LabelledMachine
 from cerlab.compile.pattern import Pattern
+from cerlab.engine.general.state import axis_of_state
+from cerlab.engine.general.state_check import bad_state, expect
 from cerlab.engine.measures import infinite, no_sum
 from cerlab.engine.reference.driver import Driver, WindowPointer
-from cerlab.engine.reference.totals import Gain, Gains, RunTotals, Sliding, Total, united
+from cerlab.engine.reference.totals import (
+    Gain,
+    Gains,
+    Greatest,
+    RunTotals,
+    Sliding,
+    Total,
+    united,
+)
 from cerlab.errors import BadData
 from cerlab.evaluate.aggregate_request import PLACES, Measure, Request
 from cerlab.evaluate.aggregated import EXPONENT, integer_column, sum_column
+from cerlab.evaluate.session_state import UNREADABLE, state_from_bytes, state_to_bytes
 from cerlab.io.named_columns import arrow_column, several_types
 from cerlab.model.clauses import AttributeWindow, TimeWindow, Window
 from cerlab.model.clock import Instant, TimeAxis, check_order, clock_for
@@ -44,21 +54,24 @@ class Row(NamedTuple):
     group: int
 
 
-@dataclass(frozen=True, slots=True)
-class Greatest:
-    """A value of which the least is the greatest."""
-
-    value: Any
-
-    def __lt__(self, other: Greatest) -> bool:
-        return bool(other.value < self.value)
-
-
 class RunningTotals:
     """The totals of the answers so far; made anew for each stream."""
 
-    def __init__(self, pattern: Pattern, asked: Request, time: TimeAxis | None) -> None:
-        plan, self._asked = pattern.plan, asked
+    def __init__(
+        self,
+        pattern: Pattern,
+        asked: Request,
+        time: TimeAxis | None,
+        state: bytes | None = None,
+    ) -> None:
+        """With a `state` it goes on from there; raises `BadData` for other bytes."""
+        body = None
+        if state is not None:
+            kept, body = state_from_bytes("totals", pattern.plan, state, asked=repr(asked))
+            time = axis_of_state(time, kept)
+        self._time = time
+        plan = self._plan = pattern.plan
+        self._asked = asked
         self._keys: dict[Key | None, tuple[Value, ...]] = {}
         self._ends = _Ends(asked.window, plan.streams, time)
         self._machine = LabelledMachine(
@@ -76,6 +89,40 @@ class RunningTotals:
         self._queues: dict[Row, Sliding] = {}
         self.position = 0
         """How many events have been read."""
+        if body is not None:
+            self._resume(body)
+
+    def state(self) -> bytes:
+        """All that has to be known to go on elsewhere (`cerlab.evaluate.session_state`)."""
+        body = (
+            self.position,
+            self._driver.state(RunTotals.state),
+            [list(codes) for codes in self._codes],
+            list(self._kinds.items()),
+            sorted(self._doubles),
+            list(self._keys.items()),
+            list(self._rows.items()),
+            [(row, queue.state()) for row, queue in self._queues.items()],
+            self._ends.state(),
+        )
+        asked = repr(self._asked)
+        return state_to_bytes("totals", self._plan, self._time, body, asked=asked)
+
+    def _resume(self, body: Any) -> None:
+        try:
+            self.position, driver, codes, kinds, doubles, keys, rows, queues, ends = body
+            expect(type(self.position) is int, "how many events were read")
+            self._driver.resume(driver, RunTotals.resume)
+            self._codes = [{value: n for n, value in enumerate(each)} for each in codes]
+            expect(len(self._codes) == len(self._asked.labelled), "the groups")
+            self._kinds, self._doubles, self._keys = dict(kinds), set(doubles), dict(keys)
+            self._rows = {Row(*row): Total(*total) for row, total in rows}
+            for row, queue in queues:
+                self._queues[Row(*row)] = Sliding()
+                self._queues[Row(*row)].resume(queue)
+            self._ends.resume(ends)
+        except UNREADABLE as error:
+            raise bad_state(str(error)) from None
 
     def push(self, events: Sequence[Event]) -> Any:
         """Read more events: a pyarrow Table of the groups that these changed, as they are then.
@@ -232,6 +279,16 @@ class _Ends:
         if self._now is not None:
             check_order(self._now, now, position)
         return now
+
+    def state(self) -> Any:
+        """All of it, as nested tuples of values."""
+        return self._now, None if self._pointer is None else self._pointer.state()
+
+    def resume(self, state: Any) -> None:
+        """Go on from a `state`; raises ValueError and TypeError for what is none."""
+        self._now, pointer = state
+        if self._pointer is not None:
+            self._pointer.resume(pointer)
 
     def read(self, now: Instant | None, position: int) -> int | None:
         """The first end that counts at a position."""

@@ -159,7 +159,7 @@ def drawn(rng: Random, shape: Shape | None = None) -> Iterator[Case]:
 
 
 def pushed(rng: Random) -> Made:
-    """The same of a session, in batches as they may come."""
+    """The same of a session, in batches as they may come; it may stop and go on elsewhere."""
 
     def made(query: cerlab.Query, stream: Stream, group_by: list[str], **asked: Any) -> Any:
         time = stream.time
@@ -172,6 +172,10 @@ def pushed(rng: Random) -> Made:
                 group = tuple(row[g] for g in group_by)
                 assert "end" not in group_by or group not in found
                 found[group] = row
+            if rng.random() < 0.3:
+                state = session.state()
+                elsewhere = cerlab.Query(query.ast)
+                session = elsewhere.aggregating(group_by=group_by, **asked, state=state)
         return found
 
     return made

@@ -99,9 +99,13 @@ def test_rows_of_a_session_are_those_of_the_whole_stream(suite: Suite) -> None:
         how |= {} if stream.time is None else {"unit": stream.time.unit}
         session = query.tabulating(columns, **how)
         found: list[Any] = []
-        while session.pushed < len(stream):
+        read = 0
+        while read < len(stream):
             size = 1 + rng.randrange(3)
-            found += session.push(stream[session.pushed :][:size]).to_pylist()
+            found += session.push(stream[read:][:size]).to_pylist()
+            read += size
+            if rng.random() < 0.3:
+                session = Query(query.ast).tabulating(columns, state=session.state())
         expected = query.run(stream).table(columns).to_pylist()
         assert sorted(map(str, found)) == sorted(map(str, expected)), case.describe()
         return bool(expected)

@@ -85,7 +85,7 @@ def state_to_bytes(
         "format": FORMAT,
         "version": VERSION,
         "plan": plan_digest(plan),
-        "time": _axis_to_json(time) if isinstance(plan.window, TimeWindow) else None,
+        "time": axis_to_json(time) if isinstance(plan.window, TimeWindow) else None,
         "read": read,
         "keys": [[value_to_json(value) for value in key] for key in keys],
         **names,
@@ -197,7 +197,7 @@ def _resumable(
     times, positions = header["window"]
     resumed = {
         **header,
-        "time": _axis_from_json(header["time"]),
+        "time": axis_from_json(header["time"]),
         "keys": [tuple(map(value_from_json, key)) for key in header["keys"]],
         "window": ([_read_instant(t) for t in times], positions),
     }
@@ -223,11 +223,13 @@ def _axis_text(time: TimeAxis) -> str:
     return f"'{time.attribute}'" + (f" in {time.unit.name.lower()}" if time.unit else "")
 
 
-def _axis_to_json(time: TimeAxis | None) -> list[str | None] | None:
+def axis_to_json(time: TimeAxis | None) -> list[str | None] | None:
+    """A time axis as JSON."""
     return None if time is None else [time.attribute, time.unit.name if time.unit else None]
 
 
-def _axis_from_json(written: list[Any] | None) -> TimeAxis | None:
+def axis_from_json(written: list[Any] | None) -> TimeAxis | None:
+    """The axis again; raises `UsageError` and others for what is none."""
     if written is None:
         return None
     attribute, unit = written

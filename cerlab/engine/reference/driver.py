@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from itertools import chain, islice
-from typing import Generic, TypeVar, assert_never
+from typing import Any, Generic, TypeVar, assert_never
 
 from cerlab.automata.deterministic import Deterministic
 from cerlab.budget import counted, poll
@@ -52,6 +52,15 @@ class WindowPointer:
         while time - self._inside[0][0] > self._width:
             self._inside.popleft()
         return self._inside[0][1]
+
+    def state(self) -> Any:
+        """All of it, as nested tuples of values."""
+        return self._seen, list(self._inside)
+
+    def resume(self, state: Any) -> None:
+        """Go on from a `state`; raises ValueError and TypeError for what is none."""
+        self._seen, inside = state
+        self._inside = deque((time, position) for time, position in inside)
 
 
 class Substream(Generic[R]):
@@ -102,6 +111,23 @@ class Driver(Generic[R]):
             substream.recogniser.forget(lowest)
         substream.recogniser.advance(event, position)
         return substream.recogniser, lowest
+
+    def state(self, of: Callable[[R], Any]) -> Any:
+        """All of it, `of` giving the state of a recogniser: nested tuples of values."""
+        parts = [
+            (key, of(part.recogniser), part.pointer and part.pointer.state())
+            for key, part in self._substreams.items()
+        ]
+        return self._now, parts
+
+    def resume(self, state: Any, into: Callable[[R, Any], None]) -> None:
+        """Go on from a `state`, each recogniser by `into`; raises as that for what is none."""
+        self._now, parts = state
+        for key, recogniser, pointer in parts:
+            part = self._substreams[key] = Substream(self._recogniser(), self._plan.window)
+            into(part.recogniser, recogniser)
+            if part.pointer is not None:
+                part.pointer.resume(pointer)
 
     def consume(self, recogniser: R) -> None:
         """End what an answer of this recogniser ends (CONSUME BY)."""

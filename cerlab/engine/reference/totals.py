@@ -8,6 +8,7 @@ transitions, starts in the window and groups, however many answers there are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from cerlab.automata.labelled import LabelledMachine
@@ -18,6 +19,16 @@ from cerlab.model.event import Event
 
 Least: TypeAlias = Any
 """A value that is less than another or not; None for none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Greatest:
+    """A value of which the least is the greatest."""
+
+    value: Any
+
+    def __lt__(self, other: Greatest) -> bool:
+        return bool(other.value < self.value)
 
 
 class Total(NamedTuple):
@@ -112,6 +123,26 @@ class RunTotals:
         self._runs = {}
         self._idle = self._machine.idle
 
+    def state(self) -> Any:
+        """All of it, states by names that outlive the process: nested tuples of values."""
+        named = self._machine.name_of
+        runs = [
+            (named(q), [(*place, *total) for place, total in totals.items()])
+            for q, totals in self._runs.items()
+        ]
+        return self._machine.name_of_idle(self._idle), runs
+
+    def resume(self, state: Any) -> None:
+        """Go on from a `state`; raises `BadData`, ValueError and TypeError for what is none."""
+        idle, runs = state
+        self._idle = self._machine.idle_of(idle)
+        self._runs = {
+            self._machine.state_of(name): {
+                (begun, group): Total(*total) for begun, group, *total in totals
+            }
+            for name, totals in runs
+        }
+
 
 def taken(total: Total, gain: Gain) -> Total:
     """The total of runs that take an event more."""
@@ -152,6 +183,16 @@ class Sliding:
             return self._newest
         old = self._old[-1][1]
         return old if self._newest is None else united(old, self._newest)
+
+    def state(self) -> Any:
+        """All of it, as nested tuples of values."""
+        return self._new, self._newest, self._old
+
+    def resume(self, state: Any) -> None:
+        """Go on from a `state`; raises ValueError and TypeError for what is none."""
+        new, newest, old = state
+        self._new, self._old = ([(end, Total(*t)) for end, t in each] for each in (new, old))
+        self._newest = None if newest is None else Total(*newest)
 
     def _turn(self, lowest: int) -> None:
         for end, total in reversed(self._new):
