@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cerlab.api import Query, parse_query
 from cerlab.io.synthetic import stock_batches
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 ROWS_OF_A_FILE = 1 << 20
 POSITION = "id"
 """The column that orders the stream; it increases."""
+
+_TEXT = ["type", "name"]
+"""The columns of text."""
 
 IN_ORDER, IN_NONE = "in order", "in none"
 """The folders with the stream, under that of `on_spark`."""
@@ -104,11 +107,7 @@ def write_stream(folder: Path, events: int) -> None:
     folder.mkdir()
     for n, batch in enumerate(stock_batches(events, batch=ROWS_OF_A_FILE)):
         table = pa.Table.from_batches([batch])
-        plain = {
-            name: column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
-            for name, column in zip(table.column_names, table.columns, strict=True)
-        }
-        pq.write_table(pa.table(plain), folder / f"{n:05}.parquet")
+        pq.write_table(table.cast(_plain(table.schema)), folder / f"{n:05}.parquet")
 
 
 def write_shuffled(folder: Path, other: Path, seed: int = 7) -> None:
@@ -118,11 +117,20 @@ def write_shuffled(folder: Path, other: Path, seed: int = 7) -> None:
     import pyarrow.parquet as pq
 
     other.mkdir()
-    whole = pa.concat_tables(pq.read_table(path) for path in sorted(folder.iterdir()))
+    parts = [pq.read_table(path, read_dictionary=_TEXT) for path in sorted(folder.iterdir())]
+    whole = pa.concat_tables(parts).unify_dictionaries().combine_chunks()
     order = np.random.default_rng(seed).permutation(whole.num_rows)
     for n, start in enumerate(range(0, whole.num_rows, ROWS_OF_A_FILE)):
         rows = whole.take(pa.array(order[start : start + ROWS_OF_A_FILE]))
-        pq.write_table(rows, other / f"{n:05}.parquet")
+        pq.write_table(rows.cast(_plain(rows.schema)), other / f"{n:05}.parquet")
+
+
+def _plain(schema: Any) -> Any:
+    """A schema whose text has no codes."""
+    import pyarrow as pa
+
+    text = ((name, pa.string()) for name in _TEXT)
+    return pa.schema(dict(zip(schema.names, schema.types, strict=True)) | dict(text))
 
 
 def _local(query: Query, folder: Path) -> tuple[int, float, float]:
@@ -143,7 +151,7 @@ def _read(query: Query, files: list[Path]) -> tuple[int, float, float]:
     pa.set_cpu_count(1)
     for path in files:
         table = pq.read_table(
-            path, use_threads=False, columns=_columns(query), read_dictionary=["type", "name"]
+            path, use_threads=False, columns=_columns(query), read_dictionary=_TEXT
         )
         started = process_time()
         columns = dict(zip(table.column_names, table.columns, strict=True))

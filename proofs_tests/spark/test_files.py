@@ -370,7 +370,7 @@ def test_a_cluster_that_a_window_needs_is_missed(
 def test_rows_that_are_not_sorted_inside_a_cluster_are_seen(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(task_files, "_increase", lambda _: True)
+    monkeypatch.setattr(task_files, "increase", lambda _: True)
     assert seen(tmp_path)
 
 

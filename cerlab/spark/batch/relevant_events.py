@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cerlab.automata.plan_json import plan_to_bytes
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import predicate_text
-from cerlab.spark.batch.predicates import Inexact, column_above, column_of
+from cerlab.spark.batch.predicates import Inexact, column_above, column_where
 from cerlab.spark.batch.request import Request
 from cerlab.spark.plan.reads import attributes_tested
 from cerlab.spark.plan.relevant_events import plan_over_bits
@@ -52,7 +52,7 @@ def relevant_events(request: Request) -> RelevantEvents:
 
     def has_bit(test: Predicate) -> bool:
         try:
-            column_of(test, source)
+            column_where(test, source)
         except Inexact as reason:
             inexact[test] = f"{predicate_text(test)}: {reason}"
             return False
@@ -61,7 +61,8 @@ def relevant_events(request: Request) -> RelevantEvents:
     tested = plan_over_bits(replace(request.plan, streams=()), has_bit)
     names = (tested.bits, *attributes_tested(tested.plan, request.time))
     names = tuple(dict.fromkeys(names))
-    bits = [fn.when(column_of(P, source), 1 << k).otherwise(0) for k, P in enumerate(tested.tests)]
+    true = (column_where(P, source) for P in tested.tests)
+    bits = [fn.when(column, 1 << k).otherwise(0) for k, column in enumerate(true)]
     packed = reduce(lambda left, right: left + right, bits, fn.lit(0)).cast("bigint")
     columns = [packed if name == tested.bits else source.column(name) for name in names]
     why_all = tested.kept_whole

@@ -12,7 +12,7 @@ The tables of the survey have these columns, by these names:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -44,6 +44,24 @@ def first_problem(before: Any | None, rows: Any, labels: Labels) -> Problem | No
         if wrong.any()
     ]
     return min(found, key=lambda problem: problem.row, default=None)
+
+
+def is_stream(keys: Sequence[Any], times: Any | None, *, positions: bool) -> bool:
+    """Whether rows are a stream in the order they are in, by their keys and times: NumPy arrays.
+
+    With `positions` the last key is one. Nothing is missing and no key is NaN.
+    """
+    if not increase(keys) or (positions and not increase(keys[-1:])):
+        return False
+    return times is None or not (times[1:] < times[:-1]).any()
+
+
+def increase(keys: Sequence[Any]) -> bool:
+    """Whether each row is after the one before it, by the first of the keys that differ."""
+    after = keys[-1][1:] > keys[-1][:-1]
+    for key in keys[-2::-1]:
+        after = (key[1:] > key[:-1]) | ((key[1:] == key[:-1]) & after)
+    return bool(after.all())
 
 
 def kept_rows(rows: Any) -> Any:

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from cerlab.model.columns import numbers_of
 from cerlab.spark.plan.order import kept_rows, mask
 from cerlab.spark.tasks.rows import SIZE, gathered, keys_in
 
@@ -60,7 +61,7 @@ def runs_of(
     for table in gathered(batches, size):
         (rows,) = table.combine_chunks().to_batches()
         length = max(longest, read // FEW)
-        starts = _starts(rows, length) if _is_whole(rows) else np.zeros(0, np.int64)
+        starts = _starts(rows, length) if _has_all(rows) else np.zeros(0, np.int64)
         batch = run_table(rows, starts)
         made, read = made + len(starts), read + rows.num_rows
         too_many = made > ALLOWED + 8 * read // longest
@@ -112,23 +113,35 @@ def _neighbours(rows: Any) -> tuple[Any, Any]:
 
     count = rows.num_rows - 1
     back, same = np.zeros(count, bool), np.ones(count, bool)
-    for key in keys_in(rows):
-        before, after = rows.column(key).slice(0, count), rows.column(key).slice(1)
-        back |= same & mask(pc.less(after, before))
-        same &= mask(pc.equal(after, before))
+    for key in map(rows.column, keys_in(rows)):
+        if is_whole(key):
+            numbers = numbers_of(key)
+            back |= same & (numbers[1:] < numbers[:-1])
+            same &= numbers[1:] == numbers[:-1]
+        else:
+            before, after = key.slice(0, count), key.slice(1)
+            back |= same & mask(pc.less(after, before))
+            same &= mask(pc.equal(after, before))
     return back, same
 
 
-def _is_whole(rows: Any) -> bool:
+def is_whole(column: Any) -> bool:
+    """Whether an array is of int64 without NULL."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_int64(column.type)) and not column.null_count
+
+
+def _has_all(rows: Any) -> bool:
     """Whether every event has its keys and a type, and every kept one a time."""
     import pyarrow.compute as pc
 
-    for key in keys_in(rows):
-        if mask(pc.is_null(rows.column(key), nan_is_null=True)).any():
+    for key in map(rows.column, keys_in(rows)):
+        if not is_whole(key) and mask(pc.is_null(key, nan_is_null=True)).any():
             return False
     times = _kept_times(rows)
     named = "named" not in rows.schema.names or mask(rows.column("named")).all()
-    return bool(named and mask(pc.is_finite(times)).all())
+    return bool(named and (is_whole(times) or mask(pc.is_finite(times)).all()))
 
 
 def _kept_times(rows: Any) -> Any:

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from cerlab.errors import BadData
-from cerlab.spark.plan.order import Labels, backwards, first_problem, kept_rows
-from cerlab.spark.plan.runs import Run, run_in, run_table
+from cerlab.model.columns import numbers_of
+from cerlab.spark.plan.order import Labels, backwards, first_problem, is_stream, kept_rows, mask
+from cerlab.spark.plan.runs import Run, is_whole, run_in, run_table
 from cerlab.spark.tasks.rows import keys_in
 
 HINTS = {
@@ -53,14 +54,15 @@ def surveyed(number: int, rows: Any, labels: Labels, *, positions: bool) -> Any:
     """A record batch with the run of some rows, and the columns of `SURVEY`."""
     import pyarrow as pa
 
-    checked = _checked(rows, positions=positions)
-    problem = first_problem(None, checked, labels)
+    problem = None
+    if not _is_plainly_a_stream(rows, positions=positions):
+        problem = first_problem(None, _checked(rows, positions=positions), labels)
 
     def place(row: int) -> int | None:
-        made: int | None = checked.column("position")[row].as_py() if positions else row
+        made: int | None = rows.column(keys_in(rows)[-1])[row].as_py() if positions else row
         return made
 
-    kept = kept_rows(checked)
+    kept = kept_rows(rows)
     more = {
         "unit": pa.array([number], pa.int32()),
         "first": pa.array([place(0)], pa.int64()),
@@ -73,6 +75,18 @@ def surveyed(number: int, rows: Any, labels: Labels, *, positions: bool) -> Any:
     return pa.RecordBatch.from_arrays(
         [*run.columns, *more.values()], names=[*run.schema.names, *more]
     )
+
+
+def _is_plainly_a_stream(rows: Any, *, positions: bool) -> bool:
+    """Whether all that orders the rows are whole numbers, and nothing is wrong with them."""
+    times = [rows.column("time")] if "time" in rows.schema.names else []
+    keys = [*map(rows.column, keys_in(rows))]
+    if "kept" in rows.schema.names or not all(map(is_whole, [*keys, *times])):
+        return False
+    numbers = [*map(numbers_of, [*keys, *times])]
+    time = numbers[-1] if times else None
+    in_order = is_stream(numbers[: len(keys)], time, positions=positions)
+    return in_order and bool(mask(rows.column("named")).all())
 
 
 def _checked(rows: Any, *, positions: bool) -> Any:

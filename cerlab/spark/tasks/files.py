@@ -7,21 +7,20 @@ sorts the rows of a cluster where they are not in order, and checks all that the
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from cerlab.engine.kernels.windowed.window import goes_back
 from cerlab.errors import BadData
 from cerlab.io.sink import ROWS
 from cerlab.io.write import parquet_encoding
 from cerlab.model.columns import array_from
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.footers import Columns, RowGroup
-from cerlab.spark.plan.order import first_problem
+from cerlab.spark.plan.order import first_problem, increase, is_stream
 from cerlab.spark.plan.runs import run_table
 from cerlab.spark.plan.survey import HINTS
 from cerlab.spark.tasks.evaluation import Job, begun
@@ -136,28 +135,18 @@ def _in_order(groups: list[_Cluster], columns: Columns) -> _Cluster:
         rows = pa.concat_tables([group.rows for group in groups], promote_options="default")
         numbers = {name: np.concatenate([g.numbers[name] for g in groups]) for name in numbers}
     keys = [numbers[name] for name in columns.keys]
-    if _increase(keys):
+    if increase(keys):
         return _Cluster(rows, numbers)
     order = np.lexsort(keys[::-1])
     return _Cluster(rows.take(order), {name: each[order] for name, each in numbers.items()})
 
 
-def _increase(keys: Sequence[Any]) -> bool:
-    """Whether each row is after the one before it, by the first of the keys that differ."""
-    after = keys[-1][1:] > keys[-1][:-1]
-    for key in keys[-2::-1]:
-        after = (key[1:] > key[:-1]) | ((key[1:] == key[:-1]) & after)
-    return bool(after.all())
-
-
 def _is_stream(cluster: _Cluster, columns: Columns) -> bool:
-    """Whether nothing is wrong with the rows in their order (`cerlab.spark.plan.order`)."""
+    """Whether nothing is wrong with the rows in their order."""
     keys = [cluster.numbers[name] for name in columns.keys]
-    if not _increase(keys) or (columns.has_position and keys[1:] and not _increase(keys[-1:])):
-        return False
-    if columns.time is not None and goes_back(cluster.numbers[columns.time]) >= 0:
-        return False
-    return all(map(_is_named, _type(cluster.rows, columns).chunks))
+    times = None if columns.time is None else cluster.numbers[columns.time]
+    in_order = is_stream(keys, times, positions=columns.has_position)
+    return in_order and all(map(_is_named, _type(cluster.rows, columns).chunks))
 
 
 def _is_named(types: Any) -> bool:

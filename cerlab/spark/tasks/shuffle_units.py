@@ -16,16 +16,17 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import groupby, pairwise
 from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from cerlab.errors import BadData
+from cerlab.model.columns import array_from, numbers_of
 from cerlab.spark.plan.assignment import RangeAssignment
 from cerlab.spark.plan.order import Labels
-from cerlab.spark.plan.runs import descents
+from cerlab.spark.plan.runs import descents, is_whole
 from cerlab.spark.plan.survey import surveyed
 from cerlab.spark.tasks.evaluation import Job, begun
 from cerlab.spark.tasks.rows import SIZE, gathered, keys_in
@@ -112,8 +113,9 @@ def _order(rows: Any) -> Any:
     import pyarrow.compute as pc
 
     keys = [rows.column(name) for name in keys_in(rows)]
-    if all(pa.types.is_int64(key.type) and not key.null_count for key in keys):
-        return pa.array(np.lexsort([key.to_numpy() for key in reversed(keys)]))
+    if all(map(is_whole, keys)):
+        numbers = [*map(numbers_of, reversed(keys))]
+        return array_from(np.lexsort(numbers) if numbers[1:] else np.argsort(numbers[0]))
     known = [pc.invert(pc.is_null(key, nan_is_null=True)) for key in keys]
     pairs = [column for pair in zip(known, keys, strict=True) for column in pair]
     table = pa.table(pairs, names=[str(n) for n in range(len(pairs))])
@@ -122,6 +124,14 @@ def _order(rows: Any) -> Any:
 
 def _between(rows: Any, cuts: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
     """Rows in order, cut before the first row that is not below a cut."""
+    keys = [*map(rows.column, keys_in(rows))]
+    if cuts and len(keys) == 1 and is_whole(keys[0]):
+        inner = np.searchsorted(numbers_of(keys[0]), [cut for (cut,) in cuts])
+        ends = [0, *inner.tolist(), rows.num_rows]
+        for run, (start, end) in enumerate(pairwise(ends)):
+            if start < end:
+                yield run, rows.slice(start, end - start)
+        return
     start = 0
     while start < rows.num_rows:
         place = _place(rows, start)
