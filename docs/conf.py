@@ -31,6 +31,7 @@ exclude_patterns = ["_build", "extensions", "course/README.md"]  # course: the n
 templates_path: list[str] = []
 html_static_path = ["_static"]
 html_css_files = ["manual.css"]
+html_js_files = [("theme.js", {"defer": "defer"})]
 html_theme = "furo"
 html_title = "cerlab"
 html_copy_source = False

@@ -97,6 +97,26 @@ WIDE = """() => {
 """What of a page stands out of its column, and in no box that scrolls."""
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pictures_go_by_the_theme_that_a_reader_chooses(
+    scheme: str, chromium: Any, site: Path
+) -> None:
+    page = chromium.new_page(color_scheme=scheme)
+    page.goto((site / "start.html").as_uri())
+    for theme in ("light", "dark"):
+        while page.evaluate("document.body.dataset.theme") != theme:
+            page.locator(".theme-toggle:visible").first.click()
+        paints = page.evaluate(INKS)
+        assert paints, "no words in pictures"
+        assert all((sum(paint) > 382) == (theme == "dark") for paint in paints), (theme, paints)
+    page.close()
+
+
+INKS = """() => [...document.querySelectorAll("svg.cerlab-graph text, svg.cerlab-timeline text")]
+    .map((each) => getComputedStyle(each).fill.match(/\\d+/g).slice(0, 3).map(Number))"""
+"""The colours of the words in pictures, as red, green and blue."""
+
+
 @pytest.mark.parametrize(("question", "words", "answer"), QUESTIONS)
 def test_one_search_or_two_clicks_answer(
     question: str, words: str, answer: str, chromium: Any, site: Path

@@ -34,6 +34,9 @@ SHOWN = 12
 LEAST = 0.5
 """How small pictures are drawn; a wider machine is left to the words, a wider tECS scrolls."""
 
+NARROWEST = 0.75
+"""How much smaller than drawn a frame is shown in a narrow page; beyond that the page scrolls."""
+
 TOGETHER = 24
 """So many steps share a layout."""
 
@@ -217,7 +220,7 @@ class Frames:
         style = dark_where_dark(body) + page_colours(body) if self._theme == "auto" else ""
         return (
             f'<svg class="{_CLASS}" role="img" width="{width:.0f}" height="{height:.0f}" '
-            f'viewBox="0 0 {width:.0f} {height:.0f}" style="min-width:{LEAST * width:.0f}px" '
+            f'viewBox="0 0 {width:.0f} {height:.0f}" style="min-width:{NARROWEST * width:.0f}px" '
             f'xmlns="http://www.w3.org/2000/svg" '
             f'font-family="Helvetica,Arial,sans-serif" font-size="12">\n'
             f"<title>{escape(title)}</title>\n<desc>{escape(says)}</desc>\n{style}\n{body}\n</svg>"
