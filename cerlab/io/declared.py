@@ -77,10 +77,10 @@ def _declared(column: Column, kind: AttributeType | None, name: str) -> Column:
     """The values of an attribute as its type has them."""
     from pyarrow import float64, types
 
-    if kind is None or name in ("type", "stream") or (is_arrow(column) and _is_nothing(column)):
-        return column
-    if not is_arrow(column):
+    if not is_arrow(column):  # values of several types, which none has
         raise Undecided
+    if kind is None or name in ("type", "stream") or _is_nothing(column):
+        return column
     match kind:
         case AttributeType.STRING if is_text(column.type):
             return column
