@@ -318,6 +318,47 @@ def _kind_of_word(data: Any, start: int, stop: int) -> int:
 
 
 @kernel
+def number_texts(data: Any, start: Any, stop: Any, slots: Any, first: Any, number: Any) -> int:
+    """Number the texts of some cells, equal ones alike, as they appear; how many numbers there are.
+
+    0 for NULL; -1 if there are more than `first`, where each is seen first, has room for. `slots`,
+    int32, is a hash table full of -1; its length is a power of two, and more than that room.
+    """
+    mask, count = slots.shape[0] - 1, 0
+    for i in range(start.shape[0]):
+        number[i] = 0
+        if stop[i] < 0:
+            continue
+        sign = 0
+        for at in range(start[i], stop[i]):
+            sign = (31 * sign + data[at]) & 0x7FFFFFFF
+        slot = (sign ^ (sign >> 12)) & mask
+        while slots[slot] >= 0:
+            other = first[slots[slot]]
+            if _same_text(data, start[i], stop[i], start[other], stop[other]):
+                break
+            slot = (slot + 1) & mask
+        if slots[slot] < 0:
+            if count == first.shape[0]:
+                return -1
+            slots[slot] = count
+            first[count] = i
+            count += 1
+        number[i] = slots[slot]
+    return count
+
+
+@inlined
+def _same_text(data: Any, start: int, stop: int, other: int, end: int) -> bool:
+    length, same = stop - start, 0
+    if length != end - other:
+        return False
+    while same < length and data[start + same] == data[other + same]:
+        same += 1
+    return same == length
+
+
+@kernel
 def text_ends(start: Any, stop: Any, offsets: Any) -> None:
     """Where the texts of some cells end when one follows the other: int32 (cells + 1,)."""
     offsets[0] = 0

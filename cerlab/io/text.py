@@ -165,7 +165,8 @@ class _Known:
         from cerlab.io.typed import refuse_null_words, typed
 
         data = np.frombuffer(lines.block, np.uint8)
-        cells = self._layout.room(min(size, 1 + lines.end - lines.at))
+        most = 1 + (lines.end - lines.at) // self._layout.shortest
+        cells = self._layout.room(min(size, most))
         count, at = scan(data, lines.at, lines.utf_8(), self._layout.arrays, cells)
         if not count:
             return None

@@ -17,6 +17,9 @@ from cerlab.io.rows import Rows, Undecided
 from cerlab.io.shapes import Shape
 from cerlab.model.columns import array_from
 
+_NUMBERED = 1 << 10
+"""So many different texts of a column are numbered at once; Arrow does it for more."""
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -25,6 +28,8 @@ class Layout:
     names: tuple[str, ...]
     shapes: tuple[Shape, ...]
     arrays: k.Shapes
+    shortest: int
+    """The fewest bytes of a line, its end included."""
 
     def room(self, lines: int) -> k.Cells:
         """Room for the cells of so many lines."""
@@ -56,6 +61,7 @@ def layout(shapes: Sequence[Shape]) -> Layout:
             np.array([c for row in columns for c in row], np.int32),
             np.array([r for row in rules for r in row], np.uint8),
         ),
+        1 + min(len("".join(shape.literals).encode()) for shape in shapes),
     )
 
 
@@ -166,20 +172,27 @@ def _truths(data: Any, start: Any, nulls: Any) -> Any:
 
 def _texts(data: Any, start: Any, stop: Any, *, unsure: bool) -> Any:
     """Texts in a dictionary; raises `Undecided` if one that is unsure is none."""
+    number, first = np.empty(len(start), np.int32), np.empty(_NUMBERED, np.int32)
+    count = k.number_texts(data, start, stop, np.full(4 * _NUMBERED, -1, np.int32), first, number)
+    if count < 0:
+        coded = _strings(data, start, stop).dictionary_encode()
+    else:
+        texts = _strings(data, start[first[:count]], stop[first[:count]])
+        coded = pa.DictionaryArray.from_arrays(array_from(number, stop < 0), texts)
+    if unsure and not all(map(_is_text, coded.dictionary.to_pylist())):
+        raise Undecided
+    return coded
+
+
+def _strings(data: Any, start: Any, stop: Any) -> Any:
     offsets = np.empty(len(start) + 1, np.int32)
     k.text_ends(start, stop, offsets)
     text = np.empty(int(offsets[-1]), np.uint8)
     k.texts(data, start, stop, text)
     nulls = stop < 0
-    validity = None
-    if nulls.any():
-        validity = pa.py_buffer(np.packbits(~nulls, bitorder="little"))
-    buffers = [validity, pa.py_buffer(offsets), pa.py_buffer(text)]
-    made = pa.StringArray.from_buffers(len(start), buffers[1], buffers[2], validity)
-    coded = made.dictionary_encode()
-    if unsure and not all(map(_is_text, coded.dictionary.to_pylist())):
-        raise Undecided
-    return coded
+    validity = pa.py_buffer(np.packbits(~nulls, bitorder="little")) if nulls.any() else None
+    buffers = pa.py_buffer(offsets), pa.py_buffer(text)
+    return pa.StringArray.from_buffers(len(start), *buffers, validity)
 
 
 def _is_text(raw: str) -> bool:
