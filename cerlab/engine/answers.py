@@ -46,7 +46,13 @@ class AnswerBatch:
         offsets = self.offsets[begin : end + 1]
         positions = self.positions[offsets[0] : offsets[-1]].tolist()
         starts, ends = self.start[begin:end].tolist(), self.end[begin:end].tolist()
-        return complex_events(starts, ends, _cut(positions, np.diff(offsets)))
+        collecting = gc.isenabled()
+        gc.disable()  # very many objects are made, none of which is in a circle
+        try:
+            return complex_events(starts, ends, _cut(positions, np.diff(offsets)))
+        finally:
+            if collecting:
+                gc.enable()
 
     def after(self, skipped: int) -> AnswerBatch:
         """All answers but the first ones."""
@@ -132,15 +138,9 @@ class BatchedAnswers(Iterator[ComplexEvent]):
                 if not limit:
                     break
         answers = joined_answers(taken)
-        collecting = gc.isenabled()
-        gc.disable()  # very many objects are made, none of which is in a circle
-        try:
-            events = answers.listed(0, len(answers))
-            order = _order(answers)
-            return sorted(events, key=by_end) if order is None else [events[n] for n in order]
-        finally:
-            if collecting:
-                gc.enable()
+        events = answers.listed(0, len(answers))
+        order = _order(answers)
+        return sorted(events, key=by_end) if order is None else [events[n] for n in order]
 
 
 def _order(answers: AnswerBatch) -> list[int] | None:
