@@ -67,11 +67,14 @@ def _interrupted() -> Iterator[None]:
                 interrupt_main()
                 return
 
-    Thread(target=copy_context().run, args=(look,), daemon=True).start()
+    looks = Thread(target=copy_context().run, args=(look,), daemon=True)
+    looks.start()
     try:
-        yield
+        try:
+            yield
+        finally:
+            over.set()
+            looks.join()
     except KeyboardInterrupt:
         poll()
         raise
-    finally:
-        over.set()

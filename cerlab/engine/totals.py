@@ -7,6 +7,7 @@ reference, whose integers have any size.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from functools import cache
 from math import prod
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from cerlab.automata.explore import along, reachable
 from cerlab.automata.labelled import LabelledMachine, LabelledMoves
 from cerlab.automata.machine import Machine
 from cerlab.automata.plan import Plan
-from cerlab.budget import poll
+from cerlab.budget import budgeted, poll
 from cerlab.engine.batches import paces
 from cerlab.engine.clock import WindowStarts
 from cerlab.engine.columns import rows_of_streams, take_columns
@@ -34,7 +35,8 @@ from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import DONE, FULL, NEED_SCRATCH, NONE
 from cerlab.engine.measures import limbs
 from cerlab.engine.reference import totals as reference
-from cerlab.engine.reference.totals import ANY_START, Gain, Gains, Place, Total
+from cerlab.engine.reference.totals import ANY_START, FEWER, Gain, Gains, Place, Total
+from cerlab.errors import ResourceLimit
 from cerlab.model.clauses import EventWindow
 from cerlab.model.clock import TimeAxis
 from cerlab.model.stream import Stream
@@ -42,7 +44,7 @@ from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.key_codes import KeyCodes
 
 SHORT = 256
-"""Up to so many events no kernels are compiled."""
+"""Up to so many events no kernels are compiled, unless there are very many totals."""
 
 BUDGET = 1 << 16
 """How many cells a machine may have for the kernel: states times symbols."""
@@ -74,12 +76,23 @@ def totals_of_ends(
     group has mixed digits, one for each column of `carried.groups`, the first one lowest.
     """
     labelled = LabelledMachine(machine, plan.vcea, carried.labels)
-    if len(stream) > SHORT:
+    short = len(stream) <= SHORT
+
+    def exactly(share: int) -> EndTotals:
+        with budgeted("totals by start and group", FEWER, own=share) if short else nullcontext():
+            found = _exactly(plan, labelled, stream, time, carried, by_start=by_start)
+            return columns_of(found, carried)
+
+    if short:
         try:
-            return _Compiled(plan, labelled, stream, time, carried, by_start=by_start).totals()
-        except TooLarge:
-            pass
-    return columns_of(_exactly(plan, labelled, stream, time, carried, by_start=by_start), carried)
+            return exactly(8)
+        except ResourceLimit as error:
+            if error.code != "CER0605":
+                raise
+    try:
+        return _Compiled(plan, labelled, stream, time, carried, by_start=by_start).totals()
+    except TooLarge:
+        return exactly(1)
 
 
 def _exactly(

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 import cerlab
+from cerlab import budget
 from cerlab.engine.reference import totals as reference
 from proofs_tests.engine.test_aggregates import Counted
+from proofs_tests.limits.calls import at_most_calls
 
 
 def test_more_starts_in_a_window_than_there_is_room_for_at_first() -> None:
@@ -126,6 +128,20 @@ def totals_written(text: str, events: list[Any]) -> int:
         patch.setattr(reference.RunTotals, "_add", counted.add)
         cerlab.parse_query(text).run(events).aggregate(sum="A.v", group_by="end")
     return counted.total
+
+
+@pytest.mark.parametrize(("count", "code"), [(64, "CER0605"), (80, "CER0608")])
+def test_more_groups_than_are_kept_are_refused(
+    count: int, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Groups by four labels, as many as answers: by a budget on short streams, else by event."""
+    events = [{"type": kind, "v": n} for kind in "ABCD" for n in range(count)]
+    found = cerlab.parse_query("SELECT * WHERE A AS w ; B AS x ; C AS y ; D AS z").run(events)
+    monkeypatch.setattr(reference, "MAX_MOVED", reference.MAX_MOVED // 100)
+    monkeypatch.setattr(budget, "STEPS", budget.STEPS // 100)
+    assert found.aggregate(group_by="w.v").num_rows == count
+    with pytest.raises(cerlab.ResourceLimit, match=code), at_most_calls(1_000_000):
+        found.aggregate(group_by=["w.v", "x.v", "y.v", "z.v"])
 
 
 @pytest.mark.parametrize(

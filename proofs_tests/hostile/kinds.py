@@ -359,13 +359,14 @@ def columns(rng: Random, folder: Path) -> None:
             some_ceql(rng),
         )
     )
-    found = cerlab.parse_query(text).run(some_rows(rng, rng.choice((5, 40, 300))))
-    with cerlab.limits(seconds=3):  # answers may be as many as subsets of the rows
-        if rng.random() < 0.5:
-            found.table(some()).to_pylist()
-        else:
-            options = rng.sample(("sum", "avg", "min", "max", "group_by"), 2)
-            found.aggregate(**{name: some() for name in options}).to_pylist()  # type: ignore[arg-type]
+    query, given = cerlab.parse_query(text), some_rows(rng, rng.choice((5, 40, 300)))
+    if rng.random() < 0.5:
+        while query.run(given).count() > 1_000:  # answers may be as many as subsets of the rows
+            given = given[: len(given) // 2]
+        query.run(given).table(some()).to_pylist()
+    else:
+        options = rng.sample(("sum", "avg", "min", "max", "group_by"), 2)
+        query.run(given).aggregate(**{name: some() for name in options}).to_pylist()  # type: ignore[arg-type]
 
 
 def converted(rng: Random, folder: Path) -> None:

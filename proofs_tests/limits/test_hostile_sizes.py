@@ -10,6 +10,7 @@ import pytest
 
 import cerlab
 from cerlab import budget
+from proofs_tests.limits.calls import at_most_calls
 from proofs_tests.limits.hostile import FAMILIES, asked
 
 NAMED = (
@@ -30,31 +31,16 @@ WATCHDOG = 60
 CALLS_OF_A_STEP = 50
 
 
-class TooManyCalls(BaseException):
-    """No `Exception`, so that nothing goes on after it."""
-
-
 @pytest.mark.parametrize("name", NAMED)
 def test_a_step_is_few_operations(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a hundredth of the steps there are so many calls at most: what is not counted has more.
 
-    A call of Python or of C is an operation; the one too many ends the search.
+    A call of Python or of C is an operation.
     """
-    steps, calls = budget.STEPS // 100, 0
+    steps = budget.STEPS // 100
     monkeypatch.setattr(budget, "STEPS", steps)
-
-    def count(_: object, event: str, __: object) -> None:
-        nonlocal calls
-        calls += event in ("call", "c_call")
-        if calls > CALLS_OF_A_STEP * steps:
-            raise TooManyCalls(name)
-
-    before = sys.getprofile()
-    sys.setprofile(count)
-    try:
+    with at_most_calls(CALLS_OF_A_STEP * steps):
         came, _ = asked(name)
-    finally:
-        sys.setprofile(before)
     assert came == "answered" or "CER0605" in came or "CER0487" in came
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
 import mmap
 import os
@@ -11,8 +12,8 @@ import subprocess
 import sys
 from argparse import Namespace
 from collections.abc import Callable
-from threading import Thread, Timer
-from time import monotonic, sleep
+from threading import Event, Thread, Timer
+from time import sleep
 
 import numpy as np
 import pytest
@@ -185,11 +186,28 @@ def hard_question() -> object:
     return solver
 
 
+class Told:
+    """A solver that keeps how many milliseconds it was given."""
+
+    milliseconds = 10_000
+
+    def set(self, _: str, milliseconds: int) -> None:
+        self.milliseconds = milliseconds
+
+    def check(self) -> None:
+        """It has no answer."""
+
+    def reason_unknown(self) -> str:
+        return "timeout"
+
+
 def test_the_solver_has_the_time_that_is_left() -> None:
-    before = monotonic()
     with pytest.raises(cerlab.ResourceLimit, match="CER0620"), cerlab.limits(seconds=0.2):
         checked(hard_question())
-    assert monotonic() - before < 5
+    solver = Told()
+    with cerlab.limits(seconds=0.2):
+        checked(solver)
+    assert solver.milliseconds <= 201
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
@@ -241,6 +259,40 @@ def test_without_a_timer_an_interrupt_is_one_and_the_end_is_no_limit() -> None:
     with limited(Namespace(**SECONDS)):
         pass
     sleep(2 * BETWEEN_ALARMS)  # the thread has gone
+
+
+@pytest.mark.usefixtures("no_timer")
+def test_a_limit_at_the_very_end_is_no_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread is about to interrupt when the work is done: that is still the limit."""
+    looking, done = Event(), Event()
+
+    def interrupt() -> None:
+        looking.set()
+        assert done.wait(60)
+        _thread.interrupt_main()
+
+    def work() -> None:
+        assert looking.wait(60)
+        Timer(0.1, done.set).start()
+
+    monkeypatch.setattr(sys.modules[limited.__module__], "interrupt_main", interrupt)
+    with pytest.raises(cerlab.ResourceLimit, match="CER0620"), limited(Namespace(**SECONDS)):
+        work()
+
+
+@pytest.mark.usefixtures("no_timer")
+def test_without_a_timer_a_command_ends_at_its_limit(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What does not look at the limits itself is interrupted, and says which limit it was."""
+
+    def forever(_: Namespace) -> None:
+        while True:
+            sleep(0.01)
+
+    monkeypatch.setattr("cerlab.cli.check.check", forever)
+    assert main(["check", "A ; B", "--time-limit", "0.3"]) == 2
+    assert "CER0620" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("no_timer")

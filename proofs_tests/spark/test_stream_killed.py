@@ -140,24 +140,29 @@ def uncommit(place: Path, batch: int) -> None:
     (log / f".{batch}.crc").unlink(missing_ok=True)
 
 
-EACH = 2
-"""How often the deep profile kills in each phase."""
+KILLS = 30
+"""In so many micro-batches the deep profile kills, each a new one."""
+
+EACH = 5
+"""How often it does in each phase at least."""
 
 
 def test_killed_at_random_moments(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], suite: Suite
 ) -> None:
-    """Until each phase was hit several times, by what the kill has left on disk."""
+    """In micro-batch after micro-batch, and in each phase, by what the kill has left on disk."""
     if not suite.deep:
         pytest.skip("with --profile deep only: each kill starts Spark anew")
-    files = with_late_rows(12)
+    files = with_late_rows(6)
     put(tmp_path / "in", *files)
     late = late_of(files)
     taken = [row for rows in files for row in rows if row["id"] not in late]
     rng, hits = Random(8), Counter[Phase]()
     aims = (Phase.BEGUN, Phase.STATE, Phase.COMMIT)
-    while missing := [aim for aim in aims if hits[aim] < EACH]:
-        aim, batch = rng.choice(missing), written(tmp_path, "offsets")  # not begun before
+    while sum(hits.values()) < KILLS or min(hits[aim] for aim in aims) < EACH:
+        least = min(hits[aim] for aim in aims)
+        aim = rng.choice([each for each in aims if hits[each] == least])
+        batch = written(tmp_path, "offsets")  # not begun before
         assert batch < len(files) - 1, f"too few files for this many kills: {hits}"
         killed(tmp_path, moment(tmp_path, batch, aim, rng.choice((0, 0, 0.02, 0.2))))
         found = phase(tmp_path, batch)

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from cerlab.automata.labelled import LabelledMachine
 from cerlab.automata.plan import Plan
+from cerlab.budget import spend
 from cerlab.engine.reference import driver
+from cerlab.errors import ResourceLimit
 from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Event
 
@@ -63,6 +65,11 @@ Place: TypeAlias = tuple[int, int]
 
 ANY_START = 0
 
+MAX_MOVED = 250_000
+"""How many totals one event may move."""
+
+FEWER = "group by less, or take a shorter window"
+
 
 class RunTotals:
     """The totals of the runs in each state, by start and group; a `Reader` of the driver."""
@@ -85,7 +92,13 @@ class RunTotals:
         one = Total(1, (0,) * self._gains.sums, (None,) * self._gains.least)
         moved = [({(start, 0): one}, machine.begin(self._idle, symbol))]
         moved += [(runs, machine.step(q, symbol)) for q, runs in before.items()]
+        left = MAX_MOVED
         for runs, (skip, takes) in moved:
+            moves = len(runs) * (len(takes) + (skip is not None))
+            spend(moves)
+            if (left := left - moves) < 0:
+                message = f"more than {MAX_MOVED:,} totals by start and group at one event"
+                raise ResourceLimit("CER0608", message, hint=FEWER)
             for mark, q in takes:
                 gain = self._gains.of(event, position, mark)
                 for (begun, group), total in runs.items():
