@@ -205,6 +205,8 @@ def checked(table: Any, file: str) -> Any:
         for n in range(table.num_columns):
             name = table.schema.field(n).name
             table.column(n).validate(full=True)
+            kind = table.column(n).type
+            getattr(getattr(kind, "value_type", kind), "tz", None)  # which may be no text
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise BadData(
             "CER0747",

@@ -26,10 +26,24 @@ def codes(numbers: list[int]) -> Any:
     )
 
 
+def moments_in_no_zone() -> Any:
+    """The name of their time zone is no UTF-8."""
+    sink = pa.BufferOutputStream()
+    as_file(pa.table({"type": ["A"] * 4, "n": pa.array([1] * 4, pa.timestamp("s", "ZZ"))}), sink)
+    changed = sink.getvalue().to_pybytes().replace(b"ZZ", b"\xc3Z")
+    return pa.ipc.open_file(changed).read_all()
+
+
+def as_file(table: Any, sink: Any) -> None:
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
 UNSOUND = {
     "offset": pa.table({"type": texts([0, 1 << 30, 2, 3, 4])}),
     "code": pa.table({"type": codes([0, 1, 99, 0])}),
     "unicode": pa.table({"type": texts([0, 1, 2, 3, 4], b"AB\xffB")}),
+    "time zone": moments_in_no_zone(),
     "attribute": pa.table({"type": ["A"] * 4, "n": texts([0, 2, -9, 3, 4])}),
 }
 
@@ -48,11 +62,6 @@ def test_rows_of_a_table_that_is_not_sound_are_refused() -> None:
     for table in UNSOUND.values():
         with pytest.raises(cerlab.BadData, match="not sound"):
             cerlab.match_recognize(clause, table)
-
-
-def as_file(table: Any, sink: Any) -> None:
-    with pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
 
 
 def as_stream(table: Any, sink: Any) -> None:
