@@ -225,6 +225,25 @@ def test_on_a_full_disk_there_is_no_file(tmp_path: Path, form: str) -> None:
     assert os.listdir(tmp_path) == ["e.core"]
 
 
+@pytest.mark.parametrize("form", ["ndjson", "parquet"])
+def test_a_small_disk_that_fills_up_is_left_empty(tmp_path: Path, form: str) -> None:
+    """One of a page in memory, which is mounted for this process alone."""
+    own = ["unshare", "--map-root-user", "--mount", "bash", "-c"]
+    mount = f"mount -t tmpfs -o size=4k none {tmp_path / 'disk'}"
+    (tmp_path / "disk").mkdir()
+    try:
+        subprocess.run([*own, mount], capture_output=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("this system lets nobody mount a disk of his own")
+    (tmp_path / "e.core").write_text("A()\n" * 2000)
+    command = ["run", "SELECT * WHERE A ; A WITHIN 20 EVENTS", "e.core", "-o", "disk/out"]
+    filled = f'{mount} && "$@"; echo $? $(ls -A disk)'
+    call = [*own, filled, "-", sys.executable, "-m", "cerlab", *command, "--format", form]
+    ended = subprocess.run(call, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ended.stdout == "2\n"
+    assert "CER0807: No space left on device: disk/out" in ended.stderr
+
+
 SAME: dict[str, Callable[[Path], object]] = {
     "e.core": lambda path: None,
     "./e.core": lambda path: None,
