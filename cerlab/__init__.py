@@ -74,6 +74,8 @@ if TYPE_CHECKING:
     from cerlab.why.row_answer import WhyRows as WhyRows
     from cerlab.why.rows import why_rows as why_rows
 
+    flink: ModuleType
+    """FlinkCEP's pattern API (`cerlab.api.flink`), imported when it is first used."""
     spark: ModuleType
     """The pipeline on Spark (`cerlab.spark`), imported when it is first used."""
 
@@ -112,6 +114,9 @@ _HOMES = {
 _HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
 """Where each public name is defined; its module is imported when the name is first used."""
 
+_MODULES = {"flink": "cerlab.api.flink", "spark": "cerlab.spark"}
+"""Public modules, imported when they are first used."""
+
 __all__ = sorted(_HOME)
 
 
@@ -140,9 +145,9 @@ display.load_with(_register_pictures)
 if not TYPE_CHECKING:  # mypy knows the names above, and is to notice those that are gone
 
     def __getattr__(name: str) -> Any:
-        """A public name, or ``cerlab.spark``, imported when it is first used (PEP 562)."""
-        if name == "spark":
-            return import_module("cerlab.spark")
+        """A public name or module, imported when it is first used (PEP 562)."""
+        if name in _MODULES:
+            return import_module(_MODULES[name])
         if name not in _HOME:
             raise AttributeError(f"module 'cerlab' has no attribute '{name}'")
         value = globals()[name] = getattr(import_module(_HOME[name]), name)
@@ -150,7 +155,7 @@ if not TYPE_CHECKING:  # mypy knows the names above, and is to notice those that
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, "spark", "__version__"})  # not the packages that implement them
+    return sorted({*__all__, *_MODULES, "__version__"})  # not the packages that implement them
 
 
 def load_ipython_extension(shell: object) -> None:

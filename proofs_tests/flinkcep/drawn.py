@@ -1,0 +1,127 @@
+"""Random pattern sequences of FlinkCEP and streams with matches, also as FlinkNfa reads them."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from cerlab.errors import IllFormed
+from cerlab.logic.flinkcep import FlinkPattern, begin
+from cerlab.logic.flinkcep.syntax import AnyPart, EventTest, NotPart, Part, SkipTo
+from cerlab.predicates.syntax import Comparison, Constant
+
+TYPES = "ABC"
+
+
+def random_flink_pattern(rng: Random, *, skips: bool = True) -> FlinkPattern:
+    """Two to four parts, some negative, some with quantifiers."""
+    while True:
+        try:
+            pattern = _followed(rng, _quantified(rng, _where(rng, begin("p0", rng.choice(TYPES)))))
+        except IllFormed:
+            continue
+        last = pattern.parts[-1]
+        if isinstance(last, NotPart) and last.anywhere:
+            continue
+        if rng.random() < 0.2:
+            pattern = pattern.within(rng.randrange(1, 8), "t")
+        if skips and rng.random() < 0.4:
+            to = rng.choice(list(SkipTo))
+            named = to in (SkipTo.FIRST, SkipTo.LAST)
+            taking = [part.name for part in pattern.parts if isinstance(part, Part)]
+            pattern = pattern.after(to, rng.choice(taking) if named else None)
+        return pattern
+
+
+def _followed(rng: Random, pattern: FlinkPattern) -> FlinkPattern:
+    for i in range(1, rng.choice((2, 2, 3, 4))):
+        if rng.random() < 0.2:
+            no = rng.choice((pattern.notNext, pattern.notFollowedBy, pattern.notFollowedBy))
+            pattern = _where(rng, no(f"n{i}", rng.choice("ABCN")))
+            if rng.random() < 0.1:
+                continue
+        how = rng.choice(
+            (pattern.next, pattern.followedBy, pattern.followedBy, pattern.followedByAny)
+        )
+        pattern = _quantified(rng, _where(rng, how(f"p{i}", rng.choice(TYPES))))
+    return pattern
+
+
+def _where(rng: Random, pattern: FlinkPattern) -> FlinkPattern:
+    return pattern.where("v > 0") if rng.random() < 0.25 else pattern
+
+
+def _quantified(rng: Random, pattern: FlinkPattern) -> FlinkPattern:
+    if rng.random() < 0.5:
+        lo = rng.choice((1, 1, 2))
+        bounded = rng.choice((True, False))
+        pattern = (
+            pattern.times(lo, lo + rng.choice((0, 1, 2))) if bounded else pattern.timesOrMore(lo)
+        )
+        if rng.random() < 0.3:
+            pattern = pattern.greedy()
+        inner = rng.random()
+        if inner < 0.2:
+            pattern = pattern.consecutive()
+        elif inner < 0.4:
+            pattern = pattern.allowCombinations()
+        if not bounded and rng.random() < 0.2:
+            pattern = pattern.until(rng.choice("ABCN"))
+    return pattern.optional() if rng.random() < 0.2 else pattern
+
+
+def random_flink_stream(
+    rng: Random, pattern: FlinkPattern, length: int = 8
+) -> list[dict[str, Any]]:
+    """Events of the parts one after the other, and others between; times do not go back."""
+    t, events = 0, list[dict[str, Any]]()
+    for part in pattern.parts:
+        if isinstance(part, Part):
+            takes = rng.randrange(part.lo, part.lo + 3) if part.quantified else 1
+            kinds = [part.test.type] * takes
+        else:
+            kinds = [part.test.type] if rng.random() < 0.2 else []
+        for kind in kinds:
+            while rng.random() < 0.25:
+                events.append({"type": rng.choice("ABCN"), "v": rng.choice((0, 1))})
+            events.append({"type": kind, "v": rng.choice((0, 1, 1, 1))})
+    for event in (events := [*events, {"type": rng.choice("ABC"), "v": 1}][:length]):
+        event["t"] = t
+        t += rng.choice((0, 0, 1, 1, 2))
+    return events
+
+
+def case_line(pattern: FlinkPattern, events: list[dict[str, Any]]) -> str:
+    """A case as FlinkNfa reads it."""
+    calls = [call for i, part in enumerate(pattern.parts) for call in _calls(i, part)]
+    if pattern.window is not None:
+        calls.append(f"within {pattern.window.width}")
+    if pattern.skip.to is not SkipTo.NO_SKIP:
+        calls.insert(0, f"{pattern.skip.to.value} {pattern.skip.name or ''}")
+    rows = " ".join(f"{e['type']}{e['v']}@{e['t']}" for e in events)
+    return f"{';'.join(calls)} | {rows}"
+
+
+def _calls(i: int, part: AnyPart) -> list[str]:
+    if isinstance(part, NotPart):
+        word = "notFollowedBy" if part.anywhere else "notNext"
+        return [f"{word} {part.name} {_test(part.test)}"]
+    calls = [f"{part.contiguity.value if i else 'begin'} {part.name} {_test(part.test)}"]
+    if part.quantified:
+        many = part.hi is None
+        calls.append(f"timesOrMore {part.lo}" if many else f"times {part.lo} {part.hi}")
+    calls += ["greedy"] * part.greedy + ["optional"] * part.optional
+    calls += {"next": ["consecutive"], "followedByAny": ["allowCombinations"]}.get(
+        part.inner.value, []
+    )
+    return calls + ([] if part.until is None else [f"until {_test(part.until)}"])
+
+
+def _test(test: EventTest) -> str:
+    match test.predicate:
+        case None:
+            return test.type
+        case Comparison(_, _, Constant(above)):
+            return f"{test.type}>{above}"
+        case _:
+            raise AssertionError("cases compare with one constant")

@@ -1,0 +1,159 @@
+"""FlinkCEP's pattern sequences in CEL: the same events by the same names, or a refusal by name."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+
+import cerlab
+from cerlab.api import flink
+from cerlab.api.flink import begin
+from cerlab.compile import flinkcep_to_cel as compiled
+from cerlab.errors import Unsupported
+from cerlab.logic.flinkcep import FlinkPattern
+from proofs_tests.flinkcep.drawn import random_flink_pattern, random_flink_stream
+from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds
+from proofs_tests.suite import Suite
+
+
+def taken(pattern: FlinkPattern, valuations: Any) -> set[Any]:
+    """Intervals, and the events of each part by its name."""
+    names = {part.name for part in pattern.parts}
+    return {
+        (v.start, v.end, tuple(sorted((x, D) for x, D in v.labels.items() if x in names)))
+        for v in valuations
+    }
+
+
+def agree(rng: Random) -> bool:
+    """The answers are the matches, on three streams."""
+    while True:
+        pattern = random_flink_pattern(rng, skips=False)
+        try:
+            query = flink.to_cel(pattern)
+        except Unsupported:
+            continue
+        break
+    answered = False
+    for _ in range(2):
+        stream = random_flink_stream(rng, pattern)
+        matches = flink.matches(pattern, stream)
+        found = cerlab.valuations(query, stream, evaluator="reference")
+        assert taken(pattern, found) == taken(pattern, matches), (str(pattern), query, stream)
+        answered |= bool(matches)
+    return answered
+
+
+def test_the_answers_are_the_matches(suite: Suite) -> None:
+    suite.run(agree, deep_count=3_000)
+
+
+def test_most_patterns_are_cel(suite: Suite) -> None:
+    refused: dict[str, int] = {}
+    drawn = [random_flink_pattern(Random(seed), skips=False) for seed in range(200)]
+    for pattern in drawn:
+        try:
+            flink.to_cel(pattern)
+        except Unsupported as error:
+            refused[error.message] = refused.get(error.message, 0) + 1
+    assert sum(refused.values()) < 80, refused
+
+
+A = begin("A")
+SAYS = [
+    (A.next("B"), "A : B"),
+    (A.followedBy("B"), "A : (B OR NOT(B):+ : B)"),
+    (A.followedByAny("B"), "A ; B"),
+    (A.next("b", "B").where("v > 1"), "A : (B AS b FILTER b[v > 1])"),
+    (A.oneOrMore(), "A OR A : (A OR NOT(A):+ : A):+"),
+    (A.oneOrMore().consecutive(), "A:+"),
+    (A.oneOrMore().allowCombinations(), "A+"),
+    (A.timesOrMore(2).consecutive(), "A : A OR A : A : A:+"),
+    (A.times(2).allowCombinations(), "A ; A"),
+    (A.times(1, 2).consecutive(), "A OR A : A"),
+    (A.optional().next("B"), "B OR A : B"),
+    (A.notNext("N").followedByAny("B"), "A : (B OR (NOT(N) ; B))"),
+    (A.notFollowedBy("N").followedByAny("B"), "A : (B OR NOT(N):+ : B)"),
+    (A.notNext("N"), "A : NOT(N)"),
+    (A.oneOrMore().greedy().consecutive(), "A:+"),
+    (
+        A.oneOrMore().notFollowedBy("N").next("B"),
+        "(A OR A : (A OR (NOT(A) AND NOT(N)):+ : A):+) : B",
+    ),
+    (A.oneOrMore().consecutive().greedy().followedByAny("B"), "A:+ : (B OR NOT(A):+ : B)"),
+    (A.oneOrMore().consecutive().until("A", "v > 1"), "(A FILTER A[NOT v > 1]):+"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "formula"), SAYS, ids=lambda each: str(each)[:60])
+def test_each_construct_in_cel(pattern: FlinkPattern, formula: str) -> None:
+    assert flink.to_cel(pattern) == str(cerlab.parse_formula(formula))
+
+
+def _says(pattern: FlinkPattern, formula: str) -> bool:
+    return flink.to_cel(pattern) == str(cerlab.parse_formula(formula))
+
+
+def test_the_window_of_cel_includes_its_end() -> None:
+    query = flink.to_cel(A.followedByAny("B").within(3, "t"))
+    stream = [{"type": "A", "t": 0}, {"type": "B", "t": 2}, {"type": "B", "t": 3}]
+    assert query.split("\n")[-1] == "WITHIN 2 [t]"
+    assert len(cerlab.evaluate(query, stream)) == 1
+
+
+REFUSED = [
+    (A.followedBy("B").after("skipToNext"), "prunes by matches"),
+    (A.followedBy("B", "A"), "is the type of another part"),
+    (A.within(0, "t"), "within 0"),
+    (begin("a", "A").notFollowedBy("n", "B").next("b", "B"), "may be both n and b"),
+    (A.notFollowedBy("N").notNext("M").next("B"), "has no effect in FlinkCEP"),
+    (A.notNext("N").next("B").optional(), "reads the event before it"),
+    (begin("a", "A").oneOrMore().greedy().next("b", "A"), "may be both a and b"),
+    (A.oneOrMore().greedy().until("U").next("B"), "greedy part with an until"),
+    (A.oneOrMore().greedy().notNext("N").next("B"), "notNext after a greedy part"),
+    (A.times(1, 2).notFollowedBy("N").next("B"), "FlinkCEP forgets it in part"),
+    (A.oneOrMore().until("A"), "all that the part takes"),
+    (A.notFollowedBy("N"), "when time has passed"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "why"), REFUSED, ids=lambda each: str(each)[:60])
+def test_what_cel_has_no_word_for(pattern: FlinkPattern, why: str) -> None:
+    with pytest.raises(Unsupported, match=why):
+        flink.to_cel(pattern)
+
+
+GAPPED, BODY = compiled._gapped, compiled._body
+
+
+def first_may_be_any(left: Any, away: Any, at_once: Any, right: Any) -> Any:
+    return GAPPED(left, away, (), right)
+
+
+def one_too_few(part: Any, lo: int, hi: Any, away: Any) -> Any:
+    return BODY(part, max(1, lo - 1), hi, away)
+
+
+def not_away(part: Any, lo: int, hi: Any, away: Any) -> Any:
+    return BODY(part, lo, hi, ())
+
+
+def hands_over(pattern: Any, k: int, part: Any, prefix: Any) -> Any:
+    return prefix
+
+
+AGREEMENT: Judge = on_seeds(agree, 1_500)
+TABLE: Judge = on_rows(lambda row: _says(*row), SAYS)
+MUTANTS = [
+    mutant(AGREEMENT, compiled, "_withheld", hands_over),
+    mutant(TABLE, compiled, "_gapped", first_may_be_any),
+    mutant(TABLE, compiled, "_body", one_too_few),
+    mutant(TABLE, compiled, "_body", not_away),
+]
+
+
+@each_of(MUTANTS)
+def test_the_reference_kills(mutant: Any, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
+    check_killed(mutant, monkeypatch, suite)
