@@ -8,7 +8,7 @@ has others.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Unpack
 
@@ -16,10 +16,12 @@ from cerlab import io
 from cerlab.compile.flinkcep_to_cel import flink_query
 from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.display import shown
+from cerlab.errors import Unsupported
 from cerlab.evaluate import answers_of
 from cerlab.logic.cel.text import formula_text
 from cerlab.logic.ceql.text import query_text
 from cerlab.logic.flinkcep import FlinkPattern, begin, flink_matches
+from cerlab.logic.flinkcep.syntax import EVERY_MATCH, SkipTo
 from cerlab.model.answer import Positions, Valuation
 
 __all__ = ["Difference", "FlinkPattern", "begin", "difference", "matches", "to_cel"]
@@ -57,8 +59,20 @@ def to_cel(pattern: FlinkPattern) -> str:
     WHERE A : B
     WITHIN 9 [t]
     """
+    if pattern.skip.to is not SkipTo.NO_SKIP:
+        raise _pruned(pattern)
     query = flink_query(pattern)
     return formula_text(query.formula) if query.window is None else query_text(query)
+
+
+def _pruned(pattern: FlinkPattern) -> Unsupported:
+    """The error that CEL has no skip strategy, with a shortest stream on which it makes one."""
+    said = f"CEL cannot say this of FlinkCEP: {pattern.skip.to.value} prunes by matches"
+    every = to_cel(replace(pattern, skip=EVERY_MATCH))
+    if (found := difference(pattern, every, at_most=4)) is not None:
+        types = " ".join(event["type"] for event in found.events)
+        said += f", and on {types} the query '{every}' has {found.of_cel[0]}, which is pruned"
+    return Unsupported("CER0455", said, hint="without it FlinkCEP gives all matches, as CEL does")
 
 
 @shown

@@ -47,7 +47,7 @@ def agree(rng: Random) -> bool:
 
 
 def test_the_answers_are_the_matches(suite: Suite) -> None:
-    suite.run(agree, deep_count=3_000)
+    suite.run(agree, deep_count=2_000)
 
 
 def test_most_patterns_are_cel(suite: Suite) -> None:
@@ -104,7 +104,8 @@ def test_the_window_of_cel_includes_its_end() -> None:
 
 
 REFUSED = [
-    (A.followedBy("B").after("skipToNext"), "prunes by matches"),
+    (A.followedByAny("B").after("skipToNext"), "on A B B the query 'A ; B' has \\(0, 2\\)"),
+    (A.next("B").after("skipPastLastEvent"), "prunes by matches"),
     (A.followedBy("B", "A"), "is the type of another part"),
     (A.within(0, "t"), "within 0"),
     (begin("a", "A").notFollowedBy("n", "B").next("b", "B"), "may be both n and b"),

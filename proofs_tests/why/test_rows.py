@@ -198,7 +198,7 @@ def _readings(query: rp.RowPattern, T: Partition, s: int, N: int) -> set[tuple[s
 
 
 def test_the_reference_agrees(suite: Suite) -> None:
-    suite.run(agrees, deep_count=6_000)
+    suite.run(agrees, deep_count=3_000)
 
 
 def none_agrees(rng: Random) -> bool | None:
@@ -224,7 +224,7 @@ def none_agrees(rng: Random) -> bool | None:
 
 
 def test_why_there_is_none_agrees(suite: Suite) -> None:
-    suite.run(none_agrees, deep_count=2_000)
+    suite.run(none_agrees, deep_count=1_000)
 
 
 AGREEMENT: Judge = on_seeds(agrees, 2_000)

@@ -10,7 +10,7 @@ This is the oracle. It is written to be read, never to be fast.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -189,10 +189,7 @@ def _edges(pattern: FlinkPattern, at: Partial, t: Event) -> Iterator[Edge]:
 
 
 def _withheld(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
-    """Whether a greedy part before withholds the event: what it could take nothing else may have.
-
-    It may still ignore, though not see, such an event once an optional part has ignored another.
-    """
+    """Whether a greedy part before withholds the event: it could take it, so nothing else may."""
     if at.free or at.taken_here or at.waited:
         return False
     j = at.k - 1
@@ -320,8 +317,4 @@ def _pruned_before(pattern: FlinkPattern, match: Valuation) -> int:
         return named[0] if skip.to is SkipTo.FIRST else named[-1]
     if skip.to is SkipTo.NEXT:
         return match.start + 1
-    return _last(match.labels.values()) + 1
-
-
-def _last(listed: Iterable[tuple[int, ...]]) -> int:
-    return max(i for positions in listed for i in positions)
+    return max(i for taken in match.labels.values() for i in taken) + 1
