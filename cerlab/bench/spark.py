@@ -163,8 +163,8 @@ def _read(query: Query, files: list[Path]) -> tuple[int, float, float]:
 
 def _columns(query: Query) -> list[str]:
     """What a query of this stream reads, with its window's time and the positions."""
-    asked = (name for name in ("name", "volume", "price", "stock_time") if name in query.text)
-    return ["type", POSITION, *asked]
+    named = (name for name in ("name", "volume", "price", "stock_time") if name in query.text)
+    return ["type", POSITION, *named]
 
 
 def _apart(query: Query, folder: str, cores: int) -> list[Cost]:
@@ -180,25 +180,25 @@ def on_spark(query: Query, folder: str, cores: int) -> list[Cost]:
     """Measure every design in this process; raises ValueError where the files are not read so."""
     from cerlab.spark.batch.files import answers_in_files, file_ranges, write_answers
     from cerlab.spark.batch.first_pass import first_pass
-    from cerlab.spark.batch.match import answers, asked_of
+    from cerlab.spark.batch.match import answers, request_of
     from cerlab.spark.launch.session import session
 
     spark = session(f"local[{cores}]", {"spark.sql.shuffle.partitions": str(2 * cores)})
     frame = spark.read.parquet(f"{folder}/{IN_ORDER}")
     unsorted = spark.read.parquet(f"{folder}/{IN_NONE}")
-    asked = asked_of(frame, query, POSITION)
+    request = request_of(frame, query, POSITION)
 
     def written() -> int:
         with TemporaryDirectory(prefix="cerlab-bench-") as out:
-            return write_answers(asked, file_ranges(asked), Path(out) / "answers")
+            return write_answers(request, file_ranges(request), Path(out) / "answers")
 
     def handed_over() -> DataFrame:
-        return answers_in_files(asked, file_ranges(asked))
+        return answers_in_files(request, file_ranges(request))
 
     def moved(frame: DataFrame, mode: str | None = None) -> Callable[[], DataFrame]:
         def made() -> DataFrame:
             rows = frame.where(f"{POSITION} >= 0")  # no bare scan any more
-            each = asked_of(rows, query, position=POSITION, mode=mode)
+            each = request_of(rows, query, position=POSITION, mode=mode)
             return answers(each, first_pass(each))
 
         return made

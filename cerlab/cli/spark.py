@@ -133,12 +133,12 @@ def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespac
     from cerlab.spark.batch import inputs
     from cerlab.spark.batch.explain import explained
     from cerlab.spark.batch.first_pass import first_pass
-    from cerlab.spark.batch.match import asked_of, write
+    from cerlab.spark.batch.match import request_of, write
     from cerlab.spark.batch.remarks import remark_on
 
     column, unit = time_option(arguments)
     frame = inputs.read(spark, arguments.input, format=arguments.input_format, schema=query.schema)
-    asked = asked_of(
+    request = request_of(
         frame,
         query,
         listed(arguments.order_by),
@@ -151,14 +151,14 @@ def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespac
         partition=arguments.partition,
         columns=_columns(arguments),
     )
-    found = first_pass(asked)
+    found = first_pass(request)
     if arguments.explain:
-        print(explained(asked, found, query.text))
+        print(explained(request, found, query.text))
         return OK
-    rows = write(asked, found, arguments.output, overwrite=arguments.overwrite)
+    rows = write(request, found, arguments.output, overwrite=arguments.overwrite)
     if not arguments.quiet:
         command = shlex.join(["cerlab", "why", arguments.query, arguments.input])
-        remark_on(query, asked.source, rows, f"{command} says why")
+        remark_on(query, request.source, rows, f"{command} says why")
     return OK
 
 
@@ -167,7 +167,7 @@ def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespa
     from cerlab.spark.stream.claim import claim
     from cerlab.spark.stream.explain import explained_stream
     from cerlab.spark.stream.files import read_stream, write_stream
-    from cerlab.spark.stream.match_stream import asked_of_stream, stream_answers, use_rocksdb
+    from cerlab.spark.stream.match_stream import stream_answers, stream_request_of, use_rocksdb
     from cerlab.spark.stream.step import digest
 
     column, unit = time_option(arguments)
@@ -178,7 +178,7 @@ def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespa
         schema=query.schema,
         files=arguments.files,
     )
-    asked = asked_of_stream(
+    request = stream_request_of(
         frame,
         query,
         position=arguments.position,
@@ -192,14 +192,14 @@ def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespa
         columns=_columns(arguments),
     )
     if arguments.explain:
-        print(explained_stream(asked, query.text))
+        print(explained_stream(request, query.text))
         return OK
     checkpoint = arguments.checkpoint or f"{arguments.output.rstrip('/')}/_checkpoint"
     use_rocksdb(spark)
     spark.conf.set("spark.sql.shuffle.partitions", arguments.parts or 2 * parallelism(frame))
-    claim(spark, checkpoint, digest(asked.job))
+    claim(spark, checkpoint, digest(request.job))
     done = write_stream(
-        stream_answers(asked), arguments.output, checkpoint, follow=arguments.follow
+        stream_answers(request), arguments.output, checkpoint, follow=arguments.follow
     )
     counts = f"{done.events:,} events, {done.answers:,} answers, {done.late:,} late rows"
     ended = f"in {done.batches:,} micro-batches; {done.buckets:,} buckets of keys have a state"

@@ -16,7 +16,7 @@ import pytest
 import cerlab
 from cerlab.spark.batch.files import bare_scan, files_below, why_not_files, write_answers
 from cerlab.spark.batch.first_pass import RowRanges, first_pass
-from cerlab.spark.batch.match import answers, asked_of
+from cerlab.spark.batch.match import answers, request_of
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.footers import Unproved
 
@@ -59,11 +59,11 @@ def expected() -> list[tuple[int, int, tuple[int, ...]]]:
 @pytest.mark.parametrize("order", [{"position": "id"}, {"order_by": ["t", "id"]}])
 def test_tasks_read_the_files_and_find_the_same(spark: Any, folder: str, order: Any) -> None:
     frame = spark.read.parquet(folder)
-    asked = asked_of(frame, QUERY, **order)
-    found = first_pass(asked)
+    request = request_of(frame, QUERY, **order)
+    found = first_pass(request)
     assert isinstance(found, FileRanges)
     assert "which the tasks read themselves" in cerlab.spark.explain(frame, QUERY, **order)
-    assert rows_of(answers(asked, found)) == expected() != []
+    assert rows_of(answers(request, found)) == expected() != []
     moved = frame.where("t >= 0")
     assert rows_of(cerlab.spark.match(moved, QUERY, **order)) == expected()
 
@@ -72,8 +72,8 @@ def test_some_rows_of_files_are_in_order_as_the_files_are(spark: Any, folder: st
     """Tasks read what orders the files; Spark reads relevant events, and sorts none."""
     some = spark.read.parquet(folder).where("v < 3 AND id % 7 != 2").withColumnRenamed("v", "w")
     some = some.selectExpr("type", "t", "id", "w + 0 AS v")
-    asked = asked_of(some, QUERY, position="id")
-    found = first_pass(asked)
+    request = request_of(some, QUERY, position="id")
+    found = first_pass(request)
     assert isinstance(found, RowRanges)
     assert found.some
     every = table()
@@ -82,7 +82,7 @@ def test_some_rows_of_files_are_in_order_as_the_files_are(spark: Any, folder: st
     ids = rows.column("id").to_pylist()
     local = cerlab.evaluate(QUERY, rows)
     places = [(ids[a.start], ids[a.end], tuple(ids[p] for p in a.positions)) for a in local]
-    assert rows_of(answers(asked, found)) == sorted(places) != []
+    assert rows_of(answers(request, found)) == sorted(places) != []
     told = cerlab.spark.explain(some, QUERY, position="id")
     assert "stream   some of 400 events in Parquet files, by id" in told
     assert "events   those that a test of the query holds for" in told
@@ -93,13 +93,14 @@ def test_rows_of_other_files_are_asked_for(spark: Any, folder: str, tmp_path: Pa
     back = table().set_column(1, "t", pa.array([0, 1] * (ROWS // 2)))
     pq.write_table(back, tmp_path / "back.parquet")
     some = spark.read.parquet(str(tmp_path)).where("t = 0")
-    found = first_pass(asked_of(some, QUERY, position="id"))
+    found = first_pass(request_of(some, QUERY, position="id"))
     assert isinstance(found, RowRanges)
     assert (found.some, found.in_order) == (False, True)
+    all_of_it = spark.read.parquet(str(tmp_path)).where("v < 9")
     with pytest.raises(cerlab.BadData, match="CER0714"):
-        first_pass(asked_of(spark.read.parquet(str(tmp_path)).where("v < 9"), QUERY, position="id"))
+        first_pass(request_of(all_of_it, QUERY, position="id"))
     with pytest.raises(Unproved, match="computed"):
-        files_below(asked_of(some.selectExpr("type", "t", "v", "id + 1 AS id"), QUERY, [], "id"))
+        files_below(request_of(some.selectExpr("type", "t", "v", "id + 1 AS id"), QUERY, [], "id"))
 
 
 def test_renamed_columns_are_still_a_scan(spark: Any, folder: str) -> None:
@@ -171,27 +172,27 @@ def test_another_format_than_sparks_own_is_refused(monkeypatch: pytest.MonkeyPat
 
 def test_a_schema_that_reads_another_type_is_refused(spark: Any, folder: str) -> None:
     frame = spark.read.schema("type string, t bigint, v double, id bigint").parquet(folder)
-    asked = asked_of(frame, QUERY, position="id")
-    assert "another type" in str(why_not_files(asked))
+    request = request_of(frame, QUERY, position="id")
+    assert "another type" in str(why_not_files(request))
 
 
 def test_what_tasks_write_is_there_as_a_whole_or_not_at_all(
     spark: Any, folder: str, tmp_path: Path
 ) -> None:
-    asked = asked_of(spark.read.parquet(folder), QUERY, position="id", parts=3)
-    found = first_pass(asked)
+    request = request_of(spark.read.parquet(folder), QUERY, position="id", parts=3)
+    found = first_pass(request)
     assert isinstance(found, FileRanges)
     out = tmp_path / "out"
-    assert write_answers(asked, found, out) == len(expected())
+    assert write_answers(request, found, out) == len(expected())
     assert rows_of(spark.read.parquet(str(out))) == expected()
     assert (out / "_SUCCESS").exists()
     with pytest.raises(cerlab.UsageError, match="CER0889"):
-        write_answers(asked, found, out)
-    assert write_answers(asked, found, out, overwrite=True) == len(expected())
+        write_answers(request, found, out)
+    assert write_answers(request, found, out, overwrite=True) == len(expected())
     assert rows_of(spark.read.parquet(str(out))) == expected()
     bad = pa.table({**{n: table().column(n) for n in ("type", "v", "id")}, "t": [0, 1] * 200})
     pq.write_table(bad, tmp_path / "bad.parquet")
-    again = asked_of(spark.read.parquet(str(tmp_path / "bad.parquet")), QUERY, position="id")
+    again = request_of(spark.read.parquet(str(tmp_path / "bad.parquet")), QUERY, position="id")
     wrong = first_pass(again)
     assert isinstance(wrong, FileRanges)
     with pytest.raises(Exception, match="CER0714"):

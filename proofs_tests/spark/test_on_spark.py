@@ -19,7 +19,7 @@ import cerlab.spark
 from cerlab.io import Stream
 from cerlab.model.clauses import TimeWindow
 from cerlab.spark.batch.first_pass import RowRanges, first_pass
-from cerlab.spark.batch.match import answers, asked_of
+from cerlab.spark.batch.match import answers, request_of
 from cerlab.spark.plan.modes import Mode, why_not
 from cerlab.testing import Shape
 from proofs_tests.spark.cases import typed_case
@@ -74,13 +74,12 @@ def test_random_queries_have_the_answers_of_the_local_engine(spark: Any, seed: i
     time: dict[str, Any] = {"time": "t", "unit": "s"} if timed else {}
     for mode in modes[:2]:
         parts = rng.choice((1, 2, 3, 5))
-        asked = asked_of(frame, case.query, mode=mode, parts=parts, **order, **time)
-        found = first_pass(asked)
+        request = request_of(frame, case.query, mode=mode, parts=parts, **order, **time)
+        found = first_pass(request)
         assert isinstance(found, RowRanges)
         assert found.in_order or not lies_in_order
-        same(
-            rows_of(answers(asked, found)), sorted((a.start, a.end, a.positions) for a in expected)
-        )
+        listed = sorted((a.start, a.end, a.positions) for a in expected)
+        same(rows_of(answers(request, found)), listed)
 
 
 def stream(rows: int = 600, seed: int = 3) -> Any:
@@ -290,13 +289,13 @@ def test_files_in_order_are_neither_sorted_nor_read_as_one(
     try:
         frame = spark.read.parquet(str(tmp_path)).where("id >= 0")  # tasks cannot read the files
         order = {"position": "id"} if LONG[text] == "position" else {"order_by": ["moment", "id"]}
-        asked = asked_of(frame, text, parts=5, **order)
-        found = first_pass(asked)
+        request = request_of(frame, text, parts=5, **order)
+        found = first_pass(request)
         assert isinstance(found, RowRanges)
         assert found.in_order
         assert len(found.assignment.rows) >= 8
         assert found.mode is not Mode.RANGES or found.assignment.parts == 5
-        same(rows_of(answers(asked, found)), local(text, table.drop(["day"])))
+        same(rows_of(answers(request, found)), local(text, table.drop(["day"])))
     finally:
         spark.conf.unset("spark.sql.files.maxPartitionBytes")
 

@@ -16,7 +16,7 @@ from cerlab.bench.queries import catalogue
 from cerlab.io import Stream
 from cerlab.io.write import table_of_batches
 from cerlab.spark.batch.first_pass import RowRanges, first_pass
-from cerlab.spark.batch.match import answers, asked_of
+from cerlab.spark.batch.match import answers, request_of
 from proofs_tests.suite import Suite
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -112,8 +112,8 @@ def _in_units(spark: Any, stream: Stream, name: str, expected: tuple[int, int]) 
     frame = spark.createDataFrame(pa.table({**columns, "position": range(len(stream))}))
     query = catalogue("stocks")[name]
     order: dict[str, Any] = {"position": "position"} if name == "S3" else {"order_by": "position"}
-    asked = asked_of(frame, query, parts=37, **order)
-    found = first_pass(asked)
+    request = request_of(frame, query, parts=37, **order)
+    found = first_pass(request)
     assert isinstance(found, RowRanges)
     assert found.in_order
-    assert digest(answers(asked, found)) == expected
+    assert digest(answers(request, found)) == expected

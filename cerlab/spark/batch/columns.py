@@ -12,26 +12,26 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-def keys_of(asked: Request) -> list[Column]:
+def keys_of(request: Request) -> list[Column]:
     """What orders the stream: ``k0 k1 ..``."""
-    return [key.alias(f"k{n}") for n, key in enumerate(asked.keys)]
+    return [key.alias(f"k{n}") for n, key in enumerate(request.keys)]
 
 
-def answer_schema(asked: Request) -> StructType:
+def answer_schema(request: Request) -> StructType:
     """The schema of DESIGN 2.6, with the key where it is asked for.
 
     Of rows with names and of aggregates, that of their columns.
     """
     from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
-    if asked.names is not None:
-        return answer_types(asked.source, asked.names)
+    if request.names is not None:
+        return answer_types(request.source, request.names)
     schema = StructType([StructField("start", LongType()), StructField("end", LongType())])
     schema.add("positions", ArrayType(LongType()))
-    if asked.with_partition:
+    if request.with_partition:
         keys = [
-            StructField(name, asked.source.type_of(name))
-            for name in dict.fromkeys(asked.plan.partition)
+            StructField(name, request.source.type_of(name))
+            for name in dict.fromkeys(request.plan.partition)
         ]
         schema.add("partition", StructType(keys))
     return schema

@@ -9,7 +9,7 @@ from cerlab.automata.plan_json import plan_digest
 from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.spark.batch.files import why_not_files
 from cerlab.spark.batch.first_pass import FirstPass, RowRanges, first_pass
-from cerlab.spark.batch.match import Options, asked_of
+from cerlab.spark.batch.match import Options, request_of
 from cerlab.spark.batch.relevant_events import RelevantEvents
 from cerlab.spark.batch.request import Request
 from cerlab.spark.plan.assignment import starts_of
@@ -40,55 +40,56 @@ def explain(
 ) -> str:
     """What `match` would do with the same arguments; the first pass runs, nothing else."""
     made = as_pattern(query)
-    asked = asked_of(df, made, order_by, position, **options)
-    return explained(asked, first_pass(asked), made.text)
+    request = request_of(df, made, order_by, position, **options)
+    return explained(request, first_pass(request), made.text)
 
 
-def explained(asked: Request, found: FirstPass, query: str) -> str:
+def explained(request: Request, ranges: FirstPass, query: str) -> str:
     """The same of a request whose first pass has been made."""
     lines = [("query", " ".join(query.split()))]
-    lines.append(("plan", _plan(asked)))
-    mode = found.mode
+    lines.append(("plan", _plan(request)))
+    mode = ranges.mode
     lines.append(("mode", mode.value))
-    lines += [("not by", f"{other.value}: {why}") for other, why in _passed_over(asked, mode)]
-    sizes = _sizes(found)
+    lines += [("not by", f"{other.value}: {why}") for other, why in _passed_over(request, mode)]
+    sizes = _sizes(ranges)
     count = f"{sum(sizes):,} events"
-    if isinstance(found, RowRanges) and found.some:
+    if isinstance(ranges, RowRanges) and ranges.some:
         count = f"some of {count} in Parquet files"
-    lines.append(("stream", f"{count}, {_order(asked)}"))
-    lines.append(("rows", _lie(found)))
-    if not isinstance(found, FileRanges):
-        lines.append(("files", f"not read by the tasks themselves: {why_not_files(asked)}"))
-        lines += _crossing(found.sent)
+    lines.append(("stream", f"{count}, {_order(request)}"))
+    lines.append(("rows", _lie(ranges)))
+    if not isinstance(ranges, FileRanges):
+        lines.append(("files", f"not read by the tasks themselves: {why_not_files(request)}"))
+        lines += _crossing(ranges.sent)
     lines.append(("parts", f"{len(sizes)}, of {min(sizes):,} to {max(sizes):,} rows"))
     if mode is Mode.RANGES:
-        lines += [("cut", _cut(asked, cut)) for cut in _some(_cuts(found))]
-        again = found.assignment.read_again
+        lines += [("cut", _cut(request, cut)) for cut in _some(_cuts(ranges))]
+        again = ranges.assignment.read_again
         share = again / sum(sizes) if any(sizes) else 0.0
         lines.append(("overlap", f"about {again:,} rows are read again ({share:.1%})"))
-    lines += [("stage", stage) for stage in _stages(asked, mode)]
+    lines += [("stage", stage) for stage in _stages(request, mode)]
     return "\n".join(f"{name:8} {text}" for name, text in lines)
 
 
-def _plan(asked: Request) -> str:
-    cea = asked.plan.cea
-    return f"{cea.states} states, {len(cea.Delta)} transitions, {plan_digest(asked.plan)[:12]}"
+def _plan(request: Request) -> str:
+    cea = request.plan.cea
+    return f"{cea.states} states, {len(cea.Delta)} transitions, {plan_digest(request.plan)[:12]}"
 
 
-def _order(asked: Request) -> str:
-    order = f"by {', '.join(asked.labels.keys)}"
-    return order if asked.position is not None else f"{order}; positions are counted"
+def _order(request: Request) -> str:
+    order = f"by {', '.join(request.labels.keys)}"
+    return order if request.position is not None else f"{order}; positions are counted"
 
 
-def _passed_over(asked: Request, mode: Mode) -> list[tuple[Mode, str]]:
-    made = list(asked.choice.passed_over.items())
-    if mode is not asked.choice.mode:
-        made.append((asked.choice.mode, "ranges read little again, and keys need not be gathered"))
+def _passed_over(request: Request, mode: Mode) -> list[tuple[Mode, str]]:
+    made = list(request.choice.passed_over.items())
+    if mode is not request.choice.mode:
+        why = "ranges read little again, and keys need not be gathered"
+        made.append((request.choice.mode, why))
     return made
 
 
-def _lie(found: FirstPass) -> str:
-    match found:
+def _lie(ranges: FirstPass) -> str:
+    match ranges:
         case FileRanges(clusters=clusters):
             groups = sum(map(len, clusters))
             return f"in {groups:,} row groups of Parquet, which the tasks read themselves"
@@ -97,7 +98,7 @@ def _lie(found: FirstPass) -> str:
         case RowRanges(assignment=assignment):
             return f"not in order: tasks sort what they read, for {len(assignment.rows):,} runs"
         case _:
-            assert_never(found)
+            assert_never(ranges)
 
 
 def _crossing(sent: RelevantEvents) -> list[tuple[str, str]]:
@@ -107,20 +108,20 @@ def _crossing(sent: RelevantEvents) -> list[tuple[str, str]]:
     return [("events", events + why), *(("python", reason) for reason in sent.in_python)]
 
 
-def _sizes(found: FirstPass) -> list[int]:
+def _sizes(ranges: FirstPass) -> list[int]:
     """The rows of each part, of which there is one at least."""
-    sizes = [0] * found.assignment.parts
-    for part, rows in zip(found.assignment.part, found.assignment.rows, strict=True):
+    sizes = [0] * ranges.assignment.parts
+    for part, rows in zip(ranges.assignment.part, ranges.assignment.rows, strict=True):
         sizes[part] += rows
     return sizes or [0]
 
 
-def _cuts(found: FirstPass) -> Sequence[tuple[Any, ...]]:
-    return [found.assignment.first[start] for start in starts_of(found.assignment.part)[1:]]
+def _cuts(ranges: FirstPass) -> Sequence[tuple[Any, ...]]:
+    return [ranges.assignment.first[start] for start in starts_of(ranges.assignment.part)[1:]]
 
 
-def _cut(asked: Request, cut: tuple[Any, ...]) -> str:
-    named = zip(asked.labels.keys, cut, strict=True)
+def _cut(request: Request, cut: tuple[Any, ...]) -> str:
+    named = zip(request.labels.keys, cut, strict=True)
     return ", ".join(f"{name} = {value!r}" for name, value in named)
 
 
@@ -129,13 +130,13 @@ def _some(cuts: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return list(cuts[::step])
 
 
-def _stages(asked: Request, mode: Mode) -> list[str]:
-    first = [f"read {', '.join(asked.attributes)}"]
-    if asked.is_numbered(mode):
+def _stages(request: Request, mode: Mode) -> list[str]:
+    first = [f"read {', '.join(request.attributes)}"]
+    if request.is_numbered(mode):
         first.append("by part, in order: positions")
-    if asked.kept is not None:
-        first.append(f"events of {', '.join(asked.plan.streams)}")
-    if isinstance(asked.names, GroupRows):
-        last = "no answer is listed: " + ("a row for each end" if asked.names.are_final else _PUT)
+    if request.kept is not None:
+        first.append(f"events of {', '.join(request.plan.streams)}")
+    if isinstance(request.names, GroupRows):
+        last = "no answer is listed: " + ("a row for each end" if request.names.are_final else _PUT)
         return [*first, _STAGES[mode], last]
     return [*first, _STAGES[mode]]

@@ -35,36 +35,37 @@ _PARQUET = f"{_DATASOURCES}.parquet.ParquetFileFormat"
 _INDEX = f"{_DATASOURCES}.InMemoryFileIndex"
 
 
-def file_ranges(asked: Request) -> FileRanges:
+def file_ranges(request: Request) -> FileRanges:
     """The ranges of a stream in files; raises `Unproved` with the reason why its rows are moved."""
-    mode = asked.choice.mode
-    if asked.choice.is_default and why_not(asked.plan, Mode.RANGES) is None:
+    mode = request.choice.mode
+    if request.choice.is_default and why_not(request.plan, Mode.RANGES) is None:
         mode = Mode.RANGES
     if mode is Mode.KEYS:
         raise Unproved("the events of a key may lie in all files")
-    if asked.kept is not None:
+    if request.kept is not None:
         raise Unproved("FROM leaves events out, and footers count all")
-    paths, names = bare_scan(asked.source.frame)
-    columns = _columns(asked, names)
+    paths, names = bare_scan(request.source.frame)
+    columns = _columns(request, names)
     lie = layout(paths, columns)
-    _same_types(asked, names, lie)
-    return ranges_in_files(lie, columns, asked.labels, asked.plan, asked.time, mode, asked.parts)
+    _same_types(request, names, lie)
+    plan, time = request.plan, request.time
+    return ranges_in_files(lie, columns, request.labels, plan, time, mode, request.parts)
 
 
-def files_below(asked: Request) -> FileRanges:
+def files_below(request: Request) -> FileRanges:
     """The files of a DataFrame that is some of their rows, if footers do not speak against order.
 
-    Raises `Unproved` with the reason why Spark has to be asked.
+    Raises `Unproved` with the reason why Spark has to be request.
     """
-    paths, names = scan_below(asked.source.frame)
-    columns = _columns(asked, names, attributes=("type",))
+    paths, names = scan_below(request.source.frame)
+    columns = _columns(request, names, attributes=("type",))
     lie = layout(paths, columns)
-    _same_types(asked, names, lie)
+    _same_types(request, names, lie)
     ordering = {*columns.keys, columns.time}
     if any(name in ordering and not _is_whole(kind) for name, kind in lie.kinds):
         raise Unproved("moments order the stream, which Spark and the files count in other units")
     return ranges_in_files(
-        lie, columns, asked.labels, asked.plan, asked.time, Mode.KEYS, asked.parts
+        lie, columns, request.labels, request.plan, request.time, Mode.KEYS, request.parts
     )
 
 
@@ -74,36 +75,36 @@ def _is_whole(kind: Any) -> bool:
     return bool(pa.types.is_signed_integer(kind))
 
 
-def why_not_files(asked: Request) -> str | None:
+def why_not_files(request: Request) -> str | None:
     """Why tasks cannot read the files themselves; None if they can."""
     try:
-        file_ranges(asked)
+        file_ranges(request)
     except Unproved as reason:
         return str(reason)
     return None
 
 
-def _same_types(asked: Request, names: Mapping[str, str], lie: Layout) -> None:
+def _same_types(request: Request, names: Mapping[str, str], lie: Layout) -> None:
     """Raise `Unproved` for a column that Spark was told to read as another type."""
     from pyspark.sql.pandas.types import from_arrow_type
 
-    users = {f"c{n}": user for n, user in enumerate(asked.source.names)}
+    users = {f"c{n}": user for n, user in enumerate(request.source.names)}
     by_file = {file: users[name] for name, file in names.items()}
     for name, kind in lie.kinds:
         without_zone = getattr(kind, "tz", None) is None
         told = from_arrow_type(kind, prefer_timestamp_ntz=without_zone).simpleString()
-        if asked.source.kind(by_file[name]) != told:
+        if request.source.kind(by_file[name]) != told:
             raise Unproved(f"'{name}' is {told} in the files, and Spark reads it as another type")
 
 
 def _columns(
-    asked: Request, names: Mapping[str, str], attributes: Sequence[str] | None = None
+    request: Request, names: Mapping[str, str], attributes: Sequence[str] | None = None
 ) -> Columns:
     """The columns of the files, by those of the DataFrame, which `names` gives.
 
     Raises `Unproved` where one that orders the stream is not among them.
     """
-    source = asked.source
+    source = request.source
     by_user = {user: names.get(f"c{n}") for n, user in enumerate(source.names)}
 
     def ordering(name: str) -> str:
@@ -114,10 +115,10 @@ def _columns(
     if "type" in by_user and by_user["type"] is None:
         raise Unproved("the type of events is computed")
     return Columns(
-        keys=tuple(map(ordering, asked.labels.keys)),
-        has_position=asked.position is not None,
-        time=None if asked.labels.time is None else ordering(asked.labels.time),
-        attributes=tuple(map(by_user.get, attributes or asked.attributes)),
+        keys=tuple(map(ordering, request.labels.keys)),
+        has_position=request.position is not None,
+        time=None if request.labels.time is None else ordering(request.labels.time),
+        attributes=tuple(map(by_user.get, attributes or request.attributes)),
         type=source.type,
     )
 
@@ -214,14 +215,14 @@ def local_folder(path: str) -> Path | None:
     return None if scheme else Path(path).absolute()  # tasks have working folders of their own
 
 
-def answers_in_files(asked: Request, ranges: FileRanges) -> DataFrame:
+def answers_in_files(request: Request, ranges: FileRanges) -> DataFrame:
     """The answers of all ranges; only a number for each range goes through Spark."""
-    evaluate = partial(evaluate_files, job=asked.job, ranges=ranges)
-    return numbers_of(asked, ranges).mapInArrow(evaluate, answer_schema(asked))
+    evaluate = partial(evaluate_files, job=request.job, ranges=ranges)
+    return numbers_of(request, ranges).mapInArrow(evaluate, answer_schema(request))
 
 
 def write_answers(
-    asked: Request, ranges: FileRanges, folder: Path, *, overwrite: bool = False
+    request: Request, ranges: FileRanges, folder: Path, *, overwrite: bool = False
 ) -> int:
     """The answers as Parquet files in a folder, written by the tasks; returns how many.
 
@@ -241,12 +242,13 @@ def write_answers(
     try:
         write = partial(
             write_files,
-            job=asked.job,
+            job=request.job,
             ranges=ranges,
             folder=str(hidden),
-            schema=arrow_schema(answer_schema(asked)),
+            schema=arrow_schema(answer_schema(request)),
         )
-        made = numbers_of(asked, ranges).mapInArrow(write, "name string, answers bigint").collect()
+        parts = numbers_of(request, ranges)
+        made = parts.mapInArrow(write, "name string, answers bigint").collect()
         whole = {row["name"] for row in made}
         for stray in set(hidden.iterdir()) - {hidden / name for name in whole}:
             stray.unlink()
@@ -289,6 +291,6 @@ def refuse_input(folder: Path, ranges: FileRanges) -> None:
         )
 
 
-def numbers_of(asked: Request, ranges: FileRanges) -> DataFrame:
+def numbers_of(request: Request, ranges: FileRanges) -> DataFrame:
     """The number of each range, in a task of its own."""
-    return asked.source.frame.sparkSession.range(0, ranges.parts, 1, max(1, ranges.parts))
+    return request.source.frame.sparkSession.range(0, ranges.parts, 1, max(1, ranges.parts))

@@ -78,7 +78,7 @@ def match(
     """
     pattern = as_pattern(query)
     if pattern.has_automaton or not pattern.has_registers or pattern.ast.aggregates:
-        return answers(asked_of(df, pattern, order_by, position, **options))
+        return answers(request_of(df, pattern, order_by, position, **options))
     source = source_of(df, options.get("type"))
     if options.get("mode") not in (None, Mode.KEYS.value):
         refuse_correlated(pattern)
@@ -112,7 +112,7 @@ def matching(
     return lambda df: match(df, query, order_by, position, **options)
 
 
-def asked_of(
+def request_of(
     df: DataFrame,
     query: What,
     order_by: str | Sequence[str] = (),
@@ -142,7 +142,7 @@ def asked_of(
     )
 
 
-def write(asked: Request, found: FirstPass, output: str, *, overwrite: bool = False) -> int:
+def write(request: Request, ranges: FirstPass, output: str, *, overwrite: bool = False) -> int:
     """The answers as a folder of Parquet files, and how many rows they are.
 
     Written by the tasks where those read the files too.
@@ -150,42 +150,42 @@ def write(asked: Request, found: FirstPass, output: str, *, overwrite: bool = Fa
     Raises `UsageError` where there is something at `output`, unless it is to be overwritten.
     """
     folder = local_folder(output)
-    if isinstance(found, FileRanges) and folder is not None and _parts(asked) is None:
-        _warn_of_one_task(asked)
-        return write_answers(asked, found, folder, overwrite=overwrite)
+    if isinstance(ranges, FileRanges) and folder is not None and _parts(request) is None:
+        _warn_of_one_task(request)
+        return write_answers(request, ranges, folder, overwrite=overwrite)
     from pyspark.sql import Observation
     from pyspark.sql import functions as fn
 
     counted = Observation("cerlab")
-    rows = answers(asked, found).observe(counted, fn.count(fn.lit(1)).alias("rows"))
+    rows = answers(request, ranges).observe(counted, fn.count(fn.lit(1)).alias("rows"))
     rows.write.mode("overwrite" if overwrite else "error").parquet(output)
     return int(counted.get["rows"])
 
 
-def _warn_of_one_task(asked: Request) -> None:
-    mode, passed_over = asked.choice.mode, asked.choice.passed_over
+def _warn_of_one_task(request: Request) -> None:
+    mode, passed_over = request.choice.mode, request.choice.passed_over
     if mode is Mode.ONE and passed_over:
         reasons = "; ".join(f"{each.value}: {reason}" for each, reason in passed_over.items())
         message = f"CER0950: all events go through one task, in order ({reasons})"
         warn(CerlabWarning(message), stacklevel=4)
 
 
-def answers(asked: Request, found: FirstPass | None = None) -> DataFrame:
-    """The DataFrame of the answers; without `found` the first pass is made here."""
-    _warn_of_one_task(asked)
-    found = found or first_pass(asked)
-    match found:
+def answers(request: Request, ranges: FirstPass | None = None) -> DataFrame:
+    """The DataFrame of the answers; without `ranges` the first pass is made here."""
+    _warn_of_one_task(request)
+    ranges = ranges or first_pass(request)
+    match ranges:
         case FileRanges():
-            made = answers_in_files(asked, found)
+            made = answers_in_files(request, ranges)
         case RowRanges(mode=mode, assignment=assignment, sent=sent):
-            made = answers_in_units(asked, assignment, mode, sent)
+            made = answers_in_units(request, assignment, mode, sent)
         case _:
-            assert_never(found)
-    rows = _parts(asked)
-    return made if rows is None else merged_groups(made, asked.source, rows)
+            assert_never(ranges)
+    rows = _parts(request)
+    return made if rows is None else merged_groups(made, request.source, rows)
 
 
-def _parts(asked: Request) -> GroupRows | None:
+def _parts(request: Request) -> GroupRows | None:
     """The aggregates of which tasks give parts; None for what they give whole."""
-    rows = asked.names
+    rows = request.names
     return rows if isinstance(rows, GroupRows) and not rows.are_final else None

@@ -8,7 +8,7 @@ from cerlab.automata.plan_json import plan_digest
 from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.stream.durations import Length
-from cerlab.spark.stream.match_stream import StreamOptions, asked_of_stream
+from cerlab.spark.stream.match_stream import StreamOptions, stream_request_of
 from cerlab.spark.stream.request import StreamRequest
 from cerlab.spark.stream.step import BUCKETS, reach
 
@@ -29,53 +29,55 @@ def explain_stream(
 ) -> str:
     """What `match_stream` would do with the same arguments; nothing runs."""
     made = as_pattern(query)
-    asked = asked_of_stream(sdf, made, position=position, lateness=lateness, **options)
-    return explained_stream(asked, made.text)
+    request = stream_request_of(sdf, made, position=position, lateness=lateness, **options)
+    return explained_stream(request, made.text)
 
 
-def explained_stream(asked: StreamRequest, query: str) -> str:
+def explained_stream(request: StreamRequest, query: str) -> str:
     """The same of a request."""
-    cea = asked.plan.cea
-    size = f"{cea.states} states, {len(cea.Delta)} transitions, {plan_digest(asked.plan)[:12]}"
-    lines = [("query", " ".join(query.split())), ("plan", size), ("mode", asked.choice.mode.value)]
-    lines += [("not by", f"{mode.value}: {why}") for mode, why in asked.choice.passed_over.items()]
-    time, position = asked.job.labels.keys
-    lines.append(("order", position if not asked.is_ordered_by_time else f"{time}, {position}"))
-    lines += [("waits", _waits(asked)), ("late", _late(asked)), ("kept", _kept(asked))]
-    lines.append(("stage", f"read {', '.join(asked.job.attributes)}"))
-    if asked.kept is not None:
-        lines.append(("stage", f"events of {', '.join(asked.plan.streams)}"))
+    cea = request.plan.cea
+    size = f"{cea.states} states, {len(cea.Delta)} transitions, {plan_digest(request.plan)[:12]}"
+    choice = request.choice
+    lines = [("query", " ".join(query.split())), ("plan", size), ("mode", choice.mode.value)]
+    lines += [("not by", f"{mode.value}: {why}") for mode, why in choice.passed_over.items()]
+    time, position = request.job.labels.keys
+    lines.append(("order", position if not request.is_ordered_by_time else f"{time}, {position}"))
+    lines += [("waits", _waits(request)), ("late", _late(request)), ("kept", _kept(request))]
+    lines.append(("stage", f"read {', '.join(request.job.attributes)}"))
+    if request.kept is not None:
+        lines.append(("stage", f"events of {', '.join(request.plan.streams)}"))
     where, what = "in one task", "all rows"
-    if asked.choice.mode is Mode.KEYS:
+    if request.choice.mode is Mode.KEYS:
         where, what = f"in {BUCKETS} buckets by a hash of the key", "each key"
     lines.append(("stage", f"{where}; {what} put in order, then the engine, from state to state"))
     return "\n".join(f"{name:8} {text}" for name, text in lines)
 
 
-def _unit(asked: StreamRequest) -> str:
-    time = asked.job.labels.time
-    moments = asked.is_ordered_by_time and asked.source.kind(time or "") in _MOMENTS
+def _unit(request: StreamRequest) -> str:
+    time = request.job.labels.time
+    moments = request.is_ordered_by_time and request.source.kind(time or "") in _MOMENTS
     return " microseconds" if moments else f" [{time}]"
 
 
-def _waits(asked: StreamRequest) -> str:
-    own = f"a row, for one of its key that is more than {asked.job.lateness}{_unit(asked)} after it"
-    if asked.job.lag is None:
+def _waits(request: StreamRequest) -> str:
+    lateness = f"{request.job.lateness}{_unit(request)}"
+    own = f"a row, for one of its key that is more than {lateness} after it"
+    if request.job.lag is None:
         return own
-    return f"{own}, or one of any key that is more than {asked.job.lag} after it"
+    return f"{own}, or one of any key that is more than {request.job.lag} after it"
 
 
-def _late(asked: StreamRequest) -> str:
+def _late(request: StreamRequest) -> str:
     own = "a row that belongs before one of its key that was read"
-    if asked.job.lag is None:
+    if request.job.lag is None:
         return own
-    return f"{own}, or is more than {asked.job.lag} older than the newest of all keys"
+    return f"{own}, or is more than {request.job.lag} older than the newest of all keys"
 
 
-def _kept(asked: StreamRequest) -> str:
-    if asked.job.lag is None:
+def _kept(request: StreamRequest) -> str:
+    if request.job.lag is None:
         return "the state of each key, for ever (lag= lets those go whose window has passed)"
-    if (width := reach(asked.plan, asked.job.time)) is None:
+    if (width := reach(request.plan, request.job.time)) is None:
         return "the state of each key, for ever: no window in time bounds what it needs"
-    over = float(asked.job.lag + width)
-    return f"the state of a key, until one of any key is {over:g}{_unit(asked)} after its last row"
+    over = f"{float(request.job.lag + width):g}{_unit(request)}"
+    return f"the state of a key, until one of any key is {over} after its last row"

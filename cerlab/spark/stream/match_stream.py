@@ -87,11 +87,11 @@ def match_stream(
     a checkpoint too, for rows without position, time or type, and for positions that do not
     increase with the time.
     """
-    asked = asked_of_stream(sdf, query, position=position, lateness=lateness, **options)
+    request = stream_request_of(sdf, query, position=position, lateness=lateness, **options)
     use_rocksdb(sdf.sparkSession)
     if (checkpoint := options.get("checkpoint")) is not None:
-        claim(sdf.sparkSession, checkpoint, digest(asked.job))
-    return stream_answers(asked)
+        claim(sdf.sparkSession, checkpoint, digest(request.job))
+    return stream_answers(request)
 
 
 def matching_stream(
@@ -101,7 +101,7 @@ def matching_stream(
     return lambda sdf: match_stream(sdf, query, position=position, lateness=lateness, **options)
 
 
-def asked_of_stream(
+def stream_request_of(
     sdf: DataFrame,
     query: What,
     *,
@@ -140,36 +140,36 @@ def use_rocksdb(spark: SparkSession) -> None:
     spark.conf.set(PROVIDER, ROCKSDB)
 
 
-def stream_answers(asked: StreamRequest) -> DataFrame:
+def stream_answers(request: StreamRequest) -> DataFrame:
     """The DataFrame of answers and late rows."""
     from pyspark.sql import functions as fn
 
     from cerlab.spark.stream.processor import BucketProcessor
 
-    if asked.choice.mode is Mode.ONE:
-        reasons = "; ".join(f"{k.value}: {why}" for k, why in asked.choice.passed_over.items())
+    if request.choice.mode is Mode.ONE:
+        reasons = "; ".join(f"{k.value}: {why}" for k, why in request.choice.passed_over.items())
         message = f"CER0950: all events go through one task, in order ({reasons})"
         warn(CerlabWarning(message), stacklevel=3)
     found = (
-        _rows(asked)
+        _rows(request)
         .groupBy("bucket")
         .transformWithStateInPandas(
-            statefulProcessor=BucketProcessor(asked.job),
-            outputStructType=_schema(asked),
+            statefulProcessor=BucketProcessor(request.job),
+            outputStructType=_schema(request),
             outputMode="Append",
-            timeMode="None" if asked.job.tick is None else "EventTime",
+            timeMode="None" if request.job.tick is None else "EventTime",
         )
     )
     columns: list[Column] = [fn.col(name) for name in ("start", "end")]
-    if asked.job.names is not None:
-        columns += _named(asked, asked.job.names)
+    if request.job.names is not None:
+        columns += _named(request, request.job.names)
     else:
         columns.append(fn.col("positions"))
-    if asked.job.with_partition:
-        columns.append(fn.struct(*_partition(asked)).alias("partition"))
+    if request.job.with_partition:
+        columns.append(fn.struct(*_partition(request)).alias("partition"))
     late = fn.count_if(fn.col("late").isNotNull())
     return found.select(*columns, "late").observe(
-        f"{METRICS}-{digest(asked.job)[:12]}",
+        f"{METRICS}-{digest(request.job)[:12]}",
         (fn.count(fn.lit(1)) - late).alias("answers"),
         late.alias("late"),
     )
@@ -189,7 +189,7 @@ def counted(progress: Mapping[str, Any]) -> dict[str, int]:
     return counts
 
 
-def _rows(asked: StreamRequest) -> DataFrame:
+def _rows(request: StreamRequest) -> DataFrame:
     """The rows of the streams in FROM that have a key, with all that tasks read.
 
     The watermark, if there is one, is on a column that is dropped again: Spark would leave out the
@@ -198,18 +198,18 @@ def _rows(asked: StreamRequest) -> DataFrame:
     """
     from pyspark.sql import functions as fn
 
-    job, source = asked.job, asked.source
-    columns: list[Column] = [*masked(asked.position, "int64", "position", "no_position")]
-    columns += masked(asked.clock, job.time_kind, "time", "no_time")
+    job, source = request.job, request.source
+    columns: list[Column] = [*masked(request.position, "int64", "position", "no_position")]
+    columns += masked(request.clock, job.time_kind, "time", "no_time")
     columns += sent(source, job.attributes, exact=job.names is not None)
-    if asked.choice.mode is Mode.KEYS:
-        group, present = group_of(source, asked.plan.partition)
+    if request.choice.mode is Mode.KEYS:
+        group, present = group_of(source, request.plan.partition)
         bucket = fn.pmod(group, fn.lit(BUCKETS))
-        kept = present if asked.kept is None else present & asked.kept
+        kept = present if request.kept is None else present & request.kept
     else:
-        bucket, kept = fn.lit(0).cast("bigint"), asked.kept
+        bucket, kept = fn.lit(0).cast("bigint"), request.kept
     if job.tick is not None and job.lag is not None:
-        ticks = fn.floor(asked.clock / fn.lit(job.tick)).cast("bigint")
+        ticks = fn.floor(request.clock / fn.lit(job.tick)).cast("bigint")
         columns.append(fn.timestamp_millis(ticks).alias("watermark"))
     rows = source.frame if kept is None else source.frame.where(kept)
     made = rows.select(bucket.alias("bucket"), *columns)
@@ -219,16 +219,16 @@ def _rows(asked: StreamRequest) -> DataFrame:
     return made
 
 
-def _partition(asked: StreamRequest) -> list[Column]:
+def _partition(request: StreamRequest) -> list[Column]:
     from pyspark.sql import functions as fn
 
     return [
-        restored(fn.col(f"p{n}"), asked.source, name).alias(name)
-        for n, name in enumerate(dict.fromkeys(asked.plan.partition))
+        restored(fn.col(f"p{n}"), request.source, name).alias(name)
+        for n, name in enumerate(dict.fromkeys(request.plan.partition))
     ]
 
 
-def _named(asked: StreamRequest, names: RowNames) -> Iterator[Column]:
+def _named(request: StreamRequest, names: RowNames) -> Iterator[Column]:
     """The columns of rows with names, as they are called."""
     from pyspark.sql import functions as fn
 
@@ -239,9 +239,9 @@ def _named(asked: StreamRequest, names: RowNames) -> Iterator[Column]:
     for n, (name, attribute, is_list) in enumerate(taken):
         place = fn.col(f"n{n}")
         if attribute is not None and is_list:
-            place = fn.transform(place, _restoring(asked.source, attribute))
+            place = fn.transform(place, _restoring(request.source, attribute))
         elif attribute is not None:
-            place = restored(place, asked.source, attribute)
+            place = restored(place, request.source, attribute)
         yield place.alias(name)
 
 
@@ -249,18 +249,18 @@ def _restoring(source: Source, name: str) -> Callable[[Column], Column]:
     return lambda value: restored(value, source, name)
 
 
-def _schema(asked: StreamRequest) -> StructType:
+def _schema(request: StreamRequest) -> StructType:
     """The columns of the frames of `BucketProcessor`."""
     from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
     schema = StructType([StructField("start", LongType()), StructField("end", LongType())])
-    if asked.job.names is not None:
-        for n, field in enumerate(answer_types(asked.source, asked.job.names).fields[2:]):
+    if request.job.names is not None:
+        for n, field in enumerate(answer_types(request.source, request.job.names).fields[2:]):
             schema.add(f"n{n}", given_type(field.dataType))
         return schema.add("late", LongType())
     schema.add("positions", ArrayType(LongType()))
-    if asked.job.with_partition:
-        sent_types = {field.name: field.dataType for field in _rows(asked).schema}
-        for n, attribute in enumerate(asked.job.keys):
+    if request.job.with_partition:
+        sent_types = {field.name: field.dataType for field in _rows(request).schema}
+        for n, attribute in enumerate(request.job.keys):
             schema.add(f"p{n}", sent_types[f"a{attribute}"])
     return schema.add("late", LongType())
