@@ -53,13 +53,36 @@ def pytest_xdist_setupnodes(config: pytest.Config) -> None:
     config.get_terminal_writer().line(line)
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Services are dealt in groups, those with most tests first; others as ``--dist`` says."""
+    if config.option.markexpr != "services":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class InGroups(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            groups = (group for group, places in GROUPS.items() if nodeid.startswith(places))
+            return next(groups, nodeid)
+
+    return InGroups(config, log)
+
+
+GROUPS = {
+    "alone": ("proofs_tests/spark/test_connect.py", "proofs_tests/spark/test_clusters.py"),
+    "spark": ("proofs_tests/spark/", "proofs_tests/catalogue/"),
+    "manual": ("proofs_tests/manual/",),
+    "lab": ("proofs_tests/lab/",),
+}
+"""Services that share what is dear to make, and so a process: a session of Spark, the manual."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What needs a session of Spark is a service, and all of it runs in one process."""
+    """What needs a session of Spark is a service."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.services)
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from proofs_tests.suite import Suite
 
 FIRST, LATER = 120_000, 60_000  # milliseconds on a loaded machine
 
-pytestmark = [pytest.mark.services, pytest.mark.xdist_group("lab")]
+pytestmark = pytest.mark.services
 
 
 class _Quiet(SimpleHTTPRequestHandler):

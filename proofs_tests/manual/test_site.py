@@ -26,7 +26,7 @@ QUESTIONS = [
     if line and not line.startswith("#")
 ]
 
-pytestmark = [pytest.mark.services, pytest.mark.xdist_group("manual")]
+pytestmark = pytest.mark.services
 
 
 @pytest.fixture(scope="module")
