@@ -35,7 +35,7 @@ QUICK_SHARE = 20
 QUICK_CASES = 500
 """It runs no more than so many of one suite."""
 
-QUICK_STEPS = 50_000
+QUICK_STEPS = 200_000
 """The steps of a construction, or of the reference, in other profiles than the deep one."""
 
 TOO_LARGE = ("CER0605", "CER0682")
@@ -84,16 +84,23 @@ class Suite:
         return self.profile is Profile.SMOKE
 
     def run(
-        self, case: Callable[[Random], bool | None], *, deep_count: int, needs_answers: float = 0.5
+        self,
+        case: Callable[[Random], bool | None],
+        *,
+        deep_count: int,
+        needs_answers: float = 0.5,
+        steps: int = QUICK_STEPS,
     ) -> int:
         """Run seeds 0, 1, ..; a failing case names its seed. How many ran.
 
-        A case that was drawn and not judged, as it is too large or refused, gives None.
+        A case that was drawn and not judged, as it is too large or refused, gives None. One that
+        takes more than so many `steps` is left to the deep profile; where z3 takes part they are
+        those of a budget, since what it takes is counted by time.
         """
         count, judged, answered, left = self.profile.cases(deep_count), 0, 0, 0
         for seed in range(count):
             try:
-                with self._steps():
+                with self._at_most(steps):
                     said = case(Random(seed))
                 judged += said is not None
                 answered += bool(said)
@@ -112,11 +119,11 @@ class Suite:
         return count
 
     @contextmanager
-    def _steps(self) -> Iterator[None]:
+    def _at_most(self, steps: int) -> Iterator[None]:
         """All steps in the deep profile; fewer in the others, which leave large cases to it."""
         before = budget.STEPS, semantics.MAX_STEPS
         if not self.deep:
-            budget.STEPS = semantics.MAX_STEPS = QUICK_STEPS
+            budget.STEPS = semantics.MAX_STEPS = steps
         try:
             yield
         finally:

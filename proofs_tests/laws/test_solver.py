@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import z3
 
+from cerlab.budget import STEPS
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.schema import (
     AttributeType,
@@ -83,7 +84,7 @@ def agree(rng: Random) -> bool:
 
 @pytest.mark.usefixtures("no_tries")
 def test_z3_and_representatives_agree_where_both_decide(suite: Suite) -> None:
-    suite.run(agree, deep_count=20_000, needs_answers=0.4)
+    suite.run(agree, deep_count=20_000, needs_answers=0.4, steps=STEPS)
 
 
 def random_expression(rng: Random) -> Expression:
@@ -123,7 +124,7 @@ def consistent(rng: Random) -> bool:
 
 @pytest.mark.usefixtures("no_tries")
 def test_z3_alone_lists_every_vector_and_has_examples_for_most(suite: Suite) -> None:
-    suite.run(consistent, deep_count=4_000)
+    suite.run(consistent, deep_count=4_000, steps=STEPS)
 
 
 def test_the_order_and_the_examples_do_not_depend_on_the_hash_seed() -> None:
