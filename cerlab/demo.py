@@ -20,7 +20,7 @@ WITHIN 10000 [stock_time]
 """
 _EVENTS = 20_000
 _SHOWN = 5
-_PREFIX = 150
+_PREFIX = 100
 
 
 def run(out: TextIO) -> None:

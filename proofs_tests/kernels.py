@@ -14,8 +14,6 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-import pytest
-
 import cerlab
 
 ROOT = Path(__file__).parents[1]
@@ -68,21 +66,6 @@ def run(family: str) -> None:
 
 JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 """Whether kernels are compiled here."""
-
-
-def passes_without_jit(*arguments: str) -> None:
-    """Run pytest with these arguments and with all kernels as plain Python; it is to pass."""
-    if not JIT:
-        pytest.skip("this is that run")
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *arguments],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-4_000:]
 
 
 def compile_all() -> list[str]:

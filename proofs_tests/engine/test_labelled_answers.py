@@ -26,7 +26,6 @@ from cerlab.testing import (
     with_limit,
 )
 from proofs_tests.engine.test_aggregates import usable
-from proofs_tests.kernels import passes_without_jit
 from proofs_tests.random_cases import random_case
 from proofs_tests.suite import Suite
 
@@ -228,11 +227,3 @@ def test_first_order_labels_are_those_of_the_reference_alone(
 ) -> None:
     with pytest.raises(cerlab.Unsupported, match="labels"):
         cerlab.valuations("A AS x", [{"type": "A"}], logic="fo", evaluator=evaluator)
-
-
-def test_kernels_without_the_compiler() -> None:
-    """Labels and totals once more as plain Python."""
-    passes_without_jit(
-        *("--profile", "smoke", "-k", "kernel and listed or table and reference or limit_gives"),
-        *("proofs_tests/engine/test_aggregates.py", "proofs_tests/engine/test_labelled_answers.py"),
-    )

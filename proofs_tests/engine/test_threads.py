@@ -89,7 +89,7 @@ def test_threads_that_share_a_query_get_the_answers_of_one(
         assert in_threads(evaluate, cerlab.parse_query(text), streams) == expected
         return sum(map(bool, expected)) >= THREADS // 2
 
-    suite.run(case, deep_count=2_000)
+    suite.run(case, deep_count=1_000)
 
 
 def test_two_tables_in_use_are_two() -> None:

@@ -111,7 +111,7 @@ def test_the_corrected_one_does_not() -> None:
 
 def test_on_random_automata_the_printed_one_fails_and_the_corrected_one_never() -> None:
     failed = answered = 0
-    for seed in range(120):
+    for seed in range(60):
         rng = Random(seed)
         A, events = random_anchored(rng), random_word(rng)
         answered += agree(A, last_automaton(A, corrected), Strategy.LAST, events)
@@ -119,5 +119,5 @@ def test_on_random_automata_the_printed_one_fails_and_the_corrected_one_never() 
             agree(A, last_automaton(A, printed), Strategy.LAST, events)
         except AssertionError:
             failed += 1
-    assert answered > 60
+    assert answered > 30
     assert failed > 0

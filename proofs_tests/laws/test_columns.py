@@ -31,7 +31,6 @@ from cerlab.predicates.syntax import (
     Predicate,
 )
 from cerlab.predicates.truth import satisfies
-from proofs_tests.kernels import passes_without_jit
 from proofs_tests.laws.random_columns import (
     DEEP,
     INF,
@@ -264,15 +263,6 @@ def test_columns_of_other_lengths_and_types_are_refused() -> None:
             one.symbols({"type": ["A"], "v": column}, 1)
     with pytest.raises(BadData, match="CER0740"):
         one.symbols({"type": ["A"], "v": pa.array([2**62]).cast(pa.timestamp("s"))}, 1)
-
-
-WITHOUT_THE_JIT = tuple(
-    f"proofs_tests/laws/test_{name}.py" for name in ("columns", "column_kernels", "key_codes")
-)
-
-
-def test_all_this_without_the_jit() -> None:
-    passes_without_jit("--profile", "smoke", *WITHOUT_THE_JIT)
 
 
 def test_importing_the_stage_loads_neither_numpy_nor_numba() -> None:

@@ -64,7 +64,7 @@ def test_failures_can_be_searched_for_and_shrink() -> None:
         answers = cerlab.evaluate(as_pattern(text), Stream.from_events(rows, time="t", unit="s"))
         return answers[::2] != answers
 
-    text, rows = find(cases(SMALL), wrong, settings=PATIENT)
+    text, rows = find(cases(Shape(depth=1, events=4)), wrong, settings=PATIENT)
     assert wrong((text, rows))
 
 

@@ -52,7 +52,7 @@ from cerlab.predicates.syntax import (
     atoms,
 )
 from cerlab.predicates.truth import satisfies
-from proofs_tests.kernels import JIT, passes_without_jit
+from proofs_tests.kernels import JIT
 from proofs_tests.sremo.tables import sre as parsed
 from proofs_tests.srt.cases import events, random_event, random_guard, random_srt
 from proofs_tests.srt.correlated_cases import correlated_case, under_clauses
@@ -334,15 +334,6 @@ def test_a_slice_without_jit_agrees() -> None:
             drawn = draw(Random(seed))
             if drawn is not None:
                 assert compiled(*drawn) == expected(*drawn)
-
-
-def test_kernels_without_the_compiler() -> None:
-    """The same tests once more as plain Python, a slice of them."""
-    passes_without_jit(
-        "proofs_tests/srt/test_compiled_registers.py",
-        "-k",
-        "without_jit or table or arrow or exact or ambiguity",
-    )
 
 
 def unordered(arena: Any, made: Any, reg: Any, first: int, second: int, lowest: int) -> int:

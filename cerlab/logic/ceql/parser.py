@@ -10,7 +10,8 @@ from lark import Token, Tree
 
 from cerlab.errors import ResourceLimit, SourcePlace, Span, nearest
 from cerlab.logic.cel.syntax import Formula
-from cerlab.logic.ceql.builder import MAX_DEPTH, Builder
+from cerlab.logic.ceql.builder import Builder
+from cerlab.logic.ceql.condition_builder import MAX_DEPTH
 from cerlab.logic.ceql.declarations import schema_of
 from cerlab.logic.ceql.habits import habit_hint
 from cerlab.logic.ceql.syntax import CeqlQuery

@@ -1,0 +1,244 @@
+"""From parse trees to names, constants, predicates and filters, which all languages share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from lark import Token, v_args
+from lark.tree import Meta
+from lark.visitors import Transformer_NonRecursive
+
+from cerlab.errors import IllFormed, ResourceLimit, SourcePlace, Span, nearest
+from cerlab.logic.reading import place_at
+from cerlab.predicates import condition as cond
+from cerlab.predicates import syntax as pred
+from cerlab.predicates.second_order import SetOf, registered
+from cerlab.predicates.truth import kind_of, search
+
+MAX_DEPTH = 200
+"""The deepest tree of operators that is read; a chain of n operators is n deep."""
+
+T = TypeVar("T")
+
+
+@v_args(meta=True)
+class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
+    """One method per rule of ``grammar.lark`` for names, constants, predicates and filters.
+
+    There is one builder per text, which has the rules of a language besides.
+
+    `spans` maps ``id(node)`` to the span of each formula, condition and predicate; `nodes` keeps
+    them alive, so the ids stay theirs.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+        self.spans: dict[int, Span] = {}
+        self.nodes: list[object] = []
+        self._depths: dict[int, int] = {}
+
+    def place(self, meta: Meta) -> SourcePlace:
+        """The place of a rule's match."""
+        return SourcePlace(self.text, _span(meta))
+
+    def _made(self, meta: Meta, node: T, *below: object) -> T:
+        """Record a new node and refuse one too deep."""
+        depth = 1 + max((self._depths.get(id(child), 0) for child in below), default=0)
+        if depth > MAX_DEPTH:
+            raise ResourceLimit(
+                "CER0602",
+                f"the query nests or chains more than {MAX_DEPTH} operators",
+                place=self.place(meta),
+                hint="use IN {..} for long lists of values",
+            )
+        self.nodes.append(node)
+        self.spans[id(node)] = _span(meta)
+        self._depths[id(node)] = depth
+        return node
+
+    # -- words and numbers -------------------------------------------------------------------
+
+    def name(self, meta: Meta, children: list[Token]) -> str:
+        word = children[0]
+        if word.type == "QUOTED_NAME":
+            return str(word[1:-1].replace("``", "`"))
+        return str(word)
+
+    def names(self, meta: Meta, children: list[str]) -> tuple[str, ...]:
+        return tuple(children)
+
+    def label_of_all(self, meta: Meta, children: list[str]) -> tuple[None, str]:
+        return (None, children[0])
+
+    def label_of_stream(self, meta: Meta, children: list[str]) -> tuple[str, str]:
+        stream, label = children
+        return (stream, label)
+
+    def labels(self, meta: Meta, children: list[Any]) -> tuple[Any, ...]:
+        return tuple(children)
+
+    def integer(self, meta: Meta, children: list[Token]) -> int:
+        return self._int(meta, children[0])
+
+    def negative_integer(self, meta: Meta, children: list[Token]) -> pred.Constant:
+        return self._made(meta, pred.Constant(-self._int(meta, children[0])))
+
+    def _int(self, meta: Meta, digits: str) -> int:
+        # 2^63 itself may stand there, for the sake of -9223372036854775808.
+        value = int(digits.lstrip("0")[:20] or "0")
+        if value > 2**63:
+            raise self._too_large(meta, "an integer")
+        return value
+
+    def decimal(self, meta: Meta, children: list[Token]) -> float:
+        value = float(children[0])
+        if value in (float("inf"), float("-inf")):
+            raise self._too_large(meta, "a number")
+        return value
+
+    def _too_large(self, meta: Meta, what: str) -> IllFormed:
+        return IllFormed(
+            "CER0204",
+            f"{what} needs more than 64 bits",
+            place=self.place(meta),
+            hint="integers are from -2^63 to 2^63 - 1, other numbers below 1.8e308",
+        )
+
+    def negative_decimal(self, meta: Meta, children: list[Token]) -> pred.Constant:
+        return self._made(meta, pred.Constant(-self.decimal(meta, children)))
+
+    def integer_constant(self, meta: Meta, children: list[Token]) -> pred.Constant:
+        return self._made(meta, pred.Constant(self.integer(meta, children)))
+
+    def decimal_constant(self, meta: Meta, children: list[Token]) -> pred.Constant:
+        return self._made(meta, pred.Constant(self.decimal(meta, children)))
+
+    def text_constant(self, meta: Meta, children: list[Token]) -> pred.Constant:
+        return self._made(meta, pred.Constant(_unquoted(children[0])))
+
+    def true(self, meta: Meta, children: list[Token]) -> pred.Constant:
+        return self._made(meta, pred.Constant(True))
+
+    def false(self, meta: Meta, children: list[Token]) -> pred.Constant:
+        return self._made(meta, pred.Constant(False))
+
+    # -- expressions and predicates ----------------------------------------------------------
+
+    def attribute(self, meta: Meta, children: list[str]) -> pred.Attribute:
+        return self._made(meta, pred.Attribute(children[0]))
+
+    def negated(self, meta: Meta, children: list[pred.Expression]) -> pred.Expression:
+        operand = children[0]
+        if isinstance(operand, pred.Constant) and kind_of(operand.value) == "number":
+            assert isinstance(operand.value, (int, float))
+            return self._made(meta, pred.Constant(-operand.value))
+        return self._made(meta, pred.Negated(operand), operand)
+
+    def comparison(self, meta: Meta, children: list[Any]) -> pred.Comparison:
+        left, op, right = children
+        return self._made(meta, pred.Comparison(op, left, right), left, right)
+
+    def like(self, meta: Meta, children: list[Any]) -> pred.Like:
+        operand, token = children
+        pattern = _unquoted(token)
+        try:
+            search(pattern, "")
+        except (ValueError, OSError) as error:
+            message = f"LIKE takes a regular expression in RE2 syntax: {error}"
+            place = place_at(self.text, token.start_pos or 0, len(token))
+            hint = "RE2 has no look-around and no back-references"
+            raise IllFormed("CER0205", message, place=place, hint=hint) from None
+        return self._made(meta, pred.Like(operand, pattern), operand)
+
+    def members(self, meta: Meta, children: list[pred.Constant]) -> tuple[pred.Constant, ...]:
+        self._check_kinds(meta, "set", children)
+        return tuple(children)
+
+    def _check_kinds(self, meta: Meta, what: str, values: Sequence[pred.Expression]) -> None:
+        constants = (each.value for each in values if isinstance(each, pred.Constant))
+        if len({kind_of(value) for value in constants}) > 1:
+            message = f"a {what} after IN mixes kinds of values, which never compare"
+            hint = f"use two {what}s with OR between them"
+            raise IllFormed("CER0206", message, place=self.place(meta), hint=hint)
+
+    def member(self, meta: Meta, children: list[Any]) -> pred.Member:
+        return self._made(meta, pred.Member(*children), children[0])
+
+    def not_member(self, meta: Meta, children: list[Any]) -> pred.Member:
+        return self._made(meta, pred.Member(children[0], children[1], negated=True), children[0])
+
+    def closed(self, meta: Meta, children: list[Any]) -> tuple[pred.Expression, pred.Expression]:
+        self._check_kinds(meta, "range", children)
+        low, high = children
+        return low, high
+
+    def from_low(self, meta: Meta, children: list[Any]) -> tuple[pred.Expression, None]:
+        return children[0], None
+
+    def to_high(self, meta: Meta, children: list[Any]) -> tuple[None, pred.Expression]:
+        return None, children[0]
+
+    def between(self, meta: Meta, children: list[Any]) -> pred.Between:
+        operand, (low, high) = children
+        return self._made(meta, pred.Between(operand, low, high), operand, low, high)
+
+    def not_between(self, meta: Meta, children: list[Any]) -> pred.Between:
+        operand, (low, high) = children
+        return self._made(meta, pred.Between(operand, low, high, negated=True), operand, low, high)
+
+    # -- filters -----------------------------------------------------------------------------
+
+    def on(self, meta: Meta, children: list[Any]) -> cond.On:
+        (stream, label), predicate = children
+        if stream is not None:
+            predicate = self._made(meta, pred.if_of_stream(stream, predicate), predicate)
+        return self._made(meta, cond.On(label, predicate), predicate)
+
+    def compare_constant(self, meta: Meta, children: list[Any]) -> cond.On:
+        label, attribute, op, value = children
+        own = self._made(meta, pred.Attribute(attribute))
+        comparison = self._made(meta, pred.Comparison(op, own, value), own)
+        return self._made(meta, cond.On(label, comparison), comparison)
+
+    def compare_labels(self, meta: Meta, children: list[Any]) -> cond.Condition:
+        left, left_attribute, op, right, right_attribute = children
+        if left == right:
+            first = self._made(meta, pred.Attribute(left_attribute))
+            second = self._made(meta, pred.Attribute(right_attribute))
+            comparison = self._made(meta, pred.Comparison(op, first, second), first)
+            return self._made(meta, cond.On(left, comparison), comparison)
+        here = cond.LabelAttribute(left, left_attribute)
+        there = cond.LabelAttribute(right, right_attribute)
+        return self._made(meta, cond.Correlation(op, here, there))
+
+    def set_of_events(self, meta: Meta, children: list[str]) -> SetOf:
+        return SetOf(children[0])
+
+    def set_of_values(self, meta: Meta, children: list[str]) -> SetOf:
+        return SetOf(*children)
+
+    def applied(self, meta: Meta, children: list[Any]) -> cond.Applied:
+        name, *arguments = children
+        known = registered()
+        if name not in known:
+            raise IllFormed(
+                "CER0240",
+                f"no predicate is called '{name}'",
+                place=self.place(meta),
+                hint=f"register it with @cerlab.predicate; {nearest(name, known)}",
+            )
+        given = [a.value if isinstance(a, pred.Constant) else a for a in arguments if a is not None]
+        return self._made(meta, cond.Applied(known[name], tuple(given)))
+
+
+def _unquoted(token: str) -> str:
+    quote = token[0]
+    return str(token[1:-1].replace(quote * 2, quote))
+
+
+def _span(meta: Meta) -> Span:
+    if meta.empty:
+        return Span(1, 1, 1, 1)
+    return Span(meta.line, meta.column, meta.end_line, meta.end_column)
