@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
@@ -29,8 +30,10 @@ from cerlab.testing import Shape, random_events, random_predicate
 from cerlab.testing.fo import random_fo_formula
 from cerlab.why import Derivation, Kind, Why, why
 from cerlab.why.deduction import CelDerivation
+from cerlab.why.failure import Repair
 from proofs_tests.clauses.tables import word
 from proofs_tests.suite import Suite
+from proofs_tests.why.blames import Blames
 from proofs_tests.why.checker import _together
 from proofs_tests.why.facts import check_facts
 from proofs_tests.why.mending import mended
@@ -45,7 +48,6 @@ from proofs_tests.why.mutations import (
     question,
     shrunk,
 )
-from proofs_tests.why.test_mutations import RIGHT
 
 SHAPE = Shape(depth=3, events=5)
 SMALL = Shape(depth=2, events=5)
@@ -252,31 +254,20 @@ def is_well_formed(phi: Formula) -> bool:
     return True
 
 
-def is_right(q: Question, found: Why) -> bool:
-    return any(
-        is_well_formed(each.ast.formula) and each.holds()
-        for repair in found.repairs
-        for each in mended(q, repair)
-    )
+def mended_and_well_formed(q: Question, repair: Repair) -> Iterator[Question]:
+    return (each for each in mended(q, repair) if is_well_formed(each.ast.formula))
+
+
+BLAMES = Blames(
+    changed,
+    lambda q: explained(q.ast, q.stream, q.positions, q.start, q.end),
+    check_facts,
+    mended_and_well_formed,
+)
 
 
 def test_one_change_is_blamed(suite: Suite) -> None:
-    """Every statement is true, and nearly every blame has one repair that is enough."""
-    asked: list[bool] = []
-
-    def case(rng: Random) -> bool:
-        q = changed(rng)
-        if q is None:
-            return False
-        found = explained(q.ast, q.stream, q.positions, q.start, q.end)
-        assert not found.holds, found
-        assert found.failure is not None
-        check_facts(q, found)
-        asked.append(is_right(q, found))
-        return True
-
-    suite.run(case, deep_count=2_000)
-    assert sum(asked) >= RIGHT * len(asked), f"{sum(asked)} right of {len(asked)}"
+    BLAMES.check(suite)
 
 
 ROWS: list[tuple[str, str, str, tuple[int, ...], Kind, str]] = [

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 from typing import Any
 
 from cerlab.model.clauses import Consume, EventWindow
 from cerlab.testing import Shape
-from cerlab.why import Repair, Why
+from cerlab.why import Why
 from proofs_tests.suite import Suite
 from proofs_tests.why import mending, sremo_mending
 from proofs_tests.why import test_first_order as first_order
@@ -52,13 +51,7 @@ def of_a_first_order_query(rng: Random) -> bool:
     if q is None:
         return False
     found = first_order.explained(q.ast, q.stream, q.positions, q.start, q.end)
-    return all_right(q, found, mended_and_well_formed)
-
-
-def mended_and_well_formed(q: Question, repair: Repair) -> Iterator[Question]:
-    for each in mending.mended(q, repair):
-        if first_order.is_well_formed(each.ast.formula):
-            yield each
+    return all_right(q, found, first_order.mended_and_well_formed)
 
 
 def of_a_sremo(rng: Random) -> bool:

@@ -22,9 +22,8 @@ from cerlab.testing import Shape
 from cerlab.why import sremo, sremo_terminals, windows
 from cerlab.why.deduction import Reading, Stored
 from cerlab.why.failure import Failure, Kind, Path, Relax
-from proofs_tests.why.sremo_facts import check_facts
 from proofs_tests.why.test_sremo_agreement import agree, drawn
-from proofs_tests.why.test_sremo_mutations import SHAPE, changed, explained, is_right
+from proofs_tests.why.test_sremo_mutations import BLAMES, SHAPE, changed, explained
 
 CASES = 80
 BLAMED = 18
@@ -154,18 +153,6 @@ def agrees(seed: int) -> bool:
     return True
 
 
-def blames(seed: int) -> bool:
-    q = changed(Random(seed), SHAPE)
-    if q is None:
-        return True
-    try:
-        found = explained(q)
-        check_facts(q, found)
-    except AssertionError:
-        return False
-    return is_right(q, found)
-
-
 @pytest.mark.parametrize(("owner", "name", "wrong", "kinds"), AGAINST_THE_REFERENCE)
 def test_it_contradicts_the_reference(
     owner: Any,
@@ -193,7 +180,7 @@ def test_it_blames_the_wrong_place(
     """Among the cases are some with a failure of its kind."""
     concerned = list(islice((seed for seed in count() if kind in kinds_blamed(seed)), BLAMED // 3))
     seeds = {*range(BLAMED - len(concerned)), *concerned}
-    without_a_mutant = sum(not blames(seed) for seed in seeds)
+    without_a_mutant = sum(not BLAMES.passes(seed) for seed in seeds)
     monkeypatch.setattr(owner, name, wrong)
-    wrongly = sum(not blames(seed) for seed in seeds)
+    wrongly = sum(not BLAMES.passes(seed) for seed in seeds)
     assert without_a_mutant < wrongly <= len(seeds) // 2

@@ -215,10 +215,6 @@ def row_pattern_text(query: rp.RowPattern) -> str:
     return clause if query.select is None else _select_text(query.select, clause)
 
 
-def _measure_text(measure: rp.Measure) -> str:
-    return f"{expression_text(measure.expression)} AS {column_text(measure.name)}"
-
-
 def _order_text(item: rp.OrderItem) -> str:
     nulls = " NULLS FIRST" if item.nulls_first else ""
     return column_text(item.column.name) + " DESC" * item.descending + nulls
