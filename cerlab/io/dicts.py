@@ -34,20 +34,14 @@ def rows_of_dicts(given: Sequence[Any]) -> Rows | None:
     if not set(map(type, streams)) <= {str, type(None)}:
         return None
     columns.update(type=types, stream=streams)
-    if not all(map(_is_plain, columns.values())):
+    if not all(set(map(type, values)) <= _PLAIN for values in columns.values()):
+        return None
+    try:
+        for values in columns.values():
+            "".join([value for value in values if type(value) is str]).encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
         return None
     numbers = {shape: n for n, shape in enumerate(shapes)}
     known = tuple(tuple(n for n in shape if n not in ("type", "stream")) for shape in shapes)
     shape = array("B", map(numbers.__getitem__, map(tuple, given))) if len(shapes) > 1 else None
     return Rows(columns, len(given), known, shape)
-
-
-def _is_plain(values: Sequence[Any]) -> bool:
-    """Whether all values are of events as they stand, and all text is Unicode."""
-    if not set(map(type, values)) <= _PLAIN:
-        return False
-    text = "".join([value for value in values if type(value) is str])
-    try:
-        return text.isascii() or bool(text.encode())
-    except UnicodeEncodeError:  # half of a surrogate pair
-        return False

@@ -58,7 +58,8 @@ class Stream(Events):
         rows = rows_of_dicts(given) if declared is None and type is None else None
         if rows is not None:
             super().__init__((), time=axis)
-            self._hold(rows.columns, rows.count, rows.events)
+            self._events, self._length = None, rows.count
+            self._lists, self._load = rows.columns, rows.events
             return
         made = tuple(each for each in given if isinstance(each, Event))
         if len(made) < len(given):

@@ -33,7 +33,8 @@ class Rows:
     def events(self) -> Iterator[Event]:
         """The events."""
         values: dict[str, Any] = {
-            name: values_of(column, name) for name, column in self.columns.items()
+            name: column if isinstance(column, list) else values_of(column, name)
+            for name, column in self.columns.items()
         }
         nothing = [None] * self.count
         types, streams = values["type"], values.get("stream", nothing)

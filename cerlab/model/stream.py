@@ -37,7 +37,7 @@ class Stream:
     ) -> None:
         self._events: tuple[Event, ...] | None = tuple(events)
         self._columns: Columns | None = None
-        self._lists: Mapping[str, Sequence[Value]] | None = None
+        self._lists: Mapping[str, Sequence[Value]] | None = None  # no columns before they are used
         self._load: Callable[[], Iterable[Event]] | None = None
         self._length = len(self._events)
         self.time = time
@@ -58,15 +58,6 @@ class Stream:
         made_of = Columns(columns, lambda name: as_arrow(columns[name]))
         made._events, made._columns, made._load, made._length = None, made_of, load, length
         return made
-
-    def _hold(
-        self,
-        lists: Mapping[str, Sequence[Value]],
-        length: int,
-        load: Callable[[], Iterable[Event]],
-    ) -> None:
-        """Be lists of values, which are no columns before somebody asks for them."""
-        self._events, self._lists, self._load, self._length = None, lists, load, length
 
     @property
     def events(self) -> tuple[Event, ...]:
