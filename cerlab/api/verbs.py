@@ -69,7 +69,8 @@ def valuations(
 
     Others take longer streams: ``"automaton"`` has the runs of the VCEA, ``"compiled"`` and
     ``"registers"`` label each answer that they find, ``"auto"`` takes the best. Under ``"fo"`` a
-    label that is a variable has the positions that its own atoms gave it, by the reference alone.
+    label that is a variable has the positions that its own atoms gave it, by the reference, and by
+    ``"compiled"`` and ``"auto"`` where filters are over one variable each.
     Raises `Unsupported` where the evaluator gives no labels.
 
     >>> valuations("A AS x", [{"type": "A"}])

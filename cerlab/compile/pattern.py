@@ -19,13 +19,13 @@ from cerlab.compile.pipeline import compile_query
 from cerlab.compile.register_plan import register_plan
 from cerlab.display import shown
 from cerlab.errors import ResourceLimit, Unsupported
-from cerlab.logic.cel.syntax import Formula, Select
+from cerlab.logic.cel.syntax import Formula, Select, defined_labels
 from cerlab.logic.ceql.check import Remark, check_query, remarks
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.syntax import CeqlQuery, selected_formula, strategy_and_body
 from cerlab.logic.ceql.text import query_text
 from cerlab.logic.focel.scope import check_first_order
-from cerlab.logic.focel.translate import fo_to_so, unary_fo_to_so
+from cerlab.logic.focel.translate import fo_to_so, labelled_fo_to_so, unary_fo_to_so
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.clauses import Strategy
 from cerlab.model.schema import Schema
@@ -111,6 +111,18 @@ class Pattern:
             return self.plan is not None
         except Unsupported:
             return False
+
+    @cached_property
+    def labelled(self) -> tuple[Vcea, frozenset[str] | None]:
+        """What labels the answers of `plan`, and which labels those are; None for all.
+
+        Under the logic "fo" they are the event types and the variables of the text.
+        """
+        if self.logic == "so":
+            return self.plan.vcea, None
+        formula = selected_formula(self.ast)
+        labelled = replace(self.ast, formula=labelled_fo_to_so(formula), items=None)
+        return compile_query(labelled).vcea, defined_labels(formula)
 
     @property
     def vcea(self) -> Vcea:

@@ -12,7 +12,7 @@ from cerlab.errors import BadData, Unsupported, UsageError, nearest
 from cerlab.evaluate import protocol
 from cerlab.evaluate.automaton import Automaton
 from cerlab.evaluate.compiled import Compiled
-from cerlab.evaluate.labelled import labelled_valuations
+from cerlab.evaluate.labelled import has_labels, labelled_valuations
 from cerlab.evaluate.lists import Lists
 from cerlab.evaluate.protocol import Evaluator
 from cerlab.evaluate.reference import Reference
@@ -66,13 +66,13 @@ class Auto(Evaluator):
     ) -> Iterator[Valuation]:
         """The answers of a stream with their labels; of events that still arrive by the automaton.
 
-        By the reference where there is no machine, and under ``"fo"``.
+        By the reference where there is no machine, and under ``"fo"`` of events that arrive.
         """
-        if not isinstance(pattern, Pattern) or pattern.logic == "fo":
+        if not isinstance(pattern, Pattern):
             return EVALUATORS["reference"].valuations(pattern, events, time)
-        if isinstance(events, Stream) and (pattern.has_automaton or pattern.has_registers):
+        if isinstance(events, Stream) and has_labels(pattern):
             return labelled_valuations(pattern, events, self.answers(pattern, events))
-        name = "automaton" if pattern.has_automaton else "reference"
+        name = "automaton" if pattern.has_automaton and pattern.logic == "so" else "reference"
         return EVALUATORS[name].valuations(pattern, events, time)
 
 

@@ -41,11 +41,16 @@ class LabelsOfAnswers(Evaluator, Protocol):
     def valuations(
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
     ) -> Iterator[Valuation]:
-        """The answers, and each with its labels; raises `Unsupported` under ``"fo"``."""
-        if not isinstance(pattern, Pattern) or pattern.logic == "fo":
+        """The answers, and each with its labels; under ``"fo"`` with an automaton alone."""
+        if not isinstance(pattern, Pattern) or not has_labels(pattern):
             return super().valuations(pattern, events, time)
         stream = events if isinstance(events, Stream) else Stream(events, time=time)
         return labelled_valuations(pattern, stream, self.answers(pattern, stream))
+
+
+def has_labels(pattern: Pattern) -> bool:
+    """Whether a machine labels the answers."""
+    return pattern.has_automaton or (pattern.logic == "so" and pattern.has_registers)
 
 
 def labelled(
@@ -63,7 +68,8 @@ def labelled(
     from cerlab.engine.labelling import Labelling, UnlessAmbiguous, rows_of_ways  # loads Numba
 
     if pattern.has_automaton:
-        labelling = Labelling(pattern.plan.vcea, pattern.plan, stream, labels)
+        vcea, every = pattern.labelled
+        labelling = Labelling(vcea, pattern.plan, stream, every if labels is None else labels)
         yield from map(labelling.of, batches)
     elif pattern.has_registers:
         A, plan = pattern.labelled_registers, pattern.registers

@@ -70,7 +70,7 @@ class Evaluator(Protocol):
         raise Unsupported(
             "CER0408",
             f'evaluator="{self.name}" gives no labels',
-            hint='evaluator="reference" does; "compiled" and "automaton" of queries under "so"',
+            hint='evaluator="reference" does, and "compiled" where there is an automaton',
         )
 
 

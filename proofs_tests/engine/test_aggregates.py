@@ -172,7 +172,7 @@ def pushed(rng: Random) -> Made:
                 group = tuple(row[g] for g in group_by)
                 assert "end" not in group_by or group not in found
                 found[group] = row
-            if rng.random() < 0.3:
+            if rng.random() < 0.1:
                 state = session.state()
                 elsewhere = cerlab.Query(query.ast)
                 session = elsewhere.aggregating(group_by=group_by, **asked, state=state)

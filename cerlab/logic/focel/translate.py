@@ -70,6 +70,22 @@ def unary_fo_to_so(phi: Formula) -> Formula:
     return fo_to_so(named)
 
 
+def labelled_fo_to_so(phi: Formula) -> Formula:
+    """An SO-CEL formula whose labels are the variables of a unary formula, strategies left out.
+
+    In safe LP-normal form a filter stands on the atom of its variable, so both logics read it
+    alike. Raises as `unary_fo_to_so`.
+
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> print(labelled_fo_to_so(parse_cel("(A AS x ; B AS y) FILTER x[v = 1]")[0]))
+    A AS x FILTER x[v = 1] ; B AS y
+    """
+    if isinstance(phi, Select):
+        return labelled_fo_to_so(phi.body)
+    unary_fo_to_so(phi)
+    return safe_form(lp_normal_form(with_variables(phi)))
+
+
 def _without_variables(phi: Formula) -> Formula:
     match phi:
         case As(Atom() as atom, _):
