@@ -125,7 +125,7 @@ def first_ends(window: Window, plan: Plan, stream: Stream, time: TimeAxis | None
     columns, length = stream.columns, len(stream)
     positions = np.arange(length)
     if isinstance(window, EventWindow):
-        return positions - window.width
+        return positions - min(window.width, length)
     rows = rows_of_streams(plan.streams, columns, length)
     if rows is not None:
         columns, positions = take_columns(columns, rows), rows

@@ -177,7 +177,7 @@ class _Compiled:
         lowest = WindowStarts(plan.window, time).read(columns, positions)
         if isinstance(plan.window, EventWindow):
             order = _counted(codes)
-            lowest = order - plan.window.width
+            lowest = order - min(plan.window.width, count)
         self._moves, matters = _program(machine, stage.vectors)
         ops = (self._moves.begin, self._moves.move)
         self._states = 1 + max(int(each.target.max(initial=0)) for each in ops)

@@ -7,6 +7,7 @@ depends on rounding, and every implementation can agree on it.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -160,4 +161,5 @@ def check_order(before: Instant, now: Instant, position: int) -> None:
 
 
 def _show(instant: Instant) -> str:
-    return str(instant if isinstance(instant, int) else float(instant))
+    is_float = not isinstance(instant, int) and abs(instant) <= sys.float_info.max
+    return str(float(instant) if is_float else int(instant))

@@ -10,6 +10,7 @@ import pytest
 
 import cerlab
 from cerlab import budget
+from cerlab.engine import totals
 from cerlab.engine.reference import totals as reference
 from proofs_tests.engine.test_aggregates import Counted
 from proofs_tests.limits.calls import at_most_calls
@@ -128,6 +129,16 @@ def totals_written(text: str, events: list[Any]) -> int:
         patch.setattr(reference.RunTotals, "_add", counted.add)
         cerlab.parse_query(text).run(events).aggregate(sum="A.v", group_by="end")
     return counted.total
+
+
+def test_windows_of_more_events_than_64_bits_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    events = [{"type": kind} for kind in "AABB"]
+    for short in (totals.SHORT, 0):
+        monkeypatch.setattr(totals, "SHORT", short)
+        slid = aggregated("SELECT * WHERE A ; B", events, group_by="end", sliding=f"{2**63} EVENTS")
+        assert slid == [{"end": 2, "count": 2}, {"end": 3, "count": 4}]
+        wide = aggregated(f"SELECT * WHERE A ; B WITHIN {2**63} EVENTS", events)
+        assert wide == [{"count": 4}]
 
 
 @pytest.mark.parametrize(("count", "code"), [(64, "CER0605"), (80, "CER0608")])

@@ -40,6 +40,13 @@ def _by(evaluator: Any, query: cerlab.Query, times: list[int], unit: str | None)
     return cerlab.evaluate(query, stream, evaluator=evaluator)
 
 
+@pytest.mark.parametrize("evaluator", EVALUATORS)
+def test_seconds_that_no_float_of_nanoseconds_holds_are_shown(evaluator: Any) -> None:
+    events = [{"type": "A", "t": t} for t in (0, 1e300, 10)]
+    with pytest.raises(cerlab.BadData, match="CER0714: time goes backwards at position 2"):
+        cerlab.evaluate(IN_SECONDS, events, evaluator=evaluator, time="t", unit="s")
+
+
 def test_a_time_that_overflows_in_the_middle_is_not_between_the_others() -> None:
     times = [0, 5 + 2**55, 10]
     for evaluator in EVALUATORS:
