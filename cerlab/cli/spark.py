@@ -262,7 +262,8 @@ def _errors_of_spark() -> Iterator[None]:
             raise UsageError("CER0898", what, hint=hint) from None
         if (ours := _CODE.search(str(error))) is not None:
             raise BadData(ours[1], ours[2]) from None
-        first = str(error).strip().splitlines()[0]
+        java = getattr(error, "java_exception", None)  # which says more than what was called
+        first = str(error if java is None else java.toString()).strip().splitlines()[0]
         raise BadData("CER0785", f"Spark says: {first}", hint="the lines above say more") from None
 
 

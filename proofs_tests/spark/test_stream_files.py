@@ -61,7 +61,7 @@ class Progress(dict[str, Any]):
 
 
 def written(writer: Writer) -> Done:
-    stream: Any = SimpleNamespace(writeStream=writer)
+    stream: Any = SimpleNamespace(writeStream=writer, sparkSession=None)
     return write_stream(stream, "out", "checkpoint")
 
 

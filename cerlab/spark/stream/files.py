@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cerlab.errors import BadData, DataPlace
 from cerlab.model.schema import Schema
 from cerlab.spark.batch import inputs
+from cerlab.spark.stream.logs import check_logs
 from cerlab.spark.stream.match_stream import counted
 
 if TYPE_CHECKING:
@@ -101,9 +102,12 @@ def write_stream(
     With `follow` it goes on until it is interrupted. Run again with the same checkpoint it goes on
     where it was, also after a kill: the output is to be read by Spark, which knows which of its
     files count. Where Spark gives up on a Python worker that starts slowly, the query is started
-    again, for the same reason.
+    again, for the same reason. Raises `BadData` for a checkpoint whose logs are damaged, or are not
+    those of the output.
     """
     from pyspark.errors import StreamingQueryException
+
+    check_logs(answers.sparkSession, checkpoint, output)
 
     writer = answers.writeStream.format("parquet").outputMode("append").option("path", output)
     writer = writer.option("checkpointLocation", checkpoint)

@@ -15,6 +15,7 @@ from cerlab.spark.plan.modes import Mode
 from cerlab.spark.stream.claim import claim
 from cerlab.spark.stream.columns import given_type, masked, restored, sent
 from cerlab.spark.stream.durations import Length
+from cerlab.spark.stream.logs import check_logs
 from cerlab.spark.stream.request import StreamRequest, stream_request
 from cerlab.spark.stream.step import BUCKETS, digest
 from cerlab.spark.tasks.named_rows import RowNames
@@ -83,14 +84,15 @@ def match_stream(
 
     Sets the state store of the session to RocksDB. Raises `UsageError` where another one is set,
     or for columns that are not there, `Unsupported` for a mode that is not exact, `BadData` for a
-    checkpoint of another query or other settings. The streaming query fails with `BadData` for such
-    a checkpoint too, for rows without position, time or type, and for positions that do not
-    increase with the time.
+    checkpoint of another query or other settings, or a damaged one. The streaming query fails with
+    `BadData` for another query's too, for rows without position, time or type, and for positions
+    that do not increase with the time.
     """
     request = stream_request_of(sdf, query, position=position, lateness=lateness, **options)
     use_rocksdb(sdf.sparkSession)
     if (checkpoint := options.get("checkpoint")) is not None:
         claim(sdf.sparkSession, checkpoint, digest(request.job))
+        check_logs(sdf.sparkSession, checkpoint)
     return stream_answers(request)
 
 

@@ -1,0 +1,113 @@
+"""The logs of a checkpoint and of its output: what they say alike before a stream goes on.
+
+A micro-batch is in ``offsets`` when it begins, in the log of the output when its answers are there,
+in ``commits`` when it is over. Spark passes over answers of a micro-batch that the output has, and
+over rows of files that ``sources`` has: where a log is damaged, or of another stream, they would be
+missing without a word.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cerlab.errors import BadData, DataPlace
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_FILE = re.compile(r"(\d+)(\.compact)?")
+_READ = re.compile(r'^\{"logOffset":(\d+)\}$', re.MULTILINE)
+"""The last entry of ``sources`` that a micro-batch reads, as ``offsets`` has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """A log on whatever file system Spark has it: its entries by number."""
+
+    place: str
+    names: dict[int, str]
+
+    @property
+    def newest(self) -> int:
+        """The number of its last entry, -1 for none."""
+        return max(self.names, default=-1)
+
+    def check_whole(self) -> None:
+        """Raise `BadData` if an entry before the newest one is missing; compact ones hold all."""
+        compact = [n for n, name in self.names.items() if name.endswith(".compact")]
+        for number in range(max(compact, default=0), self.newest):
+            if number not in self.names:
+                raise damaged(self.place, f"entry {number} is missing")
+
+
+def damaged(place: str, what: str) -> BadData:
+    """The error of a log that is not what it has to be."""
+    hint = "go on with older copies of checkpoint and output, or begin anew with other places"
+    return BadData("CER0778", what, place=DataPlace(place), hint=hint)
+
+
+def check_logs(spark: SparkSession, checkpoint: str, output: str | None = None) -> None:
+    """Raise `BadData` where the logs of a checkpoint, or of it and its output, do not fit together.
+
+    Or where one is not what its checksum says, on file systems that keep some. The JVM of the
+    session reads them; over Spark Connect there is none here, and what Spark checks is all.
+    """
+    if getattr(spark, "_jvm", None) is None:
+        return
+    place = checkpoint.rstrip("/")
+    begun, over, files = (
+        _log(spark, f"{place}/{folder}") for folder in ("offsets", "commits", "sources/0")
+    )
+    if over.newest > begun.newest:
+        raise damaged(begun.place, f"micro-batch {over.newest} is over and has not begun")
+    files.check_whole()
+    for number in files.names:
+        _text(spark, files, number)
+    if over.names:
+        _text(spark, over, over.newest)
+    if begun.names:
+        text = _text(spark, begun, begun.newest)
+        if (read := _READ.search(text)) is not None and int(read[1]) > files.newest:
+            raise damaged(files.place, f"entry {read[1]}, which was read, is missing")
+    if output is not None:
+        _check_output(_log(spark, f"{output.rstrip('/')}/_spark_metadata"), begun, over)
+
+
+def _check_output(answers: Log, begun: Log, over: Log) -> None:
+    """The output has the answers of the micro-batches that are over, and of none to come."""
+    if answers.newest > begun.newest:
+        what = f"it has the answers of micro-batch {answers.newest}, which has not begun"
+        raise damaged(answers.place, f"{what} by {begun.place}")
+    if answers.newest < over.newest:
+        raise damaged(answers.place, f"it lacks the answers of micro-batch {over.newest}")
+    answers.check_whole()
+
+
+def _log(spark: Any, place: str) -> Log:
+    files, path = _opened(spark, place)
+    listed = files.listStatus(path) if files.exists(path) else ()
+    found = (_FILE.fullmatch(each.getPath().getName()) for each in listed)
+    return Log(place, {int(each[1]): each[0] for each in found if each is not None})
+
+
+def _text(spark: Any, log: Log, number: int) -> str:
+    """An entry, which the file system compares with its checksum."""
+    from py4j.protocol import Py4JJavaError
+
+    files, path = _opened(spark, f"{log.place}/{log.names[number]}")
+    try:
+        stream = files.open(path)
+        try:
+            return str(spark._jvm.org.apache.commons.io.IOUtils.toString(stream, "UTF-8"))
+        finally:
+            stream.close()
+    except Py4JJavaError as error:
+        raise damaged(log.place, f"entry {number}: {error.java_exception.getMessage()}") from None
+
+
+def _opened(spark: Any, place: str) -> tuple[Any, Any]:
+    """The file system of a path, and the path, as Spark has them."""
+    path = spark._jvm.org.apache.hadoop.fs.Path(place)
+    return path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()), path

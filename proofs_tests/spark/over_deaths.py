@@ -1,0 +1,50 @@
+"""Run by `test_worker_killed` in a process of its own: commands whose workers are killed, as JSON.
+
+Each line of standard input is a command and at which calls a worker dies (`mortal_daemon`); each
+of standard output what became of it.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from contextlib import redirect_stderr
+from pathlib import Path
+from typing import Any
+
+import cerlab
+from cerlab.cli import main
+from proofs_tests.spark import mortal_daemon
+from proofs_tests.spark.streams import in_sink
+
+
+def told(spark: Any, deaths: Path, command: list[str], at: list[int]) -> dict[str, Any]:
+    """The exit status, what was said, how many workers died, and the answers that are there."""
+    (deaths / "at").write_text(json.dumps(at))
+    (deaths / "calls").write_bytes(b"")
+    output = Path(command[command.index("--output") + 1])
+    with redirect_stderr(io.StringIO()) as said:
+        status = main(command)
+    died = sum(n <= (deaths / "calls").stat().st_size for n in at)
+    made = {"status": status, "said": said.getvalue(), "died": died, "there": output.exists()}
+    if status:
+        return made
+    if "--stream" in command:
+        return made | {"answers": in_sink(spark, output.parent)}
+    rows = spark.read.parquet(str(output)).collect()
+    return made | {"answers": sorted((r["start"], r["end"], r["positions"]) for r in rows)}
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[2])
+    os.environ["DEATHS"] = str(folder)
+    settings = {
+        "spark.python.daemon.module": mortal_daemon.__name__,
+        "spark.log.level": "OFF",
+        "spark.sql.shuffle.partitions": "3",
+    }
+    session = cerlab.spark.session(sys.argv[1], settings)
+    for line in sys.stdin:
+        print(json.dumps(told(session, folder, **json.loads(line))), flush=True)

@@ -1,0 +1,69 @@
+"""A Python worker that is killed, where tasks may fail some times: no answer is lost or doubled."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proofs_tests.spark.over_cluster import BY_TIME
+from proofs_tests.spark.streams import QUERY, Row, late_of, local, put, with_late_rows
+from proofs_tests.spark.test_clusters import ROOT, surroundings
+from proofs_tests.spark.test_stream_killed import command
+
+pytestmark = pytest.mark.services
+
+
+def told(master: str, place: Path, runs: list[tuple[list[str], list[int]]]) -> list[dict[str, Any]]:
+    """What becomes of commands, each with the calls at which a worker dies."""
+    deaths = place / "deaths"
+    deaths.mkdir()
+    lines = (json.dumps({"command": command, "at": at}) + "\n" for command, at in runs)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "proofs_tests.spark.over_deaths", master, deaths],
+        input="".join(lines),
+        env=surroundings(),
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def batch(place: Path, query: str, output: str) -> list[str]:
+    paths = ["--input", str(place / "in"), "--output", str(place / output)]
+    return ["spark", query, *paths, "--position", "id", "--parts", "3", "-q"]
+
+
+def expected_of(files: list[list[Row]]) -> dict[str, Any]:
+    """The answers of each output: by ranges of files, by key through Spark, and of a stream."""
+    rows, late = [row for each in files for row in each], late_of(files)
+    taken = [row for row in rows if row["id"] not in late]
+    found = {"by_time": local(BY_TIME, rows), "by_key": local(QUERY, rows)}
+    assert all(found.values())
+    written: dict[str, Any] = json.loads(json.dumps({**found, "out": (local(QUERY, taken), late)}))
+    return written
+
+
+def commands(place: Path) -> dict[str, list[str]]:
+    """What writes each output."""
+    by_time, by_key = (batch(place, q, o) for q, o in ((BY_TIME, "by_time"), (QUERY, "by_key")))
+    return {"by_time": by_time, "by_key": by_key, "out": [*command(place), "-q"]}
+
+
+def test_where_a_task_is_run_again_all_answers_are_there(tmp_path: Path) -> None:
+    files = with_late_rows(100)
+    put(tmp_path / "in", *files)
+    runs = commands(tmp_path)
+    at = {"by_time": [2], "by_key": [1], "out": [2, 6, 9]}
+    found = told("local[1,4]", tmp_path, [(runs[name], at[name]) for name in runs])
+    assert [each["died"] for each in found] == [len(at[name]) for name in runs]
+    assert [each["status"] for each in found] == [0, 0, 0], found
+    assert [each["answers"] for each in found] == list(expected_of(files).values())
