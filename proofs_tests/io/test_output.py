@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from itertools import cycle
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -122,11 +123,16 @@ def test_what_ends_too_early_in_a_pipe_does_not_read_as_whole(
         assert not read[0]
 
 
+def irregular(count: int) -> str:
+    """Lines of A and B by chance: numbers of regular answers would fit into a page."""
+    return "".join(f"{kind}()\n" for kind in Random(0).choices("AB", k=count))
+
+
 def test_an_interrupted_run_leaves_no_footer_in_a_pipe(tmp_path: Path) -> None:
     """It comes when some has gone into the pipe, which has no room for all."""
-    (tmp_path / "e.core").write_text("A()\n" * 1500)
+    (tmp_path / "e.core").write_text(irregular(6_000))
     os.mkfifo(tmp_path / "pipe")
-    query = "SELECT * WHERE A ; A ; A WITHIN 16 EVENTS"
+    query = "SELECT * WHERE A ; A ; A WITHIN 20 EVENTS"
     command = ["run", query, "e.core", "--format", "parquet", "-o", "pipe"]
     with subprocess.Popen([sys.executable, "-m", "cerlab", *command], cwd=tmp_path) as process:
         with (tmp_path / "pipe").open("rb") as pipe:
@@ -210,8 +216,8 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.mark.parametrize("form", ["ndjson", "parquet"])
 def test_on_a_full_disk_there_is_no_file(tmp_path: Path, form: str) -> None:
-    (tmp_path / "e.core").write_text("A()\n" * 2000)
-    query = "SELECT * WHERE A ; A WITHIN 20 EVENTS"
+    (tmp_path / "e.core").write_text(irregular(2_000))
+    query = "SELECT * WHERE A ; A ; A WITHIN 20 EVENTS"
     command = ["run", query, "e.core", "-o", "out", "--format", form]
     ended = subprocess.run(
         [sys.executable, "-c", LIMITED, *command],
@@ -235,7 +241,7 @@ def test_a_small_disk_that_fills_up_is_left_empty(tmp_path: Path, form: str) -> 
         subprocess.run([*own, mount], capture_output=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("this system lets nobody mount a disk of his own")
-    (tmp_path / "e.core").write_text("A()\n" * 2000)
+    (tmp_path / "e.core").write_text(irregular(2_000))
     command = ["run", "SELECT * WHERE A ; A WITHIN 20 EVENTS", "e.core", "-o", "disk/out"]
     filled = f'{mount} && "$@"; echo $? $(ls -A disk)'
     call = [*own, filled, "-", sys.executable, "-m", "cerlab", *command, "--format", form]
