@@ -1,4 +1,8 @@
-"""A Python worker that is killed, where tasks may fail some times: no answer is lost or doubled."""
+"""A Python worker that is killed: no answer is lost or doubled, or the command says that it failed.
+
+Where a task may fail some times, as on a cluster, Spark runs it again; where it may not, the next
+run has all answers.
+"""
 
 from __future__ import annotations
 
@@ -67,3 +71,20 @@ def test_where_a_task_is_run_again_all_answers_are_there(tmp_path: Path) -> None
     assert [each["died"] for each in found] == [len(at[name]) for name in runs]
     assert [each["status"] for each in found] == [0, 0, 0], found
     assert [each["answers"] for each in found] == list(expected_of(files).values())
+
+
+def test_where_a_task_is_not_run_again_the_next_run_has_all_answers(tmp_path: Path) -> None:
+    """A folder of answers is not there before; a stream has those of the micro-batches before."""
+    files = with_late_rows(100)
+    put(tmp_path / "in", *files)
+    runs, expected = commands(tmp_path), expected_of(files)
+    steps = [("by_time", [2]), ("by_key", [1]), ("out", [2]), ("out", [5])]
+    steps += [(name, []) for name in runs]
+    found = told("local[1,1]", tmp_path, [(runs[name], at) for name, at in steps])
+    broken, whole = found[:4], found[4:]
+    assert [each["died"] for each in broken] == [1] * 4
+    assert [each["status"] for each in broken] == [2] * 4
+    assert all("CER0785" in each["said"] and "Traceback" not in each["said"] for each in broken)
+    assert not any(each["there"] for each in broken[:2])
+    assert [each["status"] for each in whole] == [0, 0, 0], whole
+    assert [each["answers"] for each in whole] == list(expected.values())
