@@ -55,6 +55,8 @@ class _Clause:
     end: int
     input: str
     """``table AS alias``, or a subquery in parentheses."""
+    name: str
+    """The names of the input in the clause: ``table AS alias``, or the alias alone."""
     clause: str
 
 
@@ -94,11 +96,7 @@ class SqlSession:
     def _matched(self, text: str, found: _Clause) -> Any:
         """The result of a clause; its input is a query with the WITH that is in scope."""
         rows = self._executed(f"{_with_before(text, found.begin)}SELECT * FROM {found.input}")
-        input_name = found.input
-        if found.input.startswith("("):
-            alias = found.input[found.input.rindex(")") + 1 :].split()
-            input_name = alias[-1] if alias else "input"
-        return match_recognize(f"SELECT * FROM {input_name} {found.clause}", rows)
+        return match_recognize(f"SELECT * FROM {found.name} {found.clause}", rows)
 
 
 def _first_clause(text: str) -> _Clause | None:
@@ -109,30 +107,40 @@ def _first_clause(text: str) -> _Clause | None:
     for i, token in enumerate(tokens):
         opened = i + 1 < len(tokens) and tokens[i + 1].token_type == TokenType.L_PAREN
         if token.text.upper() == "MATCH_RECOGNIZE" and opened and i:
-            first, last = _input_from(tokens, i), _closed(tokens, i + 1)
-            input_text = text[tokens[first].start : token.start].strip()
-            end = tokens[last].end + 1
-            return _Clause(tokens[first].start, end, input_text, text[token.start : end])
+            first, alias = _input_from(tokens, i)
+            begin, end = tokens[first].start, tokens[_closed(tokens, i + 1)].end + 1
+            input_text = text[begin : token.start].strip()
+            name = input_text
+            if ")" in input_text:
+                name = "input" if alias is None else text[alias.start : alias.end + 1]
+            return _Clause(begin, end, input_text, name, text[token.start : end])
     return None
 
 
-def _input_from(tokens: list[Token], i: int) -> int:
-    """The first token of the table before a clause: ``name``, ``a.b AS c``, ``(query) c``."""
-    at = i - 1
-    if _is_name(tokens[at]) and at and (tokens[at - 1].token_type == TokenType.ALIAS):
-        at -= 2
-    elif (
-        _is_name(tokens[at])
-        and at
-        and (_is_name(tokens[at - 1]) or tokens[at - 1].token_type == TokenType.R_PAREN)
-    ):
-        at -= 1
+def _input_from(tokens: list[Token], i: int) -> tuple[int, Token | None]:
+    """The first token of the table before a clause, and its alias.
+
+    ``name``, ``a.b AS c``, ``(query) c``, ``(query) AS c(x, y)``, ``function(..) c``.
+    """
+    at, alias = i - 1, None
+    if tokens[at].token_type == TokenType.R_PAREN:
+        named = _opened(tokens, at) - 1
+        if named > 0 and _is_name(tokens[named]) and _may_be_aliased(tokens[named - 1]):
+            at = named  # the columns of an alias
+    if at and _is_name(tokens[at]) and _may_be_aliased(tokens[at - 1]):
+        alias = tokens[at]
+        at -= 2 if tokens[at - 1].token_type == TokenType.ALIAS else 1
     if tokens[at].token_type == TokenType.R_PAREN:
         at = _opened(tokens, at)
-        return at - 1 if at and _is_name(tokens[at - 1]) else at  # a table function
+        return (at - 1 if at and _is_name(tokens[at - 1]) else at), alias  # a table function
     while at > 1 and tokens[at - 1].token_type == TokenType.DOT:
         at -= 2
-    return at
+    return at, alias
+
+
+def _may_be_aliased(token: Token) -> bool:
+    """Whether an alias may follow."""
+    return token.token_type in (TokenType.ALIAS, TokenType.R_PAREN) or _is_name(token)
 
 
 def _is_name(token: Token) -> bool:

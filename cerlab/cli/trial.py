@@ -61,12 +61,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="no trial: run an engine's test files, MATCH_RECOGNIZE by cerlab, the rest by DuckDB",
     )
+    parser.add_argument(
+        "--settled", metavar="FILE", help="with it: records that differ by a clause, one a line"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """``cerlab trial``: exit 0 for no fault, 1 for one."""
     if arguments.sqllogictest is not None:
-        return _sqllogictest(Path(arguments.sqllogictest))
+        return _sqllogictest(Path(arguments.sqllogictest), arguments.settled)
     if arguments.cases < 1 or arguments.minutes <= 0:
         hint = "see cerlab trial --help"
         raise UsageError("CER0857", "--cases and --minutes take positive numbers", hint=hint)
@@ -86,20 +89,26 @@ def run(arguments: argparse.Namespace) -> int:
     return NO if any(tally.causes or tally.unsorted for tally in outcome.tallies) else OK
 
 
-def _sqllogictest(folder: Path) -> int:
+def _sqllogictest(folder: Path, listed: str | None) -> int:
     """Every record that is not the same, with what was said, and how many of each there are."""
-    from cerlab.trial.sqllogictest import check_files
+    from cerlab.trial.sqllogictest import check_files, settled_in
 
-    if not folder.is_dir():
-        raise UsageError("CER0857", f"{folder} is no folder", hint="the one of the test files")
-    counts: Counter[Verdict] = Counter()
-    for checked in check_files(folder):
-        counts[checked.verdict] += 1
+    for path in (folder, *([] if listed is None else [Path(listed)])):
+        if not path.exists():
+            raise UsageError("CER0857", f"{path} is not there", hint="give the path of the tests")
+    settled = [] if listed is None else settled_in(Path(listed).read_text(encoding="utf-8"))
+    counts: Counter[str] = Counter()
+    faults = 0
+    for checked in check_files(folder, settled):
+        counts["settled" if checked.clause else checked.verdict.value] += 1
+        faults += checked.verdict in FAULTS and not checked.clause
         if checked.verdict is not Verdict.SAME:
             place = f"{checked.path.relative_to(folder)}:{checked.record.line}"
-            print(f"{place}: {checked.verdict.value}: {checked.said}")
-    print(", ".join(f"{counts[v]:,} {v.value}" for v in Verdict if counts[v]) or "no records")
-    return NO if any(counts[v] for v in FAULTS) else OK
+            by = f", settled by {checked.clause}" if checked.clause else ""
+            print(f"{place}: {checked.verdict.value}{by}: {checked.said}")
+    kinds = (*(v.value for v in Verdict), "settled")
+    print(", ".join(f"{counts[kind]:,} {kind}" for kind in kinds if counts[kind]) or "no records")
+    return NO if faults else OK
 
 
 def _watch(cases: int, seconds: float) -> None:

@@ -59,6 +59,10 @@ _FOLDS = {
 }
 
 
+MOST_REGISTERS = 64
+"""What has failed is kept with that many numbers at most."""
+
+
 class Code(NamedTuple):
     """Operators with their arguments, the kind of their value and, of integers, the greatest."""
 
@@ -137,7 +141,7 @@ class Compiler:
 
     def _landing(self, e: ex.Edge) -> Landing:
         where = do.FIRST if isinstance(e, ex.First) else do.LAST
-        return Landing(where, ex.variable_of(e.body), e.offset)
+        return Landing(where, ex.variable_of(e.body), min(e.offset, self.longest))
 
     def _number(self, read: Read) -> Code:
         """A column or constant as numbers."""
@@ -369,5 +373,7 @@ def _kept(C: Compiler, M: Machine) -> Int32s:
     listed = [(do.OWN, 0, 0)] if M.memory is Memory.MATCH else []
     for r in sorted(M.read, key=repr):
         where = {"first": do.FIRST, "last": do.LAST, "number": do.SIZE}[r.kind]
-        listed += [(where, C.name(r.name), j) for j in range(max(1, r.rows))]
+        listed += [(where, C.name(r.name), j) for j in range(min(max(1, r.rows), C.longest))]
+        if len(listed) > MOST_REGISTERS:
+            raise NotColumnar
     return np.array(listed, np.int32).reshape(-1, 3)

@@ -64,7 +64,10 @@ def summary(outcome: Trial) -> Row:
                 "name": tally.name,
                 "version": tally.version,
                 "verdicts": {v.value: tally.verdicts[v] for v in Verdict},
-                "unsorted": len(tally.unsorted),
+                "unsorted": [
+                    {"verdict": j.verdict.value, "query": case.text, "data": case.rows}
+                    for case, j in tally.unsorted
+                ],
                 "causes": [
                     {
                         "verdict": cause.verdict.value,

@@ -2,20 +2,20 @@
 
 A file is statements and queries with what they give. Statements are DuckDB's, and so is what is
 around a clause. A query that cerlab refuses by name is counted as refused; an error that a file
-expects is any error.
+expects is any error. A list may settle records whose answer is another one by a clause.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cerlab.api.sql import SqlSession
-from cerlab.errors import CerlabError, Unsupported
+from cerlab.errors import CerlabError, Unsupported, UsageError
 from cerlab.trial.verdicts import Verdict
 
 _SORTS = ("nosort", "rowsort", "valuesort")
@@ -43,6 +43,34 @@ class Checked:
     record: Record
     verdict: Verdict
     said: str = ""
+    clause: str = ""
+    """What settles that the answer is another one."""
+
+
+class Settled(NamedTuple):
+    """A record of a file, told by a part of its SQL, and the clause by which its answer differs."""
+
+    file: str
+    clause: str
+    part: str
+
+
+def settled_in(text: str) -> list[Settled]:
+    """The records of a list: a line for each, ``FILE CLAUSE PART OF THE SQL``; # begins a comment.
+
+    >>> settled_in("a.test 11.10 SELECT * FROM t")
+    [Settled(file='a.test', clause='11.10', part='SELECT*FROMt')]
+    """
+    lines = (line.split(None, 2) for line in text.splitlines())
+    listed = [words for words in lines if words and not words[0].startswith("#")]
+    if any(len(words) < 3 for words in listed):
+        hint = "FILE CLAUSE PART OF THE SQL"
+        raise UsageError("CER0857", "a line of a list of settled records is cut off", hint=hint)
+    return [Settled(file, clause, _dense(part)) for file, clause, part in listed]
+
+
+def _dense(text: str) -> str:
+    return "".join(text.split())
 
 
 def records(text: str) -> Iterator[Record]:
@@ -79,7 +107,7 @@ def _rows(lines: Sequence[str], width: int) -> list[list[str]]:
     return [list(lines[i : i + width]) for i in range(0, len(lines), width)]
 
 
-def check_files(folder: Path) -> Iterator[Checked]:
+def check_files(folder: Path, settled: Sequence[Settled] = ()) -> Iterator[Checked]:
     """Every record that has to do with MATCH_RECOGNIZE of every ``*.test`` below a folder.
 
     Raises `UsageError` where DuckDB is not installed.
@@ -89,7 +117,14 @@ def check_files(folder: Path) -> Iterator[Checked]:
         for record in records(path.read_text(encoding="utf-8")):
             checked = _check(session, path, record)
             if "MATCH_RECOGNIZE" in record.sql.upper():
-                yield checked
+                yield checked if checked.verdict is Verdict.SAME else _settled(checked, settled)
+
+
+def _settled(checked: Checked, settled: Sequence[Settled]) -> Checked:
+    """A record that differs, with the clause of the list that it is in, if it is."""
+    name, sql = checked.path.name, _dense(checked.record.sql)
+    clauses = (each.clause for each in settled if each.file == name and each.part in sql)
+    return replace(checked, clause=next(clauses, ""))
 
 
 def _check(session: SqlSession, path: Path, record: Record) -> Checked:

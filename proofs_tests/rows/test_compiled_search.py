@@ -56,6 +56,7 @@ CONDITIONS: list[tuple[str, list[Any]]] = [
     ("SUM(x) > 2 * AVG(B.x) OR SUM(A.x) IS NULL", NUMBERS),
     ("MIN(x) < x AND MAX(A.x) <= MAX(x)", NUMBERS),
     ("MIN(x) <= MAX(A.x) AND COUNT(x) > 1", DOUBLES),
+    ("FIRST(x, 9223372036854775806) IS NULL AND LAST(x, 99) IS NULL", NUMBERS),
     ("SUM(x) > 0", BIG),
     ("SUM(x) > AVG(A.x)", DOUBLES),
 ]
@@ -164,8 +165,9 @@ def test_the_explanation_says_what_runs() -> None:
     assert "with the same registers" in said
     within = "MATCH_RECOGNIZE (ORDER BY x MEASURES 1 AS m PATTERN (A+) WITHIN 3)"
     assert "in the search of one match" in str(explain_rows(within, [{"x": 1}]))
-    labels = clause.format("CLASSIFIER(A) = 'A'")
-    assert "has no form over columns" in str(explain_rows(labels, [{"x": 1}]))
+    for condition in ("CLASSIFIER(A) = 'A'", "LAST(x, 99) > 3"):
+        said = str(explain_rows(clause.format(condition), [{"x": 1}] * 200))
+        assert "has no form over columns" in said
 
 
 # -- wrong versions ------------------------------------------------------------------------------

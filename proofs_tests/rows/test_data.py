@@ -124,6 +124,13 @@ NAMES = [
         id="2.1-regular-names-do-not",
     ),
     case(
+        """MEASURES FIRST(u.x) AS y AFTER MATCH SKIP TO b PATTERN (A B b) SUBSET u = (b)
+        DEFINE b AS x < 9""",
+        numbers("1 2 3"),
+        (2,),
+        id="2.1-nor-in-any-clause",
+    ),
+    case(
         'MEASURES CLASSIFIER() AS v PATTERN (abc "abc") DEFINE "abc" AS TRUE',
         numbers("1 2"),
         ("abc",),
@@ -316,43 +323,6 @@ def test_select_chooses_columns(before: str, alias: str, expected: list[str]) ->
     assert result.column("n").to_pylist() == [4, 2] if "n" in expected else True
 
 
-TYPES = [
-    ("COUNT(*)", pa.int64()), ("MATCH_NUMBER()", pa.int64()), ("AVG(i)", pa.float64()),
-    ("CLASSIFIER()", pa.string()), ("MIN(t)", pa.large_string()), ("LAST(i)", pa.int16()),
-    ("PREV(f)", pa.float32()), ("SUM(i)", pa.int64()), ("SUM(f)", pa.float64()),
-    ("i + 1", pa.int64()), ("i / 2", pa.float64()), ("i * 0.5", pa.float64()),
-    ("NULL", pa.null()), ("i > 1", pa.bool_()), ("t || 'a'", pa.string()),
-    ("PREV(d)", pa.date32()), ("PREV(s)", pa.timestamp("us", "UTC")),
-    ("CASE WHEN i = 1 THEN 1 ELSE 0.5 END", pa.float64()), ("COALESCE(NULL, i)", pa.int64()),
-    ("ABS(i)", pa.int64()), ("B.i", pa.int16()),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("measure", "expected"), TYPES, ids=lambda each: f"8.6-{each}")
-def test_a_measure_has_its_static_type(measure: str, expected: pa.DataType) -> None:
-    table = pa.table(
-        {
-            "i": pa.array([1], pa.int16()),
-            "t": pa.array(["a"], pa.large_string()),
-            "f": pa.array([1.5], pa.float32()),
-            "d": pa.array([7], pa.date32()),
-            "s": pa.array([7], pa.timestamp("us", "UTC")),
-        }
-    )
-    query = f"MATCH_RECOGNIZE (MEASURES {measure} AS m PATTERN (A B?))"
-    assert match_recognize(query, table).schema.field("m").type == expected
-    assert match_recognize(query, table.slice(0, 0)).schema.field("m").type == expected
-
-
-def test_columns_of_any_type_are_handed_through() -> None:
-    """12.2: what is not read needs no type of ours."""
-    table = pa.table({"x": [1, 2], "l": [[1], [2, 3]]})
-    result = match_recognize(
-        "MATCH_RECOGNIZE (ALL ROWS PER MATCH PATTERN (A) DEFINE A AS x > 1)", table
-    )
-    assert result == table.slice(1)
-
-
 def test_an_empty_table_has_no_partition() -> None:
     """1.2."""
     table = pa.table({"x": pa.array([], pa.int64())})
@@ -371,14 +341,6 @@ def test_an_ambiguous_column_is_refused_and_an_exact_one_is_not() -> None:
 
 def test_letters_are_what_they_say() -> None:
     assert letters("ab .~c")[1] == {"i": 1, "a": False, "b": False, "c": None, "d": False}
-
-
-@pytest.mark.parametrize("evaluator", ["reference", "search", "auto", "compiled"])
-def test_a_sum_of_integers_and_doubles_is_of_both(evaluator: RowEvaluator) -> None:
-    table = pa.table({"i": [0, 1, 2], "x": [0.5, 2.0, 0.25]})
-    sums = "SUM(CASE WHEN A.i > 1 THEN A.i ELSE A.x END) AS m"
-    clause = f"MATCH_RECOGNIZE (ORDER BY i MEASURES {sums} PATTERN (A+))"
-    assert match_recognize(clause, table, evaluator=evaluator).to_pylist() == [{"m": 4.5}]
 
 
 @pytest.mark.parametrize("evaluator", ["reference", "search", "auto"])

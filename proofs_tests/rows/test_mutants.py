@@ -11,11 +11,12 @@ from proofs_tests.mutants.driver import (
 )
 from proofs_tests.rows.judges import CLAUSES, PATTERNS, RESULTS, SCAN, VALUES
 from proofs_tests.rows.mutants_of_patterns import OF_PATTERNS
+from proofs_tests.rows.mutants_of_reading import OF_READING
 from proofs_tests.rows.mutants_of_results import OF_RESULTS
 from proofs_tests.rows.mutants_of_values import OF_VALUES
 from proofs_tests.suite import Suite
 
-MUTANTS: list[Mutant] = [*OF_PATTERNS, *OF_VALUES, *OF_RESULTS]
+MUTANTS: list[Mutant] = [*OF_READING, *OF_PATTERNS, *OF_VALUES, *OF_RESULTS]
 
 
 def test_the_reference_itself_passes_every_row() -> None:

@@ -138,6 +138,12 @@ def test_what_has_to_backtrack_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
         rows_of(clause, [{"x": 1}] * 20, "search")
 
 
+def test_choices_that_map_no_row_are_bounded() -> None:
+    nested = "(((A?){700}){700}){3}"
+    with pytest.raises(ResourceLimit, match="the automaton of a row pattern"):
+        rows_of(f"MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN ({nested}))", [{"x": 1}], "search")
+
+
 MEMORIES = [
     ("x > 1 AND B.x < PREV(B.x) + NEXT(x)", Memory.PARTITION),
     ("U.x > 1", Memory.PARTITION),

@@ -119,6 +119,16 @@ def test_a_variable_may_be_named_like_the_word_before_it(after: str) -> None:
     assert query.skip == rp.ToLast("LAST")
 
 
+@pytest.mark.parametrize("word", ["drop", "on", "insert", "union", "right", "pattern"])
+def test_words_of_statements_are_names(word: str) -> None:
+    """3.1."""
+    clause = f"""MATCH_RECOGNIZE (MEASURES LAST({word}.x) AS m, COUNT({word}) AS n
+        PATTERN (A {word}) DEFINE {word} AS {word}.x < PREV({word}.x))"""
+    query = parse_rows(clause)
+    assert query.define[0].variable == word.upper()
+    assert parse_rows(str(query)) == query
+
+
 def test_a_width_keeps_its_kind() -> None:
     def width(text: str) -> object:
         clause = f"MATCH_RECOGNIZE (ORDER BY x MEASURES 1 AS m PATTERN (A) WITHIN {text})"

@@ -23,6 +23,14 @@ MODE = "mode"
 
 _MODES = ("RUNNING", "FINAL")
 
+_WORDS_OF_STATEMENTS = (
+    *("ALTER", "CREATE", "CROSS", "DROP", "EXCEPT", "FETCH", "FOR", "GLOB"),
+    *("GRANT", "HAVING", "INNER", "INSERT", "INTERSECT", "INTO", "JOIN", "LATERAL"),
+    *("ON", "OUTER", "PARTITIONED_BY", "QUALIFY", "RETURNING", "REVOKE", "ROLLBACK", "TABLESAMPLE"),
+    *("UNCACHE", "UNION", "USING", "XOR"),
+)
+"""Words that are no part of an expression, which are names in one (rows.md 3.1)."""
+
 
 class RowDialect(Dialect):
     """SQL as the clause has it."""
@@ -34,6 +42,7 @@ class RowDialect(Dialect):
             written: kind
             for written, kind in sql.Tokenizer.KEYWORDS.items()
             if "{" not in written and "}" not in written and not written.startswith("?")
+            if written not in _WORDS_OF_STATEMENTS
         }
 
     class Parser(parser.Parser):

@@ -1,0 +1,52 @@
+"""The types of the columns of a result (rows.md 8.6, 12.2)."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from cerlab.api.row_patterns import RowEvaluator, match_recognize
+
+TYPES = [
+    ("COUNT(*)", pa.int64()), ("MATCH_NUMBER()", pa.int64()), ("AVG(i)", pa.float64()),
+    ("CLASSIFIER()", pa.string()), ("MIN(t)", pa.large_string()), ("LAST(i)", pa.int16()),
+    ("PREV(f)", pa.float32()), ("SUM(i)", pa.int64()), ("SUM(f)", pa.float64()),
+    ("i + 1", pa.int64()), ("i / 2", pa.float64()), ("i * 0.5", pa.float64()),
+    ("NULL", pa.null()), ("i > 1", pa.bool_()), ("t || 'a'", pa.string()),
+    ("PREV(d)", pa.date32()), ("PREV(s)", pa.timestamp("us", "UTC")),
+    ("CASE WHEN i = 1 THEN 1 ELSE 0.5 END", pa.float64()), ("COALESCE(NULL, i)", pa.int64()),
+    ("ABS(i)", pa.int64()), ("B.i", pa.int16()),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("measure", "expected"), TYPES, ids=lambda each: f"8.6-{each}")
+def test_a_measure_has_its_static_type(measure: str, expected: pa.DataType) -> None:
+    table = pa.table(
+        {
+            "i": pa.array([1], pa.int16()),
+            "t": pa.array(["a"], pa.large_string()),
+            "f": pa.array([1.5], pa.float32()),
+            "d": pa.array([7], pa.date32()),
+            "s": pa.array([7], pa.timestamp("us", "UTC")),
+        }
+    )
+    query = f"MATCH_RECOGNIZE (MEASURES {measure} AS m PATTERN (A B?))"
+    assert match_recognize(query, table).schema.field("m").type == expected
+    assert match_recognize(query, table.slice(0, 0)).schema.field("m").type == expected
+
+
+def test_columns_of_any_type_are_handed_through() -> None:
+    """12.2: what is not read needs no type of ours."""
+    table = pa.table({"x": [1, 2], "l": [[1], [2, 3]]})
+    result = match_recognize(
+        "MATCH_RECOGNIZE (ALL ROWS PER MATCH PATTERN (A) DEFINE A AS x > 1)", table
+    )
+    assert result == table.slice(1)
+
+
+@pytest.mark.parametrize("evaluator", ["reference", "search", "auto", "compiled"])
+def test_a_sum_of_integers_and_doubles_is_of_both(evaluator: RowEvaluator) -> None:
+    table = pa.table({"i": [0, 1, 2], "x": [0.5, 2.0, 0.25]})
+    sums = "SUM(CASE WHEN A.i > 1 THEN A.i ELSE A.x END) AS m"
+    clause = f"MATCH_RECOGNIZE (ORDER BY i MEASURES {sums} PATTERN (A+))"
+    assert match_recognize(clause, table, evaluator=evaluator).to_pylist() == [{"m": 4.5}]
