@@ -45,4 +45,4 @@ def test_it_is_an_entry_point() -> None:
 
 
 def test_completion_offers_what_is_public() -> None:
-    assert dir(cerlab) == sorted({*cerlab.__all__, "spark", "__version__"})
+    assert dir(cerlab) == sorted({*cerlab.__all__, "flink", "spark", "__version__"})
