@@ -80,9 +80,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         for mutant in drawn:
             local = replace(mutant, path=mutant.path.relative_to(ROOT))
             began = time.monotonic()
-            verdict, test = judge(
-                local, copy, covering.tests(local.path, local.line), options.seconds
-            )
+            tests = covering.tests(local.path, local.line)
+            verdict, test = judge(local, copy, tests, options.seconds, ["--profile", "smoke"])
             took = f"{time.monotonic() - began:.1f}"
             row = {"mutant": str(local), "verdict": verdict, "test": test, "seconds": took}
             print(json.dumps(row), file=output, flush=True)

@@ -27,7 +27,7 @@ REASONS = ("FAILED", "ERROR")
 VERDICTS = {0: "survived", 1: "killed", 2: "killed", None: "timeout"}
 """By the exit status of pytest; None where it had not ended."""
 
-LIBRARIES = ("hypothesis", "lark", "numba", "pyarrow.compute", "pyarrow.parquet", "pytest")
+LIBRARIES = ("lark", "numba", "pyarrow.compute", "pyarrow.parquet", "pytest")
 
 _servers = multiprocessing.get_context("forkserver")
 _servers.set_forkserver_preload(list(LIBRARIES))
@@ -41,11 +41,13 @@ def copy_of(root: Path, folder: Path) -> Path:
     return copy
 
 
-def judge(mutant: Mutant, copy: Path, tests: Sequence[str], seconds: int) -> tuple[str, str]:
-    """A verdict, and the test that saw the mutant.
+def judge(
+    mutant: Mutant, copy: Path, tests: Sequence[str], seconds: int, options: Sequence[str] = ()
+) -> tuple[str, str]:
+    """A verdict, and the test that saw the mutant; options are pytest's.
 
     ``killed``, ``survived``, ``uncovered`` (no test runs it), ``timeout``, or ``unclear`` where
-    pytest could not begin.
+    pytest could not begin or names no test that failed.
     """
     if not tests:
         return "uncovered", ""
@@ -53,7 +55,9 @@ def judge(mutant: Mutant, copy: Path, tests: Sequence[str], seconds: int) -> tup
     original, times = place.read_text(encoding="utf-8"), place.stat()
     place.write_text(mutant.source, encoding="utf-8")
     with tempfile.NamedTemporaryFile("r", encoding="utf-8") as output:
-        process = _servers.Process(target=_run, args=(str(copy), tests[:MOST_TESTS], output.name))
+        process = _servers.Process(
+            target=_run, args=(str(copy), [*options, *tests[:MOST_TESTS]], output.name)
+        )
         process.start()
         process.join(seconds)
         code = process.exitcode
@@ -63,11 +67,12 @@ def judge(mutant: Mutant, copy: Path, tests: Sequence[str], seconds: int) -> tup
         place.write_text(original, encoding="utf-8")
         # Bytecode belongs to a time of its source; that of the mutant is a later one.
         os.utime(place, ns=(times.st_atime_ns, times.st_mtime_ns))
-        reasons = (line.rstrip() for line in output if line.startswith(REASONS))
-        return VERDICTS.get(code, "unclear"), next(reasons, "")
+        reason = next((line.rstrip() for line in output if line.startswith(REASONS)), "")
+        verdict = VERDICTS.get(code, "unclear")
+        return ("unclear" if verdict == "killed" and not reason else verdict), reason
 
 
-def _run(copy: str, tests: Sequence[str], output: str) -> None:
+def _run(copy: str, arguments: Sequence[str], output: str) -> None:
     """Run tests in the copy; the exit status is pytest's."""
     os.setsid()
     os.chdir(copy)
@@ -81,7 +86,7 @@ def _run(copy: str, tests: Sequence[str], output: str) -> None:
         os.dup2(file.fileno(), 2)
     import pytest
 
-    code = pytest.main(["-x", "-q", "--no-header", "-p", "no:cacheprovider", "-n", "0", *tests])
+    code = pytest.main(["-x", "-q", "--no-header", "-p", "no:cacheprovider", "-n", "0", *arguments])
     sys.stdout.flush()
     os._exit(code)
 
