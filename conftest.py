@@ -69,7 +69,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 GROUPS = {
-    "alone": ("proofs_tests/spark/test_connect.py", "proofs_tests/spark/test_clusters.py"),
+    "alone": tuple(
+        f"proofs_tests/spark/test_{x}.py" for x in ("connect", "clusters", "worker_killed")
+    ),
     "spark": ("proofs_tests/spark/", "proofs_tests/catalogue/"),
     "manual": ("proofs_tests/manual/",),
     "lab": ("proofs_tests/lab/",),

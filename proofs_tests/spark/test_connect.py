@@ -15,10 +15,15 @@ import cerlab
 from cerlab.spark import session
 from proofs_tests.spark.over_connect import BATCH
 from proofs_tests.spark.streams import QUERY, events, local, markers
+from proofs_tests.suite import Suite
 
 
 @pytest.mark.services
-def test_the_answers_over_connect_are_those_of_the_local_engine(tmp_path: Path) -> None:
+def test_the_answers_over_connect_are_those_of_the_local_engine(
+    tmp_path: Path, suite: Suite
+) -> None:
+    if not suite.deep:
+        pytest.skip("with --profile deep only: a server of Spark Connect takes a minute")
     pytest.importorskip("pyspark", reason="PySpark is in the extra 'spark'")
     for package in ("grpc", "grpc_status", "zstandard"):
         pytest.importorskip(package, reason="Spark Connect needs pyspark[connect]")

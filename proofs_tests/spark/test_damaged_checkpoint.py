@@ -91,15 +91,15 @@ def entry(log: str, damage: Callable[[Path], None]) -> Callable[[Path], None]:
 
 
 DAMAGES: dict[str, tuple[Callable[[Path], None], str | None]] = {
-    "the commit of a micro-batch": (entry("checkpoint/commits", missing), None),
     "the checkpoint": (lambda place: missing(place / "checkpoint"), "CER0778"),
-    "the log of the output": (lambda place: missing(place / OUTPUT), "CER0778"),
-    "what a micro-batch reads": (entry("checkpoint/offsets", changed), "CER0778"),
     "the state of a bucket": (entry("checkpoint/state/0/0", changed), "CER0785"),
 }
 """What is damaged, how, and the error."""
 
 MORE: dict[str, tuple[Callable[[Path], None], str | None]] = {
+    "the commit of a micro-batch": (entry("checkpoint/commits", missing), None),
+    "the log of the output": (lambda place: missing(place / OUTPUT), "CER0778"),
+    "what a micro-batch reads": (entry("checkpoint/offsets", changed), "CER0778"),
     "all commits": (lambda place: missing(place / "checkpoint/commits"), None),
     "all offsets": (lambda place: missing(place / "checkpoint/offsets"), "CER0778"),
     "all files that were read": (lambda place: missing(place / "checkpoint/sources"), "CER0778"),

@@ -18,6 +18,7 @@ from proofs_tests.spark.over_cluster import BY_TIME
 from proofs_tests.spark.streams import QUERY, Row, late_of, local, put, with_late_rows
 from proofs_tests.spark.test_clusters import ROOT, surroundings
 from proofs_tests.spark.test_stream_killed import command
+from proofs_tests.suite import Suite
 
 pytestmark = pytest.mark.services
 
@@ -62,7 +63,9 @@ def commands(place: Path) -> dict[str, list[str]]:
     return {"by_time": by_time, "by_key": by_key, "out": [*command(place), "-q"]}
 
 
-def test_where_a_task_is_run_again_all_answers_are_there(tmp_path: Path) -> None:
+def test_where_a_task_is_run_again_all_answers_are_there(tmp_path: Path, suite: Suite) -> None:
+    if not suite.deep:
+        pytest.skip("with --profile deep only: the other one kills workers as well")
     files = with_late_rows(100)
     put(tmp_path / "in", *files)
     runs = commands(tmp_path)
