@@ -58,6 +58,7 @@ def test_a_keyword_as_a_name_gets_a_hint() -> None:
         ("T>BUY", "CER0304", "known: S"),
         ("BUY AS x FILTER x[prize > 1]", "CER0302", "did you mean 'price'"),
         ("BUY AS x FILTER x[price + prize > 1]", "CER0302", "did you mean 'price'"),
+        ("BUY AS x FILTER x[-prize > 1]", "CER0302", "did you mean 'price'"),
         ("BUY AS x FILTER x[price = 'a']", "CER0303", "both sides"),
         ("BUY AS x FILTER x[name > 3]", "CER0303", "both sides"),
         ("BUY AS x FILTER x[name IN {1, 2}]", "CER0303", "both sides"),

@@ -187,6 +187,14 @@ def test_clauses() -> None:
     assert parse_schema(str(schema)) == schema
 
 
+def test_names_in_back_quotes_are_declared_without_them() -> None:
+    schema = parse_schema("DECLARE STREAM `a b` { EVENT `SELECT` { `c``d`: int } }")
+    event = schema.event("SELECT")
+    assert event is not None
+    assert [each.name for each in event.attributes] == ["c`d"]
+    assert parse_schema(str(schema)) == schema
+
+
 @pytest.mark.parametrize("word", ["ALL", "any"])
 def test_all_and_any_are_no_strategy(word: str) -> None:
     assert parse_ceql(f"SELECT {word} * WHERE A")[0].strategy is None

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import cerlab
 from cerlab import Valuation
 from proofs_tests.clauses.tables import check_valuations, v, word
 
@@ -45,3 +46,10 @@ CASES = [
 @pytest.mark.parametrize(("formula", "events", "expected"), CASES)
 def test_clause(formula: str, events: list[dict[str, Any]], expected: set[Valuation]) -> None:
     check_valuations(formula, events, expected)
+
+
+def test_columns_of_the_label_are_of_all_types_that_it_may_hold() -> None:
+    schema = cerlab.parse_schema("DECLARE STREAM S { EVENT A { v: int }, EVENT B { w: int } }")
+    query = cerlab.parse_query("SELECT * WHERE RENAME[A -> B](A ; B)", schema)
+    found = query.run([{"type": "A", "v": 1}, {"type": "B", "w": 2}]).table()
+    assert {"B.v", "B.w"} <= set(found.column_names)

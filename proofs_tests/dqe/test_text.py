@@ -88,9 +88,10 @@ def test_syntax_errors_say_where_and_what(text: str, line: int, column: int, exp
 
 
 @pytest.mark.parametrize("constant", ["3", "-3", "'a'", ".5"])
-def test_a_constant_in_an_atom_gets_a_hint(constant: str) -> None:
-    with pytest.raises(QuerySyntaxError, match=r"write r\(x, v\) | v = 3"):
-        parse_gcq(f"x <- r(x, {constant})")
+@pytest.mark.parametrize("before", ["", "x, "])
+def test_a_constant_in_an_atom_gets_a_hint(before: str, constant: str) -> None:
+    with pytest.raises(QuerySyntaxError, match=r"write r\(x, v\) \| v = 3"):
+        parse_gcq(f"x <- r({before}{constant})")
 
 
 @pytest.mark.parametrize(

@@ -138,6 +138,14 @@ WITHIN = [
         (1,),
         id="9.1-intervals",
     ),
+    case(
+        "ORDER BY x MEASURES COUNT(*) AS n PATTERN (A+) WITHIN INTERVAL '2' DAY",
+        [{"x": datetime(2026, 1, d, h)} for d, h in ((1, 0), (2, 23), (3, 0), (9, 0))],
+        (2,),
+        (1,),
+        (1,),
+        id="9.1-days",
+    ),
 ]
 ORDERS = [
     case(

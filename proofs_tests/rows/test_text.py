@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from cerlab.api.row_patterns import parse_rows
+from cerlab.logic.rows import expressions as ex
 from cerlab.logic.rows import syntax as rp
 from cerlab.logic.rows.text import expression_text, pattern_text
 from cerlab.model.clauses import TimeWindow
@@ -30,6 +31,11 @@ def test_printing_is_read_back(text: str) -> None:
     assert parse_rows(printed) == query
     assert str(parse_rows(printed)) == printed
     assert hash(parse_rows(printed)) == hash(query)
+
+
+def test_the_order_of_nothing_else_is_ascending_with_nulls_last() -> None:
+    query = parse_rows("MATCH_RECOGNIZE (ORDER BY x MEASURES 1 AS m PATTERN (A))")
+    assert query.order_by == (rp.OrderItem(ex.Column("x")),)
 
 
 CANONICAL = [
