@@ -28,6 +28,8 @@ from cerlab.engine.growth import doubled
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.windowed.counts import EndCounts
 from cerlab.evaluate import EvaluatorName
+from cerlab.logic.cel import semantics as so
+from cerlab.logic.focel import semantics as fo
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.key_codes import KeyCodes
 from cerlab.predicates.smt.questions import checked
@@ -325,3 +327,17 @@ def test_answers_that_a_strategy_compares_are_counted(
     assert cerlab.count(query, events) == 30
     with pytest.raises(cerlab.ResourceLimit, match=r"selection of a strategy|runs"):
         cerlab.evaluate(query, events, evaluator=evaluator)
+
+
+def test_references_take_as_many_valuations_as_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pairs of an A and a B; of FO-CEL pairs of any events, ten times as many."""
+    monkeypatch.setattr(so, "MAX_VALUATIONS", 100)
+    monkeypatch.setattr(fo, "MAX_VALUATIONS", 40)
+    few, many = ([{"type": kind} for kind in "A" * n + "B" * n] for n in (10, 11))
+    assert len(cerlab.evaluate("A ; B", few, evaluator="reference")) == 100
+    with pytest.raises(cerlab.ResourceLimit, match="CER0604"):
+        cerlab.evaluate("A ; B", many, evaluator="reference")
+    pair = "(A AS x ; B AS y) FILTER x.v = y.v"
+    assert not cerlab.evaluate(pair, few, evaluator="reference", logic="fo")
+    with pytest.raises(cerlab.ResourceLimit, match="CER0609"):
+        cerlab.evaluate(pair, many, evaluator="reference", logic="fo")
