@@ -21,10 +21,10 @@ from proofs_tests.mutation.mutants import Mutant
 MOST_TESTS = 80
 """How many tests judge a mutant at most: those that run the fewest lines besides its own."""
 
-REASONS = ("FAILED", "ERROR")
-"""How the line of pytest begins that names a test which did not pass."""
+REASONS = ("FAILED", "ERROR", "ImportError while loading conftest")
+"""How the line of pytest begins that names what did not pass."""
 
-VERDICTS = {0: "survived", 1: "killed", 2: "killed", None: "timeout"}
+VERDICTS = {0: "survived", 1: "killed", 2: "killed", 4: "killed", None: "timeout"}
 """By the exit status of pytest; None where it had not ended."""
 
 LIBRARIES = ("lark", "numba", "pyarrow.compute", "pyarrow.parquet", "pytest")
@@ -47,7 +47,7 @@ def judge(
     """A verdict, and the test that saw the mutant; options are pytest's.
 
     ``killed``, ``survived``, ``uncovered`` (no test runs it), ``timeout``, or ``unclear`` where
-    pytest could not begin or names no test that failed.
+    pytest could not begin or names nothing that failed.
     """
     if not tests:
         return "uncovered", ""
