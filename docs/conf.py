@@ -18,6 +18,7 @@ import cerlab  # noqa: E402
 
 project = "cerlab"
 author = "the cerlab authors"
+project_copyright = author
 version = release = cerlab.__version__
 
 extensions = [
