@@ -98,6 +98,13 @@ def test_within_bounds_the_rows_of_a_match(clauses: str, times: list[Any], nulls
     assert rows_of(clause, pa.table(columns_of(rows)), "compiled") == rows_of(clause, rows)
 
 
+@pytest.mark.parametrize("apart", [2**63 - 1, 2**63])
+def test_times_as_far_apart_as_whole_numbers_are(apart: int) -> None:
+    table = pa.table({"t": [-(2**62), apart - 2**62]})
+    clause = "MATCH_RECOGNIZE (ORDER BY t MEASURES COUNT(*) AS n PATTERN (A+) WITHIN 1)"
+    assert rows_of(clause, table, "auto") == [(1,), (1,)]
+
+
 def columns_of(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
     return {name: [row[name] for row in rows] for name in rows[0]}
 

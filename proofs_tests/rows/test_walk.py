@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from random import Random
 from typing import Any, get_args
 
@@ -96,6 +97,7 @@ COLUMNS: list[tuple[str, list[Any]]] = [
     ("LOWER(x) = 'a' OR x || 'b' > 'a'", ["A", "\u00df", "\U0001f600", None]),
     ("CASE x WHEN 1 THEN TRUE WHEN 2 THEN NULL ELSE x > 3 END", [1, 2, 3, 4, None]),
     ("CASE WHEN x > 1 THEN 1.5 ELSE 2 END = 2", [1, 2, None]),
+    ("CASE WHEN x > 1 THEN x ELSE 0.5 END = 9007199254740993", [2**53 + 1, 2**53, 1]),
     ("COALESCE(x, 1) = 1 AND NULLIF(x, 3) IS NULL", [1, None, 3]),
     ("x BETWEEN 2 AND NULL OR NOT x IN (1, NULL)", [1, 2, 3, None]),
     ("(x IS TRUE) = (NEXT(x) IS NOT FALSE)", [True, False, None, True]),
@@ -119,6 +121,10 @@ def test_sums_and_means() -> None:
         clause = """MATCH_RECOGNIZE (MEASURES AVG(x) AS a, FINAL MAX(x) AS m, COUNT(*) AS n
             ALL ROWS PER MATCH PATTERN (A+ B?))"""
         assert rows_of(clause, table, "compiled") == rows_of(clause, table)
+    endless = pa.table({"x": [math.inf, 1.0, math.inf]})
+    mean = "MATCH_RECOGNIZE (MEASURES AVG(x) AS a ALL ROWS PER MATCH PATTERN (A+ {}))"
+    for after in ("", "B?"):
+        assert [a for a, _ in rows_of(mean.format(after), endless, "search")] == [math.inf] * 3
     table = pa.table({"x": [1, 2, None, 4]})
     summed = "MATCH_RECOGNIZE (MEASURES SUM(A.x) AS s ALL ROWS PER MATCH PATTERN (A+ B))"
     assert rows_of(summed, table, "compiled") == [(1, 1), (3, 2), (3, None), (3, 4)]
