@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+import cerlab
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import formula_text, node_text
 from cerlab.logic.ceql.parser import parse_cel, parse_ceql, parse_schema
@@ -193,6 +194,14 @@ def test_names_in_back_quotes_are_declared_without_them() -> None:
     assert event is not None
     assert [each.name for each in event.attributes] == ["c`d"]
     assert parse_schema(str(schema)) == schema
+
+
+def test_a_text_declares_beside_the_schema_that_is_given() -> None:
+    text = "DECLARE STREAM S { EVENT A { v: int } } SELECT * WHERE A ; B"
+    query = cerlab.parse_query(text, "DECLARE STREAM T { EVENT B { w: int } }")
+    assert query.schema is not None
+    assert query.schema.event("A") is not None
+    assert query.schema.event("B") is not None
 
 
 @pytest.mark.parametrize("word", ["ALL", "any"])
