@@ -37,6 +37,7 @@ html_theme = "furo"
 html_title = "cerlab"
 html_copy_source = False
 html_show_sphinx = False
+smartquotes = False  # messages and options are copied as they stand
 default_role = "code"
 nitpicky = False
 
