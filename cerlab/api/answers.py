@@ -15,7 +15,7 @@ from cerlab.compile.pattern import Pattern
 from cerlab.display import displayed, shown
 from cerlab.engine.random_access.by_number import Access, BatchAccess, drawn
 from cerlab.evaluate import AUTO
-from cerlab.evaluate.aggregate_request import Aggregates, request
+from cerlab.evaluate.aggregate_request import Aggregates, request_of
 from cerlab.evaluate.aggregated import aggregated
 from cerlab.evaluate.labelled import answer_tables
 from cerlab.io.sink import ROWS
@@ -156,7 +156,7 @@ class Matches:
         tables = answer_tables(self.query, self.stream, self._batches(), columns)
         return pa.concat_tables(list(tables))
 
-    def aggregate(self, **asked: Unpack[Aggregates]) -> Any:
+    def aggregate(self, **aggregates: Unpack[Aggregates]) -> Any:
         """Aggregates over all rows of `table`, none of which is listed: a pyarrow Table.
 
         ``count``                   False leaves the number of rows out
@@ -184,7 +184,7 @@ class Matches:
         >>> matches.aggregate(sum="A.v", max="A.v").to_pylist()[0]["count"] == 2**100 - 1
         True
         """
-        return aggregated(self.query, self.stream, request(self.query, **asked))
+        return aggregated(self.query, self.stream, request_of(self.query, **aggregates))
 
     def _batches(self) -> Iterator[AnswerBatch]:
         from cerlab.engine.answers import batched_answers

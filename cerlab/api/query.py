@@ -10,7 +10,7 @@ from cerlab.api.answers import Matches
 from cerlab.api.session import AggregateSession, RowSession, Session
 from cerlab.compile.pattern import Logic, Pattern
 from cerlab.compile.text_to_pattern import What, as_pattern, read_ceql, warn_of
-from cerlab.evaluate.aggregate_request import Aggregates, request
+from cerlab.evaluate.aggregate_request import Aggregates, request_of
 from cerlab.model.clock import axis_of_options
 from cerlab.model.schema import Schema
 
@@ -132,7 +132,7 @@ class Query(Pattern):
         time: str | None = None,
         unit: str | None = None,
         state: bytes | None = None,
-        **asked: Unpack[Aggregates],
+        **aggregates: Unpack[Aggregates],
     ) -> AggregateSession:
         """A push interface to aggregates: ``push(batch)`` gives the groups that the batch changed.
 
@@ -146,7 +146,7 @@ class Query(Pattern):
         axis = axis_of_options(time, unit)
         if axis is None and state is None:
             axis = io.time_of_schema(self.schema)
-        return AggregateSession(RunningTotals(self, request(self, **asked), axis, state))
+        return AggregateSession(RunningTotals(self, request_of(self, **aggregates), axis, state))
 
 
 def parse_query(text: str, schema: Schema | str | None = None) -> Query:

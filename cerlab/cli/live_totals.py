@@ -20,7 +20,7 @@ from cerlab.model.clock import axis_of_options
 from cerlab.model.event import Event
 
 
-def run(query: Pattern, asked: Request, arguments: argparse.Namespace) -> None:
+def run(query: Pattern, request: Request, arguments: argparse.Namespace) -> None:
     """Read to the end; raises `BadData` after the rows of what came before.
 
     An attribute that no event has had is a `UsageError` after all rows.
@@ -30,7 +30,7 @@ def run(query: Pattern, asked: Request, arguments: argparse.Namespace) -> None:
     options = {"path": arguments.events, **input_options(arguments, query)}
     options["watch"] = remarks.arriving
     with output(arguments.output) as file, suppress(Enough):
-        rows = _Rows(RunningTotals(query, asked, axis), file, arguments)
+        rows = _Rows(RunningTotals(query, request, axis), file, arguments)
         try:
             for event in arriving(options, rows.give_out, None):
                 rows.waiting.append(event)
@@ -39,12 +39,12 @@ def run(query: Pattern, asked: Request, arguments: argparse.Namespace) -> None:
             raise
         rows.give_out()
         if rows.names:
-            check_attributes(asked, query, rows.names)
+            check_attributes(request, query, rows.names)
         remarks.ended(rows.given)
 
 
 class _Rows:
-    """The rows of the events so far, as many as are asked for."""
+    """The rows of the events so far, as many as are request for."""
 
     def __init__(self, totals: RunningTotals, file: TextIO, arguments: argparse.Namespace) -> None:
         self.waiting: list[Event] = []

@@ -59,16 +59,16 @@ def _aggregates(query: Pattern, arguments: argparse.Namespace) -> None:
     for option in (name for name, value in given.items() if value):
         message = f"{option} does not go with SELECT COUNT(*) and sums"
         raise UsageError("CER0865", message, hint=f"leave {option} out")
-    asked = selected_request(query)
-    comes = is_pipe(arguments.events) and not arguments.sort and "end" in asked.groups
+    request = selected_request(query)
+    comes = is_pipe(arguments.events) and not arguments.sort and "end" in request.groups
     if comes and arguments.format in ("ndjson", "csv"):
         from cerlab.cli import live_totals
 
-        live_totals.run(query, asked, arguments)
+        live_totals.run(query, request, arguments)
         return
     stream, remarks = whole_stream(query, arguments), Remarks(query, arguments)
     remarks.read(stream)
-    table = aggregated(query, stream, asked).slice(0, arguments.limit)
+    table = aggregated(query, stream, request).slice(0, arguments.limit)
     _write([table], arguments)
     remarks.ended(0 if not table.num_rows and arguments.limit != 0 else None)
 

@@ -1,4 +1,4 @@
-"""What is asked of the answers of a query in aggregates, checked (DESIGN 2.1)."""
+"""What is request of the answers of a query in aggregates, checked (DESIGN 2.1)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of the answers of a query: measures of each group. All of it plain values."""
+    """What is request of the answers of a query: measures of each group. All of it plain values."""
 
     count: bool
     measures: tuple[Measure, ...]
@@ -83,7 +83,7 @@ class Request:
         return (*(measure.column for measure in self.measures), *self.labelled)
 
 
-def request(
+def request_of(
     pattern: Pattern,
     *,
     count: bool = True,
@@ -107,7 +107,7 @@ def request(
 
 
 def selected_request(pattern: Pattern, sliding: str | None = None) -> Request:
-    """What ``SELECT COUNT(*), SUM(x.attr) .. GROUP BY ..`` asks for; raises as `request`."""
+    """What ``SELECT COUNT(*), SUM(x.attr) .. GROUP BY ..`` asks for; raises as `request_of`."""
     query = pattern.ast
     measures = [
         Measure(each.function, read_column(group_text((each.label, each.attribute))))
@@ -120,11 +120,11 @@ def selected_request(pattern: Pattern, sliding: str | None = None) -> Request:
 
 
 def check_attributes(
-    asked: Request, pattern: Pattern, attributes: Collection[str] | None
+    request: Request, pattern: Pattern, attributes: Collection[str] | None
 ) -> Request:
     """The request; raises `UsageError` for an attribute that no event has. None: not known yet."""
-    check_columns(asked.columns, selected_labels(pattern), attributes)
-    return asked
+    check_columns(request.columns, selected_labels(pattern), attributes)
+    return request
 
 
 def _checked(

@@ -25,14 +25,14 @@ EXPONENT = 1074
 """All doubles are multiples of ``2**-EXPONENT``."""
 
 
-def aggregated(pattern: Pattern, stream: Stream, asked: Request) -> Any:
+def aggregated(pattern: Pattern, stream: Stream, request: Request) -> Any:
     """A pyarrow Table with a row for each group of the rows that ``Matches.table`` would have.
 
     Raises `UsageError` for attributes that no event has, `TypeMismatch` for sums of what is no
     number, `ResourceLimit` for totals that no column holds.
     """
-    check_attributes(asked, pattern, names_in(stream))
-    return GroupTotals(asked, pattern.plan, pattern.machine, stream).table()
+    check_attributes(request, pattern, names_in(stream))
+    return GroupTotals(request, pattern.plan, pattern.machine, stream).table()
 
 
 class GroupTotals:
@@ -44,7 +44,7 @@ class GroupTotals:
 
     def __init__(
         self,
-        asked: Request,
+        request: Request,
         plan: Plan,
         machine: Machine,
         stream: Stream,
@@ -56,22 +56,22 @@ class GroupTotals:
         from cerlab.engine.totals import totals_of_ends
         from cerlab.predicates.columns.key_codes import KeyCodes
 
-        self._asked, self._stream, self._positions = asked, stream, positions
+        self._request, self._stream, self._positions = request, stream, positions
         self._source = cache(lambda attribute: one_array(stream, attribute))
         self._rank = cache(self._ranked)
-        self._numbers = {place: self._numbered(place[1]) for place in asked.summed}
-        windows = (asked.window, plan.window)
+        self._numbers = {place: self._numbered(place[1]) for place in request.summed}
+        windows = (request.window, plan.window)
         time = next(filter(None, (axis_for(w, stream, stream.time) for w in windows)), None)
-        carried, by_start = self._carried(), "start" in asked.groups
+        carried, by_start = self._carried(), "start" in request.groups
         totals = totals_of_ends(plan, machine, stream, time, carried, by_start=by_start)
         totals = totals.since(own)
         groups = [totals.start, totals.group]
-        if asked.key:
-            groups.append(KeyCodes(asked.key).codes(stream.columns, len(stream))[totals.end])
-        if "end" not in asked.groups:
+        if request.key:
+            groups.append(KeyCodes(request.key).codes(stream.columns, len(stream))[totals.end])
+        if "end" not in request.groups:
             totals = grouped(totals, groups)
-        elif asked.window is not None:
-            lowest = first_ends(asked.window, plan, stream, time)
+        elif request.window is not None:
+            lowest = first_ends(request.window, plan, stream, time)
             totals = slid(totals, groups, lowest, carried)
         self.totals = totals
 
@@ -89,9 +89,9 @@ class GroupTotals:
         """The integers that runs carry."""
         from cerlab.engine.end_totals import Carried
 
-        asked = self._asked
-        ranked = [(m, self._rank(m.place[1])) for m in asked.extremes]
-        by = [(c.label, self._rank(str(c.attribute))) for c in asked.labelled]
+        request = self._request
+        ranked = [(m, self._rank(m.place[1])) for m in request.extremes]
+        by = [(c.label, self._rank(str(c.attribute))) for c in request.labelled]
         return Carried(
             sums=tuple(
                 (label, column)
@@ -108,13 +108,13 @@ class GroupTotals:
 
         from cerlab.engine.end_totals import nothing
 
-        asked = self._asked
-        if not asked.groups and not len(self.totals.end):
+        request = self._request
+        if not request.groups and not len(self.totals.end):
             self.totals = nothing(self._carried())
-        made = {name: self.group(name) for name in asked.groups}
-        if asked.count:
+        made = {name: self.group(name) for name in request.groups}
+        if request.count:
             made["count"] = integer_column(self.totals.runs.tolist(), "count")
-        for measure in asked.measures:
+        for measure in request.measures:
             made[measure.name] = self._measured(measure)
         return pa.table(made)
 
@@ -125,10 +125,10 @@ class GroupTotals:
         if name in PLACES:
             numbers = getattr(self.totals, name)
             return pa.array(numbers if self._positions is None else self._positions[numbers])
-        if name in self._asked.key:
+        if name in self._request.key:
             return self._source(name).take(pa.array(self.totals.end))
         stride = 1
-        for column in self._asked.labelled:
+        for column in self._request.labelled:
             ranked = self._rank(str(column.attribute))
             if column.name == name:
                 digits = self.totals.group // stride % (ranked.size + 1) - 1
@@ -138,18 +138,18 @@ class GroupTotals:
 
     def sums(self, place: tuple[str, str]) -> tuple[list[tuple[int, int]], Numbers]:
         """Sums and how many values are in them, by group, and what the integers stand for."""
-        at = 2 * self._asked.summed.index(place)
+        at = 2 * self._request.summed.index(place)
         totals, counts = (self.totals.sums[n].tolist() for n in (at, at + 1))
         return list(zip(totals, counts, strict=True)), self._numbers[place]
 
     def extreme(self, measure: Measure) -> Any:
         """The column of a least or a greatest value."""
-        at, ranked = self._asked.extremes.index(measure), self._rank(measure.place[1])
+        at, ranked = self._request.extremes.index(measure), self._rank(measure.place[1])
         numbers = ranked.back(measure.function, self.totals.least[at])
         return self._source(measure.place[1]).take(ranked.examples(numbers))
 
     def _measured(self, measure: Measure) -> Any:
-        if measure in self._asked.extremes:
+        if measure in self._request.extremes:
             return self.extreme(measure)
         pairs, of = self.sums(measure.place)
         return sum_column(measure, pairs, of.exponent, whole=of.whole)

@@ -60,29 +60,29 @@ class RunningTotals:
     def __init__(
         self,
         pattern: Pattern,
-        asked: Request,
+        request: Request,
         time: TimeAxis | None,
         state: bytes | None = None,
     ) -> None:
         """With a `state` it goes on from there; raises `BadData` for other bytes."""
         body = None
         if state is not None:
-            kept, body = state_from_bytes("totals", pattern.plan, state, asked=repr(asked))
+            kept, body = state_from_bytes("totals", pattern.plan, state, request=repr(request))
             time = axis_of_state(time, kept)
         self._time = time
         plan = self._plan = pattern.plan
-        self._asked = asked
+        self._request = request
         self._keys: dict[Key | None, tuple[Value, ...]] = {}
-        self._ends = _Ends(asked.window, plan.streams, time)
+        self._ends = _Ends(request.window, plan.streams, time)
         self._machine = LabelledMachine(
-            pattern.machine, plan.vcea, {column.label for column in asked.columns}
+            pattern.machine, plan.vcea, {column.label for column in request.columns}
         )
         self._stage = SymbolStage(self._machine.predicates)
-        by_start = plan.window is not None or "start" in asked.groups
-        gains = Gains(self._gain, 3 * len(asked.summed), len(asked.extremes))
+        by_start = plan.window is not None or "start" in request.groups
+        gains = Gains(self._gain, 3 * len(request.summed), len(request.extremes))
         reader = partial(RunTotals, self._machine, self._symbol, gains, by_start=by_start)
         self._driver = Driver[RunTotals](plan, reader, time)
-        self._codes: list[dict[Value, int]] = [{None: 0} for _ in asked.labelled]
+        self._codes: list[dict[Value, int]] = [{None: 0} for _ in request.labelled]
         self._kinds: dict[str, str] = {}
         self._doubles: set[str] = set()
         self._rows: dict[Row, Total] = {}
@@ -105,8 +105,8 @@ class RunningTotals:
             [(row, queue.state()) for row, queue in self._queues.items()],
             self._ends.state(),
         )
-        asked = repr(self._asked)
-        return state_to_bytes("totals", self._plan, self._time, body, asked=asked)
+        about = {"request": repr(self._request)}
+        return state_to_bytes("totals", self._plan, self._time, body, **about)
 
     def _resume(self, body: Any) -> None:
         try:
@@ -114,7 +114,7 @@ class RunningTotals:
             expect(type(self.position) is int, "how many events were read")
             self._driver.resume(driver, RunTotals.resume)
             self._codes = [{value: n for n, value in enumerate(each)} for each in codes]
-            expect(len(self._codes) == len(self._asked.labelled), "the groups")
+            expect(len(self._codes) == len(self._request.labelled), "the groups")
             self._kinds, self._doubles, self._keys = dict(kinds), set(doubles), dict(keys)
             self._rows = {Row(*row): Total(*total) for row, total in rows}
             for row, queue in queues:
@@ -142,8 +142,8 @@ class RunningTotals:
         return self._table(changed)
 
     def _check(self, events: Iterable[Event]) -> None:
-        summed = dict.fromkeys(attribute for _, attribute in self._asked.summed)
-        compared = dict.fromkeys(measure.place[1] for measure in self._asked.extremes)
+        summed = dict.fromkeys(attribute for _, attribute in self._request.summed)
+        compared = dict.fromkeys(measure.place[1] for measure in self._request.extremes)
         kinds, doubles = dict(self._kinds), set(self._doubles)
         for event in events:
             for name in (*summed, *compared):
@@ -173,10 +173,10 @@ class RunningTotals:
         if not (found := reader.ended(lowest_start)):
             return
         self._driver.consume(reader)
-        names = self._asked.groups
-        key = partition_key(event, self._asked.key)
-        if self._asked.key and key not in self._keys:
-            self._keys[key] = tuple(value_of(event, name) for name in self._asked.key)
+        names = self._request.groups
+        key = partition_key(event, self._request.key)
+        if self._request.key and key not in self._keys:
+            self._keys[key] = tuple(value_of(event, name) for name in self._request.key)
         ending: dict[Row, Total] = {}
         for (begun, group), total in found.items():
             start = begun if "start" in names else None
@@ -199,9 +199,9 @@ class RunningTotals:
     def _gain(self, event: Event, _: int, mark: int) -> Gain:
         labels, group = self._machine.marks[mark], 0
         sums: list[int] = []
-        for label, attribute in self._asked.summed:
+        for label, attribute in self._request.summed:
             sums += _parts(value_of(event, attribute) if label in labels else None)
-        extremes, labelled = self._asked.extremes, self._asked.labelled
+        extremes, labelled = self._request.extremes, self._request.labelled
         least = [self._lower(m, event) if m.place[0] in labels else None for m in extremes]
         for n, (column, codes) in enumerate(zip(labelled, self._codes, strict=True)):
             if column.label in labels:
@@ -222,33 +222,33 @@ class RunningTotals:
 
         totals = list(rows.values())
         made: dict[str, Any] = {}
-        for name in self._asked.groups:
+        for name in self._request.groups:
             if name in PLACES:
                 made[name] = pa.array([getattr(row, name) for row in rows], pa.int64())
-            elif name in self._asked.key:
-                at = self._asked.key.index(name)
+            elif name in self._request.key:
+                at = self._request.key.index(name)
                 values = [self._keys[row.key][at] for row in rows]
                 made[name] = arrow_column(as_arrow(values), name)
             else:
                 made[name] = arrow_column(as_arrow(self._values(name, rows)), name)
-        if self._asked.count:
+        if self._request.count:
             made["count"] = integer_column([total.runs for total in totals], "count")
-        for measure in self._asked.measures:
+        for measure in self._request.measures:
             made[measure.name] = self._measured(measure, totals)
         return pa.table(made)
 
     def _values(self, name: str, rows: Iterable[Row]) -> list[Value]:
-        n = next(n for n, column in enumerate(self._asked.labelled) if column.name == name)
+        n = next(n for n, column in enumerate(self._request.labelled) if column.name == name)
         values = list(self._codes[n])
         return [values[row.group >> _CODE * n & (1 << _CODE) - 1] for row in rows]
 
     def _measured(self, measure: Measure, totals: Iterable[Total]) -> Any:
-        if measure in self._asked.extremes:
-            at = self._asked.extremes.index(measure)
+        if measure in self._request.extremes:
+            at = self._request.extremes.index(measure)
             found = [total.least[at] for total in totals]
             values = [x.value if isinstance(x, Greatest) else x for x in found]
             return arrow_column(as_arrow(values), measure.name)
-        at = 3 * self._asked.summed.index(measure.place)
+        at = 3 * self._request.summed.index(measure.place)
         parts = [total.sums[at : at + 3] for total in totals]
         if measure.place[1] not in self._doubles:
             return sum_column(measure, [(whole, n) for n, whole, _ in parts], 0, whole=True)

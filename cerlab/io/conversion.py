@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from cerlab.errors import BadData, DataPlace, nearest
 from cerlab.model.event import Event, Value, to_value
@@ -193,7 +194,7 @@ def conformed(event: Event, reading: Reading, row: int) -> Event:
         attributes[name] = conform(
             value,
             attribute.type,
-            lambda name=name: reading.place(row, name),  # type: ignore[misc]  # mypy cannot type a default argument of a lambda
+            partial(reading.place, row, name),
         )
     require_all(declared, attributes, reading.place(row))
     return Event(event.type, attributes, event.stream)

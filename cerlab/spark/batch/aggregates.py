@@ -26,23 +26,23 @@ def group_rows(pattern: Pattern, source: Source, **others: object) -> GroupRows:
     for option in (name for name, given in others.items() if given):
         message = f"{option} does not go with SELECT COUNT(*) and sums"
         raise UsageError("CER0865", message, hint=f"leave {option} out")
-    asked = check_attributes(selected_request(pattern), pattern, source.names)
-    for _, attribute in asked.summed:
+    request = check_attributes(selected_request(pattern), pattern, source.names)
+    for _, attribute in request.summed:
         if (kind := source.kind(attribute)) not in (*WHOLE, *FLOATS, "void"):
             raise no_sum(attribute, kind)
-    return GroupRows(asked)
+    return GroupRows(request)
 
 
 def group_types(source: Source, rows: GroupRows) -> StructType:
     """The schema of aggregates, as `cerlab.evaluate.aggregated` has them on one machine."""
     from pyspark.sql.types import LongType, StructType
 
-    asked, schema = rows.asked, StructType()
-    for name in asked.groups:
+    request, schema = rows.request, StructType()
+    for name in request.groups:
         schema.add(name, _group_type(source, rows, name))
-    if asked.count:
+    if request.count:
         schema.add("count", LongType())
-    for measure in asked.measures:
+    for measure in request.measures:
         schema.add(measure.name, _measure_type(source, measure))
     return schema
 
@@ -51,12 +51,12 @@ def part_types(source: Source, rows: GroupRows) -> StructType:
     """The schema of the parts of `cerlab.spark.tasks.aggregates`."""
     from pyspark.sql.types import BinaryType, StructType
 
-    asked, schema = rows.asked, StructType()
-    for n, name in enumerate(asked.groups):
+    request, schema = rows.request, StructType()
+    for n, name in enumerate(request.groups):
         schema.add(f"g{n}", _group_type(source, rows, name))
     for name in ("runs", *_sums(rows)):
         schema.add(name, BinaryType())
-    for n, measure in enumerate(asked.extremes):
+    for n, measure in enumerate(request.extremes):
         schema.add(f"m{n}", _measure_type(source, measure))
     return schema
 
@@ -65,19 +65,19 @@ def merged_groups(parts: DataFrame, source: Source, rows: GroupRows) -> DataFram
     """The rows of all groups, of their parts; without groups one row, also of no part."""
     from pyspark.sql import functions as fn
 
-    asked, types = rows.asked, group_types(source, rows)
+    request, types = rows.request, group_types(source, rows)
     lists = [fn.collect_list(name).alias(name) for name in ("runs", *_sums(rows))]
     extremes = [
         (fn.min if measure.function == "min" else fn.max)(f"m{n}").alias(f"m{n}")
-        for n, measure in enumerate(asked.extremes)
+        for n, measure in enumerate(request.extremes)
     ]
-    gathered = parts.groupBy(*(f"g{n}" for n in range(len(asked.groups)))).agg(*lists, *extremes)
-    put_together = partial(merged, rows=GroupRows(asked, arrow_schema(types)))
+    gathered = parts.groupBy(*(f"g{n}" for n in range(len(request.groups)))).agg(*lists, *extremes)
+    put_together = partial(merged, rows=GroupRows(request, arrow_schema(types)))
     return gathered.mapInArrow(put_together, types)
 
 
 def _sums(rows: GroupRows) -> list[str]:
-    return [f"{name}{n}" for n in range(len(rows.asked.summed)) for name in "sp"]
+    return [f"{name}{n}" for n in range(len(rows.request.summed)) for name in "sp"]
 
 
 def _group_type(source: Source, rows: GroupRows, name: str) -> DataType:
@@ -85,7 +85,7 @@ def _group_type(source: Source, rows: GroupRows, name: str) -> DataType:
 
     if name in PLACES:
         return LongType()
-    labelled = {column.name: str(column.attribute) for column in rows.asked.labelled}
+    labelled = {column.name: str(column.attribute) for column in rows.request.labelled}
     return _by_code_point(source.type_of(labelled.get(name, name)))
 
 

@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GroupRows:
-    """What aggregates are asked for: all of it plain values, for tasks."""
+    """What aggregates are request for: all of it plain values, for tasks."""
 
-    asked: Request
+    request: Request
     schema: Any = None
     """The Arrow types of the rows that a task gives; None for those of the events."""
 
     @property
     def are_final(self) -> bool:
         """Whether all of a group is in one task, as the answers of an end are; else in parts."""
-        return "end" in self.asked.groups
+        return "end" in self.request.groups
 
     @property
     def attributes(self) -> tuple[str, ...]:
         """The attributes of events that the rows are made of."""
-        named = (str(column.attribute) for column in self.asked.columns)
-        return tuple(dict.fromkeys((*self.asked.key, *named)))
+        named = (str(column.attribute) for column in self.request.columns)
+        return tuple(dict.fromkeys((*self.request.key, *named)))
 
     def read(self, plan: Plan, others: Iterable[str]) -> tuple[str, ...]:
         """All attributes that a task needs: others, and what these rows are made of."""
@@ -98,14 +98,14 @@ class GroupEvaluation:
         if "position" in rows.column_names:
             positions = rows.column("position").combine_chunks().to_numpy()
         totals = GroupTotals(
-            self._rows.asked,
+            self._rows.request,
             self._plan,
             self._machine,
             stream if self._time is None else stream.on_time(self._time),
             own=self.read if self.own is None else self.own,
             positions=positions,
         )
-        made = totals.table() if self._rows.are_final else _parts(totals, self._rows.asked)
+        made = totals.table() if self._rows.are_final else _parts(totals, self._rows.request)
         yield from _fitting(made, self._rows.schema).to_batches()
 
 
@@ -118,19 +118,19 @@ def _values(column: Any, name: str) -> Any:
     return engine_column(column, name)
 
 
-def _parts(totals: GroupTotals, asked: Request) -> Any:
+def _parts(totals: GroupTotals, request: Request) -> Any:
     """The columns of parts."""
     import pyarrow as pa
 
     from cerlab.evaluate.aggregated import EXPONENT
 
-    made = {f"g{n}": totals.group(name) for n, name in enumerate(asked.groups)}
+    made = {f"g{n}": totals.group(name) for n, name in enumerate(request.groups)}
     made["runs"] = _binary(totals.totals.runs.tolist())
-    for n, place in enumerate(asked.summed):
+    for n, place in enumerate(request.summed):
         pairs, of = totals.sums(place)
         made[f"s{n}"] = _binary(total << of.exponent + EXPONENT for total, _ in pairs)
         made[f"p{n}"] = _binary(present for _, present in pairs)
-    for n, measure in enumerate(asked.extremes):
+    for n, measure in enumerate(request.extremes):
         made[f"m{n}"] = totals.extreme(measure)
     return pa.table(made)
 
@@ -148,16 +148,16 @@ def merged(batches: Iterable[Any], rows: GroupRows) -> Iterator[Any]:
 
     from cerlab.evaluate.aggregated import EXPONENT, integer_column, sum_column
 
-    asked = rows.asked
+    request = rows.request
     for batch in batches:
-        made = {name: batch.column(f"g{n}") for n, name in enumerate(asked.groups)}
-        if asked.count:
+        made = {name: batch.column(f"g{n}") for n, name in enumerate(request.groups)}
+        if request.count:
             made["count"] = integer_column(_sums(batch.column("runs")), "count")
-        for measure in asked.measures:
-            if measure in asked.extremes:
-                made[measure.name] = batch.column(f"m{asked.extremes.index(measure)}")
+        for measure in request.measures:
+            if measure in request.extremes:
+                made[measure.name] = batch.column(f"m{request.extremes.index(measure)}")
                 continue
-            at, kind = asked.summed.index(measure.place), rows.schema.field(measure.name).type
+            at, kind = request.summed.index(measure.place), rows.schema.field(measure.name).type
             totals, present = (_sums(batch.column(f"{name}{at}")) for name in "sp")
             whole = not pa.types.is_floating(kind)
             exponent = 0 if whole else -EXPONENT
