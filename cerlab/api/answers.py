@@ -13,7 +13,7 @@ from cerlab import io
 from cerlab.api.remarks import remark_on
 from cerlab.compile.pattern import Pattern
 from cerlab.display import displayed, shown
-from cerlab.engine.random_access.by_number import Access, BatchAccess, drawn
+from cerlab.engine.random_access.by_number import Access, BatchAccess, ListAccess, drawn
 from cerlab.evaluate import AUTO
 from cerlab.evaluate.aggregate_request import Aggregates, request_of
 from cerlab.evaluate.aggregated import aggregated
@@ -40,8 +40,11 @@ class Matches:
 
     def __iter__(self) -> Iterator[ComplexEvent]:
         answers: Iterator[ComplexEvent]
-        if self._workers > 1 and isinstance(self._numbered, BatchAccess):
-            answers = chain.from_iterable(self._numbered.batches())
+        numbered = self._numbered if self._workers > 1 else vars(self).get("_numbered")
+        if self._workers > 1 and isinstance(numbered, BatchAccess):
+            answers = chain.from_iterable(numbered.batches())
+        elif isinstance(numbered, ListAccess):
+            answers = iter(numbered)
         else:
             answers = AUTO.answers(self.query, self.stream)
         first = next(answers, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 from random import Random
 
@@ -9,10 +10,14 @@ import pytest
 
 import cerlab
 from cerlab.api import as_query
+from cerlab.compile.pattern import AnyPattern
 from cerlab.engine.random_access import weights
 from cerlab.engine.random_access.weights import Weighed
 from cerlab.evaluate import chosen, protocol
+from cerlab.evaluate.reference import Reference
 from cerlab.io.write import arrow_schema, arrow_table
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.stream import Stream
 from cerlab.testing import Shape, with_limit
 from proofs_tests.access.cases import ANY_QUERY, agrees_with_iteration, all_of, matches_of
 from proofs_tests.random_cases import Case, random_case
@@ -173,3 +178,18 @@ def test_a_wrong_turn_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         except AssertionError:
             wrong += 1
     assert wrong > 30
+
+
+def test_what_only_the_reference_takes_is_listed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[str] = []
+    answers = Reference.answers
+
+    def counted(self: Reference, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
+        listed.append(self.name)
+        return answers(self, pattern, stream)
+
+    monkeypatch.setattr(Reference, "answers", counted)
+    text = "SELECT MAX * WHERE (A AS x ; B AS y FILTER x.v <= y.v) AND (A AS x ; B AS y)"
+    matches = cerlab.parse_query(text).run([{"type": "A", "v": 1}, {"type": "B", "v": 2}])
+    assert matches.table().num_rows == matches.to_arrow().num_rows == len(list(matches)) == 1
+    assert listed == ["reference"]

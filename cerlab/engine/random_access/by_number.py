@@ -51,6 +51,9 @@ class ListAccess:
     def __init__(self, answers: Sequence[ComplexEvent]) -> None:
         self._answers = answers
 
+    def __iter__(self) -> Iterator[ComplexEvent]:
+        return iter(self._answers)
+
     @property
     def total(self) -> int:
         """How many answers there are."""
