@@ -10,13 +10,13 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Unpack
 
 from cerlab import io
-from cerlab.api.remarks import remark_on
+from cerlab.api.answer_warnings import warn_about_answers
 from cerlab.compile.pattern import Pattern
 from cerlab.display import displayed, shown
 from cerlab.engine.random_access.by_number import Access, BatchAccess, ListAccess, drawn
 from cerlab.evaluate import AUTO
 from cerlab.evaluate.aggregate_request import Aggregates, request_of
-from cerlab.evaluate.aggregated import aggregated
+from cerlab.evaluate.aggregated import group_totals
 from cerlab.evaluate.labelled import answer_tables
 from cerlab.io.sink import ROWS
 from cerlab.io.write import table_of_batches
@@ -36,7 +36,7 @@ class Matches:
         self.query = query
         self.stream = stream
         self._workers = workers
-        self._remarked = False
+        self._warned = False
 
     def __iter__(self) -> Iterator[ComplexEvent]:
         answers: Iterator[ComplexEvent]
@@ -51,13 +51,13 @@ class Matches:
         if first is not None:
             yield first
             yield from answers
-        self._remark(0 if first is None else None)
+        self._warn(0 if first is None else None)
 
-    def _remark(self, answers: int | None, *, listed: bool = True) -> None:
+    def _warn(self, answers: int | None, *, listed: bool = True) -> None:
         """Warn, once, of what the stream lacks, and that there is no answer if that is known."""
-        if not self._remarked:
-            self._remarked = True
-            remark_on(self.query, self.stream, answers, listed=listed)
+        if not self._warned:
+            self._warned = True
+            warn_about_answers(self.query, self.stream, answers, listed=listed)
 
     @cached_property
     def _numbered(self) -> Access:
@@ -84,7 +84,7 @@ class Matches:
 
         Where filters compare labels up to 2^53, and `ResourceLimit` beyond.
         """
-        self._remark(self._count, listed=False)
+        self._warn(self._count, listed=False)
         return self._count
 
     @cached_property
@@ -120,7 +120,7 @@ class Matches:
         """A pyarrow Table: ``start int64, end int64, positions list<int64>``."""
         if isinstance(self._numbered, BatchAccess):
             table = table_of_batches(self._numbered.batches())
-            self._remark(table.num_rows)
+            self._warn(table.num_rows)
             return table
         return io.arrow_table(self)
 
@@ -157,7 +157,9 @@ class Matches:
         import pyarrow as pa
 
         tables = answer_tables(self.query, self.stream, self._batches(), columns)
-        return pa.concat_tables(list(tables))
+        table = pa.concat_tables(list(tables))
+        self._warn(table.num_rows)
+        return table
 
     def aggregate(self, **aggregates: Unpack[Aggregates]) -> Any:
         """Aggregates over all rows of `table`, none of which is listed: a pyarrow Table.
@@ -187,7 +189,10 @@ class Matches:
         >>> matches.aggregate(sum="A.v", max="A.v").to_pylist()[0]["count"] == 2**100 - 1
         True
         """
-        return aggregated(self.query, self.stream, request_of(self.query, **aggregates))
+        request = request_of(self.query, **aggregates)
+        totals = group_totals(self.query, self.stream, request)
+        self._warn(None if totals.some else 0, listed=False)
+        return totals.table()
 
     def _batches(self) -> Iterator[AnswerBatch]:
         from cerlab.engine.answers import batched_answers

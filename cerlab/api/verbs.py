@@ -6,7 +6,7 @@ import sys
 from typing import Any, Unpack
 
 from cerlab import io
-from cerlab.api.remarks import remark_on
+from cerlab.api.answer_warnings import warn_about_answers
 from cerlab.compile.pattern import Logic
 from cerlab.compile.text_to_pattern import AnyWhat, Language, any_pattern
 from cerlab.errors import UsageError
@@ -53,7 +53,7 @@ def evaluate(
     by = quickest(pattern, stream) if evaluator == AUTO.name else None
     found = by.answers(pattern, stream) if by else answers_of(pattern, stream, evaluator)
     answers = in_order(found, None if limit is None else min(limit, sys.maxsize))
-    remark_on(pattern, stream, None if limit == 0 else len(answers))
+    warn_about_answers(pattern, stream, None if limit == 0 else len(answers))
     return answers
 
 
@@ -78,7 +78,7 @@ def valuations(
     """
     pattern, stream = any_pattern(what, logic=logic), io.as_stream(events, **how)
     found = set(valuations_of(pattern, stream, evaluator))
-    remark_on(pattern, stream, len(found))
+    warn_about_answers(pattern, stream, len(found))
     return found
 
 
@@ -90,7 +90,7 @@ def count(query: AnyWhat, events: Any, **how: Unpack[io.HowToRead]) -> int:
     """
     pattern, stream = any_pattern(query), io.as_stream(events, **how)
     counted = AUTO.count(pattern, stream)
-    remark_on(pattern, stream, counted, listed=False)
+    warn_about_answers(pattern, stream, counted, listed=False)
     return counted
 
 

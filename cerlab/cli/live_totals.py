@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import Any, TextIO
 
 from cerlab import io
+from cerlab.cli.answer_warnings import AnswerWarnings
 from cerlab.cli.options import input_options, output, time_option
-from cerlab.cli.remarks import Remarks
 from cerlab.cli.streaming import Enough, arriving
 from cerlab.compile.pattern import Pattern
 from cerlab.errors import BadData, TypeMismatch
@@ -25,10 +25,10 @@ def run(query: Pattern, request: Request, arguments: argparse.Namespace) -> None
 
     An attribute that no event has had is a `UsageError` after all rows.
     """
-    remarks = Remarks(query, arguments)
+    warnings = AnswerWarnings(query, arguments)
     axis = axis_of_options(*time_option(arguments)) or io.time_of_schema(query.schema)
     options = {"path": arguments.events, **input_options(arguments, query)}
-    options["watch"] = remarks.arriving
+    options["watch"] = warnings.arriving
     with output(arguments.output) as file, suppress(Enough):
         rows = _Rows(RunningTotals(query, request, axis), file, arguments)
         try:
@@ -40,11 +40,11 @@ def run(query: Pattern, request: Request, arguments: argparse.Namespace) -> None
         rows.give_out()
         if rows.names:
             check_attributes(request, query, rows.names)
-        remarks.ended(rows.given)
+        warnings.ended(rows.given)
 
 
 class _Rows:
-    """The rows of the events so far, as many as are request for."""
+    """The rows of the events so far, as many as are asked for."""
 
     def __init__(self, totals: RunningTotals, file: TextIO, arguments: argparse.Namespace) -> None:
         self.waiting: list[Event] = []

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from itertools import chain, islice
 from typing import Any
 
+from cerlab.cli.answer_warnings import AnswerWarnings
 from cerlab.cli.options import listed, output
 from cerlab.cli.progress import whole_stream
-from cerlab.cli.remarks import Remarks
 from cerlab.cli.rows import print_table
 from cerlab.cli.status import OK
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
@@ -36,8 +36,8 @@ def run(query: AnyPattern, arguments: argparse.Namespace) -> int:
     if query.ast.aggregates:
         _aggregates(query, arguments)
         return OK
-    stream, remarks = whole_stream(query, arguments), Remarks(query, arguments)
-    remarks.read(stream)
+    stream, warnings = whole_stream(query, arguments), AnswerWarnings(query, arguments)
+    warnings.read(stream)
     from cerlab.engine.answers import batched_answers  # NumPy loads here
 
     columns = None if arguments.columns is None else listed(arguments.columns)
@@ -46,14 +46,14 @@ def run(query: AnyPattern, arguments: argparse.Namespace) -> int:
     first = next(batches, None)
     some = () if first is None else chain((first,), batches)
     _write(answer_tables(query, stream, some, columns), arguments)
-    remarks.ended(0 if first is None and arguments.limit != 0 else None)
+    warnings.ended(0 if first is None and arguments.limit != 0 else None)
     return OK
 
 
 def _aggregates(query: Pattern, arguments: argparse.Namespace) -> None:
     """Write the table of ``SELECT COUNT(*), ..``."""
     from cerlab.evaluate.aggregate_request import selected_request
-    from cerlab.evaluate.aggregated import aggregated
+    from cerlab.evaluate.aggregated import group_totals
 
     given = {"--columns": arguments.columns, "--evaluator": arguments.evaluator not in _COMPILED}
     for option in (name for name, value in given.items() if value):
@@ -66,11 +66,11 @@ def _aggregates(query: Pattern, arguments: argparse.Namespace) -> None:
 
         live_totals.run(query, request, arguments)
         return
-    stream, remarks = whole_stream(query, arguments), Remarks(query, arguments)
-    remarks.read(stream)
-    table = aggregated(query, stream, request).slice(0, arguments.limit)
-    _write([table], arguments)
-    remarks.ended(0 if not table.num_rows and arguments.limit != 0 else None)
+    stream, warnings = whole_stream(query, arguments), AnswerWarnings(query, arguments)
+    warnings.read(stream)
+    totals = group_totals(query, stream, request)
+    _write([totals.table().slice(0, arguments.limit)], arguments)
+    warnings.ended(None if totals.some or arguments.limit == 0 else 0)
 
 
 _COMPILED = ("auto", "compiled")

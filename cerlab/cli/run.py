@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
 from cerlab import io
+from cerlab.cli.answer_warnings import AnswerWarnings
 from cerlab.cli.live import Answers, Live, live_labels, live_run
 from cerlab.cli.options import (
     add_input,
@@ -20,7 +21,6 @@ from cerlab.cli.options import (
     time_option,
 )
 from cerlab.cli.progress import WatchedStream, whole_stream
-from cerlab.cli.remarks import Remarks
 from cerlab.cli.status import OK
 from cerlab.cli.streaming import Enough, Limited, answers_on_file
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
@@ -86,15 +86,15 @@ def run(arguments: argparse.Namespace) -> int:
     if is_pipe(arguments.events) and not arguments.sort:
         _run_on_pipe(query, arguments)
     elif isinstance(query, Pattern) and _in_batches(query, arguments):
-        options, remarks = input_options(arguments, query), Remarks(query, arguments)
+        options, warnings = input_options(arguments, query), AnswerWarnings(query, arguments)
         answers = answers_on_file(
-            query, arguments.events, _axis(arguments), options, remarks.batches
+            query, arguments.events, _axis(arguments), options, warnings.batches
         )
         with _sink(query, arguments, None) as sink, suppress(Enough):
             limited = Limited(sink, arguments.limit)
             for batch in answers:
                 limited.batch(batch)
-            remarks.ended(limited.given)
+            warnings.ended(limited.given)
     else:
         _run_on_all(query, arguments)
     return OK
@@ -122,22 +122,25 @@ def _run_on_pipe(query: AnyPattern, arguments: argparse.Namespace) -> None:
     A window in hours, minutes or seconds needs ``--time`` here, or a schema with one timestamp.
     """
     seen: list[Event] | None = [] if arguments.show_events else None
-    remarks = Remarks(query, arguments)
-    live = _live(query, arguments, seen, remarks)
+    warnings = AnswerWarnings(query, arguments)
+    live = _live(query, arguments, seen, warnings)
     if live is None:
         _run_on_all(query, arguments)
         return
     with _sink(query, arguments, seen) as sink, suppress(Enough):
         limited = Limited(sink, arguments.limit)
         live.into(limited)
-        remarks.ended(limited.given)
+        warnings.ended(limited.given)
 
 
 def _live(
-    query: AnyPattern, arguments: argparse.Namespace, seen: list[Event] | None, remarks: Remarks
+    query: AnyPattern,
+    arguments: argparse.Namespace,
+    seen: list[Event] | None,
+    warnings: AnswerWarnings,
 ) -> Live | None:
     options = {"path": arguments.events, **input_options(arguments, query)}
-    options["watch"] = remarks.arriving
+    options["watch"] = warnings.arriving
     evaluator = arguments.evaluator
     if arguments.labels:
         return live_labels(query, evaluator, _axis(arguments), options, by_tecs=SHORT, seen=seen)
@@ -161,9 +164,9 @@ def _run_on_all(query: AnyPattern, arguments: argparse.Namespace) -> None:
         for answer in answers:
             limited.one(answer)
             limited.flush()
-        remarks = Remarks(query, arguments)
-        remarks.read(stream)
-        remarks.ended(limited.given)
+        warnings = AnswerWarnings(query, arguments)
+        warnings.read(stream)
+        warnings.ended(limited.given)
 
 
 @contextmanager

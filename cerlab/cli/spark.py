@@ -131,10 +131,10 @@ def _tasks_read(query: Pattern, arguments: argparse.Namespace) -> bool:
 
 def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespace) -> int:
     from cerlab.spark.batch import inputs
+    from cerlab.spark.batch.answer_warnings import warn_about_answers
     from cerlab.spark.batch.explain import explained
     from cerlab.spark.batch.first_pass import first_pass
     from cerlab.spark.batch.match import request_of, write
-    from cerlab.spark.batch.remarks import remark_on
 
     column, unit = time_option(arguments)
     frame = inputs.read(spark, arguments.input, format=arguments.input_format, schema=query.schema)
@@ -158,7 +158,7 @@ def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespac
     rows = write(request, found, arguments.output, overwrite=arguments.overwrite)
     if not arguments.quiet:
         command = shlex.join(["cerlab", "why", arguments.query, arguments.input])
-        remark_on(query, request.source, rows, f"{command} says why")
+        warn_about_answers(query, request.source, rows, f"{command} says why")
     return OK
 
 

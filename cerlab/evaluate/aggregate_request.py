@@ -1,4 +1,4 @@
-"""What is request of the answers of a query in aggregates, checked (DESIGN 2.1)."""
+"""A request for aggregates over the answers of a query, checked (DESIGN 2.1)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is request of the answers of a query: measures of each group. All of it plain values."""
+    """Measures of each group of the answers of a query. All of it plain values."""
 
     count: bool
     measures: tuple[Measure, ...]

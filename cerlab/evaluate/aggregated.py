@@ -25,14 +25,14 @@ EXPONENT = 1074
 """All doubles are multiples of ``2**-EXPONENT``."""
 
 
-def aggregated(pattern: Pattern, stream: Stream, request: Request) -> Any:
-    """A pyarrow Table with a row for each group of the rows that ``Matches.table`` would have.
+def group_totals(pattern: Pattern, stream: Stream, request: Request) -> GroupTotals:
+    """The totals of each group of the rows that ``Matches.table`` would have.
 
     Raises `UsageError` for attributes that no event has, `TypeMismatch` for sums of what is no
     number, `ResourceLimit` for totals that no column holds.
     """
     check_attributes(request, pattern, names_in(stream))
-    return GroupTotals(request, pattern.plan, pattern.machine, stream).table()
+    return GroupTotals(request, pattern.plan, pattern.machine, stream)
 
 
 class GroupTotals:
@@ -74,6 +74,8 @@ class GroupTotals:
             lowest = first_ends(request.window, plan, stream, time)
             totals = slid(totals, groups, lowest, carried)
         self.totals = totals
+        self.some = len(totals.end) > 0
+        """Whether there are answers."""
 
     def _numbered(self, attribute: str) -> Numbers:
         from cerlab.engine.measures import numbers

@@ -11,7 +11,7 @@ from cerlab.budget import poll
 from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.display import shown
 from cerlab.errors import ResourceLimit, Unsupported
-from cerlab.evaluate.demands import Absent, demands_of
+from cerlab.evaluate.requirements import Absent, requirements_of
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import window_text
 from cerlab.model.answer import ComplexEvent
@@ -78,7 +78,7 @@ def why_none(query: What, events: Any, **how: Unpack[io.HowToRead]) -> WhyNone:
         changes, more = _enough(shorter(pattern.ast), stream)
         untried += more
     changes = changes if wider is None else [wider, *changes]
-    absent = tuple(demands_of(pattern).read(stream).absent())
+    absent = tuple(requirements_of(pattern).read(stream).absent())
     return WhyNone(len(stream), None, absent, tuple(changes), tuple(untried))
 
 

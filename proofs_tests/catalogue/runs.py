@@ -16,7 +16,7 @@ from unittest import mock
 
 import cerlab
 from cerlab.cli import main
-from cerlab.evaluate.demands import CODES
+from cerlab.evaluate.requirements import CODES
 
 
 def shown_code(lines: Sequence[str], names: dict[str, Any]) -> str | None:

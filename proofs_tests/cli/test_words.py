@@ -18,7 +18,8 @@ import pytest
 import cerlab
 from cerlab.cli import main
 from cerlab.compile.text_to_pattern import any_pattern
-from cerlab.evaluate.demands import CODES, demands_of
+from cerlab.evaluate import protocol
+from cerlab.evaluate.requirements import CODES, requirements_of
 from cerlab.io import as_stream
 from cerlab.magic import ceql_magic
 from proofs_tests.suite import Suite
@@ -80,6 +81,37 @@ def test_python_says_it_in_a_warning(
     assert codes(caught) + shown == expected
 
 
+PATHS: dict[str, Callable[[Any], object]] = {
+    "iteration": list,
+    "count": lambda matches: matches.count(),
+    "to_arrow": lambda matches: matches.to_arrow(),
+    "to_pandas": lambda matches: matches.to_pandas(),
+    "table": lambda matches: matches.table(["start"]),
+    "aggregate": lambda matches: matches.aggregate(),
+    "aggregate by end": lambda matches: matches.aggregate(count=False, group_by="end"),
+}
+"""The ways to ask a query's matches."""
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("numbered", [0, 20_000], ids=["in batches", "one by one"])
+@pytest.mark.parametrize("query", ["BYU OR SELL", "BUY ; SELL", "SELL ; BUY", "BYU"])
+def test_matches_say_it_once_whatever_they_are_asked_for(
+    query: str, numbered: int, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = dict(SAID)[query]
+    monkeypatch.setattr(protocol, "NUMBERED", numbered)
+    monkeypatch.setattr(protocol, "SHORT", min(numbered, protocol.SHORT))
+    matches = cerlab.parse_query(f"SELECT * WHERE {query}").run(EVENTS)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        PATHS[path](matches)
+        assert codes(caught) == expected
+        for ask in PATHS.values():
+            ask(matches)
+    assert codes(caught) == expected
+
+
 @pytest.mark.parametrize(("query", "expected"), SAID, ids=[query for query, _ in SAID])
 @pytest.mark.parametrize("way", ["file", "pipe", "compiled"])
 def test_the_command_line_says_it_on_standard_error(
@@ -111,6 +143,25 @@ def test_rows_with_names_say_the_same(
         assert main(["run", query, str(path), "--columns", "start", *more]) == 0
         lines = capsys.readouterr().err.splitlines()
         assert [line.split()[1][:7] for line in lines] == said
+
+
+@pytest.mark.parametrize(
+    ("formula", "said"),
+    [("SELL ; BUY", ["CER0910"]), ("BUY ; SELL", []), ("BYU OR SELL", ["CER0904"])],
+)
+@pytest.mark.parametrize("group_by", ["", " GROUP BY end"])
+@pytest.mark.parametrize("limit", [[], ["--limit", "0"]])
+def test_aggregates_say_the_same(
+    formula: str, said: list[str], group_by: str, limit: list[str],
+    tmp_path: Path, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    path = tmp_path / "e.csv"
+    path.write_text("type,name,price,stream\nBUY,INTC,27.5,S\nSELL,AMAT,3,S\n")
+    assert main(["run", f"SELECT COUNT(*) WHERE {formula}{group_by}", str(path), *limit]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split()[1][:7] for line in lines] == [
+        c for c in said if not limit or c != "CER0910"
+    ]
 
 
 @pytest.mark.parametrize(("value", "said"), [("3", []), ("300", ["CER0910"])])
@@ -148,7 +199,7 @@ def test_parquet_names_columns_that_were_not_read(
 
 
 def test_nothing_is_said_before_the_end_or_twice() -> None:
-    made = demands_of(any_pattern("A ; B FILTER A[v > 1]"))
+    made = requirements_of(any_pattern("A ; B FILTER A[v > 1]"))
     events = iter(as_stream([{"type": "A", "v": "x"}, {"type": "B"}, {"type": "A", "v": 3}]).events)
     passing = made.noting(events)
     next(passing)
@@ -185,11 +236,11 @@ def test_events_and_columns_lack_the_same(suite: Suite) -> None:
         ]
         pattern = any_pattern(rng.choice(SAID)[0])
         whole = cerlab.Stream(events)
-        by_events = [*demands_of(pattern).read(whole).absent()]
+        by_events = [*requirements_of(pattern).read(whole).absent()]
         columnar = cerlab.Stream(events)
         assert columnar.columns
-        by_columns = [*demands_of(pattern).read(columnar).absent()]
-        parts = demands_of(pattern)
+        by_columns = [*requirements_of(pattern).read(columnar).absent()]
+        parts = requirements_of(pattern)
         cut = rng.randrange(len(whole) + 1)
         for part in (whole[:cut], whole[cut:]):
             parts.read(part)
@@ -214,8 +265,9 @@ def test_every_kind_has_a_code() -> None:
         lambda events: cerlab.parse_query("SELECT * WHERE BYU").run(events).count(),
         lambda events: list(cerlab.parse_query("SELECT * WHERE BYU").run(events)),
         lambda events: cerlab.parse_query("SELECT * WHERE BYU").run(events).to_arrow(),
+        lambda events: cerlab.parse_query("SELECT * WHERE BYU").run(events).aggregate(),
     ],
-    ids=["evaluate", "count", "run-count", "run", "to-arrow"],
+    ids=["evaluate", "count", "run-count", "run", "to-arrow", "aggregate"],
 )
 def test_a_warning_is_at_the_line_that_asked(ask: Callable[[Any], object]) -> None:
     with pytest.warns(cerlab.AnswerWarning) as said:

@@ -94,6 +94,30 @@ def test_all_events_of_a_repeated_label_count_and_text_has_a_least_and_a_greates
     assert row == {"end": 3, "count": 1, "min(b.name)": "X", "max(b.name)": "Y"}
 
 
+@pytest.mark.parametrize("short", [-1, 10**9], ids=["kernel", "exact"])
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.5, float("nan"), 4.0], (3, 5.5, 2.75, 1.5, 4.0)),
+        ([float("nan"), -2.0, None], (3, -2.0, -2.0, -2.0, -2.0)),
+        ([float("nan"), float("nan"), 0.5], (3, 0.5, 0.5, 0.5, 0.5)),
+        ([float("nan")], (1, None, None, None, None)),
+        ([float("nan"), None], (2, None, None, None, None)),
+    ],
+)
+def test_nan_among_numbers_does_not_count(
+    values: list[Any], expected: Any, short: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(totals, "SHORT", short)
+    v = "A.v"
+    events = [{"type": "A", "v": value} for value in values]
+    (row,) = aggregated("SELECT * WHERE A", events, sum=v, avg=v, min=v, max=v)
+    assert tuple(row.values()) == expected
+    query = cerlab.parse_query("SELECT * WHERE A")
+    (row,) = query.aggregating(sum=v, avg=v, min=v, max=v).push(events).to_pylist()
+    assert tuple(row.values()) == expected
+
+
 def test_no_answers() -> None:
     query = "SELECT * WHERE SELL AS a ; BUY AS b"
     assert aggregated(query, STOCKS, sum="a.price") == [{"count": 0, "sum(a.price)": None}]

@@ -13,7 +13,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from cerlab.cli import main
-from cerlab.spark.batch import remarks
+from cerlab.spark.batch import answer_warnings
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -175,8 +175,8 @@ def test_it_says_what_no_event_has_as_run_does(
     assert main(["run", query, str(path)]) == 0
     local = re.findall(r"CER09[01]\d: [^\n]*", capsys.readouterr().err)
     assert [line[:7] for line in local] == said
-    for first in (remarks.FIRST, 5):
-        monkeypatch.setattr(remarks, "FIRST", first)
+    for first in (answer_warnings.FIRST, 5):
+        monkeypatch.setattr(answer_warnings, "FIRST", first)
         output = ["--output", str(tmp_path / f"answers{first}"), "--parts", "1"]
         command = ["spark", query, "--input", str(path), *output, "--position", "n"]
         assert main(command) == 0

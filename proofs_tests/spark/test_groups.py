@@ -11,8 +11,8 @@ import pytest
 import cerlab
 from cerlab.compile.pattern import Pattern
 from cerlab.compile.text_to_pattern import as_pattern
-from cerlab.evaluate.demands import demands_of
 from cerlab.evaluate.labelled import named_columns, repeated
+from cerlab.evaluate.requirements import requirements_of
 from cerlab.io import Stream
 from cerlab.logic.cel.syntax import defined_labels
 from cerlab.logic.ceql.syntax import CeqlQuery
@@ -79,7 +79,7 @@ def check(rng: Random) -> bool:
     if rng.random() < 0.5:
         columns = named_columns(query, texts, table.column_names)
         names = RowNames(tuple(columns), ("k",), repeated(query))
-    read = ("type", "k", "t", *demands_of(query).attributes, "v", "w")
+    read = ("type", "k", "t", *requirements_of(query).attributes, "v", "w")
     attributes = tuple(dict.fromkeys(read))
     places = [3 * n + 1 for n in range(table.num_rows)]
     job = GroupJob(query.text, None, attributes, names)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cerlab.compile.pattern import Pattern
 from cerlab.errors import Unsupported
-from cerlab.evaluate.demands import demands_of
+from cerlab.evaluate.requirements import requirements_of
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.clock import TimeAxis
@@ -70,7 +70,7 @@ def correlated_answers(
         time = time or frame.only_moment(source)
     if isinstance(plan.window, AttributeWindow | TimeWindow):
         frame.time_column(source, plan.window, time)
-    read = ["type", *demands_of(pattern).attributes, *plan.partition]
+    read = ["type", *requirements_of(pattern).attributes, *plan.partition]
     read += [] if time is None else [time.attribute]
     attributes = tuple(dict.fromkeys((*read, *(names.attributes if names else ()))))
     frame.check_values(source, attributes)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class GroupRows:
-    """What aggregates are request for: all of it plain values, for tasks."""
+    """The aggregates that are asked for: all of it plain values, for tasks."""
 
     request: Request
     schema: Any = None

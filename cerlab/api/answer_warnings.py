@@ -1,4 +1,4 @@
-"""What is said beside the answers: what no event has, and how to ask why there are none."""
+"""Warnings about answers: what no event has, and how to ask why there are none."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from warnings import warn
 
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.errors import AnswerWarning
-from cerlab.evaluate.demands import demands_of, remark_lines
+from cerlab.evaluate.requirements import requirements_of, warning_lines
 from cerlab.model.stream import Stream
 
 
-def remark_on(
+def warn_about_answers(
     pattern: AnyPattern, stream: Stream, answers: int | None, *, listed: bool = True
 ) -> None:
     """Warn of what a stream lacks for a pattern, and that there are no answers on it.
@@ -23,8 +23,8 @@ def remark_on(
         hint = "parse_query(..).run(events).aggregate() and cerlab run have the aggregates"
         warn(AnswerWarning(f"{said}; {hint}"), stacklevel=_outside())
     whose = "cerlab.why_none(query, events)" if isinstance(pattern, Pattern) else "cerlab.why"
-    demands = demands_of(pattern).read(stream)
-    for line in remark_lines(demands, len(stream) > 0, answers, f"{whose} says why"):
+    requirements = requirements_of(pattern).read(stream)
+    for line in warning_lines(requirements, len(stream) > 0, answers, f"{whose} says why"):
         warn(AnswerWarning(line), stacklevel=_outside())
 
 

@@ -13,7 +13,7 @@ from warnings import warn
 
 from cerlab.compile.pattern import Pattern
 from cerlab.errors import AnswerWarning
-from cerlab.evaluate.demands import Demands, demands_of, remark_lines
+from cerlab.evaluate.requirements import Requirements, requirements_of, warning_lines
 from cerlab.model.stream import Stream
 from cerlab.spark.batch.frame import Source
 
@@ -24,23 +24,26 @@ FIRST = 1 << 12
 """How many rows are looked at before all are."""
 
 
-def remark_on(pattern: Pattern, source: Source, answers: int, ask: str) -> None:
+def warn_about_answers(pattern: Pattern, source: Source, answers: int, ask: str) -> None:
     """Warn of what a stream lacks for a query, and that there is no answer; `ask` is how to ask."""
-    demands = demands_of(pattern)
-    demands.note(source.names)
-    columns = _needed(demands, source)
+    requirements = requirements_of(pattern)
+    requirements.note(source.names)
+    columns = _needed(requirements, source)
     first = source.frame.select(*(source.column(n).alias(n) for n in columns)).limit(FIRST)
     rows = first.toArrow()
-    demands.read(_stream(rows))
-    if demands.open and rows.num_rows == FIRST:
-        demands.read(_stream(_examples(demands, source, columns)))
-    for line in remark_lines(demands, rows.num_rows > 0, answers, ask):
+    requirements.read(_stream(rows))
+    if requirements.open and rows.num_rows == FIRST:
+        requirements.read(_stream(_examples(requirements, source, columns)))
+    for line in warning_lines(requirements, rows.num_rows > 0, answers, ask):
         warn(AnswerWarning(line), stacklevel=2)
 
 
-def _needed(demands: Demands, source: Source) -> list[str]:
+def _needed(requirements: Requirements, source: Source) -> list[str]:
     """The columns that show what is needed; ``type`` first."""
-    named = (*demands.attributes, *(name for name, _ in (*demands.kinds, *demands.texts)))
+    named = (
+        *requirements.attributes,
+        *(name for name, _ in (*requirements.kinds, *requirements.texts)),
+    )
     columns = [name for name in dict.fromkeys(("stream", *named)) if name in source.names]
     return ["type", *columns]
 
@@ -50,32 +53,32 @@ def _stream(rows: Any) -> Stream:
     return Stream.from_columns(columns, rows.num_rows, tuple)
 
 
-def _examples(demands: Demands, source: Source, columns: list[str]) -> Any:
+def _examples(requirements: Requirements, source: Source, columns: list[str]) -> Any:
     """A few rows that have what is needed of all that the stream has, by one pass over it."""
     import pyarrow as pa
 
-    found = source.frame.agg(*_aggregates(demands, source, columns)).toArrow()
+    found = source.frame.agg(*_aggregates(requirements, source, columns)).toArrow()
     rows = max(1, *(len(found.column(name)[0]) for name in columns))
     made = {}
     for name in columns:
         values = found.column(name)[0].values
-        known = list(demands.known[name]) if name in ("type", "stream") else [None]
+        known = list(requirements.known[name]) if name in ("type", "stream") else [None]
         cells = values.to_pylist() or known or [None]
         made[name] = pa.array(islice(cycle(cells), rows), values.type)
     return pa.table(made)
 
 
-def _aggregates(demands: Demands, source: Source, columns: list[str]) -> Iterator[Column]:
+def _aggregates(requirements: Requirements, source: Source, columns: list[str]) -> Iterator[Column]:
     """For each column the values that are asked for, as an array."""
     from pyspark.sql import functions as fn
 
     for name in columns:
         column = source.column(name)
         if name in ("type", "stream"):
-            wanted = demands.types if name == "type" else demands.streams
+            wanted = requirements.types if name == "type" else requirements.streams
             yield fn.collect_set(fn.when(column.isin(*wanted), column)).alias(name)
             continue
-        texts = [text.lower() for each, text in demands.texts if each == name]
+        texts = [text.lower() for each, text in requirements.texts if each == name]
         if texts and source.kind(name) == "string":
             alike = fn.lower(column).isin(*texts)
             some = fn.array_compact(fn.array(fn.any_value(column, fn.lit(True))))

@@ -64,7 +64,7 @@ class Absent:
 
 
 @dataclass(eq=False)
-class Demands:
+class Requirements:
     """What a pattern needs and has not been seen yet, and the names that were seen meanwhile."""
 
     types: dict[str, None] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class Demands:
         """Whether anything is still to be looked for."""
         return bool(self.types or self.streams or self.attributes or self.kinds or self.texts)
 
-    def read(self, stream: Stream) -> Demands:
+    def read(self, stream: Stream) -> Requirements:
         """Look for what is open in a stream, or in a part of one; gives itself."""
         if self.numbers:
             self._mixed(stream)
@@ -203,9 +203,9 @@ class Demands:
                 yield Absent("text", f"{name} = '{text}'", f"did you mean '{found}'?")
 
 
-def demands_of(pattern: AnyPattern) -> Demands:
+def requirements_of(pattern: AnyPattern) -> Requirements:
     """All that a pattern needs, before any event was read."""
-    made = Demands()
+    made = Requirements()
     if not isinstance(pattern, Pattern):
         for each in subexpressions(pattern.ast):
             if isinstance(each, Terminal):
@@ -235,19 +235,21 @@ def demands_of(pattern: AnyPattern) -> Demands:
     return made
 
 
-def remark_lines(demands: Demands, some: bool, answers: int | None, ask: str) -> list[str]:
+def warning_lines(
+    requirements: Requirements, some: bool, answers: int | None, ask: str
+) -> list[str]:
     """A line for each name that no event has, and one that there is no answer.
 
     `some` says whether there are events at all; `answers` is how many answers there are, None where
     that is not known; `ask` is how to ask why.
     """
-    said = [f"{CODES[each.kind]}: {each}" for each in demands.absent()] if some else []
+    said = [f"{CODES[each.kind]}: {each}" for each in requirements.absent()] if some else []
     if answers == 0:
         said.append("CER0910: no answer" + (f"; {ask}" if some else ": there are no events"))
     return said
 
 
-def _of_atoms(made: Demands, atoms: Iterable[Any]) -> None:
+def _of_atoms(made: Requirements, atoms: Iterable[Any]) -> None:
     for atom in atoms:
         match atom:
             case pred.RegisterComparison(_, left, right):
@@ -270,7 +272,7 @@ def _of_atoms(made: Demands, atoms: Iterable[Any]) -> None:
         made.attributes.pop(own, None)
 
 
-def _of_comparison(made: Demands, atom: pred.Atom) -> None:
+def _of_comparison(made: Requirements, atom: pred.Atom) -> None:
     """The attributes, the kinds that they are compared with, and the texts that they may equal."""
     made.attributes |= dict.fromkeys(mentioned([atom]))
     sides = operands(atom)

@@ -10,7 +10,7 @@ from warnings import warn
 from cerlab import io
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.errors import AnswerWarning, CerlabError
-from cerlab.evaluate.demands import demands_of, remark_lines
+from cerlab.evaluate.requirements import requirements_of, warning_lines
 from cerlab.io.formats import is_pipe
 from cerlab.model.event import Event, TypeColumn
 from cerlab.model.stream import Stream
@@ -19,13 +19,13 @@ _SHARED = ("language", "schema", "type", "time")
 """Options that the question why is to be asked with too."""
 
 
-class Remarks:
+class AnswerWarnings:
     """Looks at the events of a run as they pass; silent before their end."""
 
     def __init__(self, query: AnyPattern, arguments: argparse.Namespace) -> None:
         self._query = query
         self._arguments = arguments
-        self._demands = demands_of(query)
+        self._requirements = requirements_of(query)
         self._some = False
 
     def batches(self, batches: Iterable[Stream]) -> Iterator[Stream]:
@@ -37,20 +37,20 @@ class Remarks:
     def read(self, stream: Stream) -> None:
         """A part of what is read, or all of it."""
         self._some = self._some or bool(len(stream))
-        self._demands.read(stream)
+        self._requirements.read(stream)
 
     def arriving(self, events: Iterator[Event]) -> Iterator[Event]:
         """The same events, one by one."""
-        for event in self._demands.noting(events):
+        for event in self._requirements.noting(events):
             self._some = True
             yield event
             break
-        yield from self._demands.noting(events)
+        yield from self._requirements.noting(events)
 
     def ended(self, answers: int | None) -> None:
         """Say what there is to say; all events were read. None for answers that nobody counted."""
         arguments = self._arguments
-        if self._demands.attributes and not is_pipe(arguments.events):
+        if self._requirements.attributes and not is_pipe(arguments.events):
             self._all_names(arguments.events)
         shared = {name: value for name in _SHARED if (value := getattr(arguments, name))}
         if isinstance(shared.get("type"), TypeColumn):
@@ -60,7 +60,7 @@ class Remarks:
         command = shlex.join(["cerlab", "why", arguments.query, events, *given])
         if not isinstance(self._query, Pattern):
             command += " --positions .."
-        for line in remark_lines(self._demands, self._some, answers, f"{command} says why"):
+        for line in warning_lines(self._requirements, self._some, answers, f"{command} says why"):
             warn(AnswerWarning(line), stacklevel=2)
 
     def _all_names(self, path: str) -> None:
@@ -70,4 +70,4 @@ class Remarks:
         except CerlabError:
             return  # the rows that could be read were
         if first is not None:
-            self._demands.note(first.columns)
+            self._requirements.note(first.columns)
