@@ -16,29 +16,11 @@ from cerlab.automata.trim import trim
 from cerlab.budget import budgeted
 from cerlab.compile.filters import apply_filter, demand_of_label, kept_of
 from cerlab.errors import Unsupported
-from cerlab.logic.cel.syntax import (
-    All,
-    And,
-    As,
-    Atom,
-    Concat,
-    ConcatPlus,
-    Filter,
-    Formula,
-    Not,
-    Or,
-    Plus,
-    Project,
-    Rename,
-    Select,
-    Seq,
-    Unless,
-)
+from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
 from cerlab.model.clauses import Strategy
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Applied, Atomic, Condition, Correlation, On
-from cerlab.predicates.syntax import EVERYTHING, Predicate, StreamIs, TypeIs, conjunction
 
 NO_LABELS: frozenset[str] = frozenset()
 
@@ -46,7 +28,7 @@ REFERENCE = 'evaluator="reference" takes it, on small streams'
 
 
 @budgeted("the automaton of the formula")
-def cel_to_vcea(phi: Formula) -> Vcea:
+def cel_to_vcea(phi: cel.Formula) -> Vcea:
     """A VCEA with the same valuations as the formula on every stream (CORE Thm. 2).
 
     Linearly many states; the transitions of ``;`` and ``+`` are products, so up to quadratic.
@@ -55,77 +37,81 @@ def cel_to_vcea(phi: Formula) -> Vcea:
     return trim(_construct(phi))
 
 
-def _construct(phi: Formula) -> Vcea:
+def _construct(phi: cel.Formula) -> Vcea:
     match phi:
-        case Atom() | Not():
-            labels = frozenset({phi.type}) if isinstance(phi, Atom) else NO_LABELS
+        case cel.Atom() | cel.Not():
+            labels = frozenset({phi.type}) if isinstance(phi, cel.Atom) else NO_LABELS
             step = LabelTransition(0, _one_event(phi), labels, 1)
             return Vcea(2, (step,), frozenset({0}), frozenset({1}))
-        case As(body, X):
+        case cel.As(body, X):
             return relabel(_construct(body), lambda L: L | {X} if L else L)
-        case Filter(body, condition):
+        case cel.Filter(body, condition):
             return apply_filter(_construct(body), condition, _demand)
-        case Or(left, right):
+        case cel.Or(left, right):
             return union(_construct(left), _construct(right))
-        case Seq(left, right):
+        case cel.Seq(left, right):
             return sequence(_construct(left), _construct(right), gaps=True)
-        case Concat(left, right):
+        case cel.Concat(left, right):
             return sequence(_construct(left), _construct(right), gaps=False)
-        case Plus(body):
+        case cel.Plus(body):
             return iteration(_construct(body), gaps=True)
-        case ConcatPlus(body):
+        case cel.ConcatPlus(body):
             return iteration(_construct(body), gaps=False)
-        case Project(_, body):
+        case cel.Project(_, body):
             A = _construct(body)
             Delta = tuple(
-                t._replace(predicate=conjunction(t.predicate, P), labels=kept)
+                t._replace(predicate=pred.conjunction(t.predicate, P), labels=kept)
                 for t in A.Delta
                 for P, kept in kept_of(phi, t.labels)
             )
             return replace(A, Delta=Delta)
-        case Rename(old, new, body):
+        case cel.Rename(old, new, body):
             return relabel(_construct(body), lambda L: L - {old} | {new} if old in L else L)
-        case And(left, right):
+        case cel.And(left, right):
             return both(_construct(left), _construct(right))
-        case All(left, right):
+        case cel.All(left, right):
             return in_any_order(_construct(left), _construct(right))
-        case Unless(left, right):
+        case cel.Unless(left, right):
             return unless(_construct(left), _construct(right))
-        case Select(Strategy.STRICT, body):
+        case cel.Select(Strategy.STRICT, body):
             return strict(_construct(body))
-        case Select():
+        case cel.Select():
             _refuse(phi)
         case _:
             assert_never(phi)
 
 
-def _one_event(phi: Atom | Not | Filter) -> Predicate:
+def _one_event(phi: cel.Atom | cel.Not | cel.Filter) -> pred.Predicate:
     """The predicate of a formula that reads one event: R, NOT(R), NOT(R FILTER ..)."""
     match phi:
-        case Atom(R, stream):
-            return TypeIs(R) if stream is None else conjunction(StreamIs(stream), TypeIs(R))
-        case Not(body):
-            assert isinstance(body, Atom | Filter)
+        case cel.Atom(R, stream):
+            return (
+                pred.TypeIs(R)
+                if stream is None
+                else pred.conjunction(pred.StreamIs(stream), pred.TypeIs(R))
+            )
+        case cel.Not(body):
+            assert isinstance(body, cel.Atom | cel.Filter)
             return pred.Not(_one_event(body))
-        case Filter(body, condition):
-            assert isinstance(body, Atom | Filter)
-            return conjunction(_one_event(body), _on_own_label(_atom_of(body).type, condition))
+        case cel.Filter(body, condition):
+            assert isinstance(body, cel.Atom | cel.Filter)
+            return pred.conjunction(_one_event(body), _on_own_label(_atom_of(body).type, condition))
         case _:
             assert_never(phi)
 
 
-def _atom_of(phi: Formula) -> Atom:
-    while isinstance(phi, Filter):
+def _atom_of(phi: cel.Formula) -> cel.Atom:
+    while isinstance(phi, cel.Filter):
         phi = phi.body
-    assert isinstance(phi, Atom)
+    assert isinstance(phi, cel.Atom)
     return phi
 
 
-def _on_own_label(R: str, condition: Condition) -> Predicate:
+def _on_own_label(R: str, condition: Condition) -> pred.Predicate:
     """What a filter says of the one event of label R; other labels are empty, so it holds there."""
     match condition:
         case On(label, P):
-            return P if label == R else EVERYTHING
+            return P if label == R else pred.EVERYTHING
         case pred.And(left, right):
             return pred.And(_on_own_label(R, left), _on_own_label(R, right))
         case pred.Or(left, right):
@@ -142,13 +128,13 @@ def _demand(A: Vcea, condition: Atomic) -> Vcea:
     return demand_of_label(A, condition)
 
 
-def _refuse(what: Formula | Correlation | Applied) -> NoReturn:
+def _refuse(what: cel.Formula | Correlation | Applied) -> NoReturn:
     hint = REFERENCE
     if isinstance(what, Correlation):
         name, hint = "comparisons between labels", f'evaluator="registers" may take it; {REFERENCE}'
     elif isinstance(what, Applied):
         name = f"'{what.predicate.name}', a predicate over sets of events"
-    elif isinstance(what, Select):
+    elif isinstance(what, cel.Select):
         name = f"{what.strategy.value}(..) inside a formula"
     else:
         name = node_text(what)

@@ -29,25 +29,12 @@ from cerlab.compile.cel_to_vcea import REFERENCE, cel_to_vcea
 from cerlab.compile.extremes import restrict
 from cerlab.compile.filters import apply_filter, kept_of
 from cerlab.errors import Unsupported
-from cerlab.logic.cel.syntax import (
-    As,
-    Concat,
-    ConcatPlus,
-    Filter,
-    Formula,
-    Or,
-    Plus,
-    Project,
-    Rename,
-    Seq,
-    subformulas,
-)
+from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, strategy_and_body
 from cerlab.logic.focel.binary import Names
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Applied, Atomic, Condition, Correlation, On
-from cerlab.predicates.syntax import And, conjunction
 
 Fresh = Callable[[str], str]
 
@@ -67,7 +54,7 @@ def correlated_plan(query: CeqlQuery) -> CorrelatedPlan:
     )
 
 
-def correlated_to_srt(phi: Formula) -> Srt:
+def correlated_to_srt(phi: cel.Formula) -> Srt:
     """A transducer with the complex events of a formula: its runs on [i, j] give those of [i, j].
 
     Raises `Unsupported` for what is outside the fragment, `ResourceLimit` for filters with too many
@@ -82,7 +69,7 @@ def correlated_to_srt(phi: Formula) -> Srt:
     return quotient(coalesce(quotient(A)))
 
 
-def correlated_to_labelled_srt(phi: Formula) -> LabelledSrt:
+def correlated_to_labelled_srt(phi: cel.Formula) -> LabelledSrt:
     """The transducer with labels: its runs on [i, j] give the valuations of a formula there."""
     return _construct(phi, Names(()).fresh)
 
@@ -96,33 +83,33 @@ def why_not(query: CeqlQuery) -> str | None:
     return None
 
 
-def _construct(phi: Formula, fresh: Fresh) -> LabelledSrt:
+def _construct(phi: cel.Formula, fresh: Fresh) -> LabelledSrt:
     if not correlates(phi):
         return of_vcea(cel_to_vcea(phi))
     match phi:
-        case As(body, X):
+        case cel.As(body, X):
             return relabel(_construct(body, fresh), lambda L: L | {X} if L else L)
-        case Filter(body, condition):
+        case cel.Filter(body, condition):
             return apply_filter(_construct(body, fresh), condition, partial(_demand, fresh))
-        case Or(left, right):
+        case cel.Or(left, right):
             return union(_construct(left, fresh), _construct(right, fresh))
-        case Seq(left, right):
+        case cel.Seq(left, right):
             return sequence(_construct(left, fresh), _construct(right, fresh), gaps=True)
-        case Concat(left, right):
+        case cel.Concat(left, right):
             return sequence(_construct(left, fresh), _construct(right, fresh), gaps=False)
-        case Plus(body):
+        case cel.Plus(body):
             return iteration(_construct(body, fresh), gaps=True)
-        case ConcatPlus(body):
+        case cel.ConcatPlus(body):
             return iteration(_construct(body, fresh), gaps=False)
-        case Project(_, body):
+        case cel.Project(_, body):
             A = _construct(body, fresh)
             Delta = tuple(
-                t._replace(guard=conjunction(t.guard, P), labels=kept)
+                t._replace(guard=pred.conjunction(t.guard, P), labels=kept)
                 for t in A.Delta
                 for P, kept in kept_of(phi, t.labels)
             )
             return replace(A, Delta=Delta)
-        case Rename(old, new, body):
+        case cel.Rename(old, new, body):
             return relabel(_construct(body, fresh), lambda L: L - {old} | {new} if old in L else L)
         case _:
             inside = f"comparisons inside {node_text(phi)}"
@@ -134,7 +121,8 @@ def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:
     match condition:
         case On(X, P):
             Delta = tuple(
-                t._replace(guard=conjunction(t.guard, P)) if X in t.labels else t for t in A.Delta
+                t._replace(guard=pred.conjunction(t.guard, P)) if X in t.labels else t
+                for t in A.Delta
             )
             return replace(A, Delta=Delta)
         case Correlation():
@@ -149,20 +137,20 @@ def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:
             assert_never(condition)
 
 
-def correlates(phi: Formula) -> bool:
+def correlates(phi: cel.Formula) -> bool:
     """Whether some filter of a formula compares labels.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
     >>> correlates(parse_cel("(A AS a ; B AS b FILTER b[v = 1] OR a.v = b.v)+")[0])
     True
     """
-    filters = (psi.condition for psi in subformulas(phi) if isinstance(psi, Filter))
+    filters = (psi.condition for psi in cel.subformulas(phi) if isinstance(psi, cel.Filter))
     return any(map(_compares, filters))
 
 
 def _compares(condition: Condition) -> bool:
     match condition:
-        case And(left, right) | pred.Or(left, right):
+        case pred.And(left, right) | pred.Or(left, right):
             return _compares(left) or _compares(right)
         case atomic:
             return isinstance(atomic, Correlation)

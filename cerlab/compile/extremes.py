@@ -26,20 +26,8 @@ from cerlab.automata.registers.labelled import Label, LabelledSrt, Step, labels_
 from cerlab.automata.registers.transducer import NONE
 from cerlab.automata.trim import trim
 from cerlab.errors import Unsupported
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Correlation, LabelAttribute
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    FALSE,
-    Attribute,
-    Comparison,
-    Guard,
-    Operator,
-    RegisterAttribute,
-    RegisterComparison,
-    all_of,
-    disjunction,
-    negation,
-)
 
 Seen: TypeAlias = int
 """What is known of a label: how many registers hold events of it, or `INCOMPARABLE`."""
@@ -49,20 +37,20 @@ INCOMPARABLE: Seen = -1
 """Events of the label were seen that are not all comparable; for ``=``, that are not all equal."""
 
 CONVERSE = {
-    Operator.LT: Operator.GT,
-    Operator.LE: Operator.GE,
-    Operator.GT: Operator.LT,
-    Operator.GE: Operator.LE,
-    Operator.EQ: Operator.EQ,
-    Operator.NE: Operator.NE,
+    pred.Operator.LT: pred.Operator.GT,
+    pred.Operator.LE: pred.Operator.GE,
+    pred.Operator.GT: pred.Operator.LT,
+    pred.Operator.GE: pred.Operator.LE,
+    pred.Operator.EQ: pred.Operator.EQ,
+    pred.Operator.NE: pred.Operator.NE,
 }
 
-EXTREME: dict[Operator, tuple[Operator | None, Operator]] = {
-    Operator.LT: (Operator.GT, Operator.LE),
-    Operator.LE: (Operator.GT, Operator.LE),
-    Operator.GT: (Operator.LT, Operator.GE),
-    Operator.GE: (Operator.LT, Operator.GE),
-    Operator.EQ: (None, Operator.EQ),
+EXTREME: dict[pred.Operator, tuple[pred.Operator | None, pred.Operator]] = {
+    pred.Operator.LT: (pred.Operator.GT, pred.Operator.LE),
+    pred.Operator.LE: (pred.Operator.GT, pred.Operator.LE),
+    pred.Operator.GT: (pred.Operator.LT, pred.Operator.GE),
+    pred.Operator.GE: (pred.Operator.LT, pred.Operator.GE),
+    pred.Operator.EQ: (None, pred.Operator.EQ),
 }
 """For an operator: how a new value has to compare with the one kept to take its place, and how for
 that one to be enough for both."""
@@ -78,7 +66,7 @@ class Knowledge(NamedTuple):
 class Way(NamedTuple):
     """A way to remember an event: when, which registers are written, what is known then."""
 
-    when: Guard
+    when: pred.Guard
     writes: frozenset[str]
     seen: Seen
 
@@ -92,7 +80,7 @@ class Side:
 
     label: str
     attribute: str
-    op: Operator
+    op: pred.Operator
     register: Callable[[int], str]
 
 
@@ -115,20 +103,20 @@ def restrict(A: LabelledSrt, condition: Correlation, name: Callable[[str], str])
 
     def follow(known: Knowledge, t: Step) -> Iterator[tuple[Label, Knowledge]]:
         for when, writes, then in _read(*sides, known, t.labels, later[t.target]):
-            if when != FALSE:
-                yield Label(all_of((t.guard, when)), t.labels, t.writes | writes), then
+            if when != pred.FALSE:
+                yield Label(pred.all_of((t.guard, when)), t.labels, t.writes | writes), then
 
     made = remember(A, Knowledge(NOTHING, NOTHING), follow, LabelledSrt, R=A.R)
     return trim(replace(made, R=made.R.union(*(t.writes for t in made.Delta))))
 
 
-def _side(of: LabelAttribute, op: Operator, name: Callable[[str], str]) -> Side:
+def _side(of: LabelAttribute, op: pred.Operator, name: Callable[[str], str]) -> Side:
     return Side(of.label, of.attribute, op, cache(lambda _: name(of.label)))
 
 
 def _read(
     left: Side, right: Side, known: Knowledge, labels: frozenset[str], later: frozenset[str]
-) -> Iterator[tuple[Guard, frozenset[str], Knowledge]]:
+) -> Iterator[tuple[pred.Guard, frozenset[str], Knowledge]]:
     """The ways to read an event with some labels, where those of `later` may still come."""
     is_left, is_right = left.label in labels, right.label in labels
     asked = []
@@ -137,7 +125,11 @@ def _read(
     if is_right:
         asked.append(_asked(right, left, known.left))
     if is_left and is_right:
-        asked.append(Comparison(left.op, Attribute(left.attribute), Attribute(right.attribute)))
+        asked.append(
+            pred.Comparison(
+                left.op, pred.Attribute(left.attribute), pred.Attribute(right.attribute)
+            )
+        )
     lefts = _known_after(
         left,
         known.left,
@@ -153,25 +145,25 @@ def _read(
         alone=known.left == NOTHING and not is_left,
     )
     for first, second in product(lefts, rights):
-        when = all_of((*asked, first.when, second.when))
+        when = pred.all_of((*asked, first.when, second.when))
         yield when, first.writes | second.writes, Knowledge(first.seen, second.seen)
 
 
-def _asked(side: Side, other: Side, seen: Seen) -> Guard:
+def _asked(side: Side, other: Side, seen: Seen) -> pred.Guard:
     """Whether the event being read, as one of a side, goes with what is known of the other."""
     if seen == INCOMPARABLE:
-        return FALSE
-    return all_of(_against(side, side.op, other, n) for n in range(seen))
+        return pred.FALSE
+    return pred.all_of(_against(side, side.op, other, n) for n in range(seen))
 
 
 def _known_after(side: Side, seen: Seen, *, here: bool, needed: bool, alone: bool) -> Iterator[Way]:
     """The ways to go on with what is known of a side, after an event that is of it or not."""
     if not needed:
-        yield Way(EVERYTHING, NONE, NOTHING)
+        yield Way(pred.EVERYTHING, NONE, NOTHING)
     elif here:
         yield from _remembered(side, seen, alone=alone)
     else:
-        yield Way(EVERYTHING, NONE, seen)
+        yield Way(pred.EVERYTHING, NONE, seen)
 
 
 def _remembered(side: Side, seen: Seen, *, alone: bool) -> Iterator[Way]:
@@ -180,26 +172,26 @@ def _remembered(side: Side, seen: Seen, *, alone: bool) -> Iterator[Way]:
     `alone` says that there is no event of the other side. If there is one, this event compares with
     it, and therefore with all events of its own side.
     """
-    if side.op is Operator.NE or seen == NOTHING:
-        yield Way(EVERYTHING, frozenset({side.register(seen)}), seen + 1)
+    if side.op is pred.Operator.NE or seen == NOTHING:
+        yield Way(pred.EVERYTHING, frozenset({side.register(seen)}), seen + 1)
         return
     if seen == INCOMPARABLE:
-        yield Way(EVERYTHING, NONE, INCOMPARABLE)
+        yield Way(pred.EVERYTHING, NONE, INCOMPARABLE)
         return
     instead, enough = EXTREME[side.op]
-    further = FALSE if instead is None else _against(side, instead, side, 0)
+    further = pred.FALSE if instead is None else _against(side, instead, side, 0)
     within = _against(side, enough, side, 0)
-    if further != FALSE:
+    if further != pred.FALSE:
         yield Way(further, frozenset({side.register(0)}), seen)
     yield Way(within, NONE, seen)
     if alone:
-        yield Way(negation(disjunction(further, within)), NONE, INCOMPARABLE)
+        yield Way(pred.negation(pred.disjunction(further, within)), NONE, INCOMPARABLE)
 
 
-def _against(side: Side, op: Operator, kept: Side, n: int) -> Guard:
+def _against(side: Side, op: pred.Operator, kept: Side, n: int) -> pred.Guard:
     """The event being read, as one of a side, compared with the n-th that is kept of a side."""
-    stored = RegisterAttribute(kept.register(n), kept.attribute)
-    return RegisterComparison(op, Attribute(side.attribute), stored)
+    stored = pred.RegisterAttribute(kept.register(n), kept.attribute)
+    return pred.RegisterComparison(op, pred.Attribute(side.attribute), stored)
 
 
 def unbounded(A: LabelledSrt, condition: Correlation) -> str | None:
@@ -208,7 +200,7 @@ def unbounded(A: LabelledSrt, condition: Correlation) -> str | None:
     That is so for ``!=`` if events of a label on a cycle of A are compared with a later one. A is
     trimmed.
     """
-    if condition.operator is not Operator.NE:
+    if condition.operator is not pred.Operator.NE:
         return None
     later = labels_later(A)
     x, y = condition.left.label, condition.right.label

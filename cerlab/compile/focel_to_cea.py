@@ -10,14 +10,8 @@ from cerlab.errors import Unsupported
 from cerlab.logic.cel.syntax import As, Atom, Filter, Formula, Or, Plus, Select, Seq, subformulas
 from cerlab.logic.focel.rewrite import lp_normal_form, safe_form
 from cerlab.logic.focel.scope import check_scopes, safe, unary, with_variables
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Applied, On
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    Predicate,
-    StreamIs,
-    TypeIs,
-    conjunction,
-)
 
 
 def focel_to_cea(phi: Formula) -> AnchoredCea:
@@ -70,7 +64,7 @@ def _construct(psi: Formula) -> EpsilonCea:
     """
     match psi:
         case As(Atom() as atom, _):
-            return _atom(atom, EVERYTHING)
+            return _atom(atom, pred.EVERYTHING)
         case Filter(As(Atom() as atom, _), On(_, P)):
             return _atom(atom, P)
         case Or(left, right):
@@ -83,11 +77,11 @@ def _construct(psi: Formula) -> EpsilonCea:
             raise AssertionError(f"not a unary formula in safe LP-normal form: {psi}")
 
 
-def _atom(atom: Atom, P: Predicate) -> EpsilonCea:
+def _atom(atom: Atom, P: pred.Predicate) -> EpsilonCea:
     """Skip any events, then take one."""
-    stream = EVERYTHING if atom.stream is None else StreamIs(atom.stream)
-    is_atom = conjunction(conjunction(stream, TypeIs(atom.type)), P)
-    wait = Transition(0, EVERYTHING, Mark.SKIP, 0)
+    stream = pred.EVERYTHING if atom.stream is None else pred.StreamIs(atom.stream)
+    is_atom = pred.conjunction(pred.conjunction(stream, pred.TypeIs(atom.type)), P)
+    wait = Transition(0, pred.EVERYTHING, Mark.SKIP, 0)
     return EpsilonCea(
         2, (wait, Transition(0, is_atom, Mark.TAKE, 1)), frozenset({0}), frozenset({1}), moves=()
     )

@@ -8,17 +8,7 @@ from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.compile.focel_to_cea import focel_to_cea
 from cerlab.compile.vcea_to_cea import vcea_to_cea
 from cerlab.errors import Unsupported
-from cerlab.logic.cel.syntax import (
-    As,
-    Atom,
-    Filter,
-    Formula,
-    Or,
-    Plus,
-    Select,
-    Seq,
-    subformulas,
-)
+from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.clauses import Consume, Strategy
@@ -42,17 +32,17 @@ def anchored_query(query: CeqlQuery, *, first_order: bool) -> tuple[AnchoredCea,
         if there:
             _refuse(name)
     formula, strategy = query.formula, query.strategy
-    if strategy is None and isinstance(formula, Select):
+    if strategy is None and isinstance(formula, cel.Select):
         strategy, formula = formula.strategy, formula.body
-    for psi in subformulas(formula):
-        if not isinstance(psi, Atom | As | Filter | Or | Seq | Plus):
+    for psi in cel.subformulas(formula):
+        if not isinstance(psi, cel.Atom | cel.As | cel.Filter | cel.Or | cel.Seq | cel.Plus):
             _refuse(node_text(psi))
-        if isinstance(psi, Atom) and psi.stream is not None:
+        if isinstance(psi, cel.Atom) and psi.stream is not None:
             _refuse(f"a stream, as in {psi.stream}>{psi.type}")
     return _automaton(formula, first_order=first_order), strategy
 
 
-def _automaton(formula: Formula, *, first_order: bool) -> AnchoredCea:
+def _automaton(formula: cel.Formula, *, first_order: bool) -> AnchoredCea:
     if first_order:
         return focel_to_cea(formula)
     return anchor(vcea_to_cea(cel_to_vcea(formula)))

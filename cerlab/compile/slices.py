@@ -8,21 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.rewrite import rewritten
-from cerlab.logic.sremo.syntax import (
-    Alternation,
-    Concat,
-    Intersection,
-    LengthWindow,
-    Option,
-    Plus,
-    SkipAny,
-    SkipNext,
-    SpanWindow,
-    Sremo,
-    Terminal,
-    Within,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +51,21 @@ WHOLE = Slice()
 """Any string."""
 
 
-def after(here: Slice, e: Sremo) -> Slice:
+def after(here: Slice, e: sre.Sremo) -> Slice:
     """What follows e in a sequence that consumes the slice."""
     marked = always_marks(e)
     spans = (replace(span, before=span.before or marked) for span in here.spans)
     return replace(here, spans=tuple(spans))
 
 
-def before(here: Slice, e: Sremo) -> Slice:
+def before(here: Slice, e: sre.Sremo) -> Slice:
     """What comes before e in a sequence that consumes the slice."""
     marked = always_marks(e)
     spans = (replace(span, after=span.after or marked) for span in here.spans)
     return replace(here, spans=tuple(spans))
 
 
-def always_marks(e: Sremo) -> bool:
+def always_marks(e: sre.Sremo) -> bool:
     """Whether the grammar tells that every match of e marks some event.
 
     >>> from cerlab.logic.sremo.parser import parse_sremo
@@ -86,15 +73,15 @@ def always_marks(e: Sremo) -> bool:
     (True, False)
     """
     match e:
-        case Terminal(_, marked, _):
+        case sre.Terminal(_, marked, _):
             return marked
-        case Concat(left, right) | Intersection(left, right):
+        case sre.Concat(left, right) | sre.Intersection(left, right):
             return always_marks(left) or always_marks(right)
-        case Alternation(left, right):
+        case sre.Alternation(left, right):
             return always_marks(left) and always_marks(right)
-        case SpanWindow(body) | LengthWindow(body) | Within(body):
+        case sre.SpanWindow(body) | sre.LengthWindow(body) | sre.Within(body):
             return always_marks(body)
-        case Plus() | Option() | SkipAny() | SkipNext():
+        case sre.Plus() | sre.Option() | sre.SkipAny() | sre.SkipNext():
             return always_marks(rewritten(e))
         case _:
             return False

@@ -23,28 +23,10 @@ from cerlab.automata.registers.windows import length_window, span_window
 from cerlab.budget import budgeted
 from cerlab.compile.slices import WHOLE, Slice, after, before
 from cerlab.errors import Unsupported
+from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.check import check_sremo
 from cerlab.logic.sremo.registers import reads
 from cerlab.logic.sremo.rewrite import rewritten
-from cerlab.logic.sremo.syntax import (
-    Alternation,
-    Concat,
-    Empty,
-    Epsilon,
-    Intersection,
-    LengthWindow,
-    Negation,
-    Option,
-    Plus,
-    SkipAny,
-    SkipNext,
-    SpanWindow,
-    Sremo,
-    Star,
-    Terminal,
-    Within,
-    subexpressions,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +42,7 @@ SMALLER = "negate less, or under a window that is shorter"
 
 
 @budgeted("the transducer of the expression", SMALLER)
-def sremo_to_srt(e: Sremo, around: Slice = WHOLE) -> EpsilonSrt:
+def sremo_to_srt(e: sre.Sremo, around: Slice = WHOLE) -> EpsilonSrt:
     """A transducer with the same matches on every string (SRT Thm. 27).
 
     Registers are those of the whole expression, shared by all parts; the complements in it write
@@ -81,52 +63,52 @@ def sremo_to_srt(e: Sremo, around: Slice = WHOLE) -> EpsilonSrt:
     return _compiled(e, _Surroundings(registers(e), around, count(1)))
 
 
-def registers(e: Sremo) -> frozenset[str]:
+def registers(e: sre.Sremo) -> frozenset[str]:
     """``reg(e)``: all that is read or written, below a negation too (SRT Thm. 27)."""
-    terminals = (each for each in subexpressions(e) if isinstance(each, Terminal))
+    terminals = (each for each in sre.subexpressions(e) if isinstance(each, sre.Terminal))
     return reads(e).union(*(terminal.writes for terminal in terminals))
 
 
-def _compiled(e: Sremo, here: _Surroundings) -> EpsilonSrt:
+def _compiled(e: sre.Sremo, here: _Surroundings) -> EpsilonSrt:
     match e:
-        case Epsilon():
+        case sre.Epsilon():
             return empty_word()
-        case Empty():
+        case sre.Empty():
             return nothing()
-        case Terminal(phi, marked, W):
+        case sre.Terminal(phi, marked, W):
             return one_event(phi, Mark.TAKE if marked else Mark.SKIP, W, here.R)
-        case Concat(left, right):
+        case sre.Concat(left, right):
             first = _compiled(left, replace(here, slice=before(here.slice, right)))
             second = _compiled(right, replace(here, slice=after(here.slice, left)))
             return sequence(first, second)
-        case Alternation(left, right):
+        case sre.Alternation(left, right):
             return choice(_compiled(left, here), _compiled(right, here))
-        case Star(body):
+        case sre.Star(body):
             return star(_compiled(body, here))
-        case SpanWindow(body, w):
+        case sre.SpanWindow(body, w):
             inside = replace(here, slice=here.slice.in_span(w))
             return _spliced(span_window(without_epsilon(_compiled(body, inside)), w))
-        case LengthWindow(body, w):
+        case sre.LengthWindow(body, w):
             inside = replace(here, slice=here.slice.in_length(w))
             return _spliced(length_window(without_epsilon(_compiled(body, inside)), w))
-        case Within():
+        case sre.Within():
             raise Unsupported(
                 "CER0486",
                 "a window in time inside an expression has no transducer",
                 hint='put it around the whole expression, or use evaluator="reference"',
             )
-        case Intersection(left, right):
+        case sre.Intersection(left, right):
             parts = (without_epsilon(_compiled(part, here)) for part in (left, right))
             return _spliced(product(*parts))
-        case Negation(body):
+        case sre.Negation(body):
             return _spliced(_negated(body, here))
-        case Plus() | Option() | SkipAny() | SkipNext():
+        case sre.Plus() | sre.Option() | sre.SkipAny() | sre.SkipNext():
             return _compiled(rewritten(e), here)
         case _:
             assert_never(e)
 
 
-def _negated(body: Sremo, here: _Surroundings) -> Srt:
+def _negated(body: sre.Sremo, here: _Surroundings) -> Srt:
     """What consumes and marks nothing that the body consumes (SRT Sec. 5.2; SRT Cor. 43).
 
     A body that writes nothing which it reads later is determinised as it is. Another one is

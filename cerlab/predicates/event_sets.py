@@ -8,24 +8,10 @@ from typing import NamedTuple, assert_never
 
 from cerlab.model.event import Event, Value
 from cerlab.model.schema import EventDeclaration, Schema
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.domains import Domain, allows, domain_of
 from cerlab.predicates.mentions import leaves_of
 from cerlab.predicates.representatives import candidates
-from cerlab.predicates.syntax import (
-    Atom,
-    Attribute,
-    Between,
-    Comparison,
-    Computed,
-    Constant,
-    Expression,
-    Like,
-    Member,
-    Negated,
-    Operator,
-    StreamIs,
-    TypeIs,
-)
 from cerlab.predicates.truth import evaluate
 
 NOWHERE = Event("nowhere")
@@ -79,42 +65,45 @@ def event_sets(
             yield EventSet(known, domains, {**defaults, **declared_only, **own})
 
 
-def substituted(atom: Atom, known: Mapping[str, Value]) -> Atom:
+def substituted(atom: pred.Atom, known: Mapping[str, Value]) -> pred.Atom:
     """The atom with the known attributes as constants, and each constant expression evaluated.
 
-    >>> substituted(Comparison(Operator.EQ, Attribute("v"), Attribute("w")), {"w": 3})
+    >>> v, w = pred.Attribute("v"), pred.Attribute("w")
+    >>> substituted(pred.Comparison(pred.Operator.EQ, v, w), {"w": 3})
     Comparison(operator=<Operator.EQ: '='>, left=Attribute(name='v'), right=Constant(value=3))
     """
 
-    def put(expression: Expression) -> Expression:
+    def put(expression: pred.Expression) -> pred.Expression:
         match expression:
-            case Constant():
+            case pred.Constant():
                 return expression
-            case Attribute(name):
-                return Constant(known[name]) if name in known else expression
-            case Computed(op, left, right):
-                made: Expression = Computed(op, put(left), put(right))
-            case Negated(inner):
-                made = Negated(put(inner))
+            case pred.Attribute(name):
+                return pred.Constant(known[name]) if name in known else expression
+            case pred.Computed(op, left, right):
+                made: pred.Expression = pred.Computed(op, put(left), put(right))
+            case pred.Negated(inner):
+                made = pred.Negated(put(inner))
             case _:
                 assert_never(expression)
-        is_constant = not any(isinstance(leaf, Attribute) for leaf in leaves_of(made))
-        return Constant(evaluate(NOWHERE, made)) if is_constant else made
+        is_constant = not any(isinstance(leaf, pred.Attribute) for leaf in leaves_of(made))
+        return pred.Constant(evaluate(NOWHERE, made)) if is_constant else made
 
     match atom:
-        case TypeIs(name):
-            return Comparison(Operator.EQ, put(Attribute("type")), Constant(name))
-        case StreamIs(name) if "stream" in known:
-            stream = Constant(name if known["stream"] is None else known["stream"])
-            return Comparison(Operator.EQ, stream, Constant(name))
-        case StreamIs():
+        case pred.TypeIs(name):
+            return pred.Comparison(
+                pred.Operator.EQ, put(pred.Attribute("type")), pred.Constant(name)
+            )
+        case pred.StreamIs(name) if "stream" in known:
+            stream = pred.Constant(name if known["stream"] is None else known["stream"])
+            return pred.Comparison(pred.Operator.EQ, stream, pred.Constant(name))
+        case pred.StreamIs():
             return atom
-        case Comparison(op, left, right):
-            return Comparison(op, put(left), put(right))
-        case Between(operand, low, high, negated):
+        case pred.Comparison(op, left, right):
+            return pred.Comparison(op, put(left), put(right))
+        case pred.Between(operand, low, high, negated):
             bounds = [None if bound is None else put(bound) for bound in (low, high)]
-            return Between(put(operand), bounds[0], bounds[1], negated)
-        case Member() | Like():
+            return pred.Between(put(operand), bounds[0], bounds[1], negated)
+        case pred.Member() | pred.Like():
             return replace(atom, operand=put(atom.operand))
         case _:
             assert_never(atom)

@@ -6,76 +6,63 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
 from cerlab.model.event import Value
-from cerlab.predicates.syntax import (
-    Atom,
-    Attribute,
-    Between,
-    Comparison,
-    Computed,
-    Constant,
-    Expression,
-    Like,
-    Member,
-    Negated,
-    StreamIs,
-    TypeIs,
-)
+from cerlab.predicates import syntax as pred
 
 
-def mentioned(group: Iterable[Atom]) -> tuple[str, ...]:
+def mentioned(group: Iterable[pred.Atom]) -> tuple[str, ...]:
     """The attributes that some atoms mention, from left to right."""
     leaves = (leaf for atom in group for operand in operands(atom) for leaf in leaves_of(operand))
-    return tuple(dict.fromkeys(leaf.name for leaf in leaves if isinstance(leaf, Attribute)))
+    return tuple(dict.fromkeys(leaf.name for leaf in leaves if isinstance(leaf, pred.Attribute)))
 
 
-def constants(group: Iterable[Atom]) -> tuple[Value, ...]:
+def constants(group: Iterable[pred.Atom]) -> tuple[Value, ...]:
     """The constants that some atoms compare or compute with, from left to right."""
     leaves = (leaf for atom in group for operand in operands(atom) for leaf in leaves_of(operand))
-    return tuple(leaf.value for leaf in leaves if isinstance(leaf, Constant))
+    return tuple(leaf.value for leaf in leaves if isinstance(leaf, pred.Constant))
 
 
-def leaves_of(expression: Expression) -> Iterator[Attribute | Constant]:
+def leaves_of(expression: pred.Expression) -> Iterator[pred.Attribute | pred.Constant]:
     """The attributes and constants of an expression, from left to right."""
     match expression:
-        case Attribute() | Constant():
+        case pred.Attribute() | pred.Constant():
             yield expression
-        case Computed(_, left, right):
+        case pred.Computed(_, left, right):
             yield from leaves_of(left)
             yield from leaves_of(right)
-        case Negated(inner):
+        case pred.Negated(inner):
             yield from leaves_of(inner)
         case _:
             assert_never(expression)
 
 
-def operands(atom: Atom) -> tuple[Expression, ...]:
+def operands(atom: pred.Atom) -> tuple[pred.Expression, ...]:
     """The expressions that an atom compares, constants among them."""
     match atom:
-        case TypeIs(name):
-            return (Attribute("type"), Constant(name))
-        case StreamIs(name):
-            return (Attribute("stream"), Constant(name))
-        case Comparison(_, left, right):
+        case pred.TypeIs(name):
+            return (pred.Attribute("type"), pred.Constant(name))
+        case pred.StreamIs(name):
+            return (pred.Attribute("stream"), pred.Constant(name))
+        case pred.Comparison(_, left, right):
             return (left, right)
-        case Member(operand, values):
+        case pred.Member(operand, values):
             return (operand, *values)
-        case Between(operand, low, high):
+        case pred.Between(operand, low, high):
             return (operand, *(bound for bound in (low, high) if bound is not None))
-        case Like(operand, _):
+        case pred.Like(operand, _):
             return (operand,)
         case _:
             assert_never(atom)
 
 
-def components(every: Sequence[Atom]) -> tuple[tuple[Atom, ...], ...]:
+def components(every: Sequence[pred.Atom]) -> tuple[tuple[pred.Atom, ...], ...]:
     """The finest grouping in which atoms that share an attribute are together, in order.
 
-    >>> from cerlab.predicates.syntax import Operator
-    >>> v, w = (Comparison(Operator.GT, Attribute(name), Constant(0)) for name in "vw")
-    >>> components([v, w, TypeIs("A")]) == ((v,), (w,), (TypeIs("A"),))
+    >>> more, zero = pred.Operator.GT, pred.Constant(0)
+    >>> v, w = (pred.Comparison(more, pred.Attribute(name), zero) for name in "vw")
+    >>> components([v, w, pred.TypeIs("A")]) == ((v,), (w,), (pred.TypeIs("A"),))
     True
     """
-    groups: list[tuple[set[str], list[Atom]]] = []
+    groups: list[tuple[set[str], list[pred.Atom]]] = []
     for atom in every:
         names = set(mentioned([atom]))
         touching = [group for group in groups if not names.isdisjoint(group[0])]

@@ -15,21 +15,13 @@ from itertools import product
 from cerlab.budget import TRANSITION, budgeted, counted
 from cerlab.model.event import Event, Value
 from cerlab.model.schema import Schema
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.choices import Choice, by_representatives, event_of
 from cerlab.predicates.domains import Domain, domain_of
 from cerlab.predicates.event_sets import NOWHERE, EventSet, event_sets, substituted
 from cerlab.predicates.mentions import components, constants, mentioned, operands
 from cerlab.predicates.representatives import representatives
 from cerlab.predicates.smt import by_solver
-from cerlab.predicates.syntax import (
-    Atom,
-    Attribute,
-    Constant,
-    Like,
-    Predicate,
-    atoms,
-    holds,
-)
 from cerlab.predicates.truth import satisfies
 
 __all__ = ["Minterm", "constants", "has_symbol", "minterms", "representatives"]
@@ -48,7 +40,7 @@ class Minterm:
 
 @budgeted("the kinds of events", "compare fewer attributes, or with fewer constants")
 def minterms(
-    predicates: Sequence[Predicate],
+    predicates: Sequence[pred.Predicate],
     *,
     schema: Schema | None = None,
     fixed: Mapping[str, Value] | None = None,
@@ -64,13 +56,12 @@ def minterms(
     alone is not looked for. Raises `ResourceLimit` for too many combinations, ValueError
     for a LIKE whose pattern is none.
 
-    >>> from cerlab.predicates.syntax import Comparison, Operator
-    >>> low = Comparison(Operator.LT, Attribute("v"), Constant(1))
-    >>> high = Comparison(Operator.GT, Attribute("v"), Constant(2))
+    >>> low = pred.Comparison(pred.Operator.LT, pred.Attribute("v"), pred.Constant(1))
+    >>> high = pred.Comparison(pred.Operator.GT, pred.Attribute("v"), pred.Constant(2))
     >>> [(each.symbol, each.example.attributes) for each in minterms([low, high])]
     [(0, {'v': 1}), (1, {'v': 0}), (2, {'v': 3})]
     """
-    every = tuple(dict.fromkeys(atom for P in predicates for atom in atoms(P)))
+    every = tuple(dict.fromkeys(atom for P in predicates for atom in pred.atoms(P)))
     found: dict[int, Minterm] = {}
     for events in event_sets(schema, fixed or {}, mentioned(every)):
         for minterm in _minterms_among(predicates, every, events):
@@ -80,7 +71,7 @@ def minterms(
 
 
 def _minterms_among(
-    predicates: Sequence[Predicate], every: Sequence[Atom], events: EventSet
+    predicates: Sequence[pred.Predicate], every: Sequence[pred.Atom], events: EventSet
 ) -> Iterator[Minterm]:
     """The minterms of one set of events; one without example may come again with one."""
     reduced = {atom: substituted(atom, events.known) for atom in every}
@@ -89,12 +80,14 @@ def _minterms_among(
     done: set[int] = set()
     for chosen in counted(product(*choices), TRANSITION * (len(every) + len(predicates))):
         held = {
-            atom: holds
+            atom: value
             for group, choice in zip(groups, chosen, strict=True)
-            for atom, holds in zip(group, choice.vector, strict=True)
+            for atom, value in zip(group, choice.vector, strict=True)
         }
         truth = {atom: held[reduced[atom]] for atom in every}
-        symbol = sum(1 << bit for bit, P in enumerate(predicates) if holds(P, truth.__getitem__))
+        symbol = sum(
+            1 << bit for bit, P in enumerate(predicates) if pred.holds(P, truth.__getitem__)
+        )
         if symbol not in done:
             example = _example(chosen, events)
             if example is not None and not has_symbol(example, predicates, symbol):
@@ -104,7 +97,7 @@ def _minterms_among(
             yield Minterm(symbol, example)
 
 
-def has_symbol(event: Event, predicates: Sequence[Predicate], symbol: int) -> bool:
+def has_symbol(event: Event, predicates: Sequence[pred.Predicate], symbol: int) -> bool:
     """Whether the event has this truth vector."""
     return all(satisfies(event, P) == bool(symbol >> bit & 1) for bit, P in enumerate(predicates))
 
@@ -118,7 +111,7 @@ def _example(chosen: Iterable[Choice], events: EventSet) -> Event | None:
     return event_of(values)
 
 
-def _choices(group: tuple[Atom, ...], domains: Mapping[str, Domain]) -> tuple[Choice, ...]:
+def _choices(group: tuple[pred.Atom, ...], domains: Mapping[str, Domain]) -> tuple[Choice, ...]:
     """One choice for each truth vector of a component that events have, or that is undecided."""
     of = tuple((name, domain_of(name, domains)) for name in mentioned(group))
     if not of:
@@ -128,7 +121,7 @@ def _choices(group: tuple[Atom, ...], domains: Mapping[str, Domain]) -> tuple[Ch
     return by_solver(group, of)
 
 
-def _is_simple(atom: Atom) -> bool:
+def _is_simple(atom: pred.Atom) -> bool:
     """Whether an atom only compares an attribute with itself and with constants."""
-    plain = all(isinstance(operand, Constant | Attribute) for operand in operands(atom))
-    return plain and not isinstance(atom, Like)
+    plain = all(isinstance(operand, pred.Constant | pred.Attribute) for operand in operands(atom))
+    return plain and not isinstance(atom, pred.Like)

@@ -7,32 +7,9 @@ from typing import assert_never, get_args
 
 from cerlab import display
 from cerlab.model.event import Timestamp, Value
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Applied, Condition, Correlation, LabelAttribute, On
 from cerlab.predicates.second_order import SetOf
-from cerlab.predicates.syntax import (
-    And,
-    Arithmetic,
-    Atom,
-    Attribute,
-    Between,
-    Comparison,
-    Computed,
-    Constant,
-    Everything,
-    Expression,
-    Guard,
-    Like,
-    Member,
-    Negated,
-    Not,
-    Operand,
-    Or,
-    RegisterAttribute,
-    RegisterComparison,
-    StreamIs,
-    TypeIs,
-    split_stream,
-)
 
 _WORDS = """
     ALL AND ANY AS BOOLEAN BY CONSUME CREATE DECLARE EVENT EVENTS FALSE FILTER FROM GROUP HOUR
@@ -74,81 +51,80 @@ def value_text(value: Value) -> str:
 
 
 _LEVEL = {
-    Arithmetic.ADD: 1,
-    Arithmetic.SUB: 1,
-    Arithmetic.MUL: 2,
-    Arithmetic.DIV: 2,
-    Arithmetic.MOD: 2,
+    pred.Arithmetic.ADD: 1,
+    pred.Arithmetic.SUB: 1,
+    pred.Arithmetic.MUL: 2,
+    pred.Arithmetic.DIV: 2,
+    pred.Arithmetic.MOD: 2,
 }
 
 
-def expression_text(expression: Expression, level: int = 0) -> str:
+def expression_text(expression: pred.Expression, level: int = 0) -> str:
     """An expression, in parentheses where it binds looser than `level`."""
     match expression:
-        case Constant(value):
+        case pred.Constant(value):
             return value_text(value)
-        case Attribute(name):
+        case pred.Attribute(name):
             return name_text(name)
-        case Computed(op, left, right):
+        case pred.Computed(op, left, right):
             own = _LEVEL[op]
             text = f"{expression_text(left, own)} {op.value} {expression_text(right, own + 1)}"
             return f"({text})" if own < level else text
-        case Negated(operand):
+        case pred.Negated(operand):
             return f"-({expression_text(operand)})"
         case _:
             assert_never(expression)
 
 
-def predicate_text(predicate: Guard | Condition, level: int = 0) -> str:
+def predicate_text(predicate: pred.Guard | Condition, level: int = 0) -> str:
     """A predicate, guard or condition of FILTER.
 
     It is in parentheses where it binds looser than `level` (OR 0, AND 1, NOT 2).
 
-    >>> from cerlab.predicates.syntax import Operator
-    >>> stored = RegisterAttribute("r", "id")
-    >>> same = RegisterComparison(Operator.EQ, Attribute("id"), stored)
-    >>> predicate_text(Not(And(TypeIs("A"), same)))
+    >>> stored = pred.RegisterAttribute("r", "id")
+    >>> same = pred.RegisterComparison(pred.Operator.EQ, pred.Attribute("id"), stored)
+    >>> predicate_text(pred.Not(pred.And(pred.TypeIs("A"), same)))
     "NOT (type = 'A' AND id = r.id)"
     """
     match predicate:
-        case Everything():
+        case pred.Everything():
             return "TRUE"
-        case TypeIs(type_name):
+        case pred.TypeIs(type_name):
             return f"type = {value_text(type_name)}"
-        case StreamIs(stream):
+        case pred.StreamIs(stream):
             return f"stream = {value_text(stream)}"
-        case Comparison(op, left, right) | RegisterComparison(op, left, right):
+        case pred.Comparison(op, left, right) | pred.RegisterComparison(op, left, right):
             return f"{_side_text(left)} {op.value} {_side_text(right)}"
-        case Member(operand, values, negated):
+        case pred.Member(operand, values, negated):
             listed = ", ".join(map(expression_text, values))
             return f"{expression_text(operand)} {_in(negated)} {{{listed}}}"
-        case Between(operand, low, high, negated):
+        case pred.Between(operand, low, high, negated):
             return _between_text(operand, low, high, negated)
-        case Like(operand, pattern):
+        case pred.Like(operand, pattern):
             return f"{expression_text(operand)} LIKE {value_text(pattern)}"
         case On(label, inner):
-            carrier, of_each = split_stream(inner)
+            carrier, of_each = pred.split_stream(inner)
             of_stream = "" if carrier is None else f"{name_text(carrier)}>"
             return f"{of_stream}{name_text(label)}[{predicate_text(of_each)}]"
         case Correlation(op, left, right):
             return f"{_side_text(left)} {op.value} {_side_text(right)}"
         case Applied(P, arguments):
             return f"{name_text(P.name)}({', '.join(map(_argument_text, arguments))})"
-        case And(left, right):
+        case pred.And(left, right):
             text = f"{predicate_text(left, 1)} AND {predicate_text(right, 2)}"
             return f"({text})" if level > 1 else text
-        case Or(left, right):
+        case pred.Or(left, right):
             text = f"{predicate_text(left, 0)} OR {predicate_text(right, 1)}"
             return f"({text})" if level > 0 else text
-        case Not(inner):
+        case pred.Not(inner):
             return f"NOT {predicate_text(inner, 2)}"
         case _:
             assert_never(predicate)
 
 
-def _side_text(side: Operand | LabelAttribute) -> str:
+def _side_text(side: pred.Operand | LabelAttribute) -> str:
     match side:
-        case RegisterAttribute(name, attribute) | LabelAttribute(name, attribute):
+        case pred.RegisterAttribute(name, attribute) | LabelAttribute(name, attribute):
             return f"{name_text(name)}.{name_text(attribute)}"
         case expression:
             return expression_text(expression)
@@ -159,7 +135,10 @@ def _in(negated: bool) -> str:
 
 
 def _between_text(
-    operand: Expression, low: Expression | None, high: Expression | None, negated: bool
+    operand: pred.Expression,
+    low: pred.Expression | None,
+    high: pred.Expression | None,
+    negated: bool,
 ) -> str:
     """``v IN {1..2}``, ``v IN RANGE(w, 2)``.
 
@@ -168,7 +147,7 @@ def _between_text(
     value = expression_text(operand)
     low_text = "" if low is None else expression_text(low)
     high_text = "" if high is None else expression_text(high)
-    if isinstance(low, Constant | None) and isinstance(high, Constant | None):
+    if isinstance(low, pred.Constant | None) and isinstance(high, pred.Constant | None):
         return f"{value} {_in(negated)} {{{low_text}..{high_text}}}"
     if low is None:
         return f"{value} {'>' if negated else '<='} {high_text}"
@@ -184,5 +163,12 @@ def _argument_text(argument: SetOf | Value) -> str:
     return name_text(argument.label) + attribute
 
 
-for _kind in (Everything, *get_args(Atom), RegisterComparison, And, Or, Not):
+for _kind in (
+    pred.Everything,
+    *get_args(pred.Atom),
+    pred.RegisterComparison,
+    pred.And,
+    pred.Or,
+    pred.Not,
+):
     display.register(_kind, "text/plain", predicate_text)

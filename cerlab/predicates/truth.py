@@ -13,37 +13,15 @@ from types import MappingProxyType
 from typing import Any, assert_never
 
 from cerlab.model.event import Event, Timestamp, Value, value_of
-from cerlab.predicates.syntax import (
-    And,
-    Arithmetic,
-    Attribute,
-    Between,
-    Comparison,
-    Computed,
-    Constant,
-    Everything,
-    Expression,
-    Guard,
-    Like,
-    Member,
-    Negated,
-    Not,
-    Operand,
-    Operator,
-    Or,
-    RegisterAttribute,
-    RegisterComparison,
-    StreamIs,
-    TypeIs,
-)
+from cerlab.predicates import syntax as pred
 
-_COMPARE: dict[Operator, Callable[[Any, Any], bool]] = {
-    Operator.LT: operator.lt,
-    Operator.LE: operator.le,
-    Operator.GT: operator.gt,
-    Operator.GE: operator.ge,
-    Operator.EQ: operator.eq,
-    Operator.NE: operator.ne,
+_COMPARE: dict[pred.Operator, Callable[[Any, Any], bool]] = {
+    pred.Operator.LT: operator.lt,
+    pred.Operator.LE: operator.le,
+    pred.Operator.GT: operator.gt,
+    pred.Operator.GE: operator.ge,
+    pred.Operator.EQ: operator.eq,
+    pred.Operator.NE: operator.ne,
 }
 EMPTY: Mapping[str, Event] = MappingProxyType({})
 """Registers that hold nothing."""
@@ -51,66 +29,65 @@ EMPTY: Mapping[str, Event] = MappingProxyType({})
 _INT64 = range(-(2**63), 2**63)
 
 
-def satisfies(event: Event, guard: Guard, registers: Mapping[str, Event] = EMPTY) -> bool:
+def satisfies(event: Event, guard: pred.Guard, registers: Mapping[str, Event] = EMPTY) -> bool:
     """Whether ``(event, registers) |= guard``; a predicate is a guard that reads no register.
 
     An atom that reads an empty register is false, as one that reads a missing value is, so its
     negation is true.
 
-    >>> from cerlab.predicates.syntax import Attribute, Not, Operator, RegisterAttribute
-    >>> stored = RegisterAttribute("r", "id")
-    >>> other = RegisterComparison(Operator.NE, Attribute("id"), stored)
-    >>> same = RegisterComparison(Operator.EQ, Attribute("id"), stored)
+    >>> stored = pred.RegisterAttribute("r", "id")
+    >>> other = pred.RegisterComparison(pred.Operator.NE, pred.Attribute("id"), stored)
+    >>> same = pred.RegisterComparison(pred.Operator.EQ, pred.Attribute("id"), stored)
     >>> t = Event("A", {"id": 1})
-    >>> satisfies(t, other), satisfies(t, Not(same)), satisfies(t, same, {"r": t})
+    >>> satisfies(t, other), satisfies(t, pred.Not(same)), satisfies(t, same, {"r": t})
     (False, True, True)
     """
     match guard:
-        case Everything():
+        case pred.Everything():
             return True
-        case TypeIs(type_name):
+        case pred.TypeIs(type_name):
             return event.type == type_name
-        case StreamIs(stream):
+        case pred.StreamIs(stream):
             return event.stream is None or event.stream == stream
-        case Comparison(op, left, right):
+        case pred.Comparison(op, left, right):
             return compare(op, evaluate(event, left), evaluate(event, right))
-        case Member(operand, values, negated):
+        case pred.Member(operand, values, negated):
             value = evaluate(event, operand)
             if negated:
-                return all(compare(Operator.NE, value, each.value) for each in values)
-            return any(compare(Operator.EQ, value, each.value) for each in values)
-        case Between(operand, low, high, negated):
+                return all(compare(pred.Operator.NE, value, each.value) for each in values)
+            return any(compare(pred.Operator.EQ, value, each.value) for each in values)
+        case pred.Between(operand, low, high, negated):
             value = evaluate(event, operand)
             outside = []
             inside = []
             for bound, within, beyond in (
-                (low, Operator.GE, Operator.LT),
-                (high, Operator.LE, Operator.GT),
+                (low, pred.Operator.GE, pred.Operator.LT),
+                (high, pred.Operator.LE, pred.Operator.GT),
             ):
                 if bound is not None:
                     inside.append(compare(within, value, evaluate(event, bound)))
                     outside.append(compare(beyond, value, evaluate(event, bound)))
             return any(outside) if negated else all(inside)
-        case Like(operand, pattern):
+        case pred.Like(operand, pattern):
             value = evaluate(event, operand)
             return isinstance(value, str) and search(pattern, value)
-        case RegisterComparison(op, left, right):
+        case pred.RegisterComparison(op, left, right):
             sides = (_operand(side, event, registers) for side in (left, right))
             return compare(op, *sides)
-        case And(left, right):
+        case pred.And(left, right):
             return satisfies(event, left, registers) and satisfies(event, right, registers)
-        case Or(left, right):
+        case pred.Or(left, right):
             return satisfies(event, left, registers) or satisfies(event, right, registers)
-        case Not(operand):
+        case pred.Not(operand):
             return not satisfies(event, operand, registers)
         case _:
             assert_never(guard)
 
 
-def _operand(operand: Operand, event: Event, registers: Mapping[str, Event]) -> Value:
+def _operand(operand: pred.Operand, event: Event, registers: Mapping[str, Event]) -> Value:
     """The value of a side, None where the register is empty or the value is missing."""
     match operand:
-        case RegisterAttribute(register, attribute):
+        case pred.RegisterAttribute(register, attribute):
             return value_of(registers[register], attribute) if register in registers else None
         case expression:
             return evaluate(event, expression)
@@ -131,43 +108,43 @@ def kind_of(value: Value) -> str | None:
     return None
 
 
-def compare(op: Operator, left: Value, right: Value) -> bool:
+def compare(op: pred.Operator, left: Value, right: Value) -> bool:
     """Whether ``left op right``; false for every operator where the two do not compare.
 
     Integers and floats compare by exact value, text by code point.
 
-    >>> compare(Operator.NE, 1, None), compare(Operator.EQ, 2**53 + 1, float(2**53))
+    >>> compare(pred.Operator.NE, 1, None), compare(pred.Operator.EQ, 2**53 + 1, float(2**53))
     (False, False)
     """
     kind = kind_of(left)
     return kind is not None and kind == kind_of(right) and _COMPARE[op](left, right)
 
 
-def evaluate(event: Event, expression: Expression) -> Value:
+def evaluate(event: Event, expression: pred.Expression) -> Value:
     """The value of an expression; None where it is undefined.
 
     Undefined: a missing attribute, arithmetic on what is not a number, division by zero, and an
     integer or float that leaves 64 bits at any step.
     """
     match expression:
-        case Constant(value):
+        case pred.Constant(value):
             return value
-        case Attribute(name):
+        case pred.Attribute(name):
             return value_of(event, name)
-        case Computed(op, left, right):
+        case pred.Computed(op, left, right):
             return compute(op, evaluate(event, left), evaluate(event, right))
-        case Negated(operand):
-            return compute(Arithmetic.SUB, 0, evaluate(event, operand))
+        case pred.Negated(operand):
+            return compute(pred.Arithmetic.SUB, 0, evaluate(event, operand))
         case _:
             assert_never(expression)
 
 
-def compute(op: Arithmetic, left: Value, right: Value) -> int | float | None:
+def compute(op: pred.Arithmetic, left: Value, right: Value) -> int | float | None:
     """``left op right`` in 64 bits; None where undefined.
 
     ``/`` is true division and gives a float; ``%`` has the sign of the divisor.
 
-    >>> compute(Arithmetic.MOD, -7, 3), compute(Arithmetic.DIV, 1, 0)
+    >>> compute(pred.Arithmetic.MOD, -7, 3), compute(pred.Arithmetic.DIV, 1, 0)
     (2, None)
     """
     if kind_of(left) != "number" or kind_of(right) != "number":
@@ -187,12 +164,12 @@ def compute(op: Arithmetic, left: Value, right: Value) -> int | float | None:
     return None if overflowed or math.isnan(result) else result
 
 
-_ARITHMETIC: dict[Arithmetic, Callable[[Any, Any], Any]] = {
-    Arithmetic.ADD: operator.add,
-    Arithmetic.SUB: operator.sub,
-    Arithmetic.MUL: operator.mul,
-    Arithmetic.DIV: operator.truediv,
-    Arithmetic.MOD: operator.mod,
+_ARITHMETIC: dict[pred.Arithmetic, Callable[[Any, Any], Any]] = {
+    pred.Arithmetic.ADD: operator.add,
+    pred.Arithmetic.SUB: operator.sub,
+    pred.Arithmetic.MUL: operator.mul,
+    pred.Arithmetic.DIV: operator.truediv,
+    pred.Arithmetic.MOD: operator.mod,
 }
 
 

@@ -9,21 +9,11 @@ from typing import TypeAlias, TypeVar
 
 from cerlab.errors import CerlabError
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.cel.syntax import Formula, children, with_child
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow
 from cerlab.model.event import Event
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Condition, On
-from cerlab.predicates.syntax import (
-    And,
-    Comparison,
-    Constant,
-    Expression,
-    Member,
-    Not,
-    Or,
-    Predicate,
-)
 
 _SECOND = 10**9
 
@@ -137,9 +127,9 @@ def _sooner(event: Event) -> Event:
     return replace(event, attributes={**event.attributes, "t": time - 1})
 
 
-def _plainer_formulas(phi: Formula) -> Iterator[Formula]:
+def _plainer_formulas(phi: cel.Formula) -> Iterator[cel.Formula]:
     """A part for the whole, or something plainer in one place."""
-    below = children(phi)
+    below = cel.children(phi)
     if not isinstance(phi, cel.Not):
         yield from below
     match phi:
@@ -152,52 +142,52 @@ def _plainer_formulas(phi: Formula) -> Iterator[Formula]:
     for n, psi in enumerate(below):
         for plainer in _plainer_formulas(psi):
             if not isinstance(phi, cel.Not) or isinstance(plainer, cel.Atom | cel.Filter):
-                yield with_child(phi, n, plainer)
+                yield cel.with_child(phi, n, plainer)
 
 
 def _plainer_conditions(condition: Condition) -> Iterator[Condition]:
     match condition:
-        case And(left, right) | Or(left, right):
+        case pred.And(left, right) | pred.Or(left, right):
             yield from (left, right)
             yield from (replace(condition, left=each) for each in _plainer_conditions(left))
             yield from (replace(condition, right=each) for each in _plainer_conditions(right))
         case On(label, predicate):
-            if isinstance(predicate, And | Or):
+            if isinstance(predicate, pred.And | pred.Or):
                 yield from (On(label, predicate.left), On(label, predicate.right))
             yield from (On(label, each) for each in _plainer_predicates(predicate))
         case _:
             return
 
 
-def _plainer_predicates(P: Predicate) -> Iterator[Predicate]:
+def _plainer_predicates(P: pred.Predicate) -> Iterator[pred.Predicate]:
     """With a plainer constant in one place, or one value of a set less."""
     match P:
-        case And(left, right) | Or(left, right):
+        case pred.And(left, right) | pred.Or(left, right):
             yield from (replace(P, left=each) for each in _plainer_predicates(left))
             yield from (replace(P, right=each) for each in _plainer_predicates(right))
-        case Not(inner):
+        case pred.Not(inner):
             yield inner
-            yield from (Not(each) for each in _plainer_predicates(inner))
-        case Comparison(_, left, right):
+            yield from (pred.Not(each) for each in _plainer_predicates(inner))
+        case pred.Comparison(_, left, right):
             yield from (replace(P, left=each) for each in _plainer_constants(left))
             yield from (replace(P, right=each) for each in _plainer_constants(right))
-        case Member(_, values) if len(values) > 1:
+        case pred.Member(_, values) if len(values) > 1:
             for n in range(len(values)):
                 yield replace(P, values=values[:n] + values[n + 1 :])
         case _:
             return
 
 
-def _plainer_constants(expression: Expression) -> Iterator[Expression]:
+def _plainer_constants(expression: pred.Expression) -> Iterator[pred.Expression]:
     match expression:
-        case Constant(bool()):
+        case pred.Constant(bool()):
             return
-        case Constant(int(number)):
-            yield from (Constant(n) for n in _less(number))
-        case Constant(float(number)) if math.isfinite(number):
-            yield from (Constant(n) for n in dict.fromkeys((int(number), *_less(int(number)))))
-        case Constant(str(text)) if len(text) > 1:
-            yield Constant(text[:1])
+        case pred.Constant(int(number)):
+            yield from (pred.Constant(n) for n in _less(number))
+        case pred.Constant(float(number)) if math.isfinite(number):
+            yield from (pred.Constant(n) for n in dict.fromkeys((int(number), *_less(int(number)))))
+        case pred.Constant(str(text)) if len(text) > 1:
+            yield pred.Constant(text[:1])
         case _:
             return
 

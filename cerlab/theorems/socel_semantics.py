@@ -13,21 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import MAX_EVENTS, holds
-from cerlab.logic.cel.syntax import (
-    All,
-    And,
-    As,
-    Atom,
-    Filter,
-    Formula,
-    Or,
-    Plus,
-    Project,
-    Rename,
-    Seq,
-    Unless,
-)
 from cerlab.logic.cel.text import node_text
 from cerlab.model.answer import Valuation
 from cerlab.model.event import Event
@@ -36,7 +23,7 @@ Labelled: TypeAlias = frozenset[tuple[str, int]]
 """A complex event of SO-CEL: which label has which position."""
 
 
-def between(phi: Formula, S: Sequence[Event], i: int, j: int) -> frozenset[Labelled]:
+def between(phi: cel.Formula, S: Sequence[Event], i: int, j: int) -> frozenset[Labelled]:
     """``[[phi]](S, i, j)`` (SOCEL Table 1; AND, ALL and UNLESS as in SOCEL Sec. 5.2).
 
     Raises `Unsupported` for operators that are not in SO-CEL, `ResourceLimit` for long streams.
@@ -53,41 +40,41 @@ def between(phi: Formula, S: Sequence[Event], i: int, j: int) -> frozenset[Label
             hint='use evaluator="tecs"',
         )
     match phi:
-        case Atom(R, stream):
+        case cel.Atom(R, stream):
             t = S[j] if i <= j else None
             is_atom = (
                 t is not None and t.type == R and (stream is None or t.stream in (None, stream))
             )
             return frozenset({frozenset({(R, j)})}) if is_atom else frozenset()
-        case As(psi, X):
+        case cel.As(psi, X):
             return _each(between(psi, S, i, j), lambda C: _without(C, X) | _all_at(X, C))
-        case Rename(A, B, psi):
+        case cel.Rename(A, B, psi):
             return _each(
                 between(psi, S, i, j),
                 lambda C: _without(C, A) | {(B, k) for label, k in C if label == A},
             )
-        case Project(L, psi, of_streams) if not of_streams:
+        case cel.Project(L, psi, of_streams) if not of_streams:
             return _each(between(psi, S, i, j), lambda C: frozenset(p for p in C if p[0] in L))
-        case Filter(psi, condition):
+        case cel.Filter(psi, condition):
             return frozenset(
                 C for C in between(psi, S, i, j) if holds(condition, _as_valuation(C, i, j), S)
             )
-        case Or(left, right):
+        case cel.Or(left, right):
             return between(left, S, i, j) | between(right, S, i, j)
-        case Seq(left, right):
+        case cel.Seq(left, right):
             return frozenset(
                 C1 | C2
                 for k in range(i, j)
                 for C1 in between(left, S, i, k)
                 for C2 in between(right, S, k + 1, j)
             )
-        case Plus(psi):
-            return between(psi, S, i, j) | between(Seq(psi, phi), S, i, j)
-        case And(left, right):
+        case cel.Plus(psi):
+            return between(psi, S, i, j) | between(cel.Seq(psi, phi), S, i, j)
+        case cel.And(left, right):
             return between(left, S, i, j) & between(right, S, i, j)
-        case All(left, right):
+        case cel.All(left, right):
             return _both(left, right, S, i, j) | _both(right, left, S, i, j)
-        case Unless(left, right):
+        case cel.Unless(left, right):
             return frozenset(
                 C
                 for start in range(i, j + 1)
@@ -104,7 +91,9 @@ def between(phi: Formula, S: Sequence[Event], i: int, j: int) -> frozenset[Label
             )
 
 
-def _both(ends: Formula, other: Formula, S: Sequence[Event], i: int, j: int) -> frozenset[Labelled]:
+def _both(
+    ends: cel.Formula, other: cel.Formula, S: Sequence[Event], i: int, j: int
+) -> frozenset[Labelled]:
     """One of `ends` that ends at j, united with one of `other` that ends there or before."""
     return frozenset(
         C1 | C2

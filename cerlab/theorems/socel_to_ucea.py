@@ -12,18 +12,7 @@ from cerlab.automata.automaton import LabelTransition, Ucea
 from cerlab.automata.compose import distinct, ends_in, relabel, sequence, union
 from cerlab.compile.filters import apply_filter, demand_of_label
 from cerlab.errors import Unsupported
-from cerlab.logic.cel.syntax import (
-    All,
-    And,
-    As,
-    Atom,
-    Filter,
-    Formula,
-    Or,
-    Plus,
-    Rename,
-    Seq,
-)
+from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
 from cerlab.predicates.condition import Atomic, On
 from cerlab.predicates.syntax import EVERYTHING, StreamIs, TypeIs, conjunction
@@ -32,7 +21,7 @@ from cerlab.theorems.ucea_products import all_product, and_product
 NO_LABELS: frozenset[str] = frozenset()
 
 
-def socel_to_ucea(phi: Formula) -> Ucea:
+def socel_to_ucea(phi: cel.Formula) -> Ucea:
     """A UCEA that under the *-semantics has the formula's complex events (SOCEL Thm. 5).
 
     For R, AS, unary FILTER, OR, ``;``, ``+``, RENAME, and for AND and ALL, which are products
@@ -45,25 +34,25 @@ def socel_to_ucea(phi: Formula) -> Ucea:
     [(0, 'A', 1), (2, 'B', 3), (0, 'A', 2), (2, 'B', 0)]
     """
     match phi:
-        case Atom(R, stream):
+        case cel.Atom(R, stream):
             is_atom = TypeIs(R) if stream is None else conjunction(StreamIs(stream), TypeIs(R))
             step = LabelTransition(0, is_atom, frozenset({R}), 1)
             return Ucea(2, (step,), frozenset({0}), frozenset({1}))
-        case As(body, X):
+        case cel.As(body, X):
             return relabel(socel_to_ucea(body), lambda L: L | {X})
-        case Rename(old, new, body):
+        case cel.Rename(old, new, body):
             return relabel(socel_to_ucea(body), lambda L: L - {old} | {new} if old in L else L)
-        case Filter(body, condition):
+        case cel.Filter(body, condition):
             return apply_filter(socel_to_ucea(body), condition, _demand)
-        case Or(left, right):
+        case cel.Or(left, right):
             return union(socel_to_ucea(left), socel_to_ucea(right))
-        case Seq(left, right):
+        case cel.Seq(left, right):
             return _sequence(socel_to_ucea(left), socel_to_ucea(right))
-        case Plus(body):
+        case cel.Plus(body):
             return _iteration(socel_to_ucea(body))
-        case And(left, right):
+        case cel.And(left, right):
             return and_product(socel_to_ucea(left), socel_to_ucea(right))
-        case All(left, right):
+        case cel.All(left, right):
             return all_product(socel_to_ucea(left), socel_to_ucea(right))
         case _:
             _refuse(node_text(phi))

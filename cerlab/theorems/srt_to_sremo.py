@@ -13,24 +13,15 @@ from typing import NamedTuple
 from cerlab.automata.automaton import Mark
 from cerlab.automata.registers import RegisterTransition, Transducer
 from cerlab.errors import ResourceLimit
+from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.check import check_sremo
-from cerlab.logic.sremo.syntax import (
-    EPSILON,
-    Alternation,
-    Concat,
-    Empty,
-    Epsilon,
-    Sremo,
-    Star,
-    Terminal,
-)
 from cerlab.theorems.elimination import END, START, Edge, Operations, add_edge, eliminate
 
 MAX_SIZE = 20_000
 """The largest expression that is made."""
 
 
-def srt_to_sremo(T: Transducer) -> Sremo:
+def srt_to_sremo(T: Transducer) -> sre.Sremo:
     """An expression with the same matches on every string (SRT Lemma S2).
 
     From given registers it leads to the same ones too. It has the operators of SRT Def. 15 alone,
@@ -52,7 +43,7 @@ def srt_to_sremo(T: Transducer) -> Sremo:
         add_edge(edges, (q, END), _NOTHING_READ, _either)
     found = eliminate(edges, Operations(_either, _through))
     if found is None:
-        return Empty()
+        return sre.Empty()
     if found.size > MAX_SIZE:
         raise ResourceLimit(
             "CER0687",
@@ -69,24 +60,24 @@ class _Ways(NamedTuple):
     Parts are shared between expressions, so that to make one is cheap however large it is.
     """
 
-    e: Sremo
+    e: sre.Sremo
     size: int
     may_be_empty: bool
 
 
-_NOTHING_READ = _Ways(EPSILON, 1, True)
+_NOTHING_READ = _Ways(sre.EPSILON, 1, True)
 
 
 def _one_event(t: RegisterTransition) -> _Ways:
-    return _Ways(Terminal(t.guard, t.mark is Mark.TAKE, t.writes), 1, False)
+    return _Ways(sre.Terminal(t.guard, t.mark is Mark.TAKE, t.writes), 1, False)
 
 
 def _either(a: _Ways, b: _Ways) -> _Ways:
     """``a | b``, and no EPS where it adds nothing."""
     for one, other in ((a, b), (b, a)):
-        if isinstance(one.e, Epsilon):
+        if isinstance(one.e, sre.Epsilon):
             return _or_nothing(other)
-    return _Ways(Alternation(a.e, b.e), a.size + b.size + 1, a.may_be_empty or b.may_be_empty)
+    return _Ways(sre.Alternation(a.e, b.e), a.size + b.size + 1, a.may_be_empty or b.may_be_empty)
 
 
 def _or_nothing(a: _Ways) -> _Ways:
@@ -94,10 +85,10 @@ def _or_nothing(a: _Ways) -> _Ways:
     match a.e:
         case _ if a.may_be_empty:
             return a
-        case Concat(first, Star(body) as iteration) if body is first:
+        case sre.Concat(first, sre.Star(body) as iteration) if body is first:
             return _Ways(iteration, a.size // 2, True)
         case _:
-            return _Ways(Alternation(EPSILON, a.e), a.size + 2, True)
+            return _Ways(sre.Alternation(sre.EPSILON, a.e), a.size + 2, True)
 
 
 def _through(first: _Ways, loop: _Ways | None, last: _Ways) -> _Ways:
@@ -106,13 +97,13 @@ def _through(first: _Ways, loop: _Ways | None, last: _Ways) -> _Ways:
 
 def _then(a: _Ways, b: _Ways) -> _Ways:
     """``a . b``, and no EPS in it."""
-    if isinstance(a.e, Epsilon):
+    if isinstance(a.e, sre.Epsilon):
         return b
-    if isinstance(b.e, Epsilon):
+    if isinstance(b.e, sre.Epsilon):
         return a
-    return _Ways(Concat(a.e, b.e), a.size + b.size + 1, a.may_be_empty and b.may_be_empty)
+    return _Ways(sre.Concat(a.e, b.e), a.size + b.size + 1, a.may_be_empty and b.may_be_empty)
 
 
 def _again(a: _Ways) -> _Ways:
     """``a*``, which is EPS if nothing is read."""
-    return a if isinstance(a.e, Epsilon | Star) else _Ways(Star(a.e), a.size + 1, True)
+    return a if isinstance(a.e, sre.Epsilon | sre.Star) else _Ways(sre.Star(a.e), a.size + 1, True)

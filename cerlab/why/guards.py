@@ -7,38 +7,23 @@ from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from cerlab.model.event import Event, value_of
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.guards import registers_of
 from cerlab.predicates.mentions import leaves_of, mentioned
-from cerlab.predicates.syntax import (
-    And,
-    Atom,
-    Attribute,
-    Comparison,
-    Constant,
-    Everything,
-    Guard,
-    Not,
-    Operator,
-    Or,
-    RegisterAttribute,
-    RegisterComparison,
-    all_of,
-    atoms,
-)
 from cerlab.predicates.text import name_text, predicate_text
 from cerlab.predicates.truth import kind_of, satisfies
 from cerlab.why.deduction import Stored
 from cerlab.why.failure import Alter, Repair, Retype
 from cerlab.why.filters import value_said
 
-GuardAtom: TypeAlias = Everything | Atom | RegisterComparison
+GuardAtom: TypeAlias = pred.Everything | pred.Atom | pred.RegisterComparison
 
 
 class WhyFalse(NamedTuple):
     """The words for a guard that does not hold, what is left of it, and events to alter."""
 
     words: str
-    weaker: Guard
+    weaker: pred.Guard
     repairs: tuple[Repair, ...]
 
 
@@ -47,7 +32,7 @@ def held(v: Stored, events: Sequence[Event]) -> dict[str, Event]:
     return {r: events[p] for r, p in v if p is not None}
 
 
-def may_hold(guard: Guard, t: Event, v: Stored, events: Sequence[Event]) -> bool:
+def may_hold(guard: pred.Guard, t: Event, v: Stored, events: Sequence[Event]) -> bool:
     """Whether the guard holds, whatever the registers hold for which no event is there yet."""
     unknown = frozenset(r for r, p in v if p is None)
     if not unknown & registers_of(guard):
@@ -56,16 +41,16 @@ def may_hold(guard: Guard, t: Event, v: Stored, events: Sequence[Event]) -> bool
 
 
 def _truths(
-    guard: Guard, t: Event, v: Mapping[str, Event], unknown: frozenset[str]
+    guard: pred.Guard, t: Event, v: Mapping[str, Event], unknown: frozenset[str]
 ) -> frozenset[bool]:
     """What a guard may be, each atom with an unknown register for itself."""
     match guard:
-        case Not(operand):
+        case pred.Not(operand):
             return frozenset(not truth for truth in _truths(operand, t, v, unknown))
-        case And(left, right):
+        case pred.And(left, right):
             rights = _truths(right, t, v, unknown)
             return frozenset(a and b for a in _truths(left, t, v, unknown) for b in rights)
-        case Or(left, right):
+        case pred.Or(left, right):
             rights = _truths(right, t, v, unknown)
             return frozenset(a or b for a in _truths(left, t, v, unknown) for b in rights)
         case atom:
@@ -74,7 +59,7 @@ def _truths(
             return frozenset({satisfies(t, atom, v)})
 
 
-def why_false(guard: Guard, position: int, v: Stored, events: Sequence[Event]) -> WhyFalse:
+def why_false(guard: pred.Guard, position: int, v: Stored, events: Sequence[Event]) -> WhyFalse:
     """Why a guard fails on the event at a position: each side of AND that is false, with values.
 
     An event that alone may be altered for all of these is a repair.
@@ -85,35 +70,41 @@ def why_false(guard: Guard, position: int, v: Stored, events: Sequence[Event]) -
     said = (f"{predicate_text(side, 2)}: {_values(side, t, v, events)}" for side in false)
     words = f"event {position} fails {' and '.join(said)}"
     kept = [side for side, holds in sides.items() if holds]
-    weaker = all_of(kept)
+    weaker = pred.all_of(kept)
     alone = frozenset.intersection(*(_may_mend(side, position, v, events) for side in false))
     repairs = tuple(Alter(p) for p in sorted(alone, key=lambda p: (p != position, p)))
     return WhyFalse(words, weaker, (*_retyped(guard, false, position, v, events), *repairs))
 
 
-def conjuncts(guard: Guard) -> Iterator[Guard]:
+def conjuncts(guard: pred.Guard) -> Iterator[pred.Guard]:
     """The sides of AND, from left to right; TRUE is none."""
-    if isinstance(guard, And):
+    if isinstance(guard, pred.And):
         yield from conjuncts(guard.left)
         yield from conjuncts(guard.right)
-    elif not isinstance(guard, Everything):
+    elif not isinstance(guard, pred.Everything):
         yield guard
 
 
 def _retyped(
-    guard: Guard, false: Sequence[Guard], position: int, v: Stored, events: Sequence[Event]
+    guard: pred.Guard,
+    false: Sequence[pred.Guard],
+    position: int,
+    v: Stored,
+    events: Sequence[Event],
 ) -> Iterator[Repair]:
     """The type that the event lacks, where that is all it lacks."""
     match false:
-        case [Comparison(Operator.EQ, Attribute("type"), Constant(str() as name))] if name:
+        case [
+            pred.Comparison(pred.Operator.EQ, pred.Attribute("type"), pred.Constant(str() as name))
+        ] if name:
             if may_hold(guard, replace(events[position], type=name), v, events):
                 yield Retype(position, name)
 
 
-def _values(guard: Guard, t: Event, v: Stored, events: Sequence[Event]) -> str:
+def _values(guard: pred.Guard, t: Event, v: Stored, events: Sequence[Event]) -> str:
     """``price is 95, r is event 3 with price 97``: all that a guard looks at."""
     where = dict(v)
-    read = [each for atom in atoms(guard) for each in _reads(atom)]
+    read = [each for atom in pred.atoms(guard) for each in _reads(atom)]
     said = [
         f"{name_text(name)} is {value_said(t, name)}"
         for r, name in dict.fromkeys(read)
@@ -132,20 +123,24 @@ def _values(guard: Guard, t: Event, v: Stored, events: Sequence[Event]) -> str:
 def _reads(atom: GuardAtom) -> Iterator[tuple[str | None, str]]:
     """The attributes that an atom reads, of the event in a register or, None, of the one read."""
     match atom:
-        case Everything():
+        case pred.Everything():
             return
-        case RegisterComparison(_, left, right):
+        case pred.RegisterComparison(_, left, right):
             for side in (left, right):
-                if isinstance(side, RegisterAttribute):
+                if isinstance(side, pred.RegisterAttribute):
                     yield side.register, side.attribute
                 else:
                     leaves = leaves_of(side)
-                    yield from ((None, leaf.name) for leaf in leaves if isinstance(leaf, Attribute))
+                    yield from (
+                        (None, leaf.name) for leaf in leaves if isinstance(leaf, pred.Attribute)
+                    )
         case _:
             yield from ((None, name) for name in mentioned([atom]))
 
 
-def _may_mend(side: Guard, position: int, v: Stored, events: Sequence[Event]) -> frozenset[int]:
+def _may_mend(
+    side: pred.Guard, position: int, v: Stored, events: Sequence[Event]
+) -> frozenset[int]:
     """The events each of which, with other values, may let a guard hold that does not.
 
     An atom that reads an empty register is false whatever the events are, and where one event has
@@ -154,7 +149,7 @@ def _may_mend(side: Guard, position: int, v: Stored, events: Sequence[Event]) ->
     found: set[int] = set()
     where: dict[str | None, int | None] = {None: position}
     where.update(v)
-    for atom in atoms(side):
+    for atom in pred.atoms(side):
         read = [(where[r], name) for r, name in _reads(atom) if r in where]
         if len(read) < len(list(_reads(atom))):
             continue

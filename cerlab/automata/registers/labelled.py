@@ -15,19 +15,7 @@ from cerlab.automata.compose import distinct
 from cerlab.automata.registers.liveness import backward_union
 from cerlab.automata.registers.transducer import NONE, RegisterTransition, Srt
 from cerlab.errors import IllFormed
-from cerlab.predicates.syntax import (
-    EVERYTHING,
-    FALSE,
-    And,
-    Guard,
-    Not,
-    Or,
-    Predicate,
-    RegisterComparison,
-    conjunction,
-    disjunction,
-    negation,
-)
+from cerlab.predicates import syntax as pred
 
 NO_LABELS: frozenset[str] = frozenset()
 
@@ -36,7 +24,7 @@ class Step(NamedTuple):
     """``source -- guard | labels / writes --> target``: the guard is read before the write."""
 
     source: int
-    guard: Guard
+    guard: pred.Guard
     labels: frozenset[str]
     writes: frozenset[str]
     target: int
@@ -45,7 +33,7 @@ class Step(NamedTuple):
 class Label(NamedTuple):
     """What stands between source and target."""
 
-    guard: Guard
+    guard: pred.Guard
     labels: frozenset[str]
     writes: frozenset[str]
 
@@ -59,7 +47,7 @@ class LabelledSrt(Automaton[Step]):
     """
 
     step = Step
-    skip = (EVERYTHING, NO_LABELS, NONE)
+    skip = (pred.EVERYTHING, NO_LABELS, NONE)
     parts = ("R",)
     single = True
     fresh = True
@@ -102,17 +90,17 @@ def without_registers(A: LabelledSrt) -> Vcea:
     )
 
 
-def _weaker(guard: Guard, above: bool = True) -> Predicate:
+def _weaker(guard: pred.Guard, above: bool = True) -> pred.Predicate:
     """A test of the event alone that holds where the guard does; not `above`, only there."""
     match guard:
-        case RegisterComparison():
-            return EVERYTHING if above else FALSE
-        case And(left, right):
-            return conjunction(_weaker(left, above), _weaker(right, above))
-        case Or(left, right):
-            return disjunction(_weaker(left, above), _weaker(right, above))
-        case Not(operand):
-            return negation(_weaker(operand, not above))
+        case pred.RegisterComparison():
+            return pred.EVERYTHING if above else pred.FALSE
+        case pred.And(left, right):
+            return pred.conjunction(_weaker(left, above), _weaker(right, above))
+        case pred.Or(left, right):
+            return pred.disjunction(_weaker(left, above), _weaker(right, above))
+        case pred.Not(operand):
+            return pred.negation(_weaker(operand, not above))
         case _:
             return guard
 

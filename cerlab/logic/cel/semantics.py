@@ -14,24 +14,7 @@ from typing import TypeAlias, assert_never
 
 from cerlab.budget import TRANSITION, budgeted, counted, spend
 from cerlab.errors import ResourceLimit
-from cerlab.logic.cel.syntax import (
-    All,
-    And,
-    As,
-    Atom,
-    Concat,
-    ConcatPlus,
-    Filter,
-    Formula,
-    Not,
-    Or,
-    Plus,
-    Project,
-    Rename,
-    Select,
-    Seq,
-    Unless,
-)
+from cerlab.logic.cel import syntax as cel
 from cerlab.logic.selection.strategies import select
 from cerlab.model.answer import Positions, Valuation
 from cerlab.model.event import Event, is_of_stream, value_of
@@ -51,7 +34,7 @@ MAX_VALUATIONS = 100_000
 Valuations: TypeAlias = frozenset[Valuation]
 
 
-def valuations(phi: Formula, S: Sequence[Event]) -> Valuations:
+def valuations(phi: cel.Formula, S: Sequence[Event]) -> Valuations:
     """``[phi](S)``: all valuations of a formula on a finite stream (CORE Table 2).
 
     Raises `ResourceLimit` above `MAX_EVENTS` or `MAX_VALUATIONS`.
@@ -65,51 +48,51 @@ def valuations(phi: Formula, S: Sequence[Event]) -> Valuations:
     return _affordable(_clause(phi, S))
 
 
-def _clause(phi: Formula, S: Sequence[Event]) -> Valuations:
+def _clause(phi: cel.Formula, S: Sequence[Event]) -> Valuations:
     match phi:
-        case Atom(R, stream):
+        case cel.Atom(R, stream):
             return frozenset(
                 Valuation(i, i, {R: (i,)}) for i, t in enumerate(S) if _is_atom(t, R, stream)
             )
-        case As(psi, X):
+        case cel.As(psi, X):
             return frozenset(
                 Valuation(V.start, V.end, {**V.labels, X: _support(V)}) for V in valuations(psi, S)
             )
-        case Filter(psi, condition):
+        case cel.Filter(psi, condition):
             return frozenset(V for V in valuations(psi, S) if holds(condition, V, S))
-        case Or(left, right):
+        case cel.Or(left, right):
             return valuations(left, S) | valuations(right, S)
-        case Seq(left, right):
+        case cel.Seq(left, right):
             return _product(valuations(left, S), valuations(right, S), _before)
-        case Plus(psi):
+        case cel.Plus(psi):
             return _iterate(valuations(psi, S), _before)
-        case Project(labels, psi, of_streams):
+        case cel.Project(labels, psi, of_streams):
             return frozenset(
                 Valuation(V.start, V.end, _kept(V, S, labels, of_streams))
                 for V in valuations(psi, S)
             )
-        case Not(body):
+        case cel.Not(body):
             return frozenset(
                 Valuation(i, i, {}) for i, t in enumerate(S) if not valuations(body, (t,))
             )
-        case Concat(left, right):
+        case cel.Concat(left, right):
             return _product(valuations(left, S), valuations(right, S), _immediately_before)
-        case ConcatPlus(psi):
+        case cel.ConcatPlus(psi):
             return _iterate(valuations(psi, S), _immediately_before)
-        case And(left, right):
+        case cel.And(left, right):
             return valuations(left, S) & valuations(right, S)
-        case All(left, right):
+        case cel.All(left, right):
             return _product(valuations(left, S), valuations(right, S), _in_any_order)
-        case Unless(left, right):
+        case cel.Unless(left, right):
             rivals = valuations(right, S)
             return frozenset(
                 V
                 for V in counted(valuations(left, S), len(rivals))
                 if not any(_inside(W, V) for W in rivals)
             )
-        case Rename(old, new, psi):
+        case cel.Rename(old, new, psi):
             return frozenset(_renamed(V, old, new) for V in valuations(psi, S))
-        case Select(strategy, psi):
+        case cel.Select(strategy, psi):
             return select(strategy, valuations(psi, S))
         case _:
             assert_never(phi)

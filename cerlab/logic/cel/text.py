@@ -6,24 +6,7 @@ from itertools import starmap
 from typing import assert_never
 
 from cerlab import display
-from cerlab.logic.cel.syntax import (
-    All,
-    And,
-    As,
-    Atom,
-    Concat,
-    ConcatPlus,
-    Filter,
-    Formula,
-    Not,
-    Or,
-    Plus,
-    Project,
-    Rename,
-    Select,
-    Seq,
-    Unless,
-)
+from cerlab.logic.cel import syntax as cel
 from cerlab.predicates.text import name_text, predicate_text
 
 # How tightly an operator binds. FILTER is a suffix on everything to its left inside the
@@ -31,48 +14,47 @@ from cerlab.predicates.text import name_text, predicate_text
 _UNLESS, _CHOICE, _CONCAT, _SEQ, _POSTFIX = range(5)
 
 
-def formula_text(phi: Formula, level: int = _UNLESS, *, leftmost: bool = True) -> str:
+def formula_text(phi: cel.Formula, level: int = _UNLESS, *, leftmost: bool = True) -> str:
     """The formula, in parentheses where it binds looser than `level`.
 
     `leftmost` says that nothing of an enclosing operator stands to the left, inside the same
     parentheses.
 
-    >>> from cerlab.logic.cel.syntax import Atom, Or, Seq
-    >>> formula_text(Seq(Or(Atom("A"), Atom("B")), Atom("C")))
+    >>> formula_text(cel.Seq(cel.Or(cel.Atom("A"), cel.Atom("B")), cel.Atom("C")))
     '(A OR B) ; C'
     """
     match phi:
-        case Atom(R, stream):
+        case cel.Atom(R, stream):
             return label_text(stream, R)
-        case Not(body):
+        case cel.Not(body):
             return f"NOT({formula_text(body)})"
-        case As(body, label):
+        case cel.As(body, label):
             return f"{formula_text(body, _POSTFIX, leftmost=leftmost)} AS {name_text(label)}"
-        case Filter(body, condition):
+        case cel.Filter(body, condition):
             inner = formula_text(body)
             text = f"{inner} FILTER {predicate_text(condition, 1)}"
             return text if leftmost else f"({text})"
-        case Or(left, right):
+        case cel.Or(left, right):
             return _infix("OR", left, right, _CHOICE, level, leftmost)
-        case And(left, right):
+        case cel.And(left, right):
             return _infix("AND", left, right, _CHOICE, level, leftmost)
-        case All(left, right):
+        case cel.All(left, right):
             return _infix("ALL", left, right, _CHOICE, level, leftmost)
-        case Unless(left, right):
+        case cel.Unless(left, right):
             return _infix("UNLESS", left, right, _UNLESS, level, leftmost)
-        case Seq(left, right):
+        case cel.Seq(left, right):
             return _infix(";", left, right, _SEQ, level, leftmost)
-        case Concat(left, right):
+        case cel.Concat(left, right):
             return _infix(":", left, right, _CONCAT, level, leftmost)
-        case Plus(body):
+        case cel.Plus(body):
             return f"{formula_text(body, _POSTFIX, leftmost=leftmost)}+"
-        case ConcatPlus(body):
+        case cel.ConcatPlus(body):
             return f"{formula_text(body, _POSTFIX, leftmost=leftmost)}:+"
-        case Project(_, body):
+        case cel.Project(_, body):
             return f"{node_text(phi)}({formula_text(body)})"
-        case Rename(old, new, body):
+        case cel.Rename(old, new, body):
             return f"RENAME[{name_text(old)} -> {name_text(new)}]({formula_text(body)})"
-        case Select(strategy, body):
+        case cel.Select(strategy, body):
             return f"{strategy.value}({formula_text(body)})"
         case _:
             assert_never(phi)
@@ -83,49 +65,50 @@ def label_text(stream: str | None, label: str) -> str:
     return name_text(label) if stream is None else f"{name_text(stream)}>{name_text(label)}"
 
 
-def _infix(word: str, left: Formula, right: Formula, own: int, level: int, leftmost: bool) -> str:
+def _infix(
+    word: str, left: cel.Formula, right: cel.Formula, own: int, level: int, leftmost: bool
+) -> str:
     bracketed = own < level
     before = formula_text(left, own, leftmost=leftmost or bracketed)
     text = f"{before} {word} {formula_text(right, own + 1, leftmost=False)}"
     return f"({text})" if bracketed else text
 
 
-def node_text(phi: Formula) -> str:
+def node_text(phi: cel.Formula) -> str:
     """What one node of a formula says, without its subformulas.
 
-    >>> from cerlab.logic.cel.syntax import As, Atom
-    >>> node_text(As(Atom("A"), "x"))
+    >>> node_text(cel.As(cel.Atom("A"), "x"))
     'AS x'
     """
     match phi:
-        case Atom(R, stream):
+        case cel.Atom(R, stream):
             return f"{stream}>{R}" if stream else R
-        case Not():
+        case cel.Not():
             return "NOT"
-        case As(_, label):
+        case cel.As(_, label):
             return f"AS {name_text(label)}"
-        case Filter(_, condition):
+        case cel.Filter(_, condition):
             return f"FILTER {predicate_text(condition)}"
-        case Or() | And() | All() | Unless():
+        case cel.Or() | cel.And() | cel.All() | cel.Unless():
             return type(phi).__name__.upper()
-        case Seq():
+        case cel.Seq():
             return ";"
-        case Concat():
+        case cel.Concat():
             return ":"
-        case Plus():
+        case cel.Plus():
             return "+"
-        case ConcatPlus():
+        case cel.ConcatPlus():
             return ":+"
-        case Project(labels, _, of_streams):
+        case cel.Project(labels, _, of_streams):
             kept = [(None, label) for label in sorted(labels)] + sorted(of_streams)
             return f"PROJECT[{', '.join(starmap(label_text, kept))}]"
-        case Rename(old, new):
+        case cel.Rename(old, new):
             return f"RENAME[{name_text(old)} -> {name_text(new)}]"
-        case Select(strategy):
+        case cel.Select(strategy):
             return strategy.value
         case _:
             assert_never(phi)
 
 
-for _kind in Formula.__args__:
+for _kind in cel.Formula.__args__:
     display.register(_kind, "text/plain", formula_text)

@@ -11,20 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cerlab.errors import SourcePlace, TypeMismatch, nearest
-from cerlab.logic.cel.syntax import (
-    As,
-    Atom,
-    Filter,
-    Formula,
-    Not,
-    Project,
-    Rename,
-    Unless,
-    children,
-    defined_labels,
-    kept_labels,
-    subformulas,
-)
+from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import label_text
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.ceql.syntax import CeqlQuery, SelectItem, partition_attributes
@@ -61,7 +48,7 @@ class Remark:
 def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
     """What a query says without effect (DESIGN 3.1, 3.5)."""
     yield from formula_remarks(query.formula, source)
-    known = defined_labels(query.formula) if query.items else frozenset[str]()
+    known = cel.defined_labels(query.formula) if query.items else frozenset[str]()
     for item in query.items or ():
         if item.label not in known:
             named = label_text(item.stream, item.label)
@@ -75,12 +62,12 @@ def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
             )
 
 
-def formula_remarks(phi: Formula, source: Source) -> Iterator[Remark]:
+def formula_remarks(phi: cel.Formula, source: Source) -> Iterator[Remark]:
     """Labels that nothing sets, in filters, projections and renamings."""
-    for psi in subformulas(phi):
+    for psi in cel.subformulas(phi):
         match psi:
-            case Filter(body, condition):
-                known = defined_labels(body)
+            case cel.Filter(body, condition):
+                known = cel.defined_labels(body)
                 for label in sorted(labels_of(condition) - known):
                     yield Remark(
                         "CER0901",
@@ -89,12 +76,12 @@ def formula_remarks(phi: Formula, source: Source) -> Iterator[Remark]:
                         source.place(condition),
                     )
                 yield from _percents(condition, source)
-            case Project(_, body):
-                known = defined_labels(body)
-                for label in sorted(kept_labels(psi) - known):
+            case cel.Project(_, body):
+                known = cel.defined_labels(body)
+                for label in sorted(cel.kept_labels(psi) - known):
                     yield _unset(f"PROJECT[{label}]", label, known, source.place(psi))
-            case Rename(old, _, body):
-                known = defined_labels(body)
+            case cel.Rename(old, _, body):
+                known = cel.defined_labels(body)
                 if old not in known:
                     yield _unset(f"RENAME[{old} -> ..]", old, known, source.place(psi))
             case _:
@@ -164,17 +151,17 @@ def check_query(query: CeqlQuery, schema: Schema, source: Source) -> None:
                 )
 
 
-def check_formula(phi: Formula, schema: Schema, source: Source) -> None:
+def check_formula(phi: cel.Formula, schema: Schema, source: Source) -> None:
     """The same for a formula on its own."""
-    for psi in subformulas(phi):
-        if isinstance(psi, Atom):
+    for psi in cel.subformulas(phi):
+        if isinstance(psi, cel.Atom):
             _known_type(psi, schema, source)
-    for psi in subformulas(phi):
-        if isinstance(psi, Project):
+    for psi in cel.subformulas(phi):
+        if isinstance(psi, cel.Project):
             types = label_types(psi.body)
             for stream, label in sorted(psi.of_streams):
                 _declared(types.get(label, frozenset()), stream, schema, source.place(psi))
-        if isinstance(psi, Filter):
+        if isinstance(psi, cel.Filter):
             types = label_types(psi.body)
             for atomic in atomics(psi.condition):
                 _check_atomic(atomic, types, schema, source)
@@ -209,28 +196,28 @@ def _check_atomic(
         check_correlation(atomic, left, right, source)
 
 
-def label_types(phi: Formula) -> dict[str, frozenset[str]]:
+def label_types(phi: cel.Formula) -> dict[str, frozenset[str]]:
     """The event types that each label can hold."""
     match phi:
-        case Atom(R, _):
+        case cel.Atom(R, _):
             return {R: frozenset({R})}
-        case As(body, label):
+        case cel.As(body, label):
             inner = label_types(body)
             return {**inner, label: frozenset[str]().union(*inner.values())}
-        case Project(_, body):
-            kept = kept_labels(phi)
+        case cel.Project(_, body):
+            kept = cel.kept_labels(phi)
             return {X: types for X, types in label_types(body).items() if X in kept}
-        case Rename(old, new, body):
+        case cel.Rename(old, new, body):
             inner = label_types(body)
             moved = inner.pop(old, frozenset())
             return {**inner, new: inner.get(new, frozenset()) | moved}
-        case Unless(left, _):
+        case cel.Unless(left, _):
             return label_types(left)
-        case Not():
+        case cel.Not():
             return {}
         case _:
             united: dict[str, frozenset[str]] = {}
-            for child in children(phi):
+            for child in cel.children(phi):
                 for label, types in label_types(child).items():
                     united[label] = united.get(label, frozenset()) | types
             return united
@@ -254,7 +241,7 @@ def _attributes_of(types: Iterable[str], schema: Schema) -> list[str]:
     return [attribute.name for event in events for attribute in event.attributes]
 
 
-def _known_type(atom: Atom, schema: Schema, source: Source) -> None:
+def _known_type(atom: cel.Atom, schema: Schema, source: Source) -> None:
     if atom.stream is not None:
         _known_stream(atom.stream, schema, source.place(atom))
     if schema.event(atom.type, atom.stream) is None:

@@ -8,25 +8,8 @@ from typing import assert_never
 from cerlab.errors import TypeMismatch, nearest
 from cerlab.logic.ceql.parser import Source
 from cerlab.model.schema import AttributeType, EventDeclaration
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Correlation
-from cerlab.predicates.syntax import (
-    And,
-    Attribute,
-    Between,
-    Comparison,
-    Computed,
-    Constant,
-    Everything,
-    Expression,
-    Like,
-    Member,
-    Negated,
-    Not,
-    Or,
-    Predicate,
-    StreamIs,
-    TypeIs,
-)
 from cerlab.predicates.text import expression_text, predicate_text
 from cerlab.predicates.truth import kind_of
 
@@ -41,36 +24,39 @@ _KINDS = {
 _SAME_KIND = "both sides must be numbers, texts, booleans or timestamps"
 
 
-def check_predicate(P: Predicate, events: Sequence[EventDeclaration], source: Source) -> None:
+def check_predicate(P: pred.Predicate, events: Sequence[EventDeclaration], source: Source) -> None:
     """Check a predicate that is put to events of some declared types.
 
     Raises `TypeMismatch` for an attribute that none of the types has, and for a comparison whose
     sides are of different kinds for every one of them.
     """
     match P:
-        case Everything() | TypeIs() | StreamIs():
+        case pred.Everything() | pred.TypeIs() | pred.StreamIs():
             pass
-        case And(left, right) | Or(left, right):
+        case pred.And(left, right) | pred.Or(left, right):
             check_predicate(left, events, source)
             check_predicate(right, events, source)
-        case Not(inner):
+        case pred.Not(inner):
             check_predicate(inner, events, source)
-        case Comparison(_, left, right):
+        case pred.Comparison(_, left, right):
             _compare(P, [left, right], events, source)
-        case Member(operand, values):
+        case pred.Member(operand, values):
             _compare(P, [operand, values[0]], events, source)
-        case Between(operand, low, high):
+        case pred.Between(operand, low, high):
             for bound in (low, high):
                 if bound is not None:
                     _compare(P, [operand, bound], events, source)
-        case Like(operand, pattern):
-            _compare(P, [operand, Constant(pattern)], events, source)
+        case pred.Like(operand, pattern):
+            _compare(P, [operand, pred.Constant(pattern)], events, source)
         case _:
             assert_never(P)
 
 
 def _compare(
-    P: Predicate, sides: list[Expression], events: Sequence[EventDeclaration], source: Source
+    P: pred.Predicate,
+    sides: list[pred.Expression],
+    events: Sequence[EventDeclaration],
+    source: Source,
 ) -> None:
     for side in sides:
         _check_names(side, events, source)
@@ -112,17 +98,17 @@ def check_correlation(
 
 
 def _declared_kinds(name: str, events: Sequence[EventDeclaration]) -> set[str]:
-    kinds = (_kind(Attribute(name), event) for event in events)
+    kinds = (_kind(pred.Attribute(name), event) for event in events)
     return {kind for kind in kinds if kind is not None}
 
 
 def _check_names(
-    expression: Expression, events: Sequence[EventDeclaration], source: Source
+    expression: pred.Expression, events: Sequence[EventDeclaration], source: Source
 ) -> None:
     match expression:
-        case Attribute("type" | "stream") | Constant():
+        case pred.Attribute("type" | "stream") | pred.Constant():
             pass
-        case Attribute(name):
+        case pred.Attribute(name):
             if not any(event.attribute(name) for event in events):
                 known = [each.name for event in events for each in event.attributes]
                 carriers = " or ".join(sorted({event.name for event in events}))
@@ -132,29 +118,29 @@ def _check_names(
                     place=source.place(expression),
                     hint=nearest(name, known),
                 )
-        case Computed(_, left, right):
+        case pred.Computed(_, left, right):
             _check_names(left, events, source)
             _check_names(right, events, source)
-        case Negated(operand):
+        case pred.Negated(operand):
             _check_names(operand, events, source)
         case _:
             assert_never(expression)
 
 
-def _kind(expression: Expression, event: EventDeclaration) -> str | None:
+def _kind(expression: pred.Expression, event: EventDeclaration) -> str | None:
     """The kind of an expression's values on events of a type; None if it never has one."""
     match expression:
-        case Constant(value):
+        case pred.Constant(value):
             return kind_of(value)
-        case Attribute("type" | "stream"):
+        case pred.Attribute("type" | "stream"):
             return "text"
-        case Attribute(name):
+        case pred.Attribute(name):
             declared = event.attribute(name)
             return _KINDS[declared.type] if declared else None
-        case Computed(_, left, right):
+        case pred.Computed(_, left, right):
             both = {_kind(left, event), _kind(right, event)}
             return "number" if both == {"number"} else None
-        case Negated(operand):
+        case pred.Negated(operand):
             return "number" if _kind(operand, event) == "number" else None
         case _:
             assert_never(expression)

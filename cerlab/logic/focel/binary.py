@@ -15,16 +15,7 @@ from typing import TypeAlias
 
 from cerlab.budget import TRANSITION, budgeted, spend
 from cerlab.errors import Unsupported
-from cerlab.logic.cel.syntax import (
-    As,
-    Atom,
-    Filter,
-    Formula,
-    Or,
-    Plus,
-    Seq,
-    subformulas,
-)
+from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel.rewrite import NOTHING
 from cerlab.logic.focel.scope import vdef, vdef_plus, with_variables
 from cerlab.predicates.condition import Atomic, Correlation, LabelAttribute, On, labels_of
@@ -34,7 +25,7 @@ from cerlab.predicates.condition import Atomic, Correlation, LabelAttribute, On,
 class Bound:
     """``atom AS x``."""
 
-    atom: Atom
+    atom: cel.Atom
     x: str
 
 
@@ -62,7 +53,7 @@ class Disjunct:
 
 
 @budgeted("the translation of the formula")
-def binary_fo_to_so(phi: Formula) -> Formula:
+def binary_fo_to_so(phi: cel.Formula) -> cel.Formula:
     """An SO-CEL formula with the same complex events as a scoped well-formed FO-CEL one.
 
     At most exponentially larger. Raises `Unsupported` for filters over three variables and more,
@@ -77,8 +68,8 @@ def binary_fo_to_so(phi: Formula) -> Formula:
     hoisted = [E for D in _disjuncts(named, variables) for E in _hoisted(D)]
     if not hoisted:
         return NOTHING
-    labels = Names({psi.type for psi in subformulas(named) if isinstance(psi, Atom)})
-    return reduce(Or, [_placed(D, {}, labels)[0] for D in hoisted])
+    labels = Names({psi.type for psi in cel.subformulas(named) if isinstance(psi, cel.Atom)})
+    return reduce(cel.Or, [_placed(D, {}, labels)[0] for D in hoisted])
 
 
 class Names:
@@ -99,17 +90,17 @@ class Names:
 # -- 1. Disjuncts, with a variable of its own for each atom below a + --------------------------
 
 
-def _disjuncts(phi: Formula, variables: Names) -> list[Disjunct]:
+def _disjuncts(phi: cel.Formula, variables: Names) -> list[Disjunct]:
     match phi:
-        case As(Atom() as atom, x):
+        case cel.As(cel.Atom() as atom, x):
             return [Disjunct((Bound(atom, x),))]
-        case Filter(body, On() | Correlation() as condition):
+        case cel.Filter(body, On() | Correlation() as condition):
             return [
                 replace(D, filters=D.filters | {condition}) for D in _disjuncts(body, variables)
             ]
-        case Or(left, right):
+        case cel.Or(left, right):
             return _disjuncts(left, variables) + _disjuncts(right, variables)
-        case Seq(left, right):
+        case cel.Seq(left, right):
             rights = _disjuncts(right, variables)
             return _affordable(
                 Disjunct(D.items + E.items, D.filters | E.filters)
@@ -117,7 +108,7 @@ def _disjuncts(phi: Formula, variables: Names) -> list[Disjunct]:
                 for E in rights
                 if not D.own & E.own
             )
-        case Plus(body):
+        case cel.Plus(body):
             renaming = {x: variables.fresh(x) for x in sorted(vdef_plus(body))}
             inside = _disjuncts(_renamed(body, renaming), variables)
             return [Disjunct((Iterated(tuple(inside)),))] if inside else []
@@ -129,20 +120,20 @@ def _disjuncts(phi: Formula, variables: Names) -> list[Disjunct]:
             )
 
 
-def _renamed(phi: Formula, names: Mapping[str, str]) -> Formula:
+def _renamed(phi: cel.Formula, names: Mapping[str, str]) -> cel.Formula:
     """Other names for variables, except where a ``+`` inside rebinds them."""
     match phi:
-        case As(atom, x):
-            return As(atom, names.get(x, x))
-        case Filter(body, condition):
-            return Filter(_renamed(body, names), _condition(condition, names))
-        case Or(left, right):
-            return Or(_renamed(left, names), _renamed(right, names))
-        case Seq(left, right):
-            return Seq(_renamed(left, names), _renamed(right, names))
-        case Plus(body):
+        case cel.As(atom, x):
+            return cel.As(atom, names.get(x, x))
+        case cel.Filter(body, condition):
+            return cel.Filter(_renamed(body, names), _condition(condition, names))
+        case cel.Or(left, right):
+            return cel.Or(_renamed(left, names), _renamed(right, names))
+        case cel.Seq(left, right):
+            return cel.Seq(_renamed(left, names), _renamed(right, names))
+        case cel.Plus(body):
             rebound = vdef_plus(body)
-            return Plus(_renamed(body, {x: y for x, y in names.items() if x not in rebound}))
+            return cel.Plus(_renamed(body, {x: y for x, y in names.items() if x not in rebound}))
         case _:
             return phi
 
@@ -225,7 +216,7 @@ def _size(D: Disjunct) -> int:
 
 def _placed(
     D: Disjunct, outer: Mapping[str, str], labels: Names
-) -> tuple[Formula, list[On | Correlation]]:
+) -> tuple[cel.Formula, list[On | Correlation]]:
     """A disjunct as a formula, and the filters that are to stand around it.
 
     `outer` has the labels of the variables around it; a filter that uses one of them waits for the
@@ -233,16 +224,16 @@ def _placed(
     """
     own = {x: labels.fresh(x) for x in sorted(D.own)}
     known = {**outer, **own}
-    parts: list[Formula] = []
+    parts: list[cel.Formula] = []
     filters = [_condition(f, known) for f in sorted(D.filters, key=repr)]
     for item in D.items:
         if isinstance(item, Bound):
-            parts.append(As(item.atom, own[item.x]))
+            parts.append(cel.As(item.atom, own[item.x]))
             continue
         inside = [_placed(E, known, labels) for E in item.disjuncts]
-        parts.append(Plus(reduce(Or, [phi for phi, _ in inside])))
+        parts.append(cel.Plus(reduce(cel.Or, [phi for phi, _ in inside])))
         filters += [f for _, waiting in inside for f in waiting]
     outside = frozenset(outer.values())
     here = [f for f in filters if not labels_of(f) & outside]
     waiting = [f for f in filters if labels_of(f) & outside]
-    return reduce(Filter, here, reduce(Seq, parts)), waiting
+    return reduce(cel.Filter, here, reduce(cel.Seq, parts)), waiting

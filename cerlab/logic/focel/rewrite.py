@@ -9,28 +9,19 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from cerlab.budget import budgeted, spend
-from cerlab.logic.cel.syntax import (
-    As,
-    Atom,
-    Filter,
-    Formula,
-    Or,
-    Plus,
-    Seq,
-    children,
-    part_at,
-    size,
-)
+from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel.scope import bound, vdef_plus, with_variables
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Comparison, Constant, Operator, Predicate, conjunction
 
-NOTHING = Filter(As(Atom("R"), "x"), On("x", Comparison(Operator.EQ, Constant(0), Constant(1))))
+NOTHING = cel.Filter(
+    cel.As(cel.Atom("R"), "x"), On("x", Comparison(Operator.EQ, Constant(0), Constant(1)))
+)
 """A formula without answers, for when every disjunct is deleted (erratum E4)."""
 
 
 @budgeted("the disjunctive form of the formula")
-def disjunctive_normal_form(phi: Formula) -> Formula:
+def disjunctive_normal_form(phi: cel.Formula) -> cel.Formula:
     """OR only at the top or directly below a ``+`` (FOUND Lemma 2; FOUND App. B.1).
 
     >>> from cerlab.logic.ceql.parser import parse_cel
@@ -40,32 +31,32 @@ def disjunctive_normal_form(phi: Formula) -> Formula:
     return _any_of(_disjuncts(with_variables(phi)))
 
 
-def _disjuncts(phi: Formula) -> list[Formula]:
+def _disjuncts(phi: cel.Formula) -> list[cel.Formula]:
     match phi:
-        case Filter(body, condition):
-            made: list[Formula] = [Filter(psi, condition) for psi in _disjuncts(body)]
-        case Or(left, right):
+        case cel.Filter(body, condition):
+            made: list[cel.Formula] = [cel.Filter(psi, condition) for psi in _disjuncts(body)]
+        case cel.Or(left, right):
             made = _disjuncts(left) + _disjuncts(right)
-        case Seq(left, right):
+        case cel.Seq(left, right):
             rights = _disjuncts(right)
-            made = [Seq(psi, chi) for psi in _disjuncts(left) for chi in rights]
-        case Plus(body):
-            made = [Plus(_any_of(_disjuncts(body)))]
+            made = [cel.Seq(psi, chi) for psi in _disjuncts(left) for chi in rights]
+        case cel.Plus(body):
+            made = [cel.Plus(_any_of(_disjuncts(body)))]
         case _:
             made = [phi]
-    spend(sum(map(size, made)))
+    spend(sum(map(cel.size, made)))
     return made
 
 
-def _any_of(disjuncts: list[Formula]) -> Formula:
+def _any_of(disjuncts: list[cel.Formula]) -> cel.Formula:
     phi, *rest = disjuncts
     for psi in rest:
-        phi = Or(phi, psi)
+        phi = cel.Or(phi, psi)
     return phi
 
 
 @budgeted("the safe form of the formula")
-def safe_form(phi: Formula) -> Formula:
+def safe_form(phi: cel.Formula) -> cel.Formula:
     """No ``;`` binds a variable on both sides: such disjuncts have no answers (FOUND Thm. 1).
 
     Deletes disjuncts bottom-up (FOUND Lemma B.12), also below a ``+``.
@@ -78,30 +69,30 @@ def safe_form(phi: Formula) -> Formula:
     return _any_of(kept) if kept else NOTHING
 
 
-def _safe_disjuncts(disjuncts: list[Formula]) -> list[Formula]:
+def _safe_disjuncts(disjuncts: list[cel.Formula]) -> list[cel.Formula]:
     return [safe for psi in disjuncts if (safe := _safe(psi)) is not None]
 
 
-def _safe(psi: Formula) -> Formula | None:
+def _safe(psi: cel.Formula) -> cel.Formula | None:
     """A disjunct with the unsafe ones inside its iterations deleted; None if it is unsafe."""
     match psi:
-        case Filter(body, condition):
+        case cel.Filter(body, condition):
             inner = _safe(body)
-            return None if inner is None else Filter(inner, condition)
-        case Seq(left, right):
+            return None if inner is None else cel.Filter(inner, condition)
+        case cel.Seq(left, right):
             first, second = _safe(left), _safe(right)
             if first is None or second is None or vdef_plus(first) & vdef_plus(second):
                 return None
-            return Seq(first, second)
-        case Plus(body):
+            return cel.Seq(first, second)
+        case cel.Plus(body):
             kept = _safe_disjuncts(_disjuncts(body))
-            return Plus(_any_of(kept)) if kept else None
+            return cel.Plus(_any_of(kept)) if kept else None
         case _:
             return psi
 
 
 @budgeted("the LP-normal form of the formula")
-def lp_normal_form(phi: Formula) -> Formula:
+def lp_normal_form(phi: cel.Formula) -> cel.Formula:
     """Every unary filter directly on the ``R AS x`` of its variable (FOUND Thm. 2, corrected).
 
     The steps are those of its proof (FOUND App. B.2).
@@ -119,103 +110,103 @@ def lp_normal_form(phi: Formula) -> Formula:
     phi = with_variables(phi)
     while (path := _misplaced(phi)) is not None:
         phi = _split(phi, path)
-        spend(size(phi))
+        spend(cel.size(phi))
     return _pushed_down(phi)
 
 
 Path: TypeAlias = tuple[int, ...]
 
 
-def _misplaced(phi: Formula, path: Path = ()) -> Path | None:
+def _misplaced(phi: cel.Formula, path: Path = ()) -> Path | None:
     """Where a unary filter stands on a formula that does not bind its variable, outermost first."""
     if (
-        isinstance(phi, Filter)
+        isinstance(phi, cel.Filter)
         and isinstance(phi.condition, On)
         and phi.condition.label not in bound(phi.body)
     ):
         return path
-    for k, child in enumerate(children(phi)):
+    for k, child in enumerate(cel.children(phi)):
         if (found := _misplaced(child, (*path, k))) is not None:
             return found
     return None
 
 
-def _split(phi: Formula, path: Path) -> Formula:
+def _split(phi: cel.Formula, path: Path) -> cel.Formula:
     """Replace the smallest formula around a misplaced filter that binds its variable."""
-    filtered = part_at(phi, path)
-    assert isinstance(filtered, Filter)
+    filtered = cel.part_at(phi, path)
+    assert isinstance(filtered, cel.Filter)
     assert isinstance(filtered.condition, On)
     x = filtered.condition.label
-    depth = max(d for d in range(len(path)) if x in bound(part_at(phi, path[:d])))
-    binder, inside = part_at(phi, path[:depth]), path[depth:]
+    depth = max(d for d in range(len(path)) if x in bound(cel.part_at(phi, path[:d])))
+    binder, inside = cel.part_at(phi, path[:depth]), path[depth:]
     holds = _replaced(binder, inside, filtered.body)
     fails = _replaced(binder, inside, None)
     assert holds is not None
-    decided: Formula = Filter(holds, filtered.condition)
-    result = _replaced(phi, path[:depth], decided if fails is None else Or(decided, fails))
+    decided: cel.Formula = cel.Filter(holds, filtered.condition)
+    result = _replaced(phi, path[:depth], decided if fails is None else cel.Or(decided, fails))
     assert result is not None
     return result
 
 
-def _replaced(phi: Formula, path: Path, new: Formula | None) -> Formula | None:
+def _replaced(phi: cel.Formula, path: Path, new: cel.Formula | None) -> cel.Formula | None:
     """The formula with a part replaced; None is FALSE, which is folded away upwards."""
     if not path:
         return new
     k, *rest = path
-    part = _replaced(children(phi)[k], tuple(rest), new)
+    part = _replaced(cel.children(phi)[k], tuple(rest), new)
     match phi:
-        case Or(left, right):
+        case cel.Or(left, right):
             other = right if k == 0 else left
             if part is None:
                 return other
-            return Or(part, other) if k == 0 else Or(other, part)
+            return cel.Or(part, other) if k == 0 else cel.Or(other, part)
         case _ if part is None:
             return None
-        case Seq(left, right):
-            return Seq(part, right) if k == 0 else Seq(left, part)
-        case Filter(_, condition):
-            return Filter(part, condition)
-        case Plus():
-            return Plus(part)
+        case cel.Seq(left, right):
+            return cel.Seq(part, right) if k == 0 else cel.Seq(left, part)
+        case cel.Filter(_, condition):
+            return cel.Filter(part, condition)
+        case cel.Plus():
+            return cel.Plus(part)
         case _:
             raise AssertionError(f"not in FO-CEL: {phi}")
 
 
-def _pushed_down(phi: Formula) -> Formula:
+def _pushed_down(phi: cel.Formula) -> cel.Formula:
     match phi:
-        case Filter(body, On(x, P)):
+        case cel.Filter(body, On(x, P)):
             return _push(_pushed_down(body), x, P)
-        case Filter(body, condition):
-            return Filter(_pushed_down(body), condition)
-        case Or(left, right):
-            return Or(_pushed_down(left), _pushed_down(right))
-        case Seq(left, right):
-            return Seq(_pushed_down(left), _pushed_down(right))
-        case Plus(body):
-            return Plus(_pushed_down(body))
+        case cel.Filter(body, condition):
+            return cel.Filter(_pushed_down(body), condition)
+        case cel.Or(left, right):
+            return cel.Or(_pushed_down(left), _pushed_down(right))
+        case cel.Seq(left, right):
+            return cel.Seq(_pushed_down(left), _pushed_down(right))
+        case cel.Plus(body):
+            return cel.Plus(_pushed_down(body))
         case _:
             return phi
 
 
-def _push(phi: Formula, x: str, P: Predicate) -> Formula:
+def _push(phi: cel.Formula, x: str, P: Predicate) -> cel.Formula:
     """The predicate on every ``R AS x``, but not below a ``+``, which rebinds x."""
     match phi:
-        case As(_, label):
-            return Filter(phi, On(x, P)) if label == x else phi
-        case Filter(As(_, label) as atom, On(_, Q)):
-            return Filter(atom, On(x, conjunction(Q, P))) if label == x else phi
-        case Filter(body, condition):
-            return Filter(_push(body, x, P), condition)
-        case Or(left, right):
-            return Or(_push(left, x, P), _push(right, x, P))
-        case Seq(left, right):
-            return Seq(_push(left, x, P), _push(right, x, P))
+        case cel.As(_, label):
+            return cel.Filter(phi, On(x, P)) if label == x else phi
+        case cel.Filter(cel.As(_, label) as atom, On(_, Q)):
+            return cel.Filter(atom, On(x, conjunction(Q, P))) if label == x else phi
+        case cel.Filter(body, condition):
+            return cel.Filter(_push(body, x, P), condition)
+        case cel.Or(left, right):
+            return cel.Or(_push(left, x, P), _push(right, x, P))
+        case cel.Seq(left, right):
+            return cel.Seq(_push(left, x, P), _push(right, x, P))
         case _:
             return phi
 
 
-def is_lp(phi: Formula) -> bool:
+def is_lp(phi: cel.Formula) -> bool:
     """Whether every unary filter stands directly on the atom of its variable (FOUND Sec. 5.1)."""
-    if isinstance(phi, Filter) and isinstance(phi.condition, On):
-        return isinstance(phi.body, As) and phi.body.label == phi.condition.label
-    return all(map(is_lp, children(phi)))
+    if isinstance(phi, cel.Filter) and isinstance(phi.condition, On):
+        return isinstance(phi.body, cel.As) and phi.body.label == phi.condition.label
+    return all(map(is_lp, cel.children(phi)))

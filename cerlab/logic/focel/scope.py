@@ -10,75 +10,63 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 from cerlab.errors import IllFormed, Unsupported
-from cerlab.logic.cel.syntax import (
-    As,
-    Atom,
-    Filter,
-    Formula,
-    Or,
-    Plus,
-    Select,
-    Seq,
-    children,
-    subformulas,
-)
+from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Applied, Condition, Correlation, On, labels_of
-from cerlab.predicates.syntax import And
 
 
-def with_variables(phi: Formula) -> Formula:
+def with_variables(phi: cel.Formula) -> cel.Formula:
     """The formula with a fresh variable for every bare R, and OR between filters spelled out.
 
     Raises `Unsupported` for operators outside FO-CEL (DESIGN 3.5).
     """
-    taken = {psi.label for psi in subformulas(phi) if isinstance(psi, As)}
+    taken = {psi.label for psi in cel.subformulas(phi) if isinstance(psi, cel.As)}
     fresh = (f"_{n}" for n in range(10**9) if f"_{n}" not in taken)
     return _under_strategies(phi, fresh)
 
 
-def _under_strategies(phi: Formula, fresh: Iterator[str]) -> Formula:
-    if isinstance(phi, Select):
-        return Select(phi.strategy, _under_strategies(phi.body, fresh))
+def _under_strategies(phi: cel.Formula, fresh: Iterator[str]) -> cel.Formula:
+    if isinstance(phi, cel.Select):
+        return cel.Select(phi.strategy, _under_strategies(phi.body, fresh))
     return _named(phi, fresh)
 
 
-def _named(phi: Formula, fresh: Iterator[str]) -> Formula:
+def _named(phi: cel.Formula, fresh: Iterator[str]) -> cel.Formula:
     match phi:
-        case Atom():
-            return As(phi, next(fresh))
-        case As(Atom(), _):
+        case cel.Atom():
+            return cel.As(phi, next(fresh))
+        case cel.As(cel.Atom(), _):
             return phi
-        case Filter(body, condition):
+        case cel.Filter(body, condition):
             return _nested(_named(body, fresh), condition)
-        case Or(left, right):
-            return Or(_named(left, fresh), _named(right, fresh))
-        case Seq(left, right):
-            return Seq(_named(left, fresh), _named(right, fresh))
-        case Plus(body):
-            return Plus(_named(body, fresh))
+        case cel.Or(left, right):
+            return cel.Or(_named(left, fresh), _named(right, fresh))
+        case cel.Seq(left, right):
+            return cel.Seq(_named(left, fresh), _named(right, fresh))
+        case cel.Plus(body):
+            return cel.Plus(_named(body, fresh))
         case _:
             _refuse(phi)
 
 
-def _nested(phi: Formula, condition: Condition) -> Formula:
+def _nested(phi: cel.Formula, condition: Condition) -> cel.Formula:
     """``FILTER p AND q`` is two filters, ``FILTER p OR q`` the OR of two copies (FOUND Sec. 3)."""
     match condition:
-        case And(left, right):
+        case pred.And(left, right):
             return _nested(_nested(phi, left), right)
         case pred.Or(left, right):
-            return Or(_nested(phi, left), _nested(phi, right))
+            return cel.Or(_nested(phi, left), _nested(phi, right))
         case On() | Correlation() | Applied():
-            return Filter(phi, condition)
+            return cel.Filter(phi, condition)
 
 
-def _refuse(phi: Formula) -> NoReturn:
-    if isinstance(phi, Select):
+def _refuse(phi: cel.Formula) -> NoReturn:
+    if isinstance(phi, cel.Select):
         raise Unsupported(
             "CER0498", "FO-CEL has strategies around the whole formula only", hint='use logic="so"'
         )
-    name = "AS on more than one event type" if isinstance(phi, As) else node_text(phi)
+    name = "AS on more than one event type" if isinstance(phi, cel.As) else node_text(phi)
     raise Unsupported("CER0406", f"FO-CEL has no {name}", hint='use logic="so"')
 
 
@@ -87,66 +75,66 @@ def variables_of(condition: Condition) -> frozenset[str]:
     return labels_of(condition)
 
 
-def vdef(phi: Formula) -> frozenset[str]:
+def vdef(phi: cel.Formula) -> frozenset[str]:
     """The variables of the AS clauses (FOUND Sec. 3)."""
-    return frozenset(psi.label for psi in subformulas(phi) if isinstance(psi, As))
+    return frozenset(psi.label for psi in cel.subformulas(phi) if isinstance(psi, cel.As))
 
 
-def vdef_plus(phi: Formula) -> frozenset[str]:
+def vdef_plus(phi: cel.Formula) -> frozenset[str]:
     """Those outside the scope of every ``+`` (FOUND Sec. 3)."""
     match phi:
-        case As(_, x):
+        case cel.As(_, x):
             return frozenset({x})
-        case Plus():
+        case cel.Plus():
             return frozenset()
         case _:
-            return frozenset[str]().union(*map(vdef_plus, children(phi)))
+            return frozenset[str]().union(*map(vdef_plus, cel.children(phi)))
 
 
-def bound(phi: Formula) -> frozenset[str]:
+def bound(phi: cel.Formula) -> frozenset[str]:
     """The variables that every answer gives a position in it (FOUND Sec. 5.1)."""
     match phi:
-        case As(_, x):
+        case cel.As(_, x):
             return frozenset({x})
-        case Or(left, right):
+        case cel.Or(left, right):
             return bound(left) & bound(right)
-        case Plus():
+        case cel.Plus():
             return frozenset()
         case _:
-            return frozenset[str]().union(*map(bound, children(phi)))
+            return frozenset[str]().union(*map(bound, cel.children(phi)))
 
 
-def well_formed(phi: Formula, outside: frozenset[str] = frozenset()) -> bool:
+def well_formed(phi: cel.Formula, outside: frozenset[str] = frozenset()) -> bool:
     """Every variable of a filter is bound by some formula around it, as printed (FOUND Sec. 5.1).
 
     Not enough: see `unscoped` (erratum E4).
     """
     offered = outside | bound(phi)
-    if isinstance(phi, Filter) and not variables_of(phi.condition) <= offered:
+    if isinstance(phi, cel.Filter) and not variables_of(phi.condition) <= offered:
         return False
-    return all(well_formed(child, offered) for child in children(phi))
+    return all(well_formed(child, offered) for child in cel.children(phi))
 
 
-def unscoped(phi: Formula, outside: frozenset[str] = frozenset()) -> str | None:
+def unscoped(phi: cel.Formula, outside: frozenset[str] = frozenset()) -> str | None:
     """A variable that some filter uses where nothing binds it; None for scoped well-formed ones.
 
     As `well_formed`, but entering ``rho+`` takes the variables that it rebinds from what the
     outside offers: there they are free, and would range over the whole stream (erratum E4).
     """
     offered = outside | bound(phi)
-    if isinstance(phi, Filter) and (missing := variables_of(phi.condition) - offered):
+    if isinstance(phi, cel.Filter) and (missing := variables_of(phi.condition) - offered):
         return min(missing)
-    inside = offered - vdef_plus(phi.body) if isinstance(phi, Plus) else offered
-    found = (unscoped(child, inside) for child in children(phi))
+    inside = offered - vdef_plus(phi.body) if isinstance(phi, cel.Plus) else offered
+    found = (unscoped(child, inside) for child in cel.children(phi))
     return next((variable for variable in found if variable is not None), None)
 
 
-def check_first_order(phi: Formula) -> None:
+def check_first_order(phi: cel.Formula) -> None:
     """Raise `Unsupported` or `IllFormed` for what has no meaning in FO-CEL (DESIGN 3.5)."""
     check_scopes(with_variables(phi))
 
 
-def check_scopes(phi: Formula) -> None:
+def check_scopes(phi: cel.Formula) -> None:
     """Raise `IllFormed` if a filter uses a variable that is not in its scope (erratum E4)."""
     if (variable := unscoped(phi)) is not None:
         raise IllFormed(
@@ -157,17 +145,19 @@ def check_scopes(phi: Formula) -> None:
         )
 
 
-def safe(phi: Formula) -> bool:
+def safe(phi: cel.Formula) -> bool:
     """No ``;`` binds a variable on both sides (FOUND Sec. 5.1)."""
     return all(
         not vdef_plus(psi.left) & vdef_plus(psi.right)
-        for psi in subformulas(phi)
-        if isinstance(psi, Seq)
+        for psi in cel.subformulas(phi)
+        if isinstance(psi, cel.Seq)
     )
 
 
-def unary(phi: Formula) -> bool:
+def unary(phi: cel.Formula) -> bool:
     """Every filter has one variable (FOUND Sec. 5.1)."""
     return all(
-        len(variables_of(psi.condition)) == 1 for psi in subformulas(phi) if isinstance(psi, Filter)
+        len(variables_of(psi.condition)) == 1
+        for psi in cel.subformulas(phi)
+        if isinstance(psi, cel.Filter)
     )

@@ -12,19 +12,8 @@ from typing import TypeAlias
 
 from cerlab.budget import TRANSITION, budgeted, counted, spend
 from cerlab.errors import ResourceLimit
+from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import MAX_EVENTS, MAX_VALUATIONS
-from cerlab.logic.cel.syntax import (
-    As,
-    Atom,
-    Filter,
-    Formula,
-    Or,
-    Plus,
-    Select,
-    Seq,
-    children,
-    defined_labels,
-)
 from cerlab.logic.focel.scope import check_scopes, variables_of, vdef_plus, with_variables
 from cerlab.logic.selection.strategies import select
 from cerlab.model.answer import Valuation
@@ -44,7 +33,7 @@ Labelled: TypeAlias = frozenset[tuple[str, int]]
 """A complex event that remembers which variable and which type put each position there."""
 
 
-def fo_valuations(phi: Formula, S: Sequence[Event]) -> frozenset[Valuation]:
+def fo_valuations(phi: cel.Formula, S: Sequence[Event]) -> frozenset[Valuation]:
     """The answers of a formula under FO-CEL, with ``start = min`` and ``end = max`` (DESIGN 3.2).
 
     FO-CEL forgets its variables; a valuation remembers them: its labels are the event types and the
@@ -54,11 +43,13 @@ def fo_valuations(phi: Formula, S: Sequence[Event]) -> frozenset[Valuation]:
     """
     named = with_variables(phi)
     check_scopes(named)
-    return _selected(named, S, written=defined_labels(phi))
+    return _selected(named, S, written=cel.defined_labels(phi))
 
 
-def _selected(phi: Formula, S: Sequence[Event], written: frozenset[str]) -> frozenset[Valuation]:
-    if isinstance(phi, Select):
+def _selected(
+    phi: cel.Formula, S: Sequence[Event], written: frozenset[str]
+) -> frozenset[Valuation]:
+    if isinstance(phi, cel.Select):
         return select(phi.strategy, _selected(phi.body, S, written))
     return frozenset(_valuation(C, written) for C in labelled_events(phi, S))
 
@@ -70,12 +61,12 @@ def _valuation(C: Labelled, written: frozenset[str]) -> Valuation:
     return Valuation(min(positions), max(positions), labels)
 
 
-def complex_events(phi: Formula, S: Sequence[Event]) -> Sets:
+def complex_events(phi: cel.Formula, S: Sequence[Event]) -> Sets:
     """``[[phi]](S)``: the sets of positions, of formulas with variables everywhere."""
     return frozenset(map(_support, labelled_events(phi, S)))
 
 
-def labelled_events(phi: Formula, S: Sequence[Event]) -> frozenset[Labelled]:
+def labelled_events(phi: cel.Formula, S: Sequence[Event]) -> frozenset[Labelled]:
     """``[[phi]](S)``: the union over all assignments, of formulas with variables everywhere."""
     if len(S) > MAX_EVENTS:
         raise ResourceLimit(
@@ -94,20 +85,20 @@ def _support(C: Labelled) -> frozenset[int]:
     return frozenset(i for _, i in C)
 
 
-def _under(phi: Formula, S: Sequence[Event], nu: Assignment) -> frozenset[Labelled]:
+def _under(phi: cel.Formula, S: Sequence[Event], nu: Assignment) -> frozenset[Labelled]:
     """``[[phi]](S, nu)``."""
     match phi:
-        case As(Atom(R, stream), x):
+        case cel.As(cel.Atom(R, stream), x):
             t = S[nu[x]]
             is_atom = t.type == R and (stream is None or t.stream in (None, stream))
             return frozenset({frozenset({(R, nu[x]), (x, nu[x])})}) if is_atom else frozenset()
-        case Filter(rho, condition):
+        case cel.Filter(rho, condition):
             return _under(rho, S, nu) if _holds(condition, S, nu) else frozenset()
-        case Or(left, right):
+        case cel.Or(left, right):
             return _under(left, S, nu) | _under(right, S, nu)
-        case Seq(left, right):
+        case cel.Seq(left, right):
             return _concatenated(_under(left, S, nu), _under(right, S, nu))
-        case Plus(rho):
+        case cel.Plus(rho):
             once: frozenset[Labelled] = frozenset()
             for rebound in counted(_assignments(vdef_plus(rho), S)):
                 once |= _under(rho, S, {**nu, **rebound})
@@ -147,17 +138,17 @@ def _holds(condition: Condition, S: Sequence[Event], nu: Assignment) -> bool:
             raise AssertionError("filters are nested before they are evaluated")
 
 
-def _free(phi: Formula) -> frozenset[str]:
+def _free(phi: cel.Formula) -> frozenset[str]:
     """The variables whose position matters: all but those that a ``+`` rebinds inside it."""
     match phi:
-        case As(_, x):
+        case cel.As(_, x):
             return frozenset({x})
-        case Filter(rho, condition):
+        case cel.Filter(rho, condition):
             return _free(rho) | variables_of(condition)
-        case Plus(rho):
+        case cel.Plus(rho):
             return _free(rho) - vdef_plus(rho)
         case _:
-            return frozenset[str]().union(*map(_free, children(phi)))
+            return frozenset[str]().union(*map(_free, cel.children(phi)))
 
 
 def _assignments(variables: frozenset[str], S: Sequence[Event]) -> Iterator[dict[str, int]]:

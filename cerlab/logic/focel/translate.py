@@ -6,18 +6,7 @@ from collections.abc import Callable
 from functools import reduce
 
 from cerlab.errors import Unsupported
-from cerlab.logic.cel.syntax import (
-    As,
-    Atom,
-    Filter,
-    Formula,
-    Or,
-    Plus,
-    Rename,
-    Select,
-    Seq,
-    subformulas,
-)
+from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
 from cerlab.logic.focel.binary import binary_fo_to_so
 from cerlab.logic.focel.rewrite import lp_normal_form, safe_form
@@ -26,7 +15,7 @@ from cerlab.predicates.condition import Applied, Atomic, Condition, Correlation,
 from cerlab.predicates.syntax import conjunction
 
 
-def fo_to_so(phi: Formula) -> Formula:
+def fo_to_so(phi: cel.Formula) -> cel.Formula:
     """An SO-CEL formula with the same complex events as a scoped well-formed FO-CEL one.
 
     In safe LP-normal form no variable of a unary formula says anything that its own atom does not.
@@ -38,8 +27,8 @@ def fo_to_so(phi: Formula) -> Formula:
     A FILTER A[v = 1] ; B
     """
     named = with_variables(phi)
-    for psi in subformulas(named):
-        if isinstance(psi, Filter) and isinstance(psi.condition, Applied):
+    for psi in cel.subformulas(named):
+        if isinstance(psi, cel.Filter) and isinstance(psi.condition, Applied):
             name = psi.condition.predicate.name
             raise Unsupported(
                 "CER0407",
@@ -51,14 +40,14 @@ def fo_to_so(phi: Formula) -> Formula:
     return _without_variables(safe_form(lp_normal_form(phi)))
 
 
-def unary_fo_to_so(phi: Formula) -> Formula:
+def unary_fo_to_so(phi: cel.Formula) -> cel.Formula:
     """The same for unary formulas, a strategy around them kept; what machines are made of.
 
     Raises `IllFormed` for formulas that are not scoped well-formed, `Unsupported` for what is not
     unary or not FO-CEL.
     """
-    if isinstance(phi, Select):
-        return Select(phi.strategy, unary_fo_to_so(phi.body))
+    if isinstance(phi, cel.Select):
+        return cel.Select(phi.strategy, unary_fo_to_so(phi.body))
     named = with_variables(phi)
     if not unary(named):
         raise Unsupported(
@@ -70,7 +59,7 @@ def unary_fo_to_so(phi: Formula) -> Formula:
     return fo_to_so(named)
 
 
-def labelled_fo_to_so(phi: Formula) -> Formula:
+def labelled_fo_to_so(phi: cel.Formula) -> cel.Formula:
     """An SO-CEL formula whose labels are the variables of a unary formula, strategies left out.
 
     In safe LP-normal form a filter stands on the atom of its variable, so both logics read it
@@ -80,29 +69,29 @@ def labelled_fo_to_so(phi: Formula) -> Formula:
     >>> print(labelled_fo_to_so(parse_cel("(A AS x ; B AS y) FILTER x[v = 1]")[0]))
     A AS x FILTER x[v = 1] ; B AS y
     """
-    if isinstance(phi, Select):
+    if isinstance(phi, cel.Select):
         return labelled_fo_to_so(phi.body)
     unary_fo_to_so(phi)
     return safe_form(lp_normal_form(with_variables(phi)))
 
 
-def _without_variables(phi: Formula) -> Formula:
+def _without_variables(phi: cel.Formula) -> cel.Formula:
     match phi:
-        case As(Atom() as atom, _):
+        case cel.As(cel.Atom() as atom, _):
             return atom
-        case Filter(As(Atom() as atom, _), On(_, P)):
-            return Filter(atom, On(atom.type, P))
-        case Or(left, right):
-            return Or(_without_variables(left), _without_variables(right))
-        case Seq(left, right):
-            return Seq(_without_variables(left), _without_variables(right))
-        case Plus(body):
-            return Plus(_without_variables(body))
+        case cel.Filter(cel.As(cel.Atom() as atom, _), On(_, P)):
+            return cel.Filter(atom, On(atom.type, P))
+        case cel.Or(left, right):
+            return cel.Or(_without_variables(left), _without_variables(right))
+        case cel.Seq(left, right):
+            return cel.Seq(_without_variables(left), _without_variables(right))
+        case cel.Plus(body):
+            return cel.Plus(_without_variables(body))
         case _:
             raise AssertionError(f"not a unary formula in safe LP-normal form: {phi}")
 
 
-def so_to_fo(phi: Formula) -> Formula:
+def so_to_fo(phi: cel.Formula) -> cel.Formula:
     """A safe FO-CEL formula in LP-normal form with the same complex events as an SO-CEL one.
 
     Each atom knows the labels that its event gets on the way up, hence the predicates it must
@@ -121,25 +110,25 @@ class _Translation:
     def __init__(self) -> None:
         self.labels: dict[str, frozenset[str]] = {}
 
-    def formula(self, phi: Formula) -> Formula:
+    def formula(self, phi: cel.Formula) -> cel.Formula:
         """The translation of a subformula; `labels` then has those of its atoms."""
         match phi:
-            case Atom(R):
+            case cel.Atom(R):
                 x = f"_{len(self.labels)}"
                 self.labels[x] = frozenset({R})
-                return As(phi, x)
-            case As(body, X):
+                return cel.As(phi, x)
+            case cel.As(body, X):
                 return self._relabelled(body, lambda L: L | {X} if L else L)
-            case Rename(old, new, body):
+            case cel.Rename(old, new, body):
                 return self._relabelled(body, lambda L: L - {old} | {new} if old in L else L)
-            case Filter(body, condition):
+            case cel.Filter(body, condition):
                 return self._filtered(self.formula(body), condition)
-            case Or(left, right):
-                return Or(self.formula(left), self.formula(right))
-            case Seq(left, right):
-                return Seq(self.formula(left), self.formula(right))
-            case Plus(body):
-                return Plus(self.formula(body))
+            case cel.Or(left, right):
+                return cel.Or(self.formula(left), self.formula(right))
+            case cel.Seq(left, right):
+                return cel.Seq(self.formula(left), self.formula(right))
+            case cel.Plus(body):
+                return cel.Plus(self.formula(body))
             case _:
                 raise Unsupported(
                     "CER0407",
@@ -148,19 +137,19 @@ class _Translation:
                 )
 
     def _relabelled(
-        self, body: Formula, change: Callable[[frozenset[str]], frozenset[str]]
-    ) -> Formula:
+        self, body: cel.Formula, change: Callable[[frozenset[str]], frozenset[str]]
+    ) -> cel.Formula:
         psi = self.formula(body)
         for x in vdef(psi):
             self.labels[x] = change(self.labels[x])
         return psi
 
-    def _filtered(self, psi: Formula, condition: Condition) -> Formula:
+    def _filtered(self, psi: cel.Formula, condition: Condition) -> cel.Formula:
         """One copy for each way to satisfy the filter."""
         copies = [reduce(self._demand, way, psi) for way in alternatives(condition)]
-        return reduce(Or, copies)
+        return reduce(cel.Or, copies)
 
-    def _demand(self, psi: Formula, condition: Atomic) -> Formula:
+    def _demand(self, psi: cel.Formula, condition: Atomic) -> cel.Formula:
         """``X[P]``, put to every atom whose event has label X."""
         if isinstance(condition, Correlation | Applied):
             raise Unsupported(
@@ -169,17 +158,17 @@ class _Translation:
                 hint='evaluator="reference" takes what FO-CEL has, on small streams',
             )
         match psi:
-            case As(_, x) if condition.label in self.labels[x]:
-                return Filter(psi, On(x, condition.predicate))
-            case Filter(As(_, x) as atom, On(_, P)):
+            case cel.As(_, x) if condition.label in self.labels[x]:
+                return cel.Filter(psi, On(x, condition.predicate))
+            case cel.Filter(cel.As(_, x) as atom, On(_, P)):
                 if condition.label not in self.labels[x]:
                     return psi
-                return Filter(atom, On(x, conjunction(P, condition.predicate)))
-            case Or(left, right):
-                return Or(self._demand(left, condition), self._demand(right, condition))
-            case Seq(left, right):
-                return Seq(self._demand(left, condition), self._demand(right, condition))
-            case Plus(body):
-                return Plus(self._demand(body, condition))
+                return cel.Filter(atom, On(x, conjunction(P, condition.predicate)))
+            case cel.Or(left, right):
+                return cel.Or(self._demand(left, condition), self._demand(right, condition))
+            case cel.Seq(left, right):
+                return cel.Seq(self._demand(left, condition), self._demand(right, condition))
+            case cel.Plus(body):
+                return cel.Plus(self._demand(body, condition))
             case _:
                 return psi

@@ -17,15 +17,7 @@ from cerlab.errors import BadData, ResourceLimit
 from cerlab.logic.gcq.check import check_gcq
 from cerlab.logic.gcq.syntax import Atom, Gcq
 from cerlab.model.event import Value
-from cerlab.predicates.syntax import (
-    Arithmetic,
-    Attribute,
-    Comparison,
-    Computed,
-    Constant,
-    Expression,
-    Negated,
-)
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.truth import compare, compute, kind_of
 
 MAX_COMBINATIONS = 1_000_000
@@ -130,22 +122,22 @@ def _joined(atoms: Sequence[Atom], rows: Sequence[Row]) -> dict[str, Value] | No
     return t
 
 
-def _holds(P: Comparison, t: Mapping[str, Value]) -> bool:
+def _holds(P: pred.Comparison, t: Mapping[str, Value]) -> bool:
     """Whether the tuple is in the predicate; false where the two sides do not compare."""
     return compare(P.operator, _value(P.left, t), _value(P.right, t))
 
 
-def _value(expression: Expression, t: Mapping[str, Value]) -> Value:
+def _value(expression: pred.Expression, t: Mapping[str, Value]) -> Value:
     """The value of an expression, None where it is undefined (DESIGN 3.3)."""
     match expression:
-        case Constant(value):
+        case pred.Constant(value):
             return value
-        case Attribute(x):
+        case pred.Attribute(x):
             return t[x]
-        case Computed(op, left, right):
+        case pred.Computed(op, left, right):
             return compute(op, _value(left, t), _value(right, t))
-        case Negated(operand):
-            return compute(Arithmetic.SUB, 0, _value(operand, t))
+        case pred.Negated(operand):
+            return compute(pred.Arithmetic.SUB, 0, _value(operand, t))
         case _:
             assert_never(expression)
 

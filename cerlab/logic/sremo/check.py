@@ -9,20 +9,8 @@ import math
 from collections.abc import Callable
 
 from cerlab.errors import IllFormed, ResourceLimit, SourcePlace
+from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.registers import reads, writes
-from cerlab.logic.sremo.syntax import (
-    Intersection,
-    LengthWindow,
-    Option,
-    Plus,
-    SkipAny,
-    SkipNext,
-    SpanWindow,
-    Sremo,
-    Within,
-    children,
-    subexpressions,
-)
 
 MAX_DEPTH = 200
 """The deepest expression that is read or evaluated, derived operators rewritten."""
@@ -35,7 +23,7 @@ def _nowhere(node: object) -> None:
     return None
 
 
-def check_sremo(e: Sremo, place: PlaceOf = _nowhere) -> None:
+def check_sremo(e: sre.Sremo, place: PlaceOf = _nowhere) -> None:
     """Raise `IllFormed` unless all windows, strategies and intersections are in order.
 
     A span window is of one position or more (SRT Def. 39), other windows of nothing or more; a
@@ -44,23 +32,23 @@ def check_sremo(e: Sremo, place: PlaceOf = _nowhere) -> None:
     `ResourceLimit` for what is deeper than `MAX_DEPTH`.
     """
     _check_depth(e, place)
-    for each in subexpressions(e):
+    for each in sre.subexpressions(e):
         match each:
-            case SpanWindow(_, width) if width < 1:
+            case sre.SpanWindow(_, width) if width < 1:
                 raise _wrong("CER0280", "a window [1..w] has w >= 1 (SRT Def. 39)", place(each))
-            case LengthWindow(_, width) if width < 0:
+            case sre.LengthWindow(_, width) if width < 0:
                 raise _wrong("CER0280", "a window [len<=w] has w >= 0", place(each))
-            case Within(_, elapsed, _) if not 0 <= elapsed < math.inf:
+            case sre.Within(_, elapsed, _) if not 0 <= elapsed < math.inf:
                 raise _wrong("CER0280", "a window [within n ..] has a finite n >= 0", place(each))
-            case SkipAny(()) | SkipNext(()):
+            case sre.SkipAny(()) | sre.SkipNext(()):
                 raise _wrong("CER0281", "a strategy has one operand or more", place(each))
-            case Intersection():
+            case sre.Intersection():
                 _check_intersection(each, place)
             case _:
                 pass
 
 
-def _check_intersection(e: Intersection, place: PlaceOf) -> None:
+def _check_intersection(e: sre.Intersection, place: PlaceOf) -> None:
     for writer, other in ((e.left, e.right), (e.right, e.left)):
         if shared := writes(writer) & (reads(other) | writes(other)):
             raise IllFormed(
@@ -72,7 +60,7 @@ def _check_intersection(e: Intersection, place: PlaceOf) -> None:
             )
 
 
-def _check_depth(e: Sremo, place: PlaceOf) -> None:
+def _check_depth(e: sre.Sremo, place: PlaceOf) -> None:
     pending = [(e, 1)]
     while pending:
         each, depth = pending.pop()
@@ -85,17 +73,17 @@ def _check_depth(e: Sremo, place: PlaceOf) -> None:
                 place=place(each),
                 hint="write e[1..w] for a window, <a OR b> for a choice of events",
             )
-        pending.extend((below, depth + 1) for below in children(each))
+        pending.extend((below, depth + 1) for below in sre.children(each))
 
 
-def _rewritten_depth(e: Sremo) -> int:
+def _rewritten_depth(e: sre.Sremo) -> int:
     """How much deeper the operands stand once the operator is rewritten."""
     match e:
-        case Option():
+        case sre.Option():
             return 1
-        case Plus():
+        case sre.Plus():
             return 2
-        case SkipAny(operands) | SkipNext(operands):
+        case sre.SkipAny(operands) | sre.SkipNext(operands):
             return 2 * len(operands) + 3
         case _:
             return 0

@@ -10,23 +10,10 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import assert_never
 
-from cerlab.logic.sremo.syntax import (
-    EPSILON,
-    SKIP,
-    Alternation,
-    Concat,
-    Derived,
-    Negation,
-    Option,
-    Plus,
-    SkipAny,
-    SkipNext,
-    Sremo,
-    Star,
-)
+from cerlab.logic.sremo import syntax as sre
 
 
-def rewritten(e: Derived) -> Sremo:
+def rewritten(e: sre.Derived) -> sre.Sremo:
     """The expression that a derived operator stands for (SRT Def. 44).
 
     A strategy of a single iteration puts its gaps between the iterations; of another single
@@ -39,36 +26,36 @@ def rewritten(e: Derived) -> Sremo:
     <v = 0>^ . (!(<TRUE>* . <v = 0>^ . <TRUE>*) . <v = 0>^)*
     """
     match e:
-        case Plus(body):
-            return Concat(body, Star(body))
-        case Option(body):
-            return Alternation(EPSILON, body)
-        case SkipAny((Star(body),)) | SkipNext((Star(body),)):
-            return Alternation(EPSILON, rewritten(type(e)((Plus(body),))))
-        case SkipAny((Plus(body),)):
-            return Concat(body, Star(Concat(SKIP, body)))
-        case SkipNext((Plus(body),)):
-            return Concat(body, Star(Concat(absence(body), body)))
-        case SkipAny((first, *others)):
-            return sequence([first, *(each for e in others for each in (SKIP, e))])
-        case SkipNext((first, *others)):
+        case sre.Plus(body):
+            return sre.Concat(body, sre.Star(body))
+        case sre.Option(body):
+            return sre.Alternation(sre.EPSILON, body)
+        case sre.SkipAny((sre.Star(body),)) | sre.SkipNext((sre.Star(body),)):
+            return sre.Alternation(sre.EPSILON, rewritten(type(e)((sre.Plus(body),))))
+        case sre.SkipAny((sre.Plus(body),)):
+            return sre.Concat(body, sre.Star(sre.Concat(sre.SKIP, body)))
+        case sre.SkipNext((sre.Plus(body),)):
+            return sre.Concat(body, sre.Star(sre.Concat(absence(body), body)))
+        case sre.SkipAny((first, *others)):
+            return sequence([first, *(each for e in others for each in (sre.SKIP, e))])
+        case sre.SkipNext((first, *others)):
             return sequence([first, *(each for e in others for each in (absence(e), e))])
-        case SkipAny() | SkipNext():
+        case sre.SkipAny() | sre.SkipNext():
             raise AssertionError("a strategy has operands, which `check_sremo` makes sure of")
         case _:
             assert_never(e)
 
 
-def absence(e: Sremo) -> Sremo:
+def absence(e: sre.Sremo) -> sre.Sremo:
     """``!(skip . e . skip)``: any events without an instance of e among them."""
-    return Negation(sequence([SKIP, e, SKIP]))
+    return sre.Negation(sequence([sre.SKIP, e, sre.SKIP]))
 
 
-def sequence(parts: Iterable[Sremo]) -> Sremo:
+def sequence(parts: Iterable[sre.Sremo]) -> sre.Sremo:
     """``e . .. . e``, of one or more."""
-    return reduce(Concat, parts)
+    return reduce(sre.Concat, parts)
 
 
-def streaming(e: Sremo) -> Sremo:
+def streaming(e: sre.Sremo) -> sre.Sremo:
     """``<TRUE>* . e``: the matches of the expression that begin anywhere (SRT Def. 32)."""
-    return Concat(SKIP, e)
+    return sre.Concat(sre.SKIP, e)

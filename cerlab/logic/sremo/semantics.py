@@ -18,28 +18,10 @@ from typing import NamedTuple, TypeAlias, assert_never
 
 from cerlab.budget import poll
 from cerlab.errors import ResourceLimit
+from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.check import check_sremo
 from cerlab.logic.sremo.registers import writes
 from cerlab.logic.sremo.rewrite import rewritten, streaming
-from cerlab.logic.sremo.syntax import (
-    Alternation,
-    Concat,
-    Empty,
-    Epsilon,
-    Intersection,
-    LengthWindow,
-    Negation,
-    Option,
-    Plus,
-    SkipAny,
-    SkipNext,
-    SpanWindow,
-    Sremo,
-    Star,
-    Terminal,
-    Within,
-    subexpressions,
-)
 from cerlab.model.answer import ComplexEvent, Positions
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.clock import Instant, check_order, clock_for
@@ -78,7 +60,7 @@ class Reading:
 
 
 def derivations(
-    e: Sremo, S: Sequence[Event], i: int = 0, v: Registers = NOTHING_STORED
+    e: sre.Sremo, S: Sequence[Event], i: int = 0, v: Registers = NOTHING_STORED
 ) -> Derivations:
     """All that e can do from position i on with the registers v (SRT Def. 17).
 
@@ -94,7 +76,7 @@ def derivations(
     return _rule(e, Reading(S, MAX_STEPS), i, v)
 
 
-def matches(e: Sremo, S: Sequence[Event]) -> frozenset[Positions]:
+def matches(e: sre.Sremo, S: Sequence[Event]) -> frozenset[Positions]:
     """``Match(e, S)``: the marks with which e consumes the whole of S (SRT Def. 18).
 
     Registers are empty at the start. Raises as `derivations`.
@@ -106,7 +88,7 @@ def matches(e: Sremo, S: Sequence[Event]) -> frozenset[Positions]:
     return frozenset(_positions(d.marks) for d in derivations(e, S) if d.end == len(S))
 
 
-def detected(e: Sremo, S: Sequence[Event]) -> frozenset[ComplexEvent]:
+def detected(e: sre.Sremo, S: Sequence[Event]) -> frozenset[ComplexEvent]:
     """What a stream shows of e: ``Match(<TRUE>* . e, S[..k])`` for all k (SRT Def. 32).
 
     A match is reported at its last marked event, so those without any are not. `start` and `end`
@@ -123,31 +105,31 @@ def detected(e: Sremo, S: Sequence[Event]) -> frozenset[ComplexEvent]:
     )
 
 
-def _rule(e: Sremo, S: Reading, i: int, v: Registers) -> Derivations:
+def _rule(e: sre.Sremo, S: Reading, i: int, v: Registers) -> Derivations:
     _spend(S, 1)
     match e:
-        case Epsilon():
+        case sre.Epsilon():
             return frozenset({Derivation(i, NONE, v)})
-        case Empty():
+        case sre.Empty():
             return frozenset()
-        case Terminal(phi, marked, W):
+        case sre.Terminal(phi, marked, W):
             if i == len(S.events) or not satisfies(S.events[i], phi, v):
                 return frozenset()
             M = frozenset({i}) if marked else NONE
             return frozenset({Derivation(i + 1, M, v.written(W, S.events[i]))})
-        case Concat(left, right):
+        case sre.Concat(left, right):
             return frozenset(d for d1 in _rule(left, S, i, v) for d in _then(d1, right, S))
-        case Alternation(left, right):
+        case sre.Alternation(left, right):
             return _rule(left, S, i, v) | _rule(right, S, i, v)
-        case Star(body):
+        case sre.Star(body):
             return _iterate(body, S, Derivation(i, NONE, v))
-        case SpanWindow(body, w):
+        case sre.SpanWindow(body, w):
             return frozenset(d for d in _rule(body, S, i, v) if _span(d.marks) <= w)
-        case LengthWindow(body, w):
+        case sre.LengthWindow(body, w):
             return frozenset(d for d in _rule(body, S, i, v) if d.end - i <= w)
-        case Within(body, n, time):
+        case sre.Within(body, n, time):
             return frozenset(d for d in _rule(body, S, i, v) if _elapsed(d.marks, S, time) <= n)
-        case Intersection(left, right):
+        case sre.Intersection(left, right):
             after_right = defaultdict(list)
             for d2 in _rule(right, S, i, v):
                 after_right[d2.end, d2.marks].append(d2.registers)
@@ -156,24 +138,24 @@ def _rule(e: Sremo, S: Reading, i: int, v: Registers) -> Derivations:
                 for j, M, v1 in _rule(left, S, i, v)
                 for v2 in after_right[j, M]
             )
-        case Negation(body):
+        case sre.Negation(body):
             ends = {d.end for d in _rule(body, S, i, v)}
             everywhere = range(i, len(S.events) + 1)
             return frozenset(Derivation(j, NONE, v) for j in everywhere if j not in ends)
-        case Plus() | Option() | SkipAny() | SkipNext():
+        case sre.Plus() | sre.Option() | sre.SkipAny() | sre.SkipNext():
             return _rule(rewritten(e), S, i, v)
         case _:
             assert_never(e)
 
 
-def _then(d1: Derivation, e: Sremo, S: Reading) -> Iterator[Derivation]:
+def _then(d1: Derivation, e: sre.Sremo, S: Reading) -> Iterator[Derivation]:
     """The derivation, gone on with by e from where it ended, with what its registers held."""
     for d2 in _rule(e, S, d1.end, d1.registers):
         _spend(S, 1)
         yield Derivation(d2.end, d1.marks | d2.marks, d2.registers)
 
 
-def _iterate(e: Sremo, S: Reading, start: Derivation) -> Derivations:
+def _iterate(e: sre.Sremo, S: Reading, start: Derivation) -> Derivations:
     """The least set that has `start` and with a derivation all that go on from it by e.
 
     Iterations that consume nothing can neither mark nor write, so they add nothing.
@@ -211,7 +193,7 @@ def _elapsed(M: Marks, S: Reading, attribute: str) -> Instant:
     return clock(S.events[last], last) - clock(S.events[first], first)
 
 
-def _merged(e: Intersection, v: Registers, v1: Registers, v2: Registers) -> Registers:
+def _merged(e: sre.Intersection, v: Registers, v1: Registers, v2: Registers) -> Registers:
     """v1 on what the left side writes, v2 on what the right side writes, v elsewhere."""
     W1, W2 = writes(e.left), writes(e.right)
     kept = {r: t for r, t in v.items() if r not in W1 | W2}
@@ -224,7 +206,7 @@ def _positions(M: Marks) -> Positions:
     return tuple(sorted(M))
 
 
-def _check(e: Sremo, S: Sequence[Event]) -> None:
+def _check(e: sre.Sremo, S: Sequence[Event]) -> None:
     check_sremo(e)
     if len(S) > MAX_EVENTS:
         raise ResourceLimit(
@@ -232,12 +214,12 @@ def _check(e: Sremo, S: Sequence[Event]) -> None:
             f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}",
             hint='evaluator="registers" takes long ones',
         )
-    for each in subexpressions(e):
-        if isinstance(each, Within):
+    for each in sre.subexpressions(e):
+        if isinstance(each, sre.Within):
             _check_times(each, S)
 
 
-def _check_times(e: Within, S: Sequence[Event]) -> None:
+def _check_times(e: sre.Within, S: Sequence[Event]) -> None:
     """Every event has a time for the window, and it never goes backwards (DESIGN 3.4)."""
     clock = clock_for(AttributeWindow(e.width, e.attribute), None)
     times = [clock(t, i) for i, t in enumerate(S)]

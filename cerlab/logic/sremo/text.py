@@ -5,120 +5,104 @@ from __future__ import annotations
 from typing import assert_never
 
 from cerlab import display
-from cerlab.logic.sremo.syntax import (
-    Alternation,
-    Concat,
-    Empty,
-    Epsilon,
-    Intersection,
-    LengthWindow,
-    Negation,
-    Option,
-    Plus,
-    SkipAny,
-    SkipNext,
-    SpanWindow,
-    Sremo,
-    Star,
-    Terminal,
-    Within,
-)
+from cerlab.logic.sremo import syntax as sre
 from cerlab.predicates.text import name_text, predicate_text
 
 _ALTERNATION, _INTERSECTION, _CONCAT, _NEGATION, _POSTFIX = range(5)
 
 
-def sremo_text(e: Sremo, level: int = _ALTERNATION) -> str:
+def sremo_text(e: sre.Sremo, level: int = _ALTERNATION) -> str:
     """The expression, in parentheses where it binds looser than `level`.
 
-    >>> sremo_text(Concat(Alternation(Epsilon(), Empty()), Star(Negation(Epsilon()))))
+    >>> nothing, empty = sre.Epsilon(), sre.Empty()
+    >>> sremo_text(sre.Concat(sre.Alternation(nothing, empty), sre.Star(sre.Negation(nothing))))
     '(EPS | EMPTY) . (!EPS)*'
     """
     match e:
-        case Epsilon():
+        case sre.Epsilon():
             return "EPS"
-        case Empty():
+        case sre.Empty():
             return "EMPTY"
-        case Terminal():
+        case sre.Terminal():
             text = _terminal_text(e)
             return f"({text})" if e.writes and level == _POSTFIX else text
-        case Concat(left, right):
+        case sre.Concat(left, right):
             return _infix(".", left, right, _CONCAT, level)
-        case Alternation(left, right):
+        case sre.Alternation(left, right):
             return _infix("|", left, right, _ALTERNATION, level)
-        case Star(body):
+        case sre.Star(body):
             return f"{sremo_text(body, _POSTFIX)}*"
-        case SpanWindow(body, width):
+        case sre.SpanWindow(body, width):
             return f"{sremo_text(body, _POSTFIX)}[1..{width}]"
-        case LengthWindow(body, width):
+        case sre.LengthWindow(body, width):
             return f"{sremo_text(body, _POSTFIX)}[len<={width}]"
-        case Within(body, elapsed, attribute):
+        case sre.Within(body, elapsed, attribute):
             return f"{sremo_text(body, _POSTFIX)}[within {elapsed} {name_text(attribute)}]"
-        case Intersection(left, right):
+        case sre.Intersection(left, right):
             return _infix("&", left, right, _INTERSECTION, level)
-        case Negation(body):
+        case sre.Negation(body):
             text = f"!{sremo_text(body, _NEGATION)}"
             return f"({text})" if level > _NEGATION else text
-        case Plus(body):
+        case sre.Plus(body):
             return f"{sremo_text(body, _POSTFIX)}+"
-        case Option(body):
+        case sre.Option(body):
             return f"{sremo_text(body, _POSTFIX)}?"
-        case SkipAny(operands):
+        case sre.SkipAny(operands):
             return f"#({', '.join(map(sremo_text, operands))})"
-        case SkipNext(operands):
+        case sre.SkipNext(operands):
             return f"@({', '.join(map(sremo_text, operands))})"
         case _:
             assert_never(e)
 
 
-def _infix(sign: str, left: Sremo, right: Sremo, own: int, level: int) -> str:
+def _infix(sign: str, left: sre.Sremo, right: sre.Sremo, own: int, level: int) -> str:
     text = f"{sremo_text(left, own)} {sign} {sremo_text(right, own + 1)}"
     return f"({text})" if own < level else text
 
 
-def _terminal_text(e: Terminal) -> str:
+def _terminal_text(e: sre.Terminal) -> str:
     registers = ", ".join(map(name_text, sorted(e.writes)))
     if len(e.writes) > 1:
         registers = f"{{{registers}}}"
     return f"<{predicate_text(e.guard)}>{'^' * e.marked}{' -> ' * bool(e.writes)}{registers}"
 
 
-def node_text(e: Sremo) -> str:
+def node_text(e: sre.Sremo) -> str:
     """What one node of a SREMO says, without its subexpressions.
 
-    >>> node_text(SpanWindow(Epsilon(), 3))
+    >>> node_text(sre.SpanWindow(sre.Epsilon(), 3))
     '[1..3]'
     """
     match e:
-        case Epsilon() | Empty() | Terminal():
+        case sre.Epsilon() | sre.Empty() | sre.Terminal():
             return str(e)
-        case Concat():
+        case sre.Concat():
             return "."
-        case Alternation():
+        case sre.Alternation():
             return "|"
-        case Intersection():
+        case sre.Intersection():
             return "&"
-        case Star():
+        case sre.Star():
             return "*"
-        case Plus():
+        case sre.Plus():
             return "+"
-        case Option():
+        case sre.Option():
             return "?"
-        case Negation():
+        case sre.Negation():
             return "!"
-        case SpanWindow(_, width):
+        case sre.SpanWindow(_, width):
             return f"[1..{width}]"
-        case LengthWindow(_, width):
+        case sre.LengthWindow(_, width):
             return f"[len<={width}]"
-        case Within(_, width, attribute):
+        case sre.Within(_, width, attribute):
             return f"[within {width} {name_text(attribute)}]"
-        case SkipAny():
+        case sre.SkipAny():
             return "#"
-        case SkipNext():
+        case sre.SkipNext():
             return "@"
         case _:
             assert_never(e)
 
 
-for _kind in Sremo.__args__:
+for _kind in sre.Sremo.__args__:
     display.register(_kind, "text/plain", sremo_text)

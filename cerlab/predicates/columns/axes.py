@@ -9,6 +9,7 @@ from typing import Any, assert_never
 
 from cerlab.model.columns import Column
 from cerlab.model.event import Event, Timestamp, Value, value_of
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.columns import cuts
 from cerlab.predicates.columns.arrays import combinations, joined, narrow, operations, translated
 from cerlab.predicates.columns.lookup_tables import BLOCK, Codes, Stretches
@@ -20,11 +21,6 @@ from cerlab.predicates.columns.pieces import (
     checked,
     pieces,
     same,
-)
-from cerlab.predicates.syntax import (
-    Atom,
-    Attribute,
-    Comparison,
 )
 from cerlab.predicates.truth import satisfies
 
@@ -43,16 +39,16 @@ class Axis:
     numbered in order of discovery, the same in all batches.
     """
 
-    def __init__(self, names: tuple[str, ...], atoms: Sequence[tuple[int, Atom]]) -> None:
+    def __init__(self, names: tuple[str, ...], atoms: Sequence[tuple[int, pred.Atom]]) -> None:
         self.names = names
         self.masks: list[int] = []
         self._atoms = tuple(atoms)
         self._class_with: dict[int, int] = {}
         self._class_of: dict[Any, int] = {}
         self._is_order = len(names) == 2 and all(
-            isinstance(atom, Comparison)
-            and isinstance(atom.left, Attribute)
-            and isinstance(atom.right, Attribute)
+            isinstance(atom, pred.Comparison)
+            and isinstance(atom.left, pred.Attribute)
+            and isinstance(atom.right, pred.Attribute)
             for _, atom in atoms
         )
         self._stretches: dict[tuple[str, bool], Stretches[Any, Any]] = {}

@@ -6,47 +6,40 @@ from fractions import Fraction
 from typing import Any, TypeAlias, assert_never
 
 from cerlab.model.event import Timestamp, Value
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.domains import INT64, is_finite
 from cerlab.predicates.smt.encoding import KINDS, Encoding, rational
-from cerlab.predicates.syntax import (
-    Arithmetic,
-    Attribute,
-    Computed,
-    Constant,
-    Expression,
-    Negated,
-)
 from cerlab.predicates.truth import kind_of
 
 Coded: TypeAlias = dict[str, tuple[Any, Any]]
 """For each kind that an expression can have: when it has it, and its value then."""
 
 
-def coded(expression: Expression, E: Encoding) -> Coded:
+def coded(expression: pred.Expression, E: Encoding) -> Coded:
     """The kinds that an expression can have, when it has them, and its value then."""
     import z3
 
     match expression:
-        case Constant(value):
+        case pred.Constant(value):
             kind = kind_of(value)
             always = z3.BoolVal(True, E.context)
             return {} if kind is None else {kind: (always, constant_term(value, E))}
-        case Attribute(name):
+        case pred.Attribute(name):
             x = E.variables[name]
             terms = {"number": x.number, "text": x.place, "boolean": x.truth, "timestamp": x.moment}
             return {kind: (x.kind == KINDS[kind], term) for kind, term in terms.items()}
-        case Computed(op, left, right):
+        case pred.Computed(op, left, right):
             return computed(op, operand_of(left, E), operand_of(right, E), E)
-        case Negated(inner):
+        case pred.Negated(inner):
             zero = (z3.BoolVal(True, E.context), z3.IntVal(0, E.context))
-            return computed(Arithmetic.SUB, zero, operand_of(inner, E), E)
+            return computed(pred.Arithmetic.SUB, zero, operand_of(inner, E), E)
         case _:
             assert_never(expression)
 
 
-def operand_of(expression: Expression, E: Encoding) -> tuple[Any, Any] | None:
+def operand_of(expression: pred.Expression, E: Encoding) -> tuple[Any, Any] | None:
     """The number that arithmetic takes, None if it is never one (of 64 bits)."""
-    if isinstance(expression, Constant):
+    if isinstance(expression, pred.Constant):
         value = expression.value
         if isinstance(value, int) and value not in INT64:
             return None
@@ -54,7 +47,7 @@ def operand_of(expression: Expression, E: Encoding) -> tuple[Any, Any] | None:
 
 
 def computed(
-    op: Arithmetic, left: tuple[Any, Any] | None, right: tuple[Any, Any] | None, E: Encoding
+    op: pred.Arithmetic, left: tuple[Any, Any] | None, right: tuple[Any, Any] | None, E: Encoding
 ) -> Coded:
     """``left op right`` over the rationals; no number where one is divided by zero."""
     import z3
@@ -64,15 +57,15 @@ def computed(
     (here, one), (there, other) = left, right
     both = z3.And(here, there)
     match op:
-        case Arithmetic.ADD:
+        case pred.Arithmetic.ADD:
             return {"number": (both, one + other)}
-        case Arithmetic.SUB:
+        case pred.Arithmetic.SUB:
             return {"number": (both, one - other)}
-        case Arithmetic.MUL:
+        case pred.Arithmetic.MUL:
             return {"number": (both, one * other)}
-        case Arithmetic.DIV:
+        case pred.Arithmetic.DIV:
             return {"number": (z3.And(both, other != 0), real(one) / real(other))}
-        case Arithmetic.MOD:
+        case pred.Arithmetic.MOD:
             return {"number": (z3.And(both, other != 0), remainder(one, other))}
         case _:
             assert_never(op)
