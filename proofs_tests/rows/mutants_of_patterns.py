@@ -47,6 +47,12 @@ def empty_takes_nothing_only_at_first(
     return frozenset({Derivation((), m)} if m else ())
 
 
+def sequence_from_the_right(
+    p: rp.Concat, S: Start, m: RowMapping, e: bool
+) -> frozenset[Derivation]:
+    return D(rp.Concat(p.parts[::-1]), S, m, excluded=e)
+
+
 def alternation_prefers_right(
     p: rp.Alternation, S: Start, m: RowMapping, e: bool
 ) -> frozenset[Derivation]:
@@ -127,6 +133,24 @@ def possessive(
         yield min(runs)
 
 
+def an_empty_iteration_ends_the_loop(
+    p: rp.Quantified, S: Start, start: Derivation, *, excluded: bool
+) -> Iterator[Derivation]:
+    """Below the least count too."""
+    stop, more = ((0,), (1,)) if p.reluctant else ((1,), (0,))
+    pending = [(start, 0, False)]
+    while pending:
+        d, c, idle = pending.pop()
+        if idle or c == p.hi:
+            yield d
+            continue
+        if c >= p.lo:
+            yield Derivation(d.choices + stop, d.mapping)
+            d = Derivation(d.choices + more, d.mapping)
+        for d1 in matching._then(d, p.body, S, excluded=excluded):
+            pending.append((d1, c + 1, d1.mapping == d.mapping))
+
+
 def empty_iterations_are_rejected(
     p: rp.Quantified, S: Start, start: Derivation, *, excluded: bool
 ) -> Iterator[Derivation]:
@@ -164,6 +188,13 @@ def _condition(v: str, S: Start, m: RowMapping) -> Any:
     return VALUE(S.conditions[v], c)
 
 
+def excluded_rows_unseen(v: str, S: Start, m: RowMapping) -> bool:
+    """Conditions do not see rows that bear the mark."""
+    labels = tuple("" if excluded else variable for variable, excluded in m)
+    c = Context(S.T, S.s, labels, len(m), len(m), S.N, S.members)
+    return v not in S.conditions or VALUE(S.conditions[v], c) is True
+
+
 def row_under_test_unmapped(v: str, S: Start, m: RowMapping) -> bool:
     """Conditions see the mapping without the row that they test."""
     labels = tuple(mapped.variable for mapped in m)
@@ -185,6 +216,7 @@ OF_PATTERNS = [
             (rp.PartitionStart, start_anywhere),
             (rp.PartitionEnd, end_before_the_last_row),
             (rp.Empty, empty_takes_nothing_only_at_first),
+            (rp.Concat, sequence_from_the_right),
             (rp.Alternation, alternation_prefers_right),
             (rp.Alternation, alternation_prefers_longer),
             (rp.Alternation, alternation_is_ordered_choice),
@@ -201,10 +233,12 @@ OF_PATTERNS = [
         for wrong in (always_greedy, always_reluctant, at_least_one, at_most_one_needed, no_option)
     ),
     mutant(PATTERNS, matching, "_runs", possessive),
+    mutant(PATTERNS, matching, "_runs", an_empty_iteration_ends_the_loop),
     mutant(PATTERNS, matching, "_runs", empty_iterations_are_rejected),
     mutant(PATTERNS, semantics, "match_at", longest),
     mutant(PATTERNS, matching, "_holds", null_holds),
     mutant(PATTERNS, matching, "_holds", undefined_is_false),
+    mutant(RESULTS, matching, "_holds", excluded_rows_unseen),
     mutant(VALUES, matching, "_holds", row_under_test_unmapped),
     mutant(VALUES, matching, "_holds", number_of_the_last_match),
 ]

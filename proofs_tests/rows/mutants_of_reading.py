@@ -1,21 +1,24 @@
-"""Wrong versions of names, of defaults of the clauses, of numbers and of the checks (rows.md)."""
+"""Wrong versions of names, of the grammar, of defaults of the clauses and of numbers (rows.md)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from cerlab.api.row_patterns import match_recognize, parse_rows
 from cerlab.errors import CerlabError
-from cerlab.logic.rows import check, clauses, semantics, types
+from cerlab.logic.rows import clauses, semantics, types
 from cerlab.logic.rows import syntax as rp
+from cerlab.logic.rows.builder import ExpressionBuilder
 from cerlab.logic.rows.cursor import Cursor
-from cerlab.logic.rows.errors import CODES
+from cerlab.logic.rows.errors import ill_formed
+from cerlab.logic.rows.evaluation import Partition
+from cerlab.logic.rows.matching import Start, match_at
 from cerlab.logic.rows.pattern_builder import parse_pattern
 from proofs_tests.mutants.driver import Judge, Mutant, mutant, on_rows
-from proofs_tests.rows import test_data, test_errors, test_scan
-from proofs_tests.rows.judges import RESULTS
+from proofs_tests.rows import test_data, test_patterns, test_scan
+from proofs_tests.rows.judges import PATTERNS, RESULTS
 from proofs_tests.rows.tables import found, read
 
 
@@ -41,27 +44,20 @@ def scanned_right(row: Sequence[Any]) -> bool:
         read.cache_clear()
 
 
-def refused_right(row: Sequence[Any]) -> bool:
-    """Whether an ill-formed query is refused by its name."""
-    text, name, *_ = row
-    try:
-        parse_rows(text)
-    except CerlabError as error:
-        return error.code == CODES[name]
-    return False
-
-
 def rows_of(*tables: Sequence[Any]) -> list[Any]:
     return [row.values for table in tables for row in table]
 
 
-READ: Judge = on_rows(read_right, rows_of(test_data.DATA, test_data.NAMES, test_data.ROWS))
+READ: Judge = on_rows(
+    read_right, rows_of(test_data.DATA, test_data.NAMES, test_data.ROWS, test_scan.ORDERS)
+)
 SKIPS: Judge = on_rows(scanned_right, rows_of(test_scan.SKIP, test_scan.SCAN))
-REFUSED: Judge = on_rows(refused_right, rows_of(test_errors.ILL_FORMED))
+GRAMMAR: Judge = on_rows(scanned_right, rows_of(test_patterns.GRAMMAR))
 
 NAME, MEMBERS, RESOLVED = Cursor.canonical_name, rp.members, types._resolved
 READERS, PATTERN = clauses._CLAUSES, parse_pattern
 SCAN, PARTITIONS = semantics.scan, semantics.partitions
+COLUMN, KEY, CELL = ExpressionBuilder._column, ExpressionBuilder.key, Partition.value
 
 
 def every_name_in_upper_case(self: Cursor) -> str:
@@ -126,8 +122,112 @@ def partitions_from_the_last(query: Any, binding: Any, table: Any) -> Any:
     return PARTITIONS(query, binding, table)[::-1]
 
 
-def nothing_to_check(*arguments: Any) -> None:
-    return None
+def a_match_begins_after_the_last_row(S: Any) -> Iterator[Any]:
+    """Where the partition ends, it is shown at its last row."""
+    number = 0
+    for each in SCAN(S):
+        number = each.number
+        yield each
+    start = Start(S.T, len(S.T.rows), number + 1, rp.members(S.query), {}, None)
+    found = match_at(S.query.pattern, start)
+    if found is not None:
+        yield semantics.Found(len(S.T.rows) - 1, found, number + 1)
+
+
+def empty_matches_obey_the_skip_clause(S: Any) -> Iterator[Any]:
+    """SKIP TO x fails on an empty match (decision 5)."""
+    for each in SCAN(S):
+        yield each
+        if each.match == () and isinstance(S.query.skip, rp.ToFirst | rp.ToLast):
+            semantics.resume(S, each.s, each.match)
+
+
+def without_order_by_sorted(query: Any, binding: Any, table: Any) -> Any:
+    """By all columns, as a result of its own may come (decision 16)."""
+    listed = PARTITIONS(query, binding, table)
+    if not query.order_by:
+        for positions in listed:
+            positions.sort(key=lambda i: str(sorted(table[i].items())))
+    return listed
+
+
+def null_is_zero(self: Partition, i: int, column: str) -> Any:
+    value = CELL(self, i, column)
+    return 0 if value is None else value
+
+
+def the_input_before_variables(self: Any, node: Any) -> Any:
+    names, self.names = self.names, [name for name in self.names if name not in self.inputs]
+    try:
+        return COLUMN(self, node)
+    finally:
+        self.names = names
+
+
+def keys_of_any_input(self: Any, node: Any, place: Any, clause: str) -> Any:
+    if node.args.get("table") is not None:
+        node.set("table", None)
+    return KEY(self, node, place, clause)
+
+
+def only_the_alias_of_the_input(self: Any, node: Any) -> Any:
+    inputs, self.inputs = self.inputs, self.inputs[-1:]
+    try:
+        return COLUMN(self, node)
+    finally:
+        self.inputs = inputs
+
+
+def permute_is_reserved(text: str, start: int, end: int) -> Any:
+    pattern, *rest = PATTERN(text, start, end)
+    if "PERMUTE" in rp.variables(pattern):
+        raise ill_formed("unknown-variable", "PERMUTE takes parts")
+    return (pattern, *rest)
+
+
+def regrouped(wrong: Callable[[Any], Any]) -> Any:
+    """A grammar in which something binds tighter."""
+
+    def read(*arguments: Any) -> Any:
+        pattern, *rest = PATTERN(*arguments)
+        return (wrong(pattern), *rest)
+
+    return read
+
+
+def alternation_binds_tighter(p: Any) -> Any:
+    match p:
+        case rp.Alternation((rp.Concat((*before, last)), *others)):
+            return rp.Concat((*before, rp.Alternation((last, *others))))
+        case _:
+            return p
+
+
+def quantifiers_bind_looser(p: Any) -> Any:
+    match p:
+        case rp.Concat((*before, rp.Quantified() as last)):
+            return replace(last, body=rp.Concat((*before, last.body)))
+        case _:
+            return p
+
+
+def in_the_order_of_the_standard() -> Mutant:
+    """Clauses in another order are not read."""
+
+    def ranked(rank: int, reader: Any) -> Any:
+        def read_in_order(cursor: Any, read_clauses: Any) -> None:
+            if rank < getattr(cursor, "rank", 0):
+                raise cursor.unexpected("a later clause")
+            cursor.rank = rank
+            reader(cursor, read_clauses)
+
+        return read_in_order
+
+    wrong = {
+        words: (kind, ranked(rank, reader))
+        for rank, (words, (kind, reader)) in enumerate(READERS.items())
+    }
+    return mutant(READ, clauses, "_CLAUSES", wrong, id="in_the_order_of_the_standard")
 
 
 def of_clause(words: str, wrong: Any) -> Mutant:
@@ -147,8 +247,16 @@ OF_READING = [
     mutant(RESULTS, semantics, "scan", numbers_go_on_over_partitions),
     mutant(RESULTS, semantics, "scan", empty_matches_take_no_number),
     mutant(RESULTS, semantics, "partitions", partitions_from_the_last),
-    mutant(REFUSED, check, "_check_names", nothing_to_check, id="names_unchecked"),
-    mutant(REFUSED, check, "_check_nesting", nothing_to_check, id="nesting_unchecked"),
-    mutant(REFUSED, check, "_check_output", nothing_to_check, id="columns_unchecked"),
-    mutant(REFUSED, check, "_check_within", nothing_to_check, id="within_unchecked"),
+    mutant(RESULTS, semantics, "partitions", without_order_by_sorted),
+    mutant(RESULTS, Partition, "value", null_is_zero),
+    mutant(PATTERNS, semantics, "scan", a_match_begins_after_the_last_row),
+    mutant(SKIPS, semantics, "scan", empty_matches_obey_the_skip_clause),
+    mutant(READ, ExpressionBuilder, "_column", the_input_before_variables),
+    mutant(READ, ExpressionBuilder, "_column", only_the_alias_of_the_input),
+    mutant(GRAMMAR, clauses, "parse_pattern", permute_is_reserved),
+    *(
+        mutant(GRAMMAR, clauses, "parse_pattern", regrouped(wrong), id=wrong.__name__)
+        for wrong in (alternation_binds_tighter, quantifiers_bind_looser)
+    ),
+    in_the_order_of_the_standard(),
 ]

@@ -41,6 +41,11 @@ def last_is_first_row(S: Any, s: int, m: RowMapping) -> int:
     return RESUME(replace(S, query=replace(S.query, skip=turned)), s, m)
 
 
+def unions_have_no_row(S: Any, x: str) -> frozenset[str]:
+    """As older versions of DuckDB, which refused them (decision 14)."""
+    return frozenset({x})
+
+
 def excluded_rows_shown(S: Any, found: Any, covered: set[int]) -> Any:
     m = found.match
     if m:
@@ -131,6 +136,7 @@ OF_RESULTS = [
     mutant(SCAN, semantics, "resume", past_the_variable),
     mutant(SCAN, semantics, "resume", first_is_last),
     mutant(SCAN, semantics, "resume", last_is_first_row),
+    mutant(SCAN, semantics, "_members", unions_have_no_row),
     mutant(RESULTS, semantics, "emitted", excluded_rows_shown),
     mutant(RESULTS, semantics, "emitted", empty_matches_hidden),
     mutant(RESULTS, semantics, "emitted", empty_matches_shown),

@@ -140,6 +140,11 @@ def labels_beyond_the_test(e: ex.Expression, p: int, c: Context) -> Any:
     return VALUE_AT(e, p, c)
 
 
+def columns_of_their_variable(e: ex.Expression, p: int, c: Context) -> Any:
+    """A column at a row is still the last of its variable's."""
+    return VALUE(e, c) if isinstance(e, ex.Column) else VALUE_AT(e, p, c)
+
+
 def logical(kind: type, wrong: Callable[[Any, Callable[[Any], Any]], Any]) -> Any:
     def wrapped(e: Any, operand: Any) -> Any:
         return wrong(e, operand) if isinstance(e, kind) else OPERATION(e, operand)
@@ -259,6 +264,7 @@ OF_VALUES = [
     of_value(RESULTS, ex.Classifier, classifier_names_the_union),
     mutant(VALUES, evaluation, "value_at", labels_are_running),
     mutant(VALUES, evaluation, "value_at", labels_beyond_the_test),
+    mutant(VALUES, evaluation, "value_at", columns_of_their_variable),
     *(
         mutant(VALUES, evaluation, "operation", logical(kind, wrong), id=wrong.__name__)
         for kind, wrong in (

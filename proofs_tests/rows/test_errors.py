@@ -20,7 +20,7 @@ from cerlab.errors import (
 from cerlab.logic.rows.errors import CODES
 from proofs_tests.rows.tables import numbers
 
-TABLE = pa.table({"i": [0], "x": [1], "t": ["a"], "o": [[1]]})
+TABLE = pa.table({"i": [0], "x": [1], "t": ["a"], "o": [[1]], "ab": [1], "aB": [2]})
 
 
 def error(clauses: str, name: str, at: str, *, id: str, hint: str = "") -> Any:
@@ -167,6 +167,7 @@ OF_COLUMNS = [
     ),
     error("PARTITION BY y MEASURES 1 AS m PATTERN (A)", "unknown-column", "y", id="2.2-partition"),
     error("ORDER BY y MEASURES 1 AS m PATTERN (A)", "unknown-column", "y", id="2.2-order"),
+    error("MEASURES A.AB AS m PATTERN (A)", "ambiguous-column", "A.AB", id="2.2-two-but-for-case"),
     error(
         "MEASURES 1 AS X ALL ROWS PER MATCH PATTERN (A)",
         "duplicate-column",

@@ -91,6 +91,7 @@ EMPTY_ITERATIONS = [
     pattern_case("(A | ())*", "a a", "0:AA", id="5.6-rows-preferred-takes-them"),
     pattern_case("(A??){2,}", "a a", "0: 1:", id="5.6-two-empty-iterations"),
     pattern_case("(A??){2,} $", "a a", "0:AA", id="5.6-iterations-that-have-to-be"),
+    pattern_case("(() | A | B C){2} $", "ab ac", "0:BC", id="5.3-empty-ones-below-the-least-count"),
     pattern_case("(A* (B | C??))?", "b c", "0:B 1:", id="5.6-the-empty-iteration-before-c"),
     pattern_case("(A??)+ B", "ab ab", "0:B 1:B", id="5.6-plus"),
     pattern_case("(A??)* $", "a a", "0:AA", id="5.6-one-row-after-the-other-if-it-has-to-be"),

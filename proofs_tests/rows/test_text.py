@@ -52,10 +52,19 @@ CANONICAL = [
 ]
 
 
+def of_pattern(text: str) -> str:
+    """A clause with a pattern."""
+    return f"MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN ({text}))"
+
+
+def of_measure(text: str) -> str:
+    """A clause with a measure."""
+    return f'MATCH_RECOGNIZE (MEASURES {text} AS m PATTERN (A "a"))'
+
+
 @pytest.mark.parametrize(("text", "canonical"), CANONICAL)
 def test_patterns_have_a_canonical_text(text: str, canonical: str) -> None:
-    query = parse_rows(f"MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN ({text}))")
-    assert pattern_text(query.pattern) == canonical
+    assert pattern_text(parse_rows(of_pattern(text)).pattern) == canonical
 
 
 EXPRESSIONS = [
@@ -82,8 +91,8 @@ EXPRESSIONS = [
 
 @pytest.mark.parametrize(("text", "canonical"), EXPRESSIONS)
 def test_expressions_have_a_canonical_text(text: str, canonical: str) -> None:
-    query = parse_rows(f'MATCH_RECOGNIZE (MEASURES {text} AS m PATTERN (A "a"))')
-    assert expression_text(query.measures[0].expression) == canonical
+    (measure,) = parse_rows(of_measure(text)).measures
+    assert expression_text(measure.expression) == canonical
 
 
 FULL = """select n as m, sym from ticks as t match_recognize (

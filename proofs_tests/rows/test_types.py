@@ -17,22 +17,27 @@ TYPES = [
     ("CASE WHEN i = 1 THEN 1 ELSE 0.5 END", pa.float64()), ("COALESCE(NULL, i)", pa.int64()),
     ("ABS(i)", pa.int64()), ("B.i", pa.int16()),
 ]  # fmt: skip
+ONE = pa.table(
+    {
+        "i": pa.array([1], pa.int16()),
+        "t": pa.array(["a"], pa.large_string()),
+        "f": pa.array([1.5], pa.float32()),
+        "d": pa.array([7], pa.date32()),
+        "s": pa.array([7], pa.timestamp("us", "UTC")),
+    }
+)
+
+
+def type_of(measure: str, table: pa.Table) -> pa.DataType:
+    """The type of the column of a measure."""
+    query = f"MATCH_RECOGNIZE (MEASURES {measure} AS m PATTERN (A B?))"
+    return match_recognize(query, table).schema.field("m").type
 
 
 @pytest.mark.parametrize(("measure", "expected"), TYPES, ids=lambda each: f"8.6-{each}")
 def test_a_measure_has_its_static_type(measure: str, expected: pa.DataType) -> None:
-    table = pa.table(
-        {
-            "i": pa.array([1], pa.int16()),
-            "t": pa.array(["a"], pa.large_string()),
-            "f": pa.array([1.5], pa.float32()),
-            "d": pa.array([7], pa.date32()),
-            "s": pa.array([7], pa.timestamp("us", "UTC")),
-        }
-    )
-    query = f"MATCH_RECOGNIZE (MEASURES {measure} AS m PATTERN (A B?))"
-    assert match_recognize(query, table).schema.field("m").type == expected
-    assert match_recognize(query, table.slice(0, 0)).schema.field("m").type == expected
+    assert type_of(measure, ONE) == expected
+    assert type_of(measure, ONE.slice(0, 0)) == expected
 
 
 def test_columns_of_any_type_are_handed_through() -> None:

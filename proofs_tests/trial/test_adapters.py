@@ -10,6 +10,7 @@ import pytest
 from cerlab.api.row_patterns import parse_rows
 from cerlab.fuzz.engines import Answered, Broken, Refused
 from cerlab.trial.adapters import adapter
+from cerlab.trial.children.flink_child import failure
 from cerlab.trial.languages import Case
 from cerlab.trial.process import Absent, running
 
@@ -50,6 +51,25 @@ def test_what_flink_is_asked() -> None:
     assert "DEFINE A AS TRUE" in text
     assert adapter("flink").orders(case("A"))
     assert not adapter("flink").orders(case("A", "PARTITION BY g"))
+
+
+SAID = [
+    pytest.param("it ended", {"crash": "it ended"}, id="one-line"),
+    pytest.param("called\n: a.Fault: no\n\tat b", {"crash": "a.Fault: no"}, id="one-exception"),
+    pytest.param(
+        "called\n: a.Fault: no\nCaused by: c.Cause: why\n\tat d",
+        {"crash": "c.Cause: why"},
+        id="the-cause-said-last",
+    ),
+    pytest.param(
+        "called\n: a.Fault: not supported", {"refused": "a.Fault: not supported"}, id="no"
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), SAID)
+def test_what_flink_says_of_a_job_that_fails(text: str, expected: dict[str, str]) -> None:
+    assert failure(text) == expected
 
 
 SHELL = """#!{python}

@@ -104,10 +104,13 @@ class Flink:
 
 
 def failure(text: str) -> Reply:
-    """A refusal where the planner says so, else a crash, each with the cause that is said last."""
+    """A refusal where the planner says so, else a crash, each with the cause that is said last.
+
+    Where there is one exception only, its line begins with a colon.
+    """
     lines = [line.strip() for line in text.splitlines()]
-    causes = [line for line in lines if line.startswith("Caused by:")] or lines[:1]
-    said = causes[-1].removeprefix("Caused by:").strip()[:400]
+    causes = [line for line in lines if line.startswith(("Caused by:", ": "))] or lines[:1]
+    said = causes[-1].removeprefix("Caused by").lstrip(": ")[:400]
     refused = any(word in text for word in REFUSALS) or "ValidationException" in text
     return {"refused" if refused else "crash": said}
 

@@ -1,0 +1,301 @@
+"""Wrong versions of the errors, of what is refused by name, and of the SELECT around (rows.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlglot import exp
+
+from cerlab.api import row_patterns
+from cerlab.api.row_patterns import match_recognize, parse_rows
+from cerlab.errors import BadData, CerlabError, IllFormed, Unsupported
+from cerlab.io import tables
+from cerlab.logic.rows import builder, check, clauses, parser, pattern_builder, semantics, types
+from cerlab.logic.rows import syntax as rp
+from cerlab.logic.rows import text as printed
+from cerlab.logic.rows.builder import ExpressionBuilder
+from cerlab.logic.rows.errors import CODES
+from cerlab.logic.rows.pattern_builder import _PatternBuilder
+from proofs_tests.mutants.driver import Judge, Mutant, Place, mutant, on_rows
+from proofs_tests.rows import test_data, test_errors, test_scan, test_text, test_types
+from proofs_tests.rows.mutants_of_reading import keys_of_any_input
+from proofs_tests.rows.tables import found
+
+CRASHES = (AssertionError, IndexError, KeyError, TypeError, ValueError)
+"""A wrong version may end so, which is no error by name either."""
+
+
+def error_of(run: Callable[[], object]) -> CerlabError | None:
+    """The error by name that something ends in."""
+    try:
+        run()
+    except CerlabError as error:
+        return error
+    except CRASHES:
+        pass
+    return None
+
+
+def ill_formed_right(row: Sequence[Any]) -> bool:
+    """Whether a query is refused by its name, at its place, with its hint, before any table."""
+    text, name, at, hint = row
+    error = error_of(lambda: parse_rows(text))
+    if error is None or error.code != CODES[name]:
+        return False
+    return at in test_errors.under_caret(error) and hint in error.hint
+
+
+def refused_on_a_table(row: Sequence[Any]) -> bool:
+    text, name, _, hint = row
+    error = error_of(lambda: match_recognize(text, test_errors.TABLE, evaluator="reference"))
+    return error is not None and error.code == CODES[name] and hint in error.hint
+
+
+def no_clause(text: str) -> bool:
+    error = error_of(lambda: parse_rows(text))
+    return error is not None and error.code == "CER0101"
+
+
+def refused_by_name(row: tuple[str, str]) -> bool:
+    written, what = row
+    error = error_of(lambda: parse_rows(f"MATCH_RECOGNIZE ({written})"))
+    return isinstance(error, Unsupported) and what in error.message
+
+
+def stuck_right(row: Sequence[Any]) -> bool:
+    pattern, skip, text, name, at = row
+    error = error_of(lambda: found(pattern, text, f"AFTER MATCH SKIP {skip}"))
+    return isinstance(error, BadData) and (error.code, error.row) == (CODES[name], at)
+
+
+def columns_right(row: Sequence[Any]) -> bool:
+    query, expected = row
+    try:
+        result = match_recognize(query, test_data.GK, evaluator="reference")
+    except (CerlabError, *CRASHES):
+        return False
+    return bool(result.column_names == expected)
+
+
+def type_right(row: Sequence[Any]) -> bool:
+    measure, expected = row
+    return bool(test_types.type_of(measure, test_types.ONE) == expected)
+
+
+def printed_right(row: tuple[str, str]) -> bool:
+    text, canonical = row
+    return canonical in str(parse_rows(text))
+
+
+def values_of(rows: Sequence[Any]) -> list[Any]:
+    return [row.values for row in rows]
+
+
+ILL_FORMED = on_rows(ill_formed_right, values_of(test_errors.ILL_FORMED))
+ON_A_TABLE = on_rows(
+    refused_on_a_table, values_of((*test_errors.OF_COLUMNS, *test_errors.OF_TYPES))
+)
+SYNTAX = on_rows(no_clause, test_errors.SYNTAX)
+REFUSED = on_rows(refused_by_name, test_errors.REFUSED)
+STUCK = on_rows(stuck_right, values_of(test_scan.STUCK))
+COLUMNS = on_rows(
+    columns_right,
+    [
+        *((f"MATCH_RECOGNIZE ({row.values[0]})", row.values[1]) for row in test_data.COLUMNS),
+        *(
+            (test_data.selecting(before, alias), expected)
+            for before, alias, expected in values_of(test_data.SELECTS)
+        ),
+    ],
+)
+TYPES = on_rows(type_right, test_types.TYPES)
+PRINTED = on_rows(
+    printed_right,
+    [
+        *((test_text.of_pattern(text), canonical) for text, canonical in test_text.CANONICAL),
+        *((test_text.of_measure(text), canonical) for text, canonical in test_text.EXPRESSIONS),
+    ],
+)
+
+CHECK, BUILD = check.check_row_pattern, ExpressionBuilder._build
+NAVIGATION, PLACE = ExpressionBuilder._navigation, ExpressionBuilder._place
+RESOLVED, AGGREGATE, NEED = types._resolved, types._Scope._aggregate, types._Scope.need
+RESUME, AS_TABLE = semantics.resume, tables.as_table
+PATTERN_TEXT, EXPRESSION_TEXT = printed.pattern_text, printed.expression_text
+
+
+def unless(name: str) -> Mutant:
+    """The check that passes over one error."""
+
+    def wrong(query: rp.RowPattern) -> None:
+        try:
+            CHECK(query)
+        except IllFormed as error:
+            if error.code != CODES[name]:
+                raise
+
+    return mutant(ILL_FORMED, parser, "check_row_pattern", wrong, id=f"no_{name}")
+
+
+def any_bounds(self: Any, children: list[Any]) -> rp.Quantified:
+    body, (lo, hi), reluctant = children
+    return rp.Quantified(body, lo, hi, reluctant is not None)
+
+
+def any_number_of_arguments(self: Any, node: Any, least: int, most: int | None) -> None:
+    return None
+
+
+def offsets_unread(self: Any, node: Any, kind: Any, final: bool) -> Any:
+    if len(node.expressions) == 2:
+        node.set("expressions", node.expressions[:1])
+    return NAVIGATION(self, node, kind, final)
+
+
+def modes_anywhere(self: Any, node: Any) -> bool:
+    return True
+
+
+def no_name_is_near(name: str, known: Any) -> str:
+    return ""
+
+
+def places_of_expressions(self: Any, node: Any) -> Any:
+    """The caret stands under the first token of the expression."""
+    return self._around or PLACE(self, node)
+
+
+def the_first_column_for_an_unknown_one(query: Any, column: Any, columns: Any) -> str:
+    try:
+        return RESOLVED(query, column, columns)
+    except IllFormed as error:
+        if error.code == CODES["unknown-column"]:
+            return str(next(iter(columns)))
+        raise
+
+
+def the_first_of_two(query: Any, column: Any, columns: Any) -> str:
+    known = list(columns)
+    alike = (name for name in known if name.casefold() == column.name.casefold())
+    return (
+        column.name if column.name in known else next(alike, None) or RESOLVED(query, column, known)
+    )
+
+
+def all_kinds_compare(self: Any, e: Any, *others: Any) -> None:
+    return None
+
+
+def numbers_are_conditions(self: Any, e: Any, kinds: Any, message: str) -> Any:
+    """As DuckDB casts them (decision 20)."""
+    return NEED(self, e, (*kinds, types.Kind.INTEGER), message)
+
+
+def sums_are_doubles(self: Any, function: Any, body: Any) -> Any:
+    typed = AGGREGATE(self, function, body)
+    return types.Typed(types.Kind.DOUBLE) if function.value == "SUM" else typed
+
+
+def an_absent_variable_is_passed_over(S: Any, s: int, m: Any) -> int:
+    try:
+        return RESUME(S, s, m)
+    except BadData as error:
+        if error.code == CODES["skip-absent"]:
+            return len(m)
+        raise
+
+
+def the_same_match_is_passed_over(S: Any, s: int, m: Any) -> int:
+    try:
+        return RESUME(S, s, m)
+    except BadData as error:
+        if error.code == CODES["skip-first"]:
+            return 1
+        raise
+
+
+def dropped(kind: type[exp.Expr]) -> Mutant:
+    """A construct of SQL that is passed over instead of refused."""
+
+    def wrong(self: Any, node: Any) -> Any:
+        body = node.expressions[0] if isinstance(node, exp.Distinct) else node.this
+        return BUILD(self, body if isinstance(node, kind) else node)
+
+    name = f"{kind.__name__.lower()}_is_dropped"
+    return mutant(REFUSED, ExpressionBuilder, "_build", wrong, id=name)
+
+
+def one_of_each_spelling() -> Mutant:
+    """ONE ROW and ALL ROWS are two clauses."""
+    wrong = {words: (words, reader) for words, (_, reader) in clauses._CLAUSES.items()}
+    return mutant(SYNTAX, clauses, "_CLAUSES", wrong, id="one_of_each_spelling")
+
+
+def items_unread(query: Any, output: Any) -> Any:
+    return output
+
+
+def items_keep_their_names(query: Any, output: Any) -> Any:
+    if query.select is None or query.select.items is None:
+        return output
+    items = tuple(replace(item, name=None) for item in query.select.items)
+    return SELECTED(replace(query, select=replace(query.select, items=items)), output)
+
+
+SELECTED = types._selected
+
+
+def columns_by_name(table: Any) -> Any:
+    return (given := AS_TABLE(table)).select(sorted(given.column_names))
+
+
+def patterns_without_parentheses(p: Any, level: int = 0) -> str:
+    return PATTERN_TEXT(p)
+
+
+def expressions_without_parentheses(e: Any, level: int = 0) -> str:
+    return EXPRESSION_TEXT(e)
+
+
+def of_builder(judge: Judge, name: str, wrong: Any) -> Mutant:
+    return mutant(judge, ExpressionBuilder, name, wrong)
+
+
+OF_ERRORS = [
+    *(
+        unless(name)
+        for name in (
+            *("unknown-variable", "duplicate-variable", "mixed-variables", "nesting"),
+            *("final-in-define", "exclusion-unmatched", "duplicate-column", "no-columns"),
+            "within-order",
+        )
+    ),
+    mutant(ILL_FORMED, _PatternBuilder, "quantified", any_bounds),
+    of_builder(ILL_FORMED, "_count", any_number_of_arguments),
+    of_builder(ILL_FORMED, "_navigation", offsets_unread),
+    of_builder(ILL_FORMED, "_takes_mode", modes_anywhere),
+    of_builder(ILL_FORMED, "key", keys_of_any_input),
+    of_builder(ILL_FORMED, "_place", places_of_expressions),
+    Mutant(
+        "no_name_is_near",
+        ILL_FORMED,
+        tuple(Place(owner, "nearest", no_name_is_near) for owner in (builder, check, types)),
+    ),
+    mutant(ON_A_TABLE, types, "_resolved", the_first_column_for_an_unknown_one),
+    mutant(ON_A_TABLE, types, "_resolved", the_first_of_two),
+    mutant(ON_A_TABLE, types._Scope, "comparable", all_kinds_compare),
+    mutant(ON_A_TABLE, types._Scope, "need", numbers_are_conditions),
+    mutant(STUCK, semantics, "resume", an_absent_variable_is_passed_over),
+    mutant(STUCK, semantics, "resume", the_same_match_is_passed_over),
+    one_of_each_spelling(),
+    *(dropped(kind) for kind in (exp.Distinct, exp.Filter, exp.Window)),
+    mutant(REFUSED, pattern_builder, "MAX_PERMUTED", 9, id="permute_of_nine"),
+    mutant(COLUMNS, types, "_selected", items_unread),
+    mutant(COLUMNS, types, "_selected", items_keep_their_names),
+    mutant(COLUMNS, row_patterns, "as_table", columns_by_name),
+    mutant(TYPES, types._Scope, "_aggregate", sums_are_doubles),
+    mutant(PRINTED, printed, "pattern_text", patterns_without_parentheses),
+    mutant(PRINTED, printed, "expression_text", expressions_without_parentheses),
+]
