@@ -105,6 +105,8 @@ def refuse_null_words(data: Any, cells: k.Cells, count: int) -> None:
 
 def _types(types: Any, count: int, type_name: str | None, *, lenient: bool) -> Any:
     """The column of types: texts that are not empty."""
+    if isinstance(types, list):  # of several types
+        raise Undecided
     if types is None and type_name is not None:
         return pa.repeat(type_name, count).dictionary_encode()
     if types is not None and lenient and type_name is not None:

@@ -112,7 +112,7 @@ def json_shape(rng: Random) -> Any:
     names = rng.sample(("v", "w", "größe", "a b", "stream"), rng.randrange(4))
     if rng.random() < 0.95:
         names.insert(rng.randrange(len(names) + 1), "type")
-    types = (('"A"', '"B"'),)
+    types = *[('"A"', '"B"')] * 9, ('"A"', "7", "true")
     streams = (('"S"', "null", '""'),)
     own = {"type": types, "stream": streams}
     tokens = rng.choice(JSON_TOKENS)

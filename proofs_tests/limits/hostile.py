@@ -76,6 +76,14 @@ FAMILIES: dict[str, Callable[[], object]] = {
         + " AND ".join(f"v = r{n}.v" for n in range(12))
         + ">^"
     ),
+    "maximal answers by the reference": lambda: evaluated(
+        "SELECT MAX * WHERE A ; C+ ; (C AS x ; B AS y FILTER x.v <= y.v)",
+        MANY[:39],
+        evaluator="reference",
+    ),
+    "answers that runs share": lambda: cerlab.count(
+        "SELECT * WHERE (B AS x ; C AS y FILTER x.v > y.v OR B AS x) ; C:++", MANY[:300]
+    ),
     "28 correlations": lambda: evaluated(correlated(8, "=", " OR ")),
     "28 correlations by registers": lambda: evaluated(
         correlated(8, "=", " OR "), evaluator="registers"
@@ -123,10 +131,10 @@ FAMILIES: dict[str, Callable[[], object]] = {
     "lists": lambda: evaluated(" ; ".join([f"{AB}+"] * 6), MANY[:200], evaluator="lists"),
     "reference": lambda: evaluated(" ; ".join([f"{AB}+"] * 6), MANY[:60], evaluator="reference"),
     "reference of ALL": lambda: evaluated(
-        " ALL ".join([f"{AB}+"] * 6), MANY[:30], evaluator="reference"
+        " ALL ".join([f"{AB}+"] * 6), MANY[:39], evaluator="reference"
     ),
     "reference of AND": lambda: evaluated(
-        " AND ".join([f"{AB}+"] * 6), MANY[:30], evaluator="reference"
+        " AND ".join([f"{AB}+"] * 6), MANY[:39], evaluator="reference"
     ),
     "reference of UNLESS": lambda: evaluated(
         " UNLESS ".join([f"({AB}+)"] * 6), MANY[:17], evaluator="reference"

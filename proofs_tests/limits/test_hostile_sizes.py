@@ -25,6 +25,7 @@ NAMED = (
     "28 correlations",
     "28 correlations of <",
     "forty iterations",
+    "maximal answers by the reference",
 )
 WATCHDOG = 60
 """Seconds of CPU: far more than any of them takes, far less than work that is not counted."""

@@ -7,12 +7,16 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from cerlab.engine.answers import AnswerBatch
+from cerlab.errors import ResourceLimit
+
+MAX_ANSWERS = 1_000_000
+"""The answers of one end that are kept to give each once."""
 
 
 def distinct(batches: Iterable[AnswerBatch]) -> Iterator[AnswerBatch]:
     """The answers without those that came before; `batches` are by end, one end maybe over several.
 
-    Keeps the answers of one end.
+    Keeps the answers of one end; raises `ResourceLimit` if there are more than `MAX_ANSWERS`.
     """
     end, seen = -1, set[tuple[int, bytes]]()
     for batch in batches:
@@ -25,6 +29,12 @@ def distinct(batches: Iterable[AnswerBatch]) -> Iterator[AnswerBatch]:
             if answer not in seen:
                 seen.add(answer)
                 kept.append(n)
+        if len(seen) > MAX_ANSWERS:
+            raise ResourceLimit(
+                "CER0686",
+                f"more than {MAX_ANSWERS:,} answers end at event {end}, and runs may share them",
+                hint="use a window, or LIMIT",
+            )
         yield _chosen(batch, np.array(kept, np.int64))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import assert_never
 
+from cerlab.budget import budgeted, counted
 from cerlab.model.answer import Positions, Valuation, complex_event
 from cerlab.model.clauses import Strategy
 
@@ -18,17 +19,20 @@ from cerlab.model.clauses import Strategy
 def select(strategy: Strategy, answers: Iterable[Valuation]) -> frozenset[Valuation]:
     """The valuations whose position sets survive among those with the same end.
 
-    Valuations with equal position sets and different starts or labels live or die together.
+    Valuations with equal position sets and different starts or labels live or die together. Raises
+    `ResourceLimit` where too many of them end at one event.
     """
     by_end: dict[int, list[Valuation]] = {}
     for V in answers:
         by_end.setdefault(V.end, []).append(V)
-    return frozenset(
-        V
-        for group in by_end.values()
-        for V in group
-        if _survives(strategy, _support(V), [_support(other) for other in group])
-    )
+    with budgeted("a selection by the reference", "use a window, which leaves fewer", own=1):
+        return frozenset(
+            V
+            for group in by_end.values()
+            for rivals in [list({_support(V) for V in group})]
+            for V in counted(group, 1 + len(rivals) // 16)
+            if _survives(strategy, _support(V), rivals)
+        )
 
 
 def _support(V: Valuation) -> Positions:
