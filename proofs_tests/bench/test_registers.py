@@ -11,7 +11,7 @@ import pytest
 import cerlab
 from cerlab.bench import register_patterns, registers
 from cerlab.bench.memory import MemoryOf
-from cerlab.bench.register_memory import PROGRAM, asked, measure_asked
+from cerlab.bench.register_memory import PROGRAM, measure_text, run_text
 from cerlab.bench.register_patterns import PAPER, PATTERNS, WINDOWS, ceql, sremo
 from cerlab.bench.streams import from_file, synthetic
 from cerlab.cli import main
@@ -136,8 +136,8 @@ def test_the_process_for_memory_lists_or_counts(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(RegisterEvaluation, "estimate", lambda _: noted("estimate"))
     with MemoryOf(synthetic("stocks", 50), PROGRAM) as opened:
         for listed in (True, False):
-            text = asked(sremo(PATTERNS["reg_1"], 500), listed=listed)
-            measure_asked(str(opened._file), text)
+            text = run_text(sremo(PATTERNS["reg_1"], 500), listed=listed)
+            measure_text(str(opened._file), text)
     assert done == ["answers", "answers", "estimate", "estimate"], "on a prefix, then on the whole"
 
 

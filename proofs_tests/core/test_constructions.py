@@ -86,3 +86,11 @@ def test_successors_are_made_when_an_event_needs_them_and_once(
         active = {q for each in moves for q in each if q is not None}
     assert set(asked.values()) == {1}
     assert len(asked) <= 2 * 4 * len(det.macro_states)
+
+
+def test_what_the_tecs_steps_through_is_det_but_for_a_strategy() -> None:
+    """`det` has no strategy; where there is none, it is the same machine, with what it learnt."""
+    plain, strict = as_pattern("SELECT * WHERE A ; B"), as_pattern("SELECT MAX * WHERE A ; B")
+    assert plain.det is plain.machine
+    assert isinstance(strict.det, DeterministicCea)
+    assert strict.det is not strict.machine

@@ -166,8 +166,9 @@ def test_the_explanation_says_what_runs() -> None:
         DEFINE A AS x > 0, B AS x > LAST(A.x), C AS {})"""
     said = str(explain_rows(clause.format("SUM(x) > 3"), [{"x": 1}]))
     assert "the compiled search: 4 states, 1 outcomes of the conditions of A\n" in said
-    assert "by programs: the conditions of B, C\n" in said
-    assert "it backtracks" in said
+    lines = said.splitlines()
+    assert lines[1] == "by programs: the conditions of B, C"
+    assert lines[2].startswith("it backtracks")
     said = str(explain_rows(clause.format("x = 9"), [{"x": 1}]))
     assert "with the same registers" in said
     within = "MATCH_RECOGNIZE (ORDER BY x MEASURES 1 AS m PATTERN (A+) WITHIN 3)"

@@ -98,6 +98,8 @@ COLUMNS: list[tuple[str, list[Any]]] = [
     ("CASE x WHEN 1 THEN TRUE WHEN 2 THEN NULL ELSE x > 3 END", [1, 2, 3, 4, None]),
     ("CASE WHEN x > 1 THEN 1.5 ELSE 2 END = 2", [1, 2, None]),
     ("CASE WHEN x > 1 THEN x ELSE 0.5 END = 9007199254740993", [2**53 + 1, 2**53, 1]),
+    ("CASE WHEN x > 1 THEN x ELSE 0.5 END = 9007199254740992.0", [2**53 + 1, 2**53, 1]),
+    ("CASE WHEN x > 1 THEN x < 3 END", [1, 2, 3, None]),
     ("COALESCE(x, 1) = 1 AND NULLIF(x, 3) IS NULL", [1, None, 3]),
     ("x BETWEEN 2 AND NULL OR NOT x IN (1, NULL)", [1, 2, 3, None]),
     ("(x IS TRUE) = (NEXT(x) IS NOT FALSE)", [True, False, None, True]),
@@ -113,6 +115,23 @@ def test_conditions_over_columns(condition: str, values: list[Any]) -> None:
         ALL ROWS PER MATCH PATTERN (A | B) DEFINE A AS {condition})"""
     table = pa.table({"x": values})
     assert repr(rows_of(clause, table, "compiled")) == repr(rows_of(clause, table))
+
+
+def test_the_explanation_says_what_has_a_form_over_columns() -> None:
+    clause = """MATCH_RECOGNIZE (MEASURES CASE WHEN x > 1 THEN 2 ELSE x END AS m
+        PATTERN (A) DEFINE A AS CASE WHEN x > 1 THEN {} ELSE x END > 0)"""
+    explained = [str(explain_rows(clause.format(value), [{"x": 1}])) for value in ("2", "2.5")]
+    assert "by columns: every condition and measure" in explained[0]
+    assert "by columns" not in explained[1]
+
+
+def test_batches_of_matches_make_one_column() -> None:
+    """Of Arrow's arrays an array, of values and arrays values."""
+    for count in (1, 2, 3):
+        arrays = [pa.array([n, None]) for n in range(count)]
+        flat = [value for n in range(count) for value in (n, None)]
+        assert rows_to_walk._joined(arrays).to_pylist() == flat
+        assert rows_to_walk._joined([*arrays, [7]]) == [*flat, 7]
 
 
 def test_sums_and_means() -> None:
