@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import TextIO
 
 import numpy as np
 import pyarrow as pa
@@ -165,26 +164,3 @@ def measure_consumed(formula: str, stream: Stream, runs: int) -> Consumed:
         per_end=answers / max(ends, 1),
         paper_per_end=PAPER_PER_END[formula],
     )
-
-
-def write_foundations(rows: list[Processed | Consumed], file: TextIO) -> None:
-    """The rows as two tables for people."""
-    from rich.console import Console
-    from rich.table import Table
-
-    processed = Table("stream", "query", "strategy", "M events/s", "visits/event")
-    consumed = Table("query", "seconds", "answers", "each time", "in the paper")
-    for row in rows:
-        match row:
-            case Processed():
-                cells = row.stream, row.query, row.strategy or "none"
-                processed.add_row(*cells, f"{row.events_per_second / 1e6:.2f}", f"{row.visits:.3f}")
-            case Consumed():
-                told = f"{row.seconds:.3f}", f"{row.answers:,}", f"{row.per_end:.1f}"
-                consumed.add_row(row.query, *told, str(row.paper_per_end))
-    console = Console(file=file, width=300)
-    if rows:
-        console.print(f"{rows[0].events:,} random events, processed without output")
-        console.print(processed)
-        console.print("with CONSUME BY ANY, on S1")
-        console.print(consumed)

@@ -1,8 +1,8 @@
 """How much memory a register pattern takes: its run alone in a fresh process, as `memory` has it.
 
-    python -m cerlab.bench.register_memory STREAM.arrow < ASKED
+    python -m cerlab.bench.register_memory STREAM.arrow < RUN
 
-where what is asked is a JSON object: the SREMO of the pattern, and whether its answers are listed
+where the run is a JSON object: the SREMO of the pattern, and whether its answers are listed
 or only counted.
 """
 
@@ -22,30 +22,29 @@ PROGRAM = "cerlab.bench.register_memory"
 """This module, for `MemoryOf`."""
 
 
-def asked(expression: str, *, listed: bool) -> str:
+def run_text(expression: str, *, listed: bool) -> str:
     """What the process reads.
 
-    >>> asked("<TRUE>^", listed=True)
+    >>> run_text("<TRUE>^", listed=True)
     '{"expression": "<TRUE>^", "listed": true}'
     """
     return json.dumps({"expression": expression, "listed": listed})
 
 
-def measure_asked(path: str, text: str) -> Memory:
-    """Run what is asked on the stream of a file, in this process."""
+def measure_text(path: str, text: str) -> Memory:
+    """Run the pattern on the stream of a file, in this process."""
     what = json.loads(text)
     plan = register_plan(parse_sremo(what["expression"]))
 
     def run(stream: Stream) -> None:
-        made = RegisterEvaluation(plan, stream)
-        if not what["listed"]:
-            made.estimate()
-            return
-        for _ in made.answers():
-            pass
+        evaluation = RegisterEvaluation(plan, stream)
+        if what["listed"]:
+            sum(map(len, evaluation.answers()))
+        else:
+            evaluation.estimate()
 
     return measure_run(path, run)
 
 
 if __name__ == "__main__":
-    print(json.dumps(asdict(measure_asked(sys.argv[1], sys.stdin.read()))))
+    print(json.dumps(asdict(measure_text(sys.argv[1], sys.stdin.read()))))

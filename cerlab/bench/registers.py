@@ -6,13 +6,11 @@ and the tables of the rules; without parsing and the construction of the transdu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 from math import isclose
 from statistics import median
 from time import process_time
-from typing import TextIO
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +18,6 @@ import pyarrow as pa
 from cerlab import io
 from cerlab.api import parse_query
 from cerlab.automata.registers.plan import RegisterPlan
-from cerlab.bench.memory import Memory
 from cerlab.bench.register_patterns import PAPER, PATTERNS, WINDOWS, ceql, sremo
 from cerlab.bench.timing import SHORTEST, once
 from cerlab.compile.register_plan import register_plan
@@ -65,7 +62,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Case:
     """A pattern in a window, and what is known of its answers."""
 
     window: int
@@ -84,9 +81,9 @@ def measure_patterns(
     """Measure patterns in windows, else all in all; Algorithm 1 reads `prefix` events at most."""
     first_events = Stream(stream.events[:prefix])
     for name, some in (windows or dict.fromkeys(PATTERNS, WINDOWS)).items():
-        asked = [_asked(name, window, stream) for window in some]
-        rounds = [[_seconds(each, stream) for each in asked] for _ in range(runs)]
-        for n, each in enumerate(asked):
+        cases = [_case(name, window, stream) for window in some]
+        rounds = [[_seconds(each, stream) for each in cases] for _ in range(runs)]
+        for n, each in enumerate(cases):
             seconds = median(times[n] for times in rounds)
             read, slow = _algorithm_1(each.plan, stream, first_events)
             yield Measured(
@@ -105,18 +102,18 @@ def measure_patterns(
             )
 
 
-def _asked(name: str, window: int, stream: Stream) -> _Asked:
+def _case(name: str, window: int, stream: Stream) -> _Case:
     """A pattern in a window; checks that the query has the same complex events."""
     plan = register_plan(parse_sremo(sremo(PATTERNS[name], window)))
     query = parse_query(ceql(PATTERNS[name], window)).registers
     counted = RegisterEvaluation(plan, stream)
-    made = _Asked(window, plan, counted.estimate(), counted.configurations.visits)
-    if made.listed:
+    case = _Case(window, plan, counted.estimate(), counted.configurations.visits)
+    if case.listed:
         same = digest(RegisterEvaluation(plan, stream)) == digest(RegisterEvaluation(query, stream))
     else:
-        same = isclose(RegisterEvaluation(query, stream).estimate(), made.answers, rel_tol=1e-9)
+        same = isclose(RegisterEvaluation(query, stream).estimate(), case.answers, rel_tol=1e-9)
     assert same, f"{name} in {window} ms: the query has other answers"
-    return made
+    return case
 
 
 def digest(run: RegisterEvaluation) -> tuple[int, int]:
@@ -137,28 +134,28 @@ def _mixed(batch: AnswerBatch) -> np.ndarray:
     mixed = sums[batch.offsets[1:]] - sums[batch.offsets[:-1]]
     mixed = (mixed ^ batch.start.astype(np.uint64)) * odd + batch.end.astype(np.uint64)
     mixed *= odd
-    made: np.ndarray = mixed ^ (mixed >> shift)
-    return made
+    result: np.ndarray = mixed ^ (mixed >> shift)
+    return result
 
 
-def _seconds(asked: _Asked, stream: Stream) -> float:
+def _seconds(case: _Case, stream: Stream) -> float:
     """CPU seconds of one run; checks the number of answers."""
 
-    def run() -> None:
-        made = RegisterEvaluation(asked.plan, stream)
-        found = sum(map(len, made.answers())) if asked.listed else made.estimate()
-        assert found == asked.answers, f"{found} answers, and {asked.answers} before"
+    def evaluation() -> None:
+        run = RegisterEvaluation(case.plan, stream)
+        count = sum(map(len, run.answers())) if case.listed else run.estimate()
+        assert count == case.answers, f"{count} answers, and {case.answers} before"
 
-    return max(once(run)[0], SHORTEST)
+    return max(once(evaluation)[0], SHORTEST)
 
 
 def _algorithm_1(plan: RegisterPlan, stream: Stream, events: Stream) -> tuple[int, float]:
     """How many of the first events Algorithm 1 reads, and its CPU seconds."""
-    runs, read, found = Runs(plan), 0, 0
+    runs, read, count = Runs(plan), 0, 0
     begin = process_time()
     for position, event in enumerate(events):
         try:
-            found += len(runs.advance(event, position))
+            count += len(runs.advance(event, position))
         except ResourceLimit:
             break
         read = position + 1
@@ -166,47 +163,5 @@ def _algorithm_1(plan: RegisterPlan, stream: Stream, events: Stream) -> tuple[in
             break
     seconds = max(process_time() - begin, SHORTEST)
     same = io.from_arrow(pa.table(dict(stream.columns)).slice(0, read))
-    assert RegisterEvaluation(plan, same).estimate() == found, "Algorithm 1 finds other answers"
+    assert RegisterEvaluation(plan, same).estimate() == count, "Algorithm 1 finds other answers"
     return read, seconds
-
-
-def _large(number: float, text: str, most: float = 1e12) -> str:
-    return f"{number:{text}}" if number < most else f"{number:.1e}"
-
-
-_COLUMNS: Mapping[str, Callable[[Measured], str]] = {
-    "pattern": lambda m: m.query,
-    "window ms": lambda m: f"{m.window:,}",
-    "matches": lambda m: _large(m.answers, ",.0f"),
-    "by": lambda m: "listing" if m.listed else "counting",
-    "% of events": lambda m: _large(m.percent, ".3f", 1e6),
-    "paper %": lambda m: "" if m.paper_percent is None else f"{m.paper_percent:g}",
-    "M events/s": lambda m: f"{m.events_per_second / 1e6:.2f}",
-    "of first window": lambda m: f"{m.of_first_window:.2f}",
-    "visits/event": lambda m: f"{m.visits:.3f}",
-    "Algorithm 1, events/s": lambda m: f"{m.algorithm_1_events_per_second:,.0f}",
-    "on the first": lambda m: f"{m.algorithm_1_events:,}",
-    "times Algorithm 1": lambda m: f"{m.against_algorithm_1:,.0f}",
-}
-
-
-def write_measured(
-    rows: Sequence[Measured], events: int, file: TextIO, memories: Sequence[Memory] = ()
-) -> None:
-    """The rows, and the memory of each if it was measured, as a table for people."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=f"stocks, {events:,} events")
-    for title in _COLUMNS:
-        table.add_column(title, justify="left" if title == "pattern" else "right", no_wrap=True)
-    if memories:
-        table.add_column("MB loaded", justify="right", no_wrap=True)
-        table.add_column("MB at peak", justify="right", no_wrap=True)
-    for row, memory in zip_longest(rows, memories):
-        cells = [cell(row) for cell in _COLUMNS.values()]
-        if memory:
-            bytes_taken = memory.memory_loaded, memory.memory_peak
-            cells += [f"{taken / 1e6:.0f}" for taken in bytes_taken]
-        table.add_row(*cells)
-    Console(file=file, width=300).print(table)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, TextIO
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -78,15 +78,3 @@ def table_of(name: str, rows: int) -> Any:
     v = i * benchmark.factor % benchmark.modulus
     columns = {"i": pa.array(i, pa.int32()), "v": pa.array(v, pa.int32())}
     return pa.table({"p": pa.array(i // 100, pa.int32()), **columns})
-
-
-def write_row_runs(runs: list[RowRun], file: TextIO) -> None:
-    """A table for a terminal."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("benchmark", "rows", "result", "CPU s", "spread", "of half", "machine")
-    for run in runs:
-        numbers = f"{run.rows:,}", f"{run.result:,}", f"{run.cpu:.3f}", f"{run.cpu_spread:.2f}"
-        table.add_row(run.benchmark, *numbers, f"{run.cpu_of_half:.3f}", run.machine)
-    Console(file=file).print(table)

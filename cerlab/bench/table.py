@@ -1,115 +1,141 @@
-"""Measurements as a table for people; a column without a figure in any row is left out."""
+"""Rows of measurements, as JSON lines or as tables for people."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TextIO
+import json
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import Any, Literal, NamedTuple, TextIO, TypeAlias
 
-_Row = Mapping[str, Any]
+Row: TypeAlias = Mapping[str, Any]
 
-_MEASURED: dict[str, Callable[[_Row], str]] = {
-    "query": lambda row: str(row["query"]),
-    "answers": lambda row: f"{row['answers']:,}",
-    "M events/s": lambda row: f"{row['events_per_second'] / 1e6:.2f}",
-    "M answers/s": lambda row: f"{row['answers_per_second'] / 1e6:.1f}",
-    "CPU ms (spread)": lambda row: f"{row['cpu'] * 1e3:.2f} ({row['cpu_spread']:.2f})",
-    "wall ms (spread)": lambda row: f"{row['wall'] * 1e3:.2f} ({row['wall_spread']:.2f})",
-    "of predicates": lambda row: f"{row['of_predicate_stage']:.3f}",
-    "of columns": lambda row: f"{row['of_columns']:.3f}",
-    "count, M events/s": lambda row: f"{row['count_events_per_second'] / 1e6:.2f}",
-    "of the run": lambda row: f"{row['count_of_run']:.3f}",
-    "MB loaded": lambda row: f"{row['memory_loaded'] / 1e6:.0f}",
-    "MB at peak": lambda row: f"{row['memory_peak'] / 1e6:.0f}",
-    "times the tECS": lambda row: f"{row['against_tecs']:.0f}",
-    "times pycer": lambda row: f"{row['against_pycer']:.1f}",
-    "its answers": lambda row: f"{row['pycer_answers']:,}",
-    "pycer": lambda row: str(row["pycer_error"] or ""),
+
+class Column(NamedTuple):
+    """The title of a figure, its format, and what it is divided by before."""
+
+    title: str
+    form: str = "{}"
+    unit: float = 1
+
+
+TEXTS = {
+    "stream": "stream",
+    "benchmark": "benchmark",
+    "query": "query",
+    "against": "against",
+    "path": "path",
+    "floor": "floor",
+    "form": "form",
+    "strategy": "strategy",
+    "design": "design",
 }
-"""Title of a column and its text for a row; the text fails where the row has no such figure."""
+"""Titles of what is no figure, and not set to the right."""
 
-_PAIRED: dict[str, Callable[[_Row], str]] = {
-    "query": lambda row: str(row["query"]),
-    "against": lambda row: str(row["against"]),
-    "times as fast": lambda row: f"{row['cpu_ratio']:.3f}",
-    "quartiles": lambda row: f"{row['cpu_low']:.3f} to {row['cpu_high']:.3f}",
-    "by wall time": lambda row: f"{row['wall_ratio']:.3f}",
-    "its quartiles": lambda row: f"{row['wall_low']:.3f} to {row['wall_high']:.3f}",
+COLUMNS: Mapping[str, Column] = {
+    **{key: Column(title) for key, title in TEXTS.items()},
+    "window": Column("window ms", "{:,}"),
+    "events": Column("events", "{:,}"),
+    "rows": Column("rows", "{:,}"),
+    "result": Column("result", "{:,}"),
+    "keys": Column("keys", "{:,}"),
+    "cores": Column("cores"),
+    "answers": Column("answers", "{:,.0f}"),
+    "first_answers": Column("answers of the first half", "{:,}"),
+    "second_answers": Column("of the second", "{:,}"),
+    "late": Column("late", "{:,}"),
+    "listed": Column("listed"),
+    "percent": Column("% of events", "{:,.3f}"),
+    "paper_percent": Column("paper %", "{:g}"),
+    "events_per_second": Column("M events/s", "{:.2f}", 1e6),
+    "answers_per_second": Column("M answers/s", "{:.1f}", 1e6),
+    "local_cpu": Column("local CPU s", "{:.2f}"),
+    "local_engine_cpu": Column("its engine", "{:.2f}"),
+    "seconds": Column("CPU s", "{:.4g}"),
+    "cpu": Column("CPU s", "{:.4g}"),
+    "cpu_spread": Column("spread", "{:.2f}"),
+    "cpu_of_half": Column("of half", "{:.3f}"),
+    "wall": Column("wall s", "{:.4g}"),
+    "wall_spread": Column("spread", "{:.2f}"),
+    "rows_per_cpu_second": Column("rows/s", "{:,.0f}"),
+    "share": Column("local / Spark", "{:.3f}"),
+    "cpu_ratio": Column("times as fast", "{:.3f}"),
+    "cpu_low": Column("lower quartile", "{:.3f}"),
+    "cpu_high": Column("upper", "{:.3f}"),
+    "wall_ratio": Column("by wall time", "{:.3f}"),
+    "wall_low": Column("lower quartile", "{:.3f}"),
+    "wall_high": Column("upper", "{:.3f}"),
+    "threads": Column("threads, times one", "{:.2f}"),
+    "processes": Column("processes, times one", "{:.2f}"),
+    "of_predicate_stage": Column("of predicates", "{:.3f}"),
+    "of_columns": Column("of columns", "{:.3f}"),
+    "count_events_per_second": Column("count, M events/s", "{:.2f}", 1e6),
+    "count_of_run": Column("of the run", "{:.3f}"),
+    "of_floor": Column("times the floor", "{:.1f}"),
+    "started": Column("without start", "{:.1f}"),
+    "microseconds": Column("microseconds", "{:.1f}"),
+    "p99": Column("p99", "{:.1f}"),
+    "auto": Column("auto, s", "{:.3g}"),
+    "tecs": Column("tECS, s", "{:.3g}"),
+    "compiled": Column("compiled, s", "{:.3g}"),
+    "run": Column("run, s", "{:.3g}"),
+    "auto_of_best": Column("auto, times the best", "{:.2f}"),
+    "of_first_window": Column("of first window", "{:.2f}"),
+    "visits": Column("visits/event", "{:.3f}"),
+    "per_end": Column("each time", "{:.1f}"),
+    "paper_per_end": Column("in the paper"),
+    "algorithm_1_events_per_second": Column("Algorithm 1, events/s", "{:,.0f}"),
+    "algorithm_1_events": Column("on the first", "{:,}"),
+    "against_algorithm_1": Column("times Algorithm 1", "{:,.0f}"),
+    "memory_loaded": Column("MB loaded", "{:.0f}", 1e6),
+    "memory_peak": Column("MB at peak", "{:.0f}", 1e6),
+    "against_tecs": Column("times the tECS", "{:.0f}"),
+    "against_pycer": Column("times pycer", "{:.1f}"),
+    "pycer_answers": Column("its answers", "{:,}"),
+    "pycer_error": Column("pycer"),
+    "machine": Column("machine"),
 }
+"""What tables show, in this order, by the key that a row has it under."""
 
-_ON_CORES: dict[str, Callable[[_Row], str]] = {
-    "query": lambda row: str(row["query"]),
-    "answers": lambda row: f"{row['answers']:,}",
-    "cores": lambda row: str(row["cores"]),
-    "threads, times one": lambda row: f"{row['threads']:.2f}",
-    "processes, times one": lambda row: f"{row['processes']:.2f}",
-}
-
-_HALVES: dict[str, Callable[[_Row], str]] = {
-    "query": lambda row: str(row["query"]),
-    "answers of the first half": lambda row: f"{row['first_answers']:,}",
-    "of the second": lambda row: f"{row['second_answers']:,}",
-    "the second, times as fast": lambda row: f"{row['cpu_ratio']:.3f}",
-    "quartiles": lambda row: f"{row['cpu_low']:.3f} to {row['cpu_high']:.3f}",
-}
-
-_ON_SPARK: dict[str, Callable[[_Row], str]] = {
-    "query": lambda row: str(row["query"]),
-    "events": lambda row: f"{row['events']:,}",
-    "answers": lambda row: f"{row['answers']:,}",
-    "cores": lambda row: str(row["cores"]),
-    "design": lambda row: str(row["design"]),
-    "local CPU, s": lambda row: f"{row['local_cpu']:.2f}",
-    "its engine": lambda row: f"{row['local_engine_cpu']:.2f}",
-    "Spark CPU, s": lambda row: f"{row['cpu']:.2f}",
-    "wall, s": lambda row: f"{row['wall']:.2f}",
-    "local / Spark": lambda row: f"{row['share']:.3f}",
-}
-
-_PATHS: dict[str, Callable[[_Row], str]] = {
-    "query": lambda row: str(row["query"]),
-    "path": lambda row: str(row["path"]),
-    "CPU s": lambda row: f"{row['cpu']:.3f}",
-    "floor": lambda row: str(row["floor"]),
-    "times the floor": lambda row: f"{row['of_floor']:.1f}",
-    "without start": lambda row: f"{row['started']:.1f}",
-    "microseconds": lambda row: f"{row['microseconds']:.1f}",
-    "p99": lambda row: f"{row['p99']:.1f}",
-}
-
+_HUGE = 1e12
 _WIDEST = 300
 
 
-def write_table(rows: Sequence[_Row], file: TextIO) -> None:
-    """Write rows of measurements of one stream: queries, pairs, several cores, or halves."""
+def write_rows(rows: Iterable[Row], form: str, file: TextIO) -> None:
+    """Rows as they come, each as a line of JSON (``ndjson``), or all of them as ``table``."""
+    if form == "table":
+        write_table(list(rows), file)
+        return
+    for row in rows:
+        file.write(json.dumps(row) + "\n")
+        file.flush()
+
+
+def write_table(rows: Iterable[Row], file: TextIO) -> None:
+    """A table of each kind of rows, which have the same keys; the stream may be in its title."""
     from rich.console import Console
     from rich.table import Table
 
-    columns = _MEASURED
-    if rows and "against" in rows[0]:
-        columns = _PAIRED
-    elif rows and "of_floor" in rows[0]:
-        columns = _PATHS
-    elif rows and "design" in rows[0]:
-        columns = _ON_SPARK
-    elif rows and "cores" in rows[0]:
-        columns = _ON_CORES
-    elif rows and "second_answers" in rows[0]:
-        columns = _HALVES
-    made = {title: [_text(cell, row) for row in rows] for title, cell in columns.items()}
-    shown = {title: texts for title, texts in made.items() if any(texts)}
-    size = "" if columns is _ON_SPARK else f", {rows[0]['events']:,} events" if rows else ""
-    table = Table(title=f"{rows[0]['stream']}{size}" if rows else None)
-    for title in shown:
-        left = title in ("query", "against", "design", "path", "floor")
-        table.add_column(title, justify="left" if left else "right", no_wrap=True)
-    for texts in zip(*shown.values(), strict=True):
-        table.add_row(*texts)
-    Console(file=file, width=_WIDEST).print(table)
+    console = Console(file=file, width=_WIDEST)
+    for keys, group in groupby(rows, lambda row: frozenset(row) & COLUMNS.keys()):
+        some = list(group)
+        values = {key: {row[key] for row in some} for key in COLUMNS if key in keys}
+        head = [key for key in ("stream", "events") if len(values.get(key, ())) == 1]
+        shown = [key for key in values if key not in head and not values[key] <= {None, ""}]
+        title = ", ".join(_text(key, some[0]) + " events" * (key == "events") for key in head)
+        table = Table(title=title or None)
+        for key in shown:
+            side: Literal["left", "right"] = "left" if key in TEXTS else "right"
+            table.add_column(COLUMNS[key].title, justify=side, no_wrap=True)
+        for row in some:
+            table.add_row(*(_text(key, row) for key in shown))
+        console.print(table)
 
 
-def _text(cell: Callable[[_Row], str], row: _Row) -> str:
+def _text(key: str, row: Row) -> str:
     """The text of a cell, empty where the row has no figure for it."""
-    try:
-        return cell(row)
-    except (KeyError, TypeError):  # not asked for, or None
+    column, value = COLUMNS[key], row.get(key)
+    if value is None:
         return ""
+    if isinstance(value, float) and value >= _HUGE:
+        return f"{value:.1e}"
+    return column.form.format(value if column.unit == 1 else value / column.unit)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
-from typing import Any, TextIO
+from typing import Any
 
 from cerlab.api import Query, parse_query
 from cerlab.cli.bench_options import PATH_RUNS, STREAMS, add_options, check, whole_numbers
-from cerlab.cli.bench_papers import PAPERS, measure_paper
+from cerlab.cli.bench_papers import PAPERS, paper_rows
 from cerlab.cli.options import output
 from cerlab.cli.status import OK
 from cerlab.errors import Unsupported, UsageError, nearest
@@ -23,36 +22,32 @@ __all__ = ["add_options", "bench"]
 
 def bench(arguments: argparse.Namespace) -> int:
     """Measure, stream by stream and query by query."""
+    from cerlab.bench.table import write_rows
+
     arguments.against = arguments.against or []
     check(arguments)
     if arguments.queries in PAPERS:
-        return measure_paper(arguments, partial(_stream, arguments, "stocks"))
-    if arguments.spark:
-        return _on_spark(arguments)
-    chosen = _chosen(arguments)
+        rows = paper_rows(arguments, partial(_stream, arguments, "stocks"))
+    elif arguments.spark:
+        rows = _on_spark(arguments)
+    else:
+        rows = _by_stream(arguments, _chosen(arguments))
     with output(arguments.output) as file:
-        for name, texts in chosen.items():
-            stream, source = _stream(arguments, name)
-            queries = {each: parse_query(text) for each, text in texts.items()}
-            head = {"stream": name, "source": source, "decoy": arguments.decoy}
-            head["events"] = len(stream)
-            _write(arguments, file, (head | row for row in _rows(arguments, name, stream, queries)))
+        write_rows(rows, arguments.format, file)
     return OK
 
 
-def _write(arguments: argparse.Namespace, file: TextIO, rows: Iterable[dict[str, Any]]) -> None:
-    """Rows as they come, a line each, or all of them as a table."""
-    from cerlab.bench.table import write_table
-
-    if arguments.format == "table":
-        write_table(list(rows), file)
-        return
-    for row in rows:
-        file.write(json.dumps(row) + "\n")
-        file.flush()
+def _by_stream(
+    arguments: argparse.Namespace, chosen: dict[str, dict[str, str]]
+) -> Iterator[dict[str, Any]]:
+    for name, texts in chosen.items():
+        stream, source = _stream(arguments, name)
+        queries = {each: parse_query(text) for each, text in texts.items()}
+        head = {"stream": name, "source": source, "decoy": arguments.decoy, "events": len(stream)}
+        yield from (head | row for row in _rows(arguments, name, stream, queries))
 
 
-def _on_spark(arguments: argparse.Namespace) -> int:
+def _on_spark(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """The pipeline; the stream is generated as files, so that neither side holds it."""
     from cerlab.bench.spark import measure_spark
 
@@ -61,17 +56,13 @@ def _on_spark(arguments: argparse.Namespace) -> int:
     if arguments.keys:
         from cerlab.bench.spark_streams import measure_streams
 
-        costs = measure_streams(arguments.spark, whole_numbers(arguments.keys))
-        rows: Iterable[dict[str, Any]] = map(asdict, costs)
-    else:
-        rows = (
-            {"stream": "stocks"} | asdict(row)
-            for name, text in _chosen(arguments)["stocks"].items()
-            for row in measure_spark(name, parse_query(text), sizes, cores)
-        )
-    with output(arguments.output) as file:
-        _write(arguments, file, rows)
-    return OK
+        return map(asdict, measure_streams(arguments.spark, whole_numbers(arguments.keys)))
+    queries = {name: parse_query(text) for name, text in _chosen(arguments)["stocks"].items()}
+    return (
+        {"stream": "stocks"} | asdict(row)
+        for name, query in queries.items()
+        for row in measure_spark(name, query, sizes, cores)
+    )
 
 
 def _chosen(arguments: argparse.Namespace) -> dict[str, dict[str, str]]:
@@ -84,17 +75,17 @@ def _chosen(arguments: argparse.Namespace) -> dict[str, dict[str, str]]:
         case "all":
             return known
         case None | "figures":
-            names = QUICK.__getitem__ if arguments.queries is None else of_figures
-            return {s: {name: known[s][name] for name in names(s)} for s in streams}
-    asked = [name.strip() for name in arguments.queries.split(",")]
+            names_of = QUICK.__getitem__ if arguments.queries is None else of_figures
+            return {s: {name: known[s][name] for name in names_of(s)} for s in streams}
+    names = [name.strip() for name in arguments.queries.split(",")]
     everything = {name for texts in known.values() for name in texts}
-    for name in asked:
+    for name in names:
         if name not in everything:
             raise UsageError(
                 "CER0816", f"no query is called '{name}'", hint=_hint(name, everything)
             )
-    made = {s: {name: known[s][name] for name in asked if name in known[s]} for s in streams}
-    return {stream: texts for stream, texts in made.items() if texts}
+    chosen = {s: {name: known[s][name] for name in names if name in known[s]} for s in streams}
+    return {stream: texts for stream, texts in chosen.items() if texts}
 
 
 def _hint(name: str, known: set[str]) -> str:
@@ -157,16 +148,16 @@ def _measured(
         if arguments.memory:
             memory = opened.enter_context(MemoryOf(stream))
         for each, query in queries.items():
-            made = measure(each, query, stream, arguments.runs or 11)
-            row = asdict(made)
+            measured = measure(each, query, stream, arguments.runs or 11)
+            row = asdict(measured)
             if arguments.count:
-                row |= asdict(measure_count(query, stream, made))
+                row |= asdict(measure_count(query, stream, measured))
             if memory is not None:
                 row |= asdict(memory.measure(query.text))
             if "tecs" in arguments.against:
                 row |= asdict(measure_tecs(query, stream, arguments.prefix or 2_000))
             if peer is not None:
-                row |= asdict(peer.measure(query, made))
+                row |= asdict(peer.measure(query, measured))
             yield row
 
 
