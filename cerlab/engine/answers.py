@@ -13,6 +13,7 @@ import numpy as np
 from cerlab.budget import poll
 from cerlab.engine.kernels.arrays import Answers, Int64s
 from cerlab.model.answer import ComplexEvent, complex_events
+from cerlab.model.columns import room
 from cerlab.model.order import by_end
 
 _SOME = 1 << 12
@@ -158,14 +159,10 @@ def _order(answers: AnswerBatch) -> list[int] | None:
 
 def buffer(answers: int, positions: int) -> Answers:
     """Room for so many answers, and for so many positions in all of them."""
-    offsets = np.empty(answers + 1, np.int64)
+    offsets = room(answers + 1, np.int64)
     offsets[0] = 0
-    return Answers(
-        np.empty(answers, np.int64),
-        np.empty(answers, np.int64),
-        offsets,
-        np.empty(positions, np.int64),
-    )
+    start, end = room(answers, np.int64), room(answers, np.int64)
+    return Answers(start, end, offsets, room(positions, np.int64))
 
 
 class Buffer:

@@ -10,6 +10,7 @@ from typing import Any
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.conversion import Reading, conformed, no_type_column, stands_twice
 from cerlab.io.formats import STREAMED
+from cerlab.io.text_codes import coded_text
 from cerlab.io.write import row_text
 from cerlab.model.columns import coded, decoded, is_moment, is_text, nanoseconds, values_of
 from cerlab.model.event import Event, TypeColumn, Value, type_of_all
@@ -116,7 +117,15 @@ def plain_columns(table: Any, type_name: str | None) -> dict[str, Any] | None:
     if streams is not None and not (is_text(streams.type) or pa.types.is_null(streams.type)):
         return None
     columns["type"] = types = coded(types)
-    return None if types.null_count or {"", None} & set(types.unique().to_pylist()) else columns
+    return None if types.null_count or _has_text(types, "") else columns
+
+
+def _has_text(column: Any, text: str) -> bool:
+    """Whether a coded column has a text, or perhaps NULL in its dictionary."""
+    held = (chunk.dictionary for chunk in getattr(column, "chunks", [column]))
+    if not any({text, None} & set(dictionary.to_pylist()) for dictionary in held):
+        return False
+    return bool({text, None} & set(column.unique().to_pylist()))
 
 
 def is_readable(kind: Any) -> bool:
@@ -160,10 +169,13 @@ def _is_plain(kind: Any) -> bool:
     )
 
 
-def read_file(path: Path, kind: str) -> Any:
-    """The table of a Parquet or Arrow IPC file; raises `BadData` if it cannot be read."""
+def read_file(path: Path, kind: str, *, coded: bool = False) -> Any:
+    """The table of a Parquet or Arrow IPC file; raises `BadData` if it cannot be read.
+
+    `coded` as in `checked`.
+    """
     with reading(path, kind):
-        return checked(_table_of_file(path, kind), str(path))
+        return checked(_table_of_file(path, kind), str(path), coded=coded)
 
 
 def _table_of_file(path: Path, kind: str) -> Any:
@@ -193,19 +205,23 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         raise unreadable(path, kind, error) from None
 
 
-def checked(table: Any, file: str) -> Any:
+def checked(table: Any, file: str, *, coded: bool = False) -> Any:
     """A table whose offsets, codes and texts are within what it holds; raises `BadData` for others.
 
     pyarrow reads buffers as they are: a wrong offset would end the process, or show other memory.
+    If `coded`, text may be codes of a dictionary afterwards, where both together cost less.
     """
     import pyarrow as pa
 
-    name = None
+    name, columns = None, table.columns
     try:
-        for n in range(table.num_columns):
+        for n, column in enumerate(columns):
             name = table.schema.field(n).name
-            table.column(n).validate(full=True)
-            kind = table.column(n).type
+            if coded and (as_codes := coded_text(column)) is not None:
+                columns[n] = as_codes
+                continue
+            column.validate(full=True)
+            kind = column.type
             getattr(getattr(kind, "value_type", kind), "tz", None)  # which may be no text
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise BadData(
@@ -214,7 +230,7 @@ def checked(table: Any, file: str) -> Any:
             place=DataPlace(file, None, name),
             hint="write the file again, or make the table anew",
         ) from None
-    return table
+    return pa.Table.from_arrays(columns, names=table.column_names) if coded else table
 
 
 def is_streamed(path: Path) -> bool:
@@ -233,13 +249,13 @@ def unreadable(path: Path, kind: str, error: Exception) -> BadData:
     )
 
 
-def as_table(frame: Any, file: str = "the table") -> Any | None:
+def as_table(frame: Any, file: str = "the table", *, coded: bool = False) -> Any | None:
     """A pyarrow Table of a Table, record batch, polars or pandas data frame; None of others.
 
-    Raises as `checked`.
+    `coded` as in `checked`, and raises so.
     """
     table = _as_table(frame)
-    return None if table is None else checked(table, file)
+    return None if table is None else checked(table, file, coded=coded)
 
 
 def _as_table(frame: Any) -> Any | None:

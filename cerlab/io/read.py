@@ -181,7 +181,7 @@ def read(
     as_it_is = not sort and quarantine is None
     if as_it_is and (kind := _table_kind(path, format)) is not None:
         reading = Reading(str(path), schema, None, type)
-        return _table_stream(arrow.read_file(Path(path), kind), reading, axis)
+        return _table_stream(arrow.read_file(Path(path), kind, coded=True), reading, axis)
     parts = list(
         watch(read_parts(path, type=type, schema=schema, format=format, quarantine=quarantine))
     )
@@ -313,7 +313,7 @@ class HowToReadTable(HowToRead, total=False):
 
 def from_arrow(table: Any, **how: Unpack[HowToReadTable]) -> Stream:
     """A stream of the rows of a pyarrow Table, or of what can be one; options as `Stream.read`."""
-    if (made := arrow.as_table(table)) is None:
+    if (made := arrow.as_table(table, coded=True)) is None:
         raise _no_events(table)
     return _of_table(made, **how)
 
@@ -330,7 +330,7 @@ def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
     if isinstance(events, str | PathLike):
         return read(events, **how)
     if not isinstance(events, list | tuple):
-        if (table := arrow.as_table(events)) is not None:
+        if (table := arrow.as_table(events, coded=True)) is not None:
             return _of_table(table, **how)
         if hasattr(events, "to_dict") and hasattr(events, "columns"):
             events = events.to_dict(orient="records")

@@ -15,10 +15,9 @@ from cerlab.io import kernels as k
 from cerlab.io.conversion import infer
 from cerlab.io.rows import Rows, Undecided
 from cerlab.io.shapes import Shape
+from cerlab.io.text_codes import numbered_texts
+from cerlab.io.text_kernels import text_ends, texts
 from cerlab.model.columns import array_from
-
-_NUMBERED = 1 << 10
-"""So many different texts of a column are numbered at once; Arrow does it for more."""
 
 
 @dataclass(frozen=True)
@@ -174,12 +173,11 @@ def _truths(data: Any, start: Any, nulls: Any) -> Any:
 
 def _texts(data: Any, start: Any, stop: Any, *, unsure: bool) -> Any:
     """Texts in a dictionary; raises `Undecided` if one that is unsure is none."""
-    number, first = np.empty(len(start), np.int32), np.empty(_NUMBERED, np.int32)
-    count = k.number_texts(data, start, stop, np.full(4 * _NUMBERED, -1, np.int32), first, number)
-    if count < 0:
+    if (numbered := numbered_texts(data, start, stop)) is None:
         coded = _strings(data, start, stop).dictionary_encode()
     else:
-        texts = _strings(data, start[first[:count]], stop[first[:count]])
+        number, first = numbered
+        texts = _strings(data, start[first], stop[first])
         coded = pa.DictionaryArray.from_arrays(array_from(number, stop < 0), texts)
     if unsure and not all(map(_is_text, coded.dictionary.to_pylist())):
         raise Undecided
@@ -188,9 +186,9 @@ def _texts(data: Any, start: Any, stop: Any, *, unsure: bool) -> Any:
 
 def _strings(data: Any, start: Any, stop: Any) -> Any:
     offsets = np.empty(len(start) + 1, np.int32)
-    k.text_ends(start, stop, offsets)
+    text_ends(start, stop, offsets)
     text = np.empty(int(offsets[-1]), np.uint8)
-    k.texts(data, start, stop, text)
+    texts(data, start, stop, text)
     nulls = stop < 0
     validity = pa.py_buffer(np.packbits(~nulls, bitorder="little")) if nulls.any() else None
     buffers = pa.py_buffer(offsets), pa.py_buffer(text)

@@ -145,6 +145,18 @@ def array_from(numbers: NDArray[Any], nulls: NDArray[Any] | None = None) -> Any:
     return pa.Array.from_buffers(kind, len(numbers), [validity, pa.py_buffer(data)])
 
 
+def room(size: int, dtype: Any) -> NDArray[Any]:
+    """An array of Arrow's memory, which is used again; NumPy's is zeroed by the system each time.
+
+    That costs more than most of what is written into it.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    kind = np.dtype(dtype)
+    return np.frombuffer(pa.allocate_buffer(size * kind.itemsize), kind)
+
+
 def array_of(values: Sequence[Value]) -> Any | None:
     """Values of one type, and NULL, as an Arrow array; None if that is not exact."""
     import numpy as np

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.io import Stream, batches, lines, rows, text
-from cerlab.io import typed as typed_columns
+from cerlab.io import Stream, batches, lines, rows, text, text_codes
 from cerlab.io.rows import Rows, length
 from cerlab.io.typed import Layout
 from cerlab.model.columns import values_of
@@ -184,7 +183,7 @@ def reading(rng: Random, *, by_shape: bool) -> Iterator[None]:
         patch.setattr(text, "ROWS", rng.choice((1, 3, 1 << 16)))
         patch.setattr(text, "MANY", rng.choice((1, 5)))
         patch.setattr(Layout, "room", used_room)
-        patch.setattr(typed_columns, "_NUMBERED", rng.choice((1, 1 << 10)))
+        patch.setattr(text_codes, "NUMBERED", rng.choice((1, 1 << 10)))
         yield
 
 

@@ -48,7 +48,7 @@ class Search(NamedTuple):
     """The depth-first search, kept between calls."""
 
     record: Int32s  # (longest answer,)
-    event: Int32s  # (longest answer,)
+    position: Int64s  # (longest answer,), of the event taken; of the end at depth 0
 
 
 class Chains(NamedTuple):
@@ -206,8 +206,8 @@ def list_end(moves: Moves, events: Events, limits: Limits, chains: Chains, end: 
             reg[PHASE] = SEARCHING
             reg[DEPTH] = 1
             reg[RECORD] = top
-            chains.search.event[0] = end
-        status = search_chain(events, limits, chains, end)
+            chains.search.position[0] = events.offset + events.positions[end]
+        status = search_chain(events, limits, chains)
         if status != DONE:
             return status
         reg[PHASE] = ACCEPTING
@@ -238,50 +238,55 @@ def list_start(marked: bool, position: int, answers: Answers, reg: Int64s) -> No
 
 
 @inlined
-def search_chain(events: Events, limits: Limits, chains: Chains, end: int) -> int:
-    """All ways down from register RECORD, newest first, each inside the window."""
+def search_chain(events: Events, limits: Limits, chains: Chains) -> int:
+    """All ways down from register RECORD, newest first, each inside the window.
+
+    Unsigned numbers, and a loop of its own where a chain has runs that begin: half the time.
+    """
     records, search, answers, reg = chains.records, chains.search, chains.answers, chains.reg
+    event, down, older, start = records.event, records.down, records.older, records.start
     positions, offset, lowest = events.positions, events.offset, events.first[reg[END]]
-    limit = limits.limit
-    depth, r, found = reg[DEPTH], reg[RECORD], reg[FOUND]
-    listed, taken, steps = reg[LISTED], reg[TAKEN], reg[STEPS]
-    room, cells, deepest = (
-        answers.start.shape[0],
-        answers.positions.shape[0],
-        search.record.shape[0],
-    )
+    end, open_record, open_position = search.position[0], search.record, search.position
+    room, cells = np.uintp(answers.start.shape[0]), np.uintp(answers.positions.shape[0])
+    depth, deepest = np.uintp(reg[DEPTH]), np.uintp(open_record.shape[0])
+    listed, taken = np.uintp(reg[LISTED]), np.uintp(reg[TAKEN])
+    one, r, steps, left = np.uintp(1), reg[RECORD], reg[STEPS], limits.limit - reg[FOUND]
     status = DONE
-    while found < limit:
+    while left > 0:
         steps += 1
-        if r == NONE or records.start[r] < lowest:
-            if depth == 1:
+        n = np.uintp(r)
+        if r == NONE or start[n] < lowest:
+            if depth == one:
                 break
-            depth -= 1
-            r = records.older[search.record[depth]]
-        elif records.down[r] != NONE:
+            depth -= one
+            r = np.int64(older[np.uintp(open_record[depth])])
+        elif down[n] != NONE:
             if depth == deepest:
                 status = NEED_STACK
                 break
-            search.record[depth] = r
-            search.event[depth] = records.event[r]
-            depth += 1
-            r = records.down[r]
+            open_record[depth] = r
+            open_position[depth] = offset + positions[np.uintp(event[n])]
+            depth += one
+            r = np.int64(down[n])
         else:
-            if listed == room or taken + depth + 1 > cells:
+            if listed == room or taken + depth >= cells:
                 status = FULL
                 break
-            answers.start[listed] = offset + positions[records.start[r]]
-            answers.end[listed] = offset + positions[end]
-            if records.event[r] != NONE:
-                answers.positions[taken] = offset + positions[records.event[r]]
-                taken += 1
-            for k in range(depth - 1, -1, -1):
-                answers.positions[taken] = offset + positions[search.event[k]]
-                taken += 1
-            listed += 1
+            first = offset + positions[np.uintp(start[n])]
+            answers.start[listed] = first
+            answers.end[listed] = end
+            if event[n] != NONE:
+                answers.positions[taken] = first
+                taken += one
+            k = depth
+            while k > np.uintp(0):
+                k -= one
+                answers.positions[taken] = open_position[k]
+                taken += one
+            listed += one
             answers.offsets[listed] = taken
-            found += 1
-            r = records.older[r]
-    reg[DEPTH], reg[RECORD], reg[FOUND] = depth, r, found
+            left -= 1
+            r = np.int64(older[n])
+    reg[DEPTH], reg[RECORD], reg[FOUND] = depth, r, limits.limit - left
     reg[LISTED], reg[TAKEN], reg[STEPS] = listed, taken, steps
     return status

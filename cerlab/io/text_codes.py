@@ -1,0 +1,86 @@
+"""Columns of text as codes of a dictionary, checked on the way.
+
+pyarrow looks at each text twice for that, to see that it is UTF-8 and to number it. Of a column
+with few different texts it is enough to number them by their bytes, and to check those few.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cerlab.model.columns import array_from, numbers_of, room
+
+MANY = 1 << 14
+"""From so many rows on a kernel saves more than it costs to load it."""
+
+NUMBERED = 1 << 10
+"""So many different texts of a column are numbered at once; Arrow does it for more."""
+
+
+def numbered_texts(data: Any, start: Any, stop: Any) -> tuple[Any, Any] | None:
+    """The number of each text, int32, and where each number is first; None for too many.
+
+    The texts are bytes of `data` from `start` to before `stop`, which is -1 for NULL.
+    """
+    import numpy as np
+
+    from cerlab.io.text_kernels import Seen, number_texts
+
+    number, first = room(len(start), np.int32), np.empty(NUMBERED, np.int32)
+    slots = np.full(4 * NUMBERED, -1, np.int32)
+    seen = Seen(slots, first, np.empty(NUMBERED, np.uint64))
+    count = number_texts(data, start, stop, seen, number)
+    return None if count < 0 else (number, first[:count])
+
+
+def coded_text(column: Any) -> Any | None:
+    """A long column of text, a ChunkedArray, as dictionaries that are sound.
+
+    None where that does not pay, for all other columns, and for one that is not sound.
+    """
+    import pyarrow as pa
+
+    kind = column.type
+    if len(column) < MANY or not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return None
+    chunks = []
+    for chunk in column.chunks:
+        if (made := _coded(chunk)) is None:
+            return None
+        chunks.append(made)
+    return pa.chunked_array(chunks).unify_dictionaries()
+
+
+def _coded(chunk: Any) -> Any | None:
+    import numpy as np
+    import pyarrow as pa
+
+    try:
+        chunk.validate()
+    except pa.ArrowInvalid:
+        return None
+    if not len(chunk):
+        return chunk.dictionary_encode()
+    wide = np.int64 if pa.types.is_large_string(chunk.type) else np.int32
+    _, offsets, text = chunk.buffers()
+    ends: Any = np.frombuffer(offsets, wide, len(chunk) + 1, chunk.offset * np.dtype(wide).itemsize)
+    size = 0 if text is None else text.size
+    if ends[0] < 0 or ends[-1] > min(size, np.iinfo(np.int32).max) or (ends[1:] < ends[:-1]).any():
+        return None
+    data = np.frombuffer(text or b"\0", np.uint8)
+    data.flags.writeable = False  # as that of files: one kernel serves both
+    held = room(len(ends), np.int32)
+    held[:] = ends
+    start, stop, nulls = held[:-1], held[1:], None
+    if chunk.null_count:
+        nulls = numbers_of(chunk.is_null().cast(pa.uint8())).view(np.bool_)
+        stop = np.where(nulls, np.int32(-1), stop)
+    if (numbered := numbered_texts(data, start, stop)) is None:
+        return None
+    number, first = numbered
+    dictionary = chunk.take(array_from(first))
+    try:
+        dictionary.validate(full=True)
+    except pa.ArrowInvalid:  # no UTF-8
+        return None
+    return pa.DictionaryArray.from_arrays(array_from(number, nulls), dictionary, safe=False)

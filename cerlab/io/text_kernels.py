@@ -1,0 +1,104 @@
+"""Texts that are bytes from one place to another: numbered, and laid end to end."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cerlab.engine.kernels.compiled import inlined, kernel
+
+
+class Seen(NamedTuple):
+    """The different texts of a column so far."""
+
+    slots: Any  # int32, a hash table of their numbers full of -1; a power of two, more than `first`
+    first: Any  # int32, the cell where each is seen first
+    head: Any  # uint64, its first eight bytes
+
+
+@kernel
+def number_texts(data: Any, start: Any, stop: Any, seen: Seen, number: Any) -> int:
+    """Number the texts of some cells, equal ones alike, as they appear; how many numbers there are.
+
+    0 for NULL, which stops at -1; -1 if there are more than `seen` has room for.
+    """
+    slots, first, heads = seen.slots, seen.first, seen.head
+    mask, count = np.uint64(slots.shape[0] - 1), 0
+    for i in range(start.shape[0]):
+        low, high = np.int64(start[i]), np.int64(stop[i])
+        if high < 0:
+            number[i] = 0
+            continue
+        head = _word(data, low, high)
+        sign, at = _mixed(np.uint64(high - low), head), low + 8
+        while at < high:
+            sign = _mixed(sign, _word(data, at, high))
+            at += 8
+        slot = (sign ^ (sign >> np.uint64(24))) & mask
+        known = np.int64(slots[slot])
+        while known >= 0:
+            other = np.int64(first[known])
+            begin, end = np.int64(start[other]), np.int64(stop[other])
+            if head == heads[known] and _same_rest(data, low, high, begin, end):
+                break
+            slot = (slot + np.uint64(1)) & mask
+            known = np.int64(slots[slot])
+        if known < 0:
+            if count == first.shape[0]:
+                return -1
+            known = np.int64(count)
+            slots[slot], first[count], heads[count] = count, i, head
+            count += 1
+        number[i] = known
+    return count
+
+
+@inlined
+def _mixed(sign: Any, word: Any) -> Any:
+    mixed = (sign ^ word ^ (word >> np.uint64(32))) & np.uint64(0x7FFFFFFF)
+    return mixed * np.uint64(0x5BD1E995)
+
+
+@inlined
+def _same_rest(data: Any, start: Any, stop: Any, other: Any, end: Any) -> bool:
+    """Whether two texts are as long, and the same after their first eight bytes."""
+    if stop - start != end - other:
+        return False
+    for at in range(8, stop - start, 8):
+        if _word(data, start + at, stop) != _word(data, other + at, end):
+            return False
+    return True
+
+
+@inlined
+def _word(data: Any, at: Any, stop: Any) -> Any:
+    """The next eight bytes of a text that ends at `stop`, zeros after it: one load as a rule."""
+    word, n, left = np.uint64(0), np.uintp(at), stop - at
+    if at + 8 > data.shape[0]:
+        for k in range(left):
+            word |= np.uint64(data[n + np.uintp(k)]) << np.uint64(8 * k)
+        return word
+    for k in range(8):
+        word |= np.uint64(data[n + np.uintp(k)]) << np.uint64(8 * k)
+    if left < 8:
+        word &= (np.uint64(1) << np.uint64(8 * left)) - np.uint64(1)
+    return word
+
+
+@kernel
+def text_ends(start: Any, stop: Any, offsets: Any) -> None:
+    """Where the texts of some cells end when one follows the other: int32 (cells + 1,)."""
+    offsets[0] = 0
+    for i in range(start.shape[0]):
+        offsets[i + 1] = offsets[i] + max(0, stop[i] - start[i])
+
+
+@kernel
+def texts(data: Any, start: Any, stop: Any, out: Any) -> None:
+    """The texts of some cells one after the other, uint8."""
+    at = 0
+    for i in range(start.shape[0]):
+        for k in range(start[i], stop[i]):
+            out[at] = data[k]
+            at += 1
