@@ -1,29 +1,36 @@
 """Conditions that read the rows of a match, to programs over columns (rows.md 6).
 
 What reads the row under test alone is a column, and so is the argument of FIRST, LAST, PREV and
-NEXT at the row where these land. Numbers are doubles where that is exact, texts and integers beyond
-are compared by their ranks; what has no such form raises as `cerlab.compile.row_columns` says.
+NEXT at the row where these land; a label is a column over the variables. Numbers are doubles where
+that is exact, texts and integers beyond are compared by their ranks; what has no such form raises
+as `cerlab.compile.row_columns` says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeAlias, assert_never
+from typing import Any, assert_never
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cerlab.compile.row_columns import (
-    WHOLE,
-    NotColumnar,
-    OrderedRows,
-    Values,
-    at_rows,
-    ranks,
-    spread,
+from cerlab.compile.row_codes import (
+    OWN,
+    Code,
+    Kind,
+    Label,
+    Landing,
+    Read,
+    by_rank,
+    common,
+    joined,
+    kind_of,
+    label_read,
+    within,
 )
+from cerlab.compile.row_columns import NotColumnar, OrderedRows, Values, at_rows, ranks, spread
 from cerlab.compile.row_expressions import of_row
 from cerlab.compile.rows_to_search import Machine
 from cerlab.engine.kernels import row_values as do
@@ -32,8 +39,6 @@ from cerlab.engine.register_search import longest_of
 from cerlab.engine.row_search import Memory
 from cerlab.logic.rows import expressions as ex
 from cerlab.logic.rows import syntax as rp
-
-Kind: TypeAlias = Literal["boolean", "integer", "double", "ranked", "null"]
 
 _COMPARISONS = {
     ex.ComparisonOperator.EQ: do.EQ,
@@ -57,36 +62,10 @@ _FOLDS = {
     ex.AggregateFunction.MIN: do.MIN,
     ex.AggregateFunction.MAX: do.MAX,
 }
-
+_LABEL = {do.FIRST: do.FIRST_LABEL, do.LAST: do.LAST_LABEL}
 
 MOST_REGISTERS = 64
 """What has failed is kept with that many numbers at most."""
-
-
-class Code(NamedTuple):
-    """Operators with their arguments, the kind of their value and, of integers, the greatest."""
-
-    ops: tuple[tuple[int, int], ...]
-    kind: Kind
-    most: int = 0
-
-
-class Landing(NamedTuple):
-    """Where a column is read: at the row under test, or at a first or last row of a name."""
-
-    where: int
-    name: str | None = None
-    offset: int = 0
-
-
-class Read(NamedTuple):
-    """A column or constant, and where it is read."""
-
-    values: Values
-    landing: Landing
-
-
-OWN = Landing(do.OWN)
 
 
 @dataclass(slots=True)
@@ -98,13 +77,15 @@ class Compiler:
 
     R: OrderedRows
     sets: Mapping[str | None, frozenset[str]]
+    variables: tuple[str, ...]
     longest: int
     own: frozenset[str | None] = frozenset()
     """The names whose last row is the row under test of the condition being compiled."""
     names: list[str | None] = field(default_factory=list)
     constants: list[float] = field(default_factory=list)
-    loads: list[tuple[int, int, int, int]] = field(default_factory=list)
+    loads: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     columns: list[tuple[Any, Any]] = field(default_factory=list)
+    labels: list[Any] = field(default_factory=list)
     folds: list[tuple[int, int, int]] = field(default_factory=list)
 
     def name(self, x: str | None) -> int:
@@ -116,11 +97,16 @@ class Compiler:
     def code(self, e: ex.Expression) -> Code:
         """The operators that leave the value of an expression on the stack."""
         found = self._operand(e)
-        return self._number(found) if isinstance(found, Read) else found
+        return found if isinstance(found, Code) else self._number(found)
 
-    def _operand(self, e: ex.Expression) -> Code | Read:
+    def _operand(self, e: ex.Expression) -> Code | Read | Label:
         if of_row(e, self.own):
             return Read(at_rows(e, self.R), OWN)
+        if (labelled := label_read(e)) is not None:
+            edge, step = labelled
+            names = pa.array(self.variables, pa.large_string())
+            step = max(-self.longest, min(step, self.longest))
+            return Label(names, self._landing(edge), step)
         match e:
             case ex.Column(_, x):
                 return Read(at_rows(e, self.R), Landing(do.LAST, x))
@@ -134,8 +120,8 @@ class Compiler:
                 return self._load(do.NUMBER, 0, 0, 0, "integer", len(self.R))
             case ex.Aggregate():
                 return self._aggregate(e)
-            case ex.Literal() | ex.Classifier():  # a literal is of the row
-                raise NotColumnar
+            case ex.Literal() | ex.Classifier():
+                raise AssertionError("a literal is of the row, and a label is read above")
             case _:
                 return self._operation(e)
 
@@ -143,17 +129,21 @@ class Compiler:
         where = do.FIRST if isinstance(e, ex.First) else do.LAST
         return Landing(where, ex.variable_of(e.body), min(e.offset, self.longest))
 
-    def _number(self, read: Read) -> Code:
-        """A column or constant as numbers."""
-        kind, most = _kind(read.values)
+    def _number(self, read: Read | Label) -> Code:
+        """A column, constant or label as numbers."""
+        kind, most = kind_of(read.values)
         if isinstance(read.values, pa.Scalar) and read.landing == OWN:
             value = read.values.as_py()
             self.constants.append(float("nan") if value is None else float(value))
             return Code(((do.CONSTANT, len(self.constants) - 1),), kind, most)
         return self._column(read, kind, most)
 
-    def _column(self, read: Read, kind: Kind, most: int = 0) -> Code:
+    def _column(self, read: Read | Label, kind: Kind, most: int = 0) -> Code:
         where, name, offset = read.landing
+        if isinstance(read, Label):
+            self.labels.append(read.values.cast(pa.float64()).to_numpy())
+            where, table = _LABEL[where], len(self.labels) - 1
+            return self._load(where, self.name(name), offset, table, kind, most, read.step)
         k = self.name(name) if where != do.OWN else 0
         return self._load(where, k, offset, self._stored(read.values), kind, most)
 
@@ -166,23 +156,31 @@ class Compiler:
         return len(self.columns) - 1
 
     def _load(
-        self, where: int, name: int, offset: int, column: int, kind: Kind, most: int = 0
+        self,
+        where: int,
+        name: int,
+        offset: int,
+        column: int,
+        kind: Kind,
+        most: int = 0,
+        step: int = 0,
     ) -> Code:
-        self.loads.append((where, name, offset, column))
+        self.loads.append((where, name, offset, column, step))
         return Code(((do.LOAD, len(self.loads) - 1),), kind, most)
 
     def _aggregate(self, e: ex.Aggregate) -> Code:
         x = self.name(ex.variable_of(e.body))
-        if isinstance(e.body, ex.AllRows):
+        labels = isinstance(e.body, ex.Classifier) and e.function is ex.AggregateFunction.COUNT
+        if isinstance(e.body, ex.AllRows) or labels:  # a row of the match has a label
             return self._load(do.SIZE, x, 0, 0, "integer", self.longest)
         values = at_rows(e.body, self.R)
-        kind, most = _kind(values)
+        kind, most = kind_of(values)
         which = _FOLDS[e.function]
         if which in (do.SUM, do.AVG):
             if kind == "double":
                 raise NotColumnar  # sums of doubles are rounded once
             most *= self.longest
-        _within(most)
+        within(most)
         self.folds.append((which, x, self._stored(values)))
         if which == do.COUNT:
             kind, most = "integer", self.longest
@@ -201,16 +199,16 @@ class Compiler:
             case ex.Is(body, None):
                 return self._is_null(self._operand(body))
             case ex.Is(body, truth):
-                return _joined("boolean", self.code(body), op=(do.IS, int(bool(truth))))
+                return joined("boolean", self.code(body), op=(do.IS, int(bool(truth))))
             case ex.In(body, members):
                 tests = [self._compared(do.EQ, body, member) for member in members]
                 either = tests[0]
                 for test in tests[1:]:
-                    either = _joined("boolean", either, test, op=(do.OR, 0))
+                    either = joined("boolean", either, test, op=(do.OR, 0))
                 return either
             case ex.Between(body, low, high):
                 least, most = self._compared(do.GE, body, low), self._compared(do.LE, body, high)
-                return _joined("boolean", least, most, op=(do.AND, 0))
+                return joined("boolean", least, most, op=(do.AND, 0))
             case ex.Comparison(sign, left, right):
                 return self._compared(_COMPARISONS[sign], left, right)
             case ex.Negative(body):
@@ -224,7 +222,7 @@ class Compiler:
             case ex.Call(ex.Function.COALESCE, arguments):
                 return self._coalesced([self.code(each) for each in arguments])
             case ex.Call(ex.Function.NULLIF, (left, right)):
-                return _joined(*_common([self.code(left), self.code(right)]), op=(do.NULL_IF, 0))
+                return joined(*common([self.code(left), self.code(right)]), op=(do.NULL_IF, 0))
             case ex.Case():
                 return self._case(e)
             case ex.Concatenation() | ex.Call():  # texts of several rows
@@ -233,28 +231,29 @@ class Compiler:
                 assert_never(e)
 
     def _applied(self, op: int, *parts: ex.Expression) -> Code:
-        return _joined("boolean", *(self.code(part) for part in parts), op=(op, 0))
+        return joined("boolean", *(self.code(part) for part in parts), op=(op, 0))
 
-    def _is_null(self, operand: Code | Read) -> Code:
+    def _is_null(self, operand: Code | Read | Label) -> Code:
         """The test of a value of any kind."""
-        if isinstance(operand, Read):
+        if not isinstance(operand, Code):
             there = pc.if_else(pc.is_null(operand.values), pa.scalar(None, pa.bool_()), True)
             operand = self._number(operand._replace(values=there))
-        return _joined("boolean", operand, op=(do.IS_NULL, 0))
+        return joined("boolean", operand, op=(do.IS_NULL, 0))
 
     def _compared(self, op: int, left: ex.Expression, right: ex.Expression) -> Code:
         a, b = self._operand(left), self._operand(right)
-        if isinstance(a, Read) and isinstance(b, Read) and _by_rank(a.values, b.values):
+        if not isinstance(a, Code) and not isinstance(b, Code) and by_rank(a.values, b.values):
             a, b = (self._column(each, "ranked") for each in self._ranked(a, b))
-        codes = [self._number(each) if isinstance(each, Read) else each for each in (a, b)]
-        return _joined("boolean", *codes, op=(op, 0))
+        codes = [each if isinstance(each, Code) else self._number(each) for each in (a, b)]
+        return joined("boolean", *codes, op=(op, 0))
 
-    def _ranked(self, a: Read, b: Read) -> tuple[Read, Read]:
-        """Two columns by the ranks of their values among those of both."""
+    def _ranked(self, a: Read | Label, b: Read | Label) -> tuple[Read | Label, Read | Label]:
+        """Two columns, of rows or labels, by the ranks of their values among those of both."""
         n = len(self.R)
         both = [spread(each.values, n) for each in (a, b)]
         joint = ranks(pa.concat_arrays([both[0].cast(both[1].type), both[1]]))
-        return Read(joint.slice(0, n), a.landing), Read(joint.slice(n), b.landing)
+        cut = len(both[0])
+        return a._replace(values=joint.slice(0, cut)), b._replace(values=joint.slice(cut))
 
     def _arithmetic(self, op: int, *parts: ex.Expression) -> Code:
         codes = [self.code(part) for part in parts]
@@ -263,76 +262,26 @@ class Compiler:
         if not double:
             sizes = [code.most for code in codes]
             most = sizes[0] * sizes[1] if op == do.MULTIPLY else sum(sizes)
-            _within(most)
-        return _joined("double" if double else "integer", *codes, op=(op, 0), most=most)
+            within(most)
+        return joined("double" if double else "integer", *codes, op=(op, 0), most=most)
 
     def _coalesced(self, codes: list[Code]) -> Code:
-        kind, *_ = _common(codes)
+        kind, *_ = common(codes)
         result = codes[-1]
         for code in reversed(codes[:-1]):
-            result = _joined(kind, code, result, op=(do.COALESCE, 0))
+            result = joined(kind, code, result, op=(do.COALESCE, 0))
         return result._replace(kind=kind, most=max(code.most for code in codes))
 
     def _case(self, e: ex.Case) -> Code:
         results = [self.code(result) for _, result in e.branches]
         otherwise = self.code(ex.Literal(None) if e.otherwise is None else e.otherwise)
-        kind, *_ = _common([*results, otherwise])
+        kind, *_ = common([*results, otherwise])
         chosen = otherwise
         for (test, _), result in zip(reversed(e.branches), reversed(results), strict=True):
             operand = e.operand
             tested = self.code(test) if operand is None else self._compared(do.EQ, operand, test)
-            chosen = _joined(kind, tested, result, chosen, op=(do.CHOOSE, 0))
+            chosen = joined(kind, tested, result, chosen, op=(do.CHOOSE, 0))
         return chosen._replace(most=max(code.most for code in (*results, otherwise)))
-
-
-def _joined(kind: Kind, *codes: Code, op: tuple[int, int], most: int = 0) -> Code:
-    return Code((*(each for code in codes for each in code.ops), op), kind, most)
-
-
-def _common(codes: list[Code]) -> tuple[Any, ...]:
-    """The kind that results have in common, and the codes."""
-    kinds = {code.kind for code in codes} - {"null"}
-    if len(kinds) > 1:
-        raise NotColumnar
-    return (kinds.pop() if kinds else "null", *codes)
-
-
-def _within(most: int) -> None:
-    if most > WHOLE:
-        raise NotColumnar
-
-
-def _kind(values: Values) -> tuple[Kind, int]:
-    """The kind of a column of numbers, and a bound of its integers."""
-    kind = values.type
-    if pa.types.is_null(kind):
-        return "null", 0
-    if pa.types.is_boolean(kind):
-        return "boolean", 1
-    if pa.types.is_float64(kind):
-        return "double", 0
-    if not pa.types.is_int64(kind):
-        raise NotColumnar
-    most = _greatest(values)
-    _within(most)
-    return "integer", most
-
-
-def _greatest(values: Values) -> int:
-    """The greatest magnitude of integers."""
-    ends = pc.min_max(pa.array([values]) if isinstance(values, pa.Scalar) else values).as_py()
-    return max(abs(int(ends["min"] or 0)), abs(int(ends["max"] or 0)))
-
-
-def _by_rank(left: Values, right: Values) -> bool:
-    """Whether two columns are compared by ranks: texts, and integers that are no doubles."""
-    if pa.types.is_null(left.type) or pa.types.is_null(right.type):
-        return False
-    if left.type != right.type:
-        return False
-    if pa.types.is_int64(left.type):
-        return max(_greatest(left), _greatest(right)) > WHOLE
-    return bool(pa.types.is_large_string(left.type))
 
 
 def programs(M: Machine, R: OrderedRows) -> tuple[do.Programs, Bytes, Int32s | None]:
@@ -342,7 +291,7 @@ def programs(M: Machine, R: OrderedRows) -> tuple[do.Programs, Bytes, Int32s | N
     none is kept.
     """
     sets, variables = rp.members(M.query), rp.variables(M.query.pattern)
-    C = Compiler(R, sets, longest_of(R.last))
+    C = Compiler(R, sets, variables, longest_of(R.last))
     conditions = {d.variable: d.condition for d in M.query.define if d.variable in M.of_mapping}
     first, ops = [0], list[tuple[int, int]]()
     for v in variables:
@@ -357,9 +306,10 @@ def programs(M: Machine, R: OrderedRows) -> tuple[do.Programs, Bytes, Int32s | N
         np.array([op for op, _ in ops], np.int32),
         np.array([argument for _, argument in ops], np.int32),
         np.array(C.constants, np.float64),
-        np.array(C.loads, np.int32).reshape(-1, 4),
+        np.array(C.loads, np.int32).reshape(-1, 5),
         np.array([values for values, _ in C.columns], np.float64).reshape(len(C.columns), n),
         np.array([null for _, null in C.columns], np.uint8).reshape(len(C.columns), n),
+        np.array(C.labels, np.float64).reshape(len(C.labels), len(variables)),
         np.array(C.folds, np.int32).reshape(-1, 3),
         np.zeros(deepest, np.float64),
         np.zeros(deepest, np.uint8),
@@ -373,7 +323,10 @@ def _kept(C: Compiler, M: Machine) -> Int32s:
     listed = [(do.OWN, 0, 0)] if M.memory is Memory.MATCH else []
     for r in sorted(M.read, key=repr):
         where = {"first": do.FIRST, "last": do.LAST, "number": do.SIZE}[r.kind]
-        listed += [(where, C.name(r.name), j) for j in range(min(max(1, r.rows), C.longest))]
+        places = range(min(max(1, r.rows), C.longest))
+        listed += [(where, C.name(r.name), j) for j in places]
+        if r.labels:
+            listed += [(_LABEL[where], C.name(r.name), j) for j in places]
         if len(listed) > MOST_REGISTERS:
             raise NotColumnar
     return np.array(listed, np.int32).reshape(-1, 3)

@@ -64,6 +64,8 @@ class RegisterSearch:
             np.zeros(names, np.int64),
             np.zeros((folds, longest + 1)),
             np.zeros((folds, longest + 1), np.int64),
+            np.zeros(1, np.int64),
+            np.empty(longest, np.int32),
         )
         self._path = Path(np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32))
         kept, read = registers is not None, np.zeros((0, 3), np.int32)

@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -191,6 +192,9 @@ class Flink(_Common):
             return "patterns that can produce empty matches are not supported"
         if any(p for p in rp.subpatterns(case.query.pattern) if _optional_reluctant(p)):
             return "reluctant optional variables are not supported"
+        parts = _sequence(case.query.pattern)
+        if any(_greedy(p) and _may_be_none(q) for p, q in pairwise(parts)):
+            return "an optional pattern cannot be preceded by a greedy one"
         return None
 
     def orders(self, case: Case) -> bool:
@@ -212,6 +216,22 @@ class Flink(_Common):
         names = [each.name for each in (*case.query.partition_by, *query.measures)]
         rows = [{name: row.get(name) for name in COLUMNS} for row in case.rows]
         return {"query": text, "columns": names, "rows": rows}
+
+
+def _sequence(p: rp.Pattern) -> list[rp.Pattern]:
+    """The parts of a sequence, without groups in it."""
+    return [q for part in p.parts for q in _sequence(part)] if isinstance(p, rp.Concat) else [p]
+
+
+def _greedy(p: rp.Pattern) -> bool:
+    """Whether Flink has a greedy loop for it: not for ``?`` and ``{n}``."""
+    if not isinstance(p, rp.Quantified) or p.reluctant:
+        return False
+    return p.lo != p.hi and (p.lo, p.hi) != (0, 1)
+
+
+def _may_be_none(p: rp.Pattern) -> bool:
+    return isinstance(p, rp.Quantified) and p.lo == 0
 
 
 def _needs_a_row(p: rp.Pattern) -> bool:

@@ -14,8 +14,10 @@ import pytest
 
 from cerlab.api.row_patterns import explain_rows
 from cerlab.compile import row_order, row_programs, rows_to_walk
+from cerlab.compile.row_codes import Label
 from cerlab.compile.row_columns import ranks, spread
 from cerlab.engine import register_search, row_search
+from cerlab.engine.kernels import row_values
 from cerlab.engine.register_search import RegisterSearch
 from cerlab.errors import ResourceLimit
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds
@@ -60,6 +62,20 @@ CONDITIONS: list[tuple[str, list[Any]]] = [
     ("SUM(x) > 0", BIG),
     ("SUM(x) > AVG(A.x)", DOUBLES),
 ]
+LABELS: list[tuple[str, list[Any]]] = [
+    ("CLASSIFIER() = 'B' AND (CLASSIFIER(C) IS NULL OR x < 3)", NUMBERS),
+    ("CLASSIFIER(A) IN ('A', 'Z') AND LAST(CLASSIFIER(), 1) <> 'B'", NUMBERS),
+    ("PREV(CLASSIFIER()) = 'C' OR FIRST(CLASSIFIER(), 1) = 'A'", NUMBERS),
+    ("NEXT(CLASSIFIER()) IS NULL AND PREV(CLASSIFIER(), 3) IS NOT NULL", NUMBERS),
+    ("NEXT(FIRST(CLASSIFIER()), 2) = 'B' OR NEXT(FIRST(CLASSIFIER()), 2) IS NULL", NUMBERS),
+    ("LAST(CLASSIFIER(), 2) < LAST(CLASSIFIER(), 1) OR COUNT(*) < 4", NUMBERS),
+    ("PREV(LAST(CLASSIFIER(C)), 1) BETWEEN 'A' AND 'B' OR x > 4", NUMBERS),
+    ("CASE LAST(CLASSIFIER(), 1) WHEN 'A' THEN x > 1 WHEN 'C' THEN x < 3 END", NUMBERS),
+    ("COUNT(CLASSIFIER(B)) < 3 AND LAST(CLASSIFIER(), 99) IS NULL", NUMBERS),
+    ("x >= LAST(CLASSIFIER(), 1) OR x = CLASSIFIER(A)", [*TEXTS, "A"]),
+    ("PREV(CLASSIFIER(), 9223372036854775807) IS NULL", NUMBERS),
+]
+"""Labels of the match, which are texts over the variables."""
 
 
 def each_alike(row: tuple[str, list[Any]], *, by: Any = "compiled") -> bool:
@@ -68,7 +84,7 @@ def each_alike(row: tuple[str, list[Any]], *, by: Any = "compiled") -> bool:
     table = pa.table({"x": values * 2, "t": range(2 * len(values))})
     clause = f"""MATCH_RECOGNIZE (ORDER BY t {measures} ALL ROWS PER MATCH WITH UNMATCHED ROWS
         PATTERN (A{{1,2}} (B | C)* A?) DEFINE B AS {condition}, C AS x > 3)"""
-    if "'" in condition:
+    if isinstance(values[0], str):
         clause = clause.replace(", C AS x > 3", ", C AS x > 'a'")
     elif isinstance(values[0], bool):
         clause = clause.replace(", C AS x > 3", ", C AS x")
@@ -79,6 +95,11 @@ def each_alike(row: tuple[str, list[Any]], *, by: Any = "compiled") -> bool:
 def test_conditions_that_read_the_match(row: tuple[str, list[Any]]) -> None:
     """Three-valued, exact, and the same where there is no program."""
     assert each_alike(row, by="auto")
+
+
+@pytest.mark.parametrize("row", LABELS, ids=[c for c, _ in LABELS])
+def test_conditions_that_read_labels(row: tuple[str, list[Any]]) -> None:
+    assert each_alike(row)
 
 
 WITHINS = [
@@ -173,7 +194,9 @@ def test_the_explanation_says_what_runs() -> None:
     assert "with the same registers" in said
     within = "MATCH_RECOGNIZE (ORDER BY x MEASURES 1 AS m PATTERN (A+) WITHIN 3)"
     assert "in the search of one match" in str(explain_rows(within, [{"x": 1}]))
-    for condition in ("CLASSIFIER(A) = 'A'", "LAST(x, 99) > 3"):
+    said = str(explain_rows(clause.format("CLASSIFIER(A) = 'A'"), [{"x": 1}]))
+    assert "by programs: the conditions of B, C\n" in said
+    for condition in ("LOWER(CLASSIFIER(A)) = 'a'", "LAST(x, 99) > 3"):
         said = str(explain_rows(clause.format(condition), [{"x": 1}] * 200))
         assert "has no form over columns" in said
 
@@ -198,6 +221,11 @@ def no_registers(C: Any, M: Any) -> Any:
     return KEPT(C, M)[:0]
 
 
+def no_registers_of_labels(C: Any, M: Any) -> Any:
+    kept = KEPT(C, M)
+    return kept[kept[:, 0] < row_values.FIRST_LABEL]
+
+
 def failures_where_none_hold(M: Any, R: Any) -> Any:
     made, named, registers = PROGRAMS(M, R)
     return made, named, np.zeros((0, 3), np.int32) if registers is None else registers
@@ -214,10 +242,22 @@ def ranked_apart(self: Any, a: Any, b: Any) -> Any:
     return a._replace(values=apart[0]), b._replace(values=apart[1])
 
 
+def labels_in_another_order(self: Any, a: Any, b: Any) -> Any:
+    left, right = RANKED(self, a, b)
+    turned = [
+        each._replace(values=each.values[::-1]) if isinstance(each, Label) else each
+        for each in (left, right)
+    ]
+    return turned[0], turned[1]
+
+
+RANKED = row_programs.Compiler._ranked
+OTHER_END = dict(zip(row_programs._LABEL, reversed(row_programs._LABEL.values()), strict=True))
 AGREEMENT: Judge = on_seeds(agree, 3_000)
 MERGED = [
     ("((A | B)+ C)", "C AS SUM(A.x) = 1", [1, 1, 1, 1], "ABBC"),
     ("((A | B)+ C)", "C AS x > LAST(A.x)", [1, 3, 2], "ABC"),
+    ("((A | B)+ C)", "C AS FIRST(CLASSIFIER()) = 'B'", [1, 3, 2], "BAC"),
 ]
 """What a failure depends on: the best label fails first, and the match is the next."""
 
@@ -235,15 +275,20 @@ def test_failures_are_of_what_conditions_read() -> None:
 
 
 BY_MERGING: Judge = on_rows(merged_right, MERGED)
+BY_MERGING_ROWS: Judge = on_rows(merged_right, MERGED[:2])
 BY_HAND: Judge = on_rows(each_alike, [row for row in CONDITIONS if row[1] is not BIG][:-1])
+BY_LABELS: Judge = on_rows(each_alike, LABELS)
 TEXT_ROWS: Judge = on_rows(each_alike, [row for row in CONDITIONS if row[1] is TEXTS])
 MUTANTS = [
     mutant(BY_HAND, row_programs.Compiler, "_landing", first_is_last),
     mutant(BY_HAND, row_programs.Compiler, "_landing", offsets_dropped),
-    mutant(BY_MERGING, row_programs, "_kept", no_registers),
+    mutant(BY_MERGING_ROWS, row_programs, "_kept", no_registers),
+    mutant(BY_MERGING, row_programs, "_kept", no_registers_of_labels),
     mutant(BY_MERGING, rows_to_walk, "programs", failures_where_none_hold),
     mutant(AGREEMENT, rows_to_walk, "admitted", within_admits_equality),
     mutant(TEXT_ROWS, row_programs.Compiler, "_ranked", ranked_apart),
+    mutant(BY_LABELS, row_programs, "_LABEL", OTHER_END, id="labels_of_the_other_end"),
+    mutant(BY_LABELS, row_programs.Compiler, "_ranked", labels_in_another_order),
 ]
 
 

@@ -29,6 +29,10 @@ REFUSED = [
     pytest.param("A B A", "once", id="a-variable-twice"),
     pytest.param("A*?", "empty", id="no-row"),
     pytest.param("A?? B", "reluctant optional", id="reluctant-optional"),
+    pytest.param("A{1,2} (B? C)", "preceded by a greedy", id="optional-after-greedy"),
+    pytest.param("A+ B*? C", "preceded by a greedy", id="a-loop-after-greedy"),
+    pytest.param("A? B? C", None, id="optional-after-optional"),
+    pytest.param("A{2} B* C", None, id="a-loop-after-so-many"),
 ]
 
 

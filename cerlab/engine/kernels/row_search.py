@@ -14,8 +14,9 @@ from cerlab.engine.kernels.arrays import DONE, FULL, NEED_ARENA, NONE, Bytes, In
 from cerlab.engine.kernels.compiled import inlined, kernel
 from cerlab.engine.kernels.row_values import (
     FIRST,
-    LAST,
+    FIRST_LABEL,
     OWN,
+    SIZE,
     MappedRows,
     Programs,
     holds,
@@ -70,7 +71,7 @@ class Failures(NamedTuple):
     """Whether anything is."""
     key: Int64s  # (capacity, 2 + registers), a power of 2
     sought: Int64s  # (2 + registers,)
-    register: Int32s  # (registers, 3): FIRST or LAST, name and offset; SIZE and name; OWN
+    register: Int32s  # (registers, 3): a row or label of a name, and offset; SIZE and name; OWN
 
 
 @kernel
@@ -101,6 +102,7 @@ def search(
                 cursor[NUMBERED] = 0
                 cursor[COVERED] = s
             M.size[:] = 0
+            M.start[0] = s
             path.state[0], path.step[0] = q, T.first[q]
             cursor[DEPTH] = 0
             cursor[BUDGET] = cursor[TRIED] + budget
@@ -181,16 +183,17 @@ def _match(
 
 @inlined
 def _register(F: Failures, M: MappedRows, k: int, s: int) -> int:
-    """The value of a register: a row, how many there are, or where the match begins."""
+    """The value of a register: a row, its label, how many there are, or where the match begins."""
     where, name, offset = F.register[k, 0], F.register[k, 1], F.register[k, 2]
     if where == OWN:
         return s
     size = M.size[name]
-    if where != FIRST and where != LAST:
+    if where == SIZE:
         return size
     if size <= offset:
         return NONE
-    return M.rows[name, offset if where == FIRST else size - 1 - offset]
+    row = M.rows[name, offset if where in (FIRST, FIRST_LABEL) else size - 1 - offset]
+    return M.variable[row - s] if where >= FIRST_LABEL else row
 
 
 @inlined

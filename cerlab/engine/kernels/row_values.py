@@ -17,9 +17,9 @@ from cerlab.engine.kernels.compiled import inlined, kernel
 
 Doubles = NDArray[np.float64]
 
-OWN, FIRST, LAST, SIZE, NUMBER, COUNT, SUM, AVG, MIN, MAX = range(10)
+OWN, FIRST, LAST, SIZE, NUMBER, COUNT, SUM, AVG, MIN, MAX, FIRST_LABEL, LAST_LABEL = range(12)
 """Where a value is read: at the row under test, at the first or last rows of a name, how many of
-these there are, the match's number, and aggregates over them."""
+these there are, the match's number, aggregates over them, and of labels from the first or last."""
 
 (CONSTANT, LOAD, CHOOSE, NOT, IS_NULL, IS, NEGATE, ABSOLUTE, EQ, NE, LT, LE, GT, GE) = range(14)
 (AND, OR, ADD, SUBTRACT, MULTIPLY, DIVIDE, REMAINDER, COALESCE, NULL_IF) = range(14, 23)
@@ -33,9 +33,10 @@ class Programs(NamedTuple):
     op: Int32s  # (operators,)
     argument: Int32s  # (operators,)
     constant: Doubles  # (constants,), NaN for NULL
-    load: Int32s  # (loads, 4): where, name, offset, column; of an aggregate name, fold, column
+    load: Int32s  # (loads, 5): where, name, offset or fold, column or table of labels, step
     value: Doubles  # (columns, rows)
     null: Bytes  # (columns, rows)
+    label: Doubles  # (tables, variables), what each variable's label is
     fold: Int32s  # (folds, 3): which aggregate, name, column
     stack: Doubles  # (deepest stack,)
     absent: Bytes  # (deepest stack,), whether the value there is NULL
@@ -49,11 +50,14 @@ class MappedRows(NamedTuple):
     size: Int64s  # (names,)
     total: Doubles  # (folds, longest partition + 1), after so many rows of the name
     present: Int64s  # (folds, longest partition + 1), how many of them are not NULL
+    start: Int64s  # (1,), the row where it begins
+    variable: Int32s  # (longest partition,), what each of its rows is mapped to
 
 
 @kernel
 def push(P: Programs, M: MappedRows, v: int, row: int) -> None:
     """Map a row to a variable."""
+    M.variable[row - M.start[0]] = v
     for name in range(len(M.size)):
         if M.named[v, name]:
             M.rows[name, M.size[name]] = row
@@ -115,6 +119,14 @@ def holds(P: Programs, M: MappedRows, v: int, row: int, number: int) -> bool:
 def _load(P: Programs, M: MappedRows, k: int, row: int, number: int, top: int) -> None:
     """Put the value of a load on the stack."""
     where, name, offset, column = P.load[k, 0], P.load[k, 1], P.load[k, 2], P.load[k, 3]
+    if where >= FIRST_LABEL:
+        P.absent[top] = 1
+        if M.size[name] > offset:
+            i = M.rows[name, offset if where == FIRST_LABEL else M.size[name] - 1 - offset]
+            i += P.load[k, 4] - M.start[0]
+            if 0 <= i <= row - M.start[0]:
+                P.stack[top], P.absent[top] = P.label[column, M.variable[i]], 0
+        return
     if where <= LAST:
         at = row
         if where != OWN:

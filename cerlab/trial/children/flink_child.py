@@ -31,6 +31,7 @@ REFUSALS = (
     "doesn't support",
     "Unsupported",
     "No match found for function",
+    "MalformedPatternException",
 )
 
 
