@@ -205,6 +205,10 @@ def reading(path: Path, kind: str) -> Iterator[None]:
         raise unreadable(path, kind, error) from None
 
 
+_MAX_SCALE = {32: 9, 64: 18, 128: 38, 256: 76}
+"""Of decimals of so many bits; pyarrow makes no numbers of others."""
+
+
 def checked(table: Any, file: str, *, coded: bool = False) -> Any:
     """A table whose offsets, codes and texts are within what it holds; raises `BadData` for others.
 
@@ -221,8 +225,10 @@ def checked(table: Any, file: str, *, coded: bool = False) -> Any:
                 columns[n] = as_codes
                 continue
             column.validate(full=True)
-            kind = column.type
-            getattr(getattr(kind, "value_type", kind), "tz", None)  # which may be no text
+            kind = getattr(column.type, "value_type", column.type)
+            getattr(kind, "tz", None)  # which may be no text
+            if pa.types.is_decimal(kind) and abs(kind.scale) > _MAX_SCALE[kind.bit_width]:
+                raise pa.ArrowInvalid(f"{kind} has a scale that no number has")
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise BadData(
             "CER0747",

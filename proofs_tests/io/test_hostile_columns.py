@@ -44,6 +44,7 @@ UNSOUND = {
     "code": pa.table({"type": codes([0, 1, 99, 0])}),
     "unicode": pa.table({"type": texts([0, 1, 2, 3, 4], b"AB\xffB")}),
     "time zone": moments_in_no_zone(),
+    "scale": pa.table({"type": ["A"] * 4, "n": pa.nulls(4, pa.decimal128(22, 131074))}),
     "attribute": pa.table({"type": ["A"] * 4, "n": texts([0, 2, -9, 3, 4])}),
 }
 
