@@ -69,8 +69,8 @@ def valuations(
 
     Others take longer streams: ``"automaton"`` has the runs of the VCEA, ``"compiled"`` and
     ``"registers"`` label each answer that they find, ``"auto"`` takes the best. Under ``"fo"`` a
-    label that is a variable has the positions that its own atoms gave it, by the reference, and by
-    ``"compiled"`` and ``"auto"`` where filters are over one variable each.
+    label that is a variable has the positions that its own atoms gave it; machines have them where
+    filters are over two variables at most, the automaton where they are over one.
     Raises `Unsupported` where the evaluator gives no labels.
 
     >>> valuations("A AS x", [{"type": "A"}])

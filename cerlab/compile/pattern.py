@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from cerlab.automata.automaton import AnchoredCea, IntervalCea, Vcea
+from cerlab.automata.compose import relabel
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.machine import Machine, machine_of
 from cerlab.automata.plan import Plan
 from cerlab.automata.registers.labelled import LabelledSrt
 from cerlab.automata.registers.plan import CorrelatedPlan, RegisterPlan
 from cerlab.budget import poll
+from cerlab.compile.cel_to_vcea import cel_to_vcea
 from cerlab.compile.correlated_to_srt import correlated_plan, correlated_to_labelled_srt
 from cerlab.compile.foundations import anchored_query
 from cerlab.compile.pipeline import compile_query
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
 
 Logic: TypeAlias = Literal["so", "fo"]
 """What the variables of a formula are: sets of events, or one event each."""
+
+Labelled = TypeVar("Labelled", Vcea, LabelledSrt)
 
 
 def _has_registers(pattern: AnyPattern) -> bool:
@@ -113,16 +118,24 @@ class Pattern:
             return False
 
     @cached_property
-    def labelled(self) -> tuple[Vcea, frozenset[str] | None]:
-        """What labels the answers of `plan`, and which labels those are; None for all.
+    def labelled(self) -> Vcea:
+        """What labels the answers of `plan`.
 
-        Under the logic "fo" they are the event types and the variables of the text.
+        Under the logic "fo" labels are the event types and the variables of the text.
         """
         if self.logic == "so":
-            return self.plan.vcea, None
+            return self.plan.vcea
+        return self._first_order_labels(cel_to_vcea)
+
+    def _first_order_labels(self, compiled: Callable[[Formula], Labelled]) -> Labelled:
+        """The automaton of a formula with variables as labels, those that the text has."""
         formula = selected_formula(self.ast)
-        labelled = replace(self.ast, formula=labelled_fo_to_so(formula), items=None)
-        return compile_query(labelled).vcea, defined_labels(formula)
+        translated, variable = labelled_fo_to_so(formula)
+        written = defined_labels(formula)
+        return relabel(
+            compiled(translated),
+            lambda L: written.intersection(variable.get(label, label) for label in L),
+        )
 
     @property
     def vcea(self) -> Vcea:
@@ -170,8 +183,10 @@ class Pattern:
 
     @cached_property
     def labelled_registers(self) -> LabelledSrt:
-        """The transducer with labels; raises as `registers`."""
-        return correlated_to_labelled_srt(strategy_and_body(self.ast)[1])
+        """The transducer with labels, which are as in `labelled`; raises as `registers`."""
+        if self.logic == "so":
+            return correlated_to_labelled_srt(strategy_and_body(self.ast)[1])
+        return self._first_order_labels(correlated_to_labelled_srt)
 
     has_registers = cached_property(_has_registers)
 

@@ -65,6 +65,14 @@ class AnswerBatch:
         """The same answers on a stream with so many more events before them."""
         return AnswerBatch(self.start + by, self.end + by, self.offsets, self.positions + by)
 
+    def taken(self, numbers: Any) -> AnswerBatch:
+        """The answers with some numbers, int64, in the order of these."""
+        lengths = np.diff(self.offsets)[numbers]
+        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+        positions = self.positions[np.repeat(self.offsets[:-1][numbers], lengths) + inside]
+        return AnswerBatch(self.start[numbers], self.end[numbers], offsets, positions)
+
     def first(self, count: int) -> AnswerBatch:
         """The first `count` answers, or all if there are fewer."""
         count = min(count, len(self))

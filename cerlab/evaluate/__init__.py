@@ -33,6 +33,9 @@ EVALUATORS: dict[str, Evaluator] = {
 }
 """All but ``"auto"``, by name."""
 
+_LABELLING = ("reference", "automaton", "compiled", "registers")
+"""Those that give labels."""
+
 
 class Auto(Evaluator):
     """The best evaluator that takes the pattern."""
@@ -66,13 +69,13 @@ class Auto(Evaluator):
     ) -> Iterator[Valuation]:
         """The answers of a stream with their labels; of events that still arrive by the automaton.
 
-        By the reference where there is no machine, and under ``"fo"`` of events that arrive.
+        By the reference where there is no machine, or no automaton for events that arrive.
         """
         if not isinstance(pattern, Pattern):
             return EVALUATORS["reference"].valuations(pattern, events, time)
         if isinstance(events, Stream) and has_labels(pattern):
             return labelled_valuations(pattern, events, self.answers(pattern, events))
-        name = "automaton" if pattern.has_automaton and pattern.logic == "so" else "reference"
+        name = "automaton" if pattern.has_automaton else "reference"
         return EVALUATORS[name].valuations(pattern, events, time)
 
 
@@ -164,5 +167,14 @@ def answers_of(
 def valuations_of(
     pattern: AnyPattern, stream: Stream, name: EvaluatorName = "auto"
 ) -> Iterator[Valuation]:
-    """The valuations by one evaluator, by end, as they are found; raises as `answers_of`."""
-    return evaluator_of(name).valuations(pattern, stream, stream.time)
+    """The valuations by one evaluator, by end, as they are found.
+
+    Raises `Unsupported`, with the names of those that give the labels, for one that does not.
+    """
+    try:
+        return evaluator_of(name).valuations(pattern, stream, stream.time)
+    except Unsupported as error:
+        givers = [each for each in takers(pattern) if each in _LABELLING]
+        if isinstance(pattern, Pattern) and name not in givers:
+            error.hint = f"evaluators that give its labels: {', '.join(givers)}"
+        raise

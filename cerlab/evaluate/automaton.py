@@ -30,7 +30,5 @@ class Automaton(StepByStep):
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
     ) -> Iterator[Valuation]:
         """The valuations by the runs of the VCEA, each when its last event is read."""
-        if isinstance(pattern, Pattern) and pattern.logic == "fo":  # a translation has no variables
-            return super().valuations(pattern, events, time)
-        plan = query(pattern, self.name).plan
-        return driver.run(plan, lambda: VceaRuns(plan.vcea, plan.strategy), events, time)
+        plan, vcea = query(pattern, self.name).plan, query(pattern, self.name).labelled
+        return driver.run(plan, lambda: VceaRuns(vcea, plan.strategy), events, time)

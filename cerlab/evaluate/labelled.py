@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cerlab.automata.labelled import repeated_labels
-from cerlab.automata.registers.labelled import without_registers
+from cerlab.automata.registers.labelled import LabelledSrt
+from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.reference.registers.labelled import Marks, labels_of_answer
 from cerlab.evaluate.protocol import Evaluator
@@ -29,7 +31,8 @@ from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
-    from cerlab.engine.labelling import LabelledAnswers
+    from cerlab.engine.labelled_rows import LabelledAnswers
+    from cerlab.engine.labelling import Label
 
 _SOME = 1 << 12
 """So many answers are labelled at once where they come one by one."""
@@ -41,7 +44,7 @@ class LabelsOfAnswers(Evaluator, Protocol):
     def valuations(
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
     ) -> Iterator[Valuation]:
-        """The answers, and each with its labels; under ``"fo"`` with an automaton alone."""
+        """The answers, and each with its labels."""
         if not isinstance(pattern, Pattern) or not has_labels(pattern):
             return super().valuations(pattern, events, time)
         stream = events if isinstance(events, Stream) else Stream(events, time=time)
@@ -50,7 +53,7 @@ class LabelsOfAnswers(Evaluator, Protocol):
 
 def has_labels(pattern: Pattern) -> bool:
     """Whether a machine labels the answers."""
-    return pattern.has_automaton or (pattern.logic == "so" and pattern.has_registers)
+    return pattern.has_automaton or pattern.has_registers
 
 
 def labelled(
@@ -61,29 +64,35 @@ def labelled(
 ) -> Iterator[LabelledAnswers]:
     """The rows of some answers of a pattern, in their order; `labels` are asked for, None for all.
 
-    By the compiled automaton; where filters compare labels by that of the transducer without its
-    comparisons, and by its runs for answers that they decide between several labels; by the
-    valuations of the reference for every other query.
+    By the compiled automaton, or transducer where filters compare labels; by the valuations of the
+    reference for every other query.
     """
-    from cerlab.engine.labelling import Labelling, UnlessAmbiguous, rows_of_ways  # loads Numba
+    from cerlab.engine.labelled_rows import rows_of_ways  # loads Numba
+    from cerlab.engine.labelling import Labelling
 
     if pattern.has_automaton:
-        vcea, every = pattern.labelled
-        labelling = Labelling(vcea, pattern.plan, stream, every if labels is None else labels)
-        yield from map(labelling.of, batches)
+        yield from map(Labelling(pattern.labelled, pattern.plan, stream, labels).of, batches)
     elif pattern.has_registers:
         A, plan = pattern.labelled_registers, pattern.registers
-        ways = _by_registers(pattern, stream)
-        unambiguous = UnlessAmbiguous(without_registers(A), plan, stream, ways, labels)
-        yield from map(unambiguous.of, batches)
+        yield from map(_by_registers(A, plan, stream, labels), batches)
     else:
         listed = _listed(pattern, stream)
         yield from (rows_of_ways(batch, listed, labels) for batch in batches)
 
 
-def _by_registers(pattern: Pattern, stream: Stream) -> Callable[[ComplexEvent], Iterable[Marks]]:
-    A, plan = pattern.labelled_registers, pattern.registers
-    return lambda answer: labels_of_answer(A, plan, stream.events, answer)
+def _by_registers(
+    A: LabelledSrt, plan: CorrelatedPlan, stream: Stream, labels: Collection[str] | None
+) -> Label:
+    """The compiled transducer; runs as written where its tables are too large."""
+    from cerlab.engine.labelled_rows import rows_of_ways
+    from cerlab.engine.registers.evaluation import NotTaken
+    from cerlab.engine.registers.labelling import RegisterLabelling
+
+    try:
+        return RegisterLabelling(A, plan, stream, labels).of
+    except NotTaken:
+        ways = partial(labels_of_answer, A, plan, stream.events)
+        return lambda answers: rows_of_ways(answers, ways, labels)
 
 
 def _listed(pattern: Pattern, stream: Stream) -> Callable[[ComplexEvent], Iterable[Marks]]:
@@ -249,7 +258,7 @@ def selected_labels(pattern: Pattern) -> frozenset[str]:
 def repeated(pattern: Pattern) -> frozenset[str]:
     """The labels that may hold several events."""
     if pattern.has_automaton:
-        return repeated_labels(pattern.plan.vcea)
+        return repeated_labels(pattern.labelled)
     if pattern.has_registers:
         return repeated_labels(pattern.labelled_registers)
     return selected_labels(pattern)

@@ -13,7 +13,7 @@ from cerlab.model.columns import Column, is_arrow, values_of
 from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
-    from cerlab.engine.labelling import LabelledAnswers
+    from cerlab.engine.labelled_rows import LabelledAnswers
 
 FUNCTIONS = ("first", "last", "count")
 """What may be taken of a label that holds several events."""

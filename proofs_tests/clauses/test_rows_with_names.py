@@ -76,6 +76,40 @@ def test_columns_of_the_longest_answer(column: str, expected: object) -> None:
     assert found[-1][column] == expected
 
 
+EITHER = "(A AS x ; A AS y OR A AS y ; A AS x) ; B"
+TOGETHER = "(A AS x : A AS y ; B) OR (A AS y ; A AS x : B)"
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        # positions {0, 1, 3}, {0, 2, 3}, {1, 2, 3} of A(1) A(3) A(2) B(9); by position, x.v and y.v
+        (f"({EITHER}) FILTER x.v < y.v", [(0, 1, 3), (0, 1, 2), (1, 2, 3)]),
+        (f"({EITHER}) FILTER x.v > y.v", [(0, 3, 1), (0, 2, 1), (1, 3, 2)]),
+        (
+            f"({EITHER}) FILTER x.v != y.v",
+            [(0, 1, 3), (0, 3, 1), (0, 1, 2), (0, 2, 1), (1, 3, 2), (1, 2, 3)],
+        ),
+        (f"({EITHER}) FILTER x.v = y.v", []),
+        (f"({EITHER}) FILTER x.v < y.v AND x[v > 1]", [(1, 2, 3)]),
+        (f"({TOGETHER}) FILTER x.v < y.v", [(0, 1, 3), (1, 2, 3)]),
+        (f"({TOGETHER}) FILTER x.v > y.v", [(0, 2, 1), (1, 3, 2)]),
+        ("(A+ AS x ; A+ AS y ; B) FILTER x.v < y.v", [(0, 1, 3), (0, 1, 2), (0, 1, [3, 2])]),
+        ("(A+ AS x ; A+ AS y ; B) FILTER x.v > y.v", [(1, 3, 2)]),
+    ],
+)
+def test_ways_that_comparisons_leave(formula: str, expected: list[Any]) -> None:
+    events = [*({"type": "A", "v": v} for v in (1, 3, 2)), {"type": "B", "v": 9}]
+    found = rows(f"SELECT * WHERE {formula}", ["x.v", "y.v"], events)
+    made = [(row["start"], _plain(row["x.v"]), _plain(row["y.v"])) for row in found]
+    assert sorted(made, key=str) == sorted(expected, key=str)
+
+
+def _plain(cell: Any) -> Any:
+    """A list of one as what is in it."""
+    return cell[0] if isinstance(cell, list) and len(cell) == 1 else cell
+
+
 def test_a_label_that_an_answer_lacks_is_null() -> None:
     found = rows("SELECT * WHERE (BUY AS a) OR (SELL AS b)", ["a.price", "b.price", "count(b)"])
     assert [tuple(row.values())[2:] for row in found] == [

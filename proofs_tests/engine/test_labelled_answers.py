@@ -10,6 +10,10 @@ import pytest
 
 import cerlab
 from cerlab.api import Query
+from cerlab.engine.answers import batched_answers
+from cerlab.engine.reference.registers.labelled import labels_of_answer
+from cerlab.engine.registers import labelling
+from cerlab.engine.registers.labelling import RegisterLabelling
 from cerlab.evaluate import EvaluatorName
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.syntax import defined_labels
@@ -29,6 +33,7 @@ from cerlab.testing import (
 )
 from proofs_tests.engine.test_aggregates import usable
 from proofs_tests.random_cases import random_case
+from proofs_tests.srt.correlated_cases import fo_case
 from proofs_tests.suite import Suite
 
 Row = tuple[ComplexEvent, tuple[Positions, ...]]
@@ -152,6 +157,54 @@ def test_valuations_where_filters_compare_labels(suite: Suite) -> None:
     suite.run(case, deep_count=4_000)
 
 
+def correlated_answers(rng: Random) -> Iterator[tuple[Query, Stream, list[ComplexEvent]]]:
+    """Queries whose filters compare labels, with streams and their answers; few have none."""
+    while True:
+        shape = Shape(depth=3, events=7)
+        phi = random_correlated_formula(rng, shape)
+        stream = Stream(random_correlated_events(rng, phi, shape))
+        keys = rng.choice(((), ((sorted(stream.columns)[0],),))) if stream.columns else ()
+        query = Query(CeqlQuery(phi, partition=keys))
+        if query.has_registers:
+            answers = list(query.run(stream))
+            if answers or rng.random() < 0.1:
+                yield query, stream, answers
+
+
+def ways_agree(rng: Random) -> bool:
+    """The compiled transducer on the answers of a query, against its runs as written."""
+    query, stream, answers = next(correlated_answers(rng))
+    A, plan = query.labelled_registers, query.registers
+    labels = sorted({label for t in A.Delta for label in t.labels})
+    asked = None if rng.random() < 0.5 else [X for X in labels if rng.random() < 0.5]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(labelling, "ROOM", rng.choice((2, labelling.ROOM)))
+        compiled = RegisterLabelling(A, plan, stream, asked)
+    found: list[tuple[ComplexEvent, list[frozenset[str]]]] = []
+    for batch in batched_answers(answers, 1 + rng.randrange(5)):
+        rows = compiled.of(batch)
+        for n, (start, end) in enumerate(zip(rows.start, rows.end, strict=True)):
+            part = slice(rows.offsets[n], rows.offsets[n + 1])
+            answer = ComplexEvent(int(start), int(end), tuple(rows.positions[part].tolist()))
+            assert answer == list(batch)[rows.answer[n]]
+            found.append((answer, [rows.labels[mark] for mark in rows.marks[part]]))
+    expected = [
+        (answer, [L if asked is None else L.intersection(asked) for L in way])
+        for answer in answers
+        for way in labels_of_answer(A, plan, stream.events, answer)
+    ]
+    if asked is None:
+        assert found == expected, query
+    else:
+        assert len(found) == len({(answer, tuple(way)) for answer, way in found})
+        assert {(a, tuple(way)) for a, way in found} == {(a, tuple(way)) for a, way in expected}
+    return bool(expected)
+
+
+def test_the_compiled_transducer_labels_answers_as_its_runs_do(suite: Suite) -> None:
+    suite.run(ways_agree, deep_count=2_000)
+
+
 def test_comparisons_decide_between_labels_where_types_do_not() -> None:
     """Of `A+ AS a ; A+ AS b` over values 1, 3, 2 two ways to cut pass by type, one by value."""
     text = "SELECT * WHERE (A+ AS a ; A+ AS b ; B) FILTER a.v < b.v"
@@ -202,7 +255,6 @@ def test_ways_that_lead_nowhere_are_tried_once() -> None:
 
 
 def _valuations_of_one(query: Query, events: Any, answer: ComplexEvent) -> list[Valuation]:
-    from cerlab.engine.answers import batched_answers
     from cerlab.evaluate.labelled import labelled, valuations_of_rows
 
     stream = cerlab.Stream.from_events(events)
@@ -236,17 +288,65 @@ def test_first_order_labels_are_those_of_the_reference(suite: Suite) -> None:
             return None
         if not expected and rng.random() < 0.7:
             return None
-        for evaluator in ("compiled", "auto"):
+        evaluators: tuple[EvaluatorName, ...] = ("automaton", "compiled", "registers", "auto")
+        for evaluator in evaluators:
             assert cerlab.valuations(phi, stream, logic="fo", evaluator=evaluator) == expected, phi
         return bool(expected)
 
     suite.run(case, deep_count=4_000)
 
 
-@pytest.mark.parametrize("evaluator", ["automaton", "tecs"])
+def test_first_order_labels_where_filters_compare_variables(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        drawn = fo_case(rng)
+        query = Query(drawn.ast, logic="fo")
+        expected = cerlab.valuations(query, drawn.stream)
+        machines: tuple[EvaluatorName, ...] = ("compiled", "registers", "auto")
+        for evaluator in machines:
+            assert cerlab.valuations(query, drawn.stream, evaluator=evaluator) == expected, query
+        return bool(expected)
+
+    suite.run(case, deep_count=2_000)
+
+
+@pytest.mark.parametrize(
+    ("text", "labels"),
+    [
+        ("A AS x ; B AS y FILTER x.v < y.v", [{"A": (0,), "B": (3,), "x": (0,), "y": (3,)}]),
+        (
+            "A AS x ; (B AS y FILTER y.v > x.v)+",
+            [{"A": (0,), "B": (3,), "x": (0,), "y": (3,)}],
+        ),
+        (
+            "(A AS x ; B AS y FILTER y.v > x.v)+ ; A",
+            [{"A": (0, 4), "B": (3,), "x": (0,), "y": (3,)}],
+        ),
+        (
+            "(A AS x ; B AS x_2 FILTER x.v < x_2.v) OR (B AS x ; A AS x_2 FILTER x.v = x_2.v)",
+            [
+                {"A": (0,), "B": (3,), "x": (0,), "x_2": (3,)},
+                {"A": (4,), "B": (1,), "x": (1,), "x_2": (4,)},
+            ],
+        ),
+    ],
+)
+@pytest.mark.parametrize("evaluator", ["reference", "registers", "compiled", "auto"])
+def test_variables_that_filters_compare(
+    text: str, labels: list[dict[str, Positions]], evaluator: EvaluatorName
+) -> None:
+    """On A(3) B(2) A(8) B(4) A(2)."""
+    events = [
+        {"type": kind, "v": v} for kind, v in [("A", 3), ("B", 2), ("A", 8), ("B", 4), ("A", 2)]
+    ]
+    found = cerlab.valuations(text, events, logic="fo", evaluator=evaluator)
+    assert sorted((dict(V.labels) for V in found), key=str) == sorted(labels, key=str)
+
+
+@pytest.mark.parametrize("evaluator", ["tecs", "lists"])
 def test_evaluators_without_variables_say_so(evaluator: EvaluatorName) -> None:
     with pytest.raises(cerlab.Unsupported, match="labels"):
         cerlab.valuations("A AS x", [{"type": "A"}], logic="fo", evaluator=evaluator)
     binary, events = "A AS x ; B AS y FILTER x.v < y.v", [{"type": "A", "v": 1}]
-    with pytest.raises(cerlab.Unsupported, match="labels"):
-        cerlab.valuations(binary, events, logic="fo", evaluator="compiled")
+    with pytest.raises(cerlab.Unsupported) as refused:
+        cerlab.valuations(binary, events, logic="fo", evaluator="automaton")
+    assert refused.value.hint == "evaluators that give its labels: reference, compiled, registers"

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from cerlab.automata.labelled import LabelledMachine, LabelledMoves, LabelledStates
-from cerlab.engine import end_totals, labelling, totals
+from cerlab.engine import end_totals, labelled_rows, totals
 from cerlab.engine.reference import totals as reference
 from cerlab.engine.reference.totals import ANY_START, Gain, Place, RunTotals, Sliding, Total
+from cerlab.engine.registers import labelling as registers
+from cerlab.engine.registers import program as program_of_registers
+from cerlab.engine.registers.program import Slot
 from cerlab.evaluate import aggregated, running
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
@@ -21,6 +26,7 @@ from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mu
 from proofs_tests.suite import Suite
 
 _MOVES, _INIT = LabelledStates._moves, LabelledStates.__init__
+_OF_REGISTERS, _PROGRAM = registers._labels, program_of_registers.labelling_program
 _UNITED, _TAKEN = reference.united, reference.taken
 _GROUPED, _PUSHED = end_totals.grouped, running.RunningTotals._read
 
@@ -50,6 +56,20 @@ def only_asked_for(
 ) -> None:
     """All labels are told apart, also those that are not asked for: rows come twice."""
     _INIT(self, vcea, None, **more)
+
+
+def gaps_change_nothing(A: Any, mark: list[int], waits: Any, symbols: Any) -> Any:
+    """Between the positions of an answer anything may stand, also where contiguity is asked for."""
+    return _OF_REGISTERS(A, mark, waits | (np.arange(A.states) != A.q0), symbols)
+
+
+def kept_for_the_next_step(A: Any) -> Any:
+    """What a guard reads two steps later is forgotten on the way."""
+    program, labels = _PROGRAM(A)
+    live = [frozenset[Slot]()] * program.states
+    for move in program.moves:
+        live[move.source] |= frozenset(program_of_registers._read(move.guard))
+    return replace(program, live=tuple(live)), labels
 
 
 # -- totals ----------------------------------------------------------------------------------------
@@ -136,13 +156,16 @@ def judge(case: Callable[[Random], bool]) -> Judge:
 
 
 LABELS = judge(test_labelled_answers.agrees)
+BY_REGISTERS = judge(test_labelled_answers.ways_agree)
 KERNEL, EXACT, SESSION = judge(of_matches(-1)), judge(of_matches(10**9)), judge(of_sessions)
 
 MUTANTS = [
     mutant(LABELS, LabelledStates, "_moves", first_mark_only),
     mutant(LABELS, LabelledStates, "_moves", passes_or_takes),
     mutant(LABELS, LabelledStates, "__init__", only_asked_for),
-    mutant(LABELS, labelling, "_substreams", in_one_substream),
+    mutant(LABELS, labelled_rows, "_substreams", in_one_substream),
+    mutant(BY_REGISTERS, registers, "_labels", gaps_change_nothing),
+    mutant(BY_REGISTERS, registers, "labelling_program", kept_for_the_next_step),
     mutant(EXACT, reference, "united", least_of_the_first),
     mutant(EXACT, reference, "taken", gained_once),
     mutant(EXACT, totals, "_without_starts", last_start),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cerlab.automata.automaton import Automaton, LabelTransition, Mark, Vcea
+from cerlab.automata.automaton import Automaton, Mark, Vcea
 from cerlab.automata.compose import distinct
 from cerlab.automata.registers.liveness import backward_union
 from cerlab.automata.registers.transducer import NONE, RegisterTransition, Srt
@@ -78,31 +78,6 @@ def labels_to_marks(A: LabelledSrt) -> Srt:
         for t in A.Delta
     )
     return Srt(A.states, Delta, A.I, A.F, R=A.R)
-
-
-def without_registers(A: LabelledSrt) -> Vcea:
-    """An automaton with the runs of A, and those that only comparisons with registers forbid."""
-    return Vcea(
-        A.states,
-        distinct(LabelTransition(t.source, _weaker(t.guard), t.labels, t.target) for t in A.Delta),
-        A.I,
-        A.F,
-    )
-
-
-def _weaker(guard: pred.Guard, above: bool = True) -> pred.Predicate:
-    """A test of the event alone that holds where the guard does; not `above`, only there."""
-    match guard:
-        case pred.RegisterComparison():
-            return pred.EVERYTHING if above else pred.FALSE
-        case pred.And(left, right):
-            return pred.conjunction(_weaker(left, above), _weaker(right, above))
-        case pred.Or(left, right):
-            return pred.disjunction(_weaker(left, above), _weaker(right, above))
-        case pred.Not(operand):
-            return pred.negation(_weaker(operand, not above))
-        case _:
-            return guard
 
 
 def labels_later(A: LabelledSrt) -> list[frozenset[str]]:

@@ -61,9 +61,9 @@ class Rows(NamedTuple):
     marks: Int32s  # (positions of all rows,)
 
 
-(AT, STATE, LISTED, TAKEN, MOST, REGISTERS) = range(6)
-"""Registers, int64: the answer being read, a state without a row, rows and marks listed, the most
-rows of an answer; how many there are."""
+AT, STATE, LISTED, TAKEN, REGISTERS = range(5)
+"""Registers, int64: the answer being read, a state without a row, rows and marks listed; how many
+there are."""
 
 
 @kernel
@@ -140,8 +140,6 @@ def label_answer(
         if depth == length:
             if table.final[state[depth]] and not list_row(descent, rows, reg, length):
                 return FULL
-            if reg[LISTED] - descent.before[0] == reg[MOST]:
-                return DONE
             depth -= 1
             continue
         q, position = state[depth], given.positions[begin + depth]
@@ -192,26 +190,34 @@ def pass_over(table: LabelTable, symbols: Symbols, q: int, begin: int, end: int)
     while i < end:
         if not table.known[q]:
             return -2 - q
-        changes = table.changes[q]
-        if changes == 0:
+        i = next_change(table.changes[q], table.change_first[q], table.change_at, i, end)
+        if i == end:
             return q
-        if changes != EVERYWHERE:
-            low = table.change_first[q]
-            high = low + changes
-            while low < high:
-                middle = (low + high) // 2
-                if table.change_at[middle] < i:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low == table.change_first[q] + changes or table.change_at[low] >= end:
-                return q
-            i = table.change_at[low]
         q = table.skip[q, symbols[i]]
         if q == NONE:
             return NONE
         i += 1
     return q
+
+
+@inlined
+def next_change(changes: int, first: int, change_at: Int64s, i: int, end: int) -> int:
+    """The first of the events ``change_at[first : first + changes]`` from i to before `end`.
+
+    That is `end` if there is none; i itself where `changes` is EVERYWHERE.
+    """
+    if changes == EVERYWHERE:
+        return i
+    low, high = first, first + changes
+    while low < high:
+        middle = (low + high) // 2
+        if change_at[middle] < i:
+            low = middle + 1
+        else:
+            high = middle
+    if low == first + changes or change_at[low] >= end:
+        return end
+    return change_at[low]
 
 
 @kernel

@@ -35,13 +35,4 @@ def distinct(batches: Iterable[AnswerBatch]) -> Iterator[AnswerBatch]:
                 f"more than {MAX_ANSWERS:,} answers end at event {end}, and runs may share them",
                 hint="use a window, or LIMIT",
             )
-        yield _chosen(batch, np.array(kept, np.int64))
-
-
-def _chosen(batch: AnswerBatch, kept: np.ndarray) -> AnswerBatch:
-    """The answers with these numbers."""
-    lengths = np.diff(batch.offsets)[kept]
-    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-    positions = batch.positions[np.repeat(batch.offsets[:-1][kept], lengths) + inside]
-    return AnswerBatch(batch.start[kept], batch.end[kept], offsets, positions)
+        yield batch.taken(np.array(kept, np.int64))

@@ -18,7 +18,7 @@ from cerlab.engine.kernels.registers.arrays import Events
 from cerlab.engine.registers.codes import codes_of
 from cerlab.engine.registers.configurations import Configurations
 from cerlab.engine.registers.distinct import distinct
-from cerlab.engine.registers.operands import Names, event_atoms, names_of
+from cerlab.engine.registers.operands import Names, computes, event_atoms, names_of
 from cerlab.engine.registers.program import PARTITION, AnyPlan, RegisterProgram, register_program
 from cerlab.engine.registers.residual import TooManyClauses
 from cerlab.engine.registers.rules import Tables, tables
@@ -30,14 +30,7 @@ from cerlab.model.clock import TimeAxis
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage, compacted
 from cerlab.predicates.columns.key_codes import KeyCodes
-from cerlab.predicates.syntax import (
-    Atom,
-    Attribute,
-    Constant,
-    RegisterAttribute,
-    RegisterComparison,
-    atoms,
-)
+from cerlab.predicates.syntax import Atom
 
 MAX_RULES = 1 << 20
 """The most moves times symbols that tables are made for."""
@@ -159,12 +152,8 @@ def why_not(plan: AnyPlan) -> str | None:
             return "CONSUME BY PARTITION ends the partial matches of one partition"
         if plan.strategy is not None:
             return f"{plan.strategy.value} compares the answers of one end"
-    for t in plan.srt.Delta:
-        for atom in atoms(t.guard):
-            if isinstance(atom, RegisterComparison):
-                for side in (atom.left, atom.right):
-                    if not isinstance(side, RegisterAttribute | Attribute | Constant):
-                        return "a guard computes with what it compares with a register"
+    if any(computes(t.guard) for t in plan.srt.Delta):
+        return "a guard computes with what it compares with a register"
     return None
 
 

@@ -11,6 +11,7 @@ from cerlab.predicates.syntax import (
     Attribute,
     Constant,
     Everything,
+    Guard,
     Operand,
     Operator,
     RegisterAttribute,
@@ -56,6 +57,13 @@ def event_atoms(program: RegisterProgram) -> tuple[Atom, ...]:
             if not isinstance(atom, RegisterComparison | Everything):
                 found[atom] = None
     return tuple(found)
+
+
+def computes(guard: Guard) -> bool:
+    """Whether a guard computes with what it compares with a register; there is no operand then."""
+    compared = (atom for atom in atoms(guard) if isinstance(atom, RegisterComparison))
+    sides = (side for atom in compared for side in (atom.left, atom.right))
+    return not all(isinstance(side, RegisterAttribute | Attribute | Constant) for side in sides)
 
 
 def names_of(program: RegisterProgram) -> Names:

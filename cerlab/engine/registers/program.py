@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.explore import crawl
+from cerlab.automata.registers.labelled import LabelledSrt
 from cerlab.automata.registers.plan import CorrelatedPlan, RegisterPlan
 from cerlab.automata.registers.reduce import smaller
 from cerlab.automata.registers.transducer import RegisterTransition, Srt
@@ -102,11 +103,32 @@ def register_program(plan: AnyPlan) -> RegisterProgram:
     moves = [Move(p, *does, q) for p, does, q in found.edges]
     useful = _useful(moves)
     moves = [m if m.target in useful else m._replace(target=GONE) for m in moves]
-    kept = tuple(dict.fromkeys(m for m in moves if m.accepts or m.target != GONE))
+    kept = dict.fromkeys(m for m in moves if m.accepts or m.target != GONE)
+    return _program(len(found.states), tuple(kept), partitioned)
+
+
+def labelling_program(A: LabelledSrt) -> tuple[RegisterProgram, tuple[frozenset[str], ...]]:
+    """The program of runs over one answer each, and the labels that each of its moves gives.
+
+    A run is in state 0 before the answer's interval, and accepts if it is in F after it; so no move
+    begins or accepts.
+    """
+    moves = [
+        Move(t.source, t.guard, bool(t.labels), False, t.target in A.F, t.writes, t.target)
+        for t in A.Delta
+    ]
+    useful = _useful(moves)
+    kept = [n for n, m in enumerate(moves) if m.accepts or m.target in useful]
+    program = _program(A.states, tuple(moves[n]._replace(accepts=False) for n in kept), False)
+    return program, tuple(A.Delta[n].labels for n in kept)
+
+
+def _program(states: int, moves: tuple[Move, ...], partitioned: bool) -> RegisterProgram:
+    """The program of some moves, with the slots that are read."""
     always = (PARTITION,) if partitioned else ()
-    slots = dict.fromkeys((*always, *(slot for move in kept for slot in _read(move.guard))))
-    live = _live(len(found.states), kept, frozenset(always))
-    return RegisterProgram(len(found.states), kept, tuple(slots), live, partitioned)
+    slots = dict.fromkeys((*always, *(slot for move in moves for slot in _read(move.guard))))
+    live = _live(states, moves, frozenset(always))
+    return RegisterProgram(states, moves, tuple(slots), live, partitioned)
 
 
 def _of_marks(T: Srt) -> _Follow:

@@ -66,21 +66,51 @@ def tables(
     Raises `TooManyClauses`.
     """
     fill = [_fill(program, names, move) for move in program.moves]
+    symbols = _rules(program, atoms, vectors)
+    jobs = [
+        [job for q in sorted(rules) for job in _jobs(program, names, fill, q, rules[q])]
+        for rules in symbols
+    ]
+    key_slot = _key_slots(program, jobs)
+    keep = np.array([bool(of_symbol) for of_symbol in jobs], np.bool_)
+    arrays = _arrays(program, names, fill, jobs, key_slot)
+    return Tables(arrays, key_slot, keep, unambiguous(program.moves, symbols))
+
+
+def labelling_tables(
+    program: RegisterProgram, names: Names, atoms: Sequence[Atom], vectors: Sequence[int]
+) -> tuple[Rules, Any]:
+    """The same for runs over one answer, with one job for each symbol and state, in this order.
+
+    And bool (symbols, states): whether an event that is not taken leaves the state's configurations
+    as they are. Raises `TooManyClauses`.
+    """
+    fill = [_fill(program, names, move) for move in program.moves]
+    symbols = _rules(program, atoms, vectors)
+    every = range(program.states)
+    jobs = [[Job(q, NONE, NONE, True, tuple(rules.get(q, ()))) for q in every] for rules in symbols]
+    waits = np.zeros((len(symbols), program.states), np.bool_)
+    for s, rules in enumerate(symbols):
+        for q, of_state in rules.items():
+            passing = [r for r in of_state if not program.moves[r.move].marks]
+            waits[s, q] = passing == _waiting(program, names, fill, q, of_state) != []
+    return _arrays(program, names, fill, jobs, np.empty((0, 0), np.int32)), waits
+
+
+def _rules(
+    program: RegisterProgram, atoms: Sequence[Atom], vectors: Sequence[int]
+) -> list[dict[int, list[Rule]]]:
+    """For each symbol what may be done in each state that is reached."""
     bit = {atom: k for k, atom in enumerate(atoms)}
     leaving: list[list[int]] = [[] for _ in range(program.states)]
     for n, move in enumerate(program.moves):
         leaving[move.source].append(n)
     inhabited = sorted({0, *(move.target for move in program.moves)} - {GONE})
-    jobs, symbols = [], []
+    symbols = []
     for vector in vectors:
         found = _found(program.moves, vector, bit)
-        rules = {q: [Rule(n, found[n]) for n in leaving[q] if found[n]] for q in inhabited}
-        symbols.append(rules)
-        jobs.append([job for q in inhabited for job in _jobs(program, names, fill, q, rules[q])])
-    key_slot = _key_slots(program, jobs)
-    keep = np.array([bool(of_symbol) for of_symbol in jobs], np.bool_)
-    arrays = _arrays(program, names, fill, jobs, key_slot)
-    return Tables(arrays, key_slot, keep, unambiguous(program.moves, symbols))
+        symbols.append({q: [Rule(n, found[n]) for n in leaving[q] if found[n]] for q in inhabited})
+    return symbols
 
 
 def _found(moves: Sequence[Move], vector: int, bit: Mapping[Atom, int]) -> list[tuple[Clause, ...]]:
@@ -111,12 +141,7 @@ def _jobs(
 
     Where there are substreams, those of others than the event's stay, so that none is visited.
     """
-    own = [n if slot in program.live[q] else NONE for n, slot in enumerate(names.slots)]
-    waiting = [
-        r
-        for r in rules
-        if frozenset() in r.clauses and _waits(program.moves[r.move], fill[r.move], own)
-    ]
+    waiting = _waiting(program, names, fill, q, rules)
     rest = tuple(r for r in rules if r not in waiting)
     inside = program.partitioned and q != 0
     if inside:
@@ -132,6 +157,18 @@ def _jobs(
     for rule in rest:
         grouped.setdefault(_key(names, rule), []).append(rule)
     return [Job(q, slot, value, False, tuple(of)) for (slot, value), of in grouped.items()]
+
+
+def _waiting(
+    program: RegisterProgram, names: Names, fill: Sequence[Sequence[int]], q: int, rules: list[Rule]
+) -> list[Rule]:
+    """The rules by which every configuration of a state stays as it is."""
+    own = [n if slot in program.live[q] else NONE for n, slot in enumerate(names.slots)]
+    return [
+        r
+        for r in rules
+        if frozenset() in r.clauses and _waits(program.moves[r.move], fill[r.move], own)
+    ]
 
 
 def _waits(move: Move, fill: Sequence[int], own: Sequence[int]) -> bool:

@@ -52,7 +52,6 @@ class Disjunct:
         return frozenset(item.x for item in self.items if isinstance(item, Bound))
 
 
-@budgeted("the translation of the formula")
 def binary_fo_to_so(phi: cel.Formula) -> cel.Formula:
     """An SO-CEL formula with the same complex events as a scoped well-formed FO-CEL one.
 
@@ -63,28 +62,48 @@ def binary_fo_to_so(phi: cel.Formula) -> cel.Formula:
     >>> print(binary_fo_to_so(parse_cel("A AS x ; (B AS y FILTER y.v = x.v)+")[0]))
     A AS x ; B AS y_2+ FILTER y_2.v = x.v
     """
+    return labelled_binary_fo_to_so(phi)[0]
+
+
+@budgeted("the translation of the formula")
+def labelled_binary_fo_to_so(phi: cel.Formula) -> tuple[cel.Formula, dict[str, str]]:
+    """The same with the variable that each label stands for, on some of its events; not of types.
+
+    >>> from cerlab.logic.ceql.parser import parse_cel
+    >>> labelled_binary_fo_to_so(parse_cel("A AS x ; (B AS y FILTER y.v = x.v)+")[0])[1]
+    {'x': 'x', 'y_2': 'y'}
+    """
     named = with_variables(phi)
     variables = Names(vdef(named))
     hoisted = [E for D in _disjuncts(named, variables) for E in _hoisted(D)]
     if not hoisted:
-        return NOTHING
+        return NOTHING, {}
     labels = Names({psi.type for psi in cel.subformulas(named) if isinstance(psi, cel.Atom)})
-    return reduce(cel.Or, [_placed(D, {}, labels)[0] for D in hoisted])
+    placed = reduce(cel.Or, [_placed(D, {}, labels)[0] for D in hoisted])
+    return placed, {label: variables.origin(x) for label, x in labels.given.items()}
 
 
 class Names:
-    """Gives out names that nothing has yet."""
+    """Gives out names that nothing has yet; `given` are those for which each was asked."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._taken = set(taken)
         self._numbers: dict[str, Iterator[int]] = {}
+        self.given: dict[str, str] = {}
 
     def fresh(self, name: str) -> str:
         """The name itself if it is free, else the first of ``name_2``, ``name_3``, .. that is."""
         numbered = (f"{name}_{n}" for n in self._numbers.setdefault(name, count(2)))
         free = next(each for each in chain((name,), numbered) if each not in self._taken)
         self._taken.add(free)
+        self.given[free] = name
         return free
+
+    def origin(self, name: str) -> str:
+        """The name for which this one was given out, or that one, and so on: the first of them."""
+        while (before := self.given.get(name, name)) != name:
+            name = before
+        return name
 
 
 # -- 1. Disjuncts, with a variable of its own for each atom below a + --------------------------

@@ -8,7 +8,7 @@ from functools import reduce
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
-from cerlab.logic.focel.binary import binary_fo_to_so
+from cerlab.logic.focel.binary import binary_fo_to_so, labelled_binary_fo_to_so
 from cerlab.logic.focel.rewrite import lp_normal_form, safe_form
 from cerlab.logic.focel.scope import check_scopes, unary, vdef, with_variables
 from cerlab.predicates.condition import Applied, Atomic, Condition, Correlation, On, alternatives
@@ -59,20 +59,26 @@ def unary_fo_to_so(phi: cel.Formula) -> cel.Formula:
     return fo_to_so(named)
 
 
-def labelled_fo_to_so(phi: cel.Formula) -> cel.Formula:
-    """An SO-CEL formula whose labels are the variables of a unary formula, strategies left out.
+def labelled_fo_to_so(phi: cel.Formula) -> tuple[cel.Formula, dict[str, str]]:
+    """An SO-CEL formula whose labels are variables, and which: those of a formula, or of its text.
 
-    In safe LP-normal form a filter stands on the atom of its variable, so both logics read it
-    alike. Raises as `unary_fo_to_so`.
+    Strategies are left out. In safe LP-normal form a filter over one variable stands on the atom of
+    its variable, so both logics read it alike; for filters over two see `labelled_binary_fo_to_so`.
+    Raises as `fo_to_so`.
 
     >>> from cerlab.logic.ceql.parser import parse_cel
-    >>> print(labelled_fo_to_so(parse_cel("(A AS x ; B AS y) FILTER x[v = 1]")[0]))
+    >>> psi, _ = labelled_fo_to_so(parse_cel("(A AS x ; B AS y) FILTER x[v = 1]")[0])
+    >>> print(psi)
     A AS x FILTER x[v = 1] ; B AS y
     """
     if isinstance(phi, cel.Select):
         return labelled_fo_to_so(phi.body)
-    unary_fo_to_so(phi)
-    return safe_form(lp_normal_form(with_variables(phi)))
+    named = with_variables(phi)
+    check_scopes(named)
+    fo_to_so(named)
+    if not unary(named):
+        return labelled_binary_fo_to_so(phi)
+    return safe_form(lp_normal_form(named)), {}
 
 
 def _without_variables(phi: cel.Formula) -> cel.Formula:

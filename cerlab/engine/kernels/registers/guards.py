@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cerlab.engine.kernels.arrays import NONE
+from cerlab.engine.kernels.arrays import NONE, Int64s
 from cerlab.engine.kernels.compiled import inlined
-from cerlab.engine.kernels.registers.arrays import EQ, GE, GT, KIND, LE, LT, Events, Live, Rules
+from cerlab.engine.kernels.registers.arrays import EQ, GE, GT, KIND, LE, LT, Events, Rules
 
 
 @inlined
@@ -26,26 +26,26 @@ def compare(operator: int, left: int, right: int) -> bool:
 
 
 @inlined
-def operand(live: Live, events: Events, c: int, e: int, number: int) -> int:
-    """The code of an operand: a slot, a value of the event, or a constant; -1 of none."""
+def operand(held: Int64s, events: Events, c: int, e: int, number: int) -> int:
+    """The code of an operand: a slot of ``held[c]``, a value of event e, or a constant; else -1."""
     if number == NONE:
         return NONE
-    slots, values = live.slots.shape[1], events.values.shape[1]
+    slots, values = held.shape[1], events.values.shape[1]
     if number < slots:
-        return live.slots[c, number]
+        return held[c, number]
     if number < slots + values:
         return events.values[e, number - slots]
     return events.constants[number - slots - values]
 
 
 @inlined
-def guard_holds(rules: Rules, live: Live, events: Events, c: int, e: int, rule: int) -> bool:
+def guard_holds(rules: Rules, held: Int64s, events: Events, c: int, e: int, rule: int) -> bool:
     """Whether ``(t, v) |= guard``: whether all literals of some clause hold (SRT Def. 13)."""
     for clause in range(rules.clauses[rule], rules.clauses[rule + 1]):
         holds = True
         for n in range(rules.literals[clause], rules.literals[clause + 1]):
-            left = operand(live, events, c, e, rules.left[n])
-            right = operand(live, events, c, e, rules.right[n])
+            left = operand(held, events, c, e, rules.left[n])
+            right = operand(held, events, c, e, rules.right[n])
             if compare(rules.operator[n], left, right) == (rules.negated[n] == 1):
                 holds = False
                 break

@@ -164,7 +164,7 @@ def visit(
 ) -> int:
     """What one configuration does: an arrival for each rule of the job that holds."""
     for rule in range(rules.rules[job], rules.rules[job + 1]):
-        if not guard_holds(rules, live, events, c, e, rule):
+        if not guard_holds(rules, live.slots, events, c, e, rule):
             continue
         if reg[ARRIVED] == arrivals.move.shape[0]:
             return NEED_SCRATCH
@@ -180,7 +180,7 @@ def visit(
         arrivals.move[at] = move
         arrivals.node[at] = node
         for s in range(live.slots.shape[1]):
-            arrivals.slots[at, s] = operand(live, events, c, e, rules.fill[move, s])
+            arrivals.slots[at, s] = operand(live.slots, events, c, e, rules.fill[move, s])
         reg[ARRIVED] = at + 1
     if rules.leaves[job]:
         arrivals.leaving[reg[LEFT]] = c

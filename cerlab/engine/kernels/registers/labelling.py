@@ -1,0 +1,266 @@
+"""Which labels the positions of answers have: a transducer with labels, run on each answer alone.
+
+The runs over the answer's interval are unrolled: a layer of configurations for each event at which
+something happens, and the steps between them. Then those that go on to accept are seen, and among
+these the ways to give labels are walked, each once, without a dead end.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cerlab.engine.kernels.arrays import DONE, FULL, NEED_SCRATCH, NONE, Bytes, Int32s, Int64s
+from cerlab.engine.kernels.compiled import inlined, kernel
+from cerlab.engine.kernels.labelling import AT, LISTED, REGISTERS, TAKEN, Given, Rows, next_change
+from cerlab.engine.kernels.registers.arrays import Events, Rules
+from cerlab.engine.kernels.registers.guards import guard_holds, operand
+from cerlab.engine.kernels.registers.live import HASHED
+
+CONFIGURATIONS, LAYERS, STAMP, ALL = range(REGISTERS, REGISTERS + 4)
+"""Registers besides those of `labelling`: configurations and layers of the answer being read, sets
+made so far; how many registers there are."""
+
+
+class Labels(NamedTuple):
+    """What a transducer with labels has besides its rules, of which each symbol has one a state.
+
+    A configuration of state q is what it was after each event that is not taken but those
+    ``change_at[change_first[q] :][: changes[q]]``.
+    """
+
+    begin: int
+    """The state before the answer's interval."""
+    final: Bytes  # (states,)
+    mark: Int32s  # (moves,), NONE where the event is not taken
+    changes: Int64s  # (states,), or EVERYWHERE
+    change_first: Int64s  # (states,)
+    change_at: Int64s  # (..,), increasing for each state
+
+
+class Unrolled(NamedTuple):
+    """The runs over one answer, and a walk through them; layer n begins at ``layer[n]``.
+
+    Configuration c leads by the steps ``first[c] .. first[c + 1]`` into the next layer. The walk
+    is at depth d in the configurations ``members[begin[d] : begin[d + 1]]``, having gone on with
+    the marks up to ``mark_of[d]``.
+    """
+
+    state: Int32s  # (room,)
+    slots: Int64s  # (room, slots)
+    first: Int32s  # (room + 1,)
+    accepts: Bytes  # (room,), whether some way from it does
+    layer: Int32s  # (room + 1,)
+    mark: Int32s  # (steps,)
+    target: Int32s  # (steps,)
+    bucket: Int32s  # (a power of two,): the last configuration of a hash
+    bucket_of: Int64s  # (the same,): the layer that it is of, as a stamp
+    next: Int32s  # (room,): the one before of the same hash
+    members: Int32s  # (room,)
+    inside: Int64s  # (room,): the set that a configuration was put into last
+    begin: Int32s  # (room + 1,)
+    mark_of: Int32s  # (room,)
+
+
+@kernel
+def label_by_registers(
+    rules: Rules,
+    labels: Labels,
+    events: Events,
+    given: Given,
+    runs: Unrolled,
+    rows: Rows,
+    reg: Int64s,
+) -> int:
+    """List the rows of all answers; DONE, FULL, or NEED_SCRATCH for more room to unroll.
+
+    Called again with the same registers it goes on, with the answer that it was at.
+    """
+    while reg[AT] < given.start.shape[0]:
+        listed, taken = reg[LISTED], reg[TAKEN]
+        status = unroll(rules, labels, events, given, runs, reg)
+        if status == DONE and see_what_accepts(labels, runs, reg):
+            status = walk(given, runs, rows, reg)
+        if status != DONE:
+            reg[LISTED], reg[TAKEN] = listed, taken
+            return status
+        reg[AT] += 1
+    return DONE
+
+
+@inlined
+def unroll(
+    rules: Rules, labels: Labels, events: Events, given: Given, runs: Unrolled, reg: Int64s
+) -> int:
+    """The layers of the answer at AT: DONE or NEED_SCRATCH."""
+    n = reg[AT]
+    i, last = given.start[n], given.end[n] + 1
+    at, stop = given.offsets[n], given.offsets[n + 1]
+    runs.state[0] = labels.begin
+    for s in range(runs.slots.shape[1]):
+        runs.slots[0, s] = NONE
+    runs.layer[0] = runs.first[0] = 0
+    runs.layer[1] = 1
+    reg[CONFIGURATIONS], reg[LAYERS] = 1, 0
+    while i < last:
+        position = given.positions[at] if at < stop else last
+        until = position
+        for c in range(runs.layer[reg[LAYERS]], reg[CONFIGURATIONS]):
+            q = runs.state[c]
+            first = labels.change_first[q]
+            until = next_change(labels.changes[q], first, labels.change_at, i, until)
+        if until == last:
+            break
+        before, takes = reg[CONFIGURATIONS], until == position
+        if advance(rules, labels, events, runs, reg, until, takes) != DONE:
+            return NEED_SCRATCH
+        if reg[CONFIGURATIONS] == before:  # no run goes on
+            break
+        if takes:
+            at += 1
+        i = until + 1
+    return DONE
+
+
+@inlined
+def advance(
+    rules: Rules,
+    labels: Labels,
+    events: Events,
+    runs: Unrolled,
+    reg: Int64s,
+    e: int,
+    takes: bool,
+) -> int:
+    """One more layer, by the moves that take event e or by those that do not."""
+    layer, low, high = reg[LAYERS], runs.layer[reg[LAYERS]], reg[CONFIGURATIONS]
+    steps = runs.first[low]
+    reg[STAMP] += 1
+    for c in range(low, high):
+        runs.first[c] = steps
+        job = events.symbol[e] * labels.final.shape[0] + runs.state[c]
+        for rule in range(rules.rules[job], rules.rules[job + 1]):
+            move = rules.move[rule]
+            mark = labels.mark[move]
+            if (mark != NONE) != takes:
+                continue
+            if not guard_holds(rules, runs.slots, events, c, e, rule):
+                continue
+            new = reg[CONFIGURATIONS]
+            if new + 1 >= runs.state.shape[0] or steps == runs.mark.shape[0]:
+                return NEED_SCRATCH
+            runs.state[new] = rules.target[move]
+            for s in range(runs.slots.shape[1]):
+                runs.slots[new, s] = operand(runs.slots, events, c, e, rules.fill[move, s])
+            runs.mark[steps] = mark
+            runs.target[steps] = the_same(runs, reg, new)
+            steps += 1
+    runs.layer[layer + 1] = high
+    runs.layer[layer + 2] = reg[CONFIGURATIONS]
+    runs.first[high] = steps
+    reg[LAYERS] = layer + 1
+    return DONE
+
+
+@inlined
+def the_same(runs: Unrolled, reg: Int64s, new: int) -> int:
+    """The configuration of the layer being made that is as `new`; that one is kept if none is."""
+    hashed = runs.state[new] + 1
+    for s in range(runs.slots.shape[1]):
+        hashed = (hashed * 1_000_003 + runs.slots[new, s] + 1) & HASHED
+    b = hashed & (runs.bucket.shape[0] - 1)
+    c = runs.bucket[b] if runs.bucket_of[b] == reg[STAMP] else NONE
+    runs.next[new] = c
+    while c != NONE:
+        same = runs.state[c] == runs.state[new]
+        for s in range(runs.slots.shape[1]):
+            same = same and runs.slots[c, s] == runs.slots[new, s]
+        if same:
+            return c
+        c = runs.next[c]
+    runs.bucket[b] = new
+    runs.bucket_of[b] = reg[STAMP]
+    reg[CONFIGURATIONS] += 1
+    return new
+
+
+@inlined
+def see_what_accepts(labels: Labels, runs: Unrolled, reg: Int64s) -> bool:
+    """Write `accepts` of all configurations; whether that of the first one is so."""
+    last = runs.layer[reg[LAYERS]]
+    for c in range(reg[CONFIGURATIONS] - 1, -1, -1):
+        if c >= last:
+            runs.accepts[c] = labels.final[runs.state[c]]
+        else:
+            runs.accepts[c] = 0
+            for step in range(runs.first[c], runs.first[c + 1]):
+                if runs.accepts[runs.target[step]]:
+                    runs.accepts[c] = 1
+    return runs.accepts[0] == 1
+
+
+@inlined
+def walk(given: Given, runs: Unrolled, rows: Rows, reg: Int64s) -> int:
+    """The rows of the answer at AT, by marks in ascending order: DONE or FULL."""
+    layers, length = reg[LAYERS], given.offsets[reg[AT] + 1] - given.offsets[reg[AT]]
+    runs.members[0] = runs.begin[0] = depth = 0
+    runs.begin[1] = 1
+    runs.mark_of[0] = NONE - 1
+    while depth >= 0:
+        if depth == layers:
+            if not list_way(runs, rows, reg, length):
+                return FULL
+            depth -= 1
+            continue
+        mark = mark_after(runs, depth)
+        runs.mark_of[depth] = mark
+        if mark < NONE:
+            depth -= 1
+            continue
+        reg[STAMP] += 1
+        end = runs.begin[depth + 1]
+        for m in range(runs.begin[depth], runs.begin[depth + 1]):
+            c = runs.members[m]
+            for step in range(runs.first[c], runs.first[c + 1]):
+                other = runs.target[step]
+                wanted = runs.mark[step] == mark and runs.accepts[other] == 1
+                if wanted and runs.inside[other] != reg[STAMP]:
+                    runs.inside[other] = reg[STAMP]
+                    runs.members[end] = other
+                    end += 1
+        depth += 1
+        runs.begin[depth + 1] = end
+        runs.mark_of[depth] = NONE - 1
+    return DONE
+
+
+@inlined
+def mark_after(runs: Unrolled, depth: int) -> int:
+    """The lowest mark above ``mark_of[depth]`` by which the walk goes on; below NONE for no such.
+
+    NONE itself is that of an event that is not taken.
+    """
+    found, before = NONE - 1, runs.mark_of[depth]
+    for m in range(runs.begin[depth], runs.begin[depth + 1]):
+        c = runs.members[m]
+        for step in range(runs.first[c], runs.first[c + 1]):
+            mark = runs.mark[step]
+            lower = mark > before and (found < NONE or mark < found)
+            if lower and runs.accepts[runs.target[step]] == 1:
+                found = mark
+    return found
+
+
+@inlined
+def list_way(runs: Unrolled, rows: Rows, reg: Int64s, length: int) -> bool:
+    """One more row, of the marks on the way down; False if there is no room."""
+    listed, taken = reg[LISTED], reg[TAKEN]
+    if listed == rows.answer.shape[0] or taken + length > rows.marks.shape[0]:
+        return False
+    rows.answer[listed] = reg[AT]
+    for depth in range(reg[LAYERS]):
+        if runs.mark_of[depth] != NONE:
+            rows.marks[taken] = runs.mark_of[depth]
+            taken += 1
+    reg[LISTED] = listed + 1
+    reg[TAKEN] = taken
+    return True

@@ -1,0 +1,145 @@
+"""Rows of answers with their labels, as flat arrays, and what those are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from cerlab.automata.plan import PlanClauses
+from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.batches import paces
+from cerlab.engine.columns import rows_of_streams
+from cerlab.engine.growth import doubled
+from cerlab.engine.kernels.arrays import DONE, FULL, NONE, Int64s
+from cerlab.engine.kernels.labelling import LISTED, TAKEN, Given, Rows
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.stream import Stream
+from cerlab.predicates.columns.key_codes import KeyCodes
+
+Ways: TypeAlias = Callable[[ComplexEvent], Iterable[Sequence[frozenset[str]]]]
+"""The ways to give the positions of an answer their labels."""
+
+
+class LabelledAnswers(NamedTuple):
+    """The rows of some answers: number n is a way to label answer ``answer[n]``.
+
+    It has the positions ``positions[offsets[n] : offsets[n + 1]]``, and at the same places in
+    `marks` the numbers of their sets of labels in `labels`.
+    """
+
+    start: Any  # int64 (rows,)
+    end: Any  # int64 (rows,)
+    answer: Any  # int64 (rows,), increasing
+    offsets: Any  # int64 (rows + 1,)
+    positions: Any  # int64
+    marks: Any  # int32
+    labels: tuple[frozenset[str], ...]
+
+
+class Substreams:
+    """The events of all substreams of a plan, one substream after the other."""
+
+    def __init__(self, plan: PlanClauses, stream: Stream) -> None:
+        self.order = _substreams(plan, stream)
+        """The positions of these events: int64, None where they are those of the stream."""
+        self._rank = None
+        if self.order is not None:
+            self._rank = np.full(len(stream), NONE, np.int64)
+            self._rank[self.order] = np.arange(len(self.order))
+
+    def given(self, answers: AnswerBatch) -> Given:
+        """Some answers, their positions counted in these events."""
+        offsets, used = _flat(answers)
+        if (rank := self._rank) is None:
+            return Given(answers.start, answers.end, offsets, used)
+        return Given(rank[answers.start], rank[answers.end], offsets, rank[used])
+
+
+def listed_rows(
+    given: Given, reg: Int64s, read: Callable[[Given, Rows], int], provide: Callable[[], None]
+) -> Rows:
+    """What a kernel lists for some answers, called by `read` until all are done.
+
+    `provide` gives it what it lacks, other than room for rows; `reg` are its registers.
+    """
+    rows = Rows(
+        np.empty(len(given.start) + 1, np.int64), np.empty(len(given.positions) + 1, np.int32)
+    )
+    for part in paces(len(given.start)):
+        some = given._replace(start=given.start[: part.stop])
+        while (status := read(some, rows)) != DONE:
+            if status == FULL:
+                rows = doubled(rows)
+            else:
+                provide()
+    return Rows(rows.answer[: reg[LISTED]], rows.marks[: reg[TAKEN]])
+
+
+def labelled_rows(
+    answers: AnswerBatch, rows: Rows, labels: tuple[frozenset[str], ...]
+) -> LabelledAnswers:
+    """What a kernel listed for some answers; `labels` are those of the marks."""
+    offsets, used = _flat(answers)
+    if len(rows.answer) == len(answers):  # one row each
+        start, end = answers.start, answers.end
+        return LabelledAnswers(start, end, rows.answer, offsets, used, rows.marks, labels)
+    lengths = np.diff(offsets)[rows.answer]
+    made = np.concatenate([[0], np.cumsum(lengths)])
+    positions = used[np.arange(made[-1]) - np.repeat(made[:-1] - offsets[rows.answer], lengths)]
+    start, end = answers.start[rows.answer], answers.end[rows.answer]
+    return LabelledAnswers(start, end, rows.answer, made, positions, rows.marks, labels)
+
+
+def _flat(answers: AnswerBatch) -> tuple[Any, Any]:
+    """The offsets of some answers from 0 on, and their positions."""
+    used = answers.positions[int(answers.offsets[0]) : int(answers.offsets[-1])]
+    return answers.offsets - answers.offsets[0], used
+
+
+def _substreams(plan: PlanClauses, stream: Stream) -> Any | None:
+    """The positions of the events of all substreams, one substream after the other: int64.
+
+    None where they are those of the stream.
+    """
+    columns, length = stream.columns, len(stream)
+    inside = rows_of_streams(plan.streams, columns, length)
+    if not plan.partition:
+        return inside
+    codes = KeyCodes(plan.partition).codes(columns, length)
+    if inside is None:
+        return np.argsort(codes, kind="stable")
+    return inside[np.argsort(codes[inside], kind="stable")]
+
+
+def rows_of_ways(
+    answers: AnswerBatch,
+    ways: Ways,
+    labels: Collection[str] | None,
+) -> LabelledAnswers:
+    """The rows of some answers by a function that lists the labels of each answer's positions."""
+    numbers: dict[frozenset[str], int] = {}
+    answer: list[int] = []
+    positions: list[int] = []
+    marks: list[int] = []
+    offsets = [0]
+    for n, given in enumerate(answers):
+        for way in dict.fromkeys(
+            tuple(L if labels is None else L.intersection(labels) for L in way)
+            for way in ways(given)
+        ):
+            answer.append(n)
+            positions += given.positions
+            marks += [numbers.setdefault(L, len(numbers)) for L in way]
+            offsets.append(len(positions))
+    number = np.array(answer, np.int64)
+    return LabelledAnswers(
+        start=answers.start[number],
+        end=answers.end[number],
+        answer=number,
+        offsets=np.array(offsets, np.int64),
+        positions=np.array(positions, np.int64),
+        marks=np.array(marks, np.int32),
+        labels=tuple(numbers),
+    )
