@@ -362,6 +362,14 @@ def test_too_long_and_too_deep() -> None:
         parse_rows(f"MATCH_RECOGNIZE (MEASURES 1 AS m PATTERN ({'(' * 300}A{')' * 300}))")
 
 
+@pytest.mark.parametrize(
+    "where", ["1 AS m PATTERN (A{N})", "PREV(x, N) AS m PATTERN (A)", "N AS m"]
+)
+def test_a_number_of_thousands_of_digits(where: str) -> None:
+    with pytest.raises(IllFormed, match="CER0204"):
+        parse_rows(f"MATCH_RECOGNIZE (MEASURES {where.replace('N', '1' * 5_000)})")
+
+
 def test_a_column_of_mixed_values_is_refused() -> None:
     with pytest.raises(TypeMismatch, match="type: column 'x'"):
         match_recognize(CLAUSE, [{"x": 1}, {"x": "a"}])

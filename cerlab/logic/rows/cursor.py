@@ -8,12 +8,15 @@ from typing import TypeVar
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from cerlab.errors import QuerySyntaxError, ResourceLimit, SourcePlace
+from cerlab.errors import IllFormed, QuerySyntaxError, ResourceLimit, SourcePlace
 from cerlab.logic.reading import place_at
 from cerlab.logic.rows.dialect import expression_at, is_name, tokens_of, unexpected
 
 MAX_NESTING = 100
 """How deep the parentheses of a text may nest."""
+
+MAX_DIGITS = 400
+"""Of a number: more than the largest double has."""
 
 Part = TypeVar("Part")
 
@@ -25,7 +28,7 @@ class Cursor:
         self.text = text
         self.tokens = tokens_of(text)
         self.at = 0
-        self._refuse_deep()
+        self._refuse_large()
 
     def token(self, ahead: int = 0) -> Token | None:
         """The token here or some tokens ahead, None after the end."""
@@ -141,7 +144,7 @@ class Cursor:
         """The error that something else was expected here."""
         return unexpected(self.tokens, self.text, self.at, *expected)
 
-    def _refuse_deep(self) -> None:
+    def _refuse_large(self) -> None:
         depth = 0
         for token in self.tokens:
             depth += token.token_type == TokenType.L_PAREN
@@ -152,4 +155,11 @@ class Cursor:
                     f"the query nests more than {MAX_NESTING} parentheses",
                     place=place_at(self.text, token.start, 1),
                     hint="leave out parentheses that change nothing",
+                )
+            if token.token_type == TokenType.NUMBER and len(token.text) > MAX_DIGITS:
+                raise IllFormed(
+                    "CER0204",
+                    "a number needs more than 64 bits",
+                    place=place_at(self.text, token.start, 1),
+                    hint="integers are from -2^63 to 2^63 - 1, other numbers below 1.8e308",
                 )
