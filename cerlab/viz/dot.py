@@ -73,7 +73,8 @@ def _head(graph: Graph, theme: Theme | None) -> Iterator[str]:
     edge = {"fontname": FONT}
     if theme:
         graph_looks = {"bgcolor": "transparent", "fontname": FONT, "fontcolor": theme.faint}
-        graph_looks |= {"fontsize": "11", "pad": "0.15", "nodesep": "0.35", "ranksep": "0.6"}
+        graph_looks |= {"fontsize": "11", "pad": "0.15", "nodesep": "0.35"}
+        graph_looks["ranksep"] = "0.35" if graph.columns else "0.6"
         if _is_large(graph):
             graph_looks |= {"splines": "line", "nslimit": "0.2", "mclimit": "0.2"}
         yield f"  graph {_listed(graph_looks)};"
@@ -133,10 +134,10 @@ def _with_small_words(node: Node, theme: Theme | None) -> str:
     colour = f' COLOR="{theme.faint}"' if theme else ""
     label = "<BR/>".join(map(_html, _drawn(node.label, theme).split("\n")))
     if node.aside:
-        label += f'<SUP><FONT POINT-SIZE="9"{colour}>{_html(node.aside)}</FONT></SUP>'
+        label += f'<SUP><FONT POINT-SIZE="11"{colour}>{_html(node.aside)}</FONT></SUP>'
     for line in node.under.split("\n") if node.under else ():
         for part in _drawn(line, theme).split("\n"):
-            label += f'<BR/><FONT POINT-SIZE="10"{colour}>{_html(part)}</FONT>'
+            label += f'<BR/><FONT POINT-SIZE="11"{colour}>{_html(part)}</FONT>'
     return f"<{label}>"
 
 

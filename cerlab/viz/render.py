@@ -32,8 +32,10 @@ MAX_NODES, MAX_EDGES = 1_000, 1_500
 DPI = 144
 """Dots per inch of a PNG."""
 
-LEAST = 0.55
-"""How much smaller than drawn a picture is shown in a narrow page; beyond that the page scrolls."""
+LEAST = 0.7
+"""How much smaller than drawn a picture is shown in a narrow page; beyond that the page scrolls.
+
+The smallest words are then 10 pixels high."""
 
 _FIT = (
     "<style>.cerlab-picture>svg{max-width:100%;height:auto;min-width:var(--least)}"

@@ -106,9 +106,15 @@ def _timeline(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:
 
 
 def _automaton(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:
-    if any_pattern(what).has_automaton:
-        return _picture(cerlab.show(what, what="cea"), "Its automaton")
-    return _picture(cerlab.show(what, what="srt"), "Its register transducer")
+    pattern = _read(what, logic)
+    if pattern.has_automaton:
+        return _picture(cerlab.show(pattern, what="cea"), "Its automaton")
+    return _picture(cerlab.show(pattern, what="srt"), "Its register transducer")
+
+
+def _read(what: Any, logic: Any) -> Any:
+    pattern: Any = any_pattern(what)
+    return pattern.first_order if logic == "fo" else pattern
 
 
 def _formula(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:
@@ -116,7 +122,7 @@ def _formula(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:
 
 
 def _takes(what: Any, events: list[Any], logic: Any) -> list[nodes.Node]:
-    pattern = any_pattern(what)
+    pattern = _read(what, logic)
     names = [name for name, evaluator in EVALUATORS.items() if evaluator.takes(pattern)]
     return [nodes.paragraph("", "Evaluators: " + ", ".join(names) + ".")]
 

@@ -3,24 +3,26 @@
 ::
 
     ```{railroad} cerlab/logic/ceql/grammar.lark
-    query within
+    :without: AND ALL
+    choice within
     ```
 
-It reads the grammar that the parser runs on (with the grammar of lark's own grammars), so a diagram
-is never behind the language.
+Alternatives with a word after ``without`` are left out. It reads the grammar that the parser runs
+on (with the grammar of lark's own grammars), so a diagram is never behind the language.
 """
 
 from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 import railroad
 from docutils import nodes
-from docutils.parsers.rst import Directive
+from docutils.parsers.rst import Directive, directives
 from lark import Lark, Token, Tree
 
 ROOT = Path(__file__).parents[2]
@@ -31,11 +33,12 @@ class Railroad(Directive):
 
     has_content = True
     required_arguments = 1
-    option_spec: ClassVar[dict[str, Any]] = {}
+    option_spec: ClassVar[dict[str, Any]] = {"without": directives.unchanged}
 
     def run(self) -> list[nodes.Node]:
         """The nodes of the page: for each rule its name and its diagram."""
-        rules = _rules(self.arguments[0])
+        left_out = set(self.options.get("without", "").split())
+        rules = {n: _without(rule, left_out) for n, rule in _rules(self.arguments[0]).items()}
         page: list[nodes.Node] = []
         for name in " ".join(self.content).split():
             drawing = io.StringIO()
@@ -53,15 +56,26 @@ class Railroad(Directive):
 
 @cache
 def _rules(path: str) -> dict[str, Tree[Token]]:
-    """The alternatives of each rule; `l_name` is the rule `name` for leftmost operands."""
+    """The alternatives of each rule; `l_name` is the rule `name`, and has what stands leftmost."""
     reader = Lark.open_from_package("lark", "lark.lark", ("grammars",), parser="lalr")
     rules: dict[str, Tree[Token]] = {}
     for item in reader.parse((ROOT / path).read_text() + "\n").children:
         if isinstance(item, Tree) and item.data == "rule":
-            name = str(item.children[0]).lstrip("?!")
-            if not name.startswith("l_"):
-                rules[name] = item.children[-1]  # type: ignore[assignment]
+            name = str(item.children[0]).lstrip("?!").removeprefix("l_")
+            rules.setdefault(name, item.children[-1])  # type: ignore[arg-type]
     return rules
+
+
+def _without(tree: Any, words: set[str]) -> Any:
+    """The alternatives of a rule that have none of some words."""
+    if not words or tree.data != "expansions":
+        return tree
+    kept = [part for part in tree.children if words.isdisjoint(_terminals(part))]
+    return Tree("expansions", kept)
+
+
+def _terminals(part: Any) -> Iterator[str]:
+    return (str(token).rstrip("i").strip('"') for token in part.scan_values(lambda _: True))
 
 
 def _drawn(tree: Any, rule: str) -> Any:
@@ -107,7 +121,7 @@ def _expansion(part: Any) -> Any:
 def _first(part: Any) -> str | None:
     expansion = _expansion(part)
     tokens = expansion.scan_values(lambda _: True) if isinstance(expansion, Tree) else []
-    return next((str(token) for token in tokens), None)
+    return next((str(token).removeprefix("l_") for token in tokens), None)
 
 
 def _without_first(part: Any) -> Any:

@@ -1,7 +1,8 @@
 """What the reference pages compute: commands, errata, the catalogue of errors.
 
 The directive ``commands`` has what ``cerlab COMMAND --help`` prints, ``errata`` what the tests of
-misprints say of themselves; the page of errors is written before the pages are read.
+misprints say of themselves; the page of errors is written before the pages are read. Signatures
+name every keyword.
 """
 
 from __future__ import annotations
@@ -11,15 +12,22 @@ import contextlib
 import io
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 from unittest.mock import patch
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from sphinx.util.typing import stringify_annotation
 
+import cerlab
 from cerlab import catalogue
 from cerlab.cli import COMMANDS, main
+from cerlab.evaluate.aggregate_request import Aggregates
+from cerlab.io.read import HowToRead
+from cerlab.spark.batch.match import Options
+from cerlab.spark.stream.match_stream import StreamOptions
 
 
 class Commands(Directive):
@@ -86,6 +94,31 @@ def _literal_blocks(
     lines[:] = "\n\n".join(blocks).splitlines()
 
 
+_OPTIONS = {each.__name__: each for each in (Aggregates, HowToRead, Options, StreamOptions)}
+_UNIONS = {"cerlab.Formula": cerlab.Formula, "cerlab.Sremo": cerlab.Sremo}
+
+
+def _read_signature(
+    _app: Any, _what: str, _name: str, _value: Any, _options: Any, signature: str | None, gives: Any
+) -> tuple[str | None, Any]:
+    """Keywords by their names, unions of nodes by theirs, and defaults as they would be typed."""
+    text = (signature or "").replace("<factory>", "{}")
+    text = re.sub(r"<(\w+\.\w+): [^<>]*>", r"\1", text)
+    for name, union in _UNIONS.items():
+        text = text.replace(stringify_annotation(union, "smart"), f"~{name}")
+    text = re.sub(r"\*\*\w+: [~\w.]*Unpack\[[~\w.]*?(\w+)\]", _keywords(text), text)
+    return (text or signature, gives)
+
+
+def _keywords(signature: str) -> Callable[[re.Match[str]], str]:
+    def listed(found: re.Match[str]) -> str:
+        hints = get_type_hints(_OPTIONS[found[1]])
+        names = [f"{name}: {stringify_annotation(t, 'smart')} = ..." for name, t in hints.items()]
+        return ", ".join(names if "*, " in signature else ["*", *names])
+
+    return listed
+
+
 def _write_errors(app: Any, _config: Any) -> None:
     page = Path(app.srcdir) / "reference" / "errors.md"
     text = catalogue.markdown()
@@ -99,4 +132,5 @@ def setup(app: Any) -> dict[str, bool]:
     app.add_directive("errata", Errata)
     app.connect("config-inited", _write_errors)
     app.connect("autodoc-process-docstring", _literal_blocks)
+    app.connect("autodoc-process-signature", _read_signature)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

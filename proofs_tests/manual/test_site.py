@@ -71,13 +71,14 @@ def _places(page: Path) -> frozenset[str]:
 
 
 @pytest.mark.parametrize(("width", "theme"), [(1280, "light"), (420, "dark")])
-def test_nothing_is_wider_than_its_column_without_a_way_to_scroll(
+def test_nothing_is_wider_than_its_column_without_a_way_to_scroll_nor_too_small_to_be_read(
     width: int, theme: str, chromium: Any, site: Path
 ) -> None:
     page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=theme)
     for path in sorted(site.rglob("*.html")):
         page.goto(path.as_uri())
         assert page.evaluate(WIDE) == [], path.name
+        assert page.evaluate(SMALL) == [], path.name
     page.close()
 
 
@@ -95,6 +96,14 @@ WIDE = """() => {
         .map((each) => `${each.tagName} ${(each.textContent ?? "").slice(0, 60)}`);
 }"""
 """What of a page stands out of its column, and in no box that scrolls."""
+
+
+SMALL = """() => [...document.querySelectorAll("article svg text")]
+    .filter((each) => each.getBoundingClientRect().width)
+    .map((each) => [each.textContent, each.getScreenCTM(), getComputedStyle(each).fontSize])
+    .filter(([, to, size]) => parseFloat(size) * Math.hypot(to.a, to.b) < 9.4)
+    .map(([text]) => text)"""
+"""The words in pictures that are shown less than 9.4 pixels high."""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from zlib import crc32
 
@@ -25,26 +25,26 @@ from cerlab.viz.render import Look, dark_where_dark, page_colours, svg
 from cerlab.viz.render import html as drawn
 from cerlab.viz.theme import THEMES, Theme, ThemeName
 
-WIDTH = 860
-"""The width of a frame, in pixels."""
+WIDTH = 736
+"""The width of a frame, in pixels: that of a column of text, so that words keep their size."""
 
 SHOWN = 12
 """How many frames a display shows."""
 
-LEAST = 0.5
-"""How small pictures are drawn; a wider machine is left to the words, a wider tECS scrolls."""
+LEAST = 0.65
+"""How small pictures are drawn: words are then 9.5 pixels high. Wider ones make a frame scroll."""
 
-NARROWEST = 0.75
-"""How much smaller than drawn a frame is shown in a narrow page; beyond that the page scrolls."""
+WIDEST = 2_000
+"""The widest machine, in pixels, that is drawn; others are left to the words."""
 
 TOGETHER = 24
 """So many steps share a layout."""
 
-NEIGHBOURS = 12
+NEIGHBOURS = 9
 """How many events before the one that is read are shown, and how many after it."""
 
-_MARGIN, _LINE, _STRIP, _GAP = 14, 18, 44, 16
-_LONGEST = 130  # characters of a line
+_MARGIN, _LINE, _STRIP, _GAP = 12, 18, 48, 12
+_LONGEST = 116  # characters of a line
 _POINT = 4 / 3  # pixels in a point, which Graphviz measures in
 _CLASS = "cerlab-graph"
 
@@ -77,10 +77,12 @@ class _Picture:
 class _Layout:
     """Where the pictures of some steps stand: the tECS at a point, with the scales of both.
 
-    `machine` is 0 where the machine is left out; `width` and `height` are those of the frame.
+    The machine goes from left to right (LR) or down (TB). `machine` is 0 where it is left out;
+    `width` and `height` are those of the frame.
     """
 
     replays: Mapping[tuple[object, ...], Replay]
+    way: str
     machine: float
     tecs: float
     x: float
@@ -100,7 +102,7 @@ class Frames:
         self._theme = theme
         self._drawn: ThemeName = "light" if theme == "auto" else theme
         self._colours: Theme = THEMES[self._drawn]
-        self._machines: dict[frozenset[str], _Picture] = {}
+        self._machines: dict[tuple[frozenset[str], str], _Picture] = {}
         self._layouts: dict[int, _Layout] = {}
         most = max((len(step.words) for step in steps), default=0)
         self._head = _MARGIN + _STRIP + _LINE * most + _GAP
@@ -141,7 +143,7 @@ class Frames:
             y += _LINE
             parts.append(self._text(_MARGIN, y, line, self._colours.faint))
         if layout.machine:
-            machine, scale = self._machine(step), layout.machine
+            machine, scale = self._machine(step, layout.way), layout.machine
             size = (machine.width * scale, machine.height * scale)
             parts.append(machine.placed(_MARGIN, self._head, *size))
         tecs = layout.replays[step.snapshot.key].at(step.snapshot)
@@ -167,30 +169,38 @@ class Frames:
         replays = {key: Replay(snapshots, self._drawn) for key, snapshots in held.items()}
         width: float = _POINT * max(replay.width for replay in replays.values())
         height = _POINT * max(replay.height for replay in replays.values())
-        machine = None if self._steps.machine is None else self._machine(steps[0])
-        if machine is not None and machine.width * LEAST > WIDTH:
-            machine = None
         room = WIDTH - 2 * _MARGIN
-        if machine is not None and (machine.width + width) * LEAST <= room - _GAP:
-            scale = min(1.0, (room - _GAP) / (machine.width + width))
+        machines = {way: self._machine(steps[0], way) for way in self._ways()}
+        scales = {w: (room - _GAP) / (each.width + width) for w, each in machines.items()}
+        way = max(scales, key=lambda w: min(1.0, scales[w]), default="")
+        if way and scales[way] >= LEAST:
+            scale, machine = min(1.0, scales[way]), machines[way]
             x, bottom = machine.width * scale + _GAP, scale * max(machine.height, height)
             frame = (float(WIDTH), self._head + bottom + _GAP)
-            return _Layout(replays, scale, _POINT * scale, _MARGIN + x, self._head, *frame)
-        above = min(1.0, room / machine.width) if machine is not None else 0.0
-        scale = max(LEAST, min(1.0, room / width))
-        y = self._head + (0 if machine is None else machine.height * above + _GAP)
-        wide = max(WIDTH, width * scale + 2 * _MARGIN)
-        frame = (wide, y + height * scale + _GAP)
-        return _Layout(replays, above, _POINT * scale, _MARGIN, y, *frame)
+            return _Layout(replays, way, scale, _POINT * scale, _MARGIN + x, self._head, *frame)
+        scale, above = max(LEAST, min(1.0, room / width)), 0.0
+        y, wide = float(self._head), width * scale
+        if across := machines.get("LR"):
+            above = max(LEAST, min(1.0, room / across.width))
+            y += across.height * above + _GAP
+            wide = max(wide, across.width * above)
+        frame = (max(float(WIDTH), wide + 2 * _MARGIN), y + height * scale + _GAP)
+        return _Layout(replays, "LR", above, _POINT * scale, _MARGIN, y, *frame)
 
-    def _machine(self, step: Step) -> _Picture:
-        """The machine with the active macro-states of a step brought forward."""
+    def _ways(self) -> tuple[str, ...]:
+        """The directions in which the machine may be drawn; none where it is too wide for any."""
+        if self._steps.machine is None or self._machine(self._steps[0], "LR").width > WIDEST:
+            return ()
+        return ("LR", "TB")
+
+    def _machine(self, step: Step, way: str) -> _Picture:
+        """The machine, in a direction, with the active macro-states of a step brought forward."""
         assert self._steps.machine is not None
         active = frozenset(state.name for state in step.snapshot.active)
-        if active not in self._machines:
-            graph = highlighted(self._steps.machine, active)
-            self._machines[active] = _Picture.of(graph, self._drawn)
-        return self._machines[active]
+        if (active, way) not in self._machines:
+            graph = replace(highlighted(self._steps.machine, active), direction=way)
+            self._machines[active, way] = _Picture.of(graph, self._drawn)
+        return self._machines[active, way]
 
     def _stream(self, step: Step) -> Iterator[str]:
         """The events around the one that is read, which is brought forward."""
@@ -203,14 +213,14 @@ class Frames:
             here = n == step.position
             fill = colours.highlight if here else "none"
             yield (
-                f'<rect x="{x + 1:g}" y="10" width="{width - 2:g}" height="28" rx="4" '
+                f'<rect x="{x + 1:g}" y="10" width="{width - 2:g}" height="34" rx="4" '
                 f'fill="{fill}" stroke="{colours.ink if here else colours.ghost}"/>'
             )
             colour = colours.ink if n <= step.position else colours.skip
             label = cut(events[n].type, 5)
             middle = 'text-anchor="middle"'
-            yield self._text(x + width / 2, 22, label, colour, f'{middle} font-size="10"')
-            yield self._text(x + width / 2, 34, str(n), colour, f'{middle} font-size="9"')
+            yield self._text(x + width / 2, 24, label, colour, f'{middle} font-size="11"')
+            yield self._text(x + width / 2, 38, str(n), colour, f'{middle} font-size="11"')
 
     def _text(self, x: float, y: float, text: str, colour: str, extra: str = "") -> str:
         said = escape(cut(text, _LONGEST))
@@ -220,8 +230,7 @@ class Frames:
         style = dark_where_dark(body) + page_colours(body) if self._theme == "auto" else ""
         return (
             f'<svg class="{_CLASS}" role="img" width="{width:.0f}" height="{height:.0f}" '
-            f'viewBox="0 0 {width:.0f} {height:.0f}" style="min-width:{NARROWEST * width:.0f}px" '
-            f'xmlns="http://www.w3.org/2000/svg" '
+            f'viewBox="0 0 {width:.0f} {height:.0f}" xmlns="http://www.w3.org/2000/svg" '
             f'font-family="Helvetica,Arial,sans-serif" font-size="12">\n'
             f"<title>{escape(title)}</title>\n<desc>{escape(says)}</desc>\n{style}\n{body}\n</svg>"
         )
@@ -234,7 +243,6 @@ _BUTTONS = """<style>
 .cerlab-steps>input:checked+label{font-weight:bold;border-color:currentColor}
 .cerlab-steps>input:focus-visible+label{outline:2px solid #0072b2}
 .cerlab-steps>.frame{display:none;overflow-x:auto;margin-top:.4em}
-.cerlab-steps .frame>svg{max-width:100%;height:auto}
 </style>"""
 """A frame shows while the radio button of its number is chosen; arrow keys move the choice."""
 

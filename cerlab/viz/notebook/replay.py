@@ -18,7 +18,7 @@ from cerlab.viz.render import svg
 from cerlab.viz.tecs import node_text, state_text, tecs_graph
 from cerlab.viz.theme import THEMES, ThemeName
 
-_ROW, _ENTRY, _GAP, _PAD = 20.0, 66.0, 54.0, 8.0
+_ROW, _ENTRY, _GAP, _PAD = 20.0, 62.0, 36.0, 8.0
 _CHARACTER = 6.8
 _PART = re.compile(r'<g class="(node|edge)">\s*<title>([^<]*)</title>.*?</g>', re.S)
 _GROUP = re.compile(r'<g class="graph" transform="[^"]*translate\(([-\d.]+) ([-\d.]+)\)"')

@@ -11,7 +11,6 @@ function render({ model, el }) {
   slider.setAttribute("aria-label", "step");
   picture.setAttribute("aria-live", "polite");
   slider.style.cssText = "flex:1;max-width:40em";
-  picture.style.cssText = "overflow-x:auto";
 
   const show = () => {
     const k = model.get("k");
@@ -20,7 +19,6 @@ function render({ model, el }) {
     on.disabled = k === frames.length - 1;
     says.textContent = `step ${k + 1} of ${frames.length}`;
     picture.innerHTML = frames[k];
-    Object.assign(picture.firstElementChild.style, { maxWidth: "100%", height: "auto" });
   };
   const go = (k) => {
     model.set("k", Math.min(Math.max(k, 0), frames.length - 1));

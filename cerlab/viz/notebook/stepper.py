@@ -18,6 +18,17 @@ from cerlab.viz.render import Look
 
 SCRIPT = Path(__file__).with_name("stepper.js")
 
+STYLE = """
+.cerlab-frame{overflow-x:auto;background-repeat:no-repeat;background-attachment:local,local,scroll,scroll}
+.cerlab-frame{background-image:linear-gradient(to right,var(--ground) 30%,transparent),
+linear-gradient(to left,var(--ground) 30%,transparent),
+linear-gradient(to right,#8886,transparent),linear-gradient(to left,#8886,transparent)}
+.cerlab-frame{background-position:left,right,left,right}
+.cerlab-frame{background-size:2.5rem 100%,2.5rem 100%,.8rem 100%,.8rem 100%}
+.cerlab-frame{--ground:var(--jp-layout-color0,Canvas)}
+"""
+"""A frame that is wider than the page scrolls, and a shade at the edge says so."""
+
 
 def widget(steps: StepList, theme: Look = "auto") -> Any:
     """An anywidget with the frames; its trait ``k`` is the number of the one that shows.
@@ -41,6 +52,7 @@ def _widget_class(anywidget: Any, traitlets: Any) -> Any:
         """The frames of some steps, and which one shows."""
 
         _esm = SCRIPT.read_text()
+        _css = STYLE
         frames = traitlets.List(traitlets.Unicode()).tag(sync=True)
         k = traitlets.Int(0).tag(sync=True)
 
@@ -55,9 +67,9 @@ _PAGE = """<!DOCTYPE html>
 <title>{title}</title>
 <style>
 :root{{color-scheme:light dark}}
-body{{font-family:Helvetica,Arial,sans-serif;margin:1.5em auto;max-width:900px}}
+body{{font-family:Helvetica,Arial,sans-serif;margin:0 auto;max-width:1100px}}
 pre{{white-space:pre-wrap}}
-</style>
+{style}</style>
 </head>
 <body>
 <pre>{title}</pre>
@@ -87,4 +99,4 @@ def page(steps: StepList, theme: Look = "auto") -> str:
     """A page that needs nothing else; raises as `cerlab.viz.render.svg`."""
     script = SCRIPT.read_text().replace("export default { render };\n", "")
     frames = "\n".join(Frames(steps, theme).all())
-    return _PAGE.format(title=escape(steps.query), frames=frames, script=script)
+    return _PAGE.format(title=escape(steps.query), frames=frames, script=script, style=STYLE)

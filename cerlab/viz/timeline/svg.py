@@ -30,7 +30,7 @@ LANE = 24
 HEAD = 66
 AXIS = 34
 MARGIN = 14
-LEAST = 0.65
+LEAST = 0.87
 """How much smaller than drawn a timeline is shown in a narrow page; beyond that it scrolls."""
 
 CHARACTER = 6.6
