@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, repeat
@@ -12,12 +11,12 @@ import numpy as np
 
 from cerlab.budget import poll
 from cerlab.engine.kernels.arrays import Answers, Int64s
-from cerlab.model.answer import ComplexEvent, complex_events
+from cerlab.model.answer import ComplexEvent, complex_events, uncollected
 from cerlab.model.columns import room
 from cerlab.model.order import by_end
 
-_SOME = 1 << 12
-"""So many complex events are made at once."""
+SOME_OBJECTS = 1 << 12
+"""So many complex events, or valuations, are made at once."""
 
 _SPARSE = 4
 """A table of positions has at most so many cells for each of them."""
@@ -39,21 +38,16 @@ class AnswerBatch:
         return len(self.start)
 
     def __iter__(self) -> Iterator[ComplexEvent]:
-        for begin in range(0, len(self), _SOME):
-            yield from self.listed(begin, min(begin + _SOME, len(self)))
+        for begin in range(0, len(self), SOME_OBJECTS):
+            yield from self.listed(begin, min(begin + SOME_OBJECTS, len(self)))
 
     def listed(self, begin: int, end: int) -> list[ComplexEvent]:
         """The complex events from number `begin` to before `end`."""
         offsets = self.offsets[begin : end + 1]
         positions = self.positions[offsets[0] : offsets[-1]].tolist()
         starts, ends = self.start[begin:end].tolist(), self.end[begin:end].tolist()
-        collecting = gc.isenabled()
-        gc.disable()  # very many objects are made, none of which is in a circle
-        try:
-            return complex_events(starts, ends, _cut(positions, np.diff(offsets)))
-        finally:
-            if collecting:
-                gc.enable()
+        with uncollected():
+            return complex_events(starts, ends, cut(positions, np.diff(offsets)))
 
     def after(self, skipped: int) -> AnswerBatch:
         """All answers but the first ones."""
@@ -82,7 +76,7 @@ class AnswerBatch:
         )
 
 
-def _cut(values: list[int], lengths: Any) -> Iterable[tuple[int, ...]]:
+def cut(values: list[int], lengths: Any) -> Iterable[tuple[int, ...]]:
     """The values as tuples of some lengths, one after the other."""
     if not len(lengths):
         return ()
@@ -188,7 +182,7 @@ class Buffer:
         reg[answers] = reg[positions] = 0
         start, end, offsets, listed = self.arrays
         taken = AnswerBatch(start[:n], end[:n], offsets[: n + 1], listed[:length])
-        if n < _SOME and length < _SOME:
+        if n < SOME_OBJECTS and length < SOME_OBJECTS:
             return AnswerBatch(
                 taken.start.copy(), taken.end.copy(), taken.offsets.copy(), taken.positions.copy()
             )

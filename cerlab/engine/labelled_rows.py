@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cache
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from cerlab.automata.plan import PlanClauses
-from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.answers import SOME_OBJECTS, AnswerBatch, cut
 from cerlab.engine.batches import paces
 from cerlab.engine.columns import rows_of_streams
 from cerlab.engine.growth import doubled
 from cerlab.engine.kernels.arrays import DONE, FULL, NONE, Int64s
 from cerlab.engine.kernels.labelling import LISTED, TAKEN, Given, Rows
-from cerlab.model.answer import ComplexEvent
+from cerlab.model.answer import (
+    ComplexEvent,
+    Positions,
+    Valuation,
+    uncollected,
+    valuations_of_columns,
+)
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns.key_codes import KeyCodes
 
 Ways: TypeAlias = Callable[[ComplexEvent], Iterable[Sequence[frozenset[str]]]]
 """The ways to give the positions of an answer their labels."""
+
+_Held: TypeAlias = Callable[[Positions], Positions]
 
 
 class LabelledAnswers(NamedTuple):
@@ -90,6 +100,37 @@ def labelled_rows(
     positions = used[np.arange(made[-1]) - np.repeat(made[:-1] - offsets[rows.answer], lengths)]
     start, end = answers.start[rows.answer], answers.end[rows.answer]
     return LabelledAnswers(start, end, rows.answer, made, positions, rows.marks, labels)
+
+
+def valuations_of_rows(rows: LabelledAnswers) -> Iterator[Valuation]:
+    """A valuation for each row."""
+    holders = cache(lambda marks: _holders([rows.labels[mark] for mark in marks]))
+    for begin in range(0, len(rows.start), SOME_OBJECTS):
+        offsets = rows.offsets[begin : begin + SOME_OBJECTS + 1]
+        lengths, part = np.diff(offsets), slice(offsets[0], offsets[-1])
+        starts, ends = (x[begin : begin + len(lengths)].tolist() for x in (rows.start, rows.end))
+        with uncollected():
+            each = zip(
+                cut(rows.positions[part].tolist(), lengths),
+                cut(rows.marks[part].tolist(), lengths),
+                strict=True,
+            )
+            labels = [
+                {label: held(positions) for label, held in holders(marks)}
+                for positions, marks in each
+            ]
+            made = valuations_of_columns(starts, ends, labels)
+        yield from made
+
+
+def _holders(labels: Sequence[frozenset[str]]) -> list[tuple[str, _Held]]:
+    """What takes from the positions of an answer those of each label, by name."""
+    found: list[tuple[str, _Held]] = []
+    for label in sorted(frozenset[str]().union(*labels)):
+        at = [n for n, L in enumerate(labels) if label in L]
+        together = at[-1] - at[0] == len(at) - 1
+        found.append((label, itemgetter(slice(at[0], at[-1] + 1)) if together else itemgetter(*at)))
+    return found
 
 
 def _flat(answers: AnswerBatch) -> tuple[Any, Any]:

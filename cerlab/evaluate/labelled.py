@@ -23,7 +23,7 @@ from cerlab.logic.cel.syntax import Atom, defined_labels, subformulas
 from cerlab.logic.ceql.check import label_types
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import SelectItem, partition_attributes, selected_formula
-from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event
+from cerlab.model.answer import ComplexEvent, Valuation, complex_event
 from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Event
 from cerlab.model.order import valuation_latest_first
@@ -118,6 +118,7 @@ def labelled_valuations(
     They come by end, as evaluators give them.
     """
     from cerlab.engine.answers import BatchedAnswers, batched_answers
+    from cerlab.engine.labelled_rows import valuations_of_rows
 
     batches: Iterable[AnswerBatch] = (
         answers.batches()
@@ -133,17 +134,6 @@ def labelled_valuations(
     return chain.from_iterable(
         sorted(ending, key=valuation_latest_first)[:per_end] for _, ending in ends
     )
-
-
-def valuations_of_rows(rows: LabelledAnswers) -> Iterator[Valuation]:
-    """A valuation for each row."""
-    offsets, positions, marks = (x.tolist() for x in (rows.offsets, rows.positions, rows.marks))
-    for n, (start, end) in enumerate(zip(rows.start.tolist(), rows.end.tolist(), strict=True)):
-        held: dict[str, Positions] = {}
-        for i in range(offsets[n], offsets[n + 1]):
-            for label in rows.labels[marks[i]]:
-                held[label] = (*held.get(label, ()), positions[i])
-        yield Valuation(start, end, held)
 
 
 def answer_tables(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, TypeAlias
@@ -45,6 +47,18 @@ def complex_events(
     ):
         deque(map(slot.__set__, events, column), maxlen=0)
     return events
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No search for circles of objects while very many are made, none of which is in one."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 class Labels(Mapping[str, Positions]):
@@ -104,6 +118,28 @@ class Valuation:
     def __post_init__(self) -> None:
         if not isinstance(self.labels, Labels):
             object.__setattr__(self, "labels", Labels(self.labels))
+
+
+def valuations_of_columns(
+    starts: Sequence[int], ends: Sequence[int], labels: Iterable[dict[str, Positions]]
+) -> list[Valuation]:
+    """Valuations of columns; labels come by name, each with positions as a valuation has them.
+
+    >>> valuations_of_columns([0], [2], [{"A": (0, 2), "x": (2,)}])
+    [Valuation(start=0, end=2, labels={'A': (0, 2), 'x': (2,)})]
+    """
+    kind: Any = Valuation
+    slots: Any = Labels
+    made = list(map(object.__new__, repeat(kind, len(starts))))
+    held = list(map(object.__new__, repeat(slots, len(starts))))
+    for slot, objects, column in (
+        (kind.start, made, starts),
+        (kind.end, made, ends),
+        (kind.labels, made, held),
+        (slots._items, held, labels),
+    ):
+        deque(map(slot.__set__, objects, column), maxlen=0)
+    return made
 
 
 def complex_event(valuation: Valuation) -> ComplexEvent:

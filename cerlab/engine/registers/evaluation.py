@@ -9,7 +9,7 @@ import numpy as np
 
 from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.budget import poll
-from cerlab.engine.answers import AnswerBatch
+from cerlab.engine.answers import AnswerBatch, BatchedAnswers
 from cerlab.engine.clock import TimeColumn, first_inside
 from cerlab.engine.columns import rows_of_streams, take_columns, take_rows
 from cerlab.engine.general.tecs import CONSUMES, MOST
@@ -58,7 +58,7 @@ def register_answers(
         run = RegisterEvaluation(plan, stream, time)
     except (NotTaken, BadData):
         return reference()
-    return (answer for batch in run.answers() for answer in batch)
+    return BatchedAnswers(run.answers())
 
 
 def register_count(
