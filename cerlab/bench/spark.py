@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -40,6 +40,9 @@ _TEXT = ["type", "name"]
 IN_ORDER, IN_NONE = "in order", "in none"
 """The folders with the stream, under that of `on_spark`."""
 
+UNSORTED = "unsorted"
+"""The design whose rows lie in no order."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:
@@ -55,7 +58,9 @@ class Cost:
 class SparkRow:
     """A design on a size and a number of cores, beside the local engine on one core.
 
-    The local engine reads the same files; `share` is its CPU over that of all of Spark's processes.
+    The local engine reads the files in order; `share` is its CPU over that of all of Spark's
+    processes. Of rows in no order `share_of_sorting` is that of the local engine after it has
+    sorted the same files.
     """
 
     query: str
@@ -68,6 +73,7 @@ class SparkRow:
     cpu: float
     wall: float
     share: float
+    share_of_sorting: float | None
 
 
 def measure_spark(
@@ -79,6 +85,7 @@ def measure_spark(
             write_stream(Path(folder, IN_ORDER), events)
             write_shuffled(Path(folder, IN_ORDER), Path(folder, IN_NONE))
             answers, local, engine = _local(query, Path(folder, IN_ORDER))
+            _, sorting = _local_sorting(query, Path(folder, IN_NONE))
             for count in cores:
                 for made in _apart(query, folder, count):
                     if made.answers != answers:
@@ -96,6 +103,7 @@ def measure_spark(
                         cpu=made.cpu,
                         wall=made.wall,
                         share=local / made.cpu,
+                        share_of_sorting=sorting / made.cpu if made.design == UNSORTED else None,
                     )
 
 
@@ -140,25 +148,44 @@ def _local(query: Query, folder: Path) -> tuple[int, float, float]:
     return _read(query, files)
 
 
+def _local_sorting(query: Query, folder: Path) -> tuple[int, float]:
+    """The same of files in no order, whose rows are read and sorted first, but for the engine's."""
+    import pyarrow as pa
+
+    before = process_time()
+    tables = [_table(query, path) for path in sorted(folder.iterdir())]
+    whole = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
+    order = whole.column(POSITION).to_numpy().argsort()
+    answers, _ = _evaluate(query, (whole.take(pa.array(order)),))
+    return answers, process_time() - before
+
+
 def _read(query: Query, files: list[Path]) -> tuple[int, float, float]:
+    before = process_time()
+    answers, engine = _evaluate(query, (_table(query, path) for path in files))
+    return answers, process_time() - before, engine
+
+
+def _table(query: Query, path: Path) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    pa.set_cpu_count(1)
+    return pq.read_table(path, use_threads=False, columns=_columns(query), read_dictionary=_TEXT)
+
+
+def _evaluate(query: Query, tables: Iterable[Any]) -> tuple[int, float]:
+    """How many answers tables of a stream have, and the CPU seconds of the engine."""
     from cerlab.engine.whole_stream import stream_evaluation
 
-    before, engine, answers = process_time(), 0.0, 0
+    engine, answers = 0.0, 0
     run = stream_evaluation(query.plan, query.learned)
-    pa.set_cpu_count(1)
-    for path in files:
-        table = pq.read_table(
-            path, use_threads=False, columns=_columns(query), read_dictionary=_TEXT
-        )
+    for table in tables:
         started = process_time()
         columns = dict(zip(table.column_names, table.columns, strict=True))
         answers += sum(map(len, run.push(columns, table.num_rows)))
         engine += process_time() - started
-    answers += sum(map(len, run.finish()))
-    return answers, process_time() - before, engine
+    return answers + sum(map(len, run.finish())), engine
 
 
 def _columns(query: Query) -> list[str]:
@@ -203,7 +230,7 @@ def on_spark(query: Query, folder: str, cores: int) -> list[Cost]:
 
         return made
 
-    designs = {"handed over": handed_over, "rows": moved(frame), "unsorted": moved(unsorted)}
+    designs = {"handed over": handed_over, "rows": moved(frame), UNSORTED: moved(unsorted)}
     if query.plan.partition:
         designs["by key"] = moved(frame, "keys")
     try:

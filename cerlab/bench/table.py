@@ -58,6 +58,7 @@ COLUMNS: Mapping[str, Column] = {
     "wall_spread": Column("spread", "{:.2f}"),
     "rows_per_cpu_second": Column("rows/s", "{:,.0f}"),
     "share": Column("local / Spark", "{:.3f}"),
+    "share_of_sorting": Column("local that sorts / Spark", "{:.3f}"),
     "cpu_ratio": Column("times as fast", "{:.3f}"),
     "cpu_low": Column("lower quartile", "{:.3f}"),
     "cpu_high": Column("upper", "{:.3f}"),

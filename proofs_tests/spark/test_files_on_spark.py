@@ -17,6 +17,7 @@ import cerlab
 from cerlab.spark.batch.files import bare_scan, files_below, why_not_files, write_answers
 from cerlab.spark.batch.first_pass import RowRanges, first_pass
 from cerlab.spark.batch.match import answers, request_of
+from cerlab.spark.plan import footers
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.footers import Unproved
 
@@ -86,6 +87,33 @@ def test_some_rows_of_files_are_in_order_as_the_files_are(spark: Any, folder: st
     told = cerlab.spark.explain(some, QUERY, position="id")
     assert "stream   some of 400 events in Parquet files, by id" in told
     assert "events   those that a test of the query holds for" in told
+
+
+@pytest.mark.parametrize("row", [None, 5])
+def test_some_rows_of_files_in_no_order(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: int | None
+) -> None:
+    """Tasks read what orders the files, and units of it are moved; a row that no stream has is left
+    out by the DataFrame, which the files do not know.
+    """
+    monkeypatch.setattr(footers, "LONGEST", 100)
+    every = table()
+    if row is not None:
+        every = every.set_column(3, "id", pa.array([row if n == 9 else n for n in range(ROWS)]))
+    shuffled = every.take(pa.array(np.random.default_rng(3).permutation(ROWS)))
+    for n, start in enumerate((0, 100, 200)):
+        rows = shuffled.slice(start, 100 if n < 2 else ROWS)
+        pq.write_table(rows, tmp_path / f"{n}.parquet", row_group_size=60)
+    frame = spark.read.parquet(str(tmp_path)).where("NOT (id = 5 AND v >= 0 AND t >= 0)")
+    request = request_of(frame, QUERY, position="id")
+    found = first_pass(request)
+    assert isinstance(found, RowRanges)
+    assert (found.some, found.in_order) == (row is None, False)
+    ids = [id for id in every.column("id").to_pylist() if id != 5]
+    rest = every.filter(pa.array(every.column("id").to_numpy() != 5))
+    local = cerlab.evaluate(QUERY, rest)
+    places = [(ids[a.start], ids[a.end], tuple(ids[p] for p in a.positions)) for a in local]
+    assert rows_of(answers(request, found)) == sorted(places) != []
 
 
 def test_rows_of_other_files_are_asked_for(spark: Any, folder: str, tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from cerlab.errors import UsageError
 from cerlab.spark.batch.columns import answer_schema
 from cerlab.spark.batch.frame import arrow_schema
 from cerlab.spark.batch.request import Request
-from cerlab.spark.plan.files import FileRanges, ranges_in_files
-from cerlab.spark.plan.footers import Columns, Layout, Unproved, layout
+from cerlab.spark.plan.files import FileRanges, UnorderedFiles, ranges_in_files
+from cerlab.spark.plan.footers import Columns, RowGroups, Unproved, layout, row_groups
 from cerlab.spark.plan.modes import Mode, why_not
 from cerlab.spark.tasks.files import evaluate_files, write_files
 
@@ -46,27 +46,31 @@ def file_ranges(request: Request) -> FileRanges:
         raise Unproved("FROM leaves events out, and footers count all")
     paths, names = bare_scan(request.source.frame)
     columns = _columns(request, names)
-    lie = layout(paths, columns)
-    _same_types(request, names, lie)
-    plan, time = request.plan, request.time
+    stated = row_groups(paths, columns)
+    _same_types(request, names, stated)
+    return _ranges(request, columns, stated, mode)
+
+
+def _ranges(request: Request, columns: Columns, stated: RowGroups, mode: Mode) -> FileRanges:
+    lie, plan, time = layout(stated, columns), request.plan, request.time
     return ranges_in_files(lie, columns, request.labels, plan, time, mode, request.parts)
 
 
-def files_below(request: Request) -> FileRanges:
-    """The files of a DataFrame that is some of their rows, if footers do not speak against order.
+def files_below(request: Request) -> FileRanges | UnorderedFiles:
+    """The files of a DataFrame that is some of their rows, and what orders them.
 
-    Raises `Unproved` with the reason why Spark has to be request.
+    Raises `Unproved` with the reason why Spark has to be asked.
     """
     paths, names = scan_below(request.source.frame)
     columns = _columns(request, names, attributes=("type",))
-    lie = layout(paths, columns)
-    _same_types(request, names, lie)
+    stated = row_groups(paths, columns)
+    _same_types(request, names, stated)
     ordering = {*columns.keys, columns.time}
-    if any(name in ordering and not _is_whole(kind) for name, kind in lie.kinds):
+    if any(name in ordering and not _is_whole(kind) for name, kind in stated.kinds):
         raise Unproved("moments order the stream, which Spark and the files count in other units")
-    return ranges_in_files(
-        lie, columns, request.labels, request.plan, request.time, Mode.KEYS, request.parts
-    )
+    if stated.overlap_much:
+        return UnorderedFiles(stated.groups, columns)
+    return _ranges(request, columns, stated, Mode.KEYS)
 
 
 def _is_whole(kind: Any) -> bool:
@@ -84,13 +88,13 @@ def why_not_files(request: Request) -> str | None:
     return None
 
 
-def _same_types(request: Request, names: Mapping[str, str], lie: Layout) -> None:
+def _same_types(request: Request, names: Mapping[str, str], stated: RowGroups) -> None:
     """Raise `Unproved` for a column that Spark was told to read as another type."""
     from pyspark.sql.pandas.types import from_arrow_type
 
     users = {f"c{n}": user for n, user in enumerate(request.source.names)}
     by_file = {file: users[name] for name, file in names.items()}
-    for name, kind in lie.kinds:
+    for name, kind in stated.kinds:
         without_zone = getattr(kind, "tz", None) is None
         told = from_arrow_type(kind, prefer_timestamp_ntz=without_zone).simpleString()
         if request.source.kind(by_file[name]) != told:
@@ -218,7 +222,7 @@ def local_folder(path: str) -> Path | None:
 def answers_in_files(request: Request, ranges: FileRanges) -> DataFrame:
     """The answers of all ranges; only a number for each range goes through Spark."""
     evaluate = partial(evaluate_files, job=request.job, ranges=ranges)
-    return numbers_of(request, ranges).mapInArrow(evaluate, answer_schema(request))
+    return numbers_of(request, ranges.parts).mapInArrow(evaluate, answer_schema(request))
 
 
 def write_answers(
@@ -247,7 +251,7 @@ def write_answers(
             folder=str(hidden),
             schema=arrow_schema(answer_schema(request)),
         )
-        parts = numbers_of(request, ranges)
+        parts = numbers_of(request, ranges.parts)
         made = parts.mapInArrow(write, "name string, answers bigint").collect()
         whole = {row["name"] for row in made}
         for stray in set(hidden.iterdir()) - {hidden / name for name in whole}:
@@ -291,6 +295,6 @@ def refuse_input(folder: Path, ranges: FileRanges) -> None:
         )
 
 
-def numbers_of(request: Request, ranges: FileRanges) -> DataFrame:
-    """The number of each range, in a task of its own."""
-    return request.source.frame.sparkSession.range(0, ranges.parts, 1, max(1, ranges.parts))
+def numbers_of(request: Request, tasks: int) -> DataFrame:
+    """The numbers of some tasks, each in a task of its own."""
+    return request.source.frame.sparkSession.range(0, tasks, 1, max(1, tasks))

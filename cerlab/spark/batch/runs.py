@@ -11,18 +11,21 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from cerlab.errors import BadData
 from cerlab.spark.batch.by_shuffle_units import UNITS, by_part
 from cerlab.spark.batch.columns import keys_of
 from cerlab.spark.batch.files import files_below, numbers_of
 from cerlab.spark.batch.request import Request
+from cerlab.spark.plan.files import UnorderedFiles
 from cerlab.spark.plan.footers import Unproved
 from cerlab.spark.plan.runs import Run, in_order, runs_in, runs_of
 from cerlab.spark.plan.survey import SURVEY, quantiles, runs_of_survey
 from cerlab.spark.tasks.files import runs_of_files
 from cerlab.spark.tasks.shuffle_units import survey_units, units_of_cuts
+from cerlab.spark.tasks.unordered_files import sample_of_files, units_of_files
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructType
 
 RUNS_OF_A_PART = 16
@@ -33,7 +36,7 @@ SAMPLE = 16
 
 
 def runs_in_files(request: Request) -> tuple[tuple[Run, ...], bool]:
-    """The runs of a DataFrame that is some rows of Parquet files; Spark moves no row.
+    """The runs of a DataFrame that is some rows of Parquet files; Spark reads no row.
 
     With whether no two row groups overlap, so that few rows have to be sorted.
 
@@ -41,15 +44,32 @@ def runs_in_files(request: Request) -> tuple[tuple[Run, ...], bool]:
     every choice of their rows. Raises `Unproved` with the reason why Spark has to be asked.
     """
     ranges = files_below(request)
+    if isinstance(ranges, UnorderedFiles):
+        try:
+            return _runs_of_unordered(request, ranges), False
+        except BadData as error:  # perhaps of a row that the DataFrame leaves out
+            raise Unproved(str(error)) from None
     schema = _schema(request).add("what", "string")
     find = partial(runs_of_files, ranges=ranges)
-    rows = numbers_of(request, ranges).mapInArrow(find, schema).toArrow().to_pylist()
+    rows = numbers_of(request, ranges.parts).mapInArrow(find, schema).toArrow().to_pylist()
     if wrong := [row["what"] for row in rows if row["what"] is not None]:
         raise Unproved(wrong[0])
     runs = in_order(runs_in(rows, len(request.keys)) or [], positions=request.position is not None)
     if runs is None:
         raise Unproved("the files are not in order")
     return runs, all(len(cluster) == 1 for cluster in ranges.clusters)
+
+
+def _runs_of_unordered(request: Request, files: UnorderedFiles) -> tuple[Run, ...]:
+    """The runs between quantiles of a sample of the files.
+
+    Spark moves what orders the rows in units that tasks make of files. Raises `BadData` for rows
+    that are no stream.
+    """
+    runs, tasks = RUNS_OF_A_PART * request.parts, min(len(files.groups), request.parts)
+    cuts = quantiles(sample_of_files(files, SAMPLE * runs), runs)
+    send = partial(units_of_files, files=files, tasks=tasks, cuts=cuts, parts=request.parts)
+    return _surveyed(request, numbers_of(request, tasks).mapInArrow(send, UNITS))
 
 
 def lying_runs(request: Request) -> tuple[Run, ...] | None:
@@ -66,15 +86,19 @@ def lying_runs(request: Request) -> tuple[Run, ...] | None:
 
 def surveyed_runs(request: Request) -> tuple[Run, ...]:
     """The runs between quantiles; raises `BadData` for rows that are no stream."""
-    positions, cuts = request.position is not None, _cuts(request)
     rows = request.source.frame.select(*_columns(request))
-    send = partial(units_of_cuts, cuts=cuts, parts=request.parts)
-    units = by_part(rows.mapInArrow(send, UNITS), request.parts)
+    send = partial(units_of_cuts, cuts=_cuts(request), parts=request.parts)
+    return _surveyed(request, rows.mapInArrow(send, UNITS))
+
+
+def _surveyed(request: Request, units: DataFrame) -> tuple[Run, ...]:
+    """The runs whose units these are; raises `BadData` for rows that are no stream."""
+    positions = request.position is not None
     survey = partial(survey_units, labels=request.labels, positions=positions)
     schema = _schema(request)
     for name, kind in SURVEY:
         schema.add(name, kind)
-    made = units.mapInArrow(survey, schema).toArrow().to_pylist()
+    made = by_part(units, request.parts).mapInArrow(survey, schema).toArrow().to_pylist()
     return runs_of_survey(made, request.labels, positions=positions)
 
 

@@ -38,6 +38,14 @@ class FileRanges:
         return self.assignment.parts
 
 
+@dataclass(frozen=True, slots=True)
+class UnorderedFiles:
+    """Row groups that lie among one another, and the columns that order their rows."""
+
+    groups: tuple[RowGroup, ...]
+    columns: Columns
+
+
 def ranges_in_files(
     lie: Layout,
     columns: Columns,

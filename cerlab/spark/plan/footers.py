@@ -60,18 +60,32 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The clusters of a stream in its order, each with its row groups; and the type of columns."""
+    """The clusters of a stream in its order, each with its row groups."""
 
     clusters: tuple[tuple[RowGroup, ...], ...]
     runs: tuple[Run, ...]
+    unit: int
+    """That of `RowGroups`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowGroups:
+    """The row groups of some files that have rows, in the order of the files."""
+
+    groups: tuple[RowGroup, ...]
     unit: int
     """Nanoseconds of one step of the time, where that is a moment; else 1."""
     kinds: tuple[tuple[str, Any], ...]
     """The columns that are read with their types of Arrow."""
 
+    @property
+    def overlap_much(self) -> bool:
+        """Whether more rows lie among one another than one task can sort."""
+        return any(_is_too_long(cluster) for cluster in _clusters(self.groups))
 
-def layout(paths: Sequence[str], columns: Columns) -> Layout:
-    """How the rows of some files lie; raises `Unproved` where the footers do not tell."""
+
+def row_groups(paths: Sequence[str], columns: Columns) -> RowGroups:
+    """What the footers of some files state; raises `Unproved` where they do not tell enough."""
     import pyarrow.parquet as pq
 
     groups: list[RowGroup] = []
@@ -86,11 +100,18 @@ def layout(paths: Sequence[str], columns: Columns) -> Layout:
             raise Unproved("the files have not the same columns")
         schema, unit = kinds, _unit(file, columns)
         groups += _row_groups(file, path, columns)
-    clusters = _clusters([group for group in groups if group.rows])
+    return RowGroups(tuple(groups), unit, tuple(schema or ()))
+
+
+def layout(stated: RowGroups, columns: Columns) -> Layout:
+    """How the rows of some files lie; raises `Unproved` where the footers do not tell."""
+    clusters = _clusters(stated.groups)
+    if long := next(filter(_is_too_long, clusters), None):
+        raise Unproved(f"{len(long):,} row groups overlap, too many rows for one task")
     runs = in_order(map(_run, clusters), positions=columns.has_position)
     if runs is None:
         raise Unproved("by the footers the time or the position goes back, which a row shows best")
-    return Layout(tuple(clusters), runs, unit, tuple(schema or ()))
+    return Layout(tuple(clusters), runs, stated.unit)
 
 
 def _kind(file: Any, path: str, name: str) -> Any:
@@ -176,10 +197,11 @@ def _clusters(groups: Sequence[RowGroup]) -> list[tuple[RowGroup, ...]]:
         else:
             clusters.append([group])
             reached = group.last
-    for cluster in clusters:
-        if len(cluster) > 1 and sum(group.rows for group in cluster) > LONGEST:
-            raise Unproved(f"{len(cluster):,} row groups overlap, too many rows for one task")
     return list(map(tuple, clusters))
+
+
+def _is_too_long(cluster: Sequence[RowGroup]) -> bool:
+    return len(cluster) > 1 and sum(group.rows for group in cluster) > LONGEST
 
 
 def _run(cluster: Sequence[RowGroup]) -> Run:

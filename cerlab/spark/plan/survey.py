@@ -86,7 +86,7 @@ def _is_plainly_a_stream(rows: Any, *, positions: bool) -> bool:
     numbers = [*map(numbers_of, [*keys, *times])]
     time = numbers[-1] if times else None
     in_order = is_stream(numbers[: len(keys)], time, positions=positions)
-    return in_order and bool(mask(rows.column("named")).all())
+    return in_order and ("named" not in rows.schema.names or bool(mask(rows.column("named")).all()))
 
 
 def _checked(rows: Any, *, positions: bool) -> Any:
@@ -95,8 +95,10 @@ def _checked(rows: Any, *, positions: bool) -> Any:
     import pyarrow.compute as pc
 
     table = pa.Table.from_batches([rows])
-    named = pc.if_else(table.column("named"), "a type", "")
-    table = table.append_column("type", named)
+    named = (
+        table.column("named") if "named" in table.column_names else pa.array([True] * len(table))
+    )
+    table = table.append_column("type", pc.if_else(named, "a type", ""))
     return table.append_column("position", table.column(keys_in(rows)[-1])) if positions else table
 
 

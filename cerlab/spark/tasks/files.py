@@ -114,7 +114,7 @@ def _clusters_of_range(
 
     Between clusters there is nothing to check: their footers follow one another.
     """
-    opened = lru_cache(maxsize=4)(partial(_opened, read=ranges.columns.read))
+    opened = lru_cache(maxsize=4)(partial(opened_file, read=ranges.columns.read))
     for number in range(begins, bisect_right(ranges.assignment.part, part)):
         groups = ranges.clusters[number]
         cluster = _in_order(
@@ -146,10 +146,10 @@ def _is_stream(cluster: _Cluster, columns: Columns) -> bool:
     keys = [cluster.numbers[name] for name in columns.keys]
     times = None if columns.time is None else cluster.numbers[columns.time]
     in_order = is_stream(keys, times, positions=columns.has_position)
-    return in_order and all(map(_is_named, _type(cluster.rows, columns).chunks))
+    return in_order and all(map(are_named, types_of(cluster.rows, columns).chunks))
 
 
-def _is_named(types: Any) -> bool:
+def are_named(types: Any) -> bool:
     """Whether all types of events are texts that are not empty."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -165,7 +165,7 @@ def _refuse(cluster: _Cluster, ranges: FileRanges, before: int) -> None:
     import pyarrow as pa
 
     columns = ranges.columns
-    checked = pa.table({**_places(cluster, columns), "type": _type(cluster.rows, columns)})
+    checked = pa.table({**_places(cluster, columns), "type": types_of(cluster.rows, columns)})
     if (problem := first_problem(None, checked, ranges.labels)) is not None:
         place = before + problem.row
         if columns.has_position:
@@ -190,7 +190,7 @@ def _row_group(file: Any, group: RowGroup, columns: Columns) -> _Cluster:
     return _Cluster(table, numbers)
 
 
-def _opened(path: str, read: list[str]) -> Any:
+def opened_file(path: str, read: list[str]) -> Any:
     """A Parquet file whose text is read as codes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -214,7 +214,8 @@ def _places(cluster: _Cluster, columns: Columns) -> dict[str, Any]:
     return made if columns.time is None else {**made, "time": numbers[columns.time]}
 
 
-def _type(rows: Any, columns: Columns) -> Any:
+def types_of(rows: Any, columns: Columns) -> Any:
+    """The types of the events, a chunked array."""
     import pyarrow as pa
 
     name = columns.attributes[0]
@@ -228,7 +229,7 @@ def _for_engine(cluster: _Cluster, columns: Columns) -> Any:
     import pyarrow as pa
 
     rows = cluster.rows
-    made = {"a0": _type(rows, columns)}
+    made = {"a0": types_of(rows, columns)}
     for n, name in enumerate(columns.attributes[1:], 1):
         nothing = pa.nulls(rows.num_rows, pa.string())
         made[f"a{n}"] = nothing if name is None else rows.column(name)

@@ -1,0 +1,61 @@
+"""Row groups of Parquet files that lie among one another: what orders their rows, for a survey.
+
+Only keys and times are read, where the files lie; Spark moves them in shuffle units, and no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from cerlab.spark.plan.files import UnorderedFiles
+from cerlab.spark.plan.footers import Columns, RowGroup
+from cerlab.spark.tasks.files import are_named, opened_file, types_of
+from cerlab.spark.tasks.shuffle_units import units_of_cuts
+
+SAMPLED = 8
+"""From so many row groups a sample is taken, about."""
+
+
+def sample_of_files(files: UnorderedFiles, rows: int) -> list[tuple[Any, ...]]:
+    """The keys of about so many rows in order, of some row groups; none of NULL."""
+    groups = files.groups[:: max(1, len(files.groups) // SAMPLED)]
+    step = max(1, sum(group.rows for group in groups) // rows)
+    made: list[tuple[Any, ...]] = []
+    for group in groups:
+        keys = _read(group, list(files.columns.keys))
+        places = zip(*(keys.column(n)[::step].to_pylist() for n in keys.column_names), strict=True)
+        made += (place for place in places if None not in place)
+    return sorted(made)
+
+
+def units_of_files(
+    batches: Iterable[Any],
+    files: UnorderedFiles,
+    tasks: int,
+    cuts: Sequence[tuple[Any, ...]],
+    parts: int,
+) -> Iterator[Any]:
+    """Keys and times as units between cuts; the rows of `batches` are ``id``, numbers of tasks."""
+    numbers = (number for batch in batches for number in batch.column(0).to_pylist())
+    groups = (group for number in numbers for group in files.groups[number::tasks])
+    yield from units_of_cuts((_ordering(group, files.columns) for group in groups), cuts, parts)
+
+
+def _ordering(group: RowGroup, columns: Columns) -> Any:
+    """The columns of `cerlab.spark.plan.runs`; an event without a type has no place either."""
+    import pyarrow as pa
+
+    rows = _read(group, columns.read)
+    made = {f"k{n}": rows.column(name).cast(pa.int64()) for n, name in enumerate(columns.keys)}
+    if columns.time is not None:
+        made["time"] = rows.column(columns.time).cast(pa.int64())
+    if not all(map(are_named, types_of(rows, columns).chunks)):
+        made["k0"] = pa.nulls(rows.num_rows, pa.int64())
+    (batch,) = pa.table(made).combine_chunks().to_batches()
+    return batch
+
+
+def _read(group: RowGroup, names: list[str]) -> Any:
+    file = opened_file(group.path, names)
+    return file.read_row_group(group.number, columns=names, use_threads=False)

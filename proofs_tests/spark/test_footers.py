@@ -1,0 +1,257 @@
+"""What footers of Parquet files prove, what tasks check of it, and what neither takes: by hand.
+
+The random layouts are in `test_files`, Spark itself in `test_files_on_spark`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import cerlab
+from cerlab.automata.plan_json import plan_to_bytes
+from cerlab.spark.batch.files import refuse_input
+from cerlab.spark.plan import footers
+from cerlab.spark.plan.files import UnorderedFiles, ranges_in_files
+from cerlab.spark.plan.footers import Columns, Layout, Unproved, layout, row_groups
+from cerlab.spark.plan.modes import Mode
+from cerlab.spark.plan.order import Labels
+from cerlab.spark.plan.survey import runs_of_survey
+from cerlab.spark.tasks import files as task_files
+from cerlab.spark.tasks.evaluation import Job
+from cerlab.spark.tasks.files import answers_of_range
+from cerlab.spark.tasks.shuffle_units import survey_units
+from cerlab.spark.tasks.unordered_files import sample_of_files, units_of_files
+
+QUERY = cerlab.parse_query("SELECT * WHERE A ; B WITHIN 4 [t]")
+
+
+def stream(**changed: Any) -> Any:
+    """Eight events, A and B in turns, a time and a number each."""
+    columns = {"type": list("ABABABAB"), "t": list(range(8)), "id": list(range(8))}
+    return pa.table({**columns, **changed})
+
+
+COLUMNS = Columns(("id",), True, "t", ("type", "t"), None)
+
+
+def laid_out(paths: list[str], columns: Columns = COLUMNS) -> Layout:
+    return layout(row_groups(paths, columns), columns)
+
+
+def answers_in(paths: list[str], columns: Columns = COLUMNS, parts: int = 3) -> int:
+    """How many answers all ranges find."""
+    labels = Labels(columns.keys, columns.time)
+    ranges = ranges_in_files(
+        laid_out(paths, columns), columns, labels, QUERY.plan, None, Mode.RANGES, parts
+    )
+    job = Job(plan_to_bytes(QUERY.plan), None, columns.attributes)  # type: ignore[arg-type]  # all there
+    found = [b for part in range(ranges.parts) for b in answers_of_range(part, job, ranges)]
+    return sum(batch.num_rows for batch in found)
+
+
+def written(folder: Path, table: Any, **options: Any) -> list[str]:
+    path = folder / "events.parquet"
+    pq.write_table(table, path, row_group_size=2, **options)
+    return [str(path)]
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "reason"),
+    [
+        (stream(id=[*range(7), None]), {}, "NULL"),
+        (stream(t=[*range(7), None]), {}, "NULL"),
+        (stream(), {"write_statistics": ["t"]}, "no statistics"),
+        (stream(id=[f"{n}" for n in range(8)]), {}, "no integer and no moment"),
+        (stream(t=[n / 2 for n in range(8)]), {}, "no integer and no moment"),
+        (stream(id=pa.array(range(8), pa.uint64())), {}, "uint64"),
+        (stream(t=pa.array(range(8), pa.decimal128(9, 2))), {}, "decimal"),
+        (stream(type=pa.array([b"A"] * 8, pa.binary())), {}, "binary"),
+        (stream(t=[0, 1, 2, 3, 0, 1, 2, 3]), {}, "goes back"),
+        (stream().drop(["t"]), {}, "no column 't'"),
+    ],
+)
+def test_what_footers_do_not_prove(
+    table: Any, options: dict[str, Any], reason: str, tmp_path: Path
+) -> None:
+    paths = written(tmp_path, table, **options)
+    with pytest.raises(Unproved, match=reason):
+        laid_out(paths)
+
+
+def test_files_of_different_columns_are_not_one_stream(tmp_path: Path) -> None:
+    paths = []
+    for n, kind in enumerate((pa.int64(), pa.int32())):
+        paths += [str(tmp_path / f"{n}.parquet")]
+        pq.write_table(stream(t=pa.array(range(8), kind)), paths[-1])
+    with pytest.raises(Unproved, match="not the same columns"):
+        laid_out(paths)
+
+
+@pytest.mark.parametrize(
+    ("table", "code"),
+    [
+        (stream(id=[0, 1, 2, 3, 4, 5, 6, 6]), "CER0782"),
+        (stream(t=[0, 1, 3, 2, 4, 5, 6, 7]), "CER0714"),
+        (stream(type=[*"ABABABA", None]), "CER0701"),
+        (stream(type=[*"ABABABA", ""]), "CER0701"),
+    ],
+)
+def test_rows_that_are_no_stream_are_found_by_the_task(
+    table: Any, code: str, tmp_path: Path
+) -> None:
+    with pytest.raises(cerlab.BadData, match=code):
+        answers_in(written(tmp_path, table))
+
+
+def test_equal_keys_across_row_groups_are_found(tmp_path: Path) -> None:
+    columns = Columns(("id",), False, "t", ("type", "t"), None)
+    paths = written(tmp_path, stream(id=[0, 1, 2, 3, 3, 5, 6, 7]))
+    with pytest.raises(cerlab.BadData, match="CER0781: at position 4"):
+        answers_in(paths, columns)
+
+
+@pytest.mark.parametrize("changed", [{"id": [*range(7), 70]}, {"t": [0, 1, 2, 3, 4, 5, 6, 60]}])
+def test_a_footer_that_is_not_that_of_its_rows_is_found(
+    changed: dict[str, Any], tmp_path: Path
+) -> None:
+    """The file is another one when tasks read it than when the driver read its footer."""
+    paths = written(tmp_path, stream())
+    lie = laid_out(paths)
+    written(tmp_path, stream(**changed))
+    labels = Labels(COLUMNS.keys, COLUMNS.time)
+    ranges = ranges_in_files(lie, COLUMNS, labels, QUERY.plan, None, Mode.RANGES, 3)
+    job = Job(plan_to_bytes(QUERY.plan), None, ("type", "t"))
+    with pytest.raises(cerlab.BadData, match="CER0783"):
+        list(answers_of_range(ranges.parts - 1, job, ranges))
+
+
+def test_a_type_that_no_column_has(tmp_path: Path) -> None:
+    columns = Columns(("id",), True, "t", (None, "t"), "A")
+    paths = written(tmp_path, stream().drop(["type"]))
+    assert answers_in(paths, columns) == 0
+    assert answers_in(written(tmp_path, stream())) == 7  # 0-1 0-3 2-3 2-5 4-5 4-7 6-7
+
+
+def test_the_keys_of_answers_are_text_and_no_codes(tmp_path: Path) -> None:
+    query = cerlab.parse_query("SELECT * WHERE A ; B PARTITION BY [name] WITHIN 4 [t]")
+    columns = Columns(("id",), True, "t", ("type", "name", "t"), None)
+    paths = written(tmp_path, stream(name=list("xxyyxxyy")))
+    labels = Labels(columns.keys, columns.time)
+    ranges = ranges_in_files(
+        laid_out(paths, columns), columns, labels, query.plan, None, Mode.RANGES, 2
+    )
+    job = Job(plan_to_bytes(query.plan), None, ("type", "name", "t"), with_partition=True)
+    made = pa.Table.from_batches(
+        b for part in range(ranges.parts) for b in answers_of_range(part, job, ranges)
+    )
+    keys = made.column("partition")
+    assert keys.type == pa.struct([("name", pa.string())])
+    assert sorted(key["name"] for key in keys.to_pylist()) == list("xxyy")
+    numbers = pa.table({"id": pa.array(range(ranges.parts), pa.int64())}).to_batches()
+    told = [*task_files.write_files(numbers, job, ranges, str(tmp_path), made.schema)]
+    files = [tmp_path / name for batch in told for name in batch.column("name").to_pylist()]
+    assert pa.concat_tables(map(pq.read_table, files)).equals(made)
+    chunk = pq.ParquetFile(files[0]).metadata.row_group(0).column
+    used = {chunk(n).path_in_schema: set(chunk(n).encodings) & _WAYS for n in range(4)}
+    assert {path for path, ways in used.items() if ways == {"DELTA_BINARY_PACKED"}} == _NUMBERS
+    assert "RLE_DICTIONARY" in used["partition.name"]
+
+
+_WAYS = {"PLAIN", "RLE_DICTIONARY", "DELTA_BINARY_PACKED"}
+_NUMBERS = {"start", "end", "positions.list.element"}
+
+
+def test_answers_never_replace_the_events(tmp_path: Path) -> None:
+    """Also by a link, and from a folder above them."""
+    events = tmp_path / "events"
+    events.mkdir()
+    lie = laid_out(written(events, stream()))
+    labels = Labels(COLUMNS.keys, COLUMNS.time)
+    ranges = ranges_in_files(lie, COLUMNS, labels, QUERY.plan, None, Mode.RANGES, 2)
+    link = tmp_path / "link"
+    link.symlink_to(events)
+    for place in (events, tmp_path, link, events / "events.parquet"):
+        with pytest.raises(cerlab.UsageError, match="CER0890"):
+            refuse_input(place, ranges)
+    refuse_input(tmp_path / "answers", ranges)
+
+
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        (stream(id=[0, 1, 2, 3, 4, 5, 6, 6]), "CER0782"),
+        (stream(t=[0, 1, 3, 2, 4, 5, 6, 7]), "CER0714"),
+        (stream(type=[*"ABABABA", None]), "CER0701"),
+    ],
+)
+def test_files_that_are_no_stream_prove_nothing_of_their_rows(
+    table: Any, what: str, tmp_path: Path
+) -> None:
+    paths = written(tmp_path, table)
+    labels = Labels(COLUMNS.keys, COLUMNS.time)
+    ranges = ranges_in_files(laid_out(paths), COLUMNS, labels, QUERY.plan, None, Mode.KEYS, 2)
+    numbers = pa.table({"id": pa.array(range(ranges.parts), pa.int64())}).to_batches()
+    rows = [row for b in task_files.runs_of_files(numbers, ranges) for row in b.to_pylist()]
+    assert [row["what"][:7] for row in rows if row["what"]] == [what]
+
+
+@pytest.mark.parametrize(
+    ("table", "what"),
+    [
+        (stream(), None),
+        (stream(id=[0, 1, 2, 3, 4, 5, 6, 6]), "CER0782"),
+        (stream(t=[0, 1, 3, 2, 4, 5, 6, 7]), "CER0714"),
+        (stream(type=[*"ABABABA", None]), "CER0780"),  # it is told as one without a place
+        (stream(type=[*"ABABABA", ""]), "CER0780"),
+    ],
+)
+def test_rows_in_no_order_are_surveyed(table: Any, what: str | None, tmp_path: Path) -> None:
+    rows = table.take([5, 2, 7, 0, 3, 6, 1, 4])
+    files = UnorderedFiles(row_groups(written(tmp_path, rows), COLUMNS).groups, COLUMNS)
+    assert sample_of_files(files, 8) == [(n,) for n in sorted(table.column("id").to_pylist())]
+    numbers = pa.table({"id": pa.array([0, 1], pa.int64())}).to_batches()
+    units = pa.Table.from_batches(units_of_files(numbers, files, 2, [(3,), (6,)], 1))
+    labels = Labels(COLUMNS.keys, COLUMNS.time)
+    sent = units.sort_by([("part", "ascending"), ("run", "ascending")]).to_batches()
+    told = [r for b in survey_units(sent, labels, positions=True) for r in b.to_pylist()]
+    if what is None:
+        assert [run.rows for run in runs_of_survey(told, labels, positions=True)] == [3, 3, 2]
+    else:
+        with pytest.raises(cerlab.BadData, match=what):
+            runs_of_survey(told, labels, positions=True)
+
+
+def test_groups_of_files_that_lie_among_one_another(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Few of their rows are a cluster, which one task sorts; more of them are not."""
+    paths = written(tmp_path, stream().take([0, 4, 1, 5, 2, 6, 3, 7]))
+    assert not row_groups(paths, COLUMNS).overlap_much
+    assert [len(cluster) for cluster in laid_out(paths).clusters] == [4]
+    monkeypatch.setattr(footers, "LONGEST", 7)
+    assert row_groups(paths, COLUMNS).overlap_much
+    with pytest.raises(Unproved, match="4 row groups overlap"):
+        laid_out(paths)
+
+
+@pytest.mark.parametrize(
+    ("kind", "nanoseconds"),
+    [
+        (pa.date32(), 24 * 3600 * 10**9),
+        (pa.timestamp("ms"), 10**6),
+        (pa.timestamp("us"), 1000),
+        (pa.int64(), 1),
+    ],
+    ids=str,
+)
+def test_the_unit_of_a_time_column_in_nanoseconds(
+    kind: Any, nanoseconds: int, tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"t": pa.array([], kind)}), tmp_path / "e.parquet")
+    columns = Columns((), has_position=False, time="t", attributes=(), type=None)
+    assert footers._unit(pq.ParquetFile(tmp_path / "e.parquet"), columns) == nanoseconds
