@@ -111,7 +111,7 @@ def decoded(column: Any) -> Any:
 
     if isinstance(column, pa.ChunkedArray):
         chunks = [decoded(chunk) for chunk in column.chunks]
-        return pa.chunked_array(chunks) if chunks else column.cast(column.type.value_type)
+        return pa.chunked_array(chunks, None if chunks else column.type.value_type)
     values = column.dictionary
     if pa.types.is_string_view(values.type):
         values = values.cast(pa.large_string())

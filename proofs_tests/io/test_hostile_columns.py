@@ -111,3 +111,12 @@ def test_rows_of_a_file_that_is_no_text_are_refused(tmp_path: Path, name: str) -
     with pytest.raises(cerlab.BadData) as caught:
         cerlab.match_recognize(clause, tmp_path / name)
     assert caught.value.file == str(tmp_path / name)
+
+
+def test_codes_of_records_without_rows_hold_no_event(tmp_path: Path) -> None:
+    kind = pa.dictionary(pa.int32(), pa.struct([("a", pa.int32())]))
+    table = pa.table({"type": pa.array([], pa.string()), "n": pa.chunked_array([], kind)})
+    with pa.ipc.new_file(tmp_path / "e.arrow", table.schema):
+        pass
+    for stream in (cerlab.Stream.read(tmp_path / "e.arrow"), cerlab.Stream(table)):
+        assert list(stream) == []

@@ -81,6 +81,9 @@ FAMILIES: dict[str, Callable[[], object]] = {
         MANY[:39],
         evaluator="reference",
     ),
+    "strict answers of registers": lambda: cerlab.count(
+        "SELECT STRICT * WHERE (A AS x ; B AS y FILTER x.w < y.v) OR (A ; A):+", MANY[:1] * 300
+    ),
     "answers that runs share": lambda: cerlab.count(
         "SELECT * WHERE (B AS x ; C AS y FILTER x.v > y.v OR B AS x) ; C:++", MANY[:300]
     ),

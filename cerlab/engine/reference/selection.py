@@ -9,6 +9,9 @@ from cerlab.budget import budgeted, counted
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import Strategy
 
+ANSWER = 20
+"""The steps of an answer that is listed and kept: 100,000 of one end are too many."""
+
 A = TypeVar("A")
 
 
@@ -22,7 +25,7 @@ def selected(
     events of the substream. Raises `ResourceLimit` where there are too many to list.
     """
     by_positions: dict[Positions, list[A]] = {}
-    for answer in counted(answers):
+    for answer in counted(answers, ANSWER):
         by_positions.setdefault(positions(answer), []).append(answer)
     return {answer for D in _kept(strategy, list(by_positions)) for answer in by_positions[D]}
 
