@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cerlab.errors import BadData, DataPlace
-from cerlab.io.conversion import Reading, conformed, no_type_column, stands_twice
+from cerlab.io.conversion import Reading, conformed, no_type, no_type_column, stands_twice
 from cerlab.io.formats import STREAMED
 from cerlab.io.text_codes import coded_text
 from cerlab.io.write import row_text
@@ -29,12 +29,7 @@ def table_events(table: Any, reading: Reading, *, before: int = 0) -> Iterator[E
     if len(set(names)) < len(names):
         raise stands_twice(names, reading.file)
     if "type" not in names and type_name is None:
-        raise BadData(
-            "CER0736",
-            "there is no column 'type'",
-            place=reading.place(),
-            hint="give type= (on the command line: --type NAME) if all rows are of one type",
-        )
+        raise no_type(names, reading.place())
     row = before
     for batch in table.to_batches(max_chunksize=_BATCH):
         columns = {

@@ -225,6 +225,15 @@ def require_all(
             )
 
 
+def no_type(names: Iterable[str], place: DataPlace) -> BadData:
+    """The error that nothing says of which type events are."""
+    hint = (
+        "use --type NAME (type='NAME') if all rows are of one type, --type-column NAME "
+        f"(type=cerlab.TypeColumn('NAME')) if a column has it; {nearest('type', names)}"
+    )
+    return BadData("CER0736", "there is no column 'type'", place=place, hint=hint)
+
+
 def no_type_column(wanted: str, names: Iterable[str], place: DataPlace) -> BadData:
     """The error that the column of event types is not there."""
     message = f"there is no column '{wanted}', which is to hold the event types"

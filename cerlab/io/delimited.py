@@ -20,13 +20,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from cerlab.errors import BadData, DataPlace, nearest
+from cerlab.errors import BadData, DataPlace
 from cerlab.io.conversion import (
     Reading,
     check_text,
     convert,
     declared_event,
     infer,
+    no_type,
     no_type_column,
     require_all,
     stands_twice,
@@ -91,12 +92,7 @@ def read_header(lines: Iterable[str], reading: Reading) -> Header:
         header = type_name.renamed(header)
     elif "type" not in header and type_name is None:
         if schema is None:
-            raise BadData(
-                "CER0736",
-                "there is no column 'type'",
-                place=reading.place(row),
-                hint=f"use --type NAME if all rows are of one type; {nearest('type', header)}",
-            )
+            raise no_type(header, reading.place(row))
         is_row = schema.event(header[0]) is not None
         return Header(tuple(header), True, (row, header) if is_row else None, delimiter)
     if len(set(header)) < len(header):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-_CLAUSES = ("FROM", "WHERE", "PARTITION BY", "WITHIN", "CONSUME BY", "LIMIT")
+_CLAUSES = ("FROM", "WHERE", "PARTITION BY", "WITHIN", "CONSUME BY", "GROUP BY", "LIMIT")
 _NUMBER = r"[-+]?[\d.]+"
 _VALUE = rf"(?:{_NUMBER}|'[^']*')"
 
