@@ -68,6 +68,10 @@ class Measured:
     """Where the labels of each match begin."""
     of_name: dict[str | None, tuple[Int64s, Int64s]] = field(default_factory=dict)
 
+    def has_all(self, x: str | None) -> bool:
+        """Whether every row of a match is one of a name."""
+        return len(self.members[x]) == len(self.variables)
+
     def labelled(self, x: str | None) -> tuple[Int64s, Int64s]:
         """The places of the labels that are in set(x), and how many there are before each place."""
         if x not in self.of_name:
@@ -81,8 +85,10 @@ class Measured:
         """rows(x, RUNNING), rows(x, FINAL)."""
         match = self.shown.match
         begin = self.offsets[match]
-        _, counts = self.labelled(x)
         seen = np.maximum(self.M.length[match], 0) if final else self.shown.seen
+        if self.has_all(x):
+            return Rows(begin, seen)
+        _, counts = self.labelled(x)
         first = counts[begin]
         return Rows(first, counts[begin + seen] - first)
 
@@ -91,8 +97,10 @@ class Measured:
         x = ex.variable_of(e.body)
         begin, length = self.rows(x, final=e.final)
         there = length > e.offset
-        places, _ = self.labelled(x)
         nth = begin + (e.offset if isinstance(e, ex.First) else length - 1 - e.offset)
+        if self.has_all(x):
+            return np.where(there, nth, 0), there
+        places, _ = self.labelled(x)
         if not len(places):
             return np.zeros(len(there), np.int64), there
         return places[np.where(there, nth, 0)], there

@@ -225,8 +225,10 @@ def _shown(query: rp.RowPattern, M: Matches, begins: Int64s) -> Shown:
     width = np.where(M.length > 0, M.length, alone)
     match = np.repeat(np.arange(count), width)
     j = np.arange(len(match)) - np.repeat(np.cumsum(width) - width, width)
-    mapped = M.length[match] > 0
     row = M.start[match] + j
+    if (M.length > 0).all() and not M.excluded.any():
+        return Shown(match, row, j + 1)
+    mapped = M.length[match] > 0
     seen = np.where(mapped, j + 1, 0)
     kept = np.ones(len(match), np.bool_)
     kept[mapped] = M.excluded == 0

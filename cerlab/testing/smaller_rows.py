@@ -42,9 +42,9 @@ def _plainer_queries(query: RowPattern) -> Iterator[RowPattern]:
     for pattern in plainer_patterns(query.pattern):
         yield _fitted(replace(query, pattern=pattern))
     for name in ("define", "measures"):
-        listed = getattr(query, name)
-        for i in range(len(listed)):
-            yield replace(query, **{name: listed[:i] + listed[i + 1 :]})
+        listed: tuple[Any, ...] = getattr(query, name)
+        changes: Iterator[dict[str, Any]] = ({name: kept} for kept in fewer(listed))
+        yield from (replace(query, **change) for change in changes)
     for i, definition in enumerate(query.define):
         for condition in _plainer_expressions(definition.condition):
             changed = replace(definition, condition=condition)

@@ -15,8 +15,8 @@ from cerlab.trial.languages import LANGUAGES, Case
 from cerlab.trial.process import Running
 from cerlab.trial.verdicts import Judgement, Verdict, judged
 
-_AT_ONCE = 40
-"""So many smaller cases are asked together of an engine that takes many."""
+_AT_ONCE = 12
+"""So many smaller cases are asked together of an engine that takes many, at about a second each."""
 
 
 @dataclass(slots=True)

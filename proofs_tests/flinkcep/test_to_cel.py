@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -13,6 +14,7 @@ from cerlab.api.flink import begin
 from cerlab.compile import flinkcep_to_cel as compiled
 from cerlab.errors import Unsupported
 from cerlab.logic.flinkcep import FlinkPattern
+from cerlab.logic.flinkcep.syntax import SkipTo
 from proofs_tests.flinkcep.drawn import random_flink_pattern, random_flink_stream
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds
 from proofs_tests.suite import Suite
@@ -59,6 +61,24 @@ def test_most_patterns_are_cel(suite: Suite) -> None:
         except Unsupported as error:
             refused[error.message] = refused.get(error.message, 0) + 1
     assert sum(refused.values()) < 80, refused
+
+
+WORDS = (
+    *("begin", "next", "followedBy", "followedByAny", "notNext", "notFollowedBy", "times"),
+    *("oneOrMore", "timesOrMore", "greedy", "optional", "allowCombinations", "consecutive"),
+    *("until", "within"),
+)
+"""Of the pattern API; its skip strategies are refused with a shortest stream."""
+
+
+def test_every_word_has_a_row_of_the_page_and_a_case() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "language" / "flinkcep.md").read_text()
+    table = "".join(line for line in page.splitlines() if line.startswith("|"))
+    cases = " ".join(str(pattern) for pattern, _ in (*SAYS, *REFUSED))
+    for word in WORDS:
+        assert f"{word}(" in table, word
+        assert f"{word}(" in cases, word
+    assert all(f'"{to.value}"' in page for to in SkipTo if to is not SkipTo.NO_SKIP)
 
 
 A = begin("A")
