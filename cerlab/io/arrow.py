@@ -10,7 +10,7 @@ from typing import Any
 from cerlab.errors import BadData, DataPlace
 from cerlab.io.conversion import Reading, conformed, no_type, no_type_column, stands_twice
 from cerlab.io.formats import STREAMED
-from cerlab.io.text_codes import coded_text
+from cerlab.io.text_codes import coded_frame, coded_text
 from cerlab.io.write import row_text
 from cerlab.model.columns import coded, decoded, is_moment, is_text, nanoseconds, values_of
 from cerlab.model.event import Event, TypeColumn, Value, type_of_all
@@ -255,11 +255,11 @@ def as_table(frame: Any, file: str = "the table", *, coded: bool = False) -> Any
 
     `coded` as in `checked`, and raises so.
     """
-    table = _as_table(frame)
+    table = _as_table(frame, coded=coded)
     return None if table is None else checked(table, file, coded=coded)
 
 
-def _as_table(frame: Any) -> Any | None:
+def _as_table(frame: Any, *, coded: bool) -> Any | None:
     module = type(frame).__module__.partition(".")[0]
     if module not in ("pyarrow", "polars", "pandas") and not hasattr(frame, "__arrow_c_stream__"):
         return None
@@ -273,9 +273,10 @@ def _as_table(frame: Any) -> Any | None:
         if not frame.columns.is_unique:
             raise stands_twice([str(name) for name in frame.columns], "the table")
         try:
-            return pa.Table.from_pandas(frame, preserve_index=False)
-        except (pa.ArrowException, OverflowError):  # a column of mixed types: row by row
-            return None
+            made = coded_frame(frame) if coded else None
+            return pa.Table.from_pandas(frame, preserve_index=False) if made is None else made
+        except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+            return None  # mixed types, or no Unicode: row by row
     try:
         return pa.table(frame)
     except (TypeError, ValueError):  # a lazy frame of polars, an array

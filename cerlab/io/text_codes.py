@@ -84,3 +84,49 @@ def _coded(chunk: Any) -> Any | None:
     except pa.ArrowInvalid:  # no UTF-8
         return None
     return pa.DictionaryArray.from_arrays(array_from(number, nulls), dictionary, safe=False)
+
+
+def coded_frame(frame: Any) -> Any | None:
+    """A long data frame of pandas as a table, the text of some columns as dictionaries.
+
+    None where that does not pay, and for frames with other columns than those of NumPy.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    plain = all(isinstance(kind, np.dtype) for kind in frame.dtypes)
+    if len(frame) < MANY or not plain or not all(isinstance(name, str) for name in frame.columns):
+        return None
+    columns = [frame.iloc[:, n] for n in range(frame.shape[1])]
+    coded = [_coded_objects(c.to_numpy()) if c.dtype == object else None for c in columns]
+    if not any(coded):
+        return None
+    made = [
+        pa.array(column, from_pandas=True) if codes is None else codes
+        for column, codes in zip(columns, coded, strict=True)
+    ]
+    return pa.Table.from_arrays(made, names=list(frame.columns))
+
+
+def _coded_objects(values: Any) -> Any | None:
+    """Texts and NULL as codes of a dictionary; None for other values, and for many objects.
+
+    Few objects stand in a column that pandas has read; each is looked at once.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    addresses = np.frombuffer(values.tobytes(), np.int64)
+    if len(np.unique(addresses[:MANY])) > NUMBERED:
+        return None
+    numbered = array_from(addresses).dictionary_encode()
+    number = numbers_of(numbered.indices)
+    first = room(len(numbered.dictionary), np.int64)
+    first[number[::-1]] = np.arange(len(number) - 1, -1, -1)
+    objects = pa.array(values[first], from_pandas=True)
+    if not pa.types.is_string(objects.type):
+        return None
+    texts = objects.dictionary_encode()
+    codes = numbers_of(texts.indices.fill_null(0))[number]
+    nulls = numbers_of(objects.is_null().cast(pa.uint8())).view(np.bool_)[number]
+    return pa.DictionaryArray.from_arrays(array_from(codes, nulls), texts.dictionary)

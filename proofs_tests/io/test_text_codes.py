@@ -5,12 +5,13 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 
 import cerlab
 from cerlab.io import text_codes
-from cerlab.io.text_codes import coded_text
+from cerlab.io.text_codes import coded_frame, coded_text
 from proofs_tests.io.test_hostile_columns import UNSOUND
 from proofs_tests.suite import Suite
 
@@ -81,3 +82,53 @@ def test_rows_without_a_type_are_refused(types: list[str | None]) -> None:
     assert caught.value.row == 1 + types.index("" if "" in types else None)
     kept = pa.table({"type": types}).slice(types.index("A"), 1) if "A" in types else None
     assert kept is None or len(cerlab.evaluate("A", kept)) == 1
+
+
+def test_frames_of_pandas_are_the_tables_of_pyarrow(suite: Suite) -> None:
+    def case(rng: Random) -> bool:
+        odd = rng.choice((0, 0, 0.1))
+        pool: list[Any] = ["A", "B", "".join(("A", "")), None, float("nan"), pd.NA, "é"]
+        strange: list[Any] = [1, b"A", 0.5, True, "\ud800"]
+        size = rng.randrange(12)
+        frame = pd.DataFrame(
+            {
+                "type": [rng.choice(("A", "B", "".join(("B", "")))) for _ in range(size)],
+                "n": [rng.choice(strange if rng.random() < odd else pool) for _ in range(size)],
+                "v": [rng.choice((0.5, float("nan"))) for _ in range(size)],
+                "k": range(size),
+            }
+        ).astype({"n": object})
+        try:
+            made = coded_frame(frame)
+        except (pa.ArrowException, UnicodeEncodeError) as error:
+            with pytest.raises(type(error)):
+                pa.Table.from_pandas(frame)
+            return False
+        if made is None:
+            return False
+        expected = pa.Table.from_pandas(frame, preserve_index=False)
+        made.validate(full=True)
+        assert made.column_names == expected.column_names
+        assert made.to_pylist() == expected.to_pylist()
+        return True
+
+    suite.run(case, deep_count=4_000, needs_answers=0.5)
+
+
+def test_frames_of_mixed_objects_are_read_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pd.DataFrame({"type": ["A", "B"] * 4, "n": ["x", 1] * 4})
+    found = cerlab.evaluate("A FILTER A[n = 'x']", frame)
+    assert len(found) == 4
+    monkeypatch.setattr(text_codes, "MANY", 1 << 20)
+    assert cerlab.evaluate("A FILTER A[n = 'x']", frame) == found
+
+
+@pytest.mark.parametrize("many", [1, 1 << 20])
+def test_half_a_surrogate_pair_is_refused_with_its_row(
+    many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_codes, "MANY", many)
+    frame = pd.DataFrame({"type": ["A", "A"], "n": ["x", "\ud800"]})
+    with pytest.raises(cerlab.BadData, match="not Unicode") as caught:
+        cerlab.evaluate("A", frame)
+    assert caught.value.row == 2
