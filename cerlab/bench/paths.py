@@ -29,6 +29,9 @@ from cerlab.model.stream import Stream
 PUSHED = 10_000
 """So many events are pushed to a session, one by one and in batches."""
 
+SIZES = {1: PUSHED, 100: PUSHED, PUSHED: 20 * PUSHED}
+"""How many events are in a push, and in all pushes of that size."""
+
 FLOOR = "pyarrow: csv"
 START = "start: run of a small csv"
 COMPILED = "start: compiled run of a small csv"
@@ -48,7 +51,7 @@ def measure_paths(name: str, query: Query, stream: Stream, runs: int) -> Iterato
     """A row for each path: median CPU seconds of `runs` rounds, and how many floors they are.
 
     The first run of each, which loads and compiles, is not counted; a process is counted whole,
-    start included, and ``started`` without it. Rows of single events have microseconds.
+    start included, and ``started`` without it. Rows of pushes have microseconds.
     """
     with TemporaryDirectory() as folder:
         files = {kind: Path(folder) / f"events.{kind}" for kind in FORMATS}
@@ -74,7 +77,7 @@ def measure_paths(name: str, query: Query, stream: Stream, runs: int) -> Iterato
         if path.without is not None:
             row["started"] = (cpu[each] - cpu[path.without]) / least
         yield row
-    for kind, times in _single_pushes(query, stream).items():
+    for kind, times in (_single_pushes(query, stream) | _pushes(query, stream)).items():
         yield {"query": name, "path": kind, **times}
 
 
@@ -106,7 +109,7 @@ def _calls(query: Query, stream: Stream, files: dict[str, Path]) -> dict[str, Pa
     for kind, data in held.items():
         add(f"run({kind}).to_arrow()", _arrow, query, data)
     rows = table.slice(0, PUSHED).to_pylist()
-    for size in (1, 100, PUSHED):
+    for size in SIZES:
         add(f"push {len(rows):,} events by {size:,}", _push, query, rows, size)
     return calls
 
@@ -146,6 +149,21 @@ def _single_pushes(query: Query, stream: Stream) -> dict[str, dict[str, float]]:
         for kind, each in pushes.items()
         if each
     }
+
+
+def _pushes(query: Query, stream: Stream) -> dict[str, dict[str, float]]:
+    """Microseconds of an event, in pushes of each size."""
+    made = {}
+    for size, events in SIZES.items():
+        rows = plain(stream).slice(0, events).to_pylist()
+        session, times = query.open(), []
+        for start in range(0, len(rows), size):
+            some = rows[start : start + size]
+            before = time.thread_time_ns()
+            session.push(some)
+            times.append((time.thread_time_ns() - before) / 1e3 / len(some))
+        made[f"an event, pushed by {size:,}"] = _quantiles(sorted(times))
+    return made
 
 
 def _fixed_work() -> None:

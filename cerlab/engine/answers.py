@@ -168,7 +168,10 @@ def buffer(answers: int, positions: int) -> Answers:
 
 
 class Buffer:
-    """What kernels write answers into; one with many is handed over, and replaced."""
+    """What kernels write answers into; one with many is handed over, and replaced.
+
+    The next one has room for positions as those answers had: what is not written into costs, too.
+    """
 
     def __init__(self, answers: int) -> None:
         self.arrays = buffer(answers, 8 * answers)
@@ -186,7 +189,8 @@ class Buffer:
             return AnswerBatch(
                 taken.start.copy(), taken.end.copy(), taken.offsets.copy(), taken.positions.copy()
             )
-        self.arrays = buffer(len(start), len(listed))
+        size = len(start)
+        self.arrays = buffer(size, max(2 * size, 1 + length * size // n))
         return taken
 
     def lengthen(self) -> None:

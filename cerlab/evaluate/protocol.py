@@ -25,10 +25,10 @@ NUMBERED = 20_000
 LISTED = 1 << 20
 """So many answers are few enough to pass over all of them on the way to one."""
 
-WORTH_A_KERNEL = 100
+WORTH_A_KERNEL = 70
 """From so many events on kernels are faster, once they are loaded."""
 
-WORTH_COLUMNS = 40
+WORTH_COLUMNS = 30
 """The same where the events are columns already (``cerlab bench --lengths``)."""
 
 
