@@ -216,7 +216,12 @@ def _together(units: list[Any]) -> Any:
     import pyarrow as pa
 
     made = [batch for unit in units for batch in pa.ipc.open_stream(unit)]
-    return made[0] if len(made) == 1 else _in_order(pa.Table.from_batches(made))
+    if len(made) == 1:
+        return made[0]
+    places = [_place(rows, 0) for rows in made]
+    if not any(None in place for place in places):  # tasks may have read stretches of the order
+        made = [made[n] for n in sorted(range(len(made)), key=places.__getitem__)]
+    return _in_order(pa.Table.from_batches(made))
 
 
 def _values(column: Any) -> Any:
