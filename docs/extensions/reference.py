@@ -102,10 +102,11 @@ def _read_signature(
     _app: Any, _what: str, _name: str, _value: Any, _options: Any, signature: str | None, gives: Any
 ) -> tuple[str | None, Any]:
     """Keywords by their names, unions of nodes by theirs, and defaults as they would be typed."""
-    text = (signature or "").replace("<factory>", "{}")
-    text = re.sub(r"<(\w+\.\w+): [^<>]*>", r"\1", text)
+    text = re.sub(r"<(\w+\.\w+): [^<>]*>", r"\1", (signature or "").replace("<factory>", "{}"))
     for name, union in _UNIONS.items():
-        text = text.replace(stringify_annotation(union, "smart"), f"~{name}")
+        written = stringify_annotation(union, "smart")
+        text = text.replace(written, f"~{name}")
+        gives = gives and gives.replace(written, f"~{name}")
     text = re.sub(r"\*\*\w+: [~\w.]*Unpack\[[~\w.]*?(\w+)\]", _keywords(text), text)
     return (text or signature, gives)
 

@@ -129,6 +129,54 @@ def test_a_link_opens_the_same_page(page: Any, context: Any) -> None:
     other.close()
 
 
+def test_a_dropped_file_is_read(page: Any) -> None:
+    _typed(page, "A ; B", "A")
+    page.evaluate(DROP)
+    page.click("[data-panel=answers]")
+    _settled(page)
+    assert page.inner_text("#total") == "2 answers"
+
+
+DROP = """() => {
+    const dropped = new DataTransfer();
+    dropped.items.add(new File(["type,v\\nA,1\\nB,2\\nB,3\\n"], "events.csv"));
+    const event = new DragEvent("drop", { dataTransfer: dropped, bubbles: true, cancelable: true });
+    document.getElementById("events").dispatchEvent(event);
+}"""
+
+
+def test_keys_choose_panels_and_positions_and_readers_hear_what_is_chosen(page: Any) -> None:
+    _typed(page, "A ; B", "A B")
+    page.click("[data-panel=answers]")
+    heard = []
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+        _settled(page)
+        panel = page.get_by_role("tabpanel")
+        heard.append(page.get_by_role("tab", selected=True).inner_text())
+        assert panel.get_attribute("aria-labelledby") == f"tab-{heard[-1].lower()}"
+    assert heard == ["Machine", "Steps", "Why", "Compare", "Answers"]
+    page.get_by_role("button", name="event 1, B").focus()
+    page.keyboard.press("Space")
+    _settled(page)
+    assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
+
+
+def test_minterms_are_a_table(page: Any) -> None:
+    _typed(page, "A ; B", "A B")
+    page.click("[data-panel=machine]")
+    page.select_option("#options select", "minterms")
+    _settled(page)
+    rows = page.locator("#shown tbody tr").all_inner_texts()
+    assert [row.split() for row in rows] == [
+        ["-", "-", "other()"],
+        ["holds", "-", "A()"],
+        ["-", "holds", "B()"],
+    ]
+    page.select_option("#options select", "cea")
+    _settled(page)
+
+
 def test_answers_are_those_of_the_command_line(page: Any, suite: Suite) -> None:
     page.click("[data-panel=answers]")
 

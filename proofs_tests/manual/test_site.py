@@ -78,6 +78,7 @@ def test_nothing_is_wider_than_its_column_without_a_way_to_scroll_nor_too_small_
     for path in sorted(site.rglob("*.html")):
         page.goto(path.as_uri())
         assert page.evaluate(WIDE) == [], path.name
+        assert page.evaluate(NO_CUE) == [], path.name
         assert page.evaluate(SMALL) == [], path.name
     page.close()
 
@@ -97,6 +98,14 @@ WIDE = """() => {
 }"""
 """What of a page stands out of its column, and in no box that scrolls."""
 
+
+NO_CUE = """() => [...document.querySelectorAll("article *")]
+    .filter((each) => each.scrollWidth > each.clientWidth + 1)
+    .map((each) => [each, getComputedStyle(each)])
+    .filter(([, style]) => ["auto", "scroll"].includes(style.overflowX))
+    .filter(([, style]) => !style.backgroundImage.includes("gradient"))
+    .map(([each]) => `${each.tagName} ${each.className}`)"""
+"""What scrolls, and has no shade at its edge that says so."""
 
 SMALL = """() => [...document.querySelectorAll("article svg text")]
     .filter((each) => each.getBoundingClientRect().width)

@@ -206,6 +206,7 @@ function select(panel, focus = false) {
     tab.tabIndex = chosen ? 0 : -1;
     if (chosen && focus) tab.focus();
   }
+  at("shown").setAttribute("aria-labelledby", `tab-${panel}`);
   options();
   refresh();
 }
