@@ -135,8 +135,8 @@ def _holders(labels: Sequence[frozenset[str]]) -> list[tuple[str, _Held]]:
 
 def _flat(answers: AnswerBatch) -> tuple[Any, Any]:
     """The offsets of some answers from 0 on, and their positions."""
-    used = answers.positions[int(answers.offsets[0]) : int(answers.offsets[-1])]
-    return answers.offsets - answers.offsets[0], used
+    first, last = int(answers.offsets[0]), int(answers.offsets[-1])
+    return answers.offsets - first if first else answers.offsets, answers.positions[first:last]
 
 
 def _substreams(plan: PlanClauses, stream: Stream) -> Any | None:

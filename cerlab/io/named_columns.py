@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
@@ -108,6 +109,7 @@ class AnswerColumns:
 
     def table(self, rows: LabelledAnswers) -> Any:
         """A pyarrow Table: ``start``, ``end``, the partition's key, then the columns."""
+        import numpy as np
         import pyarrow as pa
 
         start, end = pa.array(rows.start), pa.array(rows.end)
@@ -116,9 +118,10 @@ class AnswerColumns:
             made[attribute] = self._source(attribute).take(start)
         labelled: dict[str, _Held] = {}
         shape = _one_shape(rows)
+        offsets = cache(lambda each: np.arange(len(rows.offsets)) * each)
         for column in self._columns:
             if column.label not in labelled:
-                labelled[column.label] = _held(rows, shape, column.label)
+                labelled[column.label] = _held(rows, shape, column.label, offsets)
             made[column.name] = self._column(column, labelled[column.label])
         return pa.table(made)
 
@@ -126,6 +129,9 @@ class AnswerColumns:
         import numpy as np
         import pyarrow as pa
 
+        several = column.function is None and column.label in self._repeated
+        if held.single and not several and column.function != "count":
+            return self._values(column, pa.array(held.positions))
         counts = np.diff(held.offsets)
         if column.function == "count" and column.attribute is None:
             return pa.array(counts)
@@ -133,7 +139,7 @@ class AnswerColumns:
             values = self._values(column, pa.array(held.positions))
             present = np.concatenate([[0], np.cumsum(np.asarray(values.is_valid()))])
             return pa.array(np.diff(present[held.offsets]))
-        if column.function is None and column.label in self._repeated:
+        if several:
             values = self._values(column, pa.array(held.positions))
             return pa.ListArray.from_arrays(pa.array(held.offsets.astype(np.int32)), values)
         at = held.offsets[1:] - 1 if column.function == "last" else held.offsets[:-1]
@@ -209,6 +215,8 @@ class _Held:
 
     offsets: Any  # int64 (rows + 1,)
     positions: Any  # int64
+    single: bool = False
+    """Whether it is known that each row gives it one event."""
 
 
 def _one_shape(rows: LabelledAnswers) -> list[int] | None:
@@ -224,7 +232,10 @@ def _one_shape(rows: LabelledAnswers) -> list[int] | None:
     return first if all((marks[:, k] == mark).all() for k, mark in enumerate(first)) else None
 
 
-def _held(rows: LabelledAnswers, shape: list[int] | None, label: str) -> _Held:
+def _held(
+    rows: LabelledAnswers, shape: list[int] | None, label: str, offsets_of: Callable[[int], Any]
+) -> _Held:
+    """Of rows of one `shape` all have as many; ``offsets_of(n)`` are those of n each."""
     import numpy as np
 
     from cerlab.engine.kernels.labelling import hold
@@ -233,7 +244,7 @@ def _held(rows: LabelledAnswers, shape: list[int] | None, label: str) -> _Held:
     if shape is not None:
         places = [k for k, mark in enumerate(shape) if inside[mark]]
         positions = rows.positions.reshape(-1, len(shape))[:, places].ravel()
-        return _Held(np.arange(len(rows.offsets)) * len(places), positions)
+        return _Held(offsets_of(len(places)), positions, single=len(places) == 1)
     if inside.all():
         return _Held(rows.offsets, rows.positions)
     offsets, positions = np.zeros_like(rows.offsets), np.empty_like(rows.positions)
