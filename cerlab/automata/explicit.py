@@ -7,12 +7,13 @@ symbol only, events that no test tells apart are one letter.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cerlab.automata.automaton import Mark
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.explore import along, crawl, reachable
+from cerlab.automata.partition import coarsest
 from cerlab.display import shown
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import predicate_text
@@ -71,11 +72,11 @@ def _table(
     letters: int,
 ) -> tuple[tuple[tuple[int, ...], ...], frozenset[int]]:
     """The states that are reached and their moves, as rows, and which states are final."""
-    found = crawl(initial, follow)
-    table = [[STUCK] * letters for _ in found.states]
-    for source, letter, target in found.edges:
+    graph = crawl(initial, follow)
+    table = [[STUCK] * letters for _ in graph.states]
+    for source, letter, target in graph.edges:
         table[source][letter] = target
-    F = frozenset(n for n, state in enumerate(found.states) if final(state))
+    F = frozenset(n for n, state in enumerate(graph.states) if final(state))
     return tuple(map(tuple, table)), F
 
 
@@ -86,19 +87,8 @@ def minimise(A: ExplicitCea) -> ExplicitCea:
     does are left out. States are numbered breadth first, so machines over the same letters have
     the same answers if and only if this makes them equal.
     """
-    alive = _alive(A)
-    block = [-1 if q not in alive else int(q in A.F) for q in range(A.states)]
-    while True:
-        signature = [
-            (block[q], tuple(block[r] if r != STUCK else -1 for r in A.Delta[q]))
-            for q in range(A.states)
-        ]
-        names = {s: n for n, s in enumerate(dict.fromkeys(signature))}
-        refined = [-1 if block[q] == -1 else names[signature[q]] for q in range(A.states)]
-        if len(set(refined)) == len(set(block)):
-            break
-        block = refined
-    return _numbered(A, block)
+    alive = {q: int(q in A.F) for q in sorted(_alive(A))}
+    return _numbered(A, coarsest(alive, lambda q, block: tuple(map(block.get, A.Delta[q]))))
 
 
 def _alive(A: ExplicitCea) -> frozenset[int]:
@@ -107,14 +97,15 @@ def _alive(A: ExplicitCea) -> frozenset[int]:
     return frozenset(reachable(A.F, along(edges)))
 
 
-def _numbered(A: ExplicitCea, block: Sequence[int]) -> ExplicitCea:
-    member = {b: q for q, b in reversed(list(enumerate(block))) if b != -1}
-    if block[0] == -1:
+def _numbered(A: ExplicitCea, block: Mapping[int, int]) -> ExplicitCea:
+    """The classes as states, those that can be reached; only states that are alive have one."""
+    member = {b: q for q, b in reversed(block.items())}
+    if 0 not in block:
         return ExplicitCea(A.predicates, A.symbols, ((STUCK,) * (2 * len(A.symbols)),), frozenset())
 
     def follow(b: int) -> Iterable[tuple[int, int]]:
         for letter, r in enumerate(A.Delta[member[b]]):
-            if r != STUCK and block[r] != -1:
+            if r in block:
                 yield letter, block[r]
 
     Delta, F = _table(block[0], follow, lambda b: member[b] in A.F, 2 * len(A.symbols))

@@ -52,26 +52,18 @@ class LabelledStates:
             moves = self._leaving.setdefault(t.source, [])
             moves.append((number.get(t.predicate), mark, t.target))
         self.marks = tuple(marks)
-        self._numbering = Numbering[States](lambda states: not states.isdisjoint(vcea.F))
+        numbering = Numbering[States](lambda states: not states.isdisjoint(vcea.F))
+        self.macro_states, self.final = numbering.states, numbering.final
+        self._number_of = numbering.of
         self._cache: dict[tuple[int, int], LabelledMoves] = {}
         self._every = frozenset(range(vcea.states))
-        self.q0 = self._numbering.of(frozenset(vcea.I))
-
-    @property
-    def final(self) -> list[bool]:
-        """Which macro-states accept, by number; grows with them."""
-        return self._numbering.final
-
-    @property
-    def macro_states(self) -> list[States]:
-        """What the macro-states are, by number."""
-        return self._numbering.states
+        self.q0 = self._number_of(frozenset(vcea.I))
 
     def number_of(self, states: States) -> int:
         """The number of a macro-state; raises ValueError for one of other states."""
         if not states <= self._every:
             raise ValueError(f"{states} are no states of the automaton")
-        return self._numbering.of(states)
+        return self._number_of(states)
 
     def step(self, state: int, symbol: int) -> LabelledMoves:
         """The moves of a macro-state on a truth vector of `predicates`."""
@@ -83,11 +75,11 @@ class LabelledStates:
 
     def _moves(self, state: int, symbol: int) -> LabelledMoves:
         reached: dict[int | None, set[int]] = {}
-        for q in sorted(self._numbering.states[state]):
+        for q in sorted(self.macro_states[state]):
             for bit, mark, target in self._leaving.get(q, ()):
                 if bit is None or symbol >> bit & 1:
                     reached.setdefault(mark, set()).add(target)
-        number = {mark: self._numbering.of(frozenset(S)) for mark, S in reached.items()}
+        number = {mark: self._number_of(frozenset(S)) for mark, S in reached.items()}
         skip = number.pop(None, None)
         return LabelledMoves(skip, tuple((m, q) for m, q in number.items() if m is not None))
 
@@ -104,18 +96,14 @@ class LabelledMachine:
         self._machine = machine
         self._labelled = LabelledStates(vcea, labels, predicates=machine.predicates)
         self._known = (1 << len(machine.predicates)) - 1
-        self._numbering = Numbering[tuple[int, int]](self._accepts)
+        numbering = Numbering[tuple[int, int]](self._accepts)
+        self._states, self.final, self._number_of = numbering.states, numbering.final, numbering.of
         self.predicates = self._labelled.predicates
         self.marks = self._labelled.marks
         self.idle = machine.idle
 
     def _accepts(self, state: tuple[int, int]) -> bool:
         return self._machine.final[state[0]] and self._labelled.final[state[1]]
-
-    @property
-    def final(self) -> list[bool]:
-        """Which states accept, by number; grows with them."""
-        return self._numbering.final
 
     def begin(self, idle: int, symbol: int) -> LabelledMoves:
         """Where the run that starts at an event goes."""
@@ -128,20 +116,20 @@ class LabelledMachine:
 
     def step(self, state: int, symbol: int) -> LabelledMoves:
         """Where a run goes that started earlier."""
-        p, q = self._numbering.states[state]
+        p, q = self._states[state]
         moves = self._machine.step(p, symbol & self._known)
         return self._joined(moves, self._labelled.step(q, symbol))
 
     def name_of(self, state: int) -> Any:
         """The name of a state, as `cerlab.automata.naming` has names, in another process too."""
-        p, q = self._numbering.states[state]
+        p, q = self._states[state]
         return name_of_state(self._machine, p), sorted(self._labelled.macro_states[q])
 
     def state_of(self, name: Any) -> int:
         """The number of a state here; raises `BadData`, ValueError, TypeError for no name."""
         of_machine, labelled = _lists(name)
         p = state_of_name(self._machine, of_machine)
-        return self._numbering.of((p, self._labelled.number_of(frozenset(labelled))))
+        return self._number_of((p, self._labelled.number_of(frozenset(labelled))))
 
     def name_of_idle(self, idle: int) -> Any:
         """The name of an idle state."""
@@ -152,7 +140,7 @@ class LabelledMachine:
         return idle_of_name(self._machine, _lists(name))
 
     def _joined(self, moves: Moves, labelled: LabelledMoves) -> LabelledMoves:
-        number, (take, skip) = self._numbering.of, moves
+        number, (take, skip) = self._number_of, moves
         skipped = None
         if skip is not None and labelled.skip is not None:
             skipped = number((skip, labelled.skip))

@@ -7,10 +7,11 @@ the state after ``A+`` and the state inside it are the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from cerlab.automata.deterministic import Deterministic
+from cerlab.automata.partition import coarsest
 
 GONE = -1
 """The state of a run that has no future."""
@@ -42,7 +43,7 @@ class Mealy(NamedTuple):
     """By idle state and symbol; the initial idle state is 0."""
     step: tuple[tuple[Step, ...], ...]
     """By state and symbol."""
-    idle_of: dict[int, int]
+    idle_of: Mapping[int, int]
     """The idle state here of each idle state of the machine it was made of."""
 
 
@@ -117,38 +118,22 @@ def _step(machine: Deterministic, moves: Sequence[int | None]) -> Step:
 
 def _classes(steps: dict[int, list[Step]]) -> dict[int, int]:
     """The class of each state, from 0; GONE for those from which nothing is accepted any more."""
-    class_of = {GONE: GONE} | dict.fromkeys(steps, GONE)
-    count = 1
-    while True:
-        signatures = {
-            q: tuple((class_of[move.target], move.accepts) for step in row for move in step)
-            for q, row in steps.items()
-        }
-        nothing = ((GONE, False),)
-        numbers: dict[object, int] = {}
-        refined = {GONE: GONE}
-        for q, signature in signatures.items():
-            if class_of[q] == GONE and set(signature) <= set(nothing):
-                refined[q] = GONE
-            else:
-                refined[q] = numbers.setdefault((class_of[q], signature), len(numbers))
-        if len(numbers) + 1 == count:
-            return refined
-        class_of, count = refined, len(numbers) + 1
+    rows = {q: [move for step in row for move in step] for q, row in steps.items()}
+    rows[GONE] = [NOWHERE] * max(map(len, rows.values()), default=0)
+    classes = coarsest(
+        dict.fromkeys(rows, 0),
+        lambda q, c: tuple((c[move.target], move.accepts) for move in rows[q]),
+    )
+    alive = dict.fromkeys(c for c in classes.values() if c != classes[GONE])
+    number = {c: n for n, c in enumerate(alive)} | {classes[GONE]: GONE}
+    return {q: number[c] for q, c in classes.items()}
 
 
-def _idle_classes(begin: dict[int, tuple[Step, ...]], wait: dict[int, list[int]]) -> dict[int, int]:
+def _idle_classes(
+    begin: dict[int, tuple[Step, ...]], wait: dict[int, list[int]]
+) -> Mapping[int, int]:
     """The class of each idle state, from 0, that of the first one: where the same runs begin."""
-    class_of = dict.fromkeys(begin, 0)
-    while True:
-        numbers: dict[object, int] = {}
-        refined = {
-            idle: numbers.setdefault(
-                (class_of[idle], begin[idle], tuple(class_of[after] for after in wait[idle])),
-                len(numbers),
-            )
-            for idle in begin
-        }
-        if refined == class_of:
-            return class_of
-        class_of = refined
+    return coarsest(
+        dict.fromkeys(begin, 0),
+        lambda idle, c: (begin[idle], tuple(c[after] for after in wait[idle])),
+    )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from cerlab.automata.automaton import outgoing
 from cerlab.automata.compose import distinct
+from cerlab.automata.partition import coarsest
 from cerlab.automata.registers.epsilon import merge, without_epsilon
 from cerlab.automata.registers.transducer import Label, Srt, Transducer, label
 from cerlab.budget import poll, spend
@@ -21,11 +24,11 @@ def smaller(T: Transducer) -> Srt:
     """
     plain = without_epsilon(T)
     try:
-        made = merge(T, most=plain.states)
+        least = merge(T, most=plain.states)
     except ResourceLimit:
         poll()
-        made = plain
-    return quotient(made)
+        least = plain
+    return quotient(least)
 
 
 def quotient(T: Srt) -> Srt:
@@ -45,19 +48,12 @@ def quotient(T: Srt) -> Srt:
     if T.states > MAX_REDUCED:
         return T
     leaving = outgoing(T)
-    classes = [int(q in T.F) for q in range(T.states)]
-    while True:
-        ways: dict[tuple[int, frozenset[tuple[Label, int]]], int] = {}
-        refined = []
-        spend(T.states + len(T.Delta))
-        for q in range(T.states):
-            way = frozenset((label(t), classes[t.target]) for t in leaving[q])
-            refined.append(ways.setdefault((classes[q], way), len(ways)))
-        if len(ways) == len(set(classes)):
-            break
-        classes = refined
-    Delta = distinct(
-        t._replace(source=refined[t.source], target=refined[t.target]) for t in T.Delta
-    )
-    F = frozenset(refined[q] for q in T.F)
-    return Srt(len(ways), Delta, frozenset({refined[T.q0]}), F, R=T.R)
+
+    def ways(q: int, classes: Mapping[int, int]) -> frozenset[tuple[Label, int]]:
+        spend(1 + len(leaving[q]))
+        return frozenset((label(t), classes[t.target]) for t in leaving[q])
+
+    number = coarsest({q: int(q in T.F) for q in range(T.states)}, ways)
+    Delta = distinct(t._replace(source=number[t.source], target=number[t.target]) for t in T.Delta)
+    F = frozenset(number[q] for q in T.F)
+    return Srt(len({*number.values()}), Delta, frozenset({number[T.q0]}), F, R=T.R)
