@@ -45,7 +45,7 @@ from cerlab.model.clauses import (
     TimeWindow,
     Window,
 )
-from cerlab.model.json_document import JsonNode, read_json, unicode
+from cerlab.model.json_document import JsonNode, check_head, read_json, unicode
 from cerlab.model.json_values import value_from_json, value_to_json
 
 FORMAT = "cerlab-plan"
@@ -153,11 +153,7 @@ def plan_from_bytes(document: bytes) -> Plan:
 
 
 def _plan(root: JsonNode) -> Plan:
-    if root.key("format").text() != FORMAT:
-        raise root.key("format").bad("CER0754", "this is no plan", f"the format is '{FORMAT}'")
-    if root.key("version").of(int) != VERSION:
-        message = f"version {root.key('version').value} is not known"
-        raise root.key("version").bad("CER0754", message, f"this cerlab reads version {VERSION}")
+    check_head(root, "plan", FORMAT, VERSION)
     nodes = dict(zip((*_HEAD, *_BODY), root.keys(*_HEAD, *_BODY), strict=True))
     limit, strategy = nodes["limit"], nodes["strategy"]
     plan = Plan(

@@ -24,7 +24,7 @@ import json
 from typing import Any
 
 from cerlab.automata.encoding import Machine, machine_from_value, machine_to_value
-from cerlab.model.json_document import read_json
+from cerlab.model.json_document import check_head, read_json
 
 FORMAT = "cerlab-machine"
 VERSION = 1
@@ -74,9 +74,5 @@ def machine_from_json(text: str) -> Machine:
     transition into the initial state of a ``cea``, `ResourceLimit` for what is too large.
     """
     root = read_json(text)
-    if root.key("format").text() != FORMAT:
-        raise root.key("format").bad("CER0754", "this is no machine", f"the format is '{FORMAT}'")
-    if root.key("version").of(int) != VERSION:
-        message = f"version {root.key('version').value} is not known"
-        raise root.key("version").bad("CER0754", message, f"this cerlab reads version {VERSION}")
+    check_head(root, "machine", FORMAT, VERSION)
     return machine_from_value(root, "format", "version")

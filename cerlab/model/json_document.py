@@ -41,8 +41,8 @@ class JsonNode:
         if isinstance(self.value, _Repeated):
             raise self.bad("CER0732", f"'{self.value.key}' stands twice")
         if type(self.value) is not kind:
-            found = _NAMES.get(type(self.value), type(self.value).__name__)
-            raise self.bad("CER0751", f"expected {_NAMES[kind]}, found {found}")
+            name = _NAMES.get(type(self.value), type(self.value).__name__)
+            raise self.bad("CER0751", f"expected {_NAMES[kind]}, found {name}")
         value: T = self.value
         return value
 
@@ -72,6 +72,18 @@ class JsonNode:
         if (name := self.text()) not in known:
             raise self.bad("CER0753", f"'{name}' is no {what}", nearest(name, known))
         return known[name]
+
+
+def check_head(root: JsonNode, name: str, form: str, version: int) -> None:
+    """Raise `BadData` where a document is none of this format (``no plan``) or another version."""
+    if root.key("format").text() != form:
+        raise root.key("format").bad("CER0754", f"this is no {name}", f"the format is '{form}'")
+    if (node := root.key("version")).of(int) != version:
+        message, hint = (
+            f"version {node.value} is not known",
+            f"this cerlab reads version {version}",
+        )
+        raise node.bad("CER0754", message, hint)
 
 
 def read_json(text: str) -> JsonNode:
@@ -104,12 +116,12 @@ def read_json(text: str) -> JsonNode:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _Repeated:
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
+        if name in members:
             return _Repeated(name)
-        found[name] = value
-    return found
+        members[name] = value
+    return members
 
 
 def _no_constant(name: str) -> Any:

@@ -19,7 +19,8 @@ keys are its fields, all of them and no others.
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, assert_never
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 from cerlab.errors import DataPlace, ResourceLimit
 from cerlab.model.json_document import JsonNode, unicode
@@ -29,12 +30,6 @@ from cerlab.predicates.truth import search
 
 MAX_DEPTH = 200
 """The deepest tree of predicates and expressions that is written or read."""
-
-_OPERATORS = {op.value: op for op in pred.Operator}
-_ARITHMETIC = {op.value: op for op in pred.Arithmetic}
-_ATOMS = ("type", "stream", "comparison", "member", "between", "like")
-_PREDICATES = ("everything", *_ATOMS, "and", "or", "not")
-_EXPRESSIONS = ("constant", "attribute", "computed", "negated")
 
 Node: TypeAlias = pred.Predicate | pred.Expression
 
@@ -53,34 +48,22 @@ def predicate_to_json(predicate: pred.Predicate) -> Any:
      'right': {'kind': 'constant', 'value': {'int': 3}}}
     """
     check_depth(predicate)
-    return _predicate_json(predicate)
+    return _json(predicate)
 
 
 def check_depth(predicate: pred.Predicate) -> None:
     """Raise `ResourceLimit` for a predicate deeper than `MAX_DEPTH`, without any recursion."""
-    level: list[Node] = [predicate]
+    level: list[Any] = [predicate]
     depth = 0
     while level:
         depth += 1
         if depth > MAX_DEPTH:
             raise _too_deep()
-        level = [child for node in level for child in _children(node)]
+        level = [part for node in level for _, part in _parts(node) if type(part) in _KIND_OF]
 
 
-def _children(node: Node) -> tuple[Node, ...]:
-    match node:
-        case pred.And(first, second) | pred.Or(first, second):
-            return (first, second)
-        case pred.Comparison(_, left, right) | pred.Computed(_, left, right):
-            return (left, right)
-        case pred.Between(operand, low, high):
-            return (operand, *(bound for bound in (low, high) if bound is not None))
-        case pred.Not(inner):
-            return (inner,)
-        case pred.Member(operand) | pred.Like(operand) | pred.Negated(operand):
-            return (operand,)
-        case _:
-            return ()
+def _parts(node: Node) -> list[tuple[str, Any]]:
+    return [(name, getattr(node, name)) for name in type(node).__match_args__]
 
 
 def _too_deep(path: str = "") -> ResourceLimit:
@@ -92,51 +75,10 @@ def _too_deep(path: str = "") -> ResourceLimit:
     )
 
 
-def _predicate_json(P: pred.Predicate) -> dict[str, Any]:
-    match P:
-        case pred.Everything():
-            return {"kind": "everything"}
-        case pred.TypeIs(name):
-            return {"kind": "type", "type": unicode(name)}
-        case pred.StreamIs(name):
-            return {"kind": "stream", "stream": unicode(name)}
-        case pred.Comparison(op, left, right):
-            sides = {"left": _expression_json(left), "right": _expression_json(right)}
-            return {"kind": "comparison", "operator": op.value, **sides}
-        case pred.Member(operand, values, negated):
-            listed = [value_to_json(each.value) for each in values]
-            fields = {"operand": _expression_json(operand), "values": listed, "negated": negated}
-            return {"kind": "member", **fields}
-        case pred.Between(operand, low, high, negated):
-            bounds = [None if end is None else _expression_json(end) for end in (low, high)]
-            fields = {"operand": _expression_json(operand), "low": bounds[0], "high": bounds[1]}
-            return {"kind": "between", **fields, "negated": negated}
-        case pred.Like(operand, pattern):
-            fields = {"operand": _expression_json(operand), "pattern": unicode(pattern)}
-            return {"kind": "like", **fields}
-        case pred.And(first, second):
-            return {"kind": "and", "left": _predicate_json(first), "right": _predicate_json(second)}
-        case pred.Or(first, second):
-            return {"kind": "or", "left": _predicate_json(first), "right": _predicate_json(second)}
-        case pred.Not(inner):
-            return {"kind": "not", "operand": _predicate_json(inner)}
-        case _:
-            assert_never(P)
-
-
-def _expression_json(expression: pred.Expression) -> dict[str, Any]:
-    match expression:
-        case pred.Constant(value):
-            return {"kind": "constant", "value": value_to_json(value)}
-        case pred.Attribute(name):
-            return {"kind": "attribute", "name": unicode(name)}
-        case pred.Computed(op, left, right):
-            sides = {"left": _expression_json(left), "right": _expression_json(right)}
-            return {"kind": "computed", "operator": op.value, **sides}
-        case pred.Negated(operand):
-            return {"kind": "negated", "operand": _expression_json(operand)}
-        case _:
-            assert_never(expression)
+def _json(node: Node) -> dict[str, Any]:
+    kind = _KIND_OF[type(node)]
+    parts = zip(_parts(node), _PRODUCTIONS[kind].fields, strict=True)
+    return {"kind": kind, **{name: field.write(part) for (name, part), field in parts}}
 
 
 # -- reading -----------------------------------------------------------------------------------
@@ -151,71 +93,28 @@ def predicate_from_json(value: Any, path: str = "$") -> pred.Predicate:
     >>> predicate_from_json({"kind": "type", "type": "BUY"})
     TypeIs(type='BUY')
     """
-    return _predicate(JsonNode(value, path), 1)
+    predicate: pred.Predicate = _predicate(JsonNode(value, path), 1)
+    return predicate
 
 
-def _predicate(node: JsonNode, depth: int) -> pred.Predicate:
-    kind = _kind(node, _PREDICATES, "kind of predicate", depth)
-    below = depth + 1
-    match kind:
-        case "everything":
-            node.keys("kind")
-            return pred.EVERYTHING
-        case "type":
-            _, name = node.keys("kind", "type")
-            return pred.TypeIs(name.text())
-        case "stream":
-            _, name = node.keys("kind", "stream")
-            return pred.StreamIs(name.text())
-        case "comparison":
-            _, op, left, right = node.keys("kind", "operator", "left", "right")
-            operator = op.one_of(_OPERATORS, "operator")
-            return pred.Comparison(operator, _expression(left, below), _expression(right, below))
-        case "member":
-            _, operand, values, negated = node.keys("kind", "operand", "values", "negated")
-            listed = tuple([pred.Constant(value_at(each)) for each in values.items()])
-            return pred.Member(_expression(operand, below), listed, negated.of(bool))
-        case "between":
-            _, operand, *ends, negated = node.keys("kind", "operand", "low", "high", "negated")
-            low, high = [None if e.value is None else _expression(e, below) for e in ends]
-            return pred.Between(_expression(operand, below), low, high, negated.of(bool))
-        case "like":
-            _, operand, pattern = node.keys("kind", "operand", "pattern")
-            return pred.Like(_expression(operand, below), _pattern(pattern))
-        case "not":
-            _, inner = node.keys("kind", "operand")
-            return pred.Not(_predicate(inner, below))
-        case _:
-            _, left, right = node.keys("kind", "left", "right")
-            make = pred.And if kind == "and" else pred.Or
-            return make(_predicate(left, below), _predicate(right, below))
-
-
-def _expression(node: JsonNode, depth: int) -> pred.Expression:
-    below = depth + 1
-    match _kind(node, _EXPRESSIONS, "kind of expression", depth):
-        case "constant":
-            _, value = node.keys("kind", "value")
-            return pred.Constant(value_at(value))
-        case "attribute":
-            _, name = node.keys("kind", "name")
-            return pred.Attribute(name.text())
-        case "negated":
-            _, operand = node.keys("kind", "operand")
-            return pred.Negated(_expression(operand, below))
-        case _:
-            _, op, left, right = node.keys("kind", "operator", "left", "right")
-            operator = op.one_of(_ARITHMETIC, "arithmetic operator")
-            return pred.Computed(operator, _expression(left, below), _expression(right, below))
-
-
-def _kind(node: JsonNode, known: tuple[str, ...], what: str, depth: int) -> str:
+def _read(node: JsonNode, known: Mapping[str, Production], what: str, depth: int) -> Any:
+    """The node of one of the known kinds."""
     if depth > MAX_DEPTH:
         raise _too_deep(node.path)
-    return node.key("kind").one_of({name: name for name in known}, what)
+    make, fields = node.key("kind").one_of(known, what)
+    _, *parts = node.keys("kind", *make.__match_args__)
+    return make(*[field.read(part, depth + 1) for field, part in zip(fields, parts, strict=True)])
 
 
-def _pattern(node: JsonNode) -> str:
+def _predicate(node: JsonNode, depth: int) -> Any:
+    return _read(node, _PREDICATES, "kind of predicate", depth)
+
+
+def _expression(node: JsonNode, depth: int) -> Any:
+    return _read(node, _EXPRESSIONS, "kind of expression", depth)
+
+
+def _pattern(node: JsonNode, _depth: int) -> str:
     pattern = node.text()
     try:
         search(pattern, "")
@@ -223,3 +122,64 @@ def _pattern(node: JsonNode) -> str:
         message = f"LIKE takes a regular expression in RE2 syntax: {error}"
         raise node.bad("CER0755", message) from None
     return pattern
+
+
+# -- productions -------------------------------------------------------------------------------
+
+
+class Field(NamedTuple):
+    """How a part of a node is written, and how it is read at a depth."""
+
+    write: Callable[[Any], Any]
+    read: Callable[[JsonNode, int], Any]
+
+
+class Production(NamedTuple):
+    """A class of nodes, whose fields have the keys, and how each of these is written and read."""
+
+    make: type[Any]
+    fields: tuple[Field, ...] = ()
+
+
+def _operator(kind: type[pred.Operator] | type[pred.Arithmetic], what: str) -> Field:
+    known = {each.value: each for each in kind}
+    return Field(lambda op: op.value, lambda node, _: node.one_of(known, what))
+
+
+_P = Field(_json, _predicate)
+_E = Field(_json, _expression)
+_BOUND = Field(
+    lambda end: None if end is None else _json(end),
+    lambda node, depth: None if node.value is None else _expression(node, depth),
+)
+_TEXT = Field(unicode, lambda node, _: node.text())
+_PATTERN = Field(unicode, _pattern)
+_FLAG = Field(bool, lambda node, _: node.of(bool))
+_VALUE = Field(value_to_json, lambda node, _: value_at(node))
+_VALUES = Field(
+    lambda values: [value_to_json(each.value) for each in values],
+    lambda node, _: tuple([pred.Constant(value_at(each)) for each in node.items()]),
+)
+_COMPARED = _operator(pred.Operator, "operator")
+_COMPUTED = _operator(pred.Arithmetic, "arithmetic operator")
+
+_PREDICATES: Mapping[str, Production] = {
+    "everything": Production(pred.Everything),
+    "type": Production(pred.TypeIs, (_TEXT,)),
+    "stream": Production(pred.StreamIs, (_TEXT,)),
+    "comparison": Production(pred.Comparison, (_COMPARED, _E, _E)),
+    "member": Production(pred.Member, (_E, _VALUES, _FLAG)),
+    "between": Production(pred.Between, (_E, _BOUND, _BOUND, _FLAG)),
+    "like": Production(pred.Like, (_E, _PATTERN)),
+    "and": Production(pred.And, (_P, _P)),
+    "or": Production(pred.Or, (_P, _P)),
+    "not": Production(pred.Not, (_P,)),
+}
+_EXPRESSIONS: Mapping[str, Production] = {
+    "constant": Production(pred.Constant, (_VALUE,)),
+    "attribute": Production(pred.Attribute, (_TEXT,)),
+    "computed": Production(pred.Computed, (_COMPUTED, _E, _E)),
+    "negated": Production(pred.Negated, (_E,)),
+}
+_PRODUCTIONS = {**_PREDICATES, **_EXPRESSIONS}
+_KIND_OF: Mapping[Any, str] = {each.make: kind for kind, each in _PRODUCTIONS.items()}
