@@ -14,18 +14,18 @@ from __future__ import annotations
 import csv
 import json
 import shutil
-import subprocess
-from contextlib import suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from cerlab.api import Query
 from cerlab.bench import peer_child
 from cerlab.bench.measure import FEW, Measurement
 from cerlab.bench.timing import Timing
 from cerlab.errors import Unsupported, UsageError
+from cerlab.fuzz.engines import Broken, Serving
 from cerlab.logic.ceql.declarations import schema_text
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.clauses import AttributeWindow
@@ -60,87 +60,60 @@ class Peer:
 
     def __init__(self, stream: Stream, schema: Schema, python: str | None = None) -> None:
         """Start it; raises `UsageError` where the interpreter or the package is missing."""
-        found = shutil.which(python or PYTHON)
-        if found is None:
+        program = shutil.which(python or PYTHON)
+        if program is None:
             raise _missing(python or PYTHON, "there is no such program")
-        self._python = found = str(Path(found).absolute())  # it runs elsewhere
-        self._folder = TemporaryDirectory(prefix="cerlab-bench-")
-        folder = Path(self._folder.name)
-        (folder / "declaration.txt").write_text(schema_text(schema))
-        _write_events(stream, schema, folder / "events.csv")
-        self._log = open(folder / "log.txt", "w+")  # noqa: SIM115 - closed by __exit__
-        try:
-            self._child = subprocess.Popen(
-                [found, str(Path(peer_child.__file__).resolve()), str(folder)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._log,
-                text=True,
-                cwd=folder,  # the package writes its log files where it runs
-            )
-        except OSError as error:
-            self._log.close()
-            self._folder.cleanup()
-            raise _missing(found, error.strerror or str(error)) from None
-        try:
-            said = self._line()
-            if "error" in said:
-                raise _missing(found, said["error"])
-        except BaseException:
-            self.__exit__()
-            raise
+        self._python = str(Path(program).absolute())  # it runs elsewhere
+        with ExitStack() as opened:
+            folder = Path(opened.enter_context(TemporaryDirectory(prefix="cerlab-bench-")))
+            (folder / "declaration.txt").write_text(schema_text(schema))
+            _write_events(stream, schema, folder / "events.csv")
+            self._log = opened.enter_context(open(folder / "log.txt", "w+"))
+            words = [self._python, str(Path(peer_child.__file__).resolve()), str(folder)]
+            # The package writes its log files where it runs.
+            self._child = Serving(words, None, log=self._log, folder=folder)
+            opened.callback(self._child.stop)
+            if "error" in (reply := self._exchange({})):
+                raise _missing(self._python, reply["error"])
+            self._opened = opened.pop_all()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._child.kill()
-        self._child.wait()
-        with suppress(BrokenPipeError):
-            self._pipe(self._child.stdin).close()
-        self._pipe(self._child.stdout).close()
-        self._log.close()
-        self._folder.cleanup()
+        self._opened.close()
 
     def measure(self, query: Query, measured: Measurement) -> AgainstPycer:
         """Measure a query on the events that `measured` is of; raises `UsageError` if it dies."""
         if measured.answers > MOST_ANSWERS:
             return AgainstPycer(pycer_error=f"not run: more than {MOST_ANSWERS:,} answers")
-        asked = {"query": strict_text(query), "runs": min(FEW, measured.runs)}
-        try:
-            print(json.dumps(asked), file=self._pipe(self._child.stdin), flush=True)
-        except BrokenPipeError:
-            raise self._dead() from None
-        said = self._line()
-        if "error" in said:
-            return AgainstPycer(pycer_error=said["error"])
-        timing = Timing.of(said["cpu"], said["wall"])
+        question = {"query": strict_text(query), "runs": min(FEW, measured.runs)}
+        reply = self._exchange(question)
+        if "error" in reply:
+            return AgainstPycer(pycer_error=reply["error"])
+        timing = Timing.of(reply["cpu"], reply["wall"])
         return AgainstPycer(
             pycer_cpu=timing.cpu,
             pycer_wall=timing.wall,
             pycer_cpu_spread=timing.cpu_spread,
             pycer_wall_spread=timing.wall_spread,
-            pycer_answers=said["answers"],
+            pycer_answers=reply["answers"],
             against_pycer=timing.cpu / measured.cpu,
             against_pycer_wall=timing.wall / measured.wall,
         )
 
-    def _line(self) -> dict[str, Any]:
-        line = self._pipe(self._child.stdout).readline()
-        if not line:
-            raise self._dead()
-        said: dict[str, Any] = json.loads(line)
-        return said
-
-    def _dead(self) -> UsageError:
-        self._child.wait()
-        self._log.seek(0)
-        lines = self._log.read().strip().splitlines() or ["it said nothing"]
-        return _missing(self._python, lines[-1])
-
-    def _pipe(self, pipe: IO[str] | None) -> IO[str]:
-        assert pipe is not None
-        return pipe
+    def _exchange(self, question: object) -> dict[str, Any]:
+        """What the child says; raises `UsageError` where it cannot be started, or dies."""
+        try:
+            line = self._child.exchange(question, None)
+        except UsageError as error:
+            raise _missing(self._python, error.message) from None
+        if isinstance(line, Broken):
+            self._log.seek(0)
+            lines = self._log.read().strip().splitlines() or ["it said nothing"]
+            raise _missing(self._python, lines[-1])
+        reply: dict[str, Any] = json.loads(line)
+        return reply
 
 
 def _missing(python: str, why: str) -> UsageError:

@@ -4,8 +4,8 @@
 
 FOLDER has ``declaration.txt`` and ``events.csv``; each line of standard input is a JSON object
 with ``query`` and ``runs``, and each line of the answer one with ``cpu``, ``wall`` (seconds of each
-run) and ``answers``, or with ``error``. The first line of all says ``ready``, or ``error``. Nothing
-of cerlab is imported here.
+run) and ``answers``, or with ``error``; the first says ``ready``, or ``error``, whatever it was
+asked. Nothing of cerlab is imported here.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ def main(folder: Path) -> None:
     def say(**message: object) -> None:
         print(json.dumps(message), file=out, flush=True)
 
+    sys.stdin.readline()
     try:
         import pycer  # type: ignore[import-not-found]
     except ImportError as error:
@@ -71,9 +72,11 @@ def main(folder: Path) -> None:
     declaration = (folder / "declaration.txt").read_text()
     say(ready=len(events))
     for line in sys.stdin:
-        asked = json.loads(line)
+        question = json.loads(line)
         try:
-            runs = [run(pycer, declaration, asked["query"], events) for _ in range(asked["runs"])]
+            runs = [
+                run(pycer, declaration, question["query"], events) for _ in range(question["runs"])
+            ]
         except Exception as error:
             say(error=f"{type(error).__name__}: {error}")
         else:

@@ -119,29 +119,32 @@ class Started:
 class Serving:
     """One process for all cases; one that breaks is started again.
 
-    It may take so much memory, in bytes; what it writes to standard error goes to `log`.
+    It runs in `folder` and may take so much memory, in bytes; what it writes to standard error goes
+    to `log`.
     """
 
     def __init__(
         self,
         words: list[str],
-        seconds: float,
+        seconds: float | None,
         *,
         memory: int | None = None,
         log: IO[str] | None = None,
+        folder: Path | None = None,
     ) -> None:
         self._words, self._seconds, self._memory, self._log = words, seconds, memory, log
+        self._folder = folder
         self._process: subprocess.Popen[str] | None = None
         self._reader: Thread | None = None
         self._lines: SimpleQueue[str] = SimpleQueue()
 
     def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
         """What it says of a query."""
-        said = self.exchange({"query": query, "events": list(events)}, self._seconds)
-        return said if isinstance(said, Broken) else reply(said)
+        answer = self.exchange({"query": query, "events": list(events)}, self._seconds)
+        return answer if isinstance(answer, Broken) else reply(answer)
 
-    def exchange(self, question: object, seconds: float) -> str | Broken:
-        """The line that it answers to a line of JSON."""
+    def exchange(self, question: object, seconds: float | None) -> str | Broken:
+        """The line that it answers to a line of JSON, in so many seconds if that is a number."""
         process = self._process or self._start()
         assert process.stdin is not None
         try:
@@ -150,6 +153,7 @@ class Serving:
             line = self._lines.get(timeout=seconds)
         except Empty:
             self.stop()
+            assert seconds is not None
             return _hung(seconds)
         except BrokenPipeError:
             line = ""
@@ -169,6 +173,7 @@ class Serving:
                 stdout=pipe,
                 stderr=self._log,
                 text=True,
+                cwd=self._folder,
                 preexec_fn=limited,
             )
         except OSError as error:
@@ -217,10 +222,10 @@ def _hung(seconds: float) -> Broken:
 def reply(line: str) -> Outcome:
     """What a line of JSON says."""
     try:
-        said = json.loads(line)
+        answer = json.loads(line)
     except json.JSONDecodeError:
         return Broken(f"this is no JSON: {line[:80]!r}")
-    match said:
+    match answer:
         case {"answers": [*rows]}:
             return _answered(rows)
         case {"refused": why}:
