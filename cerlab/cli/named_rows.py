@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
 from itertools import chain, islice
-from typing import Any
 
 from cerlab.cli.answer_warnings import AnswerWarnings
-from cerlab.cli.options import listed, output
+from cerlab.cli.options import listed
 from cerlab.cli.progress import whole_stream
-from cerlab.cli.rows import print_table
+from cerlab.cli.rows import write_tables
 from cerlab.cli.status import OK
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
 from cerlab.errors import Unsupported, UsageError
 from cerlab.evaluate import answers_of
 from cerlab.evaluate.labelled import answer_tables
 from cerlab.io.formats import is_pipe
-from cerlab.io.output import whole_columns
-from cerlab.io.row_lines import csv_rows, ndjson_rows
 from cerlab.io.sink import ROWS
 
 
@@ -29,8 +25,8 @@ def run(query: AnyPattern, arguments: argparse.Namespace) -> int:
     """
     if isinstance(query, SremoPattern):
         raise Unsupported("CER0482", "a SREMO has no labels", hint="leave --columns out")
-    for option, given in {"--labels": arguments.labels, "--events": arguments.show_events}.items():
-        if given:
+    for option, value in {"--labels": arguments.labels, "--events": arguments.show_events}.items():
+        if value:
             message = f"rows with names do not carry what {option} adds"
             raise UsageError("CER0865", message, hint=f"leave {option} out, or --columns")
     if query.ast.aggregates:
@@ -45,7 +41,7 @@ def run(query: AnyPattern, arguments: argparse.Namespace) -> int:
     batches = batched_answers(answers, ROWS)
     first = next(batches, None)
     some = () if first is None else chain((first,), batches)
-    _write(answer_tables(query, stream, some, columns), arguments)
+    write_tables(answer_tables(query, stream, some, columns), arguments)
     warnings.ended(0 if first is None and arguments.limit != 0 else None)
     return OK
 
@@ -55,8 +51,8 @@ def _aggregates(query: Pattern, arguments: argparse.Namespace) -> None:
     from cerlab.evaluate.aggregate_request import selected_request
     from cerlab.evaluate.aggregated import group_totals
 
-    given = {"--columns": arguments.columns, "--evaluator": arguments.evaluator not in _COMPILED}
-    for option in (name for name, value in given.items() if value):
+    refused = {"--columns": arguments.columns, "--evaluator": arguments.evaluator not in _COMPILED}
+    for option in (name for name, value in refused.items() if value):
         message = f"{option} does not go with SELECT COUNT(*) and sums"
         raise UsageError("CER0865", message, hint=f"leave {option} out")
     request = selected_request(query)
@@ -69,27 +65,8 @@ def _aggregates(query: Pattern, arguments: argparse.Namespace) -> None:
     stream, warnings = whole_stream(query, arguments), AnswerWarnings(query, arguments)
     warnings.read(stream)
     totals = group_totals(query, stream, request)
-    _write([totals.table().slice(0, arguments.limit)], arguments)
+    write_tables([totals.table().slice(0, arguments.limit)], arguments)
     warnings.ended(None if totals.some or arguments.limit == 0 else 0)
 
 
 _COMPILED = ("auto", "compiled")
-
-
-def _write(tables: Iterable[Any], arguments: argparse.Namespace) -> None:
-    if arguments.format == "parquet":
-        first, *others = tables
-        with whole_columns(arguments.output, first.schema) as writer:
-            for table in (first, *others):
-                writer.write_table(table)
-        return
-    with output(arguments.output) as file:
-        match arguments.format:
-            case "csv":
-                csv_rows(tables, file)
-            case "table":
-                import pyarrow as pa
-
-                print_table(pa.concat_tables(tables), file)
-            case _:
-                ndjson_rows(tables, file)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
-from typing import Any
+from typing import Any, TextIO
 from warnings import warn
 
 from cerlab.api.row_patterns import match_recognize
@@ -14,7 +14,7 @@ from cerlab.cli.options import output, query_text
 from cerlab.cli.status import OK
 from cerlab.errors import AnswerWarning, Unsupported
 from cerlab.io.output import whole_columns
-from cerlab.io.row_lines import csv_rows
+from cerlab.io.row_lines import csv_rows, ndjson_rows
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -35,18 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     result = match_recognize(query_text(arguments), arguments.events).slice(0, arguments.limit)
     if not result.num_rows and arguments.limit != 0:
         warn(AnswerWarning("CER0910: no answer"), stacklevel=2)
-    if arguments.format == "parquet":
-        with whole_columns(arguments.output, result.schema) as writer:
-            writer.write_table(result)
-        return OK
-    with output(arguments.output) as file:
-        if arguments.format == "table":
-            print_table(result, file)
-        elif arguments.format == "csv":
-            csv_rows([result], file)
-        else:
-            for row in result.to_pylist():
-                file.write(json.dumps(row, default=_written) + "\n")
+    write_tables([result], arguments, _lines)
     return OK
 
 
@@ -57,15 +46,39 @@ def refuse_options(given: Mapping[str, object]) -> None:
         raise Unsupported("CER0451", message, hint=hint)
 
 
-def print_table(result: Any, file: Any) -> None:
-    """The rows of an Arrow table for a terminal."""
+def write_tables(
+    tables: Iterable[Any],
+    arguments: argparse.Namespace,
+    lines: Callable[[Iterable[Any], TextIO], None] = ndjson_rows,
+) -> None:
+    """Arrow tables of one schema in the format that is asked for; `lines` writes NDJSON."""
+    if arguments.format == "parquet":
+        first, *others = tables
+        with whole_columns(arguments.output, first.schema) as writer:
+            for table in (first, *others):
+                writer.write_table(table)
+        return
+    writers = {"csv": csv_rows, "table": _print}
+    with output(arguments.output) as file:
+        writers.get(arguments.format, lines)(tables, file)
+
+
+def _print(tables: Iterable[Any], file: TextIO) -> None:
+    """The rows as a table for a terminal."""
+    import pyarrow as pa
     from rich.console import Console
     from rich.table import Table
 
+    result = pa.concat_tables(tables)
     table = Table(*result.column_names)
     for row in result.to_pylist():
         table.add_row(*("" if value is None else str(value) for value in row.values()))
     Console(file=file).print(table)
+
+
+def _lines(tables: Iterable[Any], file: TextIO) -> None:
+    for table in tables:
+        file.writelines(json.dumps(row, default=_written) + "\n" for row in table.to_pylist())
 
 
 def _written(value: Any) -> str:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from cerlab import io
 from cerlab.api.stages import WHAT, stage
 from cerlab.automata.automaton import AnchoredCea, IntervalCea, Ucea, Vcea
 from cerlab.automata.determinise import DeterministicCea
@@ -17,19 +16,16 @@ from cerlab.automata.strategy import StrategyCea
 from cerlab.cli.options import (
     add_input,
     add_query,
-    input_options,
     output,
     read_pattern,
-    time_option,
 )
+from cerlab.cli.progress import whole_stream
 from cerlab.cli.status import OK
-from cerlab.compile.pattern import AnyPattern
 from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.errors import Unsupported, UsageError
 from cerlab.io.machine_json import machine_to_json
 from cerlab.io.mata import machine_to_mata
 from cerlab.io.output import whole_file
-from cerlab.model.stream import Stream
 from cerlab.viz.dot import dot_text
 from cerlab.viz.formulas import CEL_KINDS, SREMO_KINDS, sremo_tree_text, tree_text
 from cerlab.viz.machines.deterministic import MintermTable, table_grid
@@ -99,7 +95,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def show(arguments: argparse.Namespace) -> int:
     """``cerlab show``: what `cerlab.show` gives, written."""
     pattern = read_pattern(arguments)
-    read = None if arguments.events is None else partial(_stream, pattern, arguments)
+    read = None if arguments.events is None else partial(whole_stream, pattern, arguments)
     value = stage(pattern, arguments.what, read)
     written = _written(value, arguments.format, arguments.theme)
     if isinstance(written, bytes):
@@ -108,17 +104,6 @@ def show(arguments: argparse.Namespace) -> int:
     with output(arguments.output) as file:
         file.write(written if written.endswith("\n") else written + "\n")
     return OK
-
-
-def _stream(pattern: AnyPattern, arguments: argparse.Namespace) -> Stream:
-    time, unit = time_option(arguments)
-    return io.read(
-        arguments.events,
-        time=time,
-        unit=unit,
-        sort=arguments.sort,
-        **input_options(arguments, pattern),
-    )
 
 
 def _written(value: Any, form: Any, theme: Any) -> str | bytes:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
+from typing import TypeVar
 
-from cerlab import io
 from cerlab.cli.options import (
     add_input,
     add_query,
-    input_options,
     query_text,
     read_pattern,
-    time_option,
 )
-from cerlab.cli.progress import reading_bar
+from cerlab.cli.progress import whole_stream
 from cerlab.cli.rows import refuse_options
 from cerlab.cli.status import NO, OK
 from cerlab.compile.pattern import AnyPattern, SremoPattern
@@ -27,6 +26,8 @@ from cerlab.why.none import why_none, why_none_text
 from cerlab.why.row_answer import why_rows_text, why_rows_to_json
 from cerlab.why.rows import why_rows
 from cerlab.why.text import why_text
+
+T = TypeVar("T")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -53,23 +54,19 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.language == "rows":
         return _why_rows(arguments, positions)
     query = read_pattern(arguments)
-    time, unit = time_option(arguments)
-    stream = io.read(
-        arguments.events,
-        time=time,
-        unit=unit,
-        sort=arguments.sort,
-        watch=reading_bar(arguments.events),
-        **input_options(arguments, query),
-    )
+    stream = whole_stream(query, arguments)
     if positions is None:
         return _why_none(query, stream, arguments)
-    found = why(query, stream, positions, arguments.start, arguments.end)
-    if arguments.format == "json":
-        print(json.dumps(why_to_json(found), ensure_ascii=False))
-    else:
-        print(why_text(found))
-    return OK if found.holds else NO
+    explanation = why(query, stream, positions, arguments.start, arguments.end)
+    _print(explanation, arguments.format, why_text, why_to_json)
+    return OK if explanation.holds else NO
+
+
+def _print(
+    explanation: T, form: str, text: Callable[[T], str], to_json: Callable[[T], object]
+) -> None:
+    as_json = form == "json"
+    print(json.dumps(to_json(explanation), ensure_ascii=False) if as_json else text(explanation))
 
 
 def _why_rows(arguments: argparse.Namespace, rows: list[int] | None) -> int:
@@ -85,10 +82,9 @@ def _why_rows(arguments: argparse.Namespace, rows: list[int] | None) -> int:
             "--type": arguments.type,
         }
     )
-    found = why_rows(query_text(arguments), arguments.events, rows)
-    said = json.dumps(why_rows_to_json(found), ensure_ascii=False)
-    print(said if arguments.format == "json" else why_rows_text(found))
-    return OK if found.holds else NO
+    explanation = why_rows(query_text(arguments), arguments.events, rows)
+    _print(explanation, arguments.format, why_rows_text, why_rows_to_json)
+    return OK if explanation.holds else NO
 
 
 def _why_none(query: AnyPattern, stream: Stream, arguments: argparse.Namespace) -> int:
@@ -98,12 +94,9 @@ def _why_none(query: AnyPattern, stream: Stream, arguments: argparse.Namespace) 
             "why a SREMO has no answer at all is not explained",
             hint="ask about --positions",
         )
-    found = why_none(query, stream)
-    if arguments.format == "json":
-        print(json.dumps(why_none_to_json(found), ensure_ascii=False))
-    else:
-        print(why_none_text(found))
-    return NO if found.answer is None else OK
+    explanation = why_none(query, stream)
+    _print(explanation, arguments.format, why_none_text, why_none_to_json)
+    return NO if explanation.answer is None else OK
 
 
 def _positions(text: str) -> list[int]:
