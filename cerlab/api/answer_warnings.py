@@ -19,9 +19,11 @@ def warn_about_answers(
     And that aggregates in SELECT say nothing of answers that are `listed`.
     """
     if listed and isinstance(pattern, Pattern) and pattern.ast.aggregates:
-        said = "CER0913: SELECT asks for aggregates, and these are the answers that they are over"
+        message = (
+            "CER0913: SELECT asks for aggregates, and these are the answers that they are over"
+        )
         hint = "parse_query(..).run(events).aggregate() and cerlab run have the aggregates"
-        warn(AnswerWarning(f"{said}; {hint}"), stacklevel=_outside())
+        warn(AnswerWarning(f"{message}; {hint}"), stacklevel=_outside())
     whose = "cerlab.why_none(query, events)" if isinstance(pattern, Pattern) else "cerlab.why"
     requirements = requirements_of(pattern).read(stream)
     for line in warning_lines(requirements, len(stream) > 0, answers, f"{whose} says why"):

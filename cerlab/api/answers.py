@@ -113,8 +113,8 @@ class Matches:
         """
         from cerlab.why import why
 
-        given = answer if isinstance(answer, ComplexEvent) else self[answer]
-        return why(self.query, self.stream, given.positions, given.start, given.end)
+        match = answer if isinstance(answer, ComplexEvent) else self[answer]
+        return why(self.query, self.stream, match.positions, match.start, match.end)
 
     def to_arrow(self) -> Any:
         """A pyarrow Table: ``start int64, end int64, positions list<int64>``."""

@@ -67,12 +67,14 @@ def to_cel(pattern: FlinkPattern) -> str:
 
 def _pruned(pattern: FlinkPattern) -> Unsupported:
     """The error that CEL has no skip strategy, with a shortest stream on which it makes one."""
-    said = f"CEL cannot say this of FlinkCEP: {pattern.skip.to.value} prunes by matches"
+    message = f"CEL cannot say this of FlinkCEP: {pattern.skip.to.value} prunes by matches"
     every = to_cel(replace(pattern, skip=EVERY_MATCH))
-    if (found := difference(pattern, every, at_most=4)) is not None:
-        types = " ".join(event["type"] for event in found.events)
-        said += f", and on {types} the query '{every}' has {found.of_cel[0]}, which is pruned"
-    return Unsupported("CER0455", said, hint="without it FlinkCEP gives all matches, as CEL does")
+    if (example := difference(pattern, every, at_most=4)) is not None:
+        types = " ".join(event["type"] for event in example.events)
+        message += f", and on {types} the query '{every}' has {example.of_cel[0]}, which is pruned"
+    return Unsupported(
+        "CER0455", message, hint="without it FlinkCEP gives all matches, as CEL does"
+    )
 
 
 @shown
@@ -104,17 +106,17 @@ def difference(
     >>> print(difference(begin("A").followedBy("B"), "A ; B"))
     Difference(events=[{'type': 'A'}, {'type': 'B'}, {'type': 'B'}], of_flink=[], of_cel=[(0, 2)])
     """
-    asked = as_pattern(query)
+    compiled = as_pattern(query)
     kinds = dict.fromkeys((*(part.test.type for part in pattern.parts), OTHER))
     alphabet = [{"type": kind} for kind in kinds] if events is None else list(map(dict, events))
     for length in range(1, at_most + 1):
         for word in product(alphabet, repeat=length):
             stream = [dict(each) for each in word]
             read = io.as_stream(stream)
-            found = {_positions(match) for match in flink_matches(pattern, read.events)}
-            answers = {answer.positions for answer in answers_of(asked, read, "auto")}
-            if found != answers:
-                return Difference(stream, sorted(found - answers), sorted(answers - found))
+            theirs = {_positions(match) for match in flink_matches(pattern, read.events)}
+            answers = {answer.positions for answer in answers_of(compiled, read, "auto")}
+            if theirs != answers:
+                return Difference(stream, sorted(theirs - answers), sorted(answers - theirs))
     return None
 
 

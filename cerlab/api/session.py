@@ -147,16 +147,16 @@ class RowSession:
         """
         stream, before = io.as_stream(batch, **how), self._session.pushed
         try:
-            found = self._session.push(stream)
+            answers = self._session.push(stream)
         except BadData as error:
             self._kept += stream.events[: self._session.pushed - before]
             error.matches = self._rows(error.matches)
             raise
         self._kept += stream.events
-        return self._rows(found)
+        return self._rows(answers)
 
-    def _rows(self, found: Sequence[ComplexEvent]) -> Any:
-        table = rows_of_part(self._query, Stream(self._kept), self._offset, found, self._columns)
+    def _rows(self, answers: Sequence[ComplexEvent]) -> Any:
+        table = rows_of_part(self._query, Stream(self._kept), self._offset, answers, self._columns)
         leaves = self._session.lowest - self._offset
         if leaves > len(self._kept) // 2:
             del self._kept[:leaves]

@@ -72,16 +72,16 @@ class SqlSession:
             raise UsageError("CER0869", message, hint=hint) from None
         self._failed: type[Exception] = duckdb.Error
         self.connection = duckdb.connect()
-        self._made = 0
+        self._matches = 0
 
     def run(self, text: str) -> Any:
         """The result of a statement, None if it has none."""
         text = text.strip().rstrip(";")
-        while (found := _first_clause(text)) is not None:
-            self._made += 1
-            name = f"cerlab_match_{self._made}"
-            self.connection.register(name, self._matched(text, found))
-            text = f"{text[: found.begin]}{name}{text[found.end :]}"
+        while (clause := _first_clause(text)) is not None:
+            self._matches += 1
+            name = f"cerlab_match_{self._matches}"
+            self.connection.register(name, self._matched(text, clause))
+            text = f"{text[: clause.begin]}{name}{text[clause.end :]}"
         return self._executed(text)
 
     def _executed(self, text: str) -> Any:
@@ -89,14 +89,14 @@ class SqlSession:
             done = self.connection.sql(text)
             return None if done is None else done.to_arrow_table()
         except self._failed as error:
-            said = " ".join(str(error).split())
+            message = " ".join(str(error).split())
             hint = "what is around MATCH_RECOGNIZE is DuckDB's SQL"
-            raise UsageError("CER0869", f"DuckDB: {said}", hint=hint) from None
+            raise UsageError("CER0869", f"DuckDB: {message}", hint=hint) from None
 
-    def _matched(self, text: str, found: _Clause) -> Any:
+    def _matched(self, text: str, clause: _Clause) -> Any:
         """The result of a clause; its input is a query with the WITH that is in scope."""
-        rows = self._executed(f"{_with_before(text, found.begin)}SELECT * FROM {found.input}")
-        return match_recognize(f"SELECT * FROM {found.name} {found.clause}", rows)
+        rows = self._executed(f"{_with_before(text, clause.begin)}SELECT * FROM {clause.input}")
+        return match_recognize(f"SELECT * FROM {clause.name} {clause.clause}", rows)
 
 
 def _first_clause(text: str) -> _Clause | None:

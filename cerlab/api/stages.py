@@ -91,9 +91,9 @@ def stage(
         raise UsageError("CER0822", f"nothing of a query is called '{what}'", hint=hint)
     if what not in _OF_EVENTS:
         if read or options:
-            given = ", ".join(options) or "events"
+            names = ", ".join(options) or "events"
             hint = f"{' and '.join(_OF_EVENTS)} take them"
-            raise UsageError("CER0823", f"'{what}' takes no {given}", hint=hint)
+            raise UsageError("CER0823", f"'{what}' takes no {names}", hint=hint)
         return _of_sremo(pattern, what) if isinstance(pattern, SremoPattern) else _of(pattern, what)
     if read is None:
         raise UsageError("CER0823", f"'{what}' needs events", hint="they stand after the query")

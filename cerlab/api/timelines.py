@@ -113,12 +113,12 @@ def timeline(
     if not isinstance(what, (str, AnyPattern, Sremo)) and isinstance(what, Iterable):
         return drawing.timeline({"answers": what}, stream, **options)
     pattern = any_pattern(what)
-    asked: list[tuple[str, AnyPattern]] = [("answers", pattern)]
+    patterns: list[tuple[str, AnyPattern]] = [("answers", pattern)]
     if strategies and isinstance(pattern, Pattern):
-        asked = [(name, _under(pattern, name)) for name in strategies]
+        patterns = [(name, _under(pattern, name)) for name in strategies]
     rows = [
         _row(_name(name, e, strategies, evaluators), each, stream, e)
-        for name, each in asked
+        for name, each in patterns
         for e in evaluators or ["auto"]
     ]
     return drawing.timeline(rows, stream, **options)

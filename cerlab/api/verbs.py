@@ -51,8 +51,8 @@ def evaluate(
     pattern = any_pattern(what, language, logic=logic)
     stream = io.as_stream(events, **how)
     by = quickest(pattern, stream) if evaluator == AUTO.name else None
-    found = by.answers(pattern, stream) if by else answers_of(pattern, stream, evaluator)
-    answers = in_order(found, None if limit is None else min(limit, sys.maxsize))
+    every = by.answers(pattern, stream) if by else answers_of(pattern, stream, evaluator)
+    answers = in_order(every, None if limit is None else min(limit, sys.maxsize))
     warn_about_answers(pattern, stream, None if limit == 0 else len(answers))
     return answers
 
@@ -77,9 +77,9 @@ def valuations(
     {Valuation(start=0, end=0, labels={'A': (0,), 'x': (0,)})}
     """
     pattern, stream = any_pattern(what, logic=logic), io.as_stream(events, **how)
-    found = set(valuations_of(pattern, stream, evaluator))
-    warn_about_answers(pattern, stream, len(found))
-    return found
+    answers = set(valuations_of(pattern, stream, evaluator))
+    warn_about_answers(pattern, stream, len(answers))
+    return answers
 
 
 def count(query: AnyWhat, events: Any, **how: Unpack[io.HowToRead]) -> int:

@@ -115,7 +115,7 @@ def shortest_difference(
     steps: dict[_Node, _Step] = {start: _Step(None, -1, None)}
     frontier = [start]
     while frontier:
-        found: list[_Node] = []
+        nodes: list[_Node] = []
         for node in frontier:
             for event, mark, target in _moves(node, left, right, joint, usable, cap):
                 spend()
@@ -126,8 +126,8 @@ def shortest_difference(
                     verdict = _differs(target, left, right, side)
                     if verdict is not None:
                         return _difference(target, steps, side, late=verdict)
-                found.append(target)
-        frontier = found
+                nodes.append(target)
+        frontier = nodes
     return None
 
 

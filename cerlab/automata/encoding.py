@@ -138,13 +138,13 @@ def _state(node: JsonNode, states: int) -> int:
 
 
 def _set(node: JsonNode, read: Callable[[JsonNode], T]) -> frozenset[T]:
-    found: set[T] = set()
+    members: set[T] = set()
     for each in node.items():
         member = read(each)
-        if member in found:
+        if member in members:
             raise each.bad("CER0732", f"{member!r} stands twice")
-        found.add(member)
-    return frozenset(found)
+        members.add(member)
+    return frozenset(members)
 
 
 def _marked(node: JsonNode, states: int) -> Transition:

@@ -52,12 +52,12 @@ def explore(
     >>> A.states, [(t.source, t.target) for t in A.Delta], sorted(A.F)
     (2, [(0, 1)], [1])
     """
-    found = crawl(initial, follow, most=most)
+    graph = crawl(initial, follow, most=most)
     Delta = dict.fromkeys(
-        kind.step(source, *parts, target) for source, parts, target in found.edges
+        kind.step(source, *parts, target) for source, parts, target in graph.edges
     )
-    F = frozenset(n for n, state in enumerate(found.states) if final(state))
-    return kind(len(found.states), tuple(Delta), frozenset({0}), F, R=R)
+    F = frozenset(n for n, state in enumerate(graph.states) if final(state))
+    return kind(len(graph.states), tuple(Delta), frozenset({0}), F, R=R)
 
 
 def crawl(
@@ -93,15 +93,15 @@ def reachable(
     start: Iterable[State], after: Callable[[State], Iterable[State]]
 ) -> tuple[State, ...]:
     """The states that steps lead to from some states, these first, breadth first."""
-    found = dict.fromkeys(start)
-    pending = list(found)
+    reached = dict.fromkeys(start)
+    pending = list(reached)
     for state in pending:
         spend()
         for target in after(state):
-            if target not in found:
-                found[target] = None
+            if target not in reached:
+                reached[target] = None
                 pending.append(target)
-    return tuple(found)
+    return tuple(reached)
 
 
 def along(edges: Iterable[tuple[State, State]]) -> Callable[[State], Iterable[State]]:

@@ -116,7 +116,7 @@ def _pairs_from(
     start: set[tuple[int, int]], graph: _Graph, *, together: bool = False
 ) -> set[tuple[int, int]]:
     """Pairs of nodes reached on equal events; `together` keeps both ways the same."""
-    found, pending = set(start), list(start)
+    reached, pending = set(start), list(start)
     while pending:
         p, q = pending.pop()
         for symbol, targets in graph.after[p].items():
@@ -126,10 +126,10 @@ def _pairs_from(
                 else [(r, s) for r in targets for s in graph.after[q].get(symbol, ())]
             )
             for pair in steps:
-                if pair not in found:
-                    found.add(pair)
+                if pair not in reached:
+                    reached.add(pair)
                     pending.append(pair)
-    return found
+    return reached
 
 
 def _degree(graph: _Graph) -> int:
@@ -156,7 +156,7 @@ def _degree(graph: _Graph) -> int:
 def _hands_over(graph: _Graph, p: int, q: int) -> bool:
     """Whether some events lead from p to p, from p to q, and from q to q."""
     start = (p, p, q)
-    found, pending = {start}, [start]
+    reached, pending = {start}, [start]
     while pending:
         a, b, c = pending.pop()
         for symbol, targets in graph.after[a].items():
@@ -165,8 +165,8 @@ def _hands_over(graph: _Graph, p: int, q: int) -> bool:
                     for z in graph.after[c].get(symbol, ()):
                         if (x, y, z) == (p, q, q):
                             return True
-                        if (x, y, z) not in found:
-                            found.add((x, y, z))
+                        if (x, y, z) not in reached:
+                            reached.add((x, y, z))
                             pending.append((x, y, z))
     return False
 

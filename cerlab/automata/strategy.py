@@ -145,8 +145,8 @@ class StrategyCea:
         return not state.runs.isdisjoint(F) and state.rivals.better.isdisjoint(F)
 
     def __repr__(self) -> str:
-        made = len(self.macro_states)
-        return f"<StrategyCea {self.strategy.value}, {made} macro-states so far>"
+        count = len(self.macro_states)
+        return f"<StrategyCea {self.strategy.value}, {count} macro-states so far>"
 
 
 def _accepting_by_skips(cea: IntervalCea) -> States:

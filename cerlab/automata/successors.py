@@ -67,7 +67,7 @@ class Successors:
 
 def type_of(tests: Sequence[Predicate], symbol: int) -> Predicate:
     """The predicate that says of each test whether it holds, as a truth vector does."""
-    said: Predicate = EVERYTHING
+    literal: Predicate = EVERYTHING
     for bit, P in enumerate(tests):
-        said = conjunction(said, P if symbol >> bit & 1 else Not(P))
-    return said
+        literal = conjunction(literal, P if symbol >> bit & 1 else Not(P))
+    return literal

@@ -42,16 +42,16 @@ class Cores:
 
 def measure_cores(name: str, query: Query, stream: Stream, cores: int, rounds: int) -> Cores:
     """Measure a query; raises ValueError if the threads list another number of answers."""
-    found = listed(query, stream, 1)
-    if (others := listed(query, stream, cores)) != found:
-        raise ValueError(f"{cores} threads list {others} answers of '{name}', one lists {found}")
+    count = listed(query, stream, 1)
+    if (others := listed(query, stream, cores)) != count:
+        raise ValueError(f"{cores} threads list {others} answers of '{name}', one lists {count}")
     threads, processes = [], []
     with controls(query, stream, cores) as control:
         for _ in range(rounds):
             one, many = _wall(query, stream, 1), _wall(query, stream, cores)
             threads.append(one / many)
             processes.append(cores * control(1) / control(cores))
-    return Cores(name, cores, rounds, found, median(threads), median(processes))
+    return Cores(name, cores, rounds, count, median(threads), median(processes))
 
 
 def listed(query: Query, stream: Stream, workers: int) -> int:

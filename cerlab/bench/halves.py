@@ -65,9 +65,9 @@ def _round(query: Query, stream: Stream, half: int) -> tuple[_Read, _Read]:
 
 def _listed(run: Evaluation[AnswerBatch], stream: Stream, start: int, end: int) -> int:
     """How many answers some events complete."""
-    found = 0
+    count = 0
     for begin in range(start, end, BATCH):
         size = min(BATCH, end - begin)
         part = {name: slice_rows(column, begin, size) for name, column in stream.columns.items()}
-        found += sum(map(len, run.push(part, size)))
-    return found + sum(map(len, run.finish()))
+        count += sum(map(len, run.push(part, size)))
+    return count + sum(map(len, run.finish()))

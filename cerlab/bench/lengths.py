@@ -43,10 +43,10 @@ def _measure_lengths(name: str, query: Query, table: Any, runs: int) -> Iterator
         "dicts": lambda rows: rows.to_pylist(),
         "table": _same,
     }
-    for form, made in forms.items():
+    for form, form_of in forms.items():
         left = list(ways)
         for length in (n for n in LENGTHS if n <= table.num_rows):
-            events = made(table.slice(0, length))
+            events = form_of(table.slice(0, length))
             calls: dict[str, Callable[[], Any]] = {
                 way: partial(evaluate, query, events, evaluator=way) for way in left
             }

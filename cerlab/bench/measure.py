@@ -81,7 +81,7 @@ def count(query: Query, stream: Stream) -> int:
 
 def measure(name: str, query: Query, stream: Stream, runs: int) -> Measurement:
     """Measure the compiled engine on a query."""
-    found = answers(query, stream)
+    total = answers(query, stream)
     whole = timed(lambda: answers(query, stream), runs, warm=True)
     known = SymbolStage(query.machine.predicates)
     stage = timed(lambda: _stage(known, stream), runs)
@@ -89,14 +89,14 @@ def measure(name: str, query: Query, stream: Stream, runs: int) -> Measurement:
     return Measurement(
         query=name,
         events=len(stream),
-        answers=found,
+        answers=total,
         runs=runs,
         cpu=whole.cpu,
         wall=whole.wall,
         cpu_spread=whole.cpu_spread,
         wall_spread=whole.wall_spread,
         events_per_second=len(stream) / whole.cpu,
-        answers_per_second=found / whole.cpu,
+        answers_per_second=total / whole.cpu,
         of_predicate_stage=stage.cpu / whole.cpu,
         of_columns=columns.cpu / whole.cpu,
     )

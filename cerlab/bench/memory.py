@@ -78,8 +78,8 @@ def _cannot(why: str) -> UsageError:
 
 def resident() -> tuple[int, int]:
     """The resident set of this process in bytes: now, and its peak since it was last reset."""
-    found = dict(re.findall(r"(VmRSS|VmHWM):\s+(\d+) kB", _STATUS.read_text()))
-    return int(found["VmRSS"]) * 1024, int(found["VmHWM"]) * 1024
+    sizes = dict(re.findall(r"(VmRSS|VmHWM):\s+(\d+) kB", _STATUS.read_text()))
+    return int(sizes["VmRSS"]) * 1024, int(sizes["VmHWM"]) * 1024
 
 
 def _forget_peak() -> None:

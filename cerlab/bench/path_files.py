@@ -45,9 +45,9 @@ def plain(stream: Stream) -> Any:
     for name, column in stream.columns.items():
         coded = pa.types.is_dictionary(column.type)
         columns[name] = decoded(column) if coded else column
-    made = pa.table(columns)
+    table = pa.table(columns)
     empty = "stream" in columns and columns["stream"].null_count == len(stream)
-    return made.drop_columns("stream") if empty else made
+    return table.drop_columns("stream") if empty else table
 
 
 def floor(file: Path) -> None:

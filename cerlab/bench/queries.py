@@ -116,8 +116,8 @@ def catalogue(stream: str) -> dict[str, str]:
     >>> sorted(set(catalogue("stocks")) & {"S3", "S3' x2", "S6 ANY 1000", "Q7 ANY"})
     ['Q7 ANY', 'S3', "S3' x2", 'S6 ANY 1000']
     """
-    made = sequences(FAMILIES[stream])
-    return made | OTHERS | consuming(OTHERS) if stream == "stocks" else made
+    queries = sequences(FAMILIES[stream])
+    return queries | OTHERS | consuming(OTHERS) if stream == "stocks" else queries
 
 
 def of_figures(stream: str) -> tuple[str, ...]:

@@ -85,19 +85,21 @@ def sequences(family: Sequences) -> dict[str, str]:
     ``P3' LAST``, ``P3' x2 LAST``; ``P3 contiguous`` with ``:``, ``P3 projected`` to its last label.
     """
     P = family.letter
-    made = {f"{P}{n}'": sequence(family, n, output=False) for n in LENGTHS}
+    queries = {f"{P}{n}'": sequence(family, n, output=False) for n in LENGTHS}
     for k in FACTORS:
         wide = f"{P}3' x{k}" if k > 1 else f"{P}3'"
-        made[wide] = sequence(family, 3, output=False, factor=k)
-        made[f"{wide} LAST"] = sequence(family, 3, output=False, factor=k, strategy="LAST")
-    made |= {f"{P}{n}": sequence(family, n) for n in LENGTHS}
-    made |= {f"{P}3 {each}": sequence(family, 3, strategy=each) for each in STRATEGIES}
-    made[f"{P}3 contiguous"] = sequence(family, 3, joint=":")
-    made[f"{P}3 projected"] = sequence(family, 3, chosen=family.steps[2].label)
-    return made | consuming({name: made[name] for name in (f"{P}{n}" for n in LENGTHS)})
+        queries[wide] = sequence(family, 3, output=False, factor=k)
+        queries[f"{wide} LAST"] = sequence(family, 3, output=False, factor=k, strategy="LAST")
+    queries |= {f"{P}{n}": sequence(family, n) for n in LENGTHS}
+    queries |= {f"{P}3 {each}": sequence(family, 3, strategy=each) for each in STRATEGIES}
+    queries[f"{P}3 contiguous"] = sequence(family, 3, joint=":")
+    queries[f"{P}3 projected"] = sequence(family, 3, chosen=family.steps[2].label)
+    return queries | consuming({name: queries[name] for name in (f"{P}{n}" for n in LENGTHS)})
 
 
 def consuming(queries: dict[str, str]) -> dict[str, str]:
     """The same with CONSUME BY ANY, all answers and the first of each event."""
-    made = {f"{name} ANY": f"{text}\nCONSUME BY ANY" for name, text in queries.items()}
-    return made | {f"{name} {FIRST}": f"{text}\nLIMIT {FIRST}" for name, text in made.items()}
+    consuming_any = {f"{name} ANY": f"{text}\nCONSUME BY ANY" for name, text in queries.items()}
+    return consuming_any | {
+        f"{name} {FIRST}": f"{text}\nLIMIT {FIRST}" for name, text in consuming_any.items()
+    }

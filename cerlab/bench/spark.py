@@ -87,23 +87,23 @@ def measure_spark(
             answers, local, engine = _local(query, Path(folder, IN_ORDER))
             _, sorting = _local_sorting(query, Path(folder, IN_NONE))
             for count in cores:
-                for made in _apart(query, folder, count):
-                    if made.answers != answers:
+                for cost in _apart(query, folder, count):
+                    if cost.answers != answers:
                         raise ValueError(
-                            f"Spark finds {made.answers} answers of '{name}', the engine {answers}"
+                            f"Spark finds {cost.answers} answers of '{name}', the engine {answers}"
                         )
                     yield SparkRow(
                         query=name,
                         events=events,
-                        design=made.design,
+                        design=cost.design,
                         cores=count,
                         answers=answers,
                         local_cpu=local,
                         local_engine_cpu=engine,
-                        cpu=made.cpu,
-                        wall=made.wall,
-                        share=local / made.cpu,
-                        share_of_sorting=sorting / made.cpu if made.design == UNSORTED else None,
+                        cpu=cost.cpu,
+                        wall=cost.wall,
+                        share=local / cost.cpu,
+                        share_of_sorting=sorting / cost.cpu if cost.design == UNSORTED else None,
                     )
 
 
@@ -223,12 +223,12 @@ def on_spark(query: Query, folder: str, cores: int) -> list[Cost]:
         return answers_in_files(request, file_ranges(request))
 
     def moved(frame: DataFrame, mode: str | None = None) -> Callable[[], DataFrame]:
-        def made() -> DataFrame:
+        def answers_of_rows() -> DataFrame:
             rows = frame.where(f"{POSITION} >= 0")  # no bare scan any more
             each = request_of(rows, query, position=POSITION, mode=mode)
             return answers(each, first_pass(each))
 
-        return made
+        return answers_of_rows
 
     designs = {"handed over": handed_over, "rows": moved(frame), UNSORTED: moved(unsorted)}
     if query.plan.partition:
@@ -244,10 +244,10 @@ def on_spark(query: Query, folder: str, cores: int) -> list[Cost]:
 
 def _cost(design: str, counted: Callable[[], int], job: Callable[[], object]) -> Cost:
     """CPU of all processes and wall seconds of a job, after another that counts its answers."""
-    found = counted()
+    count = counted()
     cpu, wall = cpu_of_all(), perf_counter()
     job()
-    return Cost(design, found, cpu_of_all() - cpu, perf_counter() - wall)
+    return Cost(design, count, cpu_of_all() - cpu, perf_counter() - wall)
 
 
 def _counted(make: Callable[[], DataFrame]) -> int:

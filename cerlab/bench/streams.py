@@ -91,10 +91,10 @@ def in_memory(table: Any) -> Stream:
 
 def read_columns(stream: Stream, names: Iterable[str]) -> list[Any]:
     """Those columns of a stream that are there, as flat Arrow arrays without dictionaries."""
-    made = []
+    arrays = []
     for name in names:
         if name in stream.columns:
             column = stream.columns[name]
             whole = column.combine_chunks() if hasattr(column, "combine_chunks") else column
-            made.append(getattr(whole, "indices", whole))
-    return made
+            arrays.append(getattr(whole, "indices", whole))
+    return arrays

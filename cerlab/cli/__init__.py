@@ -31,9 +31,9 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit status and never lets a traceback out, but for bugs."""
     try:
-        given = sys.argv[1:] if argv is None else argv
-        called = [word for word in given if not word.startswith("-")][:1]
-        arguments = parser_of(called).parse_args(given)
+        words = sys.argv[1:] if argv is None else argv
+        called = [word for word in words if not word.startswith("-")][:1]
+        arguments = parser_of(called).parse_args(words)
     except SystemExit as stop:  # argparse has printed its own message
         return int(stop.code or 0)
     with warnings.catch_warnings(), _stopped_by_exceptions():
@@ -70,8 +70,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from cerlab.io.quarantine import quarantined
 
     check_files(arguments)
-    given = vars(arguments)
-    with quarantined(given.get("quarantine"), given.get("events") or "-") as on_bad_row:
+    options = vars(arguments)
+    with quarantined(options.get("quarantine"), options.get("events") or "-") as on_bad_row:
         arguments.quarantine = on_bad_row
         status: int = arguments.command(arguments)
     return status

@@ -55,9 +55,9 @@ class AnswerWarnings:
         shared = {name: value for name in _SHARED if (value := getattr(arguments, name))}
         if isinstance(shared.get("type"), TypeColumn):
             shared["type-column"] = shared.pop("type")
-        given = [f"--{name}={value}" for name, value in shared.items()]
+        options = [f"--{name}={value}" for name, value in shared.items()]
         events = "EVENTS" if arguments.events == "-" else arguments.events
-        command = shlex.join(["cerlab", "why", arguments.query, events, *given])
+        command = shlex.join(["cerlab", "why", arguments.query, events, *options])
         if not isinstance(self._query, Pattern):
             command += " --positions .."
         for line in warning_lines(self._requirements, self._some, answers, f"{command} says why"):

@@ -160,11 +160,11 @@ def check(arguments: argparse.Namespace) -> None:
     """Every option has an effect, or is an error."""
     bounds = (("events", 1), ("runs", 1), ("prefix", 1), ("pairs", 2), ("cores", 2), ("spark", 1))
     for option, least in bounds:
-        given = getattr(arguments, option)
-        if given is not None and given < least:
+        value = getattr(arguments, option)
+        if value is not None and value < least:
             raise UsageError(
                 "CER0821",
-                f"--{option} is {given}: {least} is the least",
+                f"--{option} is {value}: {least} is the least",
                 hint="see cerlab bench --help",
             )
     paper = arguments.queries in PAPERS

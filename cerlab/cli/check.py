@@ -47,8 +47,8 @@ def check(arguments: argparse.Namespace) -> int:
         poll()
         verdict = Verdict(None, None, f"not decided: {error.message}")
     lines += [("dead", branch) for branch in dead_branches(query)]
-    said = {True: "yes: ", False: "no: ", None: ""}[verdict.holds]
-    lines.append(("satisfiable", said + verdict.reason))
+    yes = {True: "yes: ", False: "no: ", None: ""}[verdict.holds]
+    lines.append(("satisfiable", yes + verdict.reason))
     for name, value in lines:
         print(f"{name + ':':<13}{value}")
     if verdict.witness is not None:
@@ -71,12 +71,12 @@ def _growth(query: Pattern) -> str:
     plan = query.plan
     try:
         symbols = [m.symbol for m in minterms(query.machine.predicates, schema=query.schema)]
-        found = growth_of(query.machine, symbols)
+        growth = growth_of(query.machine, symbols)
     except ResourceLimit as error:
         poll()
         return f"not computed: {error.message}"
-    if found is None:
+    if growth is None:
         return "not computed: the automaton is too large"
-    if plan.window is None or found.degree == 0:
-        return f"{found} in the events before"
-    return f"bounded by the window; {found} in the events inside it"
+    if plan.window is None or growth.degree == 0:
+        return f"{growth} in the events before"
+    return f"bounded by the window; {growth} in the events inside it"

@@ -32,5 +32,5 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _commands(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
-    found = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-    return list(found.choices.values())
+    action = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+    return list(action.choices.values())

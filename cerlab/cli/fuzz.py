@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from cerlab.cli.status import NO, OK, UNDECIDED
 from cerlab.errors import UsageError
-from cerlab.fuzz import Compared, Found, engine, fuzz, wanted
+from cerlab.fuzz import Compared, Summary, engine, fuzz, wanted
 from cerlab.fuzz.features import CEL, CLAUSES, FAMILY
 from cerlab.testing import ATTRIBUTES, SMALL
 
@@ -72,38 +72,38 @@ def run(arguments: argparse.Namespace) -> int:
     takes = frozenset((*CEL, *CLAUSES)) if arguments.only is None else wanted(arguments.only)
     values = ATTRIBUTES if arguments.values == "all" else SMALL
     shape = type(values)(arguments.depth, arguments.events, values.rich)
-    with engine(arguments.engine, arguments.timeout) as asked, _watch(arguments.cases) as watch:
-        found = fuzz(
-            asked,
+    with engine(arguments.engine, arguments.timeout) as child, _watch(arguments.cases) as watch:
+        outcome = fuzz(
+            child,
             cases=arguments.cases,
             seed=arguments.seed,
             takes=takes - wanted(arguments.without),
             shape=shape,
             watch=watch,
         )
-    print(_summary(found), file=sys.stderr)
-    if found.difference is not None:
-        print(found.difference)
+    print(_summary(outcome), file=sys.stderr)
+    if outcome.difference is not None:
+        print(outcome.difference)
         return NO
-    return UNDECIDED if found.doubt else OK
+    return UNDECIDED if outcome.doubt else OK
 
 
-def _summary(found: Found) -> str:
-    made = (
-        f"cases: {found.cases:,}, with answers: {found.answered:,} (composite: "
-        f"{found.composite:,}), refused: {found.refused:,}"
+def _summary(outcome: Summary) -> str:
+    head = (
+        f"cases: {outcome.cases:,}, with answers: {outcome.answered:,} (composite: "
+        f"{outcome.composite:,}), refused: {outcome.refused:,}"
     )
-    if found.reason:
-        made += f" (the last: {found.reason})"
-    if found.shunned:
-        made += f"\nalways refused, so not asked again: {' '.join(found.shunned)}"
-    if found.difference is not None:
-        return f"{made}\ncase {found.case} differs; the smallest that still does:"
-    if not found.doubt:
-        return f"{made}\nno difference"
-    if not found.answered:
-        return f"{made}\n{found.doubt}"
-    return f"{made}\nno difference, which says little: {found.doubt}; see --with and --without"
+    if outcome.reason:
+        head += f" (the last: {outcome.reason})"
+    if outcome.shunned:
+        head += f"\nalways refused, so not asked again: {' '.join(outcome.shunned)}"
+    if outcome.difference is not None:
+        return f"{head}\ncase {outcome.case} differs; the smallest that still does:"
+    if not outcome.doubt:
+        return f"{head}\nno difference"
+    if not outcome.answered:
+        return f"{head}\n{outcome.doubt}"
+    return f"{head}\nno difference, which says little: {outcome.doubt}; see --with and --without"
 
 
 @contextmanager

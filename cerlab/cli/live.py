@@ -138,7 +138,7 @@ class Labelled:
         self._live = live
         self._pattern = pattern
         self._seen = seen
-        self._found: list[ComplexEvent] = []
+        self._pending: list[ComplexEvent] = []
 
     def into(self, sink: Sink) -> None:
         """Read to the end; raises `BadData` after the answers on what came before."""
@@ -152,9 +152,9 @@ class Labelled:
     def one(self, answer: ComplexEvent | Valuation) -> None:
         """Take an answer; all of an end are labelled at once, for the sake of LIMIT."""
         assert isinstance(answer, ComplexEvent)
-        if len(self._found) >= _SOME and answer.end != self._found[-1].end:
+        if len(self._pending) >= _SOME and answer.end != self._pending[-1].end:
             self._label()
-        self._found.append(answer)
+        self._pending.append(answer)
 
     def batch(self, answers: AnswerBatch) -> None:
         """Take some answers."""
@@ -167,14 +167,14 @@ class Labelled:
         self._sink.flush()
 
     def _label(self) -> None:
-        found, self._found = self._found, []
-        if not found:
+        answers, self._pending = self._pending, []
+        if not answers:
             return
         from cerlab.engine.answers import batched_answers  # NumPy loads here
 
-        first = min(answer.start for answer in found)
-        stream = Stream(self._seen[first : found[-1].end + 1])
-        near = chain.from_iterable(b.moved(-first) for b in batched_answers(found, len(found)))
+        first = min(answer.start for answer in answers)
+        stream = Stream(self._seen[first : answers[-1].end + 1])
+        near = chain.from_iterable(b.moved(-first) for b in batched_answers(answers, len(answers)))
         for V in labelled_valuations(self._pattern, stream, near):
             labels = {X: tuple(p + first for p in D) for X, D in V.labels.items()}
             self._sink.one(Valuation(V.start + first, V.end + first, labels))

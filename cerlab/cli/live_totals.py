@@ -40,7 +40,7 @@ def run(query: Pattern, request: Request, arguments: argparse.Namespace) -> None
         rows.give_out()
         if rows.names:
             check_attributes(request, query, rows.names)
-        warnings.ended(rows.given)
+        warnings.ended(rows.count)
 
 
 class _Rows:
@@ -49,7 +49,7 @@ class _Rows:
     def __init__(self, totals: RunningTotals, file: TextIO, arguments: argparse.Namespace) -> None:
         self.waiting: list[Event] = []
         self.names: set[str] = set()
-        self.given = 0
+        self.count = 0
         self._totals = totals
         self._file = file
         self._in_csv = arguments.format == "csv"
@@ -77,13 +77,13 @@ class _Rows:
             self._write(self._totals.push([event]))
 
     def _write(self, table: Any, *, first: bool = False) -> None:
-        left = None if self._limit is None else self._limit - self.given
+        left = None if self._limit is None else self._limit - self.count
         table = table.slice(0, left)
         if self._in_csv:
             csv_rows([table], self._file, header=first)
         else:
             ndjson_rows([table], self._file)
         self._file.flush()
-        self.given += table.num_rows
-        if self.given == self._limit:
+        self.count += table.num_rows
+        if self.count == self._limit:
             raise Enough

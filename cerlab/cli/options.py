@@ -67,9 +67,9 @@ def add_quiet(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="no warnings")
 
 
-def read_query(arguments: argparse.Namespace, given: str | None = None) -> Pattern:
+def read_query(arguments: argparse.Namespace, word: str | None = None) -> Pattern:
     """The query of the command line, which is no SREMO; see `read_pattern`."""
-    query = read_pattern(arguments, given)
+    query = read_pattern(arguments, word)
     if isinstance(query, SremoPattern):
         raise Unsupported(
             "CER0483",
@@ -79,33 +79,33 @@ def read_query(arguments: argparse.Namespace, given: str | None = None) -> Patte
     return query
 
 
-def read_pattern(arguments: argparse.Namespace, given: str | None = None) -> AnyPattern:
+def read_pattern(arguments: argparse.Namespace, word: str | None = None) -> AnyPattern:
     """The query or SREMO of the command line: the file that is named, or the text itself."""
-    return any_pattern(query_text(arguments, given), arguments.language, _schema(arguments))
+    return any_pattern(query_text(arguments, word), arguments.language, _schema(arguments))
 
 
-def query_text(arguments: argparse.Namespace, given: str | None = None) -> str:
+def query_text(arguments: argparse.Namespace, word: str | None = None) -> str:
     """The text of the query: of the file that is named, or the text itself."""
-    given = arguments.query if given is None else given
-    assert given is not None
-    return given if (path := query_file(given)) is None else _text_of(path)
+    word = arguments.query if word is None else word
+    assert word is not None
+    return word if (path := query_file(word)) is None else _text_of(path)
 
 
-def query_file(given: str) -> Path | None:
+def query_file(word: str) -> Path | None:
     """The file that QUERY names; None for a text.
 
     Raises `UsageError` for one that is not there, and for what is a file of events by its name.
     """
-    path = Path(given) if len(given) < 1024 and "\n" not in given else None
+    path = Path(word) if len(word) < 1024 and "\n" not in word else None
     if path is not None and path.suffix.lower() in FORMATS and path.suffix != ".core":
         hint = "QUERY stands before EVENTS"
-        raise UsageError("CER0838", f"'{given}' is a file of events, not a query", hint=hint)
+        raise UsageError("CER0838", f"'{word}' is a file of events, not a query", hint=hint)
     there = path is not None and os.path.exists(path) and not path.is_dir()
     if path is None or not (there or path.suffix.lower() in _QUERY_SUFFIXES):
         return None
     if not there:
         hint = "check the path; a text may stand there as well"
-        raise UsageError("CER0808", f"there is no query file '{given}'", hint=hint)
+        raise UsageError("CER0808", f"there is no query file '{word}'", hint=hint)
     return path
 
 
@@ -159,17 +159,17 @@ def output(path: str | None) -> Iterator[TextIO]:
 
 def check_files(arguments: argparse.Namespace) -> None:
     """Raise `UsageError` where a command would write to a file that it reads, or twice to one."""
-    given = vars(arguments)
-    query, out = given.get("query"), given.get("output") or "-"
+    options = vars(arguments)
+    query, out = options.get("query"), options.get("output") or "-"
     refuse_same(
         {
-            "-o" if given.get("output") else "standard output": out,
-            "--quarantine": given.get("quarantine"),
+            "-o" if options.get("output") else "standard output": out,
+            "--quarantine": options.get("quarantine"),
         },
         {
             "QUERY": None if query is None else query_file(query),
-            "EVENTS": events if isinstance(events := given.get("events"), str) else None,
-            "--schema": given.get("schema"),
-            "--data": given.get("data"),
+            "EVENTS": events if isinstance(events := options.get("events"), str) else None,
+            "--schema": options.get("schema"),
+            "--data": options.get("data"),
         },
     )

@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
             limited = Limited(sink, arguments.limit)
             for batch in answers:
                 limited.batch(batch)
-            warnings.ended(limited.given)
+            warnings.ended(limited.count)
     else:
         _run_on_all(query, arguments)
     return OK
@@ -130,7 +130,7 @@ def _run_on_pipe(query: AnyPattern, arguments: argparse.Namespace) -> None:
     with _sink(query, arguments, seen) as sink, suppress(Enough):
         limited = Limited(sink, arguments.limit)
         live.into(limited)
-        warnings.ended(limited.given)
+        warnings.ended(limited.count)
 
 
 def _live(
@@ -166,7 +166,7 @@ def _run_on_all(query: AnyPattern, arguments: argparse.Namespace) -> None:
             limited.flush()
         warnings = AnswerWarnings(query, arguments)
         warnings.read(stream)
-        warnings.ended(limited.given)
+        warnings.ended(limited.count)
 
 
 @contextmanager

@@ -42,7 +42,7 @@ class Limited:
     def __init__(self, sink: Sink, limit: int | None) -> None:
         self._sink = sink
         self._left = limit
-        self.given = 0
+        self.count = 0
         self._took(0)
 
     def one(self, answer: ComplexEvent | Valuation) -> None:
@@ -62,7 +62,7 @@ class Limited:
         self._sink.flush()
 
     def _took(self, count: int) -> None:
-        self.given += count
+        self.count += count
         if self._left is not None:
             self._left -= count
             if not self._left:

@@ -34,7 +34,7 @@ from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, strategy_and_body
 from cerlab.logic.focel.binary import Names
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.condition import Applied, Atomic, Condition, Correlation, On
+from cerlab.predicates.condition import Applied, Atomic, Correlation, On, atomics
 
 Fresh = Callable[[str], str]
 
@@ -145,12 +145,4 @@ def correlates(phi: cel.Formula) -> bool:
     True
     """
     filters = (psi.condition for psi in cel.subformulas(phi) if isinstance(psi, cel.Filter))
-    return any(map(_compares, filters))
-
-
-def _compares(condition: Condition) -> bool:
-    match condition:
-        case pred.And(left, right) | pred.Or(left, right):
-            return _compares(left) or _compares(right)
-        case atomic:
-            return isinstance(atomic, Correlation)
+    return any(isinstance(each, Correlation) for C in filters for each in atomics(C))

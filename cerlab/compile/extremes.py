@@ -106,8 +106,8 @@ def restrict(A: LabelledSrt, condition: Correlation, name: Callable[[str], str])
             if when != pred.FALSE:
                 yield Label(pred.all_of((t.guard, when)), t.labels, t.writes | writes), then
 
-    made = remember(A, Knowledge(NOTHING, NOTHING), follow, LabelledSrt, R=A.R)
-    return trim(replace(made, R=made.R.union(*(t.writes for t in made.Delta))))
+    whole = remember(A, Knowledge(NOTHING, NOTHING), follow, LabelledSrt, R=A.R)
+    return trim(replace(whole, R=whole.R.union(*(t.writes for t in whole.Delta))))
 
 
 def _side(of: LabelAttribute, op: pred.Operator, name: Callable[[str], str]) -> Side:
@@ -119,13 +119,13 @@ def _read(
 ) -> Iterator[tuple[pred.Guard, frozenset[str], Knowledge]]:
     """The ways to read an event with some labels, where those of `later` may still come."""
     is_left, is_right = left.label in labels, right.label in labels
-    asked = []
+    guards = []
     if is_left:
-        asked.append(_asked(left, right, known.right))
+        guards.append(_guard_against(left, right, known.right))
     if is_right:
-        asked.append(_asked(right, left, known.left))
+        guards.append(_guard_against(right, left, known.left))
     if is_left and is_right:
-        asked.append(
+        guards.append(
             pred.Comparison(
                 left.op, pred.Attribute(left.attribute), pred.Attribute(right.attribute)
             )
@@ -145,11 +145,11 @@ def _read(
         alone=known.left == NOTHING and not is_left,
     )
     for first, second in product(lefts, rights):
-        when = pred.all_of((*asked, first.when, second.when))
+        when = pred.all_of((*guards, first.when, second.when))
         yield when, first.writes | second.writes, Knowledge(first.seen, second.seen)
 
 
-def _asked(side: Side, other: Side, seen: Seen) -> pred.Guard:
+def _guard_against(side: Side, other: Side, seen: Seen) -> pred.Guard:
     """Whether the event being read, as one of a side, goes with what is known of the other."""
     if seen == INCOMPARABLE:
         return pred.FALSE

@@ -11,8 +11,15 @@ from cerlab.automata.automaton import Automaton
 from cerlab.automata.compose import union
 from cerlab.budget import budgeted
 from cerlab.logic.cel.syntax import Project
-from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Atomic, Condition, On, alternatives
+from cerlab.predicates.syntax import (
+    EVERYTHING,
+    Predicate,
+    StreamIs,
+    conjunction,
+    disjunction,
+    negation,
+)
 
 HINT = "move OR into the brackets of one label where that is what you mean"
 
@@ -28,20 +35,18 @@ def apply_filter(A: M, condition: Condition, demand: Callable[[M, Atomic], M]) -
         return reduce(union, (reduce(demand, copy, A) for copy in alternatives(condition)))
 
 
-def kept_of(phi: Project, labels: frozenset[str]) -> list[tuple[pred.Predicate, frozenset[str]]]:
+def kept_of(phi: Project, labels: frozenset[str]) -> list[tuple[Predicate, frozenset[str]]]:
     """What a projection keeps of the labels of an event: by what its stream is."""
-    kinds: list[tuple[pred.Predicate, frozenset[str]]] = [(pred.EVERYTHING, labels & phi.labels)]
+    kinds: list[tuple[Predicate, frozenset[str]]] = [(EVERYTHING, labels & phi.labels)]
     for X in sorted(labels & {label for _, label in phi.of_streams}):
-        streams: list[pred.Predicate] = [
-            pred.StreamIs(S) for S, Y in sorted(phi.of_streams) if X == Y
-        ]
-        of_them = reduce(pred.disjunction, streams)
+        streams: list[Predicate] = [StreamIs(S) for S, Y in sorted(phi.of_streams) if X == Y]
+        of_them = reduce(disjunction, streams)
         kinds = [
             kind
             for P, kept in kinds
             for kind in (
-                (pred.conjunction(P, of_them), kept | {X}),
-                (pred.conjunction(P, pred.negation(of_them)), kept),
+                (conjunction(P, of_them), kept | {X}),
+                (conjunction(P, negation(of_them)), kept),
             )
         ]
     return kinds
@@ -51,7 +56,6 @@ def demand_of_label(A: M, condition: On) -> M:
     """``X[P]``, put to every transition that gives its event to X."""
     X, P = condition.label, condition.predicate
     Delta = tuple(
-        t._replace(predicate=pred.conjunction(t.predicate, P)) if X in t.labels else t
-        for t in A.Delta
+        t._replace(predicate=conjunction(t.predicate, P)) if X in t.labels else t for t in A.Delta
     )
     return replace(A, Delta=Delta)

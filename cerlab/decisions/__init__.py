@@ -114,25 +114,25 @@ def _decide(
     right: Pattern | None,
     sides: tuple[Side, ...],
     proved: str,
-    left_asked: Pattern,
-    right_asked: Pattern | None,
+    left_query: Pattern,
+    right_query: Pattern | None,
     *,
     trust: bool = True,
 ) -> Verdict:
     """Decide by the product of the machines, or say why not and search small streams."""
     queries = [left] if right is None else [left, right]
     if (reason := outside(queries)) is not None:
-        return searched(left_asked, right_asked, sides, reason)
+        return searched(left_query, right_query, sides, reason)
     question = Question(queries, sides)
     undecided = False
     for fixed in keys_of(queries):
-        found = question.answer(fixed)
-        if isinstance(found, Witness):
-            return confirmed(found, left_asked, right_asked) if trust else _refuted(found)
-        undecided |= found
+        witness = question.answer(fixed)
+        if isinstance(witness, Witness):
+            return confirmed(witness, left_query, right_query) if trust else _refuted(witness)
+        undecided |= witness
     if undecided:
         return searched(
-            left_asked, right_asked, sides, "not every combination of the tests is decided"
+            left_query, right_query, sides, "not every combination of the tests is decided"
         )
     holds = right is not None
     note = "; arithmetic is over the rationals" if question.arithmetic else ""

@@ -48,13 +48,13 @@ class Pool(NamedTuple):
         of the declared type, and there are none where the attribute is not declared.
         """
         own = row.get(name)
-        found = (own, *_neighbours(own), *self.known, *_NUMBERS)
+        candidates = (own, *_neighbours(own), *self.known, *_NUMBERS)
         if self.schema is not None:
             event = self.schema.event(row["type"], row.get("stream"))
             declared = event.attribute(name) if event else None
-            every = (*found, *_OTHERS) if declared else ()
-            found = tuple(v for v in every if declared and is_of(v, declared.type))
-        return list({(kind_of(v), v): v for v in found if v is not None}.values())
+            every = (*candidates, *_OTHERS) if declared else ()
+            candidates = tuple(v for v in every if declared and is_of(v, declared.type))
+        return list({(kind_of(v), v): v for v in candidates if v is not None}.values())
 
     def redrawn(self, row: Row, rng: Random) -> Row:
         """The event with other values, or NULL where it may be, of what is compared."""
@@ -76,14 +76,14 @@ class Pool(NamedTuple):
 
 def pool_of(queries: Sequence[Pattern]) -> Pool:
     """Events with the types of the queries and the values that their tests tell apart."""
-    predicates, compared = _asked(queries)
+    predicates, compared = _single_event_tests(queries)
     schema = schema_of(queries)
     try:
-        found = [m.example for m in minterms(predicates, schema=schema)]
+        kinds = [m.example for m in minterms(predicates, schema=schema)]
     except ResourceLimit:
         poll()
-        found = [Event(P.type) for P in predicates if isinstance(P, TypeIs)]
-    examples = [as_row(event) for event in found if event is not None][:MAX_EXAMPLES]
+        kinds = [Event(P.type) for P in predicates if isinstance(P, TypeIs)]
+    examples = [as_row(event) for event in kinds if event is not None][:MAX_EXAMPLES]
     names = sorted(compared - {"type", "stream"})
     held = [row[name] for name in names for row in examples if row.get(name) is not None]
     known = tuple({(kind_of(value), value): value for value in held}.values())
@@ -122,7 +122,7 @@ def _neighbours(value: Value) -> tuple[Value, ...]:
             return ()
 
 
-def _asked(queries: Sequence[Pattern]) -> tuple[tuple[Predicate, ...], set[str]]:
+def _single_event_tests(queries: Sequence[Pattern]) -> tuple[tuple[Predicate, ...], set[str]]:
     """The tests of single events, and the attributes that conditions over several compare."""
     predicates: dict[Predicate, None] = {}
     compared: set[str] = set()

@@ -57,38 +57,38 @@ class Question:
         left, right = self.windowed
         joint = Joint(left.machine, right.machine, _narrowed(every, len(self.predicates)))
         known = [k for k, m in enumerate(every) if m.example is not None]
-        found = shortest_difference(left, right, joint, known, sides=self.sides)
-        if found is not None:
-            examples = [every[k].example for k in found.events]
-            return self._witness(found, [e for e in examples if e is not None], fixed)
+        difference = shortest_difference(left, right, joint, known, sides=self.sides)
+        if difference is not None:
+            examples = [every[k].example for k in difference.events]
+            return self._witness(difference, [e for e in examples if e is not None], fixed)
         if len(known) == len(every):
             return False
         possible = range(len(every))
         return shortest_difference(left, right, joint, possible, sides=self.sides) is not None
 
     def _witness(
-        self, found: Difference, examples: Sequence[Event], fixed: Mapping[str, Value]
+        self, difference: Difference, examples: Sequence[Event], fixed: Mapping[str, Value]
     ) -> Witness:
         events = [{**as_row(event), **fixed} for event in examples]
-        for column, times in self._times(found, len(events)).items():
+        for column, times in self._times(difference, len(events)).items():
             for event, time in zip(events, times, strict=True):
                 event[column] = time
-        answer = ComplexEvent(found.start, len(events) - 1, found.positions)
-        side: SideName | None = found.side.value if len(self.queries) > 1 else None
+        answer = ComplexEvent(difference.start, len(events) - 1, difference.positions)
+        side: SideName | None = difference.side.value if len(self.queries) > 1 else None
         return Witness(events, answer, side)
 
-    def _times(self, found: Difference, length: int) -> dict[str, list[Value]]:
+    def _times(self, difference: Difference, length: int) -> dict[str, list[Value]]:
         """The columns that the windows read: all equal, or the last event late enough."""
-        ours, theirs = self.windowed if found.side is Side.LEFT else reversed(self.windowed)
+        ours, theirs = self.windowed if difference.side is Side.LEFT else reversed(self.windowed)
         columns: dict[str, list[Value]] = {}
         for window in (theirs, ours):
             if (span := window.span) is None:
                 continue
             late = Fraction(0)
-            if found.late and window is theirs:
+            if difference.late and window is theirs:
                 same = ours.span is not None and ours.span.axis == span.axis
                 late = ours.span.width if same and ours.span else floor(span.width) + Fraction(1)
-            elif found.late and theirs.span and theirs.span.axis == span.axis:
+            elif difference.late and theirs.span and theirs.span.axis == span.axis:
                 late = span.width
             name, moment = self._column(span.axis)
             last = int(late) if late.denominator == 1 else float(late)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import Any
 
 from cerlab.budget import poll
 from cerlab.compile.pattern import Pattern
 from cerlab.decisions import satisfiable
 from cerlab.errors import ResourceLimit
-from cerlab.logic.cel.syntax import Formula, Or, children, part_at
+from cerlab.logic.cel.syntax import Formula, Or, children, part_at, with_child
 
 MAX_BRANCHES = 64
 """How many branches are looked at."""
@@ -26,9 +24,9 @@ def dead_branches(query: Pattern) -> list[str]:
     >>> dead_branches(as_pattern("(A FILTER A[v = 1 AND v = 2] OR B) ; C"))
     ['A FILTER A[v = 1 AND v = 2]']
     """
-    found: list[tuple[int, ...]] = []
+    paths: list[tuple[int, ...]] = []
     for path in list(_branches(query.formula))[:MAX_BRANCHES]:
-        if any(path[: len(dead)] == dead for dead in found):
+        if any(path[: len(dead)] == dead for dead in paths):
             continue
         through = query.replaced(formula=_through(query.formula, path))
         try:
@@ -37,8 +35,8 @@ def dead_branches(query: Pattern) -> list[str]:
             poll()
             return []
         if verdict.holds is False:
-            found.append(path)
-    dead = [str(part_at(query.formula, path)) for path in found]
+            paths.append(path)
+    dead = [str(part_at(query.formula, path)) for path in paths]
     return [] if len(dead) == len(list(_branches(query.formula))) else dead
 
 
@@ -57,8 +55,4 @@ def _through(phi: Formula, path: tuple[int, ...]) -> Formula:
         return phi
     k, *rest = path
     part = _through(children(phi)[k], tuple(rest))
-    if isinstance(phi, Or):
-        return part
-    field = "body" if len(children(phi)) == 1 else ("left", "right")[k]
-    changed: dict[str, Any] = {field: part}
-    return replace(phi, **changed)
+    return part if isinstance(phi, Or) else with_child(phi, k, part)

@@ -45,18 +45,18 @@ def searched(
     tried = 0
     try:
         if first is not None and (witness := question.witness(first.events)) is not None:
-            return _found(witness, right, reason)
+            return _by_example(witness, right, reason)
         for events in _small_streams([q for q in (left, right) if q is not None]):
             tried += 1
             if (witness := question.witness(events)) is not None:
-                return _found(_shortened(question, witness), right, reason)
+                return _by_example(_shortened(question, witness), right, reason)
     except CerlabError as error:
         poll()
         return Verdict(None, None, f"not decided: {reason}; {error.message}")
     return Verdict(None, None, f"not decided: {reason}; {tried} small streams show nothing")
 
 
-def _found(witness: Witness, right: Pattern | None, reason: str) -> Verdict:
+def _by_example(witness: Witness, right: Pattern | None, reason: str) -> Verdict:
     return Verdict(right is None, witness, f"found by search among small streams: {reason}")
 
 
@@ -79,16 +79,16 @@ class _Question(NamedTuple):
         return None
 
 
-def _shortened(question: _Question, found: Witness) -> Witness:
+def _shortened(question: _Question, witness: Witness) -> Witness:
     """The witness on the shortest part of its stream that is still one, in the order of the stream.
 
     Long streams are drawn at random, so one that is found may hold events that do not matter.
     """
-    for length in range(1, len(found.events)):
-        for kept in combinations(found.events, length):
+    for length in range(1, len(witness.events)):
+        for kept in combinations(witness.events, length):
             if (shorter := question.witness(list(kept))) is not None:
                 return shorter
-    return found
+    return witness
 
 
 def _small_streams(queries: Sequence[Pattern]) -> Iterator[list[Row]]:

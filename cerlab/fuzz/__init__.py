@@ -24,7 +24,7 @@ from cerlab.model.event import Event
 from cerlab.testing import SMALL, Shape, as_dict, random_events, random_query
 from cerlab.testing.smaller import smallest
 
-__all__ = ["Difference", "Found", "engine", "fuzz", "wanted"]
+__all__ = ["Difference", "Summary", "engine", "fuzz", "wanted"]
 
 Compared = Callable[[int], None]
 
@@ -39,7 +39,7 @@ _DRAWS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Summary:
     """How many cases there were, and the first difference, made as small as it can be.
 
     Of the cases `answered` had answers by the reference and were compared, of which `composite` had
@@ -72,43 +72,47 @@ class Found:
 
 
 def fuzz(
-    asked: Engine,
+    child: Engine,
     *,
     cases: int = 1_000,
     seed: int = 0,
     takes: frozenset[str] = frozenset((*CEL, *CLAUSES)),
     shape: Shape = SMALL,
     watch: Compared = lambda n: None,
-) -> Found:
+) -> Summary:
     """Ask an engine and the reference the same, until they differ or there were so many cases.
 
     The same `seed` gives the same cases. Queries have no features but those that the engine
     `takes`. Streams have types A, B, C, attributes v, w, k, and t, which is the time in seconds.
     Raises `UsageError` where hardly any query has only these features.
     """
-    made = Found(0, 0, 0)
+    outcome = Summary(0, 0, 0)
     taken, refused = Counter[str](), Counter[str]()
     for n in range(cases):
         watch(n)
-        drawn = takes - set(made.shunned)
+        drawn = takes - set(outcome.shunned)
         query, events, expected = _case(Random(f"{seed} {n}"), drawn, shape)
         here = features(query)
-        said = _compared(asked, query, events, expected)
-        made = replace(made, cases=n + 1)
-        if isinstance(said, Refused):
+        reply = _compared(child, query, events, expected)
+        outcome = replace(outcome, cases=n + 1)
+        if isinstance(reply, Refused):
             refused.update(here)
-            made = replace(made, refused=made.refused + 1, reason=said.why)
+            outcome = replace(outcome, refused=outcome.refused + 1, reason=reply.why)
         else:
             taken.update(here)
             some = bool(expected)
             joined = some and bool(here & COMPOSITE)
-            made = replace(made, answered=made.answered + some, composite=made.composite + joined)
-        if isinstance(said, Difference):
-            smaller = _smallest(asked, query, events, said)
-            return replace(made, difference=smaller, case=n)
+            outcome = replace(
+                outcome, answered=outcome.answered + some, composite=outcome.composite + joined
+            )
+        if isinstance(reply, Difference):
+            smaller = _smallest(child, query, events, reply)
+            return replace(outcome, difference=smaller, case=n)
         shunned = (f for f in sorted(refused) if refused[f] >= _OFTEN and not taken[f])
-        made = replace(made, shunned=tuple(shunned) if made.cases > made.refused else ())
-    return made
+        outcome = replace(
+            outcome, shunned=tuple(shunned) if outcome.cases > outcome.refused else ()
+        )
+    return outcome
 
 
 def _case(
@@ -136,12 +140,12 @@ def _case(
 
 
 def _compared(
-    asked: Engine, query: CeqlQuery, events: Sequence[Event], expected: list[ComplexEvent]
+    child: Engine, query: CeqlQuery, events: Sequence[Event], expected: list[ComplexEvent]
 ) -> Difference | Refused | None:
-    said: Outcome = asked.ask(query_text(query), [as_dict(event) for event in events])
-    match said:
+    reply: Outcome = child.ask(query_text(query), [as_dict(event) for event in events])
+    match reply:
         case Refused():
-            return said
+            return reply
         case Broken(how):
             return Difference(query, tuple(events), broken=how)
         case Answered(rows):
@@ -149,15 +153,15 @@ def _compared(
 
 
 def _smallest(
-    asked: Engine, query: CeqlQuery, events: tuple[Event, ...], found: Difference
+    child: Engine, query: CeqlQuery, events: tuple[Event, ...], one: Difference
 ) -> Difference:
     """The same kind of difference on a case of which nothing can be left out."""
-    best = found
+    best = one
 
     def fails(query: CeqlQuery, events: tuple[Event, ...]) -> bool:
         nonlocal best
-        again = _compared(asked, query, events, reference(query, events))
-        if isinstance(again, Difference) and bool(again.broken) is bool(found.broken):
+        again = _compared(child, query, events, reference(query, events))
+        if isinstance(again, Difference) and bool(again.broken) is bool(one.broken):
             best = again
             return True
         return False

@@ -57,12 +57,12 @@ def difference(
     """What differs, None for nothing; rows without an interval are compared by their positions."""
     by_interval = all("start" in row and "end" in row for row in rows)
     answers = {_key(m.start, m.end, m.positions, by_interval): m for m in expected}
-    given = Counter(
+    counts = Counter(
         _key(row.get("start"), row.get("end"), row["positions"], by_interval) for row in rows
     )
-    missing = tuple(m for key, m in answers.items() if key not in given)
-    extra = tuple(_row(key) for key in given if key not in answers)
-    twice = tuple(_row(key) for key, times in given.items() if times > 1 and key in answers)
+    missing = tuple(m for key, m in answers.items() if key not in counts)
+    extra = tuple(_row(key) for key in counts if key not in answers)
+    twice = tuple(_row(key) for key, times in counts.items() if times > 1 and key in answers)
     if not (missing or extra or (twice and by_interval)):
         return None
     return Difference(query, tuple(events), missing, extra, twice)
@@ -82,31 +82,31 @@ def _row(key: _Key) -> dict[str, Any]:
     return {**interval, "positions": list(positions)}
 
 
-def _lines(found: Difference) -> Iterator[str]:
+def _lines(one: Difference) -> Iterator[str]:
     """The case, and what is wrong with the reason that the semantics gives."""
-    yield query_text(found.query)
-    yield f"on {len(found.events)} event{'' if len(found.events) == 1 else 's'}:"
-    yield from (f"  {json.dumps(as_dict(event))}" for event in found.events)
-    if found.broken is not None:
-        yield f"the engine fails: {found.broken}"
-    for m in found.missing:
+    yield query_text(one.query)
+    yield f"on {len(one.events)} event{'' if len(one.events) == 1 else 's'}:"
+    yield from (f"  {json.dumps(as_dict(event))}" for event in one.events)
+    if one.broken is not None:
+        yield f"the engine fails: {one.broken}"
+    for m in one.missing:
         yield f"missing: {json.dumps(_row((m.start, m.end, m.positions)))}"
-        yield from _reason(found, list(m.positions), m.start, m.end)
-    for row in found.extra:
+        yield from _reason(one, list(m.positions), m.start, m.end)
+    for row in one.extra:
         yield f"too many: {json.dumps(row)}"
-        yield from _reason(found, row["positions"], row.get("start"), row.get("end"))
-    yield from (f"more than once: {json.dumps(row)}" for row in found.twice)
+        yield from _reason(one, row["positions"], row.get("start"), row.get("end"))
+    yield from (f"more than once: {json.dumps(row)}" for row in one.twice)
 
 
 def _reason(
-    found: Difference, positions: list[int], start: int | None, end: int | None
+    one: Difference, positions: list[int], start: int | None, end: int | None
 ) -> Iterator[str]:
-    query = Pattern(found.query)
-    stream = Stream(found.events, time=TIME)
+    query = Pattern(one.query)
+    stream = Stream(one.events, time=TIME)
     if not positions and start is None:
         return
     try:
-        said = why_text(why(query, stream, positions, start, end))
+        lines = why_text(why(query, stream, positions, start, end))
     except CerlabError:
         return  # what differs is said; only the reason is not
-    yield from (f"  {line}" for line in said.splitlines())
+    yield from (f"  {line}" for line in lines.splitlines())

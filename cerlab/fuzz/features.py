@@ -28,14 +28,14 @@ KNOWN = (*CEL, *FAMILY, *CLAUSES)
 
 def wanted(text: str) -> frozenset[str]:
     """Features from a list with commas, upper or lower case; raises `UsageError` for others."""
-    found = set()
+    names = set()
     for name in filter(None, (part.strip() for part in text.split(","))):
         known = {each.lower(): each for each in KNOWN}
         if name.lower() not in known:
             hint = nearest(name, KNOWN)
             raise UsageError("CER0850", f"there is no feature '{name}' of queries", hint=hint)
-        found.add(known[name.lower()])
-    return frozenset(found)
+        names.add(known[name.lower()])
+    return frozenset(names)
 
 
 def features(query: CeqlQuery) -> frozenset[str]:

@@ -230,13 +230,13 @@ class Chunks(Sequence[Value]):
 
     def slice(self, start: int, length: int) -> Chunks:
         """`length` values from `start` on."""
-        made = []
+        parts = []
         for chunk, end in zip(self.chunks, self._ends, strict=True):
             begin = end - len(chunk)
             low, high = max(start, begin), min(start + length, end)
             if low < high:
-                made.append(chunk[low - begin : high - begin])
-        return Chunks(made)
+                parts.append(chunk[low - begin : high - begin])
+        return Chunks(parts)
 
     def take(self, indices: Any) -> list[Value]:
         """The values at some indices."""

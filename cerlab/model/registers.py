@@ -49,5 +49,5 @@ class Registers(Mapping[str, Event]):
 
 def _exactly(t: Event) -> object:
     """A key that tells apart what no comparison may confuse."""
-    given = ((name, value) for name, value in t.attributes.items() if value is not None)
-    return (t.type, t.stream, frozenset((name, type(value), value) for name, value in given))
+    values = ((name, value) for name, value in t.attributes.items() if value is not None)
+    return (t.type, t.stream, frozenset((name, type(value), value) for name, value in values))

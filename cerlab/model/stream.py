@@ -54,10 +54,10 @@ class Stream:
         schema: Schema | None = None,
     ) -> Self:
         """A stream of columns that are known to hold events; `load` makes the events of them."""
-        made = cls((), time=time, schema=schema)
+        stream = cls((), time=time, schema=schema)
         made_of = Columns(columns, lambda name: as_arrow(columns[name]))
-        made._events, made._columns, made._load, made._length = None, made_of, load, length
-        return made
+        stream._events, stream._columns, stream._load, stream._length = None, made_of, load, length
+        return stream
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -120,9 +120,9 @@ class Stream:
 
     def on_time(self, axis: TimeAxis) -> Self:
         """The same events, with another time attribute."""
-        made = copy(self)
-        made.time = axis
-        return made
+        stream = copy(self)
+        stream.time = axis
+        return stream
 
     @overload
     def __getitem__(self, index: int) -> Event: ...

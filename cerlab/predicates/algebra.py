@@ -33,8 +33,8 @@ def model(P: Predicate, *, schema: Schema | None = None) -> Event | None:
     >>> model(Comparison(Operator.GT, Attribute("price"), Constant(7)))
     Event(type='other', attributes={'price': 8}, stream=None)
     """
-    found = (minterm.example for minterm in minterms((P,), schema=schema) if minterm.symbol == 1)
-    return next(found, None)
+    examples = (minterm.example for minterm in minterms((P,), schema=schema) if minterm.symbol == 1)
+    return next(examples, None)
 
 
 def implies(P: Predicate, Q: Predicate, *, schema: Schema | None = None) -> bool | None:

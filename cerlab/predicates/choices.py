@@ -38,10 +38,10 @@ def event_of(values: Mapping[str, Value]) -> Event:
 def by_representatives(group: Sequence[Atom], of: tuple[str, Domain]) -> tuple[Choice, ...]:
     """The choices of atoms that compare one attribute with constants."""
     name, domain = of
-    found: dict[tuple[bool, ...], Choice] = {}
+    by_vector: dict[tuple[bool, ...], Choice] = {}
     for value in candidates(name, domain, constants(group)):
         spend(TRANSITION * len(group))
         event = event_of({name: value})
         vector = tuple(satisfies(event, atom) for atom in group)
-        found.setdefault(vector, Choice(vector, ((name, value),)))
-    return tuple(found.values())
+        by_vector.setdefault(vector, Choice(vector, ((name, value),)))
+    return tuple(by_vector.values())

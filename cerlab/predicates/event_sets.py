@@ -80,13 +80,13 @@ def substituted(atom: pred.Atom, known: Mapping[str, Value]) -> pred.Atom:
             case pred.Attribute(name):
                 return pred.Constant(known[name]) if name in known else expression
             case pred.Computed(op, left, right):
-                made: pred.Expression = pred.Computed(op, put(left), put(right))
+                result: pred.Expression = pred.Computed(op, put(left), put(right))
             case pred.Negated(inner):
-                made = pred.Negated(put(inner))
+                result = pred.Negated(put(inner))
             case _:
                 assert_never(expression)
-        is_constant = not any(isinstance(leaf, pred.Attribute) for leaf in leaves_of(made))
-        return pred.Constant(evaluate(NOWHERE, made)) if is_constant else made
+        is_constant = not any(isinstance(leaf, pred.Attribute) for leaf in leaves_of(result))
+        return pred.Constant(evaluate(NOWHERE, result)) if is_constant else result
 
     match atom:
         case pred.TypeIs(name):

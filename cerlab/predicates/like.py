@@ -114,10 +114,10 @@ def parse(pattern: str) -> Regex | None:
     if len(pattern) > MAX_LENGTH:
         return None
     try:
-        found = _alternatives(pattern, 0, 0)
+        tree = _alternatives(pattern, 0, 0)
     except _OutsideError:
         return None
-    return found.regex if found.after == len(pattern) else None
+    return tree.regex if tree.after == len(pattern) else None
 
 
 def _alternatives(pattern: str, at: int, depth: int) -> _Found:

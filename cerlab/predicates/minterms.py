@@ -62,12 +62,12 @@ def minterms(
     [(0, {'v': 1}), (1, {'v': 0}), (2, {'v': 3})]
     """
     every = tuple(dict.fromkeys(atom for P in predicates for atom in pred.atoms(P)))
-    found: dict[int, Minterm] = {}
+    by_symbol: dict[int, Minterm] = {}
     for events in event_sets(schema, fixed or {}, mentioned(every)):
         for minterm in _minterms_among(predicates, every, events):
-            if found.setdefault(minterm.symbol, minterm).example is None:
-                found[minterm.symbol] = minterm
-    return tuple(found.values())
+            if by_symbol.setdefault(minterm.symbol, minterm).example is None:
+                by_symbol[minterm.symbol] = minterm
+    return tuple(by_symbol.values())
 
 
 def _minterms_among(

@@ -159,4 +159,4 @@ def not_strict(question: Question, place: Place) -> tuple[Failure, ...]:
 def nearest(question: Question, region: Region) -> Candidate:
     """The candidate that costs least to mend; there is always one, without any event at worst."""
     tried = (candidates(question, region, allowance) for allowance in passes())
-    return next(found for found in tried if found)[0]
+    return next(some for some in tried if some)[0]

@@ -26,7 +26,7 @@ from cerlab.why.deduction import (
     Derivation,
     Goal,
     joined,
-    said,
+    part_text,
 )
 from cerlab.why.failure import (
     HEAVY,
@@ -163,10 +163,10 @@ def iterations(here: Part, once: Sequence[CelDerivation]) -> list[CelDerivation]
     return rounds.iterated(first, lambda d: _longer(here, d, by_start))
 
 
-def _by_start(found: Iterable[CelDerivation]) -> dict[int, list[CelDerivation]]:
+def _by_start(ways: Iterable[CelDerivation]) -> dict[int, list[CelDerivation]]:
     """Derivations by their first event, from the left."""
     by_start: dict[int, list[CelDerivation]] = {}
-    for d in found:
+    for d in ways:
         if d.valuation is not None:
             by_start.setdefault(d.valuation.start, []).append(d)
     return dict(sorted(by_start.items()))
@@ -271,7 +271,7 @@ def _alone(
     start, end = goal.at[V.start], goal.at[V.end]
     labels = ", ".join(f"{X}: {positions_text(goal.at[i] for i in D)}" for X, D in V.labels.items())
     words = (
-        f"AND asks for the same valuation of both sides, and {said(lacks)} does not give "
+        f"AND asks for the same valuation of both sides, and {part_text(lacks)} does not give "
         f"[{start}, {end}] with {labels or 'no labels'}"
     )
     ends, repairs = tuple(sorted({start, end})), (Relax(path, has),)
@@ -281,8 +281,8 @@ def _alone(
 def _counter_examples(goal: Goal, right: Formula) -> list[Valuation]:
     """Valuations of the right side of UNLESS, of each interval one, shortest first."""
     free = replace(goal, marked=(), start=None, end=None, allowance=0)
-    found = derivations(Part(free, right, (), Context(labels_in(right), frozenset())))
-    intervals = [d.valuation for d in found if d.valuation is not None]
+    every = derivations(Part(free, right, (), Context(labels_in(right), frozenset())))
+    intervals = [d.valuation for d in every if d.valuation is not None]
     return sorted(intervals, key=lambda W: (W.end - W.start, W.start))
 
 
@@ -294,7 +294,7 @@ def _unless(
         return
     rival = moved_answer(complex_event(W), goal.at)
     words = (
-        f"UNLESS: {said(phi.right)} matches inside, at {positions_text(rival.positions)} "
+        f"UNLESS: {part_text(phi.right)} matches inside, at {positions_text(rival.positions)} "
         f"in [{rival.start}, {rival.end}]"
     )
     repairs: tuple[Repair, ...] = (Relax(path, phi.left),)

@@ -18,7 +18,7 @@ from cerlab.why.deduction import (
     Chart,
     Derivation,
     Goal,
-    said,
+    part_text,
 )
 from cerlab.why.failure import (
     HEAVY,
@@ -93,16 +93,16 @@ def of_atom(here: Part, phi: cel.Atom) -> Iterator[CelDerivation]:
     visible = phi.type in context.visible
     for i in _candidates(goal) if visible else range(goal.lo, goal.hi + 1):
         wrong = _wrong(goal, phi, path, i)
-        asked, p = goal.marks(i), (goal.at[i],)
-        if wrong and (goal.allowance < LIGHT or not (asked or goal.narrow)):
+        is_marked, p = goal.marks(i), (goal.at[i],)
+        if wrong and (goal.allowance < LIGHT or not (is_marked or goal.narrow)):
             continue
         failures = wrong
-        if visible and not asked:
-            words = f"event {p[0]} is not among the positions, and {said(phi)} needs it"
-            failures += (Failure(Kind.UNMARKED, words, said(phi), path, p, (Give(*p),)),)
-        if not visible and asked and not context.loose:
+        if visible and not is_marked:
+            words = f"event {p[0]} is not among the positions, and {part_text(phi)} needs it"
+            failures += (Failure(Kind.UNMARKED, words, part_text(phi), path, p, (Give(*p),)),)
+        if not visible and is_marked and not context.loose:
             words = f"event {p[0]} is for {phi.type}, which a projection leaves out of the answer"
-            failures += (Failure(Kind.LEFTOVER, words, said(phi), path, p, (Drop(*p),)),)
+            failures += (Failure(Kind.LEFTOVER, words, part_text(phi), path, p, (Drop(*p),)),)
         yield Derivation(phi, path, Valuation(i, i, {phi.type: (i,)}), (), failures)
     yield from _no_event(here)
 
@@ -124,10 +124,10 @@ def _wrong(goal: Goal, phi: cel.Atom, path: Path, i: int) -> tuple[Failure, ...]
     if t.type != phi.type:
         words = f"event {p} is {t.type}, {phi.type} was asked"
         repairs = (Retype(p, phi.type), Alter(p))
-        return (Failure(Kind.TYPE, words, said(phi), path, (p,), repairs),)
+        return (Failure(Kind.TYPE, words, part_text(phi), path, (p,), repairs),)
     if phi.stream is not None and t.stream is not None and t.stream != phi.stream:
         words = f"event {p} is of stream {t.stream}, {phi.stream} was asked"
-        return (Failure(Kind.STREAM, words, said(phi), path, (p,), (Alter(p),)),)
+        return (Failure(Kind.STREAM, words, part_text(phi), path, (p,), (Alter(p),)),)
     return ()
 
 
@@ -140,7 +140,7 @@ def of_not(here: Part, phi: cel.Not) -> Iterator[CelDerivation]:
             if goal.allowance < LIGHT:
                 continue
             p = goal.at[i]
-            words = f"event {p} is {goal.events[i].type}, which {said(phi)} excludes"
+            words = f"event {p} is {goal.events[i].type}, which {part_text(phi)} excludes"
             failures = (Failure(Kind.NOT, words, str(phi), path, (p,), (Alter(p),)),)
         if goal.marks(i) and not context.loose:
             failures += goal.leftover((i,))
@@ -150,5 +150,5 @@ def of_not(here: Part, phi: cel.Not) -> Iterator[CelDerivation]:
 
 def _no_event(here: Part) -> Iterator[CelDerivation]:
     if here.goal.allowance >= HEAVY:
-        failure = missing(here.path, said(here.phi))
+        failure = missing(here.path, part_text(here.phi))
         yield Derivation(here.phi, here.path, None, (), (failure,))

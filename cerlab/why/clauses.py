@@ -58,8 +58,8 @@ class Checks:
     def _answers(self, ast: CeqlQuery) -> list[ComplexEvent]:
         """What an evaluator answers up to the last end, in its order."""
         question = self._question
-        given = answers(ast, question.stream, first_order=question.first_order)
-        return list(takewhile(lambda answer: answer.end <= self._last, given))
+        every = answers(ast, question.stream, first_order=question.first_order)
+        return list(takewhile(lambda answer: answer.end <= self._last, every))
 
     @cached_property
     def _consuming(self) -> list[ComplexEvent]:
@@ -116,8 +116,8 @@ class Checks:
         begin = 0 if consumer is None else consumer.end + 1
         every = places(question, begin, end)
         S = next(each.substream for each in every if each.key == candidate.place.key)
-        repairs, found = (question.without_strategy,), self._rival(strategy, S)
-        dropped = dropped_for(strategy, found, S.positions, strategy.value, (), repairs)
+        repairs, rival = (question.without_strategy,), self._rival(strategy, S)
+        dropped = dropped_for(strategy, rival, S.positions, strategy.value, (), repairs)
         return next(iter(dropped), None)
 
     def _rival(self, strategy: Strategy, S: Substream) -> ComplexEvent | None:
@@ -127,8 +127,8 @@ class Checks:
         bare = CeqlQuery(question.formula, items=question.ast.items, strategy=strategy)
         plan = plan_of(bare, first_order=question.first_order)
         if plan is None:
-            given = answers(bare, Stream(S.events), first_order=question.first_order)
-            return first_preferred(strategy, (m for m in given if m.end == end), C)
+            every = answers(bare, Stream(S.events), first_order=question.first_order)
+            return first_preferred(strategy, (m for m in every if m.end == end), C)
         if strategy is Strategy.MAX:
             return larger_answer(plan.cea, S.events, C)
         evaluation = TecsEvaluation(machine_of(plan))
@@ -137,7 +137,7 @@ class Checks:
         return first_preferred(strategy, evaluation.answers(0), C)
 
     @cached_property
-    def _given(self) -> list[ComplexEvent]:
+    def _every_answer(self) -> list[ComplexEvent]:
         return self._answers(self._question.ast)
 
     def cut(self, candidate: Candidate) -> Failure | None:
@@ -146,15 +146,15 @@ class Checks:
         if limit is None:
             return None
         start, end = candidate.interval
-        given = [answer for answer in self._given if answer.end == end]
-        if ComplexEvent(start, end, self._question.positions) in given:
+        of_end = [answer for answer in self._every_answer if answer.end == end]
+        if ComplexEvent(start, end, self._question.positions) in of_end:
             return None
         part = f"LIMIT {limit.per_end}"
-        listed = ", ".join(positions_text(m.positions) for m in given[:3])
+        listed = ", ".join(positions_text(m.positions) for m in of_end[:3])
         return Failure(
             Kind.LIMIT,
             f"it is an answer, but {part} gives others that end here: {listed or 'none'}",
             part,
             repairs=(Without("limit"),),
-            rival=given[0] if given else None,
+            rival=of_end[0] if of_end else None,
         )

@@ -79,8 +79,8 @@ def confirm_sremo(question: SremoQuestion, lo: int, *, holds: bool) -> None:
     """Check what the deduction says, where the expression has a transducer of reasonable size."""
     if (plan := _plan(question.e)) is None:
         return
-    found = _shows(plan, question.stream.events, question.positions, lo)
-    assert found in (None, holds), f"the transducer says {found}, the search {holds}"
+    shows = _shows(plan, question.stream.events, question.positions, lo)
+    assert shows in (None, holds), f"the transducer says {shows}, the search {holds}"
 
 
 @lru_cache(maxsize=8)

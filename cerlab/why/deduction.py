@@ -264,7 +264,7 @@ def _placed(
     return tuple(map(placed, failures))
 
 
-def said(part: Formula | Sremo) -> str:
+def part_text(part: Formula | Sremo) -> str:
     """The text of a part, cut where it is long."""
     text = str(part)
     return text if len(text) <= LONGEST else text[: LONGEST - 2] + ".."

@@ -72,13 +72,13 @@ def repair_to_json(repair: Repair) -> dict[str, Any]:
     """``do``, and what the repair is made of; formulas and windows are texts."""
     match repair:
         case Relax(path, into) | Remark(path, into):
-            made: dict[str, Any] = {"path": list(path), "into": str(into)}
+            parts: dict[str, Any] = {"path": list(path), "into": str(into)}
         case Widen(window):
-            made = {"window": window_text(window)}
+            parts = {"window": window_text(window)}
         case _:
-            made = {field.name: getattr(repair, field.name) for field in fields(repair)}
-            made = {name: list(v) if isinstance(v, tuple) else v for name, v in made.items()}
-    return {"do": type(repair).__name__.lower(), **made}
+            parts = {field.name: getattr(repair, field.name) for field in fields(repair)}
+            parts = {name: list(v) if isinstance(v, tuple) else v for name, v in parts.items()}
+    return {"do": type(repair).__name__.lower(), **parts}
 
 
 def derivation_to_json(node: CelDerivation | SremoDerivation) -> dict[str, Any]:

@@ -45,9 +45,9 @@ def explain_query(question: Question) -> Why:
     searched: list[Region] = []
     for region in regions(question):
         searched.append(region)
-        if found := candidates(question, region, 0):
-            confirm(question, found)
-            best, failures = first_passing(question, found)
+        if whole := candidates(question, region, 0):
+            confirm(question, whole)
+            best, failures = first_passing(question, whole)
             return _of_query(question, best, failures, region)
     confirm(question, [])
     best = nearest(question, searched[0])

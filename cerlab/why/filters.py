@@ -48,12 +48,12 @@ def why_false(
     """
     ways = [[c for c in way if not holds(c, V, S)] for way in alternatives(condition)]
     nearest = min(ways, key=len)
-    said = [_atomic(each, V, S, at) for each in nearest]
-    words = "; ".join(each.words for each in said)
+    texts = [_atomic(each, V, S, at) for each in nearest]
+    words = "; ".join(each.words for each in texts)
     if len(ways) > 1:
         words = f"no side of {predicate_text(condition)} holds: {words}"
-    blamed = frozenset[int]().union(*(each.blamed for each in said))
-    return WhyFalse(words, blamed, blamed.intersection(*(each.enough for each in said)))
+    blamed = frozenset[int]().union(*(each.blamed for each in texts))
+    return WhyFalse(words, blamed, blamed.intersection(*(each.enough for each in texts)))
 
 
 def _atomic(condition: Atomic, V: Valuation, S: Sequence[Event], at: Sequence[int]) -> WhyFalse:
@@ -106,7 +106,7 @@ def _may_mend(
 
 def _side(side: LabelAttribute, event: Event, position: int) -> str:
     name = f"{name_text(side.label)}.{name_text(side.attribute)}"
-    return f"{name} {value_said(event, side.attribute)} at {position}"
+    return f"{name} {value_words(event, side.attribute)} at {position}"
 
 
 def values_text(event: Event, predicate: Predicate) -> str:
@@ -114,10 +114,10 @@ def values_text(event: Event, predicate: Predicate) -> str:
     names = mentioned(atoms(predicate))
     if not names:
         return "no event satisfies it"
-    return ", ".join(f"{name_text(name)} is {value_said(event, name)}" for name in names)
+    return ", ".join(f"{name_text(name)} is {value_words(event, name)}" for name in names)
 
 
-def value_said(event: Event, attribute: str) -> str:
+def value_words(event: Event, attribute: str) -> str:
     """The value of an attribute; ``missing`` where the event has none of that name."""
     if attribute not in ("type", "stream") and attribute not in event.attributes:
         return "missing"

@@ -89,7 +89,7 @@ def _choosing(here: Part, outside: Scope) -> list[CelDerivation]:
     """Those of a formula that binds variables of its own, for each choice of events for them."""
     goal, phi, *_ = here
     own = vdef_plus(phi)
-    names = sorted(x for x in own if _is_looked_up(phi, x, outside.types))
+    names = sorted(x for x in own if _needs_lookup(phi, x, outside.types))
     around = {x: p for x, p in outside.chosen.items() if x not in own}
     candidates = (*(goal.marked or ()), *((None,) if goal.allowance >= LIGHT else ()))
     best = chart(here)
@@ -114,7 +114,7 @@ def _on_both_sides(phi: Formula) -> frozenset[str]:
     return here.union(*map(_on_both_sides, children(phi)))
 
 
-def _is_looked_up(phi: Formula, x: str, types: frozenset[str]) -> bool:
+def _needs_lookup(phi: Formula, x: str, types: frozenset[str]) -> bool:
     """Whether some filter on x does not find its event by the label x, and no other event.
 
     The filter may stand where x is not bound, inside a ``+`` or around one that rebinds x; or an
@@ -125,13 +125,13 @@ def _is_looked_up(phi: Formula, x: str, types: frozenset[str]) -> bool:
             rebound = any(
                 isinstance(psi, cel.Plus) and x in vdef_plus(psi.body) for psi in subformulas(body)
             )
-            return x in types or rebound or x not in bound(body) or _is_looked_up(body, x, types)
+            return x in types or rebound or x not in bound(body) or _needs_lookup(body, x, types)
         case cel.Plus(body) if x in vdef_plus(body):
             return False
         case cel.As() | cel.Atom():
             return False
         case _:
-            return any(_is_looked_up(psi, x, types) for psi in children(phi))
+            return any(_needs_lookup(psi, x, types) for psi in children(phi))
 
 
 def _named(here: Part, phi: cel.As, d: CelDerivation, scope: Scope) -> Iterator[CelDerivation]:
@@ -178,10 +178,10 @@ def _bindings(d: CelDerivation, names: Collection[str]) -> dict[str, CelDerivati
         return {}
     if isinstance(d.part, cel.As):
         return {d.part.label: d} if d.part.label in names else {}
-    found: dict[str, CelDerivation] = {}
+    bindings: dict[str, CelDerivation] = {}
     for child in d.children:
-        found |= _bindings(child, names)
-    return found
+        bindings |= _bindings(child, names)
+    return bindings
 
 
 def _filtered(here: Part, phi: cel.Filter, d: CelDerivation, scope: Scope) -> Iterator[Failure]:

@@ -14,7 +14,7 @@ from cerlab.predicates.text import name_text, predicate_text
 from cerlab.predicates.truth import kind_of, satisfies
 from cerlab.why.deduction import Stored
 from cerlab.why.failure import Alter, Repair, Retype
-from cerlab.why.filters import value_said
+from cerlab.why.filters import value_words
 
 GuardAtom: TypeAlias = pred.Everything | pred.Atom | pred.RegisterComparison
 
@@ -67,8 +67,8 @@ def why_false(guard: pred.Guard, position: int, v: Stored, events: Sequence[Even
     t = events[position]
     sides = {side: may_hold(side, t, v, events) for side in conjuncts(guard)}
     false = [side for side, holds in sides.items() if not holds]
-    said = (f"{predicate_text(side, 2)}: {_values(side, t, v, events)}" for side in false)
-    words = f"event {position} fails {' and '.join(said)}"
+    texts = (f"{predicate_text(side, 2)}: {_values(side, t, v, events)}" for side in false)
+    words = f"event {position} fails {' and '.join(texts)}"
     kept = [side for side, holds in sides.items() if holds]
     weaker = pred.all_of(kept)
     alone = frozenset.intersection(*(_may_mend(side, position, v, events) for side in false))
@@ -105,19 +105,19 @@ def _values(guard: pred.Guard, t: Event, v: Stored, events: Sequence[Event]) -> 
     """``price is 95, r is event 3 with price 97``: all that a guard looks at."""
     where = dict(v)
     read = [each for atom in pred.atoms(guard) for each in _reads(atom)]
-    said = [
-        f"{name_text(name)} is {value_said(t, name)}"
+    texts = [
+        f"{name_text(name)} is {value_words(t, name)}"
         for r, name in dict.fromkeys(read)
         if r is None
     ]
     for register in dict.fromkeys(r for r, _ in read if r is not None):
         if register not in where:
-            said.append(f"{name_text(register)} is empty")
+            texts.append(f"{name_text(register)} is empty")
         elif (p := where[register]) is not None:
             names = dict.fromkeys(name for r, name in read if r == register)
-            values = " and ".join(f"{name_text(n)} {value_said(events[p], n)}" for n in names)
-            said.append(f"{name_text(register)} is event {p} with {values}")
-    return ", ".join(said) or "no event satisfies it"
+            values = " and ".join(f"{name_text(n)} {value_words(events[p], n)}" for n in names)
+            texts.append(f"{name_text(register)} is event {p} with {values}")
+    return ", ".join(texts) or "no event satisfies it"
 
 
 def _reads(atom: GuardAtom) -> Iterator[tuple[str | None, str]]:
@@ -146,7 +146,7 @@ def _may_mend(
     An atom that reads an empty register is false whatever the events are, and where one event has
     nothing to compare, only that one can change it.
     """
-    found: set[int] = set()
+    positions: set[int] = set()
     where: dict[str | None, int | None] = {None: position}
     where.update(v)
     for atom in pred.atoms(side):
@@ -156,5 +156,5 @@ def _may_mend(
         there = [(p, name) for p, name in read if p is not None]
         bare = {p for p, name in there if kind_of(value_of(events[p], name)) is None}
         if len(bare) <= 1:
-            found |= bare or {p for p, _ in there}
-    return frozenset(found)
+            positions |= bare or {p for p, _ in there}
+    return frozenset(positions)

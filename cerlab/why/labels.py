@@ -50,23 +50,23 @@ def refuse_streams(of_streams: Collection[tuple[str, str]]) -> None:
 
 def labels_in(phi: Formula) -> frozenset[str]:
     """All labels that a formula names."""
-    found: set[str] = set()
+    labels: set[str] = set()
     for psi in subformulas(phi):
         match psi:
             case cel.Atom(R, _):
-                found.add(R)
+                labels.add(R)
             case cel.As(_, X):
-                found.add(X)
+                labels.add(X)
             case cel.Rename(old, new, _):
-                found |= {old, new}
+                labels |= {old, new}
             case cel.Project():
                 refuse_streams(psi.of_streams)
-                found |= psi.labels
+                labels |= psi.labels
             case cel.Filter(_, condition):
-                found |= labels_of(condition)
+                labels |= labels_of(condition)
             case _:
                 pass
-    return frozenset(found)
+    return frozenset(labels)
 
 
 def contexts(phi: Formula, above: Context) -> tuple[Context, ...]:

@@ -46,7 +46,7 @@ def larger_answer(
     Of the runs in one state, one that has taken more and one that has not are kept: the first may
     go on as the second does. Linear in the events.
     """
-    asked = frozenset(marked)
+    goal = frozenset(marked)
     first = min(marked, default=len(events) - 1)
     runs: dict[tuple[int, bool], Larger] = {}
     for i, t in enumerate(events):
@@ -54,13 +54,13 @@ def larger_answer(
         for q, run in _to_continue(cea, runs, i, first):
             for move in cea.Delta:
                 takes = move.mark is Mark.TAKE
-                if move.source != q or (i in asked and not takes):
+                if move.source != q or (i in goal and not takes):
                     continue
                 if (move.target, run.more) in step and not takes:
                     continue
                 if satisfies(t, move.predicate):
                     taken = (i, run.taken) if takes else run.taken
-                    more = run.more or (takes and i not in asked)
+                    more = run.more or (takes and i not in goal)
                     step.setdefault((move.target, more), Larger(run.start, taken, more))
         runs = step
     for (q, more), run in runs.items():
@@ -79,8 +79,8 @@ def _to_continue(
 
 
 def _listed(taken: Taken) -> Positions:
-    found = []
+    listed = []
     while taken is not None:
         position, taken = taken
-        found.append(position)
-    return tuple(reversed(found))
+        listed.append(position)
+    return tuple(reversed(listed))

@@ -111,15 +111,15 @@ def _wider(ast: CeqlQuery, stream: Stream) -> Change | None:
         return _first(replace(ast, window=widened(steps)), stream)
 
     low, high = width, max(1, 2 * width)
-    while (found := tried(high)) is None:
+    while (wide := tried(high)) is None:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
         answer = tried(middle)
-        low, high, found = (middle, high, found) if answer is None else (low, middle, answer)
+        low, high, wide = (middle, high, wide) if answer is None else (low, middle, answer)
     window = widened(high)
     words = f"WITHIN {window_text(window)} for {window_text(ast.window)}"
-    return Change(words, Widen(window), found)
+    return Change(words, Widen(window), wide)
 
 
 def _steps(window: Window) -> tuple[int, Callable[[int], Window]]:

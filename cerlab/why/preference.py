@@ -52,8 +52,8 @@ def ending_at(phi: Formula, S: Sequence[Event], end: int, meaning: Meaning) -> l
             f"substream, and {end + 1:,} come before the end",
             hint="write the strategy after SELECT",
         )
-    found = {complex_event(V) for V in meaning(phi, S[: end + 1]) if V.end == end}
-    return sorted(found, key=lambda m: (len(m.positions), m.positions, -m.start))
+    answers = {complex_event(V) for V in meaning(phi, S[: end + 1]) if V.end == end}
+    return sorted(answers, key=lambda m: (len(m.positions), m.positions, -m.start))
 
 
 def moved_answer(answer: ComplexEvent, at: Sequence[int]) -> ComplexEvent:

@@ -19,7 +19,7 @@ from cerlab.predicates.keys import Key, partition_key
 from cerlab.predicates.text import name_text, value_text
 from cerlab.predicates.truth import kind_of
 from cerlab.why.failure import Alter, Failure, Kind, Path, Reach, Relax, Repair, Without
-from cerlab.why.filters import value_said
+from cerlab.why.filters import value_words
 from cerlab.why.labels import Context, labels_in, refuse_streams
 
 
@@ -108,10 +108,10 @@ def other_interval(
     real: tuple[int, int], start: int | None, end: int | None
 ) -> tuple[Failure, ...]:
     """Another interval than the one that was asked for."""
-    asked = (real[0] if start is None else start, real[1] if end is None else end)
-    if asked == real:
+    goal = (real[0] if start is None else start, real[1] if end is None else end)
+    if goal == real:
         return ()
-    words = f"it starts at {real[0]} and ends at {real[1]}, not [{asked[0]}, {asked[1]}]"
+    words = f"it starts at {real[0]} and ends at {real[1]}, not [{goal[0]}, {goal[1]}]"
     return (Failure(Kind.INTERVAL, words, positions=real, repairs=(Reach(*real),)),)
 
 
@@ -139,8 +139,8 @@ def places(question: Question, lo: int, hi: int) -> Iterator[Place]:
     outside = _left_out(question)
     attributes = partition_attributes(question.ast)
     keys = {p: partition_key(stream[p], attributes) for p in question.needed}
-    found = dict.fromkeys(key for key in keys.values() if key is not None)
-    for key in found or {(): None}:
+    distinct = dict.fromkeys(key for key in keys.values() if key is not None)
+    for key in distinct or {(): None}:
         failures = outside
         for p, own in keys.items():
             failures += _key_failures(stream[p], p, attributes, own, key)
@@ -178,14 +178,14 @@ def _key_failures(
     repairs = (Without("partition"), Alter(p))
     if own is None:
         name = next(a for a in attributes if kind_of(value_of(event, a)) is None)
-        words = f"{name_text(name)} is {value_said(event, name)} at {p}, so in no partition"
+        words = f"{name_text(name)} is {value_words(event, name)} at {p}, so in no partition"
     else:
         differing = [
             n for n, (here, there) in enumerate(zip(own, key, strict=True)) if here != there
         ]
         name = attributes[differing[0]]
         words = (
-            f"event {p} is in another partition: {name_text(name)} is {value_said(event, name)}, "
+            f"event {p} is in another partition: {name_text(name)} is {value_words(event, name)}, "
             f"not {value_text(key[differing[0]][1])}"
         )
     return (Failure(Kind.PARTITION, words, part, positions=(p,), repairs=repairs),)

@@ -83,8 +83,8 @@ def _answered(question: Question) -> bool:
     if compares_with_all(question.formula) and question.ast.consume is not Consume.NONE:
         return False
     for region in regions(question):
-        if found := candidates(question, region, 0):
-            return not first_passing(question, found)[1]
+        if nearest := candidates(question, region, 0):
+            return not first_passing(question, nearest)[1]
     return False
 
 
@@ -224,16 +224,16 @@ def _alternatives(
 
 def _near(values: Iterable[Value]) -> list[Value]:
     """The values, none, and the numbers next to them."""
-    given = list(values)
-    numbers = [v for v in given if isinstance(v, int | float) and not isinstance(v, bool)]
-    return [*given, None, *(v + 1 for v in numbers), *(v - 1 for v in numbers)]
+    listed = list(values)
+    numbers = [v for v in listed if isinstance(v, int | float) and not isinstance(v, bool)]
+    return [*listed, None, *(v + 1 for v in numbers), *(v - 1 for v in numbers)]
 
 
 def _distinct(values: Iterable[Any], own: Any) -> list[Any]:
     """The values, each once, without one of them; 1, 1.0 and TRUE are three."""
-    found: dict[Hashable, Any] = {(type(value), value): value for value in values}
-    found.pop((type(own), own), None)
-    return list(found.values())
+    distinct: dict[Hashable, Any] = {(type(value), value): value for value in values}
+    distinct.pop((type(own), own), None)
+    return list(distinct.values())
 
 
 def _nodes(value: object) -> Iterator[object]:

@@ -69,10 +69,10 @@ class WhyRows:
 
 def read_text(read: Iterable[tuple[str, Value]]) -> str:
     """``x is 1, PREV(x) is 2``."""
-    return ", ".join(f"{name} is {said(value)}" for name, value in read)
+    return ", ".join(f"{name} is {cell_text(value)}" for name, value in read)
 
 
-def said(value: Value) -> str:
+def cell_text(value: Value) -> str:
     """A value as SQL writes it."""
     return expression_text(ex.Literal(value))
 
@@ -102,7 +102,7 @@ def why_rows_to_json(why: WhyRows) -> dict[str, Any]:
     """All of it, as plain JSON values."""
 
     def of(taken: Taken) -> dict[str, Any]:
-        read = {name: said(value) for name, value in taken.read}
+        read = {name: cell_text(value) for name, value in taken.read}
         return {**taken._asdict(), "read": read}
 
     return {

@@ -14,7 +14,7 @@ from cerlab.logic.rows import Bound, RowPattern, bound
 from cerlab.logic.rows.evaluation import Partition
 from cerlab.logic.rows.text import expression_text, name_text, skip_text
 from cerlab.model.event import Value
-from cerlab.why.row_answer import RowKind, Taken, WhyRows, Without, read_text, said
+from cerlab.why.row_answer import RowKind, Taken, WhyRows, Without, cell_text, read_text
 from cerlab.why.row_reading import Labels, Reader, Tried
 
 
@@ -110,7 +110,7 @@ def _out_of_place(scope: _Scope, asked: tuple[int, ...]) -> WhyRows | None:
     positions = _partition_of(scope, asked[0])
     if away := [row for row in asked if row not in positions]:
         keys = ", ".join(
-            f"{c.name} is {said(column[asked[0]])} and {said(column[away[0]])}"
+            f"{c.name} is {cell_text(column[asked[0]])} and {cell_text(column[away[0]])}"
             for c in scope.query.partition_by
             for column in (scope.columns[scope.M.names[c.name]],)
         )

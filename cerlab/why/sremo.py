@@ -24,7 +24,7 @@ from cerlab.why.deduction import (
     SremoDerivation,
     Stored,
     joined,
-    said,
+    part_text,
 )
 from cerlab.why.failure import (
     HEAVY,
@@ -116,11 +116,11 @@ def _links(here: Part) -> list[Link]:
 
 def _sequence(here: Part, links: Iterable[Link]) -> list[SremoDerivation]:
     """One derivation of each part, in their order."""
-    found = [here.up_to(here.i)]
+    ways = [here.up_to(here.i)]
     for n, link in enumerate(links):
-        longer = (d for before in found for d in _longer(before, link, first=n == 0))
-        found = here.goal.chart().all(longer)
-    return found
+        longer = (d for before in ways for d in _longer(before, link, first=n == 0))
+        ways = here.goal.chart().all(longer)
+    return ways
 
 
 def _iteration(here: Part, body: Link, e: sre.Star | sre.Plus) -> list[SremoDerivation]:
@@ -183,8 +183,8 @@ def _without_instance(
     part = link.part._replace(v=before.registers)
     instances: list[Reading] = []
     for k, failures in _skipped(part.goal, before.end):
-        if found := _without_marks(part._replace(i=k)):
-            instances.append(min((d.valuation for d in found), key=lambda r: r.end))
+        if others := _without_marks(part._replace(i=k)):
+            instances.append(min((d.valuation for d in others), key=lambda r: r.end))
         held = instance_in_gap(e, link, [r for r in instances if r.end <= k])
         if held and part.goal.allowance < LIGHT:
             return
@@ -196,11 +196,15 @@ def instance_in_gap(e: sre.SkipNext, link: Link, held: list[Reading]) -> tuple[F
     if not held:
         return ()
     first, path = min(held, key=lambda r: (r.end, -r.start)), link.operator.path
-    words = f"@ skips no instance of {said(link.part.e)}, and {_events_text(first)} would be one"
+    words = (
+        f"@ skips no instance of {part_text(link.part.e)}, and {_events_text(first)} would be one"
+    )
     repairs: tuple[Repair, ...] = (Relax(path, sre.SkipAny(e.operands)),)
     if all(r == first for r in held) and first.end == first.start + 1:
         repairs += (Alter(first.start), Remove((first.start,)))
-    return (Failure(Kind.NEGATION, words, said(e), path, first.ends, repairs, rival_of(first)),)
+    return (
+        Failure(Kind.NEGATION, words, part_text(e), path, first.ends, repairs, rival_of(first)),
+    )
 
 
 def _too_far(goal: MarkGoal, end: int, link: Link) -> Iterator[tuple[int, tuple[Failure, ...]]]:
@@ -224,7 +228,7 @@ def _gap(operator: Part, end: int, start: int) -> Failure:
             sign, weaker = "*" if isinstance(e, sre.Star) else "+", sre.SkipAny((e,))
     words = f"gap of {n} event{'s' * (n > 1)} at '{sign}', between {end - 1} and {start}"
     repairs = (Relax(path, weaker), Remove(tuple(range(end, start))))
-    return Failure(Kind.GAP, words, said(operator.e), path, (end - 1, start), repairs)
+    return Failure(Kind.GAP, words, part_text(operator.e), path, (end - 1, start), repairs)
 
 
 # !e, and instances in the gaps of skip-till-next
@@ -260,12 +264,12 @@ def _of_negation(here: Part, taken: Iterable[SremoDerivation]) -> Iterator[Sremo
 
 def _negated(here: Part, taken: Reading) -> Failure:
     assert isinstance(here.e, sre.Negation)
-    words = f"{said(here.e)} fails: {said(here.e.body)} takes {_events_text(taken)}"
+    words = f"{part_text(here.e)} fails: {part_text(here.e.body)} takes {_events_text(taken)}"
     repairs: tuple[Repair, ...] = (Relax(here.path, SKIP),)
     if taken.end == taken.start + 1:
         repairs += (Alter(taken.start),)
     rival = rival_of(taken)
-    return Failure(Kind.NEGATION, words, said(here.e), here.path, taken.ends, repairs, rival)
+    return Failure(Kind.NEGATION, words, part_text(here.e), here.path, taken.ends, repairs, rival)
 
 
 def rival_of(r: Reading) -> ComplexEvent | None:
@@ -331,8 +335,8 @@ def _alone(here: Part, d: SremoDerivation, *, has: Sremo, lacks: Sremo) -> Sremo
     r = d.valuation
     marks = f" with the marks {positions_text(r.marks)}" if r.end > r.start else ""
     words = (
-        f"& asks for the same of both sides, and {said(lacks)} does not take "
+        f"& asks for the same of both sides, and {part_text(lacks)} does not take "
         f"{_events_text(r)}{marks}"
     )
     repairs = (Relax(here.path, has),)
-    return here.above(d, (Failure(Kind.AND, words, said(here.e), here.path, r.ends, repairs),))
+    return here.above(d, (Failure(Kind.AND, words, part_text(here.e), here.path, r.ends, repairs),))

@@ -16,7 +16,7 @@ from cerlab.why.deduction import (
     Reading,
     SremoDerivation,
     Stored,
-    said,
+    part_text,
 )
 from cerlab.why.failure import (
     HEAVY,
@@ -98,7 +98,7 @@ def of_empty(here: Part) -> Iterator[SremoDerivation]:
     """``EMPTY``, which nothing derives."""
     if here.goal.allowance >= LIGHT:
         words, repairs = "EMPTY matches nothing", (Relax(here.path, sre.EPSILON),)
-        failure = Failure(Kind.EMPTY, words, said(here.e), here.path, repairs=repairs)
+        failure = Failure(Kind.EMPTY, words, part_text(here.e), here.path, repairs=repairs)
         yield here.up_to(here.i, failure)
 
 
@@ -114,13 +114,13 @@ def of_terminal(here: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
             yield after.up_to(i + 1, *failures, marks=(i,) if e.marked else ())
     if goal.allowance >= HEAVY:
         after = here._replace(v=goal.stored(v, e.writes, None))
-        yield after.up_to(i, missing(path, said(e), (Relax(path, sre.Option(e)),)))
+        yield after.up_to(i, missing(path, part_text(e), (Relax(path, sre.Option(e)),)))
 
 
 def _guard_failure(here: Part, e: sre.Terminal) -> Failure:
     why = why_false(e.guard, here.i, here.v, here.goal.events)
     repairs = (*why.repairs, Relax(here.path, replace(e, guard=why.weaker)))
-    return Failure(Kind.GUARD, why.words, said(e), here.path, (here.i,), repairs)
+    return Failure(Kind.GUARD, why.words, part_text(e), here.path, (here.i,), repairs)
 
 
 def _mark_failure(here: Part, e: sre.Terminal) -> Iterator[Failure]:
@@ -128,7 +128,7 @@ def _mark_failure(here: Part, e: sre.Terminal) -> Iterator[Failure]:
     goal, _, path, i, _ = here
     if goal.marked is None or goal.marks(i) == e.marked:
         return
-    part, other = said(e), Remark(path, replace(e, marked=not e.marked))
+    part, other = part_text(e), Remark(path, replace(e, marked=not e.marked))
     if e.marked:
         words = f"event {i} is not among the positions, and {part} marks it"
         yield Failure(Kind.UNMARKED, words, part, path, (i,), (Give(i), other))
@@ -144,7 +144,7 @@ def of_run(here: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
         yield here.up_to(here.i)
     elif goal.allowance >= HEAVY:
         option = (Relax(below.path, sre.Option(e)),)
-        yield here.up_to(here.i, missing(below.path, said(e), option))
+        yield here.up_to(here.i, missing(below.path, part_text(e), option))
     failures: tuple[Failure, ...] = ()
     for k in range(here.i, goal.stop):
         once = (d for d in of_terminal(below._replace(i=k), e) if d.valuation.end > k)

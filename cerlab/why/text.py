@@ -14,7 +14,7 @@ from cerlab.model.event import Event
 from cerlab.predicates.text import name_text
 from cerlab.predicates.words import event_text, positions_text
 from cerlab.why.answer import Why
-from cerlab.why.deduction import CelDerivation, Derivation, Reading, SremoDerivation, said
+from cerlab.why.deduction import CelDerivation, Derivation, Reading, SremoDerivation, part_text
 
 
 def why_text(why: Why) -> str:
@@ -27,13 +27,13 @@ def why_text(why: Why) -> str:
 
 def verdict_lines(why: Why) -> Iterator[str]:
     """The verdict, what fails, and which part of the stream was searched."""
-    asked = positions_text(why.positions)
+    positions = positions_text(why.positions)
     if why.holds:
         assert why.derivation is not None
         start, end = why.derivation.interval
-        yield f"a match: {asked} in [{start}, {end}]"
+        yield f"a match: {positions} in [{start}, {end}]"
         return
-    yield f"no match: {asked}"
+    yield f"no match: {positions}"
     for failure in why.failures:
         yield f"  {failure.words}"
     if why.searched is not None:
@@ -60,7 +60,7 @@ def _part(node: CelDerivation | SremoDerivation) -> str:
     """The operator; of a SREMO without nodes below, all of it."""
     if isinstance(node.part, cel.Formula):
         return node_text(node.part)
-    return expression_node_text(node.part) if node.children else said(node.part)
+    return expression_node_text(node.part) if node.children else part_text(node.part)
 
 
 def _taken(node: CelDerivation | SremoDerivation, events: Mapping[int, Event]) -> str:

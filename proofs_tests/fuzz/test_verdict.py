@@ -13,7 +13,7 @@ import pytest
 import cerlab
 from cerlab import fuzz as package
 from cerlab.cli import main
-from cerlab.fuzz import Found, fuzz, wanted
+from cerlab.fuzz import Summary, fuzz, wanted
 from cerlab.fuzz.engines import Answered, Outcome, Refused
 from cerlab.fuzz.features import COMPOSITE, features
 from cerlab.logic.ceql.parser import parse_cel, parse_ceql
@@ -146,5 +146,5 @@ def test_most_queries_are_composite() -> None:
     fuzz(Noting(), cases=200)
     composite = sum(bool(features(parse_ceql(each)[0]) & COMPOSITE) for each in asked)
     assert composite > 160
-    assert Found(10, 0, 0).doubt
+    assert Summary(10, 0, 0).doubt
     assert package.__doc__

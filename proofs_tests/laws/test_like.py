@@ -9,7 +9,7 @@ import z3
 
 from cerlab.predicates.like import parse
 from cerlab.predicates.minterms import minterms
-from cerlab.predicates.smt.languages import found_in, literal
+from cerlab.predicates.smt.languages import literal, search_language
 from cerlab.predicates.syntax import (
     Like,
 )
@@ -47,7 +47,7 @@ def same_as_re2(rng: Random) -> bool | None:
     if tree is None:
         return None
     context = z3.Context()
-    language = found_in(tree, context)
+    language = search_language(tree, context)
     for _ in range(8):
         text = "".join(rng.choice("aabb\n.-é0 ") for _ in range(rng.randrange(5)))
         member = z3.simplify(z3.InRe(literal(text, context), language))

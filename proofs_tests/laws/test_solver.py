@@ -187,7 +187,7 @@ def test_wrong_encodings_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         for module in (encoding, formulas):
             patch.setattr(module, "is_plain", lambda value: isinstance(value, str))
-        patch.setattr(places, "found_in", lambda tree, context: literal_only(context))
+        patch.setattr(places, "search_language", lambda tree, context: literal_only(context))
         assert killed(consistent, 60), "every pattern taken for one that finds nothing"
 
 

@@ -31,7 +31,7 @@ from proofs_tests.srt.correlated_cases import by_registers, correlated_case, dir
 from proofs_tests.suite import Suite
 
 _REMEMBERED = extremes._remembered
-_ASKED = extremes._asked
+_ASKED = extremes._guard_against
 _CONSTRUCT = correlated_to_srt._construct
 _FILTERED = apply_filter
 _FOLLOWED = IntervalRuns._followed
@@ -217,7 +217,9 @@ MUTANTS = [
     mutant(QUERIES, extremes, "EXTREME", TIES_ARE_INCOMPARABLE, id="ties-incomparable"),
     mutant(QUERIES, extremes, "CONVERSE", ONE_SIDED, id="converse-of-less"),
     mutant(QUERIES, extremes, "CONVERSE", STRICT_CONVERSE, id="strict-converse"),
-    mutant(QUERIES, extremes, "_asked", extremes_of_what_is_unknown, id="incomparable-holds"),
+    mutant(
+        QUERIES, extremes, "_guard_against", extremes_of_what_is_unknown, id="incomparable-holds"
+    ),
     mutant(QUERIES, extremes, "labels_later", only_the_next_step, id="only-the-next-step"),
     mutant(
         QUERIES,

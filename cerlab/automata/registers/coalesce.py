@@ -22,7 +22,7 @@ def coalesce(T: Srt) -> Srt:
 
     >>> from cerlab.automata.automaton import Mark
     >>> from cerlab.automata.registers.transducer import NONE, RegisterTransition
-    >>> from cerlab.predicates.guards import RegisterAttribute, RegisterComparison
+    >>> from cerlab.predicates.syntax import RegisterAttribute, RegisterComparison
     >>> from cerlab.predicates.syntax import EVERYTHING, Attribute, Operator
     >>> steps = [RegisterTransition(0, EVERYTHING, Mark.TAKE, frozenset("rs"), 1)]
     >>> for q, stored in enumerate("rs", start=1):

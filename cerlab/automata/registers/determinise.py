@@ -100,11 +100,11 @@ def minterms(guards: Sequence[Guard]) -> tuple[Minterm, ...]:
     >>> len(minterms([EVERYTHING, TypeIs("A"), TypeIs("B")])), len(minterms([EVERYTHING]))
     (4, 1)
     """
-    asked = [g for g in dict.fromkeys(guards) if g not in (EVERYTHING, FALSE)]
-    spend(2 * TRANSITION * len(asked) << len(asked))
-    found = []
-    for vector in range(1 << len(asked)):
-        holding = [g for bit, g in enumerate(asked) if not vector >> bit & 1]
-        literals = [g if g in holding else negation(g) for g in asked]
-        found.append(Minterm(all_of(literals), frozenset((EVERYTHING, *holding))))
-    return tuple(found)
+    proper = [g for g in dict.fromkeys(guards) if g not in (EVERYTHING, FALSE)]
+    spend(2 * TRANSITION * len(proper) << len(proper))
+    every = []
+    for vector in range(1 << len(proper)):
+        holding = [g for bit, g in enumerate(proper) if not vector >> bit & 1]
+        literals = [g if g in holding else negation(g) for g in proper]
+        every.append(Minterm(all_of(literals), frozenset((EVERYTHING, *holding))))
+    return tuple(every)

@@ -43,14 +43,14 @@ def backward_union(
 
     `before` says what there is before a transition, given what there is after it.
     """
-    found = [NONE] * A.states
+    union = [NONE] * A.states
     changed = True
     while changed:
         changed = False
         spend(len(A.Delta))
         for t in reversed(A.Delta):
-            more = before(t, found[t.target])
-            if not more <= found[t.source]:
-                found[t.source] |= more
+            more = before(t, union[t.target])
+            if not more <= union[t.source]:
+                union[t.source] |= more
                 changed = True
-    return found
+    return union

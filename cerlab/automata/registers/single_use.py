@@ -34,34 +34,34 @@ def depths(T: Srt) -> dict[int, int | None]:
 
     States that no way leads to are not in it.
     """
-    found: dict[int, int | None] = {T.q0: 0}
+    depth_of: dict[int, int | None] = {T.q0: 0}
     changed = True
     while changed:
         changed = False
         for t in T.Delta:
-            if t.source in found:
-                before = found[t.source]
+            if t.source in depth_of:
+                before = depth_of[t.source]
                 after = None if before is None else before + 1
-                if found.get(t.target, after) != after:
+                if depth_of.get(t.target, after) != after:
                     after = None
-                changed |= t.target not in found or found[t.target] != after
-                found[t.target] = after
-    return found
+                changed |= t.target not in depth_of or depth_of[t.target] != after
+                depth_of[t.target] = after
+    return depth_of
 
 
 def certainly_written(T: Srt) -> dict[int, frozenset[str]]:
     """The registers that every way from q0 to a state writes; states without a way are left out."""
-    found = {T.q0: NONE}
+    certain = {T.q0: NONE}
     changed = True
     while changed:
         changed = False
         for t in T.Delta:
-            if t.source in found:
-                written = found[t.source] | t.writes
-                after = found.get(t.target, written) & written
-                changed |= found.get(t.target) != after
-                found[t.target] = after
-    return found
+            if t.source in certain:
+                written = certain[t.source] | t.writes
+                after = certain.get(t.target, written) & written
+                changed |= certain.get(t.target) != after
+                certain[t.target] = after
+    return certain
 
 
 def _refused(why: str) -> Unsupported:

@@ -29,7 +29,7 @@ def unroll(
     register written at a time, each at most once in a run. At most ``|Q| sum (d + 2)^|R|`` states.
     """
     names = [fresh(f"{prefix}{d}", context) for d in range(1, w + 1)]
-    given = tuple((r, r) for r in sorted(context & T.R))
+    outer = tuple((r, r) for r in sorted(context & T.R))
 
     def follow(memory: Unrolled, t: RegisterTransition) -> Iterator[tuple[Label, Unrolled]]:
         d, where = memory
@@ -40,5 +40,5 @@ def unroll(
             yield Label(guard, t.mark, write), (d + 1, tuple(sorted(after.items())))
 
     R = context | frozenset(names)
-    whole = remember(T, (0, given), follow, Srt, R=R)
+    whole = remember(T, (0, outer), follow, Srt, R=R)
     return prune(whole) if trim else whole

@@ -62,6 +62,6 @@ def describe_fo(phi: Formula) -> str:
         "unary" if unary(named) else "not unary",
     ]
     sizes = rewriting_sizes(phi)
-    made = {"disjunctive": sizes.disjunctive, "safe": sizes.safe, "LP-normal form": sizes.lp}
-    grown = (f"{name} {n or 'too large'}" for name, n in made.items())
+    forms = {"disjunctive": sizes.disjunctive, "safe": sizes.safe, "LP-normal form": sizes.lp}
+    grown = (f"{name} {n or 'too large'}" for name, n in forms.items())
     return f"{', '.join(parts)}; of size {sizes.original}, {', '.join(grown)}"

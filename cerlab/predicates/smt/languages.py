@@ -44,7 +44,7 @@ def every_text(context: Any) -> Any:
     return z3.Star(characters(EVERY, context))
 
 
-def found_in(tree: Regex, context: Any) -> Any:
+def search_language(tree: Regex, context: Any) -> Any:
     """The texts in which a search for the tree succeeds, as a regular expression of z3.
 
     A match from i to j in a text of length n is split by whether i = 0 and whether j = n, since
@@ -63,8 +63,8 @@ def found_in(tree: Regex, context: Any) -> Any:
         ways.append(some)
     if _nullable(tree, True, True):
         ways.append(z3.Re(literal("", context)))
-    found = _either(ways)
-    return z3.Empty(z3.ReSort(z3.StringSort(context))) if found is None else found
+    language = _either(ways)
+    return z3.Empty(z3.ReSort(z3.StringSort(context))) if language is None else language
 
 
 class _Words:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from cerlab.predicates.like import parse
 from cerlab.predicates.representatives import text_after
-from cerlab.predicates.smt.languages import between, found_in, literal
+from cerlab.predicates.smt.languages import between, literal, search_language
 from cerlab.predicates.smt.questions import OneText, member
 from cerlab.predicates.truth import search
 
@@ -64,8 +64,10 @@ def cells(order: Places, patterns: Sequence[str], context: Any) -> tuple[Cell, .
     """All cells that texts are in."""
     import z3
 
-    languages = [found_in(tree, context) for tree in map(parse, patterns) if tree is not None]
-    found: list[Cell] = []
+    languages = [
+        search_language(tree, context) for tree in map(parse, patterns) if tree is not None
+    ]
+    result: list[Cell] = []
 
     def split(
         interval: tuple[int, int], held: tuple[bool, ...], language: Any, one: OneText
@@ -73,7 +75,7 @@ def cells(order: Places, patterns: Sequence[str], context: Any) -> tuple[Cell, .
         if not one.possible:
             return
         if len(held) == len(patterns):
-            found.append(Cell(*interval, held, language, one.text))
+            result.append(Cell(*interval, held, language, one.text))
             return
         n = len(held)
         inside = None if one.text is None else search(patterns[n], one.text)
@@ -84,10 +86,10 @@ def cells(order: Places, patterns: Sequence[str], context: Any) -> tuple[Cell, .
 
     for n, (text, at) in enumerate(zip(order.texts, order.at, strict=True)):
         held = tuple(search(pattern, text) for pattern in patterns)
-        found.append(Cell(at, at, held, z3.Re(literal(text, context)), text))
+        result.append(Cell(at, at, held, z3.Re(literal(text, context)), text))
         following = order.texts[n + 1] if n + 1 < len(order.texts) else None
         last = order.at[n + 1] - 1 if following is not None else order.last
         if at < last:
             gap = between(text, following, context)
             split((at + 1, last), (), gap, member(gap, context))
-    return tuple(found)
+    return tuple(result)

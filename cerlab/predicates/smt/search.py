@@ -51,16 +51,16 @@ def by_solver(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> tuple[
 
 @lru_cache(maxsize=4_096)
 def _decided(group: tuple[Atom, ...], of: tuple[tuple[str, Domain], ...]) -> tuple[Choice, ...]:
-    found = Found(group, {})
+    start = Vectors(group, {})
     for values in _tried(group, of):
-        found.verified(values)
-    if len(found.values) < 2 ** len(group):
-        Search(encoded(group, of), found).run()
-    return tuple(Choice(vector, found.values[vector]) for vector in sorted(found.values))
+        start.verified(values)
+    if len(start.values) < 2 ** len(group):
+        Search(encoded(group, of), start).run()
+    return tuple(Choice(vector, start.values[vector]) for vector in sorted(start.values))
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Vectors:
     """The truth vectors listed so far, with values where some are known."""
 
     group: tuple[Atom, ...]
@@ -94,11 +94,11 @@ def _tried(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Iterator[
 class Search:
     """Lists the truth vectors that are not yet found."""
 
-    def __init__(self, E: Encoding, found: Found) -> None:
+    def __init__(self, E: Encoding, vectors: Vectors) -> None:
         import z3
 
         self.E = E
-        self.found = found
+        self.vectors = vectors
         self.unknown = 0
         self.refuted = 0
         self.solver = limited(z3.Solver(ctx=E.context))
@@ -114,7 +114,7 @@ class Search:
                 for text, at in zip(E.order.texts, E.order.at, strict=True):
                     found_in_text = bit == search(atom.pattern, text)
                     self.solver.add(z3.Implies(z3.And(is_text, x.place == at), found_in_text))
-        for vector in found.values:
+        for vector in vectors.values:
             self.block(vector)
 
     def block(self, vector: Vector) -> None:
@@ -139,8 +139,8 @@ class Search:
             self.unknown += 1
         if self.unknown > MAX_UNKNOWN or len(prefix) == len(self.bits):
             for rest in product((False, True), repeat=len(self.bits) - len(prefix)):
-                if (*prefix, *rest) not in self.found.values:
-                    self.found.put((*prefix, *rest), None)
+                if (*prefix, *rest) not in self.vectors.values:
+                    self.vectors.put((*prefix, *rest), None)
             return
         for holds in (False, True):
             self.solver.push()
@@ -159,7 +159,7 @@ class Search:
             self.solver.add(texts.formula)
             return
         if not self.verified(model, texts, vector) and not self.verified_otherwise(vector):
-            self.found.put(vector, None)
+            self.vectors.put(vector, None)
         self.block(vector)
 
     def verified(self, model: Any, texts: Texts, vector: Vector) -> bool:
@@ -167,7 +167,7 @@ class Search:
         if texts is None or isinstance(texts, Refuted):
             return False
         values = values_of(model, texts, self.E)
-        return values is not None and self.found.verified(values) == vector
+        return values is not None and self.vectors.verified(values) == vector
 
     def verified_otherwise(self, vector: Vector) -> bool:
         """The same for other models: small integers, then binary fractions."""

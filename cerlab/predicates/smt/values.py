@@ -51,10 +51,10 @@ def texts_of(model: Any, E: Encoding) -> Texts:
         are_texts = [texts[name].kind == KINDS["text"] for name in chain]
         in_order = [texts[low].place < texts[high].place for low, high in pairwise(chain)]
         return Refuted(z3.Not(z3.And(*one_each, *are_texts, *in_order)))
-    found = {name: E.cells[n].text for name, n in cell.items()}
+    values = {name: E.cells[n].text for name, n in cell.items()}
     at = {place[name]: text for name, text in zip(chain, ascending, strict=True)}
-    found |= {name: at[place[name]] for name in place}
-    return {name: text for name, text in found.items() if text is not None}
+    values |= {name: at[place[name]] for name in place}
+    return {name: text for name, text in values.items() if text is not None}
 
 
 def ascending_texts(chain: Sequence[Cell], E: Encoding) -> tuple[bool, Sequence[str | None]]:
@@ -88,15 +88,15 @@ def some_texts(cell: Cell, context: Any) -> list[str]:
     """A few texts of a cell, found one after the other."""
     import z3
 
-    found = [] if cell.text is None else [cell.text]
+    texts = [] if cell.text is None else [cell.text]
     language = cell.language
-    while found and len(found) < MAX_TEXTS:
-        language = z3.Intersect(language, z3.Complement(z3.Re(literal(found[-1], context))))
+    while texts and len(texts) < MAX_TEXTS:
+        language = z3.Intersect(language, z3.Complement(z3.Re(literal(texts[-1], context))))
         one = member(language, context)
         if one.text is None:
             break
-        found.append(one.text)
-    return found
+        texts.append(one.text)
+    return texts
 
 
 def values_of(model: Any, texts: Mapping[str, str], E: Encoding) -> Values | None:
