@@ -7,7 +7,7 @@ symbol only, events that no test tells apart are one letter.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from cerlab.automata.automaton import Mark
@@ -97,7 +97,7 @@ def _alive(A: ExplicitCea) -> frozenset[int]:
     return frozenset(reachable(A.F, along(edges)))
 
 
-def _numbered(A: ExplicitCea, block: Mapping[int, int]) -> ExplicitCea:
+def _numbered(A: ExplicitCea, block: dict[int, int]) -> ExplicitCea:
     """The classes as states, those that can be reached; only states that are alive have one."""
     member = {b: q for q, b in reversed(block.items())}
     if 0 not in block:

@@ -7,7 +7,7 @@ the state after ``A+`` and the state inside it are the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from cerlab.automata.deterministic import Deterministic
@@ -43,7 +43,7 @@ class Mealy(NamedTuple):
     """By idle state and symbol; the initial idle state is 0."""
     step: tuple[tuple[Step, ...], ...]
     """By state and symbol."""
-    idle_of: Mapping[int, int]
+    idle_of: dict[int, int]
     """The idle state here of each idle state of the machine it was made of."""
 
 
@@ -129,9 +129,7 @@ def _classes(steps: dict[int, list[Step]]) -> dict[int, int]:
     return {q: number[c] for q, c in classes.items()}
 
 
-def _idle_classes(
-    begin: dict[int, tuple[Step, ...]], wait: dict[int, list[int]]
-) -> Mapping[int, int]:
+def _idle_classes(begin: dict[int, tuple[Step, ...]], wait: dict[int, list[int]]) -> dict[int, int]:
     """The class of each idle state, from 0, that of the first one: where the same runs begin."""
     return coarsest(
         dict.fromkeys(begin, 0),

@@ -10,7 +10,7 @@ Q = TypeVar("Q", bound=Hashable)
 
 def coarsest(
     classes: Mapping[Q, int], behaviour: Callable[[Q, Mapping[Q, int]], Hashable]
-) -> Mapping[Q, int]:
+) -> dict[Q, int]:
     """The coarsest refinement of some classes in which the states of each behave alike.
 
     `behaviour` is what a state does, as far as it shows which classes its moves lead to. Classes
