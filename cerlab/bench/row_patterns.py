@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from cerlab.api.row_patterns import explain_rows, match_recognize, parse_rows
+from cerlab.bench.flink import AgainstFlink, against, asked_of_flink
 from cerlab.bench.timing import timed
 
 
@@ -57,9 +58,7 @@ def measure_row_patterns(runs: int, share: float = 1.0) -> Iterator[RowRun]:
     for name, benchmark in BENCHMARKS.items():
         table = table_of(name, int(benchmark.rows * share))
         half = table.slice(0, table.num_rows // 2)
-        keys = "PARTITION BY p " if name == "partitions" else ""
-        clauses = f"{keys}ORDER BY i MEASURES i AS start_i {benchmark.clauses}"
-        query = parse_rows(f"MATCH_RECOGNIZE ({clauses})")
+        query = parse_rows(clause_of(name))
         whole = timed(partial(match_recognize, query, table), runs)
         yield RowRun(
             name,
@@ -70,6 +69,26 @@ def measure_row_patterns(runs: int, share: float = 1.0) -> Iterator[RowRun]:
             timed(partial(match_recognize, query, half), runs).cpu,
             str(explain_rows(query, table)).splitlines()[0],
         )
+
+
+def clause_of(name: str, order: str = "i", skip: str = "") -> str:
+    """The clause of a benchmark, by another column or with the skip clause if it is to be there."""
+    keys = "PARTITION BY p " if name == "partitions" else ""
+    before, pattern, after = BENCHMARKS[name].clauses.partition("PATTERN")
+    clauses = f"{keys}ORDER BY {order} MEASURES i AS start_i {before}{skip}{pattern}{after}"
+    return f"MATCH_RECOGNIZE ({clauses})"
+
+
+def beside_flink(
+    runs: int, python: str | None, share: float = 1.0
+) -> Iterator[tuple[RowRun, AgainstFlink]]:
+    """Each benchmark by us, and by Flink in the interpreter that is given."""
+    tables = {name: table_of(name, int(each.rows * share)) for name, each in BENCHMARKS.items()}
+    skip = "AFTER MATCH SKIP PAST LAST ROW "  # Flink's own default is another
+    clauses = {name: clause_of(name, "ts", skip) for name in BENCHMARKS}
+    said = asked_of_flink(clauses, tables, python)
+    for run in measure_row_patterns(runs, share):
+        yield run, against(said[run.benchmark], run.cpu)
 
 
 def table_of(name: str, rows: int) -> Any:

@@ -93,7 +93,13 @@ COLUMNS: Mapping[str, Column] = {
     "against_pycer": Column("times pycer", "{:.1f}"),
     "pycer_answers": Column("its answers", "{:,}"),
     "pycer_error": Column("pycer"),
+    "flink_cpu": Column("Flink CPU s", "{:.2f}"),
+    "flink_wall": Column("wall s", "{:.2f}"),
+    "flink_reading_cpu": Column("of reading", "{:.2f}"),
+    "flink_result": Column("its result", "{:,}"),
+    "against_flink": Column("times Flink", "{:.0f}"),
     "machine": Column("machine"),
+    "flink_error": Column("Flink"),
 }
 """What tables show, in this order, by the key that a row has it under."""
 

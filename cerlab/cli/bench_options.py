@@ -40,7 +40,8 @@ events as a query. "srt" are those in the windows that figures/srt_throughput.py
 under selection strategies without output, and with CONSUME BY ANY and all output.
 
 "rows" are row patterns on tables in memory, the four benchmarks that DuckDB's MATCH_RECOGNIZE came
-with: scan, partitions, quantifier, navigation, each also on half of its rows.
+with: scan, partitions, quantifier, navigation, each also on half of its rows. With --against flink
+they run in Flink SQL besides, which refuses the last two.
 
   cerlab bench                                       a dozen queries on synthetic stocks
   cerlab bench --data stocks.stream --queries all    the whole catalogue on a real stream
@@ -54,6 +55,7 @@ with: scan, partitions, quantifier, navigation, each also on half of its rows.
   cerlab bench --queries srt --data stocks.stream --memory
   cerlab bench --queries foundations --events 1000000
   cerlab bench --queries rows --runs 5
+  cerlab bench --queries rows --against flink --flink-python env/bin/python
   cerlab bench --queries S3 --events 50000000 --spark 2
   cerlab bench --spark 1 --keys 10,1000            a stream that arrives, by the number of keys
   cerlab bench --paths --queries S3 --data stocks.stream --runs 5
@@ -94,8 +96,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--against",
         action="append",
-        choices=("tecs", "pycer"),
-        help="the tECS in pure Python on a prefix; CORE by its Python package; may be repeated",
+        choices=("tecs", "pycer", "flink"),
+        help="the tECS in pure Python on a prefix; CORE by its Python package; with --queries rows "
+        "Flink SQL; may be repeated",
     )
     parser.add_argument(
         "--prefix",
@@ -105,6 +108,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--pycer-python", metavar="PATH", help="a Python that has pycer (default: python3.13)"
+    )
+    parser.add_argument(
+        "--flink-python", metavar="PATH", help="a Python that has apache-flink (default: python3)"
     )
     parser.add_argument(
         "--pairs", type=int, metavar="N", help="interleave the queries in N rounds, give ratios"

@@ -30,13 +30,20 @@ def refused(arguments: argparse.Namespace) -> dict[str, object]:
     foundations = arguments.queries == "foundations"
     of_rows = arguments.queries == "rows"
     sized = arguments.data or arguments.memory or arguments.prefix
+    beside = set(arguments.against or ()) - {"flink"}
+    if of_rows:
+        others = arguments.decoy or arguments.count or arguments.pairs or beside
     return {
         f"--queries {arguments.queries} goes with --data, --events, --memory, --prefix and --runs "
         "alone": registers and others,
         "--queries foundations goes with --events and --runs alone": foundations
         and (others or sized),
-        "--queries rows goes with --runs alone": of_rows
-        and (others or sized or arguments.events != EVENTS),
+        "--queries rows goes with --runs and --against flink alone": of_rows
+        and (others or sized or arguments.stream != "stocks" or arguments.events != EVENTS),
+        "--against flink needs --queries rows": "flink" in (arguments.against or ())
+        and not of_rows,
+        "--flink-python needs --against flink": arguments.flink_python
+        and "flink" not in (arguments.against or ()),
     }
 
 
@@ -51,9 +58,12 @@ def paper_rows(
 
             return map(asdict, measure_foundations(arguments.events, runs))
         case "rows":
-            from cerlab.bench.row_patterns import measure_row_patterns
+            from cerlab.bench.row_patterns import beside_flink, measure_row_patterns
 
-            return map(asdict, measure_row_patterns(runs))
+            if not arguments.against:
+                return map(asdict, measure_row_patterns(runs))
+            both = beside_flink(runs, arguments.flink_python)
+            return (asdict(run) | asdict(flink) for run, flink in both)
         case _:
             return _registers(arguments, runs, *stocks())
 

@@ -1,0 +1,80 @@
+"""Flink SQL on the benchmarks of row patterns, in an interpreter that has ``apache-flink``.
+
+Flink reads the tables from files of CSV, which takes longer than what it does with them; so the
+same file is read without the clause besides. One row is put out, the number of those that there
+are. Its planner refuses two of the four patterns, and says so.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow.csv as pa_csv
+
+from cerlab.bench import flink_child
+
+SECONDS = 1_200.0
+"""So long may all of it take."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgainstFlink:
+    """Flink on the same rows: seconds, those of reading alone, rows, how many times as fast we are.
+
+    `against_flink` is by CPU time without reading. Where it did not run, `flink_error` says why and
+    the other fields are None.
+    """
+
+    flink_cpu: float | None = None
+    flink_wall: float | None = None
+    flink_reading_cpu: float | None = None
+    flink_result: int | None = None
+    against_flink: float | None = None
+    flink_error: str | None = None
+
+
+def asked_of_flink(
+    clauses: Mapping[str, str], tables: Mapping[str, Any], python: str | None
+) -> dict[str, dict[str, Any]]:
+    """What Flink says of each benchmark, by its name: figures, or an ``error``."""
+    found = shutil.which(python or "python3")
+    if found is None:
+        return _all(clauses, f"there is no {python or 'python3'}")
+    program = str(Path(found).absolute())  # it runs elsewhere
+    with TemporaryDirectory(prefix="cerlab-bench-") as folder:
+        for name, table in tables.items():
+            options = pa_csv.WriteOptions(include_header=False)
+            pa_csv.write_csv(table, Path(folder) / f"{name}.csv", options)
+        questions = [
+            {"file": f"{name}.csv", "columns": tables[name].column_names, "clause": clause}
+            for name, clause in clauses.items()
+        ]
+        words = [program, str(Path(flink_child.__file__).resolve()), folder]
+        try:
+            done = subprocess.run(
+                words, input=json.dumps(questions), capture_output=True, text=True, timeout=SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            return _all(clauses, f"no answer in {SECONDS:g} s")
+    if done.returncode:
+        return _all(clauses, (done.stderr.strip().splitlines() or ["it ended"])[-1][:200])
+    return dict(zip(clauses, json.loads(done.stdout), strict=True))
+
+
+def _all(clauses: Mapping[str, str], error: str) -> dict[str, dict[str, Any]]:
+    return {name: {"error": error} for name in clauses}
+
+
+def against(said: Mapping[str, Any], cpu: float) -> AgainstFlink:
+    """The figures of Flink beside CPU seconds of ours."""
+    if "error" in said:
+        return AgainstFlink(flink_error=said["error"])
+    matching = max(0.0, said["cpu"] - said["reading"])
+    return AgainstFlink(said["cpu"], said["wall"], said["reading"], said["result"], matching / cpu)
