@@ -15,14 +15,8 @@ FOUND = [
     *(("events", 92), ("events", 242), ("columnar", 31), ("rows", 21416), ("bucket", 1289)),
     *(("converted", 9894), ("lab", 23708), ("lab", 34918), ("bucket", 44977), ("rows", 61686)),
     *(("columns", 26176), ("command", 47005), ("columnar", 97870), ("columns", 311822)),
-    *(
-        ("converted", 337435),
-        ("columns", 342735),
-        ("columnar", 425468),
-        ("rows", 489661),
-        ("columns", 561615),
-    ),
-    *(("columnar", 543287),),
+    *(("converted", 337435), ("columns", 342735), ("columnar", 425468), ("rows", 489661)),
+    *(("columnar", 543287), ("columns", 561615)),
 ]
 """The inputs of faults that were found."""
 
