@@ -212,12 +212,12 @@ def checked(table: Any, file: str, *, coded: bool = False) -> Any:
     """
     import pyarrow as pa
 
-    name, columns = None, table.columns
+    name = None
     try:
-        for n, column in enumerate(columns):
+        for n, column in enumerate(table.columns):
             name = table.schema.field(n).name
             if coded and (as_codes := coded_text(column)) is not None:
-                columns[n] = as_codes
+                table = table.set_column(n, name, as_codes)
                 continue
             column.validate(full=True)
             kind = getattr(column.type, "value_type", column.type)
@@ -231,7 +231,7 @@ def checked(table: Any, file: str, *, coded: bool = False) -> Any:
             place=DataPlace(file, None, name),
             hint="write the file again, or make the table anew",
         ) from None
-    return pa.Table.from_arrays(columns, names=table.column_names) if coded else table
+    return table
 
 
 def is_streamed(path: Path) -> bool:

@@ -29,6 +29,7 @@ from cerlab.automata.explore import explore
 from cerlab.automata.product import pairs
 from cerlab.compile import focel_to_cea
 from cerlab.logic.cel import syntax as cel
+from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import On
 from cerlab.predicates.syntax import Predicate, conjunction
 from cerlab.theorems import boolean_operations, printed_elimination, socel_to_ucea, vcea_to_cel
@@ -216,6 +217,13 @@ def at_most_once(phi: cel.Formula) -> cel.Formula:
     return phi
 
 
+def other(module: ModuleType, **wrong: object) -> ModuleType:
+    """A module with wrong things under some of its names."""
+    made = ModuleType("_and_".join(wrong))
+    vars(made).update({**vars(module), **wrong, "__name__": made.__name__})
+    return made
+
+
 def same(P: Predicate) -> Predicate:
     """A complement of a predicate on types that is none."""
     return P
@@ -267,11 +275,11 @@ ROWS: list[tuple[Callable[[Random], bool], ModuleType, str, Any]] = [
     (test_theorem_5.check_and, products, "and_product", and_of_common_labels),
     (test_theorem_5.check_formula, socel_to_ucea, "all_product", all_without_overlap),
     (test_theorem_5.check_back, vcea_to_cel, "_renamed", renamed_always),
-    (test_theorem_5.check_back, vcea_to_cel, "Plus", at_most_once),
+    (test_theorem_5.check_back, vcea_to_cel, "cel", other(cel, Plus=at_most_once)),
     (test_completeness.check_formula, vcea_to_cel, "_projected", not_projected),
-    (test_completeness.check_there, vcea_to_cel, "ConcatPlus", at_most_once),
-    (test_completeness.check_there, vcea_to_cel, "Concat", cel.Seq),
-    (test_completeness.check_there, vcea_to_cel, "negation", same),
+    (test_completeness.check_there, vcea_to_cel, "cel", other(cel, ConcatPlus=at_most_once)),
+    (test_completeness.check_there, vcea_to_cel, "cel", other(cel, Concat=cel.Seq)),
+    (test_completeness.check_there, vcea_to_cel, "pred", other(pred, negation=same)),
     (
         test_of_ucea.check_runs,
         labelled,

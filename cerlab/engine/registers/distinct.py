@@ -31,7 +31,7 @@ def distinct(batches: Iterable[AnswerBatch]) -> Iterator[AnswerBatch]:
                 kept.append(n)
         if len(seen) > MAX_ANSWERS:
             raise ResourceLimit(
-                "CER0686",
+                "CER0688",
                 f"more than {MAX_ANSWERS:,} answers end at event {end}, and runs may share them",
                 hint="use a window, or LIMIT",
             )

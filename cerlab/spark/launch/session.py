@@ -30,7 +30,7 @@ SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 LONG_LIVED = "-XX:+UseParallelGC"
-"""Of Java, where rows go through it: a collector beside them takes a sixth of the CPU."""
+"""Of Java, where rows go through it: a collector that works beside them costs more CPU."""
 
 
 def session(
