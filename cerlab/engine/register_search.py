@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cerlab.automata.live import Letter, StepTable
 from cerlab.budget import poll
@@ -21,13 +22,16 @@ from cerlab.engine.kernels.row_search import (
     copy_failures,
     search,
 )
-from cerlab.engine.kernels.row_values import OWN, MappedRows, Programs
+from cerlab.engine.kernels.row_values import FIRST, LAST, OWN, MappedRows, Programs
 from cerlab.engine.kernels.row_walk import ROW, TRIED, Going, MatchBuffers
 from cerlab.engine.row_search import MAX_STEPS, STEPS_PER_ROW, too_long
 from cerlab.engine.row_walk import Matches, batches, flat_steps, holding
 
 BETWEEN_POLLS = 1 << 22
 """Steps between two looks at the limits."""
+
+MOST_KEPT = 1 << 24
+"""How many numbers the table of failures has at most; a failure is a state, a row, registers."""
 
 
 class RegisterSearch:
@@ -100,14 +104,29 @@ class RegisterSearch:
         return batches(len(self._table.letter), self._steps, cursor, run)
 
     def _grow(self, cursor: Int64s) -> None:
-        """Room for more failures, where those of earlier matches, if they hold no more, are not."""
-        old, holding_yet = self._failures, int(cursor[FAILURES])
-        own = np.flatnonzero(old.register[:, 0] == OWN)
-        if len(own):
-            holding_yet = int((old.key[:, 2 + own[0]] == cursor[ROW]).sum())
-        grown = len(old.key) * (2 if 4 * holding_yet >= len(old.key) else 1)
-        self._failures = old._replace(key=_free(grown, old.register))
-        cursor[FAILURES] = copy_failures(old, self._failures, int(cursor[ROW]))
+        """Room for more failures: of those that may come again, of none where that is too many."""
+        old = self._failures
+        known = old.key[_may_come(old, int(cursor[ROW]))]
+        capacity = len(old.key)
+        if 4 * len(known) >= capacity:
+            if 2 * old.key.size <= MOST_KEPT:
+                capacity *= 2
+            else:
+                known = known[:0]
+        self._failures = old._replace(key=_free(capacity, old.register))
+        cursor[FAILURES] = copy_failures(known, self._failures)
+
+
+def _may_come(failures: Failures, s: int) -> NDArray[np.bool_]:
+    """Which failures the search of the match at s may meet: it reads no row before s."""
+    key = failures.key
+    may: NDArray[np.bool_] = (key[:, 0] != NONE) & (key[:, 1] >= s)
+    for where, values in zip(failures.register[:, 0], key.T[2:], strict=True):
+        if where == OWN:
+            may &= values == s
+        elif where in (FIRST, LAST):
+            may &= (values >= s) | (values == NONE)
+    return may
 
 
 def longest_of(last: Bytes) -> int:

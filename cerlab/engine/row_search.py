@@ -24,6 +24,9 @@ MAX_STEPS = 2_000_000
 STEPS_PER_ROW = 8
 """So many more for each row of the partition, as a match may be as long."""
 
+MOST_FAILURES = 500_000
+"""With more that registers tell apart, the search for the next match begins with none."""
+
 BETWEEN_POLLS = 4096
 """Steps between two looks at the limits."""
 
@@ -158,7 +161,8 @@ class Search:
 
     def _match(self, s: int) -> bool:
         """Whether there is a match at s; it is what is mapped then (rows.md 5.4)."""
-        if self.memory is not Memory.PARTITION:
+        many = self.registers is not None and len(self.failed) > MOST_FAILURES
+        if many or self.memory is not Memory.PARTITION:
             self.failed.clear()
         length, mapped, look = self.mapped.length, self.mapped, self.tried
         budget = self.tried + MAX_STEPS + STEPS_PER_ROW * length

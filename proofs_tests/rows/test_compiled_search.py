@@ -170,6 +170,24 @@ def test_failures_of_earlier_matches_are_given_up() -> None:
     assert len(walk._failures.key) > 1 << 12
 
 
+@pytest.mark.parametrize("register", ["FIRST(x)", "FIRST(A.x)", "LAST(A.x)"])
+def test_failures_are_bounded(register: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows before a match are never read again, so what failed with them makes room."""
+    clause = f"MEASURES COUNT(*) AS n PATTERN ((A | B)+ C) DEFINE C AS {register} < 0"
+    table = pa.table({"x": [i % 5 for i in range(300)]})
+    walk = walk_of(clause.replace("(A | B)", "A"), table)
+    assert isinstance(walk, RegisterSearch)
+    assert len(walk._failures.key) <= 1 << 11
+    monkeypatch.setattr(register_search, "MOST_KEPT", 1 << 12)
+    walk = walk_of(clause, table.slice(0, 40))
+    assert isinstance(walk, RegisterSearch)
+    assert walk._failures.key.size <= 1 << 12
+    rows = [{"x": i % 4} for i in range(24)]
+    query = f"MATCH_RECOGNIZE ({clause.replace('< 0', '= 3 AND C.x = 0')})"
+    monkeypatch.setattr(register_search, "MOST_KEPT", 1)
+    assert rows_of(query, rows, "compiled") == rows_of(query, rows, "search")
+
+
 def test_it_looks_at_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(register_search, "BETWEEN_POLLS", 5)
     clause = "MATCH_RECOGNIZE (MEASURES COUNT(*) AS n PATTERN (A (B | C)*) DEFINE B AS x > A.x)"

@@ -104,6 +104,27 @@ def test_registers_hold_failures(condition: str) -> None:
     assert tried[2] <= 8.5 * tried[1] <= 8.5**2 * tried[0]
 
 
+@pytest.mark.parametrize("condition", REGISTERS)
+def test_failures_of_registers_are_bounded(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of one match come on top of the bound; that they are forgotten changes no answer."""
+    table = [{"x": i * i % 7} for i in range(40)]
+    clause = f"MEASURES COUNT(*) AS n PATTERN ((A | B)* C) DEFINE A AS x < 6, C AS {condition}"
+    found = rows_of(f"MATCH_RECOGNIZE ({clause})", table, "search")
+    monkeypatch.setattr(row_search, "MOST_FAILURES", 100)
+    held = list[int]()
+    match = Search._match
+
+    def counting(search: Search, s: int) -> bool:
+        before = search.tried
+        matched = match(search, s)
+        held.append(len(search.failed) - (search.tried - before))
+        return matched
+
+    monkeypatch.setattr(Search, "_match", counting)
+    assert rows_of(f"MATCH_RECOGNIZE ({clause})", table, "search") == found
+    assert max(held) <= 100
+
+
 def test_long_tables_are_no_problem() -> None:
     table = [{"x": i % 10} for i in range(20_000)]
     clause = "MATCH_RECOGNIZE (MEASURES COUNT(*) AS n PATTERN (A+ B) DEFINE A AS x > PREV(x))"

@@ -241,19 +241,14 @@ def _add(F: Failures) -> int:
 
 
 @kernel
-def copy_failures(old: Failures, new: Failures, s: int) -> int:
-    """Copy what still holds in the search of the match at s; how much that is."""
-    copied = 0
-    for i in range(len(old.key)):
-        holds_yet = old.key[i, 0] != NONE
-        for k in range(len(old.register)):
-            if old.register[k, 0] == OWN and old.key[i, 2 + k] != s:
-                holds_yet = False
-        if holds_yet:
-            for k in range(len(new.sought)):
-                new.sought[k] = old.key[i, k]
-            copied += _add(new)
-    return copied
+def copy_failures(keys: Int64s, F: Failures) -> int:
+    """Add keys to the table; how many more there are."""
+    added = 0
+    for i in range(len(keys)):
+        for k in range(len(F.sought)):
+            F.sought[k] = keys[i, k]
+        added += _add(F)
+    return added
 
 
 @kernel
