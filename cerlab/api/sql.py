@@ -11,12 +11,17 @@ from sqlglot.tokenizer_core import Token, TokenType
 from cerlab.api.row_patterns import match_recognize, parse_rows
 from cerlab.errors import CerlabError, UsageError
 from cerlab.io.tables import as_table
+from cerlab.logic.reading import place_at
 from cerlab.logic.rows.dialect import is_name, tokens_of
+from cerlab.logic.rows.errors import unsupported
 
 __all__ = ["SqlSession", "sql"]
 
 _NOT_ALIASES = frozenset(("FROM", "JOIN", "LATERAL", "ON", "USING"))
 """Words before a table that are no part of its name."""
+
+_BEFORE_TABLES = frozenset(("FROM", "JOIN", "LATERAL", ",", "("))
+"""What may stand before the table of a clause: a join that ends there has its condition."""
 
 
 def sql(query: str, tables: Mapping[str, Any]) -> Any:
@@ -61,7 +66,10 @@ class _Clause:
 
 
 class SqlSession:
-    """A database of DuckDB in memory that takes MATCH_RECOGNIZE."""
+    """A database of DuckDB in memory that takes MATCH_RECOGNIZE.
+
+    A view or a prepared statement keeps the result that its clauses had when it was made.
+    """
 
     def __init__(self) -> None:
         try:
@@ -109,10 +117,15 @@ def _first_clause(text: str) -> _Clause | None:
         if token.text.upper() == "MATCH_RECOGNIZE" and opened and i:
             first, alias = _input_from(tokens, i)
             begin, end = tokens[first].start, tokens[_closed(tokens, i + 1)].end + 1
+            if first and tokens[first - 1].text.upper() not in _BEFORE_TABLES:
+                place = place_at(text, token.start, len(token.text))
+                hint = "put the join into a subquery: FROM (SELECT ..) AS t MATCH_RECOGNIZE (..)"
+                raise unsupported("a join as the input", place, hint)
             input_text = text[begin : token.start].strip()
             name = input_text
-            if ")" in input_text:
-                name = "input" if alias is None else text[alias.start : alias.end + 1]
+            if ")" in input_text or "." in input_text:
+                named = _named(tokens, i - 1) if alias is None else alias
+                name = "input" if named is None else text[named.start : named.end + 1]
             return _Clause(begin, end, input_text, name, text[token.start : end])
     return None
 
@@ -136,6 +149,13 @@ def _input_from(tokens: list[Token], i: int) -> tuple[int, Token | None]:
     while at > 1 and tokens[at - 1].token_type == TokenType.DOT:
         at -= 2
     return at, alias
+
+
+def _named(tokens: list[Token], at: int) -> Token | None:
+    """What names a table without an alias that ends there: its last name, or its function's."""
+    if tokens[at].token_type == TokenType.R_PAREN:
+        at = _opened(tokens, at) - 1
+    return tokens[at] if at >= 0 and _is_name(tokens[at]) else None
 
 
 def _may_be_aliased(token: Token) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import cerlab
-from cerlab.api.sql import _first_clause, _with_before
+from cerlab.api.sql import SqlSession, _first_clause, _with_before
 from cerlab.cli import main
 from cerlab.errors import CerlabError, UsageError
 from cerlab.trial.sqllogictest import Record, _compared, check_files, records, settled_in, written
@@ -83,6 +83,10 @@ QUERIES = [
     ("SELECT count(*) AS n FROM t", [(6,)]),
     (f"FROM (VALUES (1, 5), (2, 0)) q(t, x) {COUNTED.replace('x > 1', 'q.x > 1')}", [(1,)]),
     (f"SELECT m FROM range(2, 4) AS r(x) {COUNTED.replace(' t ', ' x ')}", [(2,)]),
+    ("FROM range(3) MATCH_RECOGNIZE (MEASURES LAST(range.range) AS m PATTERN (A+))", [(2,)]),
+    ("FROM temp.t MATCH_RECOGNIZE (MEASURES SUM(t.x) AS m PATTERN (A+))", [(18,)]),
+    ("FROM temp.t AS u MATCH_RECOGNIZE (MEASURES SUM(u.x) AS m PATTERN (A+))", [(18,)]),
+    (f"SELECT count(*) FROM (t {COUNTED} c JOIN t d ON c.m = d.x)", [(3,)]),
 ]
 
 
@@ -96,6 +100,9 @@ def test_queries_around_clauses(text: str, expected: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        (f"FROM t a JOIN t b ON a.t = b.t {COUNTED}", "a join as the input"),
+        (f"FROM t a JOIN t b USING (t) {COUNTED}", "a join as the input"),
+        (f"FROM t {MR.format('f([1], lambda v: v + x)')}", "a lambda"),
         (f"SELECT nothing FROM t {COUNTED} c", "nothing"),
         (f"SELECT * FROM absent {COUNTED} c WHERE TRUE", "absent"),
         (f"SELECT * FROM t {COUNTED.replace('x > 1', 'y > 1')} c WHERE TRUE", "column 'y'"),
@@ -106,6 +113,15 @@ def test_errors_say_whose_they_are(text: str, said: str) -> None:
     needs_duckdb()
     with pytest.raises(CerlabError, match=said):
         cerlab.sql(text, {"t": ROWS})
+
+
+def test_a_clause_may_be_prepared() -> None:
+    needs_duckdb()
+    session = SqlSession()
+    session.connection.execute("CREATE TABLE t AS SELECT * FROM range(3) t(x)")
+    clause = "MATCH_RECOGNIZE (MEASURES SUM(x) AS m PATTERN (A+))"
+    session.run(f"PREPARE p AS FROM t {clause}")
+    assert session.run("EXECUTE p").to_pylist() == [{"m": 3}]
 
 
 FILE = f"""# name: a
@@ -148,6 +164,11 @@ SELECT m FROM n {MR.format("sqrt(x)")}
 ----
 1
 
+query I
+SELECT parameters FROM duckdb_functions() WHERE function_name = 'match_recognize'
+----
+[columns]
+
 statement ok
 SELECT m FROM absent {COUNTED}
 
@@ -189,7 +210,7 @@ def test_records_may_be_settled_by_a_clause(
 
 def test_records_are_read_as_they_stand() -> None:
     read = list(records(FILE))
-    assert len(read) == 10
+    assert len(read) == 11
     assert read[2] == Record(
         8,
         f"SELECT m, 1.50 FROM n {COUNTED} WHERE TRUE",
@@ -213,15 +234,19 @@ FOLDER = os.environ.get("CERLAB_SQLLOGICTEST")
 
 @pytest.mark.skipif(FOLDER is None, reason="CERLAB_SQLLOGICTEST names no folder of test files")
 def test_the_files_of_an_engine() -> None:
-    """At most a tenth is refused; what is not the same is settled by a clause, or listed."""
+    """At most a tenth is refused; what is not the same is settled by a clause, or listed.
+
+    A record that is in two files counts once.
+    """
     needs_duckdb()
     listed = Path(__file__).parents[2] / "examples" / "trial" / "duckdb" / "settled.txt"
     checked = list(check_files(Path(str(FOLDER)), settled_in(listed.read_text(encoding="utf-8"))))
-    refused = [each for each in checked if each.verdict is Verdict.REFUSED]
+    distinct = {each.record.sql: each.verdict for each in checked}
+    refused = [each for each in distinct.values() if each is Verdict.REFUSED]
     wrong = [
         f"{each.path.name}:{each.record.line}: {each.said}"
         for each in checked
         if each.verdict not in (Verdict.SAME, Verdict.REFUSED) and not each.clause
     ]
-    assert len(refused) <= len(checked) / 10
+    assert len(refused) <= len(distinct) / 10
     assert wrong == []

@@ -17,6 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from cerlab.errors import QuerySyntaxError
 from cerlab.logic.reading import place_at
+from cerlab.logic.rows.errors import unsupported
 
 MODE = "mode"
 """The key of a node's ``meta`` that has RUNNING or FINAL where one is written before it."""
@@ -44,6 +45,7 @@ class RowDialect(Dialect):
             if "{" not in written and "}" not in written and not written.startswith("?")
             if written not in _WORDS_OF_STATEMENTS
         }
+        COMMANDS: ClassVar[set[TokenType]] = set()
 
     class Parser(parser.Parser):
         """SQL's expressions, with RUNNING and FINAL."""
@@ -67,6 +69,13 @@ class RowDialect(Dialect):
             self._index = at - 1
             self._advance()
             return self._parse_disjunction(), self._index
+
+        def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
+            word, following = self._curr, self._next
+            if word and following and word.text.upper() == "LAMBDA" and is_name(following):
+                place = place_at(self.sql, word.start, len(word.text))
+                raise unsupported("a lambda", place, "write the condition without a list")
+            return super()._parse_lambda(alias=alias)
 
         def _parse_unary(self) -> exp.Expr | None:
             if not self._is_mode():
