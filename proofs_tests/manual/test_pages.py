@@ -21,6 +21,7 @@ PYTHON = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 SHELL = re.compile(r"^ {4}(?:.*\| )?cerlab (.+)$", re.MULTILINE)
 ELSEWHERE = {"fuzz", "lab", "spark", "trial"}
 """Commands that wait, start a JVM or other engines: their own tests run them."""
+NAMED = re.compile(r"`((?:cerlab|proofs_tests|docs|examples|notebooks|figures)/[\w/.-]*[\w/])`")
 LINK = re.compile(r"\{doc\}`(?:[^`<]*<)?([\w/.]+)>?`")
 
 
@@ -39,6 +40,14 @@ def test_a_page_links_to_pages_that_are_there(path: Path) -> None:
     for target in LINK.findall(path.read_text(encoding="utf-8")):
         page = (path.parent / target).with_suffix(".md")
         assert page.exists(), f"{path.name} links to {target}"
+
+
+def test_a_file_that_a_text_names_is_there() -> None:
+    root = DOCS.parent
+    texts = (*PAGES, *root.glob("*.md"), *(root / "notebooks").glob("*.ipynb"))
+    named = {(n, path.name) for path in texts for n in NAMED.findall(path.read_text("utf-8"))}
+    assert {each for each in named if not (root / each[0]).exists()} == set()
+    assert len(named) > 50
 
 
 @pytest.mark.parametrize(
