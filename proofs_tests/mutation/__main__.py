@@ -14,11 +14,12 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from random import Random
 
 from proofs_tests.mutation.covering import Covering
-from proofs_tests.mutation.judging import copy_of, judge
+from proofs_tests.mutation.judging import Judge, copy_of
 from proofs_tests.mutation.mutants import Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
@@ -28,13 +29,14 @@ SEEN = ("killed", "timeout")
 
 
 def draw(root: Path, folders: Sequence[str], count: int, modules: int, seed: int) -> list[Mutant]:
-    """Mutants spread evenly over as many modules, both drawn by the seed."""
+    """Mutants spread evenly over as many modules, both drawn by the seed; none of them twice."""
     rng = Random(seed)
     paths = sorted(p for f in folders for p in (root / "cerlab" / f).rglob("*.py"))
     by_module = [found for path in paths if (found := mutants(path))]
     chosen = rng.sample(by_module, min(modules, len(by_module)))
-    drawn = [rng.choice(chosen[n % len(chosen)]) for n in range(count)]
-    return sorted(dict.fromkeys(drawn), key=lambda m: (m.path, m.line))
+    rounds = zip_longest(*(rng.sample(found, len(found)) for found in chosen))
+    drawn = [mutant for each in rounds for mutant in each if mutant is not None]
+    return sorted(drawn[:count], key=lambda m: (m.path, m.line))
 
 
 def draw_each(root: Path, folders: Sequence[str], each: int, seed: int) -> list[Mutant]:
@@ -55,38 +57,69 @@ def report(rows: Sequence[Mapping[str, str]], folders: Sequence[str], seed: int)
     return "\n".join(lines) + "\n"
 
 
+def read(output: Path) -> list[dict[str, str]]:
+    """The rows of an output, which need not be there."""
+    lines = output.read_text(encoding="utf-8").splitlines() if output.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def judged(
+    drawn: Sequence[Mutant], root: Path, options: argparse.Namespace
+) -> list[dict[str, str]]:
+    """A row for each mutant; those that the output has are not run again."""
+    known = {row["mutant"]: row for row in read(options.output)}
+    local = [_local(mutant, root) for mutant in drawn]
+    if left := [mutant for mutant in local if str(mutant) not in known]:
+        covering = None if options.tests else Covering(options.coverage or root / ".coverage", root)
+        with tempfile.TemporaryDirectory() as scratch, options.output.open("a") as output:
+            profile, files = ["--profile", "smoke"], options.tests or ()
+            judge = Judge(copy_of(root, Path(scratch)), profile, files)
+            for mutant in left:
+                began = time.monotonic()
+                tests = covering.tests(mutant.path, mutant.line) if covering else None
+                imported = covering is not None and covering.imported(mutant.path, mutant.line)
+                verdict, test = judge(mutant, tests, options.seconds, imported)
+                took = f"{time.monotonic() - began:.1f}"
+                row = {"mutant": str(mutant), "verdict": verdict, "test": test, "seconds": took}
+                print(json.dumps(row), file=output, flush=True)
+                print(f"{verdict:9} {mutant}", flush=True)
+                known[str(mutant)] = row
+            judge.close()
+    return [known[str(mutant)] for mutant in local]
+
+
+def _local(mutant: Mutant, root: Path) -> Mutant:
+    return replace(mutant, path=mutant.path.relative_to(root))
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run it; exit status 1 if a mutant survived."""
     parser = argparse.ArgumentParser(prog="python -m proofs_tests.mutation", description=__doc__)
-    parser.add_argument("--coverage", type=Path, default=ROOT / ".coverage")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the repository, if another one")
+    parser.add_argument("--coverage", type=Path, help=".coverage of the root")
     parser.add_argument("--folders", default=FOLDERS)
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--modules", type=int, default=20)
     parser.add_argument("--each", type=int, help="mutants of each folder, instead of --count")
     parser.add_argument("--report", type=Path, help="a file for scores and survivors")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=int, default=300, help="per mutant")
-    parser.add_argument("-o", "--output", type=Path, default=Path("mutation.ndjson"))
+    parser.add_argument("--seconds", type=int, default=20, help="of tests, per mutant")
+    parser.add_argument("--again", type=Path, help="only the survivors of an earlier output")
+    parser.add_argument("--tests", nargs="+", help="files of tests, instead of those of the line")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("mutation.ndjson"), help="goes on where it ends"
+    )
     options = parser.parse_args(argv)
+    root = options.root.resolve()
     folders = options.folders.split(",")
     if options.each is None:
-        drawn = draw(ROOT, folders, options.count, options.modules, options.seed)
+        drawn = draw(root, folders, options.count, options.modules, options.seed)
     else:
-        drawn = draw_each(ROOT, folders, options.each, options.seed)
-    covering = Covering(options.coverage, ROOT)
-    rows: list[dict[str, str]] = []
-    with tempfile.TemporaryDirectory() as scratch, options.output.open("w") as output:
-        copy = copy_of(ROOT, Path(scratch))
-        for mutant in drawn:
-            local = replace(mutant, path=mutant.path.relative_to(ROOT))
-            began = time.monotonic()
-            tests = covering.tests(local.path, local.line)
-            verdict, test = judge(local, copy, tests, options.seconds, ["--profile", "smoke"])
-            took = f"{time.monotonic() - began:.1f}"
-            row = {"mutant": str(local), "verdict": verdict, "test": test, "seconds": took}
-            print(json.dumps(row), file=output, flush=True)
-            print(f"{verdict:9} {local}", flush=True)
-            rows.append(row)
+        drawn = draw_each(root, folders, options.each, options.seed)
+    if options.again:
+        left = {row["mutant"] for row in read(options.again) if row["verdict"] not in SEEN}
+        drawn = [mutant for mutant in drawn if str(_local(mutant, root)) in left]
+    rows = judged(drawn, root, options)
     said = report(rows, folders, options.seed)
     print(said)
     if options.report:

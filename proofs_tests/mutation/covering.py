@@ -14,6 +14,9 @@ from pathlib import Path
 
 from coverage import CoverageData
 
+FEW = 5
+"""So many cases of a test come one after the other."""
+
 
 class Covering:
     """The tests that run a line of a module."""
@@ -26,20 +29,37 @@ class Covering:
         self._root = root
         self._lines: dict[Path, dict[int, frozenset[str]]] = {}
         self._width: Counter[str] = Counter()
+        self._outside: dict[Path, frozenset[int]] = {}
         for path in map(Path, self._data.measured_files()):
+            by_line = self._data.contexts_by_lineno(str(path))
             lines = {
                 line: frozenset(_test(context) for context in contexts if context)
-                for line, contexts in self._data.contexts_by_lineno(str(path)).items()
+                for line, contexts in by_line.items()
             }
+            outside = frozenset(line for line, contexts in by_line.items() if "" in contexts)
+            self._outside[path.relative_to(root)] = outside
             self._lines[path.relative_to(root)] = lines
             self._width.update(test for tests in lines.values() for test in tests)
 
     def tests(self, path: Path, line: int) -> list[str]:
-        """The tests of a line, the most special first: those that run the fewest lines in all."""
+        """The tests of a line, the most special first: those that run the fewest lines in all.
+
+        Of the cases of one test a few come before those of the next one.
+        """
         lines = self._lines.get(path, {})
         folder = (found for other, found in self._lines.items() if other.parent == path.parent)
         tests = lines.get(line, frozenset()) or _united([lines]) or _united(folder)
-        return sorted(tests, key=lambda test: (self._width[test], test))
+        cases: Counter[str] = Counter()
+        ranked: list[tuple[int, str]] = []
+        for test in sorted(tests, key=lambda test: (self._width[test], test)):
+            name = test.partition("[")[0]
+            ranked.append((cases[name] // FEW, test))
+            cases[name] += 1
+        return [test for _, test in sorted(ranked, key=lambda pair: pair[0])]
+
+    def imported(self, path: Path, line: int) -> bool:
+        """Whether a line runs outside of tests, as imports and what lists their cases do."""
+        return line not in self._lines.get(path, {}) or line in self._outside[path]
 
 
 def _test(context: str) -> str:

@@ -1,4 +1,14 @@
-"""One-line mutants of a module: a node of its syntax tree, replaced by a near one."""
+"""One-line mutants of a module: a node of its syntax tree, replaced by a near one.
+
+What stands in these places is left out, whatever tests say of it:
+
+* annotations, decorators with what they are given, bases, imports, ``__all__``, and the options of
+  type variables, which a type checker reads;
+* unions of types, ``A | B``, since ``A & B`` is an error that every import or test sees;
+* ``strict=`` of `zip`, which says that two lengths are the same;
+* what raises, warns or asserts, and texts with places in them: the wording of errors;
+* a module's constants ``MAX_..``: limits of work, for which any number near will do.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +42,9 @@ SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
     ast.RShift: ast.LShift,
 }
 """Operators and what each is mistaken for."""
+
+BUILT_IN = ("bool", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple")
+"""Types that are written small."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +87,25 @@ def _is_left_alone(node: ast.AST) -> bool:
         case ast.If(test=ast.Name(id="TYPE_CHECKING")):
             return True
         case ast.Expr(ast.Call(func=ast.Name(id="assert_never" | "warn"))):
+            return True
+        case ast.Call(func=ast.Name(id="TypeVar" | "ParamSpec" | "NewType" | "cast")):
+            return True
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name == "__all__" or name.startswith("MAX_")
+        case ast.keyword(arg="strict"):
+            return True
+        case ast.BinOp(op=ast.BitOr()):
+            return _is_type(node)
+    return False
+
+
+def _is_type(node: ast.AST) -> bool:
+    match node:
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return _is_type(left) and _is_type(right)
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name in BUILT_IN or (name[0].isupper() and not name.isupper())
+        case ast.Constant(value=None) | ast.Subscript():
             return True
     return False
 
@@ -132,7 +164,9 @@ def _mutant(path: Path, source: str, node: ast.expr | ast.stmt, other: ast.AST) 
     assert node.end_col_offset is not None
     start = _offset(source, node.lineno, node.col_offset)
     end = _offset(source, node.end_lineno, node.end_col_offset)
-    text = source[:start] + after + source[end:]
+    lost = "\n" * source[start:end].count("\n")  # later lines keep their numbers
+    padded = f"{after[:-1]}{lost})" if isinstance(node, ast.expr) else after + lost
+    text = source[:start] + padded + source[end:]
     try:
         same = ast.dump(ast.parse(text)) == ast.dump(ast.parse(source))
     except SyntaxError:  # a constant inside a pattern of `match`

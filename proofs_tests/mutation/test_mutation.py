@@ -11,11 +11,16 @@ from coverage import CoverageData
 
 from proofs_tests.mutation.__main__ import ROOT, draw, draw_each, report
 from proofs_tests.mutation.covering import Covering
-from proofs_tests.mutation.judging import judge
-from proofs_tests.mutation.mutants import mutants
+from proofs_tests.mutation.judging import Judge, judge
+from proofs_tests.mutation.mutants import Mutant, mutants
 
 MODULE = '''"""A module."""
 
+from typing import TypeVar
+
+T = TypeVar("T", covariant=True)
+MAX_DEPTH = 3
+Number = int | float
 LIMIT = 7
 
 
@@ -23,15 +28,26 @@ def inside(a: int, b: int = 3) -> bool:
     """Whether it is."""
     if not a < b:
         raise ValueError(f"{a + b}")
-    return a + b <= LIMIT and "é" in ("é",)
+    return (
+        a + b <= LIMIT
+        and "é" in ("é",)
+    ) and isinstance(list(zip("a", "b", strict=True)), list)
 '''
 
 TEST = """
-from cerlab.part import inside
+from cerlab.part import LIMIT, inside
 
 
 def test_inside():
     assert inside(1)
+
+
+def test_never():
+    assert not inside(1)
+
+
+def test_limit():
+    assert LIMIT == 7
 """
 
 
@@ -45,17 +61,30 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture
+def drawn(repository: Path) -> dict[str, Mutant]:
+    """All mutants of the module by what stood there."""
+    found = mutants(repository / "cerlab" / "part.py")
+    return {m.before: replace(m, path=m.path.relative_to(repository)) for m in found}
+
+
 def test_each_place_is_mistaken_once_and_texts_and_errors_stay(repository: Path) -> None:
+    last = "isinstance(list(zip('a', 'b', strict=True)), list)"
     drawn = mutants(repository / "cerlab" / "part.py")
     assert [(m.line, m.before, m.after) for m in drawn] == [
-        (3, "7", "(8)"),
-        (6, "3", "(4)"),
-        (8, "not a < b", "(a < b)"),
-        (8, "a < b", "(a <= b)"),
-        (10, 'a + b <= LIMIT and "é" in ("é",)', "(a + b <= LIMIT or 'é' in ('é',))"),
-        (10, '"é" in ("é",)', "('é' not in ('é',))"),
-        (10, "a + b <= LIMIT", "(a + b < LIMIT)"),
-        (10, "a + b", "(a - b)"),
+        (8, "7", "(8)"),
+        (11, "3", "(4)"),
+        (13, "not a < b", "(a < b)"),
+        (13, "a < b", "(a <= b)"),
+        (
+            15,
+            '( a + b <= LIMIT and "é" in ("é",) ) and ' + last.replace("'", '"'),
+            f"(a + b <= LIMIT and 'é' in ('é',) or {last})",
+        ),
+        (16, 'a + b <= LIMIT and "é" in ("é",)', "(a + b <= LIMIT or 'é' in ('é',))"),
+        (16, "a + b <= LIMIT", "(a + b < LIMIT)"),
+        (16, "a + b", "(a - b)"),
+        (17, '"é" in ("é",)', "('é' not in ('é',))"),
     ]
     for mutant in drawn:
         assert ast.dump(ast.parse(mutant.source)) != ast.dump(ast.parse(MODULE))
@@ -86,16 +115,31 @@ def test_each_folder_has_its_mutants_and_its_score() -> None:
 
 
 @pytest.mark.services  # a process for each
-def test_a_mutant_is_judged_by_its_tests(repository: Path) -> None:
-    path = Path("cerlab/part.py")
-    drawn = {mutant.before: replace(mutant, path=path) for mutant in mutants(repository / path)}
+def test_a_mutant_is_judged_by_its_tests(repository: Path, drawn: dict[str, Mutant]) -> None:
     tests = ["test_part.py::test_inside"]
     verdict, test = judge(drawn["not a < b"], repository, tests, 60)
     assert verdict == "killed"
     assert "test_inside" in test
     assert judge(drawn["a < b"], repository, tests, 60) == ("survived", "")
     assert judge(drawn["a < b"], repository, [], 60) == ("uncovered", "")
-    assert (repository / path).read_text(encoding="utf-8") == MODULE
+    assert (repository / "cerlab/part.py").read_text(encoding="utf-8") == MODULE
+
+
+@pytest.mark.services  # a process for each
+def test_a_session_judges_functions_in_forks(repository: Path, drawn: dict[str, Mutant]) -> None:
+    """And what is no function in a process of its own; a test that never passes has no say."""
+    judged = Judge(repository)
+    inside, never, limit = (f"test_part.py::test_{name}" for name in ("inside", "never", "limit"))
+    verdict, test = judged(drawn["not a < b"], [inside], 20, False)
+    assert verdict == "killed"
+    assert f"FAILED {inside} - ValueError" in test
+    assert judged(drawn["a < b"], [inside], 20, False) == ("survived", "")
+    assert judged(drawn["a < b"], [never, inside], 20, False) == ("survived", "")
+    assert judged(drawn["a < b"], [], 20, False) == ("uncovered", "")
+    assert judged(drawn["7"], [inside], 20, True) == ("survived", "")
+    assert judged(drawn["7"], [limit], 20, True)[0] == "killed"
+    assert (repository / "cerlab/part.py").read_text(encoding="utf-8") == MODULE
+    judged.close()
 
 
 def test_a_coverage_without_tests_is_refused(tmp_path: Path) -> None:
