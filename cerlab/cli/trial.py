@@ -100,13 +100,14 @@ def _sqllogictest(folder: Path, listed: str | None) -> int:
     counts: Counter[str] = Counter()
     faults = 0
     for checked in check_files(folder, settled):
-        counts["settled" if checked.clause else checked.verdict.value] += 1
-        faults += checked.verdict in FAULTS and not checked.clause
+        lacking = "needs a file" if checked.lacks else checked.verdict.value
+        counts["settled" if checked.clause else lacking] += 1
+        faults += checked.verdict in FAULTS and not (checked.clause or checked.lacks)
         if checked.verdict is not Verdict.SAME:
             place = f"{checked.path.relative_to(folder)}:{checked.record.line}"
             by = f", settled by {checked.clause}" if checked.clause else ""
-            print(f"{place}: {checked.verdict.value}{by}: {checked.said}")
-    kinds = (*(v.value for v in Verdict), "settled")
+            print(f"{place}: {lacking}{by}: {checked.lacks or checked.said}")
+    kinds = (*(v.value for v in Verdict), "settled", "needs a file")
     print(", ".join(f"{counts[kind]:,} {kind}" for kind in kinds if counts[kind]) or "no records")
     return NO if faults else OK
 
@@ -130,5 +131,6 @@ def _print(outcome: Trial) -> None:
         print(f"not there: {name}: {why}", file=sys.stderr)
     for tally in outcome.tallies:
         for number, cause in enumerate(tally.causes, 1):
-            print(f"\n{tally.name} {number}: {cause.verdict.value}, {cause.met:,} cases")
+            met = f"{cause.met:,} cases, after {cause.after:,.0f} s"
+            print(f"\n{tally.name} {number}: {cause.verdict.value}, {met}")
             print(cause_text(cause))

@@ -281,6 +281,8 @@ def _called(function: ex.Function, arguments: list[Values]) -> Values:
             return pc.if_else(equal, pa.scalar(None, left.type), left)
         case ex.Function.ABS:
             return pc.abs_checked(*arguments)
+        case ex.Function.CHAR_LENGTH:
+            return pc.utf8_length(*arguments).cast(pa.int64())
         case ex.Function.MOD:
             return _arithmetic(ex.ArithmeticOperator.MOD, *arguments)
         case ex.Function.LOWER | ex.Function.UPPER:  # Arrow's letters are not quite Python's

@@ -120,6 +120,7 @@ def nullif(a: Any, b: Any) -> Any:
 
 FUNCTIONS: dict[ex.Function, Function] = {
     ex.Function.ABS: strict(abs),
+    ex.Function.CHAR_LENGTH: strict(len),
     ex.Function.COALESCE: coalesce,
     ex.Function.LOWER: strict(str.lower),
     ex.Function.UPPER: strict(str.upper),

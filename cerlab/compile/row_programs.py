@@ -219,6 +219,8 @@ class Compiler:
                 return self._arithmetic(do.REMAINDER, *arguments)
             case ex.Call(ex.Function.ABS, arguments):
                 return self._arithmetic(do.ABSOLUTE, *arguments)
+            case ex.Call(ex.Function.CHAR_LENGTH, (text,)):
+                return self._length(self._operand(text))
             case ex.Call(ex.Function.COALESCE, arguments):
                 return self._coalesced([self.code(each) for each in arguments])
             case ex.Call(ex.Function.NULLIF, (left, right)):
@@ -239,6 +241,13 @@ class Compiler:
             there = pc.if_else(pc.is_null(operand.values), pa.scalar(None, pa.bool_()), True)
             operand = self._number(operand._replace(values=there))
         return joined("boolean", operand, op=(do.IS_NULL, 0))
+
+    def _length(self, operand: Code | Read | Label) -> Code:
+        """The length of a text, as that of a column of texts."""
+        if isinstance(operand, Code):
+            raise NotColumnar
+        lengths = pc.utf8_length(operand.values).cast(pa.int64())
+        return self._number(operand._replace(values=lengths))
 
     def _compared(self, op: int, left: ex.Expression, right: ex.Expression) -> Code:
         a, b = self._operand(left), self._operand(right)

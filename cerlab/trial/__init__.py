@@ -68,12 +68,14 @@ def trial(
 ) -> Trial:
     """Ask engines and the reference the same, until there were so many cases or seconds.
 
-    A part of the time, at most a half, goes to cases and the rest to sorting faults. Each round has
+    The start of the engines counts. A part of the time that is left, at most a half, goes to cases
+    and the rest to sorting faults. Each round has
     cases of every feature and, for each engine that takes less, some of its own; an engine is not
     asked those with features that it does not take, which count as refused. The same `seed` gives
     the same cases. Raises `UsageError` if none of the engines is there.
     """
     begun = time.monotonic()
+    until = begun + seconds
     absent: list[tuple[str, str]] = []
     with ExitStack() as stack:
         engines: list[Running] = []
@@ -93,12 +95,13 @@ def trial(
             asked += len(drawn)
             answered += sum(bool(LANGUAGES[case.language].expected(case)) for case in drawn)
             watch(asked, time.monotonic() - begun)
-            if asked >= cases or time.monotonic() - begun_asking > seconds / 2:
+            if asked >= cases or time.monotonic() > (begun_asking + until) / 2:
                 break
         faulty = [pair for pair in pairs if pair[1].unsorted]
         for n, (engine, tally) in enumerate(faulty):
-            left = max(0.0, begun_asking + seconds - time.monotonic())
-            _sort(engine, tally, engines, time.monotonic() + left / (len(faulty) - n))
+            now = time.monotonic()
+            part = max(0.0, until - now) / (len(faulty) - n)
+            _sort(engine, tally, engines, begun, now + part)
             watch(asked, time.monotonic() - begun)
     spent = time.monotonic() - begun
     return Trial(tuple(tallies), tuple(absent), seed, asked, answered, spent)
@@ -144,7 +147,9 @@ def _count(engine: Running, tally: Tally, drawn: Sequence[Case]) -> None:
             tally.unsorted.append((case, judgement))
 
 
-def _sort(engine: Running, tally: Tally, engines: Sequence[Running], until: float) -> None:
+def _sort(
+    engine: Running, tally: Tally, engines: Sequence[Running], begun: float, until: float
+) -> None:
     """Sort faults into causes as long as there is time, the smallest first."""
 
     def in_time() -> bool:
@@ -160,7 +165,8 @@ def _sort(engine: Running, tally: Tally, engines: Sequence[Running], until: floa
             left.append((case, judgement))
             continue
         small, why = smallest_case(engine, case, judgement, in_time)
-        found = Cause(why.verdict, language.features_of(small), small, why, {})
+        after = time.monotonic() - begun
+        found = Cause(why.verdict, language.features_of(small), small, why, {}, after)
         if (same := _same(tally, found)) is not None:
             same.met += 1
             continue

@@ -29,6 +29,8 @@ class Cause:
     judgement: Judgement
     others: dict[str, Judgement]
     """What other engines of the language do on the case."""
+    after: float
+    """The second of the trial at which it was small."""
     met: int = 1
 
     def explains(self, verdict: Verdict, features: frozenset[str]) -> bool:

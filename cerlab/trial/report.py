@@ -73,6 +73,7 @@ def summary(outcome: Trial) -> Row:
                         "verdict": cause.verdict.value,
                         "features": sorted(cause.features),
                         "met": cause.met,
+                        "after": round(cause.after, 1),
                         "query": cause.case.text,
                         "data": cause.case.rows,
                         "others": {name: j.verdict.value for name, j in cause.others.items()},
@@ -123,7 +124,7 @@ def _engine(tally: Tally) -> Iterator[str]:
     for number, cause in enumerate(tally.causes, 1):
         yield f"<h3>{number}. <span class=fault>{cause.verdict.value}</span>: "
         features = ", ".join(sorted(cause.features)) or "anything"
-        yield f"{escape(features)} ({cause.met:,} cases)</h3>"
+        yield f"{escape(features)} ({cause.met:,} cases, after {cause.after:,.0f} s)</h3>"
         yield f"<pre>{escape(cause_text(cause))}</pre>"
     if tally.reasons:
         yield "<details><summary>What it refuses</summary><ul>"

@@ -21,6 +21,10 @@ from cerlab.trial.verdicts import Verdict
 _CLAUSE = re.compile(r"\bMATCH_RECOGNIZE\b(?!')", re.IGNORECASE)
 """The word, but not the text of it, which is in queries of a catalogue."""
 
+_NO_FILE = re.compile(r'No files found that match the pattern "([^"]+)"')
+_TABLE = re.compile(r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TABLE|VIEW)\s+(\w+)", re.IGNORECASE)
+_NO_TABLE = re.compile(r"Table with name (\w+) does not exist")
+
 _SORTS = ("nosort", "rowsort", "valuesort")
 
 
@@ -48,6 +52,8 @@ class Checked:
     said: str = ""
     clause: str = ""
     """What settles that the answer is another one."""
+    lacks: str = ""
+    """The file that it needs and that is not there."""
 
 
 class Settled(NamedTuple):
@@ -116,9 +122,9 @@ def check_files(folder: Path, settled: Sequence[Settled] = ()) -> Iterator[Check
     Raises `UsageError` where DuckDB is not installed.
     """
     for path in sorted(folder.rglob("*.test")):
-        session = SqlSession()
+        session, unmade = SqlSession(), dict[str, str]()
         for record in records(path.read_text(encoding="utf-8")):
-            checked = _check(session, path, record)
+            checked = _lacking(_check(session, path, record), unmade)
             if _CLAUSE.search(record.sql):
                 yield checked if checked.verdict is Verdict.SAME else _settled(checked, settled)
 
@@ -128,6 +134,18 @@ def _settled(checked: Checked, settled: Sequence[Settled]) -> Checked:
     name, sql = checked.path.name, _dense(checked.record.sql)
     clauses = (each.clause for each in settled if each.file == name and each.part in sql)
     return replace(checked, clause=next(clauses, ""))
+
+
+def _lacking(checked: Checked, unmade: dict[str, str]) -> Checked:
+    """A record with the file that it needs, itself or for one of the tables that were not made."""
+    if checked.verdict is not Verdict.CRASH:
+        return checked
+    if (file := _NO_FILE.search(checked.said)) is not None:
+        if (table := _TABLE.match(checked.record.sql)) is not None:
+            unmade[table[1].lower()] = file[1]
+        return replace(checked, lacks=file[1])
+    unknown = _NO_TABLE.search(checked.said)
+    return replace(checked, lacks=unmade.get(unknown[1].lower(), "") if unknown else "")
 
 
 def _check(session: SqlSession, path: Path, record: Record) -> Checked:

@@ -208,6 +208,34 @@ def test_records_may_be_settled_by_a_clause(
         assert capsys.readouterr().out.endswith(said)
 
 
+NEEDING = f"""statement ok
+CREATE TABLE n AS SELECT * FROM 'no/match_recognize/n.parquet'
+
+query I
+SELECT m FROM N {COUNTED} WHERE TRUE
+----
+1
+
+query I
+SELECT m FROM another {COUNTED} WHERE TRUE
+----
+1
+"""
+
+
+def test_a_record_may_need_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Itself, or for a table; a table of no statement is a fault."""
+    needs_duckdb()
+    (tmp_path / "a.test").write_text(NEEDING)
+    assert main(["trial", "--sqllogictest", str(tmp_path)]) == 1
+    said = capsys.readouterr().out
+    lacking = "needs a file: no/match_recognize/n.parquet\n"
+    assert f"a.test:1: {lacking}a.test:4: {lacking}a.test:9: crash: " in said
+    assert said.endswith("1 crash, 2 needs a file\n")
+    (tmp_path / "a.test").write_text("\n\n".join(NEEDING.split("\n\n")[:2]))
+    assert main(["trial", "--sqllogictest", str(tmp_path)]) == 0
+
+
 def test_records_are_read_as_they_stand() -> None:
     read = list(records(FILE))
     assert len(read) == 11
@@ -246,7 +274,7 @@ def test_the_files_of_an_engine() -> None:
     wrong = [
         f"{each.path.name}:{each.record.line}: {each.said}"
         for each in checked
-        if each.verdict not in (Verdict.SAME, Verdict.REFUSED) and not each.clause
+        if each.verdict not in (Verdict.SAME, Verdict.REFUSED) and not (each.clause or each.lacks)
     ]
     assert len(refused) <= len(distinct) / 10
     assert wrong == []

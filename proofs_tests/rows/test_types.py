@@ -15,7 +15,7 @@ TYPES = [
     ("NULL", pa.null()), ("i > 1", pa.bool_()), ("t || 'a'", pa.string()),
     ("PREV(d)", pa.date32()), ("PREV(s)", pa.timestamp("us", "UTC")),
     ("CASE WHEN i = 1 THEN 1 ELSE 0.5 END", pa.float64()), ("COALESCE(NULL, i)", pa.int64()),
-    ("ABS(i)", pa.int64()), ("B.i", pa.int16()),
+    ("ABS(i)", pa.int64()), ("B.i", pa.int16()), ("LENGTH(t)", pa.int64()),
 ]  # fmt: skip
 ONE = pa.table(
     {

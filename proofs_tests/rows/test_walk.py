@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from random import Random
 from typing import Any, get_args
 
@@ -20,7 +21,7 @@ from cerlab.io.tables import as_table, column_kinds
 from cerlab.logic.rows import bound
 from cerlab.testing.rows import Reach, random_row_pattern, random_row_table
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
-from proofs_tests.rows.tables import rows_of, typed_table
+from proofs_tests.rows.tables import EVALUATORS, rows_of, typed_table
 from proofs_tests.rows.test_search import TOO_MANY, outcome
 from proofs_tests.suite import Suite
 
@@ -41,6 +42,30 @@ def agree(rng: Random) -> bool:
 
 def test_the_compiled_scan_agrees_with_the_others(suite: Suite) -> None:
     suite.run(agree, deep_count=20_000)
+
+
+def lengths_agree(rng: Random) -> bool:
+    """A text as long as a number in its place: the lengths are the numbers (rows.md 6.11)."""
+    query = random_row_pattern(rng, rng.choice(get_args(Reach)))
+    rows = [
+        {**row, "w": None if row["x"] is None else "\U0001f600" * row["x"]}
+        for row in random_row_table(rng)
+    ]
+    table = pa.table(typed_table(rows)).append_column(
+        "w", pa.array([row["w"] for row in rows], pa.string())
+    )
+    written = re.sub(r"\b([A-Z]\.)?x\b", r"CHAR_LENGTH(\1w)", str(query))
+    evaluator = rng.choice(EVALUATORS)
+    found = outcome(parse_rows(written), table, evaluator)
+    expected = outcome(query, table, "reference")
+    if TOO_MANY in (found[0], expected[0]) or found[0] == NOT_TAKEN:
+        return bool(expected[1] != "[]")
+    assert found == expected, f"{evaluator} {written}\n{table.to_pylist()}"
+    return expected[1] != "[]" and not isinstance(expected[0], str)
+
+
+def test_lengths_of_texts_are_numbers(suite: Suite) -> None:
+    suite.run(lengths_agree, deep_count=2_000)
 
 
 def walk_of(clause: str, table: Any) -> Walk | RegisterSearch:
@@ -95,6 +120,7 @@ COLUMNS: list[tuple[str, list[Any]]] = [
     ("x > 0", [float("nan"), float("inf"), -1.0]),
     ("x - x = 0", [float("inf"), 1.0]),
     ("LOWER(x) = 'a' OR x || 'b' > 'a'", ["A", "\u00df", "\U0001f600", None]),
+    ("LENGTH(x) = 1 OR CHAR_LENGTH(PREV(x)) > LENGTH(x)", ["A", "\u00df", "\U0001f600e", None, ""]),
     ("CASE x WHEN 1 THEN TRUE WHEN 2 THEN NULL ELSE x > 3 END", [1, 2, 3, 4, None]),
     ("CASE WHEN x > 1 THEN 1.5 ELSE 2 END = 2", [1, 2, None]),
     ("CASE WHEN x > 1 THEN x ELSE 0.5 END = 9007199254740993", [2**53 + 1, 2**53, 1]),

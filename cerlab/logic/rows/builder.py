@@ -38,9 +38,14 @@ _NAVIGATION: dict[str, type[ex.First | ex.Last | ex.Prev | ex.Next]] = {
     "NEXT": ex.Next,
 }
 _AGGREGATES = {function.value: function for function in ex.AggregateFunction}
-_FUNCTIONS = {function.value: function for function in ex.Function}
+_FUNCTIONS = {
+    **{function.value: function for function in ex.Function},
+    "CHARACTER_LENGTH": ex.Function.CHAR_LENGTH,
+    "LENGTH": ex.Function.CHAR_LENGTH,
+}
 _ARGUMENTS = {
     ex.Function.ABS: (1, 1),
+    ex.Function.CHAR_LENGTH: (1, 1),
     ex.Function.COALESCE: (1, None),
     ex.Function.LOWER: (1, 1),
     ex.Function.UPPER: (1, 1),

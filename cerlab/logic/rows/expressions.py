@@ -39,6 +39,7 @@ class Function(Enum):
     """The scalar functions (rows.md 6.11)."""
 
     ABS = "ABS"
+    CHAR_LENGTH = "CHAR_LENGTH"
     COALESCE = "COALESCE"
     LOWER = "LOWER"
     UPPER = "UPPER"

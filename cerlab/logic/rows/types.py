@@ -303,6 +303,9 @@ class _Scope:
             case ex.Function.LOWER | ex.Function.UPPER:
                 self.need(arguments[0], (Kind.TEXT, Kind.NULL), f"{function.value} takes a text")
                 return Typed(Kind.TEXT)
+            case ex.Function.CHAR_LENGTH:
+                self.need(arguments[0], (Kind.TEXT, Kind.NULL), "CHAR_LENGTH takes a text")
+                return Typed(Kind.INTEGER)
             case ex.Function.ABS:
                 return Typed(self.need(arguments[0], _NUMBERS, "ABS takes a number"))
             case ex.Function.MOD:

@@ -165,6 +165,8 @@ def _called(function: ex.Function, arguments: Sequence[Any]) -> Value:
     match function:
         case ex.Function.ABS:
             return abs(value)  # type: ignore[no-any-return]
+        case ex.Function.CHAR_LENGTH:
+            return len(value)
         case ex.Function.LOWER:
             return str(value).lower()
         case ex.Function.UPPER:
