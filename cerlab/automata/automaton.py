@@ -205,15 +205,9 @@ START = -1
 
 
 def outgoing(A: Automaton[Step]) -> dict[int, list[Step]]:
-    """The transitions that leave each state, in their order."""
+    """The transitions that leave each state, in their order; those of `START` leave any in I."""
     leaving: dict[int, list[Step]] = {q: [] for q in range(A.states)}
     for t in A.Delta:
         leaving[t.source].append(t)
-    return leaving
-
-
-def from_start(A: Automaton[Step]) -> dict[int, list[Step]]:
-    """The same, where `START` has those of all initial states."""
-    leaving = outgoing(A)
     leaving[START] = [t for q in sorted(A.I) for t in leaving[q]]
     return leaving

@@ -16,7 +16,6 @@ from cerlab.automata.automaton import (
     LabelTransition,
     Step,
     Vcea,
-    from_start,
     outgoing,
 )
 from cerlab.automata.explore import explore
@@ -52,7 +51,7 @@ def pairs(
 
     `joint` gives the label of two transitions that read an event together, None if they cannot.
     """
-    left, right = from_start(A), from_start(B)
+    left, right = outgoing(A), outgoing(B)
 
     def follow(state: tuple[int, int]) -> Iterator[tuple[tuple[Any, ...], tuple[int, int]]]:
         for s in left[state[0]]:
@@ -77,7 +76,7 @@ def remember(
     `follow` gives the labels that a transition of A becomes where something is remembered, and what
     is remembered after each. If A has several initial states, a fresh one stands for them.
     """
-    leaving = outgoing(A) if A.single else from_start(A)
+    leaving = outgoing(A)
 
     def moves(state: tuple[int, Memory]) -> Iterator[tuple[tuple[Any, ...], tuple[int, Memory]]]:
         q, memory = state
@@ -124,14 +123,14 @@ def in_any_order(A: Vcea, B: Vcea) -> Vcea:
 
 def _parts(A: Vcea) -> Callable[[int], list[LabelTransition]]:
     """The moves of one part of an ALL, waiting before it and after it included."""
-    outgoing = from_start(A)
+    leaving = outgoing(A)
 
     def moves(q: int) -> list[LabelTransition]:
         if q == OVER:
             return [_idle(OVER, OVER)]
         if q in (START, WAITING):
-            return [*outgoing[START], _idle(q, WAITING)]
-        return [*outgoing[q], *([_idle(q, OVER)] if q in A.F else [])]
+            return [*leaving[START], _idle(q, WAITING)]
+        return [*leaving[q], *([_idle(q, OVER)] if q in A.F else [])]
 
     return moves
 
@@ -147,7 +146,7 @@ def unless(A: Vcea, B: Vcea) -> Vcea:
     accept, the move is left out. Exponential in B. The tests of B's transitions are split into
     the combinations that events can have, so that B is followed deterministically.
     """
-    left, right = from_start(A), from_start(trim(B))
+    left, right = outgoing(A), outgoing(trim(B))
     accepting = trim(B).F
     guards: dict[frozenset[int], list[tuple[Predicate, frozenset[int]]]] = {}
 

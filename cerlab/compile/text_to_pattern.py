@@ -12,7 +12,7 @@ from cerlab.logic.cel.depth import refuse_deep
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.ceql.parser import parse_cel, parse_ceql, parse_schema
 from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.sremo.parser import begins_sremo, parse_sremo
+from cerlab.logic.sremo.parser import parse_sremo
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.schema import Schema
 
@@ -27,7 +27,10 @@ LANGUAGES: tuple[Language, ...] = get_args(Language)
 
 P = TypeVar("P", bound=Pattern)
 
-_CEQL = re.compile(r"(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*(?:select|create|declare)\b", re.I)
+_BLANK = r"\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/"
+_CEQL = re.compile(rf"(?:{_BLANK})*(?:select|create|declare)\b", re.I)
+_SREMO = re.compile(rf"(?:{_BLANK}|\()*(?:[<!]|[#@]\s*\()")
+"""How a SREMO begins, and no formula: of expressions only ``EPS`` and ``EMPTY`` begin otherwise."""
 
 
 def any_pattern(
@@ -72,7 +75,7 @@ def _pattern(what: AnyWhat, language: Language | None, schema: Schema | None) ->
     if not isinstance(what, str):
         hint = "a text, a Query, a Formula or a Sremo is; the query stands first, then the events"
         raise UsageError("CER0838", f"{type(what).__name__} is no query", hint=hint)
-    if language == "sremo" or (language is None and begins_sremo(what)):
+    if language == "sremo" or (language is None and _SREMO.match(what)):
         return SremoPattern(parse_sremo(what))
     if language == "ceql" or (language is None and _CEQL.match(what)):
         return read_ceql(what, schema)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cerlab.automata.automaton import START, IntervalCea, Mark, Vcea, from_start
+from cerlab.automata.automaton import START, IntervalCea, Mark, Vcea, outgoing
 from cerlab.automata.explore import explore
 
 
@@ -15,6 +15,6 @@ def vcea_to_cea(A: Vcea) -> IntervalCea:
 
     marked = {
         q: [((t.predicate, Mark.TAKE if t.labels else Mark.SKIP), t.target) for t in steps]
-        for q, steps in from_start(A).items()
+        for q, steps in outgoing(A).items()
     }
     return explore(START, marked.__getitem__, A.F.__contains__, IntervalCea)

@@ -15,7 +15,7 @@ from typing import Any, assert_never
 from cerlab.model.event import Event, Timestamp, Value, value_of
 from cerlab.predicates import syntax as pred
 
-_COMPARE: dict[pred.Operator, Callable[[Any, Any], bool]] = {
+RELATIONS: dict[pred.Operator, Callable[[Any, Any], bool]] = {
     pred.Operator.LT: operator.lt,
     pred.Operator.LE: operator.le,
     pred.Operator.GT: operator.gt,
@@ -117,7 +117,7 @@ def compare(op: pred.Operator, left: Value, right: Value) -> bool:
     (False, False)
     """
     kind = kind_of(left)
-    return kind is not None and kind == kind_of(right) and _COMPARE[op](left, right)
+    return kind is not None and kind == kind_of(right) and RELATIONS[op](left, right)
 
 
 def evaluate(event: Event, expression: pred.Expression) -> Value:

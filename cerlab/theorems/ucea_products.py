@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from cerlab.automata.automaton import START, LabelTransition, Ucea, from_start
+from cerlab.automata.automaton import START, LabelTransition, Ucea, outgoing
 from cerlab.automata.explore import explore
 from cerlab.automata.product import pairs
 from cerlab.predicates.syntax import Predicate, conjunction
@@ -40,7 +40,7 @@ def all_product(A: Ucea, B: Ucea) -> Ucea:
     >>> [(t.source, "".join(sorted(t.labels)), t.target) for t in all_product(a, b).Delta]
     [(0, 'A', 1), (0, 'B', 2), (0, 'AB', 3), (1, 'B', 3), (2, 'A', 3)]
     """
-    left, right = from_start(A), from_start(B)
+    left, right = outgoing(A), outgoing(B)
 
     def follow(state: Pair) -> Iterator[tuple[_Test, Pair]]:
         p, q = state

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import pyarrow as pa
 
@@ -126,7 +126,7 @@ class RowPatterns:
         """What is missing, what is too many, and whether the order is right."""
         names = list(expected[0]) if expected else list(given[0]) if given else []
         left, right = [_key(row, names) for row in expected], [_key(row, names) for row in given]
-        missing, extra = _less(left, right), _less(right, left)
+        missing, extra = surplus(left, right), surplus(right, left)
         rows = [dict(zip(names, key, strict=True)) for key in missing]
         more = [dict(zip(names, key, strict=True)) for key in extra]
         return rows, more, not ordered or left == right
@@ -174,6 +174,7 @@ def _answered(case: Case, rng: Random) -> bool:
 
 
 _Key: TypeAlias = tuple[Any, ...]
+K = TypeVar("K")
 
 
 def _key(row: Row, names: Sequence[str]) -> _Key:
@@ -189,7 +190,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _less(left: Sequence[_Key], right: Sequence[_Key]) -> list[_Key]:
+def surplus(left: Sequence[K], right: Sequence[K]) -> list[K]:
     """What the left has more of, in its order."""
     rest = list(right)
     more = []

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from cerlab.api.sql import SqlSession
 from cerlab.errors import CerlabError, Unsupported, UsageError
+from cerlab.trial.languages import surplus
 from cerlab.trial.verdicts import Verdict
 
 _CLAUSE = re.compile(r"\bMATCH_RECOGNIZE\b(?!')", re.IGNORECASE)
@@ -180,19 +181,8 @@ def _compared(
     if sort == "valuesort":
         expected, given = (sorted([v] for row in rows for v in row) for rows in (expected, given))
     left, right = sorted(expected), sorted(given)
-    missing, extra = _less(left, right), _less(right, left)
+    missing, extra = surplus(left, right), surplus(right, left)
     return missing, extra, sort != "nosort" or expected == given
-
-
-def _less(left: list[list[str]], right: list[list[str]]) -> list[list[str]]:
-    rest = list(right)
-    more = []
-    for row in left:
-        if row in rest:
-            rest.remove(row)
-        else:
-            more.append(row)
-    return more
 
 
 def written(value: Any) -> str:

@@ -13,6 +13,7 @@ from cerlab.automata.registers.plan import MarkWindow, RegisterPlan
 from cerlab.budget import poll
 from cerlab.compile.register_plan import register_plan
 from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.logic.sremo.semantics import elapsed
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import EventWindow
@@ -25,7 +26,7 @@ from cerlab.why.labels import unmarked_ends
 from cerlab.why.marked_runs import accepts
 from cerlab.why.question import Question, places
 from cerlab.why.sremo_candidates import SremoQuestion
-from cerlab.why.windows import Meter, elapsed
+from cerlab.why.windows import Meter
 
 MAX_CONFIGURATIONS = 1_000
 """With more of them at once, a SREMO has no second opinion."""

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from cerlab.errors import Unsupported, UsageError
 from cerlab.logic.ceql.syntax import selected_formula
 from cerlab.logic.focel.scope import check_first_order
 from cerlab.logic.sremo.check import check_sremo
-from cerlab.logic.sremo.syntax import Sremo, Within, subexpressions
+from cerlab.logic.sremo.semantics import check_times
 from cerlab.model.answer import Valuation
-from cerlab.model.clauses import AttributeWindow, Consume
-from cerlab.model.clock import check_order, clock_for
-from cerlab.model.stream import Stream
+from cerlab.model.clauses import Consume
 from cerlab.why.answer import Why
 from cerlab.why.candidates import Candidate, Region, candidates, nearest, regions
 from cerlab.why.clauses import first_passing
@@ -76,7 +73,7 @@ def explain_sremo(question: SremoQuestion) -> Why:
     Raises as `cerlab.evaluate` with the reference does, except for the length of the stream.
     """
     check_sremo(question.e)
-    _check_times(question.e, question.stream)
+    check_times(question.e, question.stream.events)
     positions = question.positions
     if not positions:
         raise UsageError(
@@ -98,16 +95,6 @@ def explain_sremo(question: SremoQuestion) -> Why:
         return Why(False, positions, None, (best,), None, {})
     lo = min(best.derivation.valuation.start, positions[0])
     return _why(question, best.derivation, best.failures, (lo, positions[-1]))
-
-
-def _check_times(e: Sremo, stream: Stream) -> None:
-    """Raise `BadData` where an event has no time for a window, or time goes backwards."""
-    windows = (each for each in subexpressions(e) if isinstance(each, Within))
-    for attribute in dict.fromkeys(window.attribute for window in windows):
-        clock = clock_for(AttributeWindow(0, attribute), None)
-        times = [clock(t, i) for i, t in enumerate(stream)]
-        for position, (before, now) in enumerate(pairwise(times), 1):
-            check_order(before, now, position)
 
 
 def _why(

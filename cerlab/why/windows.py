@@ -11,8 +11,8 @@ from typing import assert_never
 from cerlab.logic.ceql.semantics import Substream
 from cerlab.logic.ceql.text import window_text
 from cerlab.logic.sremo import syntax as sre
+from cerlab.logic.sremo.semantics import elapsed
 from cerlab.logic.sremo.text import node_text
-from cerlab.model.answer import Positions
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.clock import Clock, Instant, TimeAxis, clock_for
 from cerlab.model.event import Event
@@ -89,15 +89,6 @@ def _measured(e: sre.Window, d: Reading, S: Sequence[Event]) -> Instant:
             return elapsed(d.marks, S, attribute)
         case _:
             assert_never(e)
-
-
-def elapsed(marks: Positions, S: Sequence[Event], attribute: str) -> Instant:
-    """From the time of the first mark to that of the last, 0 without marks."""
-    if not marks:
-        return 0
-    clock = clock_for(AttributeWindow(0, attribute), None)
-    first, last = marks[0], marks[-1]
-    return clock(S[last], last) - clock(S[first], first)
 
 
 def _amount(window: Window, spanned: Instant) -> str:

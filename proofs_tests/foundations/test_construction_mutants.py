@@ -23,7 +23,7 @@ from cerlab.automata.automaton import (
     IntervalCea,
     LabelTransition,
     Ucea,
-    from_start,
+    outgoing,
 )
 from cerlab.automata.explore import explore
 from cerlab.automata.product import pairs
@@ -165,7 +165,7 @@ UNDER_STAR = socel_to_ucea.under_star_to_runs
 
 def either_final(A: Ucea, B: Ucea, joint: Any, kind: type[Ucea]) -> Ucea:
     """A product in which it is enough that one of the two accepts."""
-    left, right = from_start(A), from_start(B)
+    left, right = outgoing(A), outgoing(B)
 
     def follow(pair: Pair) -> Iterable[Any]:
         for s in left[pair[0]]:
@@ -187,7 +187,7 @@ def and_of_common_labels(A: Ucea, B: Ucea) -> Ucea:
 
 def all_without_overlap(A: Ucea, B: Ucea) -> Ucea:
     """ALL in which no event serves both parts."""
-    left, right = from_start(A), from_start(B)
+    left, right = outgoing(A), outgoing(B)
 
     def follow(pair: Pair) -> Iterable[Any]:
         for s in left[pair[0]]:

@@ -138,7 +138,7 @@ def label_answer(
     state[0], move[0], descent.before[0] = q, 0, reg[LISTED]
     while depth >= 0:
         if depth == length:
-            if table.final[state[depth]] and not list_row(descent, rows, reg, length):
+            if table.final[state[depth]] and not list_row(descent.mark, length, length, rows, reg):
                 return FULL
             depth -= 1
             continue
@@ -167,16 +167,21 @@ def label_answer(
 
 
 @inlined
-def list_row(descent: Descent, rows: Rows, reg: Int64s, length: int) -> bool:
-    """One more row; False if there is no room."""
+def list_row(marks: Int32s, steps: int, length: int, rows: Rows, reg: Int64s) -> bool:
+    """One more row, of the `length` marks among the first `steps`; False if there is no room.
+
+    The others are NONE: those of events that are not taken.
+    """
     listed, taken = reg[LISTED], reg[TAKEN]
     if listed == rows.answer.shape[0] or taken + length > rows.marks.shape[0]:
         return False
     rows.answer[listed] = reg[AT]
-    for k in range(length):
-        rows.marks[taken + k] = descent.mark[k]
+    for k in range(steps):
+        if marks[k] != NONE:
+            rows.marks[taken] = marks[k]
+            taken += 1
     reg[LISTED] = listed + 1
-    reg[TAKEN] = taken + length
+    reg[TAKEN] = taken
     return True
 
 

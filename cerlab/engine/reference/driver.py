@@ -151,16 +151,15 @@ def run(
 ) -> Iterator[Answer]:
     """All answers of a plan on a stream, lazily, by end; events are read only as needed."""
     per_end = min(plan.limit.per_end, sys.maxsize) if plan.limit else None
-    events, time = _with_time(plan, events, time)
-    driver = Driver(plan, recogniser, time)
-    for position, event in enumerate(events):
-        if (read := driver.read(event, position)) is None:
-            continue
-        reader, lowest = read
-        answers = reader.answers(lowest)
-        if (first := next(answers, None)) is not None:
-            driver.consume(reader)
-            yield from counted(islice(chain((first,), answers), per_end))
+    for _, answers in ends(plan, recogniser, events, time, _answers):
+        yield from counted(islice(answers, per_end))
+
+
+def _answers(reader: Recogniser[Answer], lowest: int) -> Iterator[Answer] | None:
+    """The answers that end here, None where there are none."""
+    answers = reader.answers(lowest)
+    first = next(answers, None)
+    return None if first is None else chain((first,), answers)
 
 
 def ends(
@@ -175,8 +174,9 @@ def ends(
     `found` gets the lowest start that the window allows and gives something false if no answer
     ends here. What it gives is good until the next position is asked for.
     """
-    events, time = _with_time(plan, events, time)
-    driver = Driver(plan, recogniser, time)
+    if time is None and isinstance(plan.window, TimeWindow):
+        events = tuple(events)  # the time axis is looked for in all of them
+    driver = Driver(plan, recogniser, axis_for(plan.window, events, time))
     for position, event in enumerate(events):
         if (read := driver.read(event, position)) is None:
             continue
@@ -213,12 +213,3 @@ def count(
 ) -> int:
     """How many answers `run` gives, without listing them."""
     return sum(ending for _, ending in counts(plan, automaton, events, time))
-
-
-def _with_time(
-    plan: Clauses, events: Iterable[Event], time: TimeAxis | None
-) -> tuple[Iterable[Event], TimeAxis | None]:
-    """The time axis, looked for in the events if a window needs one and none is given."""
-    if time is None and isinstance(plan.window, TimeWindow):
-        events = tuple(events)
-    return events, axis_for(plan.window, events, time)

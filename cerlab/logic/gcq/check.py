@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import assert_never
 
 from cerlab.errors import IllFormed, SourcePlace, nearest
 from cerlab.logic.gcq.syntax import Atom, Gcq
-from cerlab.predicates.syntax import Attribute, Computed, Constant, Expression, Negated
+from cerlab.predicates.mentions import leaves_of
+from cerlab.predicates.syntax import Attribute, Constant
 from cerlab.predicates.truth import kind_of
 
 PlaceOf = Callable[[object], SourcePlace | None]
@@ -75,18 +75,5 @@ def _unbound(code: str, use: str, x: str, bound: set[str], place: SourcePlace | 
 def _operands(query: Gcq) -> Iterator[Attribute | Constant]:
     """The variables and constants of the predicates, from left to right."""
     for P in query.predicates:
-        yield from _leaves(P.left)
-        yield from _leaves(P.right)
-
-
-def _leaves(expression: Expression) -> Iterator[Attribute | Constant]:
-    match expression:
-        case Attribute() | Constant():
-            yield expression
-        case Computed(_, left, right):
-            yield from _leaves(left)
-            yield from _leaves(right)
-        case Negated(operand):
-            yield from _leaves(operand)
-        case _:
-            assert_never(expression)
+        yield from leaves_of(P.left)
+        yield from leaves_of(P.right)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from cerlab.logic.reading import Language, built, read
 from cerlab.logic.sremo.builder import SremoBuilder
 from cerlab.logic.sremo.check import check_sremo
@@ -23,20 +21,6 @@ def parse_sremo(text: str) -> Sremo:
     e: Sremo = built(builder, read(_SREMO, text, "alternation"), too_deep="")
     check_sremo(e, builder.place_of)
     return e
-
-
-_BEGINNING = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*(?:[<!]|[#@]\s*\()")
-
-
-def begins_sremo(text: str) -> bool:
-    """Whether a text begins as no formula and no query does: with ``<``, ``!``, ``#(`` or ``@(``.
-
-    Of expressions only those that begin with ``EPS`` and ``EMPTY`` do not begin so.
-
-    >>> begins_sremo("/* ticks */ (<TRUE>^)*"), begins_sremo("A ; B")
-    (True, False)
-    """
-    return _BEGINNING.match(text) is not None
 
 
 def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:

@@ -11,7 +11,7 @@ positions relative to a slice the rule of concatenation is undefined (erratum SR
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias, assert_never
@@ -128,7 +128,9 @@ def _rule(e: sre.Sremo, S: Reading, i: int, v: Registers) -> Derivations:
         case sre.LengthWindow(body, w):
             return frozenset(d for d in _rule(body, S, i, v) if d.end - i <= w)
         case sre.Within(body, n, time):
-            return frozenset(d for d in _rule(body, S, i, v) if _elapsed(d.marks, S, time) <= n)
+            return frozenset(
+                d for d in _rule(body, S, i, v) if elapsed(d.marks, S.events, time) <= n
+            )
         case sre.Intersection(left, right):
             after_right = defaultdict(list)
             for d2 in _rule(right, S, i, v):
@@ -184,13 +186,13 @@ def _span(M: Marks) -> int:
     return max(M) - min(M) + 1 if M else 0
 
 
-def _elapsed(M: Marks, S: Reading, attribute: str) -> Instant:
+def elapsed(M: Collection[int], S: Sequence[Event], attribute: str) -> Instant:
     """``time(max M) - time(min M)``, and 0 of no marks (DESIGN 2.5)."""
     if not M:
         return 0
     clock = clock_for(AttributeWindow(0, attribute), None)
     first, last = min(M), max(M)
-    return clock(S.events[last], last) - clock(S.events[first], first)
+    return clock(S[last], last) - clock(S[first], first)
 
 
 def _merged(e: sre.Intersection, v: Registers, v1: Registers, v2: Registers) -> Registers:
@@ -214,14 +216,14 @@ def _check(e: sre.Sremo, S: Sequence[Event]) -> None:
             f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}",
             hint='evaluator="registers" takes long ones',
         )
+    check_times(e, S)
+
+
+def check_times(e: sre.Sremo, S: Sequence[Event]) -> None:
+    """Raise `BadData` where an event has no time for a window, or time goes back (DESIGN 3.4)."""
     for each in sre.subexpressions(e):
         if isinstance(each, sre.Within):
-            _check_times(each, S)
-
-
-def _check_times(e: sre.Within, S: Sequence[Event]) -> None:
-    """Every event has a time for the window, and it never goes backwards (DESIGN 3.4)."""
-    clock = clock_for(AttributeWindow(e.width, e.attribute), None)
-    times = [clock(t, i) for i, t in enumerate(S)]
-    for position, (before, now) in enumerate(pairwise(times), 1):
-        check_order(before, now, position)
+            clock = clock_for(AttributeWindow(each.width, each.attribute), None)
+            times = [clock(t, i) for i, t in enumerate(S)]
+            for position, (before, now) in enumerate(pairwise(times), 1):
+                check_order(before, now, position)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
 from typing import Any, assert_never
 
 from cerlab.predicates import syntax as pred
@@ -11,6 +9,7 @@ from cerlab.predicates.mentions import constants, operands
 from cerlab.predicates.smt.encoding import KINDS, Encoding, is_plain
 from cerlab.predicates.smt.questions import every_of, some_of
 from cerlab.predicates.smt.terms import Coded, coded
+from cerlab.predicates.truth import RELATIONS
 
 
 def formula(atom: pred.Atom, E: Encoding) -> Any:
@@ -85,15 +84,5 @@ def related(op: pred.Operator, left: Coded, right: Coded, E: Encoding) -> Any:
     for kind, (here, one) in left.items():
         if kind in right:
             there, other = right[kind]
-            ways.append(z3.And(here, there, _RELATIONS[op](one, other)))
+            ways.append(z3.And(here, there, RELATIONS[op](one, other)))
     return some_of(ways, E.context)
-
-
-_RELATIONS: dict[pred.Operator, Callable[[Any, Any], Any]] = {
-    pred.Operator.LT: operator.lt,
-    pred.Operator.LE: operator.le,
-    pred.Operator.GT: operator.gt,
-    pred.Operator.GE: operator.ge,
-    pred.Operator.EQ: operator.eq,
-    pred.Operator.NE: operator.ne,
-}

@@ -11,7 +11,16 @@ from typing import NamedTuple
 
 from cerlab.engine.kernels.arrays import DONE, FULL, NEED_SCRATCH, NONE, Bytes, Int32s, Int64s
 from cerlab.engine.kernels.compiled import inlined, kernel
-from cerlab.engine.kernels.labelling import AT, LISTED, REGISTERS, TAKEN, Given, Rows, next_change
+from cerlab.engine.kernels.labelling import (
+    AT,
+    LISTED,
+    REGISTERS,
+    TAKEN,
+    Given,
+    Rows,
+    list_row,
+    next_change,
+)
 from cerlab.engine.kernels.registers.arrays import Events, Rules
 from cerlab.engine.kernels.registers.guards import guard_holds, operand
 from cerlab.engine.kernels.registers.live import HASHED
@@ -207,7 +216,7 @@ def walk(given: Given, runs: Unrolled, rows: Rows, reg: Int64s) -> int:
     runs.mark_of[0] = NONE - 1
     while depth >= 0:
         if depth == layers:
-            if not list_way(runs, rows, reg, length):
+            if not list_row(runs.mark_of, layers, length, rows, reg):
                 return FULL
             depth -= 1
             continue
@@ -248,19 +257,3 @@ def mark_after(runs: Unrolled, depth: int) -> int:
             if lower and runs.accepts[runs.target[step]] == 1:
                 found = mark
     return found
-
-
-@inlined
-def list_way(runs: Unrolled, rows: Rows, reg: Int64s, length: int) -> bool:
-    """One more row, of the marks on the way down; False if there is no room."""
-    listed, taken = reg[LISTED], reg[TAKEN]
-    if listed == rows.answer.shape[0] or taken + length > rows.marks.shape[0]:
-        return False
-    rows.answer[listed] = reg[AT]
-    for depth in range(reg[LAYERS]):
-        if runs.mark_of[depth] != NONE:
-            rows.marks[taken] = runs.mark_of[depth]
-            taken += 1
-    reg[LISTED] = listed + 1
-    reg[TAKEN] = taken
-    return True

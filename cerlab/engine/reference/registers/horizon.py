@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 
 from cerlab.automata.registers.plan import MarkWindow
+from cerlab.engine.reference.driver import WindowPointer
 from cerlab.model.clauses import AttributeWindow, EventWindow
 from cerlab.model.clock import Clock, Instant, check_order, clock_for
 from cerlab.model.event import Event
@@ -38,15 +38,13 @@ class _Times:
 
     def __init__(self, window: AttributeWindow) -> None:
         self._clock: Clock = clock_for(window, None)
-        self._width = window.width
-        self._inside: deque[tuple[int, Instant]] = deque()
+        self._pointer = WindowPointer(window)
+        self._before: Instant | None = None
 
     def read(self, event: Event, position: int) -> int:
         """The first position that is inside the window of this event."""
         now = self._clock(event, position)
-        if self._inside:
-            check_order(self._inside[-1][1], now, position)
-        self._inside.append((position, now))
-        while now - self._inside[0][1] > self._width:
-            self._inside.popleft()
-        return self._inside[0][0]
+        if self._before is not None:
+            check_order(self._before, now, position)
+        self._before = now
+        return self._pointer.advance(now, position)
