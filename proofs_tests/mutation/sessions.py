@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import inspect
+import mmap
 import os
 import resource
 import select
@@ -26,7 +27,7 @@ import pytest
 MEMORY = 6 << 30
 """Bytes that the tests of a mutant may take, some of which never stop to ask for more."""
 
-LONGER = 5
+LONGER = 3
 """A test that takes so many times the seconds of all is one that does not end."""
 
 Pairs = list[tuple[FunctionType, CodeType]]
@@ -69,6 +70,7 @@ class _Forks:
         self._connection = connection
         self._seconds = 0
         self._failed = ""
+        self._said = mmap.mmap(-1, 1_000)
         self._functions: dict[str, list[FunctionType]] = {}
 
     @pytest.hookimpl(tryfirst=True)
@@ -92,6 +94,9 @@ class _Forks:
                 answer = self._forked(session, pairs, seconds)
             self._connection.send(answer)
         return True
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self._say(f"FAILED {nodeid} - does not end")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed and not self._failed:
@@ -120,8 +125,7 @@ class _Forks:
 
     def _forked(self, session: pytest.Session, pairs: Pairs, seconds: int) -> tuple[str, str]:
         """Verdict and what failed, of a process that runs the session's tests and no longer."""
-        reading, writing = os.pipe()
-        os.set_blocking(reading, False)
+        self._said[:] = bytes(len(self._said))
         if not (pid := os.fork()):
             os.setsid()
             self._seconds = int(time.process_time()) + seconds
@@ -134,21 +138,21 @@ class _Forks:
                 session.config.hook.pytest_runtestloop(session=session)
             except BaseException as error:
                 if not isinstance(error, session.Failed | pytest.exit.Exception):
-                    self._failed = self._failed or f"ERROR {error!r}"[:200]
-            os.write(writing, self._failed.encode())
+                    self._failed = self._failed or f"ERROR {error!r}"
+            self._say(self._failed)
             os._exit(1 if self._failed else 0)
-        os.close(writing)
         handle = os.pidfd_open(pid)
         ended, _, _ = select.select([handle], [], [], 60 + 10 * LONGER * seconds)
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)  # it, or what its tests have started
         _, status = os.waitpid(pid, 0)
-        try:
-            said = os.read(reading, 4096).decode(errors="replace")
-        except BlockingIOError:
-            said = ""
-        os.close(reading)
         os.close(handle)
+        said = self._said[:].rstrip(b"\0").decode(errors="replace")
         if not ended or os.WIFSIGNALED(status):
             return "timeout", said
         return ("killed" if said else "survived"), said
+
+    def _say(self, text: str) -> None:
+        """To the session, from a fork."""
+        said = text.encode()[: len(self._said)]
+        self._said[:] = said.ljust(len(self._said), b"\0")

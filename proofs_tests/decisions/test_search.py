@@ -1,0 +1,221 @@
+"""Which small streams a search tries, and what a verdict says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from itertools import pairwise, product
+from random import Random
+
+import pytest
+
+from cerlab import Timestamp, contained, equivalent, satisfiable
+from cerlab.compile.text_to_pattern import as_pattern
+from cerlab.decisions import Verdict, Witness, confirmed
+from cerlab.decisions.pool import Pool, pool_of
+from cerlab.decisions.search import _small_streams
+from cerlab.model.answer import ComplexEvent
+from cerlab.model.event import Value
+from cerlab.model.schema import Schema
+
+DECLARED = """CREATE STREAM S {
+    EVENT A { v:double, n:string, b:boolean?, t:timestamp }, EVENT B { v:double }
+} """
+APART = "A AS x ; B AS y FILTER x.v = y.v AND x.v != y.v"
+
+
+def declared() -> Schema:
+    schema = as_pattern(DECLARED + "SELECT * WHERE A").schema
+    assert schema is not None
+    return schema
+
+
+@pytest.mark.parametrize(
+    ("own", "values"),
+    [
+        (None, [7, 0, 1, 2]),
+        (1, [1, 2, 0, 7]),
+        (0.5, [0.5, 1.5, -0.5, 7, 0, 1, 2]),
+        (2**63 - 1, [2**63 - 1, 2**63 - 2, 7, 0, 1, 2]),
+        (-(2**63), [-(2**63), -(2**63) + 1, 7, 0, 1, 2]),
+        ("x", ["x", "xa", 7, 0, 1, 2]),
+        (False, [False, True, 7, 0, 1, 2]),
+        (Timestamp(5), [Timestamp(5), Timestamp(6), Timestamp(4), 7, 0, 1, 2]),
+    ],
+)
+def test_a_value_its_neighbours_and_what_others_hold(own: Value, values: list[Value]) -> None:
+    found = Pool([], ["v"], (7,), None).values({"type": "A", "v": own}, "v")
+    assert found == values
+    assert [type(value) for value in found] == [type(value) for value in values]
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("v", [2.5, 3.5, 1.5, 7, 0, 1, 2]),
+        ("n", ["a", "b", "c"]),
+        ("b", [False, True]),
+        ("t", [Timestamp(0), Timestamp(10**9)]),
+        ("w", []),
+    ],
+)
+def test_values_are_of_the_declared_type(name: str, values: list[Value]) -> None:
+    assert Pool([], [name], (7,), declared()).values({"type": "A", "v": 2.5}, name) == values
+    assert Pool([], [name], (7,), declared()).values({"type": "C", "v": 2.5}, name) == []
+
+
+@pytest.mark.parametrize(("schema", "null"), [(None, {"v", "b"}), (DECLARED, {"b"})])
+def test_only_what_is_compared_is_drawn_anew(schema: str | None, null: set[str]) -> None:
+    pool = Pool([], ["v", "b"], (), declared() if schema else None)
+    row = {"type": "A", "v": 5, "b": True, "n": "same"}
+    drawn = [pool.redrawn(row, rng) for rng in map(Random, range(200))]
+    assert {(row["type"], row["n"]) for row in drawn} == {("A", "same")}
+    assert {name for row in drawn for name in ("v", "b") if name not in row} == null
+    assert {row["v"] for row in drawn if "v" in row} == {5, 6, 4, 0, 1, 2}
+    assert 60 < sum(row.get("v") == 5 for row in drawn) < 150
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("A ; B", [{}]),
+        ("A AS x ; B AS y FILTER x.v = y.v", [{"v": 0}, {"v": 1}, {"v": 2}]),
+        (
+            "A AS x ; B AS y FILTER x.v = y.w",
+            [{"v": 0, "w": 0}, {"v": 0, "w": 1}, {"v": 1, "w": 0}, {"v": 1, "w": 1}],
+        ),
+        (
+            "A AS x ; B AS y FILTER x[v > 10] AND x.v = y.v",
+            [{"v": 10}, {"v": 11}, {"v": 12}, {"v": 9}],
+        ),
+    ],
+)
+def test_each_event_has_the_first_values_of_what_is_compared(
+    text: str, values: list[dict[str, Value]]
+) -> None:
+    pool = pool_of([as_pattern(text)])
+    expected = [{"type": kind, **held} for held in values for kind in ("other", "A", "B")]
+    assert pool.events == expected
+
+
+def test_all_short_streams_are_tried_and_longer_ones_at_random() -> None:
+    streams = list(_small_streams([as_pattern("A ; B")]))
+    kinds = [tuple(event["type"] for event in events) for events in streams]
+    every = [each for n in range(1, 6) for each in product(("other", "A", "B"), repeat=n)]
+    assert kinds[: len(every)] == every
+    lengths = [len(each) for each in kinds]
+    assert lengths == sorted(lengths)
+    assert len(lengths) == 2_000
+    drawn = Counter(lengths[len(every) :])
+    assert set(drawn) == {6, 7}
+    assert min(drawn.values()) > 700
+
+
+@pytest.mark.parametrize(
+    ("clauses", "name", "unit"),
+    [("WITHIN 3 [u]", "u", 1), ("WITHIN 3 SECONDS", "time", Timestamp(10**9))],
+)
+def test_times_go_on_by_no_to_two_units(clauses: str, name: str, unit: Value) -> None:
+    query = as_pattern(f"SELECT * FROM S WHERE A ; B PARTITION BY [k] {clauses}")
+    steps: Counter[int] = Counter()
+    keys: Counter[int] = Counter()
+    for events in _small_streams([query]):
+        times = [event[name] for event in events]
+        whole = [t.nanoseconds // 10**9 if isinstance(t, Timestamp) else t for t in times]
+        assert {type(t) for t in times} == {type(unit)}
+        steps.update(after - before for before, after in pairwise([0, *whole]))
+        keys.update(event["k"] for event in events)
+        assert {event["stream"] for event in events} <= {"S", "other"}
+    assert set(steps) == {0, 1, 2}
+    assert set(keys) == {0, 2}
+    assert 1.5 < keys[0] / keys[2] < 2.5
+
+
+def test_times_stand_where_the_schema_declares_them() -> None:
+    query = as_pattern(DECLARED + "SELECT * WHERE A ; A WITHIN 3 SECONDS CONSUME BY ANY")
+    events = [event for events in _small_streams([query]) for event in events]
+    assert all(isinstance(event["t"], Timestamp) and "time" not in event for event in events)
+
+
+@pytest.mark.parametrize(
+    ("ask", "queries", "holds", "said"),
+    [
+        (satisfiable, ["A"], True, "has an answer on 1 event; recomputed by the reference"),
+        (satisfiable, ["A ; B"], True, "has an answer on 2 events; recomputed by the reference"),
+        (contained, ["A ; B", "A : B"], False, "differ on 3 events; recomputed by the reference"),
+        (
+            satisfiable,
+            [APART],
+            None,
+            "not decided: there is no automaton for comparisons between labels;"
+            " 2000 small streams show nothing",
+        ),
+    ],
+)
+def test_what_a_verdict_says(
+    ask: Callable[..., Verdict], queries: list[str], holds: bool | None, said: str
+) -> None:
+    verdict = ask(*queries)
+    assert verdict.holds is holds
+    assert verdict.reason == said
+
+
+def test_a_verdict_says_that_numbers_have_no_end() -> None:
+    over = "A FILTER A[v + 1 = 2]"
+    assert equivalent(over, over).reason.endswith("; arithmetic is over the rationals")
+    assert "arithmetic" not in equivalent("A", "A").reason
+
+
+def test_what_consumption_hides_is_not_decided() -> None:
+    """At A B B the first B uses up A, so that A : B : B is never seen."""
+    left = "SELECT * WHERE (A : B) OR (A : B : B) CONSUME BY ANY"
+    assert equivalent(left, "SELECT * WHERE A : B CONSUME BY ANY").holds is None
+
+
+@pytest.mark.parametrize("left", ["A", "B"])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_witness_that_does_not_hold_is_an_error(left: str, side: str) -> None:
+    """An answer of both sides, or of none, tells nothing apart; nor does one of the other side."""
+    witness = Witness([{"type": "A"}], ComplexEvent(0, 0, (0,)), side)  # type: ignore[arg-type]
+    with pytest.raises(AssertionError, match="does not hold"):
+        confirmed(witness, as_pattern(left), as_pattern(left))
+    other = "B" if left == "A" else "A"
+    if (left == "A") is (side == "left"):
+        assert confirmed(witness, as_pattern(left), as_pattern(other)).holds is False
+    else:
+        with pytest.raises(AssertionError, match="does not hold"):
+            confirmed(witness, as_pattern(left), as_pattern(other))
+
+
+OTHER = "CREATE STREAM S { EVENT A { v:double } } "
+TWO_TIMES = "CREATE STREAM S { EVENT A { t:timestamp, u:timestamp } } "
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "said"),
+    [
+        (DECLARED + "SELECT * WHERE A", OTHER + "SELECT * WHERE A", "the two schemas differ"),
+        (DECLARED + "SELECT * WHERE A", "A", "minterms"),
+        ("A", DECLARED + "SELECT * WHERE A", "minterms"),
+        (
+            TWO_TIMES + "SELECT * WHERE A ; A WITHIN 2 SECONDS",
+            TWO_TIMES + "SELECT * WHERE A ; A WITHIN 3 SECONDS",
+            "declares no single timestamp",
+        ),
+        (
+            DECLARED + "SELECT * WHERE A ; A WITHIN 2 SECONDS",
+            DECLARED + "SELECT * WHERE A ; A WITHIN 2 SECONDS",
+            "every stream",
+        ),
+    ],
+)
+def test_schemas_of_two_queries(left: str, right: str, said: str) -> None:
+    assert said in equivalent(left, right).reason
+
+
+@pytest.mark.parametrize(
+    "condition", ["k > 1", "k IN {1, 2}", "2 < k", "k = 1 OR k = 3", "k >= 1 AND k <= 4"]
+)
+def test_keys_are_asked_about_by_their_constants(condition: str) -> None:
+    text = f"SELECT * WHERE A ; B FILTER A[{condition}] PARTITION BY [k]"
+    assert equivalent(text, text).holds is True
