@@ -116,7 +116,7 @@ def _values(name: str, queries: Sequence[Pattern]) -> list[Value]:
     schema = schema_of(queries)
     known: list[Value] = [value for value in representatives(constants(about)) if value is not None]
     if schema is not None:
-        known = [v for v in (*known, *_SOME.values()) if _is_of_type(v, name, schema)]
+        known = [v for v in (*known, Timestamp(0)) if _is_of_type(v, name, schema)]
     chosen: dict[tuple[bool, ...], Value] = {}
     for value in known:
         event = Event("other", {name: value})
@@ -133,14 +133,6 @@ def _atoms_about(name: str, queries: Sequence[Pattern]) -> list[AtomicTest]:
         if name in mentioned([atom])
     ]
 
-
-_SOME: dict[AttributeType, Value] = {
-    AttributeType.INT: 0,
-    AttributeType.DOUBLE: 0.5,
-    AttributeType.STRING: "k",
-    AttributeType.BOOLEAN: True,
-    AttributeType.TIMESTAMP: Timestamp(0),
-}
 
 _CLASS: dict[AttributeType, tuple[type, ...]] = {
     AttributeType.INT: (int,),
