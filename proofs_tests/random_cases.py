@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
+from typing import Self
 
 from cerlab.api import Query
 from cerlab.logic.ceql.parser import Source
@@ -26,6 +27,12 @@ class Case:
     def query(self) -> Query:
         """Compiled once for all evaluators of this case; a copy of the case compiles anew."""
         return Query(self.ast, source=Source("", {}, ()))
+
+    def on(self, stream: Stream) -> Self:
+        """The same query, compiled once for both, on another stream."""
+        other = replace(self, stream=stream)
+        vars(other)["query"] = self.query
+        return other
 
     def describe(self) -> str:
         events = [(e.type, dict(e.attributes), e.stream) for e in self.stream]

@@ -75,7 +75,11 @@ def run(arguments: argparse.Namespace) -> int:
         from cerlab.cli import rows
 
         return rows.run(arguments)
-    query = read_pattern(arguments)
+    return run_pattern(read_pattern(arguments), arguments)
+
+
+def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
+    """``cerlab run`` of what was read."""
     summed = isinstance(query, Pattern) and query.ast.aggregates
     if summed or arguments.columns is not None or arguments.format == "csv":
         from cerlab.cli import named_rows

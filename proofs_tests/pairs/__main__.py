@@ -1,39 +1,76 @@
-"""``python -m proofs_tests.pairs``: compare, keep what differs, report."""
+"""``python -m proofs_tests.pairs``: compare, keep what differs, add to the report."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 import time
-import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, suppress
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 
-from cerlab.errors import CerlabWarning
-from proofs_tests.pairs.report import lines
-from proofs_tests.pairs.search import search
+from proofs_tests.pairs.report import Totals, lines
+from proofs_tests.pairs.search import Tally, search
+
+ROUND = 200
+"""So many queries are one piece of work, after which the report is written."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run it; exit status 1 if something differs."""
     parser = argparse.ArgumentParser(prog="python -m proofs_tests.pairs", description=__doc__)
     parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--cases", type=int, default=10**9, help="at most so many")
+    parser.add_argument("--queries", type=int, default=10**9, help="at most so many")
     parser.add_argument("--seed", default=time.strftime("%Y-%m-%d"), help="default: the day")
+    parser.add_argument("--workers", type=int, default=1, help="processes; the cases are the same")
     parser.add_argument("--failing", type=Path, default=Path("failing"), help="folder of files")
-    parser.add_argument("-o", "--output", type=Path, help="the report; default standard output")
-    options = parser.parse_args(argv)
-    warnings.simplefilter("ignore", CerlabWarning)  # what a query lacks is no finding here
-    until = time.monotonic() + 60 * options.minutes
-    tally = search(
-        options.seed, lambda n: n < options.cases and time.monotonic() < until, options.failing
+    parser.add_argument(
+        "-o", "--output", type=Path, help="the report, added to its totals; default: this run"
     )
-    text = "\n".join(lines(tally, f"seed {options.seed}, {options.minutes:g} minutes")) + "\n"
-    if options.output:
-        options.output.write_text(text, encoding="utf-8")
-    else:
-        sys.stdout.write(text)
-    return int(bool(tally.failed))
+    options = parser.parse_args(argv)
+    kept = options.output and options.output.with_suffix(".json")
+    totals = Totals.read(kept) if kept else Totals()
+    if options.seed in totals.seeds:
+        parser.error(f"the cases of seed {options.seed} are counted already: name another --seed")
+    failed = False
+    with suppress(KeyboardInterrupt):  # what was compared so far is worth a report
+        for tally in _rounds(options):
+            failed = failed or bool(tally.failed)
+            totals.add(options.seed, tally)
+            if kept:
+                kept.write_text(totals.written(), encoding="utf-8")
+                options.output.write_text(_text(totals), encoding="utf-8")
+    if not kept:
+        sys.stdout.write(_text(totals))
+    return int(failed)
+
+
+def _text(totals: Totals) -> str:
+    return "\n".join(lines(totals)) + "\n"
+
+
+def _rounds(options: argparse.Namespace) -> Iterator[Tally]:
+    """What each piece of work has compared, until the time is over."""
+    until, begin = time.monotonic() + 60 * options.minutes, 0
+    compared = partial(_compared, options.seed, options.failing)
+    with ExitStack() as stack:
+        mapped = map
+        if options.workers > 1:
+            pool = ProcessPoolExecutor(options.workers, get_context("spawn"))
+            mapped = stack.enter_context(pool).map  # type: ignore[assignment]
+        while begin < options.queries and time.monotonic() < until:
+            end = min(begin + ROUND * options.workers, options.queries)
+            yield from mapped(
+                compared, [range(k, min(k + ROUND, end)) for k in range(begin, end, ROUND)]
+            )
+            begin = end
+
+
+def _compared(seed: str, failing: Path, numbers: range) -> Tally:
+    return search(seed, numbers, failing)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,20 @@
-"""What a search compared, as text: cases by way and by pairs of features, and where holes are."""
+"""What searches compared, added up: as JSON for the next night, as text, and where holes are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
+from pathlib import Path
+from typing import TypeAlias
 
 from cerlab.fuzz.features import KNOWN
 from proofs_tests.pairs.search import Tally
 from proofs_tests.pairs.ways import WAYS
+
+Pair: TypeAlias = tuple[str, str]
 
 ONE_OF = (
     frozenset(("STRICT", "NEXT", "LAST", "MAX")),
@@ -15,51 +22,87 @@ ONE_OF = (
 )
 """Clauses of which a query has one at most."""
 
-NO_PAIR = {
-    "reference": {"spark keys", "spark ranges", "spark one"},
-    "lists": {"ranges", "spark keys", "spark ranges"},
-}
-"""Ways that never meet: the reference takes short streams and tasks have long ones; lists take no
-window and no key, and those others need one."""
+NEVER = {("lists", "ranges"), ("lists", "spark keys"), ("lists", "spark ranges")}
+"""Ways that never meet: lists take no window and no key, and those others need one."""
 
 
-def lines(tally: Tally, heading: str) -> Iterator[str]:
+@dataclass
+class Totals:
+    """All nights so far."""
+
+    seeds: Counter[str] = field(default_factory=Counter)
+    """How many cases of which seed; a seed counts once."""
+    tally: Tally = field(default_factory=Tally)
+
+    @classmethod
+    def read(cls, path: Path) -> Totals:
+        """Those of a file, none where there is no file."""
+        if not path.exists():
+            return cls()
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        tally = kept["tally"]
+        for name in ("ways", "features"):
+            counts = {tuple(pair.split(" | ")): n for pair, n in tally[name].items()}
+            tally[name] = Counter(counts)
+        return cls(Counter(kept["seeds"]), Tally(**tally))
+
+    def add(self, seed: str, tally: Tally) -> None:
+        """Count what was compared of a seed."""
+        self.seeds[seed] += tally.cases
+        self.tally += tally
+
+    def written(self) -> str:
+        """As `read` reads it."""
+        tally = dict(vars(self.tally))
+        for name in ("ways", "features"):
+            tally[name] = {" | ".join(pair): n for pair, n in sorted(tally[name].items())}
+        return json.dumps({"seeds": self.seeds, "tally": tally}, indent=0) + "\n"
+
+
+def lines(totals: Totals) -> Iterator[str]:
     """The report, a line each."""
-    yield heading
-    yield f"{tally.cases:,} cases, {tally.answered:,} with answers, {len(tally.failed)} that differ"
+    tally = totals.tally
+    yield (
+        f"{tally.cases:,} cases of {tally.queries:,} queries, {tally.answered:,} with answers, "
+        f"{len(tally.failed)} that differ"
+    )
     yield from (f"  differs: {name}" for name in tally.failed)
+    yield f"seeds: {', '.join(f'{seed} ({n:,})' for seed, n in totals.seeds.items())}"
     yield ""
-    yield "cases that a way took, and the fewest that it shared with another way"
-    for way in WAYS:
-        shared = {
-            other: tally.pairs[way, other] + tally.pairs[other, way]
-            for other in WAYS
-            if other not in {way, *NO_PAIR.get(way, ())} and way not in NO_PAIR.get(other, ())
-        }
-        least = min(shared, key=shared.__getitem__)
-        yield f"  {way:13}{tally.ways[way]:>9,}   {shared[least]:>9,} with {least}"
+    yield "cases that a way took, and those that it shared with each other way"
+    met = [pair for pair in combinations(WAYS, 2) if pair not in NEVER]
+    yield from _table(tally.ways, tuple(WAYS), met)
+    few = [(a, b) for a, b in met if 100 * _count(tally.ways, a, b) < tally.cases]
+    yield f"pairs of ways that share less than 1 % of the cases: {len(few)} of {len(met)}"
+    yield from (f"  {one} with {other}" for one, other in few)
     yield ""
-    yield "cases by pairs of features"
-    width = max(map(len, KNOWN))
-    for k, feature in enumerate(KNOWN):
-        after = [other for other in KNOWN[k + 1 :] if (feature, other) in possible()]
-        counts = ", ".join(f"{other} {_count(tally, feature, other):,}" for other in after)
-        yield f"  {feature:{width}}  {counts}".rstrip()
-    yield ""
+    yield "cases that had a feature, and those that had each other feature too"
+    yield from _table(tally.features, KNOWN, possible())
     empty = holes(tally)
     yield f"pairs of features that no case had: {len(empty)} of {len(possible())}"
     yield from (f"  {one} with {other}" for one, other in empty)
 
 
-def possible() -> list[tuple[str, str]]:
-    """The pairs that a query may have."""
+def _table(
+    counts: Mapping[Pair, int], names: Sequence[str], pairs: Collection[Pair]
+) -> Iterator[str]:
+    width = max(map(len, names))
+    for k, name in enumerate(names):
+        after = [other for other in names[k + 1 :] if (name, other) in pairs]
+        shared = ", ".join(f"{other} {_count(counts, name, other):,}" for other in after)
+        yield f"  {name:{width}}{_count(counts, name, name):>11,}   {shared}".rstrip()
+
+
+def possible() -> list[Pair]:
+    """The pairs of features that a query may have."""
     return [p for p in combinations(KNOWN, 2) if not any(frozenset(p) <= one for one in ONE_OF)]
 
 
-def holes(tally: Tally) -> list[tuple[str, str]]:
+def holes(tally: Tally) -> list[Pair]:
     """The pairs that a query may have, and none had."""
-    return [pair for pair in possible() if not _count(tally, *pair)]
+    return [pair for pair in possible() if not _count(tally.features, *pair)]
 
 
-def _count(tally: Tally, one: str, other: str) -> int:
-    return tally.features[min(one, other), max(one, other)]
+def _count(counts: Mapping[Pair, int], one: str, other: str) -> int:
+    """Of a pair in either order; pairs have the order of the ways, or that of the alphabet."""
+    return counts.get((one, other), 0) or counts.get((other, one), 0)

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from itertools import combinations
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from itertools import combinations_with_replacement
 from pathlib import Path
 from random import Random
 from traceback import format_exception
 
-from cerlab.errors import CerlabError
+from cerlab.errors import CerlabError, CerlabWarning
 from cerlab.evaluate import AUTO
 from cerlab.fuzz.features import features
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text
-from cerlab.model.clauses import Strategy
+from cerlab.model.clauses import AttributeWindow, Consume, Strategy, TimeWindow
 from cerlab.model.stream import Stream
-from cerlab.testing import Shape, as_dict, smallest
+from cerlab.testing import Shape, as_dict, random_events, random_query, smallest
 from proofs_tests.pairs.ways import WAYS, Answers, TypedCase, Way, answers
-from proofs_tests.random_cases import Case, random_case
-from proofs_tests.spark.cases import typed_case
+from proofs_tests.random_cases import Case
+from proofs_tests.spark.cases import TIME, typed_table
 
 MANY = 2_000
 """A case with more answers is passed over: it is about one engine, and costs what thousands do."""
+
+FEW = 8
+"""Events that cannot have so many."""
+
+STREAMS = 8
+"""A query is compiled once, and what it has learnt of one stream is there for the next."""
 
 SHAPES = (
     Shape(),
@@ -37,59 +43,81 @@ SHAPES = (
 )
 """Small ones for the reference, and long ones with few keys and windows inside."""
 
+TYPED = (Shape(depth=2, events=8), Shape(depth=2, events=30))
+"""Those whose streams have columns of one type each."""
+
 
 @dataclass
 class Tally:
     """How many cases there were, by way and by pair of features."""
 
     cases: int = 0
+    queries: int = 0
     answered: int = 0
     """Cases with an answer."""
-    ways: Counter[str] = field(default_factory=Counter)
-    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Ways that were compared with each other on a case."""
+    ways: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Ways that were compared with each other on a case; a pair of one: that took it."""
     features: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Features that a case had both of, where two ways or more were compared."""
     failed: list[str] = field(default_factory=list)
 
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
-def drawn(rng: Random) -> Case:
-    """A case of a random shape.
 
-    One in five has columns of one type each, for Spark's tasks, and one in five no clauses, for the
-    evaluators by lists.
+def drawn(rng: Random) -> Iterator[Case]:
+    """A query of a random shape, on streams for it.
+
+    One in ten has streams with columns of one type each, for Spark's tasks, and often clauses by
+    which work is shared; one in five has no clauses, for the evaluators by lists.
     """
     kind = rng.random()
-    if kind < 0.2:
-        typed = replace(typed_case(rng), positions=None)
-        return TypedCase(typed.ast, typed.stream, typed)
-    case = random_case(rng, rng.choice(SHAPES))
-    if kind < 0.4:
-        strategy = rng.choice((None, *Strategy))
-        return Case(CeqlQuery(case.ast.formula, strategy=strategy), case.stream)
-    return case
+    is_typed = kind < 0.1
+    shape = rng.choice(TYPED if is_typed else SHAPES)
+    ast = random_query(rng, shape)
+    if is_typed and rng.random() < 0.5:
+        ast = _shared(rng, ast)
+    elif kind > 0.8:
+        ast = CeqlQuery(ast.formula, strategy=rng.choice((None, *Strategy)))
+    case = Case(ast, Stream((), time=TIME))
+    for _ in range(STREAMS):
+        events = random_events(rng, ast.formula, shape)
+        if is_typed and case.query.has_automaton:
+            yield TypedCase.of(case, typed_table(rng, events))
+        else:
+            yield case.on(Stream(events, time=TIME))
+
+
+def _shared(rng: Random, ast: CeqlQuery) -> CeqlQuery:
+    """The query with a key, and a window in time: of it all ways of sharing the work are exact."""
+    return replace(
+        ast,
+        strategy=rng.choice((None, None, Strategy.STRICT)),
+        partition=(("k",),),
+        window=rng.choice((AttributeWindow(2, "t"), TimeWindow(3 * 10**9))),
+        consume=Consume.NONE,
+    )
 
 
 def search(
-    seed: object,
-    go_on: Callable[[int], bool],
-    folder: Path,
-    ways: Mapping[str, Way] = WAYS,
+    seed: object, numbers: Iterable[int], folder: Path, ways: Mapping[str, Way] = WAYS
 ) -> Tally:
-    """Compare cases of a seed while ``go_on(n)``; each that fails becomes a file in the folder."""
+    """Compare the cases of some queries of a seed; each that fails becomes a file in the folder."""
     tally = Tally()
-    n = 0
-    with suppress(KeyboardInterrupt):  # what was compared so far is worth a report
-        while go_on(n):
-            compare(drawn(Random(f"{seed} {n}")), f"{seed}-{n}", folder, tally, ways)
-            n += 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CerlabWarning)  # what a query lacks is no finding here
+        for n in numbers:
+            tally.queries += 1
+            for k, case in enumerate(drawn(Random(f"{seed} {n}"))):
+                compare(case, f"{seed}-{n}.{k}", folder, tally, ways)
     return tally
 
 
 def compare(case: Case, name: str, folder: Path, tally: Tally, ways: Mapping[str, Way]) -> None:
     """All ways on a case; where one differs from the first that takes it, that is a file."""
     try:
-        if case.query.has_automaton and AUTO.count(case.query, case.stream) > MANY:
+        large = len(case.stream) > FEW and case.query.has_automaton
+        if large and AUTO.count(case.query, case.stream) > MANY:
             return
     except CerlabError:
         pass  # the ways will say so
@@ -101,10 +129,9 @@ def compare(case: Case, name: str, folder: Path, tally: Tally, ways: Mapping[str
         elif said is not None:
             given[way] = said
     tally.cases += 1
-    tally.ways.update(given.keys())
-    tally.pairs.update(combinations(given, 2))
+    tally.ways.update(combinations_with_replacement(given, 2))
     if len(given) > 1:
-        tally.features.update(combinations(sorted(features(case.ast)), 2))
+        tally.features.update(combinations_with_replacement(sorted(features(case.ast)), 2))
     listed = {way: found for way, found in given.items() if isinstance(found, list)}
     if not listed:
         return
@@ -138,10 +165,13 @@ def _same(found: Answers | str, expected: object) -> bool:
 
 
 def _smallest(case: Case, differs: Callable[[Case], bool]) -> Case:
-    """The smallest case that still differs; one for Spark stays as it is."""
-    if isinstance(case, TypedCase):
-        return case
+    """The smallest case that still differs.
+
+    One for Spark stays as it is, and one that differs only after other streams of its query.
+    """
     time = case.stream.time
+    if isinstance(case, TypedCase) or not differs(Case(case.ast, case.stream)):
+        return case
     found = smallest(
         case.ast, case.stream.events, lambda q, events: differs(Case(q, Stream(events, time=time)))
     )

@@ -8,8 +8,8 @@ from random import Random
 import pytest
 
 from proofs_tests.pairs.__main__ import main
-from proofs_tests.pairs.report import holes, possible
-from proofs_tests.pairs.search import Tally, search
+from proofs_tests.pairs.report import Totals, holes, possible
+from proofs_tests.pairs.search import STREAMS, Tally, search
 from proofs_tests.pairs.ways import WAYS, Answers, Way
 from proofs_tests.random_cases import Case
 from proofs_tests.suite import Suite
@@ -17,15 +17,14 @@ from proofs_tests.suite import Suite
 
 def test_all_ways_agree(suite: Suite, tmp_path: Path) -> None:
     count = suite.profile.cases(2_000)
-    tally = search("all ways", lambda n: n < count, tmp_path)
+    tally = search("all ways", range(count // STREAMS), tmp_path)
     assert not tally.failed
-    assert 2 * tally.answered > tally.cases > 0.8 * count
+    assert 2 * tally.answered > tally.cases > 0.8 * STREAMS * tally.queries
 
 
 def test_every_way_is_compared_with_another(tmp_path: Path) -> None:
-    tally = search("each way", lambda n: n < 60, tmp_path)
-    assert set(tally.ways) == set(WAYS)
-    assert all(any(way in pair for pair in tally.pairs) for way in WAYS)
+    tally = search("each way", range(12), tmp_path)
+    assert set(WAYS) == {way for pair in tally.ways for way in pair if len(set(pair)) == 2}
 
 
 def _forgets(case: Case, rng: Random) -> Answers:
@@ -47,7 +46,7 @@ def _miscounts(case: Case, rng: Random) -> Answers:
 
 @pytest.mark.parametrize("wrong", [_forgets, _fails, _miscounts])
 def test_a_wrong_way_is_kept_as_a_file(wrong: Way, tmp_path: Path) -> None:
-    tally = search("wrong", lambda n: n < 20, tmp_path, {"tecs": WAYS["tecs"], "wrong": wrong})
+    tally = search("wrong", range(3), tmp_path, {"tecs": WAYS["tecs"], "wrong": wrong})
     assert tally.failed
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(tally.failed)
     text = (tmp_path / tally.failed[0]).read_text()
@@ -55,11 +54,16 @@ def test_a_wrong_way_is_kept_as_a_file(wrong: Way, tmp_path: Path) -> None:
     assert "wrong" in tally.failed[0]
 
 
-def test_the_report_shows_holes(tmp_path: Path) -> None:
+def test_the_report_adds_fresh_seeds_and_shows_holes(tmp_path: Path) -> None:
     assert holes(Tally()) == possible()
     out = tmp_path / "report.txt"
-    arguments = ["--cases", "3", "--seed", "s", "--failing", str(tmp_path), "-o", str(out)]
-    assert main(arguments) == 0
+    arguments = ["--queries", "1", "--failing", str(tmp_path), "-o", str(out), "--seed"]
+    assert main([*arguments, "s"]) == main([*arguments, "t"]) == 0
     said = out.read_text()
-    assert said.startswith("seed s, 60 minutes\n")
+    assert said.startswith("16 cases of 2 queries, ")
+    assert "seeds: s (8), t (8)\n" in said
     assert "pairs of features that no case had:" in said
+    with pytest.raises(SystemExit, match="2"):
+        main([*arguments, "s"])
+    totals = Totals.read(out.with_suffix(".json"))
+    assert totals.tally == search("s", range(1), tmp_path) + search("t", range(1), tmp_path)

@@ -5,7 +5,7 @@ What runs in tasks is the code of `cerlab.spark`; what Spark does between tasks 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
@@ -23,7 +23,7 @@ from cerlab.logic.ceql.text import query_text
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.clock import TimeAxis, TimeUnit
-from cerlab.model.event import Value
+from cerlab.model.event import Event, Value
 from cerlab.spark.plan.reads import attributes_read
 from cerlab.spark.tasks.evaluation import Job
 from cerlab.testing import Shape
@@ -73,7 +73,13 @@ def typed_case(rng: Random, shape: Shape = SHAPE) -> Typed:
     """A query that compiles, on a stream biased to its answers."""
     while not (case := random_case(rng, shape)).query.has_automaton:
         pass
-    events = case.stream.events
+    table = typed_table(rng, case.stream.events)
+    gaps = np.cumsum([rng.choice((1, 1, 2, 50)) for _ in range(table.num_rows)]).tolist()
+    return Typed(case.ast, table, rng.choice((None, tuple(gaps))))
+
+
+def typed_table(rng: Random, events: Sequence[Event]) -> Any:
+    """The events as a table whose columns have one type each."""
     columns: dict[str, Any] = {
         "type": pa.array([event.type for event in events], pa.string()),
         "stream": pa.array([event.stream for event in events], pa.string()),
@@ -82,8 +88,7 @@ def typed_case(rng: Random, shape: Shape = SHAPE) -> Typed:
         kinds = [pa.int64(), pa.int64(), pa.float64()]
         kind = rng.choice(kinds if name == "t" else [*kinds, pa.string()])
         columns[name] = _column([event.attributes.get(name) for event in events], kind)
-    gaps = np.cumsum([rng.choice((1, 1, 2, 50)) for _ in events]).tolist()
-    return Typed(case.ast, pa.table(columns), rng.choice((None, tuple(gaps))))
+    return pa.table(columns)
 
 
 def _column(values: list[Value], kind: Any) -> Any:
