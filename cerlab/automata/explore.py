@@ -68,7 +68,7 @@ def crawl(
 ) -> Crawl[State, Label]:
     """All that `follow` reaches from `initial`, breadth first; raises as `explore`.
 
-    >>> crawl(0, lambda n: [("+1", n + 1)] if n < 2 else []).states
+    >>> crawl(0, lambda n: [("+1", n + 1)] if n < 2 else [], most=3).states
     (0, 1, 2)
     """
     number = {initial: 0}

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from cerlab.automata.deterministic import Deterministic
 from cerlab.automata.explore import along, reachable
@@ -141,14 +142,11 @@ def _degree(graph: _Graph) -> int:
         if p != q and _loops(graph, p) and _loops(graph, q) and _hands_over(graph, p, q)
     ]
     reach = {n: _reached_from(graph, n) for n in graph.nodes}
-    best: dict[tuple[int, int], int] = {}
 
+    @cache
     def longest(pair: tuple[int, int]) -> int:
-        if pair not in best:
-            best[pair] = 0  # no pair comes after itself: the machine is not exponential
-            rest = (longest(other) for other in pairs if other[0] in reach[pair[1]])
-            best[pair] = 1 + max(rest, default=0)
-        return best[pair]
+        """It ends: no pair comes after itself, since the machine is not exponential."""
+        return 1 + max((longest(other) for other in pairs if other[0] in reach[pair[1]]), default=0)
 
     return max(map(longest, pairs), default=0)
 

@@ -74,6 +74,8 @@ def test_minimising_by_hand() -> None:
     )
     B = ExplicitCea((), (0,), ((1, 2), (STUCK, STUCK), (1, 2)), frozenset({1}))
     assert minimise(B) == ExplicitCea((), (0,), ((1, 0), (STUCK, STUCK)), frozenset({1}))
+    C = ExplicitCea((), (0, 1), ((0, 1, 0, 1), (0, 1, 0, 1)), frozenset())
+    assert minimise(C) == ExplicitCea((), (0, 1), ((STUCK,) * 4,), frozenset())
 
 
 def test_digests_are_of_the_structure() -> None:

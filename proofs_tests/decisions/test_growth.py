@@ -7,12 +7,15 @@ from itertools import product
 
 import pytest
 
+from cerlab.automata.automaton import IntervalCea, Mark, Transition
+from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.growth import Growth, growth_of
 from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.logic.cel.semantics import valuations
 from cerlab.model.answer import complex_event
 from cerlab.model.event import Event
 from cerlab.predicates.minterms import minterms
+from cerlab.predicates.syntax import EVERYTHING
 
 
 def most(text: str, length: int) -> int:
@@ -56,3 +59,12 @@ def test_growth(text: str, degree: int | None) -> None:
     else:
         assert row[-1] > row[-3]
         assert all(count <= n**degree for n, count in enumerate(row, 3))
+
+
+def test_ways_that_lead_to_no_answer_do_not_count() -> None:
+    """Two on every event, through a hundred states, and without end in the last one."""
+    ways = [*((n, n + 1) for n in range(2, 101)), (101, 101)]
+    blind = [Transition(q, EVERYTHING, mark, r) for q, r in ways for mark in Mark]
+    begin = Transition(0, EVERYTHING, Mark.TAKE, 1), Transition(0, EVERYTHING, Mark.SKIP, 2)
+    machine = IntervalCea(102, (*begin, *blind), frozenset({0}), frozenset({1}))
+    assert growth_of(DeterministicCea(machine), [0]) == Growth(0)

@@ -68,6 +68,14 @@ def test_groups_by_hand(group_by: Any, expected: list[Any]) -> None:
     assert [tuple(row.values()) for row in found][: len(expected)] == expected
 
 
+def test_labels_of_a_run_that_goes_on_are_not_those_of_one_that_ends() -> None:
+    """The A alone is an answer with x; with y it is one only at the B."""
+    query = "SELECT * WHERE A AS x OR (A AS y ; B)"
+    events = [{"type": kind, "v": v} for v, kind in enumerate("ABA", 1)]
+    (row,) = aggregated(query, events, sum=["x.v", "y.v"])
+    assert row == {"count": 3, "sum(x.v)": 4, "sum(y.v)": 1}
+
+
 def test_the_key_of_the_partition() -> None:
     query = "SELECT * WHERE BUY AS a ; SELL AS b PARTITION BY [name]"
     assert aggregated(query, STOCKS, group_by="key") == [{"name": "X", "count": 2}]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
-from cerlab.automata.deterministic import Deterministic
+from cerlab.automata.deterministic import NOTHING, Deterministic
 from cerlab.automata.mealy import GONE, Mealy, Move, mealy_of
 from cerlab.compile.text_to_pattern import as_pattern
 from proofs_tests.engine.windowed_cases import SMALL
@@ -131,3 +131,10 @@ def test_strategies_that_change_nothing_have_one_idle_state() -> None:
 def test_too_large_a_machine_is_none() -> None:
     machine = as_pattern("SELECT * WHERE A ; B ; C").machine
     assert mealy_of(machine, [0, 1, 2, 4], budget=5) is None
+
+
+def test_a_machine_that_just_fits_is_made() -> None:
+    """A cell for each symbol of one idle state, and of the two states of ``A : B``."""
+    assert mealy_of(NOTHING, [0], budget=1) is not None
+    machine = as_pattern("SELECT * WHERE A : B").machine
+    assert [mealy_of(machine, [0, 1, 2], budget=n) is None for n in (8, 9)] == [True, False]

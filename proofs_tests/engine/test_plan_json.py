@@ -375,3 +375,9 @@ def test_changed_bytes_are_refused(suite: Suite) -> None:
         return True
 
     suite.run(case, deep_count=10_000)
+
+
+def test_the_digest_of_a_plan_is_the_same_in_every_version() -> None:
+    """Kept states name their plan by it."""
+    query = "SELECT LAST * WHERE A ; B FILTER B[name = 'é'] PARTITION BY [k] WITHIN 3 EVENTS"
+    assert plan_digest(as_pattern(query).plan)[:12] == "273717aeb094"

@@ -54,6 +54,8 @@ def test_every_constant_is_read_back_as_it_was(value: Value) -> None:
 def test_the_text_of_a_small_machine() -> None:
     assert machine_to_json(A1) == JSON
     assert machine_from_json(JSON) == A1
+    nothing = Vcea(0, (), frozenset(), frozenset())
+    assert machine_from_json(machine_to_json(nothing)) == nothing
 
 
 def test_a_json_document_written_by_hand() -> None:

@@ -24,7 +24,9 @@ from cerlab.automata.automaton import (
     as_kind,
 )
 from cerlab.automata.compose import iteration, sequence, union
+from cerlab.automata.labelled import LabelledStates
 from cerlab.automata.registers import EpsilonSrt, RegisterTransition, Srt
+from cerlab.automata.registers.compose import streaming
 from cerlab.automata.registers.labelled import LabelledSrt, Step
 from cerlab.automata.trim import trim
 from cerlab.predicates.syntax import EVERYTHING
@@ -83,6 +85,22 @@ def test_a_kind_refuses_what_it_does_not_allow(kind: type[Automaton[Any]], what:
     with pytest.raises(cerlab.IllFormed) as caught:
         machine(kind, what)
     assert caught.value.code in {"CER0220", "CER0221", "CER0223"}
+
+
+def test_a_transducer_of_streams_has_one_state_more() -> None:
+    assert streaming(machine(Srt, "a way back to the start")).states == 3
+
+
+def test_a_set_of_states_has_a_number_if_all_are_there() -> None:
+    states = LabelledStates(machine(Vcea, "a way back to the start"))
+    assert states.macro_states[states.number_of(BOTH)] == BOTH
+    with pytest.raises(ValueError, match="no states of the automaton"):
+        states.number_of(frozenset({2}))
+
+
+def test_what_few_kinds_have_is_given_by_name() -> None:
+    with pytest.raises(TypeError, match="positional"):
+        Vcea(1, (), ZERO, ZERO, ())  # type: ignore[call-arg]
 
 
 def test_a_machine_is_not_equal_to_one_of_another_kind() -> None:

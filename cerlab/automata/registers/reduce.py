@@ -9,7 +9,7 @@ from cerlab.automata.compose import distinct
 from cerlab.automata.partition import coarsest
 from cerlab.automata.registers.epsilon import merge, without_epsilon
 from cerlab.automata.registers.transducer import Label, Srt, Transducer, label
-from cerlab.budget import poll, spend
+from cerlab.budget import spend
 from cerlab.errors import ResourceLimit
 
 MAX_REDUCED = 500
@@ -26,7 +26,6 @@ def smaller(T: Transducer) -> Srt:
     try:
         least = merge(T, most=plain.states)
     except ResourceLimit:
-        poll()
         least = plain
     return quotient(least)
 
