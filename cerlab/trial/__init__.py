@@ -68,8 +68,8 @@ def trial(
 ) -> Trial:
     """Ask engines and the reference the same, until there were so many cases or seconds.
 
-    The start of the engines counts. A part of the time that is left, at most a half, goes to cases
-    and the rest to sorting faults. Each round has
+    The start of the engines counts. Of the time that is left at most a third goes to cases, and
+    the rest to sorting faults: the smallest after each round, the others at last. Each round has
     cases of every feature and, for each engine that takes less, some of its own; an engine is not
     asked those with features that it does not take, which count as refused. The same `seed` gives
     the same cases. Raises `UsageError` if none of the engines is there.
@@ -88,14 +88,18 @@ def trial(
             raise _no_engines(absent)
         tallies = [Tally(e.adapter.name, e.adapter.language, e.version) for e in engines]
         pairs = list(zip(engines, tallies, strict=True))
-        begun_asking, asked, answered = time.monotonic(), 0, 0
+        share, asking, asked, answered = (until - time.monotonic()) / 3, 0.0, 0, 0
         for drawn in _rounds(engines, seed):
+            begun_round = time.monotonic()
             for engine, tally in pairs:
                 _count(engine, tally, drawn)
+            asking += time.monotonic() - begun_round
             asked += len(drawn)
             answered += sum(bool(LANGUAGES[case.language].expected(case)) for case in drawn)
             watch(asked, time.monotonic() - begun)
-            if asked >= cases or time.monotonic() > (begun_asking + until) / 2:
+            for engine, tally in pairs:
+                _sort(engine, tally, engines, begun, until, most=1)
+            if asked >= cases or asking > share or time.monotonic() > until:
                 break
         faulty = [pair for pair in pairs if pair[1].unsorted]
         for n, (engine, tally) in enumerate(faulty):
@@ -148,9 +152,17 @@ def _count(engine: Running, tally: Tally, drawn: Sequence[Case]) -> None:
 
 
 def _sort(
-    engine: Running, tally: Tally, engines: Sequence[Running], begun: float, until: float
+    engine: Running,
+    tally: Tally,
+    engines: Sequence[Running],
+    begun: float,
+    until: float,
+    most: int | None = None,
 ) -> None:
-    """Sort faults into causes as long as there is time, the smallest first."""
+    """Sort faults into causes as long as there is time, the smallest first.
+
+    No more than `most` are made small, if it is given.
+    """
 
     def in_time() -> bool:
         return time.monotonic() < until
@@ -158,12 +170,14 @@ def _sort(
     language = LANGUAGES[tally.language]
     tally.unsorted.sort(key=lambda each: (len(each[0].data), size(each[0])))
     left: list[tuple[Case, Judgement]] = []
+    made = 0
     for case, judgement in tally.unsorted:
         if _known(tally, case, judgement):
             continue
-        if not in_time():
+        if not in_time() or made == most:
             left.append((case, judgement))
             continue
+        made += 1
         small, why = smallest_case(engine, case, judgement, in_time)
         after = time.monotonic() - begun
         found = Cause(why.verdict, language.features_of(small), small, why, {}, after)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,6 +26,8 @@ OPTIONS = {
     "taskmanager.memory.network.max": "256m",
     "table.exec.resource.default-parallelism": "1",
 }
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""A job of a trial is over before code that is optimised for long would be compiled."""
 REFUSALS = (
     "not supported",
     "not allowed",
@@ -129,6 +132,7 @@ def plain(value: str | None) -> object:
 def main() -> None:
     """Answer until standard input ends."""
     logging.disable(logging.WARNING)
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", JAVA)
     with TemporaryDirectory(prefix="cerlab-flink-") as folder:
         made: list[Flink] = []
 
