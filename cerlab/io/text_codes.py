@@ -20,7 +20,8 @@ NUMBERED = 1 << 10
 def numbered_texts(data: Any, start: Any, stop: Any) -> tuple[Any, Any] | None:
     """The number of each text, int32, and where each number is first; None for too many.
 
-    The texts are bytes of `data` from `start` to before `stop`, which is -1 for NULL.
+    The texts are bytes of `data` from `start` to before `stop`, which is -1 for NULL. None also
+    where one stops before it starts.
     """
     import numpy as np
 
@@ -28,9 +29,17 @@ def numbered_texts(data: Any, start: Any, stop: Any) -> tuple[Any, Any] | None:
 
     number, first = room(len(start), np.int32), np.empty(NUMBERED, np.int32)
     slots = np.full(4 * NUMBERED, -1, np.int32)
-    seen = Seen(slots, first, np.empty(NUMBERED, np.uint64))
+    seen = Seen(slots, first, np.empty(NUMBERED, np.uint64), np.empty(NUMBERED, np.uint64))
+    data, start, stop = map(_only_read, (data, start, stop))
     count = number_texts(data, start, stop, seen, number)
     return None if count < 0 else (number, first[:count])
+
+
+def _only_read(values: Any) -> Any:
+    """The same array, not to be written to, as those of files: one kernel serves all."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
 
 
 def coded_text(column: Any) -> Any | None:
@@ -65,13 +74,12 @@ def _coded(chunk: Any) -> Any | None:
     _, offsets, text = chunk.buffers()
     ends: Any = np.frombuffer(offsets, wide, len(chunk) + 1, chunk.offset * np.dtype(wide).itemsize)
     size = 0 if text is None else text.size
-    if ends[0] < 0 or ends[-1] > min(size, np.iinfo(np.int32).max) or (ends[1:] < ends[:-1]).any():
+    in_order = not chunk.null_count or (ends[1:] >= ends[:-1]).all()  # else the kernel sees it
+    if not in_order or ends.min() < 0 or ends.max() > min(size, np.iinfo(np.int32).max):
         return None
     data = np.frombuffer(text or b"\0", np.uint8)
-    data.flags.writeable = False  # as that of files: one kernel serves both
-    held = room(len(ends), np.int32)
-    held[:] = ends
-    start, stop, nulls = held[:-1], held[1:], None
+    ends = np.require(ends, np.int32, "A")
+    start, stop, nulls = ends[:-1], ends[1:], None
     if chunk.null_count:
         nulls = numbers_of(chunk.is_null().cast(pa.uint8())).view(np.bool_)
         stop = np.where(nulls, np.int32(-1), stop)

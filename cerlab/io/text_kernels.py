@@ -15,40 +15,44 @@ class Seen(NamedTuple):
     slots: Any  # int32, a hash table of their numbers full of -1; a power of two, more than `first`
     first: Any  # int32, the cell where each is seen first
     head: Any  # uint64, its first eight bytes
+    length: Any  # uint64
 
 
 @kernel
 def number_texts(data: Any, start: Any, stop: Any, seen: Seen, number: Any) -> int:
     """Number the texts of some cells, equal ones alike, as they appear; how many numbers there are.
 
-    0 for NULL, which stops at -1; -1 if there are more than `seen` has room for.
+    0 for NULL, which stops at -1; -1 if there are more than `seen` has room for, or one stops
+    before it starts.
     """
-    slots, first, heads = seen.slots, seen.first, seen.head
-    mask, count = np.uint64(slots.shape[0] - 1), 0
+    slots, first, heads, lengths = seen.slots, seen.first, seen.head, seen.length
+    mask, count, one = np.uint64(slots.shape[0] - 1), 0, np.uint64(1)
     for i in range(start.shape[0]):
         low, high = np.int64(start[i]), np.int64(stop[i])
-        if high < 0:
+        if high == -1:
             number[i] = 0
             continue
-        head = _word(data, low, high)
-        sign, at = _mixed(np.uint64(high - low), head), low + 8
+        if high < low:
+            return -1
+        length, head = np.uint64(high - low), _word(data, low, high)
+        sign, at = _mixed(length, head), low + 8
         while at < high:
             sign = _mixed(sign, _word(data, at, high))
             at += 8
         slot = (sign ^ (sign >> np.uint64(24))) & mask
-        known = np.int64(slots[slot])
+        known = slots[slot]
         while known >= 0:
-            other = np.int64(first[known])
-            begin, end = np.int64(start[other]), np.int64(stop[other])
-            if head == heads[known] and _same_rest(data, low, high, begin, end):
+            n = np.uintp(known)
+            alike = heads[n] == head and lengths[n] == length
+            if alike and (high - low <= 8 or _same_rest(data, low, high, start[first[n]])):
                 break
-            slot = (slot + np.uint64(1)) & mask
-            known = np.int64(slots[slot])
+            slot = (slot + one) & mask
+            known = slots[slot]
         if known < 0:
             if count == first.shape[0]:
                 return -1
-            known = np.int64(count)
-            slots[slot], first[count], heads[count] = count, i, head
+            known = np.int32(count)
+            slots[slot], first[count], heads[count], lengths[count] = count, i, head, length
             count += 1
         number[i] = known
     return count
@@ -61,12 +65,10 @@ def _mixed(sign: Any, word: Any) -> Any:
 
 
 @inlined
-def _same_rest(data: Any, start: Any, stop: Any, other: Any, end: Any) -> bool:
-    """Whether two texts are as long, and the same after their first eight bytes."""
-    if stop - start != end - other:
-        return False
+def _same_rest(data: Any, start: Any, stop: Any, other: Any) -> bool:
+    """Whether two texts that are as long are the same after their first eight bytes."""
     for at in range(8, stop - start, 8):
-        if _word(data, start + at, stop) != _word(data, other + at, end):
+        if _word(data, start + at, stop) != _word(data, other + at, other + stop - start):
             return False
     return True
 

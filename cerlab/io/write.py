@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from cerlab.io.output import whole_columns
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
+from cerlab.model.columns import array_from, room
 from cerlab.model.event import Event, Timestamp, Value
 
 if TYPE_CHECKING:
@@ -122,14 +123,17 @@ def table_of_batches(batches: Iterable[AnswerBatch]) -> Any:
     No answer becomes a Python object, and the integers are not copied but for the offsets, which
     Arrow wants in 32 bits; raises pyarrow's error for a batch of 2^31 positions or more.
     """
+    import numpy as np
     import pyarrow as pa
 
     schema = arrow_schema()
     made = []
     for batch in batches:
-        offsets = pa.array(batch.offsets).cast(pa.int32())
-        positions = pa.ListArray.from_arrays(offsets, pa.array(batch.positions))
-        columns = [pa.array(batch.start), pa.array(batch.end), positions]
+        pa.array(batch.offsets[-1:]).cast(pa.int32())  # the greatest of them
+        offsets = room(len(batch.offsets), np.int32)
+        offsets[:] = batch.offsets
+        positions = pa.ListArray.from_arrays(array_from(offsets), array_from(batch.positions))
+        columns = [array_from(batch.start), array_from(batch.end), positions]
         made.append(pa.RecordBatch.from_arrays(columns, schema=schema))
     return pa.Table.from_batches(made, schema=schema)
 

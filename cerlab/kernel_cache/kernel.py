@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-MOST_CALLS = 1 << 12
-"""After so many calls of machine code alone, each some 50 microseconds dearer, Numba is worth its
+MOST_CALLS = 1 << 14
+"""After so many calls of machine code alone, each some 20 microseconds dearer, Numba is worth its
 import."""
 
 
@@ -39,20 +39,19 @@ class CompiledKernel(Source):
     def __init__(self, function: Any, options: dict[str, Any]) -> None:
         super().__init__(function, options)
         update_wrapper(self, function)
-        self._native: dict[str, Native] = {}
+        self._native: dict[object, Native] = {}
         self._dispatcher: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
         """The result of the function; takes positional arguments alone."""
         if self._dispatcher is None and CompiledKernel._calls <= MOST_CALLS:
-            from cerlab.kernel_cache.native import parts_of, types_of
-
-            types = types_of(arguments)
-            native = types and self.alone(types)
-            if native:
+            if (call := self.alone(arguments)) is not None:
                 CompiledKernel._calls += 1
-                return native(native.pack(*parts_of(arguments)))
-            return self.by_numba(types)(*arguments)
+                native, packed = call
+                return native(packed)
+            from cerlab.kernel_cache.native import types_of
+
+            return self.by_numba(types_of(arguments))(*arguments)
         return self.by_numba()(*arguments)
 
     def by_numba(self, missing: str | None = None) -> Any:
@@ -72,17 +71,21 @@ class CompiledKernel(Source):
         """What Numba takes it for in a kernel that calls it."""
         return self.by_numba()._numba_type_
 
-    def alone(self, types: str) -> Native | None:
-        """The machine code for arguments of some types, if it is on disk."""
-        from cerlab.kernel_cache.native import loaded
+    def alone(self, arguments: tuple[Any, ...]) -> tuple[Native, bytes] | None:
+        """The machine code for these arguments, if it is on disk, and what it is called on."""
+        from cerlab.kernel_cache.native import loaded, types_of, unpacked
 
-        if types not in self._native:
+        kinds, parts = unpacked(arguments)
+        native = self._native.get(kinds)
+        if native is None:
+            if (types := types_of(arguments)) is None:
+                return None
             with CompiledKernel._loading:
-                native = loaded(self, types)
+                native = self._native.get(types) or loaded(self, types)
             if native is None:
                 return None
-            self._native[types] = native
-        return self._native[types]
+            self._native[kinds] = self._native[types] = native
+        return native, native.pack(*parts)
 
 
 class Repeated:
@@ -102,13 +105,10 @@ class Repeated:
         if self._native is None or not _same(self._last, arguments):
             if not isinstance(self._kernel, CompiledKernel):
                 return self._kernel(*arguments)
-            from cerlab.kernel_cache.native import parts_of, types_of
-
-            types = types_of(arguments)
-            self._native = self._kernel.alone(types) if types else None
-            if self._native is None:
+            if (call := self._kernel.alone(arguments)) is None:
+                self._native = None
                 return self._kernel(*arguments)
-            self._last, self._packed = arguments, self._native.pack(*parts_of(arguments))
+            self._last, (self._native, self._packed) = arguments, call
         return self._native(self._packed)
 
 

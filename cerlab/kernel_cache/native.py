@@ -44,6 +44,29 @@ FORM = "packed 1"
 
 DONE, NOTHING = 0, -2
 
+_LAYOUT = 0x1 | 0x2 | 0x100 | 0x400
+"""Of the flags of an array: contiguous either way, aligned, writeable."""
+
+_BEYOND = 2**63
+_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_address_at = ctypes.c_void_p.from_address
+
+
+class _ArrayInterface(ctypes.Structure):
+    """What ``__array_struct__`` of an array points to (the array interface of NumPy, version 3)."""
+
+    _fields_ = (
+        *((name, ctypes.c_int) for name in ("two", "dimensions")),
+        ("kind", ctypes.c_char),
+        *((name, ctypes.c_int) for name in ("itemsize", "flags")),
+        *((name, ctypes.c_void_p) for name in ("shape", "strides", "data", "descr")),
+    )
+
+
+_DATA = _ArrayInterface.data.offset
+
 
 class _Error(ctypes.Structure):
     """How Numba says what a kernel raises: the class and its arguments, as a pickle of its own."""
@@ -133,7 +156,7 @@ def _type_of(value: Any) -> object:
         layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
         return dtype.str, value.ndim, layout, flags.writeable, flags.aligned
     if kind is int:
-        return "int64" if -(2**63) <= value < 2**63 else None
+        return "int64" if -_BEYOND <= value < _BEYOND else None
     if kind in (bool, float):
         return "float64" if kind is float else "bool"
     if isinstance(value, np.generic):
@@ -145,18 +168,35 @@ def _type_of(value: Any) -> object:
     return None
 
 
-def parts_of(arguments: Iterable[Any]) -> list[Any]:
-    """The parts of some arguments, one after the other, for `Native.pack`."""
+def unpacked(arguments: Iterable[Any]) -> tuple[tuple[object, ...], list[Any]]:
+    """What `types_of` depends on, and the parts of the arguments, one after the other.
+
+    Calls with equal kinds have equal types; what takes no machine code has a kind that no call has
+    that does.
+    """
+    kinds: list[object] = []
     parts: list[Any] = []
+    _unpack(arguments, kinds, parts)
+    return tuple(kinds), parts
+
+
+def _unpack(arguments: Iterable[Any], kinds: list[object], parts: list[Any]) -> None:
     for each in arguments:
-        if isinstance(each, np.ndarray):
-            address = each.__array_interface__["data"][0]
-            parts += (0, 0, each.size, each.itemsize, address, *each.shape, *each.strides)
+        kind = type(each)
+        kinds.append(kind)
+        if kind is np.ndarray:
+            shape = each.shape
+            kinds += (each.dtype, len(shape), each.flags.num & _LAYOUT)
+            held = each.__array_struct__  # keeps what it says alive
+            address = _address_at(_pointer(held, None) + _DATA).value
+            parts += (0, 0, each.size, each.itemsize, address or 0, *shape, *each.strides)
         elif isinstance(each, tuple):
-            parts += parts_of(each)
+            kinds.append(len(each))
+            _unpack(each, kinds, parts)
+        elif kind is int and not -_BEYOND <= each < _BEYOND:
+            kinds.append(None)
         else:
             parts.append(each.item() if isinstance(each, np.generic) else each)
-    return parts
 
 
 def _raised(error: Any) -> BaseException:

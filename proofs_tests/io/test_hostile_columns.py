@@ -15,8 +15,10 @@ import cerlab
 from cerlab.cli import main
 
 
-def texts(offsets: list[int], data: bytes = b"ABAB") -> Any:
-    buffers = [None, pa.py_buffer(np.array(offsets, np.int32)), pa.py_buffer(data)]
+def texts(offsets: list[int], data: bytes = b"ABAB", *, nulls: bytes | None = None) -> Any:
+    """`nulls` has a bit for each text that is there."""
+    validity = None if nulls is None else pa.py_buffer(nulls)
+    buffers = [validity, pa.py_buffer(np.array(offsets, np.int32)), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.string(), len(offsets) - 1, buffers)
 
 
@@ -46,6 +48,8 @@ UNSOUND = {
     "time zone": moments_in_no_zone(),
     "scale": pa.table({"type": ["A"] * 4, "n": pa.nulls(4, pa.decimal128(22, 131074))}),
     "attribute": pa.table({"type": ["A"] * 4, "n": texts([0, 2, -9, 3, 4])}),
+    "order": pa.table({"type": texts([0, 3, 2, 3, 4])}),
+    "offset at NULL": pa.table({"type": ["A"] * 4, "n": texts([0, 2, 1, 3, 4], nulls=b"\x0d")}),
 }
 
 

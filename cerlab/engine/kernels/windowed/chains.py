@@ -241,7 +241,7 @@ def list_start(marked: bool, position: int, answers: Answers, reg: Int64s) -> No
 def search_chain(events: Events, limits: Limits, chains: Chains) -> int:
     """All ways down from register RECORD, newest first, each inside the window.
 
-    Unsigned numbers, and a loop of its own where a chain has runs that begin: half the time.
+    By unsigned numbers, which are never looked at as indices from the end.
     """
     records, search, answers, reg = chains.records, chains.search, chains.answers, chains.reg
     event, down, older, start = records.event, records.down, records.older, records.start
