@@ -10,6 +10,7 @@ that of the theorem.
 
 from __future__ import annotations
 
+from math import log2
 from pathlib import Path
 
 from curves import BLUE, GRAY, read, save
@@ -27,13 +28,12 @@ def draw() -> Figure:
     axes = figure.subplots(height, COLUMNS).flat
     for axis, row in zip(axes, rows, strict=False):
         sizes, counts = row["sizes"], row["counts"]
-        first, begin = sizes[0], counts[0]
-        if row["exponential"]:
-            line = [begin * 2 ** (row["slope"] * (n - first)) for n in sizes]
-        else:
-            line = [begin * (n / first) ** row["slope"] for n in sizes]
+        at = row["at"]
+        line = [counts[0] * 2 ** (row["slope"] * (x - at[0])) for x in at]
+        if at == [round(log2(n), 3) for n in sizes]:
             axis.set_xscale("log", base=2)
         axis.set_yscale("log", base=2)
+        axis.set_ylim(0.7 * min(counts), 4 * max(counts))
         axis.plot(sizes, line, color=GRAY, linestyle="--", linewidth=1)
         axis.plot(sizes, counts, marker="o", markersize=3, linewidth=1, color=BLUE)
         axis.set_title(f"{row['key']}\n{row['says']}", fontsize=6.5)

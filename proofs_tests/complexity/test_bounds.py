@@ -8,7 +8,8 @@ from __future__ import annotations
 import pytest
 
 from cerlab.papers import CITATION
-from proofs_tests.complexity.bounds import BOUNDS, DATA, Bound, slope, written
+from proofs_tests.complexity.bounds import BOUNDS, DATA, written
+from proofs_tests.complexity.slopes import Bound, slope
 
 NEAR = 0.15
 """How far a slope may be from that of the theorem: lower terms still show at small sizes."""
