@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import pytest
 
@@ -53,6 +54,17 @@ def test_the_deepest_is_taken(make: Callable[[int], Formula], size: int) -> None
     refuse_deep(make(size))
     with pytest.raises(cerlab.ResourceLimit):
         refuse_deep(make(size + 1))
+
+
+@pytest.mark.parametrize("brackets", ["()", "[]", "{}"])
+def test_as_many_brackets_as_said_are_looked_into(brackets: str) -> None:
+    """What no query has so many of is an error of its text, one more is refused before that."""
+    opening, closing = brackets
+    texts = [opening * n + "A" + closing * n for n in (MAX_DEPTH, MAX_DEPTH + 1)]
+    with pytest.raises(cerlab.QuerySyntaxError) if opening != "(" else nullcontext():
+        cerlab.parse_formula(texts[0])
+    with pytest.raises(cerlab.ResourceLimit, match="CER0602"):
+        cerlab.parse_formula(texts[1])
 
 
 @pytest.mark.parametrize("text", [" ; ".join(["A"] * n) for n in (2, MAX_DEPTH)])

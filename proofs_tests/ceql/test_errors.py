@@ -61,6 +61,8 @@ def test_a_keyword_as_a_name_gets_a_hint() -> None:
         ("BUY AS x FILTER x[-prize > 1]", "CER0302", "did you mean 'price'"),
         ("BUY AS x FILTER x[price = 'a']", "CER0303", "both sides"),
         ("BUY AS x FILTER x[name > 3]", "CER0303", "both sides"),
+        ("BUY AS x FILTER x[-name > 3]", "CER0303", "both sides"),
+        ("BUY AS x FILTER x[-price > 'a']", "CER0303", "both sides"),
         ("BUY AS x FILTER x[name IN {1, 2}]", "CER0303", "both sides"),
         ("BUY AS x FILTER x[price LIKE 'a']", "CER0303", "both sides"),
         ("BUY AS x FILTER x[name + 1 > 2]", "CER0303", "both sides"),
@@ -103,6 +105,7 @@ def test_clauses_are_checked_against_a_schema(clause: str, code: str) -> None:
         "(BUY OR SELL) AS x ; SELL AS y FILTER x.open = y.open",
         "BUY AS x FILTER x.price = z.name",
         "NOT(BUY) AS x ; SELL AS y FILTER x.name = y.price",
+        "BUY AS x FILTER x[-price < 3]",
     ],
 )
 def test_comparisons_that_may_hold_by_type_are_taken(where: str) -> None:
@@ -133,6 +136,11 @@ def test_an_unknown_stream_after_from_is_an_error_only_with_a_schema() -> None:
         ("SELECT * WHERE A FILTER A[v = 1e999]", "CER0204"),
         ("CREATE STREAM S { EVENT A { x:strnig } } SELECT * WHERE A", "CER0210"),
         ("CREATE STREAM S { EVENT A { x:int, x:int } } SELECT * WHERE A", "CER0211"),
+        ("CREATE STREAM S { EVENT A {}, EVENT A {} } SELECT * WHERE A", "CER0211"),
+        (
+            "CREATE STREAM S { EVENT A {} } CREATE STREAM S { EVENT B {} } SELECT * WHERE A",
+            "CER0211",
+        ),
     ],
 )
 def test_ill_formed_queries(text: str, code: str) -> None:
@@ -167,6 +175,7 @@ def test_what_is_too_large_is_refused_at_once(text: str) -> None:
     ("text", "said"),
     [
         ("SELECT * WHERE A AS x FILTER y[v = 1]", "nothing sets label 'y'"),
+        ("SELECT * WHERE PROJECT[x](A AS x) FILTER A[v = 1]", "nothing sets label 'A'"),
         ("SELECT y WHERE A AS x", "SELECT y gives nothing"),
         ("SELECT * WHERE PROJECT[y](A AS x)", r"PROJECT\[y\] gives nothing"),
         ("SELECT * WHERE RENAME[q -> x](A)", "gives nothing"),

@@ -8,7 +8,10 @@ from itertools import product
 from random import Random
 from typing import Any
 
-from cerlab.logic.gcq import Gcq, Insert, answers_after_each
+import pytest
+
+from cerlab import ResourceLimit
+from cerlab.logic.gcq import Gcq, Insert, answers_after_each, parse_gcq, semantics
 from cerlab.logic.gcq.semantics import Row, Update
 from cerlab.predicates.syntax import (
     Arithmetic,
@@ -92,3 +95,12 @@ def random_case(rng: Random) -> tuple[Gcq, list[Update]]:
 
 def test_the_join_is_what_all_assignments_say(suite: Suite) -> None:
     suite.run(lambda rng: reference_is_right(*random_case(rng)), deep_count=10_000)
+
+
+def test_as_many_combinations_as_are_said_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    query, tuples = parse_gcq("x, y <- r(x), s(y)"), {"r": {(1,), (2,)}, "s": {(1,), (2,), (3,)}}
+    monkeypatch.setattr(semantics, "MAX_COMBINATIONS", 6)
+    assert len(semantics.answers(query, tuples)) == 6
+    monkeypatch.setattr(semantics, "MAX_COMBINATIONS", 5)
+    with pytest.raises(ResourceLimit, match="up to 5"):
+        semantics.answers(query, tuples)

@@ -22,6 +22,7 @@ def test_parse_after_print_is_the_identity(suite: Suite) -> None:
         text = gcq_text(query)
         assert parse_gcq(text) == query, text
         assert str(query) == text
+        assert ", ".join(map(str, query.atoms)) in text
         return True
 
     suite.run(case, deep_count=10_000)

@@ -160,6 +160,18 @@ def random_so(rng: Random, depth: int) -> cel.Formula:
             return cel.Filter(smaller(), On(rng.choice("ABxy"), random_predicate(rng, SHAPE)))
 
 
+@pytest.mark.parametrize("label", ["A", "B", "x", "y"])
+@pytest.mark.parametrize(
+    "phi",
+    ["RENAME[A -> x](A ; B)", "RENAME[x -> B](A AS x ; B)", "RENAME[y -> x](A AS x ; B AS y)"],
+)
+def test_so_to_fo_keeps_what_labels_are_renamed_to(phi: str, label: str) -> None:
+    S = tuple(Event(kind, {"v": v}) for kind in "AB" for v in (1, 2))
+    filtered = cerlab.parse_formula(f"{phi} FILTER {label}[v = 1]")
+    found = {(min(C), max(C), tuple(sorted(C))) for C in meaning(so_to_fo(filtered), S)}
+    assert found == answers(filtered, S)
+
+
 def test_so_to_fo_keeps_the_complex_events_and_is_safe_and_lp(suite: Suite) -> None:
     def case(rng: Random) -> bool:
         phi = small_so(rng, 4)

@@ -14,6 +14,7 @@ from argparse import Namespace
 from collections.abc import Callable
 from threading import Event, Thread, Timer
 from time import sleep
+from typing import Any
 
 import numpy as np
 import pytest
@@ -327,6 +328,31 @@ def test_answers_that_a_strategy_compares_are_counted(
     assert cerlab.count(query, events) == 30
     with pytest.raises(cerlab.ResourceLimit, match=r"selection of a strategy|runs"):
         cerlab.evaluate(query, events, evaluator=evaluator)
+
+
+def test_the_reference_counts_all_rounds_of_an_iteration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A+ on five A: 31 valuations, of which no round adds more than ten."""
+    events = [{"type": "A"}] * 5
+    monkeypatch.setattr(so, "MAX_VALUATIONS", 31)
+    assert len(cerlab.evaluate("A+", events, evaluator="reference")) == 31
+    monkeypatch.setattr(so, "MAX_VALUATIONS", 30)
+    with pytest.raises(cerlab.ResourceLimit, match="CER0604"):
+        cerlab.evaluate("A+", events, evaluator="reference")
+
+
+@pytest.mark.parametrize(("formula", "logic"), [("A+ ; B+", "so"), ("(A AS x)+ ; (B AS y)+", "fo")])
+def test_the_reference_joins_as_many_as_it_says(
+    formula: str, logic: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seven of the three A with seven of the three B."""
+    events = [{"type": kind} for kind in "AAABBB"]
+    for semantics in (so, fo):
+        monkeypatch.setattr(semantics, "MAX_VALUATIONS", 49)
+    assert len(cerlab.evaluate(formula, events, evaluator="reference", logic=logic)) == 49
+    for semantics in (so, fo):
+        monkeypatch.setattr(semantics, "MAX_VALUATIONS", 48)
+    with pytest.raises(cerlab.ResourceLimit, match="CER0604"):
+        cerlab.evaluate(formula, events, evaluator="reference", logic=logic)
 
 
 def test_references_take_as_many_valuations_as_they_say(monkeypatch: pytest.MonkeyPatch) -> None:

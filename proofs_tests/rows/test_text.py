@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -110,6 +111,28 @@ SELECT n AS m, sym FROM TICKS AS T MATCH_RECOGNIZE (
   SUBSET U = (A, B)
   DEFINE A AS x > 1
 ) AS R"""
+
+
+@pytest.mark.parametrize(
+    ("node", "text"),
+    [
+        (ex.First(ex.Column("x")), "FIRST(x)"),
+        (ex.Last(ex.Column("x")), "LAST(x)"),
+        (ex.Prev(ex.Column("x")), "PREV(x)"),
+        (ex.Next(ex.Column("x")), "NEXT(x)"),
+        (ex.Aggregate(ex.AggregateFunction.SUM, ex.Column("x")), "SUM(x)"),
+        (ex.Aggregate(ex.AggregateFunction.COUNT, ex.AllRows()), "COUNT(*)"),
+    ],
+)
+def test_what_is_left_out_of_a_text_is_left_out_of_the_node(node: Any, text: str) -> None:
+    assert str(node) == text
+    assert parse_rows(of_measure(text)).measures[0].expression == node
+
+
+def test_an_order_by_default_has_nulls_last() -> None:
+    query = parse_rows("MATCH_RECOGNIZE (ORDER BY x DESC MEASURES 1 AS m PATTERN (A*))")
+    assert query.order_by == (rp.OrderItem(ex.Column("x"), True),)
+    assert query.pattern == rp.Quantified(rp.Variable("A"), 0, None, False)
 
 
 def test_a_whole_query() -> None:
