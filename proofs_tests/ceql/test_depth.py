@@ -56,10 +56,9 @@ def test_the_deepest_is_taken(make: Callable[[int], Formula], size: int) -> None
         refuse_deep(make(size + 1))
 
 
-@pytest.mark.parametrize("brackets", ["()", "[]", "{}"])
-def test_as_many_brackets_as_said_are_looked_into(brackets: str) -> None:
+@pytest.mark.parametrize(("opening", "closing"), [("(", ")"), ("[", "]"), ("{", "}")])
+def test_as_many_brackets_as_said_are_looked_into(opening: str, closing: str) -> None:
     """What no query has so many of is an error of its text, one more is refused before that."""
-    opening, closing = brackets
     texts = [opening * n + "A" + closing * n for n in (MAX_DEPTH, MAX_DEPTH + 1)]
     with pytest.raises(cerlab.QuerySyntaxError) if opening != "(" else nullcontext():
         cerlab.parse_formula(texts[0])

@@ -116,6 +116,14 @@ ILL_FORMED = [
     error("MEASURES CLASSIFIER(A.x) AS m PATTERN (A)", "arguments", "CLASSIFIER", id="10.1-column"),
     error("MEASURES ABS(x, 1) AS m PATTERN (A)", "arguments", "ABS", id="10.1-abs"),
     error("MEASURES NULLIF(x) AS m PATTERN (A)", "arguments", "NULLIF", id="10.1-nullif"),
+    error(
+        "MEASURES NULLIF(x, 1, 2) AS m PATTERN (A)", "arguments", "NULLIF", id="10.1-nullif-three"
+    ),
+    error("MEASURES MOD(x) AS m PATTERN (A)", "arguments", "MOD", id="10.1-mod"),
+    error("MEASURES MOD(x, 1, 2) AS m PATTERN (A)", "arguments", "MOD", id="10.1-mod-three"),
+    error(
+        "MEASURES CHAR_LENGTH(s, s) AS m PATTERN (A)", "arguments", "CHAR_LENGTH", id="10.1-length"
+    ),
     error("MEASURES FINAL A.x AS m PATTERN (A)", "running-final", "x", id="6.8-before-a-column"),
     error("MEASURES FINAL PREV(x) AS m PATTERN (A)", "running-final", "PREV", id="6.8-before-prev"),
     error(

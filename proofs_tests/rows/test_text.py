@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from cerlab import QuerySyntaxError, ResourceLimit
 from cerlab.api.row_patterns import parse_rows
 from cerlab.logic.rows import expressions as ex
 from cerlab.logic.rows import syntax as rp
+from cerlab.logic.rows.pattern_builder import MAX_DEPTH
 from cerlab.logic.rows.text import expression_text, pattern_text
 from cerlab.model.clauses import TimeWindow
 from proofs_tests.rows import test_data, test_expressions, test_patterns, test_scan
@@ -32,6 +34,7 @@ def test_printing_is_read_back(text: str) -> None:
     assert parse_rows(printed) == query
     assert str(parse_rows(printed)) == printed
     assert hash(parse_rows(printed)) == hash(query)
+    assert "source" not in repr(query)
 
 
 def test_the_order_of_nothing_else_is_ascending_with_nulls_last() -> None:
@@ -127,6 +130,28 @@ SELECT n AS m, sym FROM TICKS AS T MATCH_RECOGNIZE (
 def test_what_is_left_out_of_a_text_is_left_out_of_the_node(node: Any, text: str) -> None:
     assert str(node) == text
     assert parse_rows(of_measure(text)).measures[0].expression == node
+
+
+@pytest.mark.parametrize("opening", ["(", "{-"])
+def test_as_many_brackets_as_said_are_taken(opening: str) -> None:
+    closing = {"(": ")", "{-": "-}"}[opening]
+    taken, refused = (of_pattern(opening * n + "A" + closing * n) for n in (50, MAX_DEPTH + 1))
+    assert parse_rows(taken)
+    with pytest.raises(ResourceLimit, match="CER0602"):
+        parse_rows(refused)
+
+
+def test_a_second_quantifier_gets_a_hint() -> None:
+    with pytest.raises(QuerySyntaxError, match="in parentheses only"):
+        parse_rows(of_pattern("A+ *"))
+
+
+def test_the_table_may_have_an_alias() -> None:
+    clause = of_pattern("A")
+    with_as, without = (parse_rows(f"SELECT * FROM t {word} {clause}") for word in ("AS a", "a"))
+    assert with_as == without
+    assert str(without).startswith("SELECT * FROM T AS A MATCH_RECOGNIZE")
+    assert str(parse_rows(f"SELECT * FROM t {clause}")).startswith("SELECT * FROM T MATCH_")
 
 
 def test_an_order_by_default_has_nulls_last() -> None:

@@ -142,6 +142,18 @@ def test_syntax_errors_say_where_and_what(text: str, line: int, column: int, exp
     assert f"line {line}, column {column}" in str(error)
 
 
+@pytest.mark.parametrize("window", ["[1..2]", "[len<=2]", "[within 1 t]"])
+def test_windows_nest_as_deep_as_is_said(window: str) -> None:
+    assert parse_sremo("<a = 1>" + window * 50)
+    with pytest.raises(ResourceLimit, match="CER0602"):
+        parse_sremo("<a = 1>" + window * 300)
+
+
+def test_windows_may_be_of_nothing() -> None:
+    text = "<a = 1>[within 0 t] . <a = 1>[len<=0]"
+    assert str(parse_sremo(text)) == text
+
+
 def test_what_one_writes_in_cel_gets_a_hint() -> None:
     with pytest.raises(QuerySyntaxError, match=r"an event of type A is <type = 'A'>"):
         parse_sremo("A ; B")
