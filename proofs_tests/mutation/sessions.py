@@ -27,7 +27,7 @@ import pytest
 MEMORY = 6 << 30
 """Bytes that the tests of a mutant may take, some of which never stop to ask for more."""
 
-LONGER = 3
+LONGER = 5
 """A test that takes so many times the seconds of all is one that does not end."""
 
 Pairs = list[tuple[FunctionType, CodeType]]
