@@ -13,7 +13,7 @@ from cerlab import io
 from cerlab.api.answer_warnings import warn_about_answers
 from cerlab.compile.pattern import Pattern
 from cerlab.display import displayed, shown
-from cerlab.engine.random_access.by_number import Access, BatchAccess, ListAccess, drawn
+from cerlab.engine.random_access.by_number import Access, BatchAccess, ListAccess, sample
 from cerlab.evaluate import AUTO
 from cerlab.evaluate.aggregate_request import Aggregates, request_of
 from cerlab.evaluate.aggregated import group_totals
@@ -98,7 +98,7 @@ class Matches:
         IndexError if there are no answers, `UsageError` for a negative n, `ResourceLimit` as
         ``m[k]`` does.
         """
-        return drawn(self._numbered, n, seed)
+        return sample(self._numbered, n, seed)
 
     def why(self, answer: ComplexEvent | int) -> Why:
         """The derivation of an answer, or of the k-th one (`cerlab.why`); of others why not.

@@ -39,7 +39,7 @@ class TimeSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class Windowed:
+class WindowedMachine:
     """A machine and its window: up to `events` events after the first one, or a span of time."""
 
     machine: Deterministic
@@ -98,8 +98,8 @@ class Joint:
 
 
 def shortest_difference(
-    left: Windowed,
-    right: Windowed,
+    left: WindowedMachine,
+    right: WindowedMachine,
     joint: Joint,
     usable: Sequence[int],
     *,
@@ -133,8 +133,8 @@ def shortest_difference(
 
 def _moves(
     node: _Node,
-    left: Windowed,
-    right: Windowed,
+    left: WindowedMachine,
+    right: WindowedMachine,
     joint: Joint,
     usable: Sequence[int],
     cap: int,
@@ -159,7 +159,7 @@ def _moves(
                 yield event, mark, _Node(one, other, length)
 
 
-def _differs(node: _Node, left: Windowed, right: Windowed, side: Side) -> bool | None:
+def _differs(node: _Node, left: WindowedMachine, right: WindowedMachine, side: Side) -> bool | None:
     """Whether the side has an answer here that the other lacks: None no, True by time only."""
     if node.length == 0:
         return None

@@ -20,7 +20,7 @@ Plain = TypeVar("Plain", bound=Automaton[Any])
 def sequence(A: M, B: M) -> M:
     """A, then B: empty moves from the final states of A to the initial ones of B."""
     B = shift(B, A.states)
-    return _joined(A, B, B.states, _moves(A.F, B.I), A.I, B.F)
+    return _disjoint_union(A, B, B.states, _moves(A.F, B.I), A.I, B.F)
 
 
 def choice(A: M, B: M) -> M:
@@ -28,7 +28,7 @@ def choice(A: M, B: M) -> M:
     B = shift(B, A.states)
     i, f = B.states, B.states + 1
     joint = (*_moves({i}, A.I), *_moves({i}, B.I), *_moves(A.F, {f}), *_moves(B.F, {f}))
-    return _joined(A, B, f + 1, joint, frozenset({i}), frozenset({f}))
+    return _disjoint_union(A, B, f + 1, joint, frozenset({i}), frozenset({f}))
 
 
 def plus(A: M) -> M:
@@ -45,7 +45,7 @@ def star(A: M) -> M:
     return replace(A, states=f + 1, moves=(*A.moves, *joint), I=I, F=F)
 
 
-def _joined(
+def _disjoint_union(
     A: M, B: M, states: int, joint: Iterable[EmptyMove], I: frozenset[int], F: frozenset[int]
 ) -> M:
     """Both, on disjoint states, and empty moves between them."""

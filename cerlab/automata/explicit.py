@@ -88,7 +88,7 @@ def minimise(A: ExplicitCea) -> ExplicitCea:
     the same answers if and only if this makes them equal.
     """
     alive = {q: int(q in A.F) for q in sorted(_alive(A))}
-    return _numbered(A, coarsest(alive, lambda q, block: tuple(map(block.get, A.Delta[q]))))
+    return _quotient(A, coarsest(alive, lambda q, block: tuple(map(block.get, A.Delta[q]))))
 
 
 def _alive(A: ExplicitCea) -> frozenset[int]:
@@ -97,7 +97,7 @@ def _alive(A: ExplicitCea) -> frozenset[int]:
     return frozenset(reachable(A.F, along(edges)))
 
 
-def _numbered(A: ExplicitCea, block: dict[int, int]) -> ExplicitCea:
+def _quotient(A: ExplicitCea, block: dict[int, int]) -> ExplicitCea:
     """The classes as states, those that can be reached; only states that are alive have one."""
     member = {b: q for q, b in reversed(block.items())}
     if 0 not in block:

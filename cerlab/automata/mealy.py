@@ -53,18 +53,18 @@ def mealy_of(machine: Deterministic, vectors: Sequence[int], *, budget: int) -> 
     Two states are one if the same marks on the same events have the same answers ahead of them:
     partition refinement from a single class (Moore). That never makes two answers of one.
     """
-    reached = _reached(machine, vectors, budget)
+    reached = _reachable_states(machine, vectors, budget)
     if reached is None:
         return None
     idles, states = reached
     steps = {q: [_step(machine, machine.step(q, v)) for v in vectors] for q in states}
     class_of = _classes(steps)
 
-    def merged(move: Move) -> Move:
+    def to_class(move: Move) -> Move:
         return Move(class_of[move.target], move.accepts)
 
     def both(step: Step) -> Step:
-        return Step(merged(step.take), merged(step.skip))
+        return Step(to_class(step.take), to_class(step.skip))
 
     count = max(class_of.values()) + 1
     one_of = {c: q for q, c in class_of.items() if q != GONE}
@@ -84,7 +84,7 @@ def mealy_of(machine: Deterministic, vectors: Sequence[int], *, budget: int) -> 
     )
 
 
-def _reached(
+def _reachable_states(
     machine: Deterministic, vectors: Sequence[int], budget: int
 ) -> tuple[list[int], list[int]] | None:
     """The idle states and the states that the vectors reach, in the order of discovery."""

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.machine import Machine
-from cerlab.automata.plan_json import plan_digest
 from cerlab.automata.strategy import Contender, Rivals
 from cerlab.errors import BadData
-
-__all__ = [
-    "Machine",
-    "idle_of_name",
-    "name_of_idle",
-    "name_of_state",
-    "plan_digest",
-    "state_of_name",
-]
 
 
 def name_of_state(machine: Machine, state: int) -> Any:
@@ -30,19 +22,13 @@ def name_of_state(machine: Machine, state: int) -> Any:
 
 def state_of_name(machine: Machine, name: Any) -> int:
     """The number that a macro-state has in this machine; raises `BadData` for what is no name."""
-    try:
+    with _reading("state"):
         if isinstance(machine, DeterministicCea):
             return machine.number_of(frozenset(_states(name)))
         runs, rivals, block = name
         return machine.number_of(
             Contender(frozenset(_states(runs)), _read_rivals(rivals), int(block))
         )
-    except (TypeError, ValueError) as error:
-        raise BadData(
-            "CER0770",
-            f"this is no state of the machine: {error}",
-            hint="start again from the events",
-        ) from None
 
 
 def name_of_idle(machine: Machine, idle: int) -> Any:
@@ -56,12 +42,18 @@ def idle_of_name(machine: Machine, name: Any) -> int:
     """The number that an idle state has in this machine; raises `BadData` for what is no name."""
     if isinstance(machine, DeterministicCea):
         return machine.idle
-    try:
+    with _reading("idle state"):
         return machine.idle_number_of(_read_rivals(name))
+
+
+@contextmanager
+def _reading(what: str) -> Iterator[None]:
+    try:
+        yield
     except (TypeError, ValueError) as error:
         raise BadData(
             "CER0770",
-            f"this is no idle state of the machine: {error}",
+            f"this is no {what} of the machine: {error}",
             hint="start again from the events",
         ) from None
 

@@ -155,7 +155,7 @@ def unless(A: Vcea, B: Vcea) -> Vcea:
     ) -> Iterator[tuple[Test, tuple[int, frozenset[int]]]]:
         p, R = state
         if R not in guards:
-            guards[R] = list(_followed(right, R))
+            guards[R] = list(_successors(right, R))
         for t in left[p]:
             for guard, reached in guards[R]:
                 if reached.isdisjoint(accepting):
@@ -164,7 +164,7 @@ def unless(A: Vcea, B: Vcea) -> Vcea:
     return trim(explore((START, frozenset[int]()), follow, lambda state: state[0] in A.F, Vcea))
 
 
-def _followed(B: Outgoing, R: frozenset[int]) -> Iterator[tuple[Predicate, frozenset[int]]]:
+def _successors(B: Outgoing, R: frozenset[int]) -> Iterator[tuple[Predicate, frozenset[int]]]:
     """Where the runs of B in R, and one that begins now, are after an event: guard by guard."""
     moves = [t for q in (*sorted(R), START) for t in B[q]]
     tests = list(dict.fromkeys(t.predicate for t in moves if t.predicate != EVERYTHING))

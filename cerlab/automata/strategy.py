@@ -98,10 +98,10 @@ class StrategyCea:
 
     def _moves(self, state: Contender, symbol: int) -> Moves:
         return Moves(
-            self._followed(state, symbol, Mark.TAKE), self._followed(state, symbol, Mark.SKIP)
+            self._successor(state, symbol, Mark.TAKE), self._successor(state, symbol, Mark.SKIP)
         )
 
-    def _followed(self, state: Contender, symbol: int, mark: Mark) -> int | None:
+    def _successor(self, state: Contender, symbol: int, mark: Mark) -> int | None:
         block = state.block
         if self.strategy is Strategy.STRICT:
             if mark is Mark.TAKE and block == AFTER:

@@ -21,7 +21,7 @@ from typing import Any
 
 from cerlab import __version__
 from cerlab.cli.examples import EXAMPLES
-from cerlab.cli.limited import add_limits, limited
+from cerlab.cli.limits import add_limits, within_limits
 from cerlab.cli.status import BAD, INTERNAL, INTERRUPTED, OK
 from cerlab.errors import CerlabError, CerlabWarning
 
@@ -83,7 +83,7 @@ def _status(arguments: argparse.Namespace) -> int:
 
         if isinstance(sys.stdout, TextIOWrapper):
             sys.stdout.reconfigure(errors=ESCAPED)
-        with limited(arguments):
+        with within_limits(arguments):
             status = _run(arguments)
             sys.stdout.flush()
         return status

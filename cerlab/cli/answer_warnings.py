@@ -47,7 +47,7 @@ class AnswerWarnings:
             break
         yield from self._requirements.noting(events)
 
-    def ended(self, answers: int | None) -> None:
+    def finish(self, answers: int | None) -> None:
         """Say what there is to say; all events were read. None for answers that nobody counted."""
         arguments = self._arguments
         if self._requirements.attributes and not is_pipe(arguments.events):

@@ -40,7 +40,7 @@ def run(query: Pattern, request: Request, arguments: argparse.Namespace) -> None
         rows.give_out()
         if rows.names:
             check_attributes(request, query, rows.names)
-        warnings.ended(rows.count)
+        warnings.finish(rows.count)
 
 
 class _Rows:

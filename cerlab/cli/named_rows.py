@@ -6,7 +6,7 @@ import argparse
 from itertools import chain, islice
 
 from cerlab.cli.answer_warnings import AnswerWarnings
-from cerlab.cli.options import listed
+from cerlab.cli.options import comma_separated
 from cerlab.cli.progress import whole_stream
 from cerlab.cli.rows import write_tables
 from cerlab.cli.status import OK
@@ -36,13 +36,13 @@ def run(query: AnyPattern, arguments: argparse.Namespace) -> int:
     warnings.read(stream)
     from cerlab.engine.answers import batched_answers  # NumPy loads here
 
-    columns = None if arguments.columns is None else listed(arguments.columns)
+    columns = None if arguments.columns is None else comma_separated(arguments.columns)
     answers = islice(answers_of(query, stream, arguments.evaluator), arguments.limit)
     batches = batched_answers(answers, ROWS)
     first = next(batches, None)
     some = () if first is None else chain((first,), batches)
     write_tables(answer_tables(query, stream, some, columns), arguments)
-    warnings.ended(0 if first is None and arguments.limit != 0 else None)
+    warnings.finish(0 if first is None and arguments.limit != 0 else None)
     return OK
 
 
@@ -66,7 +66,7 @@ def _aggregates(query: Pattern, arguments: argparse.Namespace) -> None:
     warnings.read(stream)
     totals = group_totals(query, stream, request)
     write_tables([totals.table().slice(0, arguments.limit)], arguments)
-    warnings.ended(None if totals.some or arguments.limit == 0 else 0)
+    warnings.finish(None if totals.some or arguments.limit == 0 else 0)
 
 
 _COMPILED = ("auto", "compiled")

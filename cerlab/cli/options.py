@@ -34,11 +34,11 @@ def add_query(
     )
 
 
-def _text(word: str) -> str:
-    """A word that is text; argparse refuses other bytes, which Python has as surrogates."""
-    if not word.isprintable() and any("\ud800" <= c <= "\udfff" for c in word):
+def _text(argument: str) -> str:
+    """An argument that is text; argparse refuses other bytes, which Python has as surrogates."""
+    if not argument.isprintable() and any("\ud800" <= c <= "\udfff" for c in argument):
         raise argparse.ArgumentTypeError("this is no text in UTF-8")
-    return word
+    return argument
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
@@ -67,9 +67,9 @@ def add_quiet(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="no warnings")
 
 
-def read_query(arguments: argparse.Namespace, word: str | None = None) -> Pattern:
+def read_query(arguments: argparse.Namespace, argument: str | None = None) -> Pattern:
     """The query of the command line, which is no SREMO; see `read_pattern`."""
-    query = read_pattern(arguments, word)
+    query = read_pattern(arguments, argument)
     if isinstance(query, SremoPattern):
         raise Unsupported(
             "CER0483",
@@ -79,33 +79,33 @@ def read_query(arguments: argparse.Namespace, word: str | None = None) -> Patter
     return query
 
 
-def read_pattern(arguments: argparse.Namespace, word: str | None = None) -> AnyPattern:
+def read_pattern(arguments: argparse.Namespace, argument: str | None = None) -> AnyPattern:
     """The query or SREMO of the command line: the file that is named, or the text itself."""
-    return any_pattern(query_text(arguments, word), arguments.language, _schema(arguments))
+    return any_pattern(query_text(arguments, argument), arguments.language, _schema(arguments))
 
 
-def query_text(arguments: argparse.Namespace, word: str | None = None) -> str:
+def query_text(arguments: argparse.Namespace, argument: str | None = None) -> str:
     """The text of the query: of the file that is named, or the text itself."""
-    word = arguments.query if word is None else word
-    assert word is not None
-    return word if (path := query_file(word)) is None else _text_of(path)
+    argument = arguments.query if argument is None else argument
+    assert argument is not None
+    return argument if (path := query_file(argument)) is None else _text_of(path)
 
 
-def query_file(word: str) -> Path | None:
+def query_file(argument: str) -> Path | None:
     """The file that QUERY names; None for a text.
 
     Raises `UsageError` for one that is not there, and for what is a file of events by its name.
     """
-    path = Path(word) if len(word) < 1024 and "\n" not in word else None
+    path = Path(argument) if len(argument) < 1024 and "\n" not in argument else None
     if path is not None and path.suffix.lower() in FORMATS and path.suffix != ".core":
         hint = "QUERY stands before EVENTS"
-        raise UsageError("CER0838", f"'{word}' is a file of events, not a query", hint=hint)
+        raise UsageError("CER0838", f"'{argument}' is a file of events, not a query", hint=hint)
     there = path is not None and os.path.exists(path) and not path.is_dir()
     if path is None or not (there or path.suffix.lower() in _QUERY_SUFFIXES):
         return None
     if not there:
         hint = "check the path; a text may stand there as well"
-        raise UsageError("CER0808", f"there is no query file '{word}'", hint=hint)
+        raise UsageError("CER0808", f"there is no query file '{argument}'", hint=hint)
     return path
 
 
@@ -136,7 +136,7 @@ def input_options(arguments: argparse.Namespace, query: AnyPattern) -> dict[str,
     }
 
 
-def listed(text: str) -> list[str]:
+def comma_separated(text: str) -> list[str]:
     """The parts of a text between commas."""
     return [part.strip() for part in text.split(",") if part.strip()]
 

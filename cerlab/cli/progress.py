@@ -22,7 +22,7 @@ _PATIENCE_SECONDS = 2.0
 _EVERY = 1024
 
 
-def watched(events: Iterable[Event], what: str, total: int | None = None) -> Iterator[Event]:
+def with_progress(events: Iterable[Event], what: str, total: int | None = None) -> Iterator[Event]:
     """The same events; a bar appears once they have taken more than two seconds."""
     yield from bar(events, what, total, lambda _: 1)
 
@@ -100,4 +100,4 @@ class WatchedStream(Stream):
     __slots__ = ()
 
     def __iter__(self) -> Iterator[Event]:
-        return watched(self.events, "evaluating", len(self.events))
+        return with_progress(self.events, "evaluating", len(self.events))

@@ -98,7 +98,7 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
             limited = Limited(sink, arguments.limit)
             for batch in answers:
                 limited.batch(batch)
-            warnings.ended(limited.count)
+            warnings.finish(limited.count)
     else:
         _run_on_all(query, arguments)
     return OK
@@ -134,7 +134,7 @@ def _run_on_pipe(query: AnyPattern, arguments: argparse.Namespace) -> None:
     with _sink(query, arguments, seen) as sink, suppress(Enough):
         limited = Limited(sink, arguments.limit)
         live.into(limited)
-        warnings.ended(limited.count)
+        warnings.finish(limited.count)
 
 
 def _live(
@@ -170,7 +170,7 @@ def _run_on_all(query: AnyPattern, arguments: argparse.Namespace) -> None:
             limited.flush()
         warnings = AnswerWarnings(query, arguments)
         warnings.read(stream)
-        warnings.ended(limited.count)
+        warnings.finish(limited.count)
 
 
 @contextmanager

@@ -97,7 +97,7 @@ def show(arguments: argparse.Namespace) -> int:
     pattern = read_pattern(arguments)
     read = None if arguments.events is None else partial(whole_stream, pattern, arguments)
     value = stage(pattern, arguments.what, read)
-    written = _written(value, arguments.format, arguments.theme)
+    written = _rendered(value, arguments.format, arguments.theme)
     if isinstance(written, bytes):
         _write_bytes(written, arguments)
         return OK
@@ -106,7 +106,7 @@ def show(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _written(value: Any, form: Any, theme: Any) -> str | bytes:
+def _rendered(value: Any, form: Any, theme: Any) -> str | bytes:
     """The value in a format: text, or bytes where that is none."""
     if form == "svg" and isinstance(value, Timeline):
         return value.svg(theme or "light")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
-from cerlab.cli.options import add_quiet, listed, read_query, time_option
+from cerlab.cli.options import add_quiet, comma_separated, read_query, time_option
 from cerlab.cli.status import BAD, OK
 from cerlab.errors import BadData, CerlabError, CerlabWarning, UsageError
 
@@ -141,7 +141,7 @@ def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespac
     request = request_of(
         frame,
         query,
-        listed(arguments.order_by),
+        comma_separated(arguments.order_by),
         arguments.position,
         type=arguments.type,
         time=column,
@@ -212,7 +212,7 @@ def _columns(arguments: argparse.Namespace) -> str | list[str] | None:
     from cerlab.spark.batch.named import OF_SELECT
 
     text = arguments.columns
-    return text if text is None or text.strip() == OF_SELECT else listed(text)
+    return text if text is None or text.strip() == OF_SELECT else comma_separated(text)
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -140,7 +140,7 @@ class LiveRun:
         events = arriving(self._options, lambda: self._give_out(sink), self._seen)
         first: list[Event] = []
         if self._by_tecs:
-            live = _noted(islice(events, self._by_tecs), first)
+            live = _recording(islice(events, self._by_tecs), first)
             for answer in evaluator_of("tecs").live(self._query, live, self._axis):
                 sink.one(answer)
         if len(first) == self._by_tecs:
@@ -181,10 +181,10 @@ def arriving(
 ) -> Iterator[Event]:
     """The events of standard input or a FIFO as they come, noted in `seen` if that is a list."""
     events = io.read_events(before_reading=before_wait, **options)
-    return events if seen is None else _noted(events, seen)
+    return events if seen is None else _recording(events, seen)
 
 
-def _noted(events: Iterable[Event], seen: list[Event]) -> Iterator[Event]:
+def _recording(events: Iterable[Event], seen: list[Event]) -> Iterator[Event]:
     for event in events:
         seen.append(event)
         yield event

@@ -130,14 +130,14 @@ def _read(
                 left.op, pred.Attribute(left.attribute), pred.Attribute(right.attribute)
             )
         )
-    lefts = _known_after(
+    lefts = _ways_after(
         left,
         known.left,
         here=is_left,
         needed=right.label in later,
         alone=known.right == NOTHING and not is_right,
     )
-    rights = _known_after(
+    rights = _ways_after(
         right,
         known.right,
         here=is_right,
@@ -156,17 +156,17 @@ def _guard_against(side: Side, other: Side, seen: Seen) -> pred.Guard:
     return pred.all_of(_against(side, side.op, other, n) for n in range(seen))
 
 
-def _known_after(side: Side, seen: Seen, *, here: bool, needed: bool, alone: bool) -> Iterator[Way]:
+def _ways_after(side: Side, seen: Seen, *, here: bool, needed: bool, alone: bool) -> Iterator[Way]:
     """The ways to go on with what is known of a side, after an event that is of it or not."""
     if not needed:
         yield Way(pred.EVERYTHING, NONE, NOTHING)
     elif here:
-        yield from _remembered(side, seen, alone=alone)
+        yield from _memories(side, seen, alone=alone)
     else:
         yield Way(pred.EVERYTHING, NONE, seen)
 
 
-def _remembered(side: Side, seen: Seen, *, alone: bool) -> Iterator[Way]:
+def _memories(side: Side, seen: Seen, *, alone: bool) -> Iterator[Way]:
     """The ways to remember the event being read as one of a side.
 
     `alone` says that there is no event of the other side. If there is one, this event compares with

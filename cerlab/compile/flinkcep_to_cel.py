@@ -54,12 +54,12 @@ def flink_query(pattern: FlinkPattern) -> CeqlQuery:
     prefixes = [_Prefix(None)]
     for k, part in enumerate(pattern.parts):
         if isinstance(part, NotPart):
-            prefixes = [_kept_away(pattern, k, part, prefix) for prefix in prefixes]
+            prefixes = [_forbid(pattern, k, part, prefix) for prefix in prefixes]
         else:
             skipped = prefixes if part.optional else []
-            after = [_taken(pattern, k, part, prefix) for prefix in prefixes]
+            after = [_take(pattern, k, part, prefix) for prefix in prefixes]
             prefixes = [_withheld(pattern, k, part, prefix) for prefix in (*skipped, *after)]
-    ended = [formula for prefix in prefixes for formula in _ended(prefix)]
+    ended = [formula for prefix in prefixes for formula in _matches_of(prefix)]
     formula = reduce(cel.Or, ended)
     if cel.size(formula) > MAX_NODES:
         raise _no_cel("the formula is too long; use smaller bounds")
@@ -88,7 +88,7 @@ def _check_labels(pattern: FlinkPattern) -> None:
             raise _no_cel(f"the name '{part.name}' is the type of another part")
 
 
-def _kept_away(pattern: FlinkPattern, k: int, part: NotPart, prefix: _Prefix) -> _Prefix:
+def _forbid(pattern: FlinkPattern, k: int, part: NotPart, prefix: _Prefix) -> _Prefix:
     """``notFollowedBy`` holds for all events up to the next that is taken, ``notNext`` for one."""
     following = pattern.parts[k + 1] if k + 1 < len(pattern.parts) else None
     if isinstance(following, Part):
@@ -102,14 +102,14 @@ def _kept_away(pattern: FlinkPattern, k: int, part: NotPart, prefix: _Prefix) ->
         if isinstance(following, NotPart) and not following.anywhere:
             raise _no_cel("notFollowedBy right before notNext has no effect in FlinkCEP")
         if isinstance(before, NotPart) and isinstance(pattern.parts[k - 2], Part):
-            _not_looped(pattern.parts[k - 2], "several negative parts after a loop")
+            _refuse_loop(pattern.parts[k - 2], "several negative parts after a loop")
         if isinstance(before, Part) and before.quantified:
             _disjoint(part, before)
         return replace(prefix, away=(*prefix.away, part.test), nots=True)
     return replace(prefix, at_once=(*prefix.at_once, part.test))
 
 
-def _not_looped(part: object, words: str) -> None:
+def _refuse_loop(part: object, words: str) -> None:
     if isinstance(part, Part) and part.quantified:
         raise _no_cel(words)
 
@@ -119,7 +119,7 @@ def _disjoint(one: AnyPart, other: AnyPart) -> None:
         raise _no_cel(f"an event may be both {one.name} and {other.name}")
 
 
-def _taken(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Prefix:
+def _take(pattern: FlinkPattern, k: int, part: Part, prefix: _Prefix) -> _Prefix:
     """The prefix after a part that takes events."""
     following = pattern.parts[k + 1] if k + 1 < len(pattern.parts) else None
     inner: tuple[EventTest, ...] = ()
@@ -152,12 +152,12 @@ def _then(prefix: _Prefix, part: Part, body: cel.Formula) -> cel.Formula:
         case Contiguity.STRICT:
             return cel.Concat(prefix.formula, body)
         case Contiguity.RELAXED:
-            return _gapped(prefix.formula, (part.test, *prefix.away), prefix.at_once, body)
+            return _with_gap(prefix.formula, (part.test, *prefix.away), prefix.at_once, body)
         case Contiguity.ANY:
-            return _gapped(prefix.formula, prefix.away, prefix.at_once, body)
+            return _with_gap(prefix.formula, prefix.away, prefix.at_once, body)
 
 
-def _gapped(
+def _with_gap(
     left: cel.Formula, away: Sequence[EventTest], at_once: Sequence[EventTest], right: cel.Formula
 ) -> cel.Formula:
     """right after left, and between them only what is none of `away`, nor at first of `at_once`."""
@@ -174,12 +174,12 @@ def _gapped(
 def _none_of(tests: Sequence[EventTest]) -> cel.Formula:
     """One event that passes none of the tests; it is not marked."""
     each: list[cel.Formula] = [
-        cel.Not(_filtered(cel.Atom(test.type), test.type, test)) for test in dict.fromkeys(tests)
+        cel.Not(_filter(cel.Atom(test.type), test.type, test)) for test in dict.fromkeys(tests)
     ]
     return reduce(cel.And, each)
 
 
-def _filtered(phi: cel.Formula, label: str, test: EventTest) -> cel.Formula:
+def _filter(phi: cel.Formula, label: str, test: EventTest) -> cel.Formula:
     return phi if test.predicate is None else cel.Filter(phi, On(label, test.predicate))
 
 
@@ -218,10 +218,10 @@ def _once(part: Part) -> cel.Formula:
         )
     atom: cel.Formula = cel.Atom(test.type)
     named = atom if part.name == test.type else cel.As(atom, part.name)
-    return _filtered(named, part.name, test)
+    return _filter(named, part.name, test)
 
 
-def _ended(prefix: _Prefix) -> list[cel.Formula]:
+def _matches_of(prefix: _Prefix) -> list[cel.Formula]:
     """The formula of a prefix that is a match; where nothing was taken there is none."""
     if prefix.formula is None:
         return []

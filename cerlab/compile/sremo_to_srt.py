@@ -87,10 +87,10 @@ def _compiled(e: sre.Sremo, here: _Surroundings) -> EpsilonSrt:
             return star(_compiled(body, here))
         case sre.SpanWindow(body, w):
             inside = replace(here, slice=here.slice.in_span(w))
-            return _spliced(span_window(without_epsilon(_compiled(body, inside)), w))
+            return _as_part(span_window(without_epsilon(_compiled(body, inside)), w))
         case sre.LengthWindow(body, w):
             inside = replace(here, slice=here.slice.in_length(w))
-            return _spliced(length_window(without_epsilon(_compiled(body, inside)), w))
+            return _as_part(length_window(without_epsilon(_compiled(body, inside)), w))
         case sre.Within():
             raise Unsupported(
                 "CER0486",
@@ -99,9 +99,9 @@ def _compiled(e: sre.Sremo, here: _Surroundings) -> EpsilonSrt:
             )
         case sre.Intersection(left, right):
             parts = (without_epsilon(_compiled(part, here)) for part in (left, right))
-            return _spliced(product(*parts))
+            return _as_part(product(*parts))
         case sre.Negation(body):
-            return _spliced(_negated(body, here))
+            return _as_part(_negated(body, here))
         case sre.Plus() | sre.Option() | sre.SkipAny() | sre.SkipNext():
             return _compiled(rewritten(e), here)
         case _:
@@ -132,6 +132,6 @@ def _negated(body: sre.Sremo, here: _Surroundings) -> Srt:
     return complement(unroll(T, min(bounds), here.R, prefix=prefix))
 
 
-def _spliced(T: Srt) -> EpsilonSrt:
+def _as_part(T: Srt) -> EpsilonSrt:
     """The same with one final state, as part of a larger one."""
     return sequence(as_kind(T, EpsilonSrt), empty_word())

@@ -14,7 +14,7 @@ from cerlab.compile.pattern import Pattern
 from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.decisions.fragment import keys_of, outside
 from cerlab.decisions.question import Question
-from cerlab.decisions.search import searched
+from cerlab.decisions.search import bounded_search
 from cerlab.decisions.verdict import Verdict, Witness
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import EvaluatorName, answers_of
@@ -102,7 +102,7 @@ def _consuming(left: Pattern, right: Pattern, sides: tuple[Side, ...], proved: s
     if verdict.holds:
         return verdict
     reason = "CONSUME BY may hide where the queries differ without it"
-    return searched(left, right, sides, reason, first=verdict.witness)
+    return bounded_search(left, right, sides, reason, first=verdict.witness)
 
 
 def _without_consumption(query: Pattern) -> Pattern:
@@ -122,16 +122,16 @@ def _decide(
     """Decide by the product of the machines, or say why not and search small streams."""
     queries = [left] if right is None else [left, right]
     if (reason := outside(queries)) is not None:
-        return searched(left_query, right_query, sides, reason)
+        return bounded_search(left_query, right_query, sides, reason)
     question = Question(queries, sides)
     undecided = False
     for fixed in keys_of(queries):
         witness = question.answer(fixed)
         if isinstance(witness, Witness):
-            return confirmed(witness, left_query, right_query) if trust else _refuted(witness)
+            return confirmed(witness, left_query, right_query) if trust else _refutation(witness)
         undecided |= witness
     if undecided:
-        return searched(
+        return bounded_search(
             left_query, right_query, sides, "not every combination of the tests is decided"
         )
     holds = right is not None
@@ -139,7 +139,7 @@ def _decide(
     return Verdict(holds, None, f"{proved}: {question.pairs} minterms{note}")
 
 
-def _refuted(witness: Witness) -> Verdict:
+def _refutation(witness: Witness) -> Verdict:
     return Verdict(False, witness, "they differ before CONSUME BY")
 
 

@@ -13,7 +13,7 @@ from cerlab.automata.decide import (
     Joint,
     Side,
     TimeSpan,
-    Windowed,
+    WindowedMachine,
     shortest_difference,
 )
 from cerlab.automata.deterministic import NOTHING, Deterministic
@@ -35,9 +35,9 @@ class Question:
     def __init__(self, queries: Sequence[Pattern], sides: tuple[Side, ...]) -> None:
         self.queries = queries
         self.sides = sides
-        self.windowed = [_windowed(q) for q in queries]
+        self.windowed = [_machine_in_window(q) for q in queries]
         if len(queries) == 1:
-            self.windowed.append(Windowed(NOTHING))
+            self.windowed.append(WindowedMachine(NOTHING))
         self.predicates = [P for w in self.windowed for P in w.machine.predicates]
         self.arithmetic = any(_has_arithmetic(P) for P in self.predicates)
         self.pairs = 0
@@ -106,20 +106,20 @@ class Question:
         return (schema and timestamp_of(schema)) or free, True
 
 
-def _windowed(query: Pattern) -> Windowed:
+def _machine_in_window(query: Pattern) -> WindowedMachine:
     machine: Deterministic = query.machine
     match query.plan.window:
         case EventWindow(width):
-            return Windowed(machine, events=width)
+            return WindowedMachine(machine, events=width)
         case TimeWindow(nanoseconds):
-            return Windowed(machine, span=TimeSpan("", Fraction(nanoseconds)))
+            return WindowedMachine(machine, span=TimeSpan("", Fraction(nanoseconds)))
         case AttributeWindow(width, attribute):
             exact = Fraction(width)
             if _is_integer(query, attribute):
                 exact = Fraction(floor(exact))
-            return Windowed(machine, span=TimeSpan(attribute, exact))
+            return WindowedMachine(machine, span=TimeSpan(attribute, exact))
         case _:
-            return Windowed(machine)
+            return WindowedMachine(machine)
 
 
 def _is_integer(query: Pattern, attribute: str) -> bool:

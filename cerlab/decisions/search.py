@@ -29,7 +29,7 @@ MAX_LENGTH = 7
 """The longest of them: the reference lists what an iteration has, which doubles with each event."""
 
 
-def searched(
+def bounded_search(
     left: Pattern,
     right: Pattern | None,
     sides: tuple[Side, ...],
@@ -49,7 +49,7 @@ def searched(
         for events in _small_streams([q for q in (left, right) if q is not None]):
             tried += 1
             if (witness := question.witness(events)) is not None:
-                return _by_example(_shortened(question, witness), right, reason)
+                return _by_example(_shortest_part(question, witness), right, reason)
     except CerlabError as error:
         poll()
         return Verdict(None, None, f"not decided: {reason}; {error.message}")
@@ -79,7 +79,7 @@ class _Question(NamedTuple):
         return None
 
 
-def _shortened(question: _Question, witness: Witness) -> Witness:
+def _shortest_part(question: _Question, witness: Witness) -> Witness:
     """The witness on the shortest part of its stream that is still one, in the order of the stream.
 
     Long streams are drawn at random, so one that is found may hold events that do not matter.
@@ -100,14 +100,14 @@ def _small_streams(queries: Sequence[Pattern]) -> Iterator[list[Row]]:
         length += 1
         for chosen in product(pool.events, repeat=length):
             tried += 1
-            yield _dressed(chosen, pool, queries, rng)
+            yield _with_clauses(chosen, pool, queries, rng)
     longest = min(length + 3, MAX_LENGTH)
     for drawn in sorted(rng.randint(length + 1, longest) for _ in range(MAX_TRIED - tried)):
         events = [pool.redrawn(row, rng) for row in rng.choices(pool.events, k=drawn)]
-        yield _dressed(events, pool, queries, rng)
+        yield _with_clauses(events, pool, queries, rng)
 
 
-def _dressed(
+def _with_clauses(
     events: Iterable[Row], pool: Pool, queries: Sequence[Pattern], rng: Random
 ) -> list[Row]:
     """The events with what queries as a whole read of them: streams, keys and times."""

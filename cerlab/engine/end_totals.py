@@ -12,6 +12,7 @@ from cerlab.automata.plan import Plan
 from cerlab.engine.clock import WindowStarts
 from cerlab.engine.columns import rows_of_streams, take_columns
 from cerlab.engine.kernels import totals as k
+from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.reference.totals import Place, Sliding, Total
 from cerlab.model.clauses import EventWindow, Window
 from cerlab.model.clock import TimeAxis
@@ -54,10 +55,10 @@ class EndTotals(NamedTuple):
     Arrays of int64, or of Python's integers where 64 bits are too few.
     """
 
-    end: Any  # (rows,)
-    start: Any  # (rows,), `ANY_START` where starts are not told apart
-    group: Any  # (rows,)
-    runs: Any  # (rows,)
+    end: Int64s  # (rows,)
+    start: Int64s  # (rows,), `ANY_START` where starts are not told apart
+    group: Int64s  # (rows,)
+    runs: Int64s  # (rows,)
     sums: tuple[Any, ...]  # one of (rows,) for each sum
     least: tuple[Any, ...]  # the same for least values, `NOTHING` for none
 
@@ -94,7 +95,7 @@ def integers(values: Sequence[int]) -> Any:
     return np.array(values, np.int64 if fit else object)
 
 
-def slid(totals: EndTotals, by: Sequence[Any], lowest: Any, carried: Carried) -> EndTotals:
+def slide(totals: EndTotals, by: Sequence[Int64s], lowest: Int64s, carried: Carried) -> EndTotals:
     """The same rows, each with all before it that agree in all of `by` and do not end too early.
 
     `lowest` is by position the first end that counts at an end there.
@@ -117,7 +118,7 @@ def slid(totals: EndTotals, by: Sequence[Any], lowest: Any, carried: Carried) ->
     return columns_of(made(), carried)
 
 
-def first_ends(window: Window, plan: Plan, stream: Stream, time: TimeAxis | None) -> Any:
+def first_ends(window: Window, plan: Plan, stream: Stream, time: TimeAxis | None) -> Int64s:
     """By position the first one inside a window that ends there: int64 (events,).
 
     Of events outside FROM it says nothing. Events are counted in the whole stream.
@@ -134,7 +135,7 @@ def first_ends(window: Window, plan: Plan, stream: Stream, time: TimeAxis | None
     return lowest
 
 
-def grouped(totals: EndTotals, by: Sequence[Any]) -> EndTotals:
+def group_rows(totals: EndTotals, by: Sequence[Any]) -> EndTotals:
     """The totals of the rows that agree in all of `by`, in the order of their first ends."""
     code = np.zeros(len(totals.end), np.int64)
     for column in by:

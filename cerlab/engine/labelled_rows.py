@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cache
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from cerlab.engine.answers import SOME_OBJECTS, AnswerBatch, cut
 from cerlab.engine.batches import paces
 from cerlab.engine.columns import rows_of_streams
 from cerlab.engine.growth import doubled
-from cerlab.engine.kernels.arrays import DONE, FULL, NONE, Int64s
-from cerlab.engine.kernels.labelling import LISTED, TAKEN, Given, Rows
+from cerlab.engine.kernels.arrays import DONE, FULL, NONE, Answers, Int32s, Int64s
+from cerlab.engine.kernels.labelling import LISTED, TAKEN, Rows
 from cerlab.model.answer import (
     ComplexEvent,
     Positions,
@@ -39,12 +39,12 @@ class LabelledAnswers(NamedTuple):
     `marks` the numbers of their sets of labels in `labels`.
     """
 
-    start: Any  # int64 (rows,)
-    end: Any  # int64 (rows,)
-    answer: Any  # int64 (rows,), increasing
-    offsets: Any  # int64 (rows + 1,)
-    positions: Any  # int64
-    marks: Any  # int32
+    start: Int64s  # (rows,)
+    end: Int64s  # (rows,)
+    answer: Int64s  # (rows,), increasing
+    offsets: Int64s  # (rows + 1,)
+    positions: Int64s
+    marks: Int32s
     labels: tuple[frozenset[str], ...]
 
 
@@ -59,16 +59,16 @@ class Substreams:
             self._rank = np.full(len(stream), NONE, np.int64)
             self._rank[self.order] = np.arange(len(self.order))
 
-    def given(self, answers: AnswerBatch) -> Given:
+    def in_substreams(self, answers: AnswerBatch) -> Answers:
         """Some answers, their positions counted in these events."""
         offsets, used = _flat(answers)
         if (rank := self._rank) is None:
-            return Given(answers.start, answers.end, offsets, used)
-        return Given(rank[answers.start], rank[answers.end], offsets, rank[used])
+            return Answers(answers.start, answers.end, offsets, used)
+        return Answers(rank[answers.start], rank[answers.end], offsets, rank[used])
 
 
 def listed_rows(
-    given: Given, reg: Int64s, read: Callable[[Given, Rows], int], provide: Callable[[], None]
+    given: Answers, reg: Int64s, read: Callable[[Answers, Rows], int], provide: Callable[[], None]
 ) -> Rows:
     """What a kernel lists for some answers, called by `read` until all are done.
 
@@ -133,19 +133,19 @@ def _holders(labels: Sequence[frozenset[str]]) -> list[tuple[str, _Held]]:
     return found
 
 
-def _flat(answers: AnswerBatch) -> tuple[Any, Any]:
+def _flat(answers: AnswerBatch) -> tuple[Int64s, Int64s]:
     """The offsets of some answers from 0 on, and their positions."""
     first, last = int(answers.offsets[0]), int(answers.offsets[-1])
     return answers.offsets - first if first else answers.offsets, answers.positions[first:last]
 
 
-def _substreams(plan: PlanClauses, stream: Stream) -> Any | None:
-    """The positions of the events of all substreams, one substream after the other: int64.
+def _substreams(plan: PlanClauses, stream: Stream) -> Int64s | None:
+    """The positions of the events of all substreams, one substream after the other.
 
     None where they are those of the stream.
     """
     columns, length = stream.columns, len(stream)
-    inside = rows_of_streams(plan.streams, columns, length)
+    inside: Int64s | None = rows_of_streams(plan.streams, columns, length)
     if not plan.partition:
         return inside
     codes = KeyCodes(plan.partition).codes(columns, length)

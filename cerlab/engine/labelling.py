@@ -7,7 +7,7 @@ more, by the automaton with labels, which takes the answer's positions and passe
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from cerlab.automata.labelled import LabelledMoves, LabelledStates
 from cerlab.automata.plan import PlanClauses
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.kernels import labelling as k
-from cerlab.engine.kernels.arrays import NONE
+from cerlab.engine.kernels.arrays import NONE, Answers, Int64s
 from cerlab.engine.labelled_rows import (
     LabelledAnswers,
     Substreams,
@@ -57,15 +57,15 @@ class Labelling:
 
     def of(self, answers: AnswerBatch) -> LabelledAnswers:
         """The rows of some answers, in their order; at least one for each."""
-        rows = self._listed(self._substreams.given(answers))
+        rows = self._label_rows(self._substreams.in_substreams(answers))
         return labelled_rows(answers, rows, self.machine.marks)
 
-    def _listed(self, given: k.Given) -> k.Rows:
+    def _label_rows(self, given: Answers) -> k.Rows:
         reg = np.zeros(k.REGISTERS, np.int64)
         longest = int(np.diff(given.offsets).max(initial=0)) + 1
         descent = _descent(longest, len(self._table.known))
 
-        def read(some: k.Given, rows: k.Rows) -> int:
+        def read(some: Answers, rows: k.Rows) -> int:
             return k.label_answers(self._table, self._symbols, some, descent, rows, reg)
 
         def provide() -> None:
@@ -99,7 +99,7 @@ class _Row(NamedTuple):
     """The moves of a state by symbol, and where skips lead elsewhere if events are passed over."""
 
     moves: list[LabelledMoves]
-    changes: Any  # int64, increasing
+    changes: Int64s  # increasing
     passes: bool
 
 

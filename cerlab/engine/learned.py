@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from threading import Lock
 from typing import Any
 
-from cerlab.automata.naming import Machine
+from cerlab.automata.machine import Machine
 from cerlab.engine.general.table import GrowingTable
 from cerlab.engine.windowed.program import Program, program
 from cerlab.model.event import Event

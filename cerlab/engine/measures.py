@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from cerlab.engine.kernels.arrays import Int64s
 from cerlab.errors import BadData, TypeMismatch
 from cerlab.model.columns import values_of
 
@@ -18,8 +20,8 @@ from cerlab.model.columns import values_of
 class Numbers(NamedTuple):
     """The numbers of some events as integers: ``value = integer * 2**exponent``, 0 for NULL."""
 
-    integers: Any  # int64 (events,), or object where 64 bits are too few
-    present: Any  # int64 (events,), 1 where there is a number
+    integers: NDArray[Any]  # int64 (events,), or object where 64 bits are too few
+    present: Int64s  # (events,), 1 where there is a number
     exponent: int
     whole: bool
     """Whether the column holds integers."""
@@ -28,8 +30,8 @@ class Numbers(NamedTuple):
 class Ranks(NamedTuple):
     """The values of some events by rank, -1 for NULL."""
 
-    ranks: Any  # int64 (events,)
-    first: Any  # int64 (values,), the index of an event that has the value
+    ranks: Int64s  # (events,)
+    first: Int64s  # (values,), the index of an event that has the value
 
     @property
     def size(self) -> int:

@@ -13,6 +13,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cerlab.automata.explore import along, reachable
 from cerlab.automata.labelled import LabelledMachine, LabelledMoves
@@ -32,7 +33,7 @@ from cerlab.engine.end_totals import (
 from cerlab.engine.general.tecs import CONSUMES
 from cerlab.engine.growth import doubled, firsts
 from cerlab.engine.kernels import totals as k
-from cerlab.engine.kernels.arrays import DONE, FULL, NEED_SCRATCH, NONE
+from cerlab.engine.kernels.arrays import DONE, FULL, NEED_SCRATCH, NONE, Bytes, Int64s
 from cerlab.engine.measures import limbs
 from cerlab.engine.reference import totals as reference
 from cerlab.engine.reference.totals import ANY_START, FEWER, Gain, Gains, Place, Total
@@ -90,7 +91,7 @@ def totals_of_ends(
             if error.code != "CER0605":
                 raise
     try:
-        return _Compiled(plan, labelled, stream, time, carried, by_start=by_start).totals()
+        return _KernelTotals(plan, labelled, stream, time, carried, by_start=by_start).totals()
     except TooLarge:
         return exactly(1)
 
@@ -149,7 +150,7 @@ class _Op(NamedTuple):
     accepts: bool
 
 
-class _Compiled:
+class _KernelTotals:
     """Totals by the kernel."""
 
     def __init__(
@@ -176,7 +177,7 @@ class _Compiled:
         order = positions
         lowest = WindowStarts(plan.window, time).read(columns, positions)
         if isinstance(plan.window, EventWindow):
-            order = _counted(codes)
+            order = _order_in_partition(codes)
             lowest = order - min(plan.window.width, count)
         self._moves, matters = _program(machine, stage.vectors)
         ops = (self._moves.begin, self._moves.move)
@@ -217,15 +218,15 @@ class _Compiled:
 
     def totals(self) -> EndTotals:
         """The totals; raises `TooLarge`."""
-        rows = self._listed(64 if self._options.separate else 1)
+        rows = self._all_rows(64 if self._options.separate else 1)
         start = np.full(len(rows.begun), ANY_START, np.int64)
         if self._options.by_start:
             start = self._positions[rows.begun]
         least = tuple(rows.least[:, n] for n in range(rows.least.shape[1]))
         end = self._positions[rows.event]
-        return EndTotals(end, start, rows.group, rows.runs, self._joined(rows.sums), least)
+        return EndTotals(end, start, rows.group, rows.runs, self._sums_of_digits(rows.sums), least)
 
-    def _joined(self, digits: Any) -> tuple[Any, ...]:
+    def _sums_of_digits(self, digits: Int64s) -> tuple[Any, ...]:
         """The sums of the digits that each column was cut into."""
         joined, first = [], 0
         for cut in self._digits:
@@ -237,7 +238,7 @@ class _Compiled:
             first += len(cut)
         return tuple(joined)
 
-    def _listed(self, places: int) -> k.Rows:
+    def _all_rows(self, places: int) -> k.Rows:
         """All rows, with so many places for starts at first."""
         read, groups = self._read, self._groups
         sums, least = len(read.sums), len(read.least)
@@ -248,7 +249,7 @@ class _Compiled:
                 raise TooLarge("there are too many starts in the window, partitions and groups")
             poll(8 * (self._partitions * self._states + ops) * places * width)
 
-            def held(partitions: int, states: int, places: int = places) -> k.Held:
+            def totals_of_states(partitions: int, states: int, places: int = places) -> k.Held:
                 shape = (partitions, states, places, groups)
                 return k.Held(
                     np.zeros(shape, np.int64),
@@ -263,8 +264,8 @@ class _Compiled:
 
             reg = np.zeros(k.REGISTERS, np.int64)
             rows = _room(max(1 << 10, 2 * places * groups), sums, least)
-            state = held(self._partitions, self._states), held(1, ops)
-            out = held(1, 1, places if self._options.by_start else 1)
+            state = totals_of_states(self._partitions, self._states), totals_of_states(1, ops)
+            out = totals_of_states(1, 1, places if self._options.by_start else 1)
             for part in paces(len(read.symbols), careful=True):
                 some = read._replace(symbols=read.symbols[: part.stop])
                 while (
@@ -286,16 +287,16 @@ def _room(rows: int, sums: int, least: int) -> k.Rows:
     return k.Rows(event, begun, group, runs, *totals)
 
 
-def _rows(columns: Sequence[Any], length: int) -> Any:
+def _rows(columns: Sequence[Any], length: int) -> Int64s:
     return np.array(columns, np.int64).reshape(len(columns), length)
 
 
-def _has(marks: Sequence[frozenset[str]], labels: Sequence[str]) -> Any:
+def _has(marks: Sequence[frozenset[str]], labels: Sequence[str]) -> Bytes:
     cells = [label in mark for mark in marks for label in labels]
     return np.array(cells, np.uint8).reshape(len(marks), len(labels))
 
 
-def _counted(codes: Any) -> Any:
+def _order_in_partition(codes: Int64s) -> Int64s:
     """How many events of its partition come before each event."""
     order = np.argsort(codes, kind="stable")
     ordered = codes[order]
@@ -305,7 +306,7 @@ def _counted(codes: Any) -> Any:
     return counted
 
 
-def _program(machine: LabelledMachine, vectors: Sequence[int]) -> tuple[k.Moves, Any]:
+def _program(machine: LabelledMachine, vectors: Sequence[int]) -> tuple[k.Moves, NDArray[np.bool_]]:
     """The moves over some symbols, and which symbols change something: bool (symbols,).
 
     Of the states those that may still lead to an answer; raises `TooLarge` for too many.

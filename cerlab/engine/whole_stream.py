@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cerlab.automata.naming import Machine
+from cerlab.automata.machine import Machine
 from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.batches import whole

@@ -109,7 +109,7 @@ def _in_order_of_engine(pattern: Pattern, stream: Stream) -> bool:
     if not protocol.SHORT < len(stream) <= protocol.NUMBERED:
         return len(stream) > protocol.NUMBERED
     try:
-        counted = BatchAccess(pattern.plan, pattern.learned, stream).counted()
+        counted = BatchAccess(pattern.plan, pattern.learned, stream).count_by_kernel()
     except BadData:  # at some event, up to which there may be answers
         return False
     return counted is not None and counted <= protocol.LISTED

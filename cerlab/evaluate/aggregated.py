@@ -52,7 +52,7 @@ class GroupTotals:
         own: int = 0,
         positions: Any | None = None,
     ) -> None:
-        from cerlab.engine.end_totals import first_ends, grouped, slid  # NumPy loads here
+        from cerlab.engine.end_totals import first_ends, group_rows, slide  # NumPy loads here
         from cerlab.engine.totals import totals_of_ends
         from cerlab.predicates.columns.key_codes import KeyCodes
 
@@ -69,10 +69,10 @@ class GroupTotals:
         if request.key:
             groups.append(KeyCodes(request.key).codes(stream.columns, len(stream))[totals.end])
         if "end" not in request.groups:
-            totals = grouped(totals, groups)
+            totals = group_rows(totals, groups)
         elif request.window is not None:
             lowest = first_ends(request.window, plan, stream, time)
-            totals = slid(totals, groups, lowest, carried)
+            totals = slide(totals, groups, lowest, carried)
         self.totals = totals
         self.some = len(totals.end) > 0
         """Whether there are answers."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cerlab.engine.kernels.arrays import Bytes, Int64s
 from cerlab.engine.kernels.compiled import kernel
 
 if TYPE_CHECKING:
@@ -31,8 +32,8 @@ def answer_lines(answers: AnswerBatch) -> str:
 
 
 @kernel
-def write_lines(start: Any, end: Any, offsets: Any, positions: Any, out: Any) -> int:
-    """Write the lines of some answers into `out`, uint8; returns how many bytes they have.
+def write_lines(start: Int64s, end: Int64s, offsets: Int64s, positions: Int64s, out: Bytes) -> int:
+    """Write the lines of some answers into `out`; returns how many bytes they have.
 
     No number of an answer is negative, or larger than its end.
     """
@@ -50,14 +51,14 @@ def write_lines(start: Any, end: Any, offsets: Any, positions: Any, out: Any) ->
 
 
 @kernel
-def _text(out: Any, at: int, text: Any) -> int:
+def _text(out: Bytes, at: int, text: tuple[int, ...]) -> int:
     for i in range(len(text)):
         out[at + i] = text[i]
     return at + len(text)
 
 
 @kernel
-def _number(out: Any, at: int, value: int) -> int:
+def _number(out: Bytes, at: int, value: int) -> int:
     digits, rest = 1, value // 10
     while rest:
         digits += 1

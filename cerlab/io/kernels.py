@@ -7,10 +7,12 @@ is. So nothing here says what is wrong with a line, and nothing is guessed.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s
 from cerlab.engine.kernels.compiled import inlined, kernel
 from cerlab.io.shapes import CORE, CORE_TEXT, CSV, JSON, WORD
 from cerlab.io.shapes import TEXT as AS_TEXT
@@ -37,27 +39,27 @@ _TRUE, _FALSE, _NULL = tuple(b"TRUE"), tuple(b"FALSE"), tuple(b"NULL")
 class Shapes(NamedTuple):
     """What stands around the cells of lines, for each shape that a line may have."""
 
-    text: Any  # uint8, all literals one after the other
-    begin: Any  # int32 (literals + 1,), where each begins in the text
-    first: Any  # int32 (shapes + 1,), the first literal of each shape
-    column: Any  # int32 (literals,), the column of the cell after each; -1 after the last
-    rule: Any  # uint8 (literals,), the rule of that cell
+    text: Bytes  # all literals one after the other
+    begin: Int32s  # (literals + 1,), where each begins in the text
+    first: Int32s  # (shapes + 1,), the first literal of each shape
+    column: Int32s  # (literals,), the column of the cell after each; -1 after the last
+    rule: Bytes  # (literals,), the rule of that cell
 
 
 class Cells(NamedTuple):
     """Where the cells of lines are; shape (columns, lines)."""
 
-    start: Any  # int32, 0 for what a line does not have
-    stop: Any  # int32, -1 for NULL and for what a line does not have
-    kind: Any  # uint8
-    whole: Any  # int64, the values of integers
-    real: Any  # float64, those of decimals, in the same memory
-    shape: Any  # uint8 (lines,)
+    start: Int32s  # 0 for what a line does not have
+    stop: Int32s  # -1 for NULL and for what a line does not have
+    kind: Bytes
+    whole: Int64s  # the values of integers
+    real: NDArray[np.float64]  # those of decimals, in the same memory
+    shape: Bytes  # (lines,)
 
 
 @kernel
-def scan(data: Any, begin: int, end: int, shapes: Shapes, cells: Cells) -> tuple[int, int]:
-    """Read lines of `data`, uint8, from `begin` on, as long as they are of some shape.
+def scan(data: Bytes, begin: int, end: int, shapes: Shapes, cells: Cells) -> tuple[int, int]:
+    """Read lines of `data` from `begin` on, as long as they are of some shape.
 
     Returns how many, and where the next one begins: the first that is of no shape, or that `cells`
     has no room for. `end` is after a line's end, or the end of the text.
@@ -87,7 +89,7 @@ def scan(data: Any, begin: int, end: int, shapes: Shapes, cells: Cells) -> tuple
 
 
 @inlined
-def _line(data: Any, at: int, end: int, shapes: Shapes, s: int, cells: Cells, row: int) -> int:
+def _line(data: Bytes, at: int, end: int, shapes: Shapes, s: int, cells: Cells, row: int) -> int:
     """Where the next line begins if the one at `at` is of shape `s`, else -1."""
     if data[at] == _NEWLINE or data[at] == _RETURN:
         return -1
@@ -115,7 +117,7 @@ def _line(data: Any, at: int, end: int, shapes: Shapes, s: int, cells: Cells, ro
 
 @inlined
 def _cell(
-    data: Any, at: int, end: int, rule: int, until: Any, cells: Cells, row: int, column: int
+    data: Bytes, at: int, end: int, rule: int, until: np.uint8, cells: Cells, row: int, column: int
 ) -> int:
     """Note the cell at `at`; returns where it ends, or -1 if that is for another reader."""
     start, stop, after = at, at, at
@@ -165,7 +167,7 @@ def _cell(
 
 
 @inlined
-def _closing(data: Any, at: int, end: int, quote: Any, rule: int) -> int:
+def _closing(data: Bytes, at: int, end: int, quote: np.uint8, rule: int) -> int:
     """Where the quote is closed on this line, without an escape of any kind before; else -1."""
     while at < end and data[at] >= _SPACE and (rule != JSON or data[at] != _BACKSLASH):
         if data[at] == quote:
@@ -175,14 +177,14 @@ def _closing(data: Any, at: int, end: int, quote: Any, rule: int) -> int:
 
 
 @inlined
-def _word_end(data: Any, at: int, end: int) -> int:
+def _word_end(data: Bytes, at: int, end: int) -> int:
     while at < end and (_is_letter(data[at]) or _is_digit(data[at]) or data[at] == _UNDERSCORE):
         at += 1
     return at
 
 
 @inlined
-def _plain_end(data: Any, at: int, end: int, of_core: bool, until: int) -> int:
+def _plain_end(data: Bytes, at: int, end: int, of_core: bool, until: np.uint8) -> int:
     """Where a cell without quotes ends: at `until` or at the line's end; -1 for odd characters."""
     start = at
     while at < end and data[at] != until and data[at] >= _SPACE:
@@ -209,7 +211,7 @@ def _is_letter(c: int) -> bool:
 
 @inlined
 def _number(
-    data: Any, at: int, end: int, rule: int, cells: Cells, row: int, column: int
+    data: Bytes, at: int, end: int, rule: int, cells: Cells, row: int, column: int
 ) -> tuple[int, int]:
     """Where the number at `at` ends, and its kind, `NOTHING` if there is none; notes its value.
 
@@ -258,7 +260,7 @@ def _number(
 
 
 @inlined
-def _exponent_end(data: Any, at: int, stop: int) -> int:
+def _exponent_end(data: Bytes, at: int, stop: int) -> int:
     """The end of an exponent at `at`; -1 if there is none."""
     if at >= stop or (data[at] & 0xDF) != _E:
         return -1
@@ -272,7 +274,7 @@ def _exponent_end(data: Any, at: int, stop: int) -> int:
 
 
 @inlined
-def _exponent(data: Any, at: int, stop: int) -> int:
+def _exponent(data: Bytes, at: int, stop: int) -> int:
     negative = data[at] == _MINUS
     if negative or data[at] == _PLUS:
         at += 1
@@ -284,7 +286,7 @@ def _exponent(data: Any, at: int, stop: int) -> int:
 
 
 @kernel
-def _kind_of_text(data: Any, start: int, stop: int) -> int:
+def _kind_of_text(data: Bytes, start: int, stop: int) -> int:
     """What a cell without a declared type is that is no number (`conversion.infer`)."""
     if start == stop or _is_word(data, start, stop, _NULL):
         return NOTHING
@@ -297,7 +299,7 @@ def _kind_of_text(data: Any, start: int, stop: int) -> int:
 
 
 @inlined
-def _is_word(data: Any, start: int, stop: int, word: Any) -> bool:
+def _is_word(data: Bytes, start: int, stop: int, word: tuple[int, ...]) -> bool:
     """Whether the cell is the word, which is in capitals, in any case."""
     if stop - start != len(word):
         return False
@@ -308,7 +310,7 @@ def _is_word(data: Any, start: int, stop: int, word: Any) -> bool:
 
 
 @kernel
-def _kind_of_word(data: Any, start: int, stop: int) -> int:
+def _kind_of_word(data: Bytes, start: int, stop: int) -> int:
     """What a value of JSON without quotes is that is no number; -1 for what is none."""
     for i in range(start, stop):
         if not _LOWER_A <= data[i] <= _LOWER_Z:

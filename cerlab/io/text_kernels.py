@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from cerlab.engine.kernels.arrays import Bytes, Int32s
 from cerlab.engine.kernels.compiled import inlined, kernel
 
 
 class Seen(NamedTuple):
     """The different texts of a column so far."""
 
-    slots: Any  # int32, a hash table of their numbers full of -1; a power of two, more than `first`
-    first: Any  # int32, the cell where each is seen first
-    head: Any  # uint64, its first eight bytes
-    length: Any  # uint64
+    slots: Int32s  # a hash table of their numbers full of -1; a power of two, more than `first`
+    first: Int32s  # the cell where each is seen first
+    head: NDArray[np.uint64]  # its first eight bytes
+    length: NDArray[np.uint64]
 
 
 @kernel
-def number_texts(data: Any, start: Any, stop: Any, seen: Seen, number: Any) -> int:
+def number_texts(data: Bytes, start: Int32s, stop: Int32s, seen: Seen, number: Int32s) -> int:
     """Number the texts of some cells, equal ones alike, as they appear; how many numbers there are.
 
     0 for NULL, which stops at -1; -1 if there are more than `seen` has room for, or one stops
@@ -59,13 +61,13 @@ def number_texts(data: Any, start: Any, stop: Any, seen: Seen, number: Any) -> i
 
 
 @inlined
-def _mixed(sign: Any, word: Any) -> Any:
+def _mixed(sign: np.uint64, word: np.uint64) -> np.uint64:
     mixed = (sign ^ word ^ (word >> np.uint64(32))) & np.uint64(0x7FFFFFFF)
     return mixed * np.uint64(0x5BD1E995)
 
 
 @inlined
-def _same_rest(data: Any, start: Any, stop: Any, other: Any) -> bool:
+def _same_rest(data: Bytes, start: np.int64, stop: np.int64, other: np.int64) -> bool:
     """Whether two texts that are as long are the same after their first eight bytes."""
     for at in range(8, stop - start, 8):
         if _word(data, start + at, stop) != _word(data, other + at, other + stop - start):
@@ -74,7 +76,7 @@ def _same_rest(data: Any, start: Any, stop: Any, other: Any) -> bool:
 
 
 @inlined
-def _word(data: Any, at: Any, stop: Any) -> Any:
+def _word(data: Bytes, at: np.int64, stop: np.int64) -> np.uint64:
     """The next eight bytes of a text that ends at `stop`, zeros after it: one load as a rule."""
     word, n, left = np.uint64(0), np.uintp(at), stop - at
     if at + 8 > data.shape[0]:
@@ -89,16 +91,16 @@ def _word(data: Any, at: Any, stop: Any) -> Any:
 
 
 @kernel
-def text_ends(start: Any, stop: Any, offsets: Any) -> None:
-    """Where the texts of some cells end when one follows the other: int32 (cells + 1,)."""
+def text_ends(start: Int32s, stop: Int32s, offsets: Int32s) -> None:
+    """Where the texts of some cells end when one follows the other: (cells + 1,)."""
     offsets[0] = 0
     for i in range(start.shape[0]):
         offsets[i + 1] = offsets[i] + max(0, stop[i] - start[i])
 
 
 @kernel
-def texts(data: Any, start: Any, stop: Any, out: Any) -> None:
-    """The texts of some cells one after the other, uint8."""
+def texts(data: Bytes, start: Int32s, stop: Int32s, out: Bytes) -> None:
+    """The texts of some cells one after the other."""
     at = 0
     for i in range(start.shape[0]):
         for k in range(start[i], stop[i]):

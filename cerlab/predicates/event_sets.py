@@ -73,16 +73,16 @@ def substituted(atom: pred.Atom, known: Mapping[str, Value]) -> pred.Atom:
     Comparison(operator=<Operator.EQ: '='>, left=Attribute(name='v'), right=Constant(value=3))
     """
 
-    def put(expression: pred.Expression) -> pred.Expression:
+    def substitute(expression: pred.Expression) -> pred.Expression:
         match expression:
             case pred.Constant():
                 return expression
             case pred.Attribute(name):
                 return pred.Constant(known[name]) if name in known else expression
             case pred.Computed(op, left, right):
-                result: pred.Expression = pred.Computed(op, put(left), put(right))
+                result: pred.Expression = pred.Computed(op, substitute(left), substitute(right))
             case pred.Negated(inner):
-                result = pred.Negated(put(inner))
+                result = pred.Negated(substitute(inner))
             case _:
                 assert_never(expression)
         is_constant = not any(isinstance(leaf, pred.Attribute) for leaf in leaves_of(result))
@@ -91,7 +91,7 @@ def substituted(atom: pred.Atom, known: Mapping[str, Value]) -> pred.Atom:
     match atom:
         case pred.TypeIs(name):
             return pred.Comparison(
-                pred.Operator.EQ, put(pred.Attribute("type")), pred.Constant(name)
+                pred.Operator.EQ, substitute(pred.Attribute("type")), pred.Constant(name)
             )
         case pred.StreamIs(name) if "stream" in known:
             stream = pred.Constant(name if known["stream"] is None else known["stream"])
@@ -99,11 +99,11 @@ def substituted(atom: pred.Atom, known: Mapping[str, Value]) -> pred.Atom:
         case pred.StreamIs():
             return atom
         case pred.Comparison(op, left, right):
-            return pred.Comparison(op, put(left), put(right))
+            return pred.Comparison(op, substitute(left), substitute(right))
         case pred.Between(operand, low, high, negated):
-            bounds = [None if bound is None else put(bound) for bound in (low, high)]
-            return pred.Between(put(operand), bounds[0], bounds[1], negated)
+            bounds = [None if bound is None else substitute(bound) for bound in (low, high)]
+            return pred.Between(substitute(operand), bounds[0], bounds[1], negated)
         case pred.Member() | pred.Like():
-            return replace(atom, operand=put(atom.operand))
+            return replace(atom, operand=substitute(atom.operand))
         case _:
             assert_never(atom)

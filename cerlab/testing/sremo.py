@@ -236,15 +236,15 @@ def _words(
 
 def sremos(kind: SremoKind = "all", shape: Shape = ATTRIBUTES) -> SearchStrategy[Sremo]:
     """Expressions, for hypothesis."""
-    return _drawn(lambda rng: random_sremo(rng, shape, kind))
+    return _from_random(lambda rng: random_sremo(rng, shape, kind))
 
 
 def sremo_streams(e: Sremo, shape: Shape = ATTRIBUTES) -> SearchStrategy[list[Event]]:
     """Streams, most of which show a match of the expression, for hypothesis."""
-    return _drawn(lambda rng: random_sremo_events(rng, e, shape))
+    return _from_random(lambda rng: random_sremo_events(rng, e, shape))
 
 
-def _drawn(draw: Callable[[Random], Any]) -> SearchStrategy[Any]:
+def _from_random(draw: Callable[[Random], Any]) -> SearchStrategy[Any]:
     from hypothesis import strategies as st
 
     return st.randoms(use_true_random=False).map(draw)

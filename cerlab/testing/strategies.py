@@ -44,7 +44,7 @@ def formulas(language: Language = "cel", shape: Shape = ATTRIBUTES) -> SearchStr
         raise UsageError(
             "CER0806", f"unknown language '{language}'", hint=nearest(language, LANGUAGES)
         )
-    return _drawn(lambda rng: _formula(rng, language, shape))
+    return _from_random(lambda rng: _formula(rng, language, shape))
 
 
 def _formula(rng: Random, language: Language, shape: Shape) -> Formula:
@@ -63,17 +63,17 @@ def _formula(rng: Random, language: Language, shape: Shape) -> Formula:
 
 def predicates(shape: Shape = ATTRIBUTES) -> SearchStrategy[Predicate]:
     """Predicates over the attributes v and w."""
-    return _drawn(lambda rng: random_predicate(rng, shape))
+    return _from_random(lambda rng: random_predicate(rng, shape))
 
 
 def queries(shape: Shape = ATTRIBUTES) -> SearchStrategy[CeqlQuery]:
     """CEQL queries, every clause present or absent."""
-    return _drawn(lambda rng: random_query(rng, shape))
+    return _from_random(lambda rng: random_query(rng, shape))
 
 
 def streams(phi: Formula = _A, shape: Shape = ATTRIBUTES) -> SearchStrategy[list[Event]]:
     """Streams, most with an answer of the formula: a word of it and noise around."""
-    return _drawn(lambda rng: random_events(rng, phi, shape))
+    return _from_random(lambda rng: random_events(rng, phi, shape))
 
 
 def cases(shape: Shape = ATTRIBUTES) -> SearchStrategy[tuple[str, list[dict[str, Any]]]]:
@@ -84,10 +84,10 @@ def cases(shape: Shape = ATTRIBUTES) -> SearchStrategy[tuple[str, list[dict[str,
         events = random_events(rng, query.formula, shape)
         return query_text(query), [as_dict(event) for event in events]
 
-    return _drawn(case)
+    return _from_random(case)
 
 
-def _drawn(draw: Any) -> SearchStrategy[Any]:
+def _from_random(draw: Any) -> SearchStrategy[Any]:
     from hypothesis import strategies as st
 
     return st.randoms(use_true_random=False).map(draw)

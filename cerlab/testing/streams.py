@@ -20,11 +20,11 @@ def random_events(rng: Random, phi: Formula, shape: Shape = ATTRIBUTES) -> list[
     Sometimes a second word is interleaved, and then the attribute k tells the two apart.
     """
     planted = _word(rng, phi, shape) if likely(rng, 0.97) else []
-    first = _padded(rng, planted, shape)
+    first = _with_noise(rng, planted, shape)
     keyed: _Keyed = [(event, rng.choice((0, 0, 0, 1, 1.0, True, None, _ABSENT))) for event in first]
     if likely(rng, 0.3):
         half = replace(shape, events=shape.events // 2 + 1)
-        words = [_padded(rng, _word(rng, phi, half), half) for _ in range(2)]
+        words = [_with_noise(rng, _word(rng, phi, half), half) for _ in range(2)]
         zero: _Keyed = [(event, 0) for event in words[0]]
         one: _Keyed = [(event, 1) for event in words[1]]
         keyed = _interleaved(rng, zero, one)
@@ -49,7 +49,7 @@ _Key: TypeAlias = Value | _Absent
 _Keyed: TypeAlias = list[tuple[Event, _Key]]
 
 
-def _padded(rng: Random, word: list[Event], shape: Shape) -> list[Event]:
+def _with_noise(rng: Random, word: list[Event], shape: Shape) -> list[Event]:
     """The word, cut to the length of the shape, with noise between or around."""
     word = word[: shape.events]
     noise = rng.randrange(shape.events - len(word) + 1)

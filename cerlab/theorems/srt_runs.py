@@ -51,7 +51,7 @@ def successors(T: Transducer, S: Sequence[Event], c: Configuration) -> Iterator[
         if move.source == c.state:
             yield c._replace(state=move.target)
     for t in enabled(T, S, c):
-        yield taken(t, S, c)
+        yield follow(t, S, c)
 
 
 def enabled(T: Transducer, S: Sequence[Event], c: Configuration) -> list[RegisterTransition]:
@@ -62,7 +62,7 @@ def enabled(T: Transducer, S: Sequence[Event], c: Configuration) -> list[Registe
     return [t for t in T.Delta if t.source == c.state and satisfies(t_j, t.guard, c.registers)]
 
 
-def taken(t: RegisterTransition, S: Sequence[Event], c: Configuration) -> Configuration:
+def follow(t: RegisterTransition, S: Sequence[Event], c: Configuration) -> Configuration:
     """The configuration after a transition: only now are its registers written."""
     v = c.registers.written(t.writes, S[c.position])
     return Configuration(c.position + 1, t.target, v)
@@ -76,7 +76,7 @@ def outcomes(T: Transducer, S: Sequence[Event], v: Registers = EMPTY) -> frozens
     current = {Run(Configuration(0, T.q0, v), ())}
     for j in range(len(S)):
         current = {
-            Run(taken(t, S, run.at), (*run.marks, j) if t.mark is Mark.TAKE else run.marks)
+            Run(follow(t, S, run.at), (*run.marks, j) if t.mark is Mark.TAKE else run.marks)
             for run in silently(T, current)
             for t in enabled(T, S, run.at)
         }
@@ -127,7 +127,7 @@ def paths(T: Srt, S: Sequence[Event]) -> tuple[Path, ...]:
     """All runs over S, accepting or not, as their transitions; different runs are different."""
     current: list[tuple[Configuration, Path]] = [(Configuration(0, T.q0, EMPTY), ())]
     for _ in S:
-        current = [(taken(t, S, c), (*path, t)) for c, path in current for t in enabled(T, S, c)]
+        current = [(follow(t, S, c), (*path, t)) for c, path in current for t in enabled(T, S, c)]
     return tuple(path for _, path in current)
 
 

@@ -34,7 +34,7 @@ class Edit:
         new = () if self.event is None else (self.event,)
         return (*S[: self.position], *new, *S[self.position + self.removed :])
 
-    def moved(self, position: int) -> int:
+    def position_after(self, position: int) -> int:
         """Where an event that the edit leaves alone is afterwards."""
         shift = (self.event is not None) - self.removed
         return position + shift if position >= self.position + self.removed else position
@@ -77,7 +77,7 @@ def star_violation(f: Function, S: Stream, edit: Edit) -> Violation | None:
     for C in sorted(f(S), key=repr):
         if edit.touches(C):
             continue
-        moved = Labels({X: tuple(map(edit.moved, D)) for X, D in C.items()})
+        moved = Labels({X: tuple(map(edit.position_after, D)) for X, D in C.items()})
         if moved not in after:
             return Violation(C, moved, edited)
     return None

@@ -34,7 +34,7 @@ def labelled_answers(A: Ucea, S: Sequence[Event]) -> tuple[frozenset[Labels], ..
     answers = []
     for n, event in enumerate(S):
         runs = _extended(A, runs, event, n)
-        answers.append(_accepted(A, runs))
+        answers.append(_accepting_labels(A, runs))
     return tuple(answers)
 
 
@@ -48,7 +48,7 @@ def star_answers(A: Ucea, S: Sequence[Event]) -> tuple[frozenset[Labels], ...]:
     answers = []
     for n, event in enumerate(S):
         ending_here = _extended(labelling, begun, event, n)
-        answers.append(_accepted(A, ending_here))
+        answers.append(_accepting_labels(A, ending_here))
         begun |= ending_here
     return tuple(answers)
 
@@ -71,7 +71,7 @@ def _extended(A: Ucea, runs: Iterable[_Run], event: Event, n: int) -> set[_Run]:
     return extended
 
 
-def _accepted(A: Ucea, runs: Iterable[_Run]) -> frozenset[Labels]:
+def _accepting_labels(A: Ucea, runs: Iterable[_Run]) -> frozenset[Labels]:
     return frozenset(_labels(pairs) for state, pairs in runs if state in A.F)
 
 

@@ -56,7 +56,7 @@ def derivation_graph(
 
 def _node(name: str, here: AnyDerivation, events: Mapping[int, Event]) -> Node:
     value = here.valuation
-    parts, under = _consumed(value) if isinstance(value, Reading) else _valued(value)
+    parts, under = _reading_parts(value) if isinstance(value, Reading) else _valuation_parts(value)
     at = parts.get("start")
     if not here.children and at in events and at == parts["end"]:
         _, *more = under.split("\n")
@@ -79,7 +79,7 @@ def _part(here: AnyDerivation) -> str:
     return expression_node_text(here.part) if here.children else str(here.part)
 
 
-def _valued(V: Valuation | None) -> tuple[dict[str, Any], str]:
+def _valuation_parts(V: Valuation | None) -> tuple[dict[str, Any], str]:
     """A valuation as parts of the node, and as words."""
     if V is None:
         return {}, "no event"
@@ -88,7 +88,7 @@ def _valued(V: Valuation | None) -> tuple[dict[str, Any], str]:
     return parts, "\n".join([f"[{V.start}, {V.end}]", *labels])
 
 
-def _consumed(reading: Reading) -> tuple[dict[str, Any], str]:
+def _reading_parts(reading: Reading) -> tuple[dict[str, Any], str]:
     """What an expression consumes, marks and stores as parts of the node, and as words."""
     start, end, marks = reading.start, reading.end, reading.marks
     if end == start:

@@ -56,7 +56,7 @@ def dot_text(value: object, theme: ThemeName | None = None) -> str:
     graph = graph_of(value)
     look = THEMES[theme] if theme else None
     lines = [f"digraph {graph.name} {{", *_head(graph, look)]
-    lines += [f"  {node.id} {_listed(_node(node, graph, look))};" for node in graph.nodes]
+    lines += [f"  {node.id} {_attribute_list(_node(node, graph, look))};" for node in graph.nodes]
     for node in graph.nodes:
         if node.is_initial:
             lines += _start(node, look)
@@ -77,13 +77,13 @@ def _head(graph: Graph, theme: Theme | None) -> Iterator[str]:
         graph_looks["ranksep"] = "0.35" if graph.columns else "0.6"
         if _is_large(graph):
             graph_looks |= {"splines": "line", "nslimit": "0.2", "mclimit": "0.2"}
-        yield f"  graph {_listed(graph_looks)};"
+        yield f"  graph {_attribute_list(graph_looks)};"
         style_word = ", ".join([*style.values(), "filled"])
         node |= {"style": style_word, "fillcolor": theme.surface, "color": theme.ink}
         node |= {"fontcolor": theme.ink, "fontsize": "13", "margin": "0.09,0.05"}
         edge |= {"fontsize": "11", "arrowsize": "0.7"}
-    yield f"  node {_listed(node)};"
-    yield f"  edge {_listed(edge)};"
+    yield f"  node {_attribute_list(node)};"
+    yield f"  edge {_attribute_list(edge)};"
     words = [*graph.legend, *[graph.note] * bool(graph.note)]
     if words:
         label = "".join(f"{_escape(_short(line) if theme else line)}\\l" for line in words)
@@ -104,7 +104,7 @@ def _default_shape(graph: Graph) -> tuple[str, Attributes]:
 def _node(node: Node, graph: Graph, theme: Theme | None) -> Attributes:
     if node.rows:
         return {"shape": "plain", "label": _table(node.rows, theme)}
-    looks: Attributes = {"label": _quoted(_drawn(node.label, theme))}
+    looks: Attributes = {"label": _quoted(_label_text(node.label, theme))}
     if node.aside or node.under:
         looks["label"] = _with_small_words(node, theme)
     shape = SHAPES[node.kind]
@@ -132,11 +132,11 @@ def _node(node: Node, graph: Graph, theme: Theme | None) -> Attributes:
 def _with_small_words(node: Node, theme: Theme | None) -> str:
     """The label with what is small beside it and under it."""
     colour = f' COLOR="{theme.faint}"' if theme else ""
-    label = "<BR/>".join(map(_html, _drawn(node.label, theme).split("\n")))
+    label = "<BR/>".join(map(_html, _label_text(node.label, theme).split("\n")))
     if node.aside:
         label += f'<SUP><FONT POINT-SIZE="11"{colour}>{_html(node.aside)}</FONT></SUP>'
     for line in node.under.split("\n") if node.under else ():
-        for part in _drawn(line, theme).split("\n"):
+        for part in _label_text(line, theme).split("\n"):
             label += f'<BR/><FONT POINT-SIZE="11"{colour}>{_html(part)}</FONT>'
     return f"<{label}>"
 
@@ -148,18 +148,18 @@ def _start(node: Node, theme: Theme | None) -> Iterator[str]:
     if theme:
         point |= {"color": theme.ink, "fillcolor": theme.ink, "width": "0.06"}
         arrow = {"color": theme.ink}
-    yield f"  {name} {_listed(point)};"
-    yield f"  {name} -> {node.id}{' ' * bool(arrow)}{_listed(arrow)};"
+    yield f"  {name} {_attribute_list(point)};"
+    yield f"  {name} -> {node.id}{' ' * bool(arrow)}{_attribute_list(arrow)};"
 
 
 def _columns(graph: Graph, theme: Theme | None) -> Iterator[str]:
     """One rank for each layer, under its head, in the order of the layers."""
     heads = dict(graph.columns)
     for layer, words in heads.items():
-        looks = {"shape": "plaintext", "label": _quoted(_drawn(words, theme))}
+        looks = {"shape": "plaintext", "label": _quoted(_label_text(words, theme))}
         if theme:
             looks |= {"fontcolor": theme.faint, "style": '""', "fontsize": "11"}
-        yield f"  at{layer} {_listed(looks)};"
+        yield f"  at{layer} {_attribute_list(looks)};"
     layers: dict[int, list[str]] = {layer: [f"at{layer}"] for layer in heads}
     for node in graph.nodes:
         if node.layer is not None:
@@ -194,13 +194,13 @@ def _edge_line(bundle: list[Edge], theme: Theme | None) -> str:
     if theme:
         colour = edge_colour(theme, edge.kind)
         looks |= {"color": colour} | ({"fontcolor": colour} if "label" in looks else {})
-    listed = _listed(looks)
+    listed = _attribute_list(looks)
     return f"{source} -> {edge.target}{' ' * bool(listed)}{listed};"
 
 
 def _words(bundle: list[Edge], theme: Theme | None) -> str:
     """A line for each edge, in its own colour where they are of several kinds."""
-    words = [_drawn(edge.label, theme) for edge in bundle]
+    words = [_label_text(edge.label, theme) for edge in bundle]
     if theme is None or len({edge.kind for edge in bundle}) == 1:
         return _quoted(_few_lines("\n".join(filter(None, words))))
     lines = [
@@ -230,7 +230,7 @@ def _table(rows: Iterable[tuple[Cell, ...]], theme: Theme | None) -> str:
 def _cell(cell: Cell, theme: Theme | None) -> str:
     given = f' PORT="{cell.port}"' if cell.port else ""
     given += f' ROWSPAN="{cell.height}"' if cell.height > 1 else ""
-    text = "<BR/>".join(map(_html, _drawn(cell.text, theme).split("\n"))) or " "
+    text = "<BR/>".join(map(_html, _label_text(cell.text, theme).split("\n"))) or " "
     if cell.is_head:
         text = f"<B>{text}</B>"
     if theme:
@@ -238,7 +238,7 @@ def _cell(cell: Cell, theme: Theme | None) -> str:
     return f"<TD{given}>{text}</TD>"
 
 
-def _drawn(label: str, theme: Theme | None) -> str:
+def _label_text(label: str, theme: Theme | None) -> str:
     """What is written at a node or an edge: as it is, or for a picture wrapped and cut."""
     if theme is None or len(label) <= WIDEST:
         return label
@@ -260,7 +260,7 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
 
-def _listed(looks: Attributes) -> str:
+def _attribute_list(looks: Attributes) -> str:
     if not looks:
         return ""
     return f"[{', '.join(f'{name}={_value(value)}' for name, value in looks.items())}]"

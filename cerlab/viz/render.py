@@ -55,7 +55,7 @@ def svg(value: object, theme: Look = "auto") -> str:
     too large to lay out.
     """
     graph = graph_of(value)
-    drawn = _laid_out(graph, "svg", "light" if theme == "auto" else theme).decode()
+    drawn = _graphviz_output(graph, "svg", "light" if theme == "auto" else theme).decode()
     return _accessible(drawn, graph, both=theme == "auto")
 
 
@@ -76,7 +76,7 @@ def drawing(value: object, form: Form, theme: ThemeName = "light") -> bytes:
         )
     if form == "svg":
         return f"{svg(value, theme)}\n".encode()
-    return _laid_out(graph_of(value), form, theme)
+    return _graphviz_output(graph_of(value), form, theme)
 
 
 def to_graphviz(value: object, theme: ThemeName = "light") -> Any:
@@ -93,7 +93,7 @@ def to_graphviz(value: object, theme: ThemeName = "light") -> Any:
     return Source(source)
 
 
-def _laid_out(graph: Graph, form: str, theme: ThemeName) -> bytes:
+def _graphviz_output(graph: Graph, form: str, theme: ThemeName) -> bytes:
     if len(graph.nodes) > MAX_NODES or len(graph.edges) > MAX_EDGES:
         raise ResourceLimit(
             "CER0690",

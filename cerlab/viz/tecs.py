@@ -195,7 +195,7 @@ def tecs_snapshots(plan: Plan, machine: Machine, stream: Stream) -> Iterator[Tec
     Raises as `snapshots`.
     """
     return snapshots(
-        plan, machine, stream, stream.time, called=lambda q: run_state_text(machine, q)
+        plan, machine, stream, stream.time, name_of=lambda q: run_state_text(machine, q)
     )
 
 

@@ -11,7 +11,7 @@ from cerlab.model.clauses import AttributeWindow, Strategy, TimeWindow
 from cerlab.why.cel import derivations
 from cerlab.why.cel_atoms import Part
 from cerlab.why.deduction import CelDerivation, Goal, passes
-from cerlab.why.failure import Failure, Remove, blamed, cost
+from cerlab.why.failure import Failure, Remove, blame, cost
 from cerlab.why.focel import fo_derivations
 from cerlab.why.labels import unmarked_ends
 from cerlab.why.preference import dropped_by_strict
@@ -53,7 +53,7 @@ def regions(question: Question) -> Iterator[Region]:
 
     Outside the last one nothing can matter.
     """
-    n, (first, last) = len(question.stream), (question.needed[0], question.needed[-1])
+    n, (first, last) = (len(question.stream), (question.anchors[0], question.anchors[-1]))
     opens, closes = unmarked_ends(question.formula, question.context)
     opens, closes = opens and question.start is None, closes and question.end is None
     outside, from_the_first = _out_of_window(question), compares_with_all(question.formula)
@@ -93,7 +93,7 @@ def candidates(question: Question, region: Region, allowance: int) -> list[Candi
     Raises `ResourceLimit` where there are too many partial derivations.
     """
     ranked = [
-        (cost(candidate.failures), blamed(candidate.failures), n, _length(candidate), candidate)
+        (cost(candidate.failures), blame(candidate.failures), n, _length(candidate), candidate)
         for n, place in enumerate(places(question, *region))
         if cost(place.failures) <= allowance
         for candidate in _in_place(question, place, allowance)
@@ -133,7 +133,7 @@ def _allowed(question: Question, place: Place, meter: Meter, near: int) -> tuple
 
     So many events near to it are looked at in any case.
     """
-    known = [i for i in map(place.local, question.needed) if i >= 0]
+    known = [i for i in map(place.local, question.anchors) if i >= 0]
     opens, closes = unmarked_ends(question.formula, question.context)
     first, last, n = min(known), max(known), len(place.substream.positions)
     lo, hi = first, last

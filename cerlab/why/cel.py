@@ -25,7 +25,7 @@ from cerlab.why.deduction import (
     CelDerivation,
     Derivation,
     Goal,
-    joined,
+    concatenation,
     part_text,
 )
 from cerlab.why.failure import (
@@ -65,7 +65,7 @@ def _clause(here: Part) -> Iterator[CelDerivation]:
         case cel.As() | cel.Project() | cel.Rename() as phi:
             yield from (here.above(d, relabelled(phi, d.valuation)) for d in of())
         case cel.Filter() as phi:
-            yield from (here.above(d, d.valuation, _filtered(here, phi, d.valuation)) for d in of())
+            yield from (here.above(d, d.valuation, _filter(here, phi, d.valuation)) for d in of())
         case cel.Or():
             yield from (here.above(d, d.valuation) for d in (*of(0), *of(1)))
         case cel.Seq() | cel.Concat():
@@ -110,7 +110,7 @@ def relabelled(phi: cel.As | cel.Project | cel.Rename, V: Valuation | None) -> V
     return Valuation(V.start, V.end, labels)
 
 
-def _filtered(here: Part, phi: cel.Filter, V: Valuation | None) -> Iterator[Failure]:
+def _filter(here: Part, phi: cel.Filter, V: Valuation | None) -> Iterator[Failure]:
     if V is not None and not holds(phi.condition, V, here.goal.events):
         yield false_filter(here, phi, V)
 
@@ -134,7 +134,7 @@ _REFUSED = Failure(Kind.FILTER, "not said: no failure is allowed")
 # ; : + :+ and ALL
 
 
-def united(V: Valuation | None, W: Valuation | None) -> Valuation | None:
+def union(V: Valuation | None, W: Valuation | None) -> Valuation | None:
     """From the smaller start to the larger end, with the labels of both."""
     if V is None or W is None:
         return V or W
@@ -150,7 +150,7 @@ def sequences(
     for a in lefts:
         before = here.above(a, a.valuation)
         for b in rights if a.valuation is None else absent:
-            yield joined(before, (), b, united(a.valuation, b.valuation), here.goal.at)
+            yield concatenation(before, (), b, union(a.valuation, b.valuation), here.goal.at)
         yield from _longer(here, before, by_start)
 
 
@@ -160,7 +160,7 @@ def iterations(here: Part, once: Sequence[CelDerivation]) -> list[CelDerivation]
     more_may_follow = replace(here.context, trailing=False)
     rounds = chart(here._replace(context=more_may_follow))
     first = [d for d in (here.above(d, d.valuation) for d in once) if rounds.offer(d)]
-    return rounds.iterated(first, lambda d: _longer(here, d, by_start))
+    return rounds.rounds_of(first, lambda d: _longer(here, d, by_start))
 
 
 def _by_start(ways: Iterable[CelDerivation]) -> dict[int, list[CelDerivation]]:
@@ -192,7 +192,7 @@ def _longer(
             gap += goal.leftover(skipped)
         for d in by_start[start]:
             goal.budget.spend()
-            yield joined(before, gap, d, united(before.valuation, d.valuation), goal.at)
+            yield concatenation(before, gap, d, union(before.valuation, d.valuation), goal.at)
 
 
 def _gap(here: Part, phi: cel.Concat | cel.ConcatPlus, end: int, start: int) -> Failure:
@@ -216,9 +216,9 @@ def _overlapping(
             goal.budget.spend()
             if _at_odds(goal, a, b) or _at_odds(goal, b, a):
                 continue
-            failures, V = _both(a, b), united(a.valuation, b.valuation)
+            failures, V = _both(a, b), union(a.valuation, b.valuation)
             if V is not None and not context.loose:
-                taken = _taken(V, context.visible)
+                taken = _positions_of(V, context.visible)
                 inside = goal.between(V.start - 1, V.end + 1)
                 failures += goal.leftover(p for p in inside if p not in taken)
             yield Derivation(phi, path, V, (a, b), failures)
@@ -228,14 +228,14 @@ def _both(a: CelDerivation, b: CelDerivation) -> tuple[Failure, ...]:
     return a.failures + tuple(f for f in b.failures if f not in a.failures)
 
 
-def _taken(V: Valuation, labels: Iterable[str]) -> set[int]:
+def _positions_of(V: Valuation, labels: Iterable[str]) -> set[int]:
     return {i for X in labels for i in V.labels.get(X, ())}
 
 
 def _at_odds(goal: Goal, a: CelDerivation, b: CelDerivation) -> bool:
     """Whether `a` asks for another type of an event that `b` takes: no event has two types."""
     V = b.valuation
-    taken = set() if V is None else {goal.at[i] for i in _taken(V, V.labels)}
+    taken = set() if V is None else {goal.at[i] for i in _positions_of(V, V.labels)}
     retyped = [other.repairs[0] for other in b.failures if other.repairs]
     return any(
         failure.kind is Kind.TYPE

@@ -37,7 +37,7 @@ def first_passing(
     checks = Checks(question, max(candidate.interval[1] for candidate in exact))
     stopped: list[tuple[int, Candidate, Failure]] = []
     for candidate in exact:
-        for stage, check in enumerate((checks.consumed, checks.not_chosen, checks.cut)):
+        for stage, check in enumerate((checks.consumption, checks.selection, checks.limit)):
             if (failure := check(candidate)) is not None:
                 stopped.append((stage, candidate, failure))
                 break
@@ -82,7 +82,7 @@ class Checks:
         ]
         return before[-1] if before else None
 
-    def consumed(self, candidate: Candidate) -> Failure | None:
+    def consumption(self, candidate: Candidate) -> Failure | None:
         """Whether an answer before has consumed the beginning."""
         consumer = self._consumer(candidate)
         if consumer is None or consumer.end < candidate.interval[0]:
@@ -96,7 +96,7 @@ class Checks:
             rival=consumer,
         )
 
-    def not_chosen(self, candidate: Candidate) -> Failure | None:
+    def selection(self, candidate: Candidate) -> Failure | None:
         """Whether the strategy prefers another answer with the same end."""
         strategy = self._question.strategy
         if strategy is None or strategy is Strategy.STRICT:  # which looks at no others
@@ -140,7 +140,7 @@ class Checks:
     def _every_answer(self) -> list[ComplexEvent]:
         return self._answers(self._question.ast)
 
-    def cut(self, candidate: Candidate) -> Failure | None:
+    def limit(self, candidate: Candidate) -> Failure | None:
         """Whether LIMIT gives others at this end."""
         limit = self._question.ast.limit
         if limit is None:

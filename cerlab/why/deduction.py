@@ -29,7 +29,7 @@ from cerlab.why.failure import (
     Insert,
     Kind,
     Path,
-    blamed,
+    blame,
     cost,
     missing_words,
 )
@@ -197,7 +197,7 @@ class Chart(Generic[D]):
         price = cost(d.failures)
         if price + self._surcharge(d) > self._goal.allowance:
             return False
-        key, rank = self._item(d), (price, blamed(d.failures))
+        key, rank = self._item(d), (price, blame(d.failures))
         if key in self._best and self._best[key][0] <= rank:
             return False
         self._best[key] = (rank, d)
@@ -209,7 +209,7 @@ class Chart(Generic[D]):
             self.offer(d)
         return [d for _, d in self._best.values()]
 
-    def iterated(
+    def rounds_of(
         self,
         latest: list[D],
         longer: Callable[[D], Iterable[D]],
@@ -220,7 +220,7 @@ class Chart(Generic[D]):
         return self.all()
 
 
-def joined(
+def concatenation(
     before: Derivation[P, V],
     gap: tuple[Failure, ...],
     d: Derivation[P, V],
@@ -229,8 +229,8 @@ def joined(
 ) -> Derivation[P, V]:
     """A chain with one part more; what is missing at the seam is placed between its sides."""
     last, first = _ends(before.valuation), _ends(d.valuation)
-    earlier = _placed(before.failures, before=at[first[0]]) if first else before.failures
-    later = _placed(d.failures, after=at[last[1]]) if last else d.failures
+    earlier = _with_neighbours(before.failures, before=at[first[0]]) if first else before.failures
+    later = _with_neighbours(d.failures, after=at[last[1]]) if last else d.failures
     failures = (*earlier, *gap, *later)
     return Derivation(before.part, before.path, valuation, (*before.children, d), failures)
 
@@ -246,12 +246,12 @@ def _ends(value: object) -> tuple[int, int] | None:
             return None
 
 
-def _placed(
+def _with_neighbours(
     failures: Sequence[Failure], after: int | None = None, before: int | None = None
 ) -> tuple[Failure, ...]:
     """The failures, where missing events that have no neighbour on a side yet get this one."""
 
-    def placed(failure: Failure) -> Failure:
+    def with_neighbours(failure: Failure) -> Failure:
         match failure.repairs:
             case (Insert(path, known_after, known_before), *others):
                 a = after if known_after is None else known_after
@@ -261,7 +261,7 @@ def _placed(
             case _:
                 return failure
 
-    return tuple(map(placed, failures))
+    return tuple(map(with_neighbours, failures))
 
 
 def part_text(part: Formula | Sremo) -> str:

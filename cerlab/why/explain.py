@@ -37,7 +37,7 @@ def explain_query(question: Question) -> Why:
             "why takes no CONSUME BY where a strategy stands inside the formula",
             hint="ask without CONSUME BY; cerlab.evaluate takes both",
         )
-    if failures := out_of_stream(question.needed, question.stream):
+    if failures := out_of_stream(question.anchors, question.stream):
         return Why(False, question.positions, None, failures, None, {})
     searched: list[Region] = []
     for region in regions(question):

@@ -195,7 +195,7 @@ def cost(failures: Sequence[Failure]) -> int:
     return total + sum(map(weight, left))
 
 
-def blamed(failures: Sequence[Failure]) -> int:
+def blame(failures: Sequence[Failure]) -> int:
     """How many events the failures are about; of two that cost the same, the fewer is nearer.
 
     An event that is not there is further than one that is, and a gap blames what is in it too.

@@ -60,7 +60,7 @@ def _atomic(condition: Atomic, V: Valuation, S: Sequence[Event], at: Sequence[in
     match condition:
         case On(X, P):
             failing = tuple(i for i in V.labels.get(X, ()) if not satisfies(S[i], P))
-            where = _listed(at[i] for i in failing)
+            where = _enumeration(at[i] for i in failing)
             verb = "fails" if len(failing) == 1 else "fail"
             values = "; ".join(
                 f"{values_text(S[i], P)}{f' at {at[i]}' if len(failing) > 1 else ''}"
@@ -85,7 +85,7 @@ def _atomic(condition: Atomic, V: Valuation, S: Sequence[Event], at: Sequence[in
             return WhyFalse(words, blamed, blamed.intersection(*ways))
         case Applied():
             taken = sorted({i for X in labels_of(condition) for i in V.labels.get(X, ())})
-            where = _listed(at[i] for i in taken)
+            where = _enumeration(at[i] for i in taken)
             words = f"{predicate_text(condition)} is false of the events at {where}"
             return WhyFalse(words, frozenset(taken), frozenset())
         case _:
@@ -124,5 +124,5 @@ def value_words(event: Event, attribute: str) -> str:
     return value_text(value_of(event, attribute))
 
 
-def _listed(positions: Iterator[int]) -> str:
+def _enumeration(positions: Iterator[int]) -> str:
     return ", ".join(map(str, positions)) or "no position"

@@ -58,9 +58,9 @@ def _clause(here: Part, scope: Scope) -> Iterator[CelDerivation]:
             yield from of_atom(here, phi)
         case cel.As(cel.Atom() as atom, _) as phi:
             for d in of_atom(here.below(), atom):
-                yield from _named(here, phi, d, scope)
+                yield from _at_variable(here, phi, d, scope)
         case cel.Filter() as phi:
-            yield from (here.above(d, d.valuation, _filtered(here, phi, d, scope)) for d in of())
+            yield from (here.above(d, d.valuation, _filter(here, phi, d, scope)) for d in of())
         case cel.Or():
             yield from (here.above(d, d.valuation) for d in (*of(0), *of(1)))
         case cel.Seq():
@@ -134,7 +134,9 @@ def _needs_lookup(phi: Formula, x: str, types: frozenset[str]) -> bool:
             return any(_needs_lookup(psi, x, types) for psi in children(phi))
 
 
-def _named(here: Part, phi: cel.As, d: CelDerivation, scope: Scope) -> Iterator[CelDerivation]:
+def _at_variable(
+    here: Part, phi: cel.As, d: CelDerivation, scope: Scope
+) -> Iterator[CelDerivation]:
     """The atom's event is the one chosen for its variable, if one is.
 
     With several atoms of one variable that is asked when it is known which of them are taken.
@@ -184,7 +186,7 @@ def _bindings(d: CelDerivation, names: Collection[str]) -> dict[str, CelDerivati
     return bindings
 
 
-def _filtered(here: Part, phi: cel.Filter, d: CelDerivation, scope: Scope) -> Iterator[Failure]:
+def _filter(here: Part, phi: cel.Filter, d: CelDerivation, scope: Scope) -> Iterator[Failure]:
     """Whether the events of the variables satisfy the filter."""
     events = {x: event_of(x, d, scope) for x in labels_of(phi.condition)}
     if d.valuation is None or not all(events.values()):

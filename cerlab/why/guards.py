@@ -27,7 +27,7 @@ class WhyFalse(NamedTuple):
     repairs: tuple[Repair, ...]
 
 
-def held(v: Stored, events: Sequence[Event]) -> dict[str, Event]:
+def stored_events(v: Stored, events: Sequence[Event]) -> dict[str, Event]:
     """The events that the registers hold, as far as there are any."""
     return {r: events[p] for r, p in v if p is not None}
 
@@ -36,8 +36,8 @@ def may_hold(guard: pred.Guard, t: Event, v: Stored, events: Sequence[Event]) ->
     """Whether the guard holds, whatever the registers hold for which no event is there yet."""
     unknown = frozenset(r for r, p in v if p is None)
     if not unknown & registers_of(guard):
-        return satisfies(t, guard, held(v, events))
-    return True in _truths(guard, t, held(v, events), unknown)
+        return satisfies(t, guard, stored_events(v, events))
+    return True in _truths(guard, t, stored_events(v, events), unknown)
 
 
 def _truths(

@@ -65,7 +65,7 @@ def larger_answer(
         runs = step
     for (q, more), run in runs.items():
         if q in cea.F and more:
-            return ComplexEvent(run.start, len(events) - 1, _listed(run.taken))
+            return ComplexEvent(run.start, len(events) - 1, _positions(run.taken))
     return None
 
 
@@ -78,7 +78,7 @@ def _to_continue(
         yield cea.q0, Larger(i, None, False)
 
 
-def _listed(taken: Taken) -> Positions:
+def _positions(taken: Taken) -> Positions:
     listed = []
     while taken is not None:
         position, taken = taken

@@ -107,15 +107,15 @@ def _wider(ast: CeqlQuery, stream: Stream) -> Change | None:
         return None
     width, widened = _steps(ast.window)
 
-    def tried(steps: int) -> ComplexEvent | None:
+    def attempt(steps: int) -> ComplexEvent | None:
         return _first(replace(ast, window=widened(steps)), stream)
 
     low, high = width, max(1, 2 * width)
-    while (wide := tried(high)) is None:
+    while (wide := attempt(high)) is None:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        answer = tried(middle)
+        answer = attempt(middle)
         low, high, wide = (middle, high, wide) if answer is None else (low, middle, answer)
     window = widened(high)
     words = f"WITHIN {window_text(window)} for {window_text(ast.window)}"

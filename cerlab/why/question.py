@@ -79,7 +79,7 @@ class Question:
         return Context(every, every & {item.label for item in self.ast.items})
 
     @property
-    def needed(self) -> Positions:
+    def anchors(self) -> Positions:
         """The positions that have to be in one substream: the ends too, if they are given."""
         ends = {p for p in (self.start, self.end) if p is not None}
         return tuple(sorted({*self.positions, *ends}))
@@ -138,7 +138,7 @@ def places(question: Question, lo: int, hi: int) -> Iterator[Place]:
     stream = question.stream
     outside = _left_out(question)
     attributes = partition_attributes(question.ast)
-    keys = {p: partition_key(stream[p], attributes) for p in question.needed}
+    keys = {p: partition_key(stream[p], attributes) for p in question.anchors}
     distinct = dict.fromkeys(key for key in keys.values() if key is not None)
     for key in distinct or {(): None}:
         failures = outside
@@ -163,7 +163,7 @@ def _left_out(question: Question) -> tuple[Failure, ...]:
             positions=(p,),
             repairs=(Without("from"), Alter(p)),
         )
-        for p in question.needed
+        for p in question.anchors
         if not question.passes(question.stream[p])
     )
 

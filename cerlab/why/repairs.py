@@ -61,7 +61,7 @@ def right_repairs(question: AnyQuestion, failures: Sequence[Failure]) -> tuple[R
     For another event, or one more, some event does that; one is not offered if none is found soon.
     """
     single = single_repairs(failures)
-    return tuple(r for r in single if any(map(holds, islice(carried_out(question, r), MAX_TRIES))))
+    return tuple(r for r in single if any(map(holds, islice(apply(question, r), MAX_TRIES))))
 
 
 def holds(question: AnyQuestion) -> bool:
@@ -70,12 +70,12 @@ def holds(question: AnyQuestion) -> bool:
     if not all(0 <= p < n for p in (*P, question.start or 0, question.end or 0)):
         return False
     try:
-        return _answered(question) if isinstance(question, Question) else _shown(question)
+        return _is_answer(question) if isinstance(question, Question) else _shown(question)
     except CerlabError:
         return False
 
 
-def _answered(question: Question) -> bool:
+def _is_answer(question: Question) -> bool:
     if question.first_order:
         check_first_order(selected_formula(question.ast))
     if not question.positions and None in (question.start, question.end):
@@ -96,7 +96,7 @@ def _shown(question: SremoQuestion) -> bool:
     return any(exact(question, lo) is not None for lo in starts(question))
 
 
-def carried_out(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:
+def apply(question: AnyQuestion, repair: Repair) -> Iterator[AnyQuestion]:
     """The questions that a repair makes: one, or one for each event that it may be."""
     S, P = question.stream, question.positions
     match repair:
@@ -135,11 +135,11 @@ def _spliced(question: AnyQuestion, p: int, n: int, *events: Event) -> AnyQuesti
     stream = Stream((*S.events[:p], *events, *S.events[p + n :]), time=S.time)
     more = len(events) - n
 
-    def moved(i: int) -> int:
+    def shift(i: int) -> int:
         return i + more if i >= p + n else i
 
-    positions = tuple(moved(i) for i in question.positions if events or not p <= i < p + n)
-    start, end = (None if i is None else moved(i) for i in (question.start, question.end))
+    positions = tuple(shift(i) for i in question.positions if events or not p <= i < p + n)
+    start, end = (None if i is None else shift(i) for i in (question.start, question.end))
     return replace(question, stream=stream, positions=positions, start=start, end=end)
 
 

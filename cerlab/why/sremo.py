@@ -23,7 +23,7 @@ from cerlab.why.deduction import (
     Reading,
     SremoDerivation,
     Stored,
-    joined,
+    concatenation,
     part_text,
 )
 from cerlab.why.failure import (
@@ -135,7 +135,7 @@ def _iteration(here: Part, body: Link, e: sre.Star | sre.Plus) -> list[SremoDeri
         end = before.valuation.end
         return (d for d in _longer(before, body, first=False) if d.valuation.end > end)
 
-    return rounds.iterated(once, more)
+    return rounds.rounds_of(once, more)
 
 
 def _longer(before: SremoDerivation, link: Link, *, first: bool) -> Iterator[SremoDerivation]:
@@ -150,7 +150,7 @@ def _longer(before: SremoDerivation, link: Link, *, first: bool) -> Iterator[Sre
             end, marks = d.valuation.end, r.marks + d.valuation.marks
             if end > k or not too_far:
                 value = Reading(r.start, end, marks, d.valuation.registers)
-                yield joined(before, wrong, d, value, part.goal.at)
+                yield concatenation(before, wrong, d, value, part.goal.at)
 
 
 def _gaps(before: Reading, link: Link) -> Iterator[tuple[int, tuple[Failure, ...]]]:

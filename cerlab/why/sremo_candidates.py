@@ -24,7 +24,7 @@ from cerlab.why.failure import (
     Relax,
     Remark,
     Repair,
-    blamed,
+    blame,
     cost,
 )
 from cerlab.why.guards import conjuncts
@@ -101,7 +101,7 @@ def _rank(candidate: SremoCandidate) -> tuple[int, ...]:
     d, failures = candidate
     r = d.valuation
     price = cost(failures) + (0 if r.end > r.start or d.failures else 2 * HEAVY)
-    return price, blamed(failures), r.end - r.start, -r.start
+    return price, blame(failures), r.end - r.start, -r.start
 
 
 def _candidates(question: SremoQuestion, allowance: int) -> Iterator[SremoCandidate]:
@@ -116,7 +116,7 @@ def _candidates(question: SremoQuestion, allowance: int) -> Iterator[SremoCandid
             return
         for d in readings(root._replace(i=i)):
             failures = tuple(_at_an_end(root, failure) for failure in d.failures)
-            if (inside := _shown(d, _agreed(d, failures))) is not None:
+            if (inside := _reported(d, _consistent_repairs(d, failures))) is not None:
                 after = root.goal.unmarked(d.valuation.end, root.goal.stop)
                 yield SremoCandidate(d, before + inside + after + interval)
 
@@ -137,22 +137,22 @@ def _at_an_end(root: Part, failure: Failure) -> Failure:
     return replace(failure, words=words)
 
 
-def _agreed(d: SremoDerivation, failures: tuple[Failure, ...]) -> tuple[Failure, ...]:
+def _consistent_repairs(d: SremoDerivation, failures: tuple[Failure, ...]) -> tuple[Failure, ...]:
     """The failures, where what mends one event of a terminal in an iteration mends all of them."""
 
-    def agreed(failure: Failure) -> Iterator[Repair]:
+    def repairs_of_all(failure: Failure) -> Iterator[Repair]:
         same = [f for f in failures if (f.kind, f.path) == (failure.kind, failure.path)]
         for repair in failure.repairs:
             match repair:
                 case Relax(path, sre.Terminal() as into) if len(same) > 1:
                     yield Relax(path, replace(into, guard=_weakest(same)))
                 case Remark(path):
-                    if _taken(d, path) <= {p for f in same for p in f.positions}:
+                    if _events_taken(d, path) <= {p for f in same for p in f.positions}:
                         yield repair
                 case _:
                     yield repair
 
-    return tuple(replace(failure, repairs=tuple(agreed(failure))) for failure in failures)
+    return tuple(replace(failure, repairs=tuple(repairs_of_all(failure))) for failure in failures)
 
 
 def _weakest(failures: list[Failure]) -> Guard:
@@ -167,13 +167,13 @@ def _weakest(failures: list[Failure]) -> Guard:
     return all_of(kept)
 
 
-def _taken(d: SremoDerivation, path: Path) -> set[int]:
+def _events_taken(d: SremoDerivation, path: Path) -> set[int]:
     """The events that the terminal at a path takes; iterations may keep them to themselves."""
     nodes = (n for n in d if n.path == path or (n.path == path[:-1] and not n.children))
     return {p for node in nodes for p in range(node.valuation.start, node.valuation.end)}
 
 
-def _shown(d: SremoDerivation, failures: tuple[Failure, ...]) -> tuple[Failure, ...] | None:
+def _reported(d: SremoDerivation, failures: tuple[Failure, ...]) -> tuple[Failure, ...] | None:
     """The failures of a derivation that a stream shows once they are mended; None of others.
 
     Its last event is marked then (SRT Def. 32).

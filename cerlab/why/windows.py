@@ -56,7 +56,7 @@ class Meter:
 
 def out_of_window(e: sre.Window, path: Path, d: Reading, S: Sequence[Event]) -> Iterator[Failure]:
     """By how much a reading of the body is outside the window around it."""
-    measured = _measured(e, d, S)
+    measured = _extent(e, d, S)
     if measured > e.width:
         part = node_text(e)
         ends = (
@@ -79,7 +79,7 @@ def _outside(part: str, path: Path, more: str, ends: tuple[int, int], repair: Re
     return Failure(Kind.WINDOW, words, part, path, tuple(dict.fromkeys(ends)), (repair,))
 
 
-def _measured(e: sre.Window, d: Reading, S: Sequence[Event]) -> Instant:
+def _extent(e: sre.Window, d: Reading, S: Sequence[Event]) -> Instant:
     match e:
         case sre.SpanWindow():
             return d.marks[-1] - d.marks[0] + 1 if d.marks else 0

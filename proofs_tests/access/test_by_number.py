@@ -12,7 +12,7 @@ import cerlab
 from cerlab.api import as_query
 from cerlab.compile.pattern import AnyPattern
 from cerlab.engine.random_access import weights
-from cerlab.engine.random_access.weights import Weighed
+from cerlab.engine.random_access.weights import CountedNode
 from cerlab.evaluate import chosen, protocol
 from cerlab.evaluate.reference import Reference
 from cerlab.io.write import arrow_schema, arrow_table
@@ -162,7 +162,7 @@ def test_a_wrong_turn_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The suite's comparison fails if the search stops one right edge early."""
     right = weights._last_with
 
-    def one_early(node: Weighed, answers: int) -> Weighed:
+    def one_early(node: CountedNode, answers: int) -> CountedNode:
         found = right(node, answers)
         while node is not found and node.right is not found:
             assert node.right is not None

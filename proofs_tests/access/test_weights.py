@@ -15,7 +15,7 @@ import cerlab
 from cerlab.api import as_query
 from cerlab.engine.random_access import budget, weights
 from cerlab.engine.random_access.dag import Parts
-from cerlab.engine.random_access.weights import Weighed, Weights
+from cerlab.engine.random_access.weights import CountedNode, Weights
 from cerlab.model.answer import ComplexEvent
 from proofs_tests.access.cases import all_of, weights_of
 
@@ -66,15 +66,15 @@ def test_answers_of_a_dag_by_hand() -> None:
 
 def test_the_way_along_right_edges_is_logarithmic() -> None:
     """A chain of 10,000 starts is passed in some 30 steps; each of them is found."""
-    node = Weighed(1, 0, None, None)
+    node = CountedNode(1, 0, None, None)
     chain = [node]
     for start in range(1, 10_000):
-        node = Weighed(start + 1, None, Weighed(1, start, None, None), node)
+        node = CountedNode(start + 1, None, CountedNode(1, start, None, None), node)
         chain.append(node)
     steps = 0
 
     class Counted:
-        def __init__(self, node: Weighed) -> None:
+        def __init__(self, node: CountedNode) -> None:
             self._node = node
 
         @property

@@ -22,7 +22,7 @@ class Terminal(io.StringIO):
 
 
 def test_no_terminal_no_bar(capsys: pytest.CaptureFixture[str]) -> None:
-    assert list(progress.watched(EVENTS, "reading")) == EVENTS
+    assert list(progress.with_progress(EVENTS, "reading")) == EVENTS
     assert capsys.readouterr().err == ""
 
 
@@ -34,7 +34,7 @@ def test_a_terminal_gets_a_bar_once_it_lasts(
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr(progress, "_PATIENCE_SECONDS", patience)
     monkeypatch.setenv("TERM", "xterm")
-    assert list(progress.watched(EVENTS, "reading", len(EVENTS))) == EVENTS
+    assert list(progress.with_progress(EVENTS, "reading", len(EVENTS))) == EVENTS
     assert ("reading" in terminal.getvalue()) is drawn
 
 
@@ -49,5 +49,5 @@ def test_where_a_size_is_known_the_bar_has_a_percentage(
     path.write_text("type,n\n" + "A,10\n" * 3_000)
     assert 2_700 < (progress.about(str(path)) or 0) < 3_300
     assert progress.about("-") is None
-    list(progress.watched(EVENTS, "reading", 6_000))
+    list(progress.with_progress(EVENTS, "reading", 6_000))
     assert "34%" in terminal.getvalue()

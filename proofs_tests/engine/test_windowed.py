@@ -18,7 +18,7 @@ from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.learned import learned_tables
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.engine.windowed import program, ranges, scan
-from cerlab.engine.windowed.counts import EndCounts, NotCounted, end_counts
+from cerlab.engine.windowed.counts import CountOverflow, EndCounts, end_counts
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
 from cerlab.evaluate import answers_of
 from cerlab.logic.ceql.semantics import query_answers
@@ -256,7 +256,7 @@ def test_ranges_are_refused_where_answers_depend_on_earlier_ones() -> None:
 def test_numbers_too_large_for_a_kernel_are_refused() -> None:
     query = as_query("SELECT * WHERE A+ WITHIN 100 EVENTS")
     stream = cerlab.Stream.from_events(events("A" * 60))
-    with pytest.raises(NotCounted, match="2\\^53"):
+    with pytest.raises(CountOverflow, match="2\\^53"):
         list(end_counts(query.plan, query.learned, stream, None))
     assert query.run(stream).count() == sum(2**n for n in range(60))
 

@@ -146,7 +146,7 @@ def test_what_cel_has_no_word_for(pattern: FlinkPattern, why: str) -> None:
         flink.to_cel(pattern)
 
 
-GAPPED, BODY = compiled._gapped, compiled._body
+GAPPED, BODY = compiled._with_gap, compiled._body
 
 
 def first_may_be_any(left: Any, away: Any, at_once: Any, right: Any) -> Any:
@@ -169,7 +169,7 @@ AGREEMENT: Judge = on_seeds(agree, 1_500)
 TABLE: Judge = on_rows(lambda row: _says(*row), SAYS)
 MUTANTS = [
     mutant(AGREEMENT, compiled, "_withheld", hands_over),
-    mutant(TABLE, compiled, "_gapped", first_may_be_any),
+    mutant(TABLE, compiled, "_with_gap", first_may_be_any),
     mutant(TABLE, compiled, "_body", one_too_few),
     mutant(TABLE, compiled, "_body", not_away),
 ]

@@ -13,6 +13,6 @@ from cerlab.predicates.smt import search as listing
 def no_tries(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Leave everything to z3: no events are tried, nothing is remembered."""
     monkeypatch.setattr(listing, "MAX_TRIED", 0)
-    listing._decided.cache_clear()
+    listing._choices.cache_clear()
     yield
-    listing._decided.cache_clear()
+    listing._choices.cache_clear()

@@ -177,13 +177,13 @@ def test_wrong_encodings_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(formulas, "RELATIONS", {**RELATIONS, Operator.LT: operator.le})
         assert killed(agree, 100), "less taken for less or equal"
-    listing._decided.cache_clear()
+    listing._choices.cache_clear()
     assert not killed(consistent, 60)
-    listing._decided.cache_clear()
+    listing._choices.cache_clear()
     with monkeypatch.context() as patch:
-        patch.setattr(terms, "computed", without_guards)
+        patch.setattr(terms, "arithmetic", without_guards)
         assert killed(consistent, 60), "every operator taken for addition"
-    listing._decided.cache_clear()
+    listing._choices.cache_clear()
     with monkeypatch.context() as patch:
         for module in (encoding, formulas):
             patch.setattr(module, "is_plain", lambda value: isinstance(value, str))
@@ -191,7 +191,7 @@ def test_wrong_encodings_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
         assert killed(consistent, 60), "every pattern taken for one that finds nothing"
 
 
-def without_guards(op: Arithmetic, left: Any, right: Any, E: encoding.Encoding) -> terms.Coded:
+def without_guards(op: Arithmetic, left: Any, right: Any, E: encoding.Encoding) -> terms.Cases:
     if left is None or right is None:
         return {}
     return {"number": (z3.And(left[0], right[0]), left[1] + right[1])}

@@ -22,7 +22,7 @@ import pytest
 import cerlab
 from cerlab import budget
 from cerlab.cli import main
-from cerlab.cli.limited import BETWEEN_ALARMS, limited
+from cerlab.cli.limits import BETWEEN_ALARMS, within_limits
 from cerlab.engine.answers import Buffer
 from cerlab.engine.batches import whole
 from cerlab.engine.growth import doubled
@@ -33,7 +33,7 @@ from cerlab.logic.cel import semantics as so
 from cerlab.logic.focel import semantics as fo
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.key_codes import KeyCodes
-from cerlab.predicates.smt.questions import checked
+from cerlab.predicates.smt.questions import check_sat
 
 EVENTS = [{"type": "A"}, {"type": "B"}]
 SECONDS = {"time_limit": 0.3, "memory_limit": None}
@@ -206,10 +206,10 @@ class Told:
 
 def test_the_solver_has_the_time_that_is_left() -> None:
     with pytest.raises(cerlab.ResourceLimit, match="CER0620"), cerlab.limits(seconds=0.2):
-        checked(hard_question())
+        check_sat(hard_question())
     solver = Told()
     with cerlab.limits(seconds=0.2):
-        checked(solver)
+        check_sat(solver)
     assert solver.milliseconds <= 201
 
 
@@ -218,7 +218,7 @@ def test_an_interrupt_of_the_solver_is_one() -> None:
     timer = Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        checked(hard_question())
+        check_sat(hard_question())
 
 
 def command(*arguments: str) -> subprocess.Popen[str]:
@@ -250,16 +250,16 @@ def no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_timer")
 def test_without_a_timer_a_thread_sees_the_limit() -> None:
     forever = iter(lambda: sleep(0.01), 0)
-    with pytest.raises(cerlab.ResourceLimit, match="CER0620"), limited(Namespace(**SECONDS)):
+    with pytest.raises(cerlab.ResourceLimit, match="CER0620"), within_limits(Namespace(**SECONDS)):
         list(forever)
 
 
 @pytest.mark.usefixtures("no_timer")
 def test_without_a_timer_an_interrupt_is_one_and_the_end_is_no_limit() -> None:
     given = Namespace(time_limit=60.0, memory_limit=None)
-    with pytest.raises(KeyboardInterrupt), limited(given):
+    with pytest.raises(KeyboardInterrupt), within_limits(given):
         signal.raise_signal(signal.SIGINT)
-    with limited(Namespace(**SECONDS)):
+    with within_limits(Namespace(**SECONDS)):
         pass
     sleep(2 * BETWEEN_ALARMS)  # the thread has gone
 
@@ -278,8 +278,8 @@ def test_a_limit_at_the_very_end_is_no_interrupt(monkeypatch: pytest.MonkeyPatch
         assert looking.wait(60)
         Timer(0.1, done.set).start()
 
-    monkeypatch.setattr(sys.modules[limited.__module__], "interrupt_main", interrupt)
-    with pytest.raises(cerlab.ResourceLimit, match="CER0620"), limited(Namespace(**SECONDS)):
+    monkeypatch.setattr(sys.modules[within_limits.__module__], "interrupt_main", interrupt)
+    with pytest.raises(cerlab.ResourceLimit, match="CER0620"), within_limits(Namespace(**SECONDS)):
         work()
 
 

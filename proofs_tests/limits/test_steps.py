@@ -12,7 +12,7 @@ import pytest
 import cerlab
 from cerlab import budget
 from cerlab.automata.automaton import IntervalCea, Mark, Transition
-from cerlab.automata.decide import Joint, Windowed, shortest_difference
+from cerlab.automata.decide import Joint, WindowedMachine, shortest_difference
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.explore import crawl
 from cerlab.automata.registers.determinise import minterms
@@ -29,7 +29,7 @@ TAKE, ZERO = Mark.TAKE, frozenset({0})
 ANY = Minterm(0, Event("A", {}))
 LINE = tuple(Transition(n, EVERYTHING, TAKE, n + 1) for n in range(N))
 LONG = IntervalCea(N + 1, LINE, ZERO, frozenset({N}))
-MACHINE = Windowed(DeterministicCea(LONG))
+MACHINE = WindowedMachine(DeterministicCea(LONG))
 WRITTEN = tuple(
     RegisterTransition(n, TypeIs(f"T{n}"), TAKE, frozenset("r"), n + 1) for n in range(N)
 )

@@ -28,7 +28,7 @@ from proofs_tests.suite import Suite
 _MOVES, _INIT = LabelledStates._moves, LabelledStates.__init__
 _OF_REGISTERS, _PROGRAM = registers._labels, program_of_registers.labelling_program
 _UNITED, _TAKEN = reference.united, reference.taken
-_GROUPED, _PUSHED = end_totals.grouped, running.RunningTotals._read
+_GROUPED, _PUSHED = end_totals.group_rows, running.RunningTotals._read
 
 
 # -- labels ----------------------------------------------------------------------------------------
@@ -171,7 +171,7 @@ MUTANTS = [
     mutant(EXACT, totals, "_without_starts", last_start),
     mutant(EXACT, RunTotals, "reset", no_reset),
     mutant(KERNEL, totals, "_stays", always_stays),
-    mutant(KERNEL, end_totals, "grouped", by_the_first),
+    mutant(KERNEL, end_totals, "group_rows", by_the_first),
     mutant(KERNEL, aggregated, "nearest", rounded_twice),
     mutant(SESSION, Sliding, "add", without_the_oldest),
     mutant(SESSION, Sliding, "_turn", not_added_up),

@@ -30,11 +30,11 @@ from proofs_tests.random_cases import Case
 from proofs_tests.srt.correlated_cases import by_registers, correlated_case, directed_case
 from proofs_tests.suite import Suite
 
-_REMEMBERED = extremes._remembered
+_REMEMBERED = extremes._memories
 _ASKED = extremes._guard_against
 _CONSTRUCT = correlated_to_srt._construct
 _FILTERED = apply_filter
-_FOLLOWED = IntervalRuns._followed
+_FOLLOWED = IntervalRuns._successors
 
 
 # -- what is remembered ------------------------------------------------------------------------
@@ -206,13 +206,11 @@ def by_registers_or_refused(n: int) -> bool:
 QUERIES = Judge(by_registers_or_refused, CASES, ENOUGH)
 
 MUTANTS = [
-    mutant(
-        QUERIES, extremes, "_remembered", incomparable_is_forgotten, id="incomparable-forgotten"
-    ),
-    mutant(QUERIES, extremes, "_remembered", incomparable_is_refused, id="incomparable-refused"),
-    mutant(QUERIES, extremes, "_remembered", first_is_kept, id="first-kept"),
-    mutant(QUERIES, extremes, "_remembered", last_is_kept, id="last-kept"),
-    mutant(QUERIES, extremes, "_remembered", one_event_for_unequal, id="one-event-for-unequal"),
+    mutant(QUERIES, extremes, "_memories", incomparable_is_forgotten, id="incomparable-forgotten"),
+    mutant(QUERIES, extremes, "_memories", incomparable_is_refused, id="incomparable-refused"),
+    mutant(QUERIES, extremes, "_memories", first_is_kept, id="first-kept"),
+    mutant(QUERIES, extremes, "_memories", last_is_kept, id="last-kept"),
+    mutant(QUERIES, extremes, "_memories", one_event_for_unequal, id="one-event-for-unequal"),
     mutant(QUERIES, extremes, "EXTREME", SWAPPED, id="extremes-swapped"),
     mutant(QUERIES, extremes, "EXTREME", TIES_ARE_INCOMPARABLE, id="ties-incomparable"),
     mutant(QUERIES, extremes, "CONVERSE", ONE_SIDED, id="converse-of-less"),
@@ -239,9 +237,9 @@ MUTANTS = [
     mutant(QUERIES, correlated_to_srt, "apply_filter", either_is_its_left, id="either-is-left"),
     mutant(QUERIES, coalesce, "_apart", all_in_one_register, id="one-register"),
     mutant(QUERIES, coalesce, "_apart", together_once_is_together, id="together-once"),
-    mutant(QUERIES, IntervalRuns, "_followed", write_before_read, id="write-before-read"),
-    mutant(QUERIES, IntervalRuns, "_followed", nothing_is_written_over, id="not-written-over"),
-    mutant(QUERIES, IntervalRuns, "_followed", starts_are_one, id="starts-are-one"),
+    mutant(QUERIES, IntervalRuns, "_successors", write_before_read, id="write-before-read"),
+    mutant(QUERIES, IntervalRuns, "_successors", nothing_is_written_over, id="not-written-over"),
+    mutant(QUERIES, IntervalRuns, "_successors", starts_are_one, id="starts-are-one"),
 ]
 
 

@@ -48,13 +48,13 @@ def classes_by_marks(steps: dict[int, list[Step]]) -> dict[int, int]:
 def only_what_mattered(batches: Sequence[Batch], width: Any, keys: KeyCodes | None) -> Batch:
     """The window before a batch without the events that had no symbol of their own."""
     made = _LAST_WINDOW(batches, width, keys)
-    return made.chosen(np.flatnonzero(np.asarray(made.symbols) != 0))
+    return made.take(np.flatnonzero(np.asarray(made.symbols) != 0))
 
 
 def window_without_its_first(batches: Sequence[Batch], width: Any, keys: KeyCodes | None) -> Batch:
     """A window that does not include the event exactly `width` before."""
     made = _LAST_WINDOW(batches, width, keys)
-    return made.chosen(np.arange(min(1, len(made.symbols) - 1), len(made.symbols)))
+    return made.take(np.arange(min(1, len(made.symbols) - 1), len(made.symbols)))
 
 
 def consumed_may_begin_again(self: WindowScan[Any]) -> None:

@@ -243,8 +243,10 @@ def length_too_wide(T: Srt, w: int) -> Srt:
 
 def dead_writes_of_one_step(T: Srt) -> Srt:
     """Only what the very next transition reads is kept."""
+    leaving = outgoing(T)
     reads = [
-        frozenset[str]().union(*(registers_of(t.guard) for t in ts)) for ts in outgoing(T).values()
+        frozenset[str]().union(*(registers_of(t.guard) for t in leaving[q]))
+        for q in range(T.states)
     ]
     assert all(now <= live for now, live in zip(reads, live_registers(T), strict=True))
     return replace(T, Delta=tuple(t._replace(writes=t.writes & reads[t.target]) for t in T.Delta))

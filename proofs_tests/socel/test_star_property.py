@@ -86,4 +86,4 @@ def test_edits_by_hand(edit: Edit, after: str, moved: list[int | None]) -> None:
     assert "".join(t.type for t in edit.stream(tuple(map(Event, "abc")))) == after
     for position, expected in enumerate(moved):
         if expected is not None:
-            assert edit.moved(position) == expected
+            assert edit.position_after(position) == expected

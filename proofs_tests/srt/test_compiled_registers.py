@@ -31,7 +31,7 @@ from cerlab.engine.registers.evaluation import (
 )
 from cerlab.engine.registers.operands import OPERATORS
 from cerlab.engine.registers.residual import clauses, residual
-from cerlab.engine.windowed.counts import NotCounted
+from cerlab.engine.windowed.counts import CountOverflow
 from cerlab.evaluate import protocol
 from cerlab.logic.sremo import detected
 from cerlab.model.answer import ComplexEvent
@@ -315,7 +315,7 @@ def test_counts_are_exact_or_refused() -> None:
 
     assert run(40).tables.unambiguous
     assert run(40).count() == 2**40 - 1
-    with pytest.raises(NotCounted):
+    with pytest.raises(CountOverflow):
         run(60).count()
     assert run(60).estimate() == 2.0**60
 

@@ -24,9 +24,9 @@ def check_single_use(T: Srt) -> None:
         depth = depth_of_state[t.source]
         for r in t.writes:
             if depth is None or depth_of_register.setdefault(r, depth) != depth:
-                raise _refused(f"'{r}' is written at different depths")
+                raise _refusal(f"'{r}' is written at different depths")
         for r in registers_of(t.guard) & written - certain[t.source]:
-            raise _refused(f"'{r}' is read where only some runs have written it")
+            raise _refusal(f"'{r}' is read where only some runs have written it")
 
 
 def depths(T: Srt) -> dict[int, int | None]:
@@ -64,7 +64,7 @@ def certainly_written(T: Srt) -> dict[int, frozenset[str]]:
     return certain
 
 
-def _refused(why: str) -> Unsupported:
+def _refusal(why: str) -> Unsupported:
     return Unsupported(
         "CER0484",
         f"this transducer cannot be determinised or complemented: {why} (SRT Thm. 38)",

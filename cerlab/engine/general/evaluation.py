@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cerlab.automata.naming import Machine
+from cerlab.automata.machine import Machine
 from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.batches import until_bad

@@ -30,14 +30,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.automata.naming import (
-    Machine,
-    idle_of_name,
-    name_of_idle,
-    name_of_state,
-    plan_digest,
-    state_of_name,
-)
+from cerlab.automata.machine import Machine
+from cerlab.automata.naming import idle_of_name, name_of_idle, name_of_state, state_of_name
+from cerlab.automata.plan_json import plan_digest
 from cerlab.engine.general.state_check import (
     bad_state,
     check_arrays,

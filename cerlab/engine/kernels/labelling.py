@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cerlab.engine.kernels.arrays import DONE, FULL, NEED_CELL, NONE, Bytes, Int32s, Int64s, Symbols
+from cerlab.engine.kernels.arrays import (
+    DONE,
+    FULL,
+    NEED_CELL,
+    NONE,
+    Answers,
+    Bytes,
+    Int32s,
+    Int64s,
+    Symbols,
+)
 from cerlab.engine.kernels.compiled import inlined, kernel
 
 EVERYWHERE = -1
@@ -33,15 +43,6 @@ class LabelTable(NamedTuple):
     changes: Int64s  # (states,), or EVERYWHERE
     change_first: Int64s  # (states,)
     change_at: Int64s  # (..,), increasing for each state
-
-
-class Given(NamedTuple):
-    """Answers, their positions counted in the events of all substreams, one after the other."""
-
-    start: Int64s  # (answers,)
-    end: Int64s  # (answers,)
-    offsets: Int64s  # (answers + 1,)
-    positions: Int64s  # (positions,)
 
 
 class Descent(NamedTuple):
@@ -68,7 +69,7 @@ there are."""
 
 @kernel
 def label_answers(
-    table: LabelTable, symbols: Symbols, given: Given, descent: Descent, rows: Rows, reg: Int64s
+    table: LabelTable, symbols: Symbols, given: Answers, descent: Descent, rows: Rows, reg: Int64s
 ) -> int:
     """List the rows of all answers; DONE, FULL, or NEED_CELL for the row of register STATE.
 
@@ -89,7 +90,7 @@ def label_answers(
 
 @inlined
 def label_one_way(
-    table: LabelTable, symbols: Symbols, given: Given, rows: Rows, reg: Int64s
+    table: LabelTable, symbols: Symbols, given: Answers, rows: Rows, reg: Int64s
 ) -> bool:
     """The row of an answer that has one way through known rows; False, and no row, for others."""
     n, taken = reg[AT], reg[TAKEN]
@@ -122,7 +123,7 @@ def label_one_way(
 
 @inlined
 def label_answer(
-    table: LabelTable, symbols: Symbols, given: Given, descent: Descent, rows: Rows, reg: Int64s
+    table: LabelTable, symbols: Symbols, given: Answers, descent: Descent, rows: Rows, reg: Int64s
 ) -> int:
     """The rows of one answer, depth first; what leads to none is not tried twice."""
     n = reg[AT]

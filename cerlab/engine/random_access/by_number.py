@@ -133,18 +133,18 @@ class BatchAccess:
     @cached_property
     def total(self) -> int:
         """How many answers there are, counted: compiled where 64 bits are enough, else exactly."""
-        if (counted := self.counted()) is not None:
+        if (counted := self.count_by_kernel()) is not None:
             return counted
         return driver.count(self._plan, self._learned.machine, self._stream, self._time())
 
-    def counted(self) -> int | None:
+    def count_by_kernel(self) -> int | None:
         """How many answers there are, None where that cannot be counted by kernels."""
-        from cerlab.engine.windowed.counts import NotCounted, end_counts
+        from cerlab.engine.windowed.counts import CountOverflow, end_counts
 
         try:
             counts = end_counts(self._plan, self._learned, self._stream, self._time())
             return sum(sum(of_ends.tolist()) for _, of_ends in counts)
-        except NotCounted:
+        except CountOverflow:
             return None
 
     def answer(self, k: int) -> ComplexEvent:
@@ -167,7 +167,7 @@ class BatchAccess:
         return _complex_event(self._batch, k - self._first)
 
 
-def drawn(access: Access, n: int, seed: int | None) -> list[ComplexEvent]:
+def sample(access: Access, n: int, seed: int | None) -> list[ComplexEvent]:
     """n answers, each uniform over all, independent; equal seeds draw equally.
 
     Their numbers are drawn first and looked up in increasing order, in one pass. Raises IndexError

@@ -16,7 +16,7 @@ from cerlab.engine.random_access.dag import Dag, Node, Parts
 from cerlab.model.answer import ComplexEvent
 
 
-class Weighed:
+class CountedNode:
     """A node with the number of answers below it, and a shortcut along its right edges.
 
     `depth` is how many right edges can be followed, `jump` where a number of them leads at once:
@@ -26,7 +26,7 @@ class Weighed:
     __slots__ = ("below", "depth", "jump", "left", "position", "right")
 
     def __init__(
-        self, below: int, position: int | None, left: Weighed | None, right: Weighed | None
+        self, below: int, position: int | None, left: CountedNode | None, right: CountedNode | None
     ) -> None:
         self.below = below
         self.position = position
@@ -49,7 +49,7 @@ class Weights(Generic[Node]):
 
     def __init__(self) -> None:
         self._scope: Hashable = None
-        self._weighed: dict[Node, Weighed] = {}
+        self._weighed: dict[Node, CountedNode] = {}
         self._bytes = 0
         self.additions = 0
 
@@ -83,9 +83,9 @@ class Weights(Generic[Node]):
             first = None if left is None else self._weighed[left]
             second = None if right is None else self._weighed[right]
             below = self._sum(first, second)
-            self._weighed[node] = Weighed(below, position, first, second)
+            self._weighed[node] = CountedNode(below, position, first, second)
 
-    def _sum(self, left: Weighed | None, right: Weighed | None) -> int:
+    def _sum(self, left: CountedNode | None, right: CountedNode | None) -> int:
         if left is None:
             return 1
         if right is None:
@@ -134,7 +134,7 @@ class Weights(Generic[Node]):
         self._bytes = 0
 
 
-def _answer(node: Weighed, end: int, k: int) -> ComplexEvent:
+def _answer(node: CountedNode, end: int, k: int) -> ComplexEvent:
     taken: list[int] = []
     while True:
         if node.right is not None:
@@ -149,7 +149,7 @@ def _answer(node: Weighed, end: int, k: int) -> ComplexEvent:
         node = node.left
 
 
-def _last_with(node: Weighed, answers: int) -> Weighed:
+def _last_with(node: CountedNode, answers: int) -> CountedNode:
     """The last node along right edges that has at least so many answers; `node` has."""
     while (right := node.right) is not None:
         if node.jump.below >= answers:

@@ -99,12 +99,12 @@ class TecsSnapshot:
     symbol: int = 0
 
 
-class _Followed(TecsEvaluation):
+class _NumberedEvaluation(TecsEvaluation):
     """An evaluation whose nodes are numbered when an active state first reaches them."""
 
-    def __init__(self, machine: Machine, called: Callable[[int], str]) -> None:
+    def __init__(self, machine: Machine, name_of: Callable[[int], str]) -> None:
         super().__init__(machine)
-        self._called = called
+        self._name_of = name_of
         self._numbers: dict[int, int] = {}
         self._seen: list[tuple[Node, int]] = []
         self._read: dict[int, Event] = {}
@@ -115,11 +115,11 @@ class _Followed(TecsEvaluation):
     def advance(self, event: Event, position: int) -> None:
         symbol = self.automaton.symbol(event)
         moves: list[tuple[str | None, Moves]] = [(None, self.automaton.begin(self._idle, symbol))]
-        moves += [(self._called(q), self.automaton.step(q, symbol)) for q in self.T]
+        moves += [(self._name_of(q), self.automaton.step(q, symbol)) for q in self.T]
         super().advance(event, position)
         self._symbol = symbol
         self._steps = tuple(
-            Step(source, *(None if q is None else self._called(q) for q in goes))
+            Step(source, *(None if q is None else self._name_of(q) for q in goes))
             for source, goes in moves
         )
 
@@ -135,7 +135,7 @@ class _Followed(TecsEvaluation):
             for node in ul:
                 self._number_all(node, position)
         answers = tuple(islice(self.answers(lowest), MOST_ANSWERS + 1))
-        nodes = self._kept(lowest)
+        nodes = self._live_nodes(lowest)
         columns = {node.position for node in nodes} | {position}
         return TecsSnapshot(
             position,
@@ -144,7 +144,7 @@ class _Followed(TecsEvaluation):
             tuple(
                 ActiveState(
                     q,
-                    self._called(q),
+                    self._name_of(q),
                     tuple(self._numbers[id(node)] for node in ul),
                     self.automaton.final[q],
                 )
@@ -173,16 +173,16 @@ class _Followed(TecsEvaluation):
             else:
                 pending += reversed(new)
 
-    def _kept(self, lowest: int) -> tuple[TecsNode, ...]:
+    def _live_nodes(self, lowest: int) -> tuple[TecsNode, ...]:
         """The nodes that may still lead to answers, and those that they are linked to."""
         kept = [(node, made) for node, made in self._seen if node.max_start >= lowest]
         linked = {id(child) for node, _ in kept for child in _children(node)}
         linked |= {id(node) for node, _ in kept}
         self._seen = [(node, made) for node, made in self._seen if id(node) in linked]
         self._numbers = {id(node): self._numbers[id(node)] for node, _ in self._seen}
-        return tuple(self._told(node, made, lowest) for node, made in self._seen)
+        return tuple(self._tecs_node(node, made, lowest) for node, made in self._seen)
 
-    def _told(self, node: Node, made: int, lowest: int) -> TecsNode:
+    def _tecs_node(self, node: Node, made: int, lowest: int) -> TecsNode:
         expired = node.max_start < lowest
         number, start = self._numbers[id(node)], node.max_start
         below = [None if expired else self._numbers[id(child)] for child in _children(node)]
@@ -212,9 +212,9 @@ def snapshots(
     events: Iterable[Event],
     time: TimeAxis | None = None,
     *,
-    called: Callable[[int], str] = str,
+    name_of: Callable[[int], str] = str,
 ) -> Iterator[TecsSnapshot]:
-    """The snapshot after each event; `called` gives the names of macro-states.
+    """The snapshot after each event; `name_of` gives the names of macro-states.
 
     Raises `BadData` as evaluation does, `ResourceLimit` for streams longer than `MAX_EVENTS`.
     """
@@ -226,7 +226,7 @@ def snapshots(
             hint="take a part of it, as in stream[:100]",
         )
     time = axis_for(plan.window, events, time)
-    driver = Driver(plan, lambda: _Followed(machine, called), time)
+    driver = Driver(plan, lambda: _NumberedEvaluation(machine, name_of), time)
     last: TecsSnapshot | None = None
     for position, event in enumerate(events):
         read = driver.read(event, position)

@@ -74,7 +74,7 @@ class Tecs:
         self._live: deque[tuple[int, Node]] = deque()
         self._position = 0
 
-    def _made(self, node: Node) -> Node:
+    def _record(self, node: Node) -> Node:
         self.created += 1
         self._live.append((self._position, node))
         return node
@@ -87,14 +87,14 @@ class Tecs:
     def bottom(self, position: int) -> Node:
         """``new-bottom(i)``; from now on `position` is the creation position of new nodes."""
         self._position = position
-        return self._made(Bottom(position))
+        return self._record(Bottom(position))
 
     def extend(self, node: Node, position: int) -> Node:
         """``extend(n, j)``."""
-        return self._made(Output(position, node))
+        return self._record(Output(position, node))
 
     def _join(self, left: Node, right: Node) -> Node:
-        return self._made(Union(self._position, left, right))
+        return self._record(Union(self._position, left, right))
 
     def union(self, first: Node, second: Node) -> Node:
         """``union(n1, n2)`` of two safe nodes with equal max-start: safe again (CORE Sec. 4.2)."""

@@ -39,7 +39,7 @@ def unambiguous(moves: Sequence[Move], symbols: Symbols) -> bool:
     found: set[tuple[int, int]] = set()
     pending: list[tuple[int, int]] = []
 
-    def parted(a: Rule, b: Rule) -> bool:
+    def both_end(a: Rule, b: Rule) -> bool:
         """Go on with a pair of moves that do the same; whether both end the match."""
         first, second = moves[a.move], moves[b.move]
         if (first.marks, first.begins) != (second.marks, second.begins):
@@ -53,14 +53,14 @@ def unambiguous(moves: Sequence[Move], symbols: Symbols) -> bool:
     for rules in symbols:
         for of_state in rules.values():
             for a, b in combinations(of_state, 2):
-                if _compatible(a, b) and parted(a, b):
+                if _compatible(a, b) and both_end(a, b):
                     return False
     while pending:
         p, q = pending.pop()
         for rules in symbols:
             for a, b in product(rules.get(p, ()), rules.get(q, ())):
                 steps += 1
-                if steps > MAX_STEPS or parted(a, b):
+                if steps > MAX_STEPS or both_end(a, b):
                     return False
     return True
 

@@ -45,15 +45,15 @@ def codes_of(
         list(pieces(columns[n], n, numeric=True)) if n in columns and length else [] for n in names
     ]
     if not constants and (whole := _of_one_dtype(parts)) is not None:
-        return _filled(whole, length), []
+        return _with_nothing(whole, length), []
     known = [[_distinct(piece, name) for piece in p] for p, name in zip(parts, names, strict=True)]
     every = (value for part in known for values, _ in part for value in values)
     rank = _ranks([*every, *constants])
-    made = [_translated(part, rank) for part in known]
-    return _filled(made, length), [_code(value, rank) for value in constants]
+    made = [_column_codes(part, rank) for part in known]
+    return _with_nothing(made, length), [_code(value, rank) for value in constants]
 
 
-def _filled(codes: list[Any | None], length: int) -> list[Any]:
+def _with_nothing(codes: list[Any | None], length: int) -> list[Any]:
     return [np.full(length, NOTHING, np.int64) if c is None else c for c in codes]
 
 
@@ -119,7 +119,9 @@ def _code(value: Value, rank: Mapping[tuple[str, Hashable], int]) -> int:
     return NOTHING if key is None else rank[key]
 
 
-def _translated(part: Sequence[_Distinct], rank: Mapping[tuple[str, Hashable], int]) -> Any | None:
+def _column_codes(
+    part: Sequence[_Distinct], rank: Mapping[tuple[str, Hashable], int]
+) -> Any | None:
     """The codes of a column in pieces; None of a column that is not there."""
     made = [np.array([_code(v, rank) for v in values], np.int64)[at] for values, at in part]
     return np.concatenate(made) if made else None

@@ -34,7 +34,7 @@ class Configurations:
 
     def __init__(
         self,
-        key_slot: Any,
+        key_slot: k.Int32s,
         slots: int,
         *,
         limit: int,
@@ -180,7 +180,7 @@ class Configurations:
         live.latest[:] = k.NONE
 
 
-def _live(key_slot: Any, slots: int, room: int) -> r.Live:
+def _live(key_slot: k.Int32s, slots: int, room: int) -> r.Live:
     chains, states = key_slot.shape
     buckets = 1 << (max(2 * room, states) - 1).bit_length()
 

@@ -22,7 +22,7 @@ from cerlab.engine.registers.operands import Names, computes, event_atoms, names
 from cerlab.engine.registers.program import PARTITION, AnyPlan, RegisterProgram, register_program
 from cerlab.engine.registers.residual import TooManyClauses
 from cerlab.engine.registers.rules import Tables, tables
-from cerlab.engine.windowed.counts import NotCounted
+from cerlab.engine.windowed.counts import CountOverflow
 from cerlab.errors import BadData, ResourceLimit
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Consume, EventWindow, Window
@@ -75,7 +75,7 @@ def register_count(
         return RegisterEvaluation(plan, stream, time).count()
     except (NotTaken, BadData):
         return sum(1 for _ in reference())
-    except NotCounted:
+    except CountOverflow:
         raise ResourceLimit(
             "CER0618", "answers on registers are counted up to 2^53", hint="a window has fewer"
         ) from None
@@ -128,13 +128,13 @@ class RegisterEvaluation:
     def count(self) -> int:
         """How many answers there are; not listed where each has one run. To be asked for once.
 
-        Raises `NotCounted` beyond 2^53.
+        Raises `CountOverflow` beyond 2^53.
         """
         if not self.tables.unambiguous:
             return sum(map(len, self.answers()))
         total = self.estimate()
         if total >= EXACT:
-            raise NotCounted("there are 2^53 answers or more")
+            raise CountOverflow("there are 2^53 answers or more")
         return int(total)
 
     def estimate(self) -> float:

@@ -11,8 +11,8 @@ from cerlab.automata.plan import PlanClauses
 from cerlab.automata.registers.labelled import LabelledSrt
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.growth import doubled
-from cerlab.engine.kernels.arrays import NONE
-from cerlab.engine.kernels.labelling import EVERYWHERE, Given, Rows
+from cerlab.engine.kernels.arrays import NONE, Answers
+from cerlab.engine.kernels.labelling import EVERYWHERE, Rows
 from cerlab.engine.kernels.registers import labelling as k
 from cerlab.engine.kernels.registers.arrays import Events
 from cerlab.engine.labelled_rows import LabelledAnswers, Substreams, labelled_rows, listed_rows
@@ -63,15 +63,15 @@ class RegisterLabelling:
             raise NotTaken("a guard has too many clauses") from None
         self._events = _events(names, stream, symbols, order)
         self._labels = _labels(A, mark, waits, symbols)
-        self._runs = _unrolled(len(names.slots))
+        self._runs = _empty_trellis(len(names.slots))
 
     def of(self, answers: AnswerBatch) -> LabelledAnswers:
         """The rows of some answers, in their order: by marks, as `marks` has them."""
-        given = self._substreams.given(answers)
+        given = self._substreams.in_substreams(answers)
         reg = np.zeros(k.ALL, np.int64)
         self._runs.bucket_of[:] = self._runs.inside[:] = 0
 
-        def read(some: Given, rows: Rows) -> int:
+        def read(some: Answers, rows: Rows) -> int:
             return k.label_by_registers(
                 self._rules, self._labels, self._events, some, self._runs, rows, reg
             )
@@ -119,11 +119,11 @@ def _labels(A: LabelledSrt, mark: list[int], waits: Any, symbols: Any) -> k.Labe
     )
 
 
-def _unrolled(slots: int) -> k.Unrolled:
+def _empty_trellis(slots: int) -> k.Trellis:
     def ints(size: int) -> Any:
         return np.zeros(size, np.int32)
 
-    return k.Unrolled(
+    return k.Trellis(
         state=ints(ROOM),
         slots=np.zeros((ROOM, slots), np.int64),
         first=ints(ROOM + 1),

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cerlab.engine.growth import firsts
-from cerlab.engine.kernels.arrays import NONE
+from cerlab.engine.kernels.arrays import NONE, Bytes, Int32s
 from cerlab.engine.kernels.registers.arrays import BY_KEY, BY_STATE, Rules
 from cerlab.engine.registers.ambiguity import Rule, unambiguous
 from cerlab.engine.registers.operands import OPERATORS, Names
@@ -48,13 +49,13 @@ class Job(NamedTuple):
 class Tables:
     """The rules of all symbols, the slots that states are asked by, and what is known of symbols.
 
-    `keep` bool (symbols,): whether the symbol may do anything. `unambiguous`: each match has one
+    `keep` (symbols,): whether the symbol may do anything. `unambiguous`: each match has one
     run (`cerlab.engine.registers.ambiguity`).
     """
 
     rules: Rules
-    key_slot: Any
-    keep: Any
+    key_slot: Int32s
+    keep: NDArray[np.bool_]
     unambiguous: bool
 
 
@@ -196,8 +197,8 @@ def _sides(names: Names, literal: Literal) -> tuple[int, int]:
     return min(left, right), max(left, right)
 
 
-def _key_slots(program: RegisterProgram, jobs: Sequence[Sequence[Job]]) -> Any:
-    """For each list and state the slot that it is by: int32 (lists, states)."""
+def _key_slots(program: RegisterProgram, jobs: Sequence[Sequence[Job]]) -> Int32s:
+    """For each list and state the slot that it is by: (lists, states)."""
     slots: list[dict[int, None]] = [{} for _ in range(program.states)]
     for of_symbol in jobs:
         for job in of_symbol:
@@ -214,7 +215,7 @@ def _arrays(
     names: Names,
     fill: Sequence[Sequence[int]],
     by_symbol: Sequence[Sequence[Job]],
-    key_slot: Any,
+    key_slot: Int32s,
 ) -> Rules:
     jobs = [job for of_symbol in by_symbol for job in of_symbol]
     rules = [rule for job in jobs for rule in job.rules]
@@ -243,16 +244,16 @@ def _arrays(
     )
 
 
-def _chain(key_slot: Any, job: Job) -> int:
+def _chain(key_slot: Int32s, job: Job) -> int:
     if job.slot == NONE:
         return BY_STATE
     slots: list[int] = key_slot[BY_KEY:, job.state].tolist()
     return BY_KEY + slots.index(job.slot)
 
 
-def _ints(values: Sequence[int]) -> Any:
+def _ints(values: Sequence[int]) -> Int32s:
     return np.array(values, np.int32)
 
 
-def _bytes(values: Sequence[int]) -> Any:
+def _bytes(values: Sequence[int]) -> Bytes:
     return np.array(values, np.uint8)

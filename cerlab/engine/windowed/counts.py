@@ -28,14 +28,14 @@ MAX_COUNTS = 1 << 24
 NO_TIMES = np.zeros(0, np.int64)
 
 
-class NotCounted(Exception):
+class CountOverflow(Exception):
     """The numbers are too large, or too many, for the kernel; Python's integers can do it."""
 
 
 class EndCounts(WindowScan[tuple[Any, Any]]):
     """The ends of the answers of a plan and their numbers: int64 arrays of positions and counts.
 
-    Counts are at most the LIMIT. Raises `NotCounted` where exact counting needs more than 64 bits.
+    Counts are at most the LIMIT. Raises `CountOverflow` where they need more than 64 bits.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class EndCounts(WindowScan[tuple[Any, Any]]):
         self, program: Program | None, events: RelevantEvents, again: int
     ) -> Generator[tuple[Any, Any], None, Any]:
         if program is None:
-            raise NotCounted("the machine is too large for a program")
+            raise CountOverflow("the machine is too large for a program")
         first = first_inside(events.times, self._width, 0)
         count = events.count
         ends, found = np.empty(count, np.int32), np.empty(count, np.int64)
@@ -68,7 +68,7 @@ class EndCounts(WindowScan[tuple[Any, Any]]):
             read = events._replace(actions=events.actions[: part.stop])
             status = count_ends(program.moves, read, limits, counts, ends, found, reg)
             if status == k.FULL:
-                raise NotCounted("there are more answers of one end than 2^53")
+                raise CountOverflow("there are more answers of one end than 2^53")
             if status != k.DONE:
                 return None
         return int(reg[FOUND])
@@ -77,7 +77,7 @@ class EndCounts(WindowScan[tuple[Any, Any]]):
         """Empty rings with room for so many starts."""
         partitions, size, moves = self._partitions, self._starts, program.moves
         if partitions * moves.states * size > MAX_COUNTS:
-            raise NotCounted("there are too many starts in the window, and partitions")
+            raise CountOverflow("there are too many starts in the window, and partitions")
         poll(8 * partitions * moves.states * size)
         counts = Counts(
             starts=np.zeros((partitions, size), np.int32),
@@ -96,8 +96,8 @@ def end_counts(
 ) -> Iterator[tuple[Any, Any]]:
     """The ends of a whole stream and their numbers, in order, as `EndCounts` gives them.
 
-    Raises `NotCounted` also for plans that `why_not_windowed` objects to.
+    Raises `CountOverflow` also for plans that `why_not_windowed` objects to.
     """
     if (reason := why_not_windowed(plan)) is not None:
-        raise NotCounted(reason)
+        raise CountOverflow(reason)
     yield from whole(EndCounts(plan, learned, time), stream)

@@ -8,9 +8,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cerlab.engine.clock import Instants, joined
 from cerlab.engine.columns import slice_rows, take_rows
+from cerlab.engine.kernels.arrays import Int32s, Int64s, Symbols
 from cerlab.engine.kernels.windowed.relevant_events import relevant, relevant_once
 from cerlab.engine.windowed.program import Program, Read
 from cerlab.model.clock import Instant
@@ -20,20 +22,18 @@ from cerlab.predicates.columns.key_codes import KeyCodes
 class Batch(NamedTuple):
     """Consecutive events of the stream; shape (events,) each."""
 
-    symbols: Any  # unsigned, of the predicate stage
+    symbols: Symbols  # of the predicate stage
     times: Instants  # what the window is measured in
     start: int  # the position of the first event
-    positions: Any | None  # int64, None where they follow on `start`
+    positions: Int64s | None  # None where they follow on `start`
     keys: Mapping[str, Any]  # the columns of PARTITION BY
-    codes: Any | None  # int32, the partitions where they are known, NONE for none
+    codes: Int32s | None  # the partitions where they are known, NONE for none
 
     def at(self, indices: Any) -> Any:
-        """The positions of the events at some indices, int64 (indices,)."""
-        if self.positions is None:
-            return indices + np.int64(self.start)
-        return self.positions[indices]
+        """The positions of the events at some indices, int64 as these are: (indices,) or one."""
+        return indices + np.int64(self.start) if self.positions is None else self.positions[indices]
 
-    def chosen(self, indices: Any) -> Batch:
+    def take(self, indices: NDArray[np.integer[Any]]) -> Batch:
         """The events at some indices, of a batch whose partitions are learned."""
         assert self.codes is not None
         times = _times(self.times, indices)
@@ -49,9 +49,9 @@ class RelevantPart(NamedTuple):
     """The events of one batch that have to be read."""
 
     batch: Batch
-    kept: Any  # int32, their indices
-    actions: Any  # unsigned (kept,), what they do in the program
-    codes: Any | None  # int32 (kept,), None where there is one partition
+    kept: Int32s  # their indices
+    actions: NDArray[np.integer[Any]]  # (kept,), what they do in the program
+    codes: Int32s | None  # (kept,), None where there is one partition
 
 
 class RelevantEvents:

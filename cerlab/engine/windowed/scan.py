@@ -53,13 +53,13 @@ def why_not_windowed(plan: Plan) -> str | None:
     return None
 
 
-class Scanned(NamedTuple):
+class ScanResult(NamedTuple):
     """The last scan: what it read, and the events that ended answers."""
 
     program: Program | None
     batches: list[Batch]
     events: RelevantEvents
-    ends: Any  # int32, indices of the events that ended answers
+    ends: k.Int32s  # indices of the events that ended answers
 
 
 class WindowScan(ABC, Generic[Result]):
@@ -85,7 +85,7 @@ class WindowScan(ABC, Generic[Result]):
         self._read = 0
         self._counted = 0
         self._pending: list[Batch] = []
-        self._last_scan: Scanned | None = None
+        self._last_scan: ScanResult | None = None
         self._carried: Batch | None = None
         self._idle = learned.machine.idle
 
@@ -171,7 +171,7 @@ class WindowScan(ABC, Generic[Result]):
         again = len(events.parts[0].kept) if self._carried else 0
         ends = yield from self._evaluate(program, events, again)
         self._pending = []
-        self._last_scan = Scanned(program, batches, events, ends)
+        self._last_scan = ScanResult(program, batches, events, ends)
 
     @abstractmethod
     def _evaluate(
@@ -201,7 +201,7 @@ class WindowScan(ABC, Generic[Result]):
         if program is not None and len(program.idle_of) > 1:
             stop = int(at[live[0]]) if len(live) else self._read
             self._idle = self._idle_at(program, batches, stop, int(over[0]))
-        self._carried = again.chosen(live)
+        self._carried = again.take(live)
         self._last_scan = None
         if program is not None:  # else partitions are kept from batch to batch, by number
             self._forget_keys()

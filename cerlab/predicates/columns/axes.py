@@ -18,7 +18,7 @@ from cerlab.predicates.columns.pieces import (
     Listed,
     Lookup,
     Numbers,
-    checked,
+    columns_of,
     pieces,
     same,
 )
@@ -67,7 +67,7 @@ class Axis:
         if found is None:
             named: dict[str, Any] = dict(zip(self.names, values, strict=True))
             event = Event(named.pop("type", ""), named, named.pop("stream", None))
-            found = self._evaluated(event)
+            found = self._class_by_truth(event)
             if len(self._class_of) >= MAX_KEPT:
                 self._class_of.clear()
             self._class_of[key] = found
@@ -76,14 +76,14 @@ class Axis:
     def class_of_event(self, event: Event) -> int:
         """The same of one event; numbers and values that are compared with others are not kept."""
         if len(self.names) != 1:
-            return self._evaluated(event)
+            return self._class_by_truth(event)
         value = value_of(event, self.names[0])
         kind = type(value)
         if kind not in _DTYPES or self._constants is None:
             return self.class_of((value,))
         number: Any = value.nanoseconds if isinstance(value, Timestamp) else value
         if kind is not float and not -_BEYOND <= number < _BEYOND:
-            return self._evaluated(event)
+            return self._class_by_truth(event)
         scalar = self._scalar.get(kind)
         if scalar is None:
             stretches = self._stretches_of(_DTYPES[kind], kind is Timestamp)
@@ -91,7 +91,7 @@ class Axis:
         starts, classes = scalar
         return classes[0 if number != number else bisect_right(starts, number)]
 
-    def _evaluated(self, event: Event) -> int:
+    def _class_by_truth(self, event: Event) -> int:
         """The class by the scalar truth."""
         mask = sum(1 << bit for bit, atom in self._atoms if satisfies(event, atom))
         found = self._class_with.setdefault(mask, len(self.masks))
@@ -104,7 +104,7 @@ class Axis:
 
     def classes(self, columns: Mapping[str, Column], length: int) -> Codes | int:
         """The class of each event, shape (length,), or the one class of all of them."""
-        present = checked(columns, self.names, length)
+        present = columns_of(columns, self.names, length)
         if not present:
             return self.class_of((None,) * len(self.names))
         if len(self.names) == 1:

@@ -14,7 +14,7 @@ from cerlab.model.columns import Column, array_from, numbers_of
 from cerlab.model.event import Event, Value, value_of
 from cerlab.predicates.columns.arrays import combinations, joined, translated
 from cerlab.predicates.columns.lookup_tables import Codes
-from cerlab.predicates.columns.pieces import Lookup, Numbers, checked, pieces
+from cerlab.predicates.columns.pieces import Lookup, Numbers, columns_of, pieces
 from cerlab.predicates.truth import kind_of
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class KeyCodes:
         import numpy as np
 
         poll(8 * length * (1 + len(self.attributes)))
-        present = checked(columns, self.attributes, length)
+        present = columns_of(columns, self.attributes, length)
         if length == 0 or len(present) < len(set(self.attributes)):
             return np.full(length, -1, np.int64)
         parts = [

@@ -50,7 +50,9 @@ class Listed(NamedTuple):
 Piece: TypeAlias = Numbers | Coded | Listed
 
 
-def checked(columns: Mapping[str, Column], names: Sequence[str], length: int) -> dict[str, Column]:
+def columns_of(
+    columns: Mapping[str, Column], names: Sequence[str], length: int
+) -> dict[str, Column]:
     """The columns of some attributes, those that there are.
 
     Raises ValueError if one has another length.

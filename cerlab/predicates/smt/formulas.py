@@ -8,7 +8,7 @@ from cerlab.predicates import syntax as pred
 from cerlab.predicates.mentions import constants, operands
 from cerlab.predicates.smt.encoding import KINDS, Encoding, is_plain
 from cerlab.predicates.smt.questions import every_of, some_of
-from cerlab.predicates.smt.terms import Coded, coded
+from cerlab.predicates.smt.terms import Cases, cases
 from cerlab.predicates.truth import RELATIONS
 
 
@@ -20,28 +20,31 @@ def formula(atom: pred.Atom, E: Encoding) -> Any:
         return None
     match atom:
         case pred.TypeIs(name):
-            return related(
-                pred.Operator.EQ, coded(pred.Attribute("type"), E), coded(pred.Constant(name), E), E
+            return comparison(
+                pred.Operator.EQ,
+                cases(pred.Attribute("type"), E),
+                cases(pred.Constant(name), E),
+                E,
             )
         case pred.StreamIs(name):
-            stream = coded(pred.Attribute("stream"), E)
-            known = related(pred.Operator.EQ, stream, coded(pred.Constant(name), E), E)
+            stream = cases(pred.Attribute("stream"), E)
+            known = comparison(pred.Operator.EQ, stream, cases(pred.Constant(name), E), E)
             return z3.Or(E.variables["stream"].kind == 0, known)
         case pred.Comparison(op, left, right):
-            return related(op, coded(left, E), coded(right, E), E)
+            return comparison(op, cases(left, E), cases(right, E), E)
         case pred.Member(operand, values, negated):
             op = pred.Operator.NE if negated else pred.Operator.EQ
-            value = coded(operand, E)
-            each = [related(op, value, coded(one, E), E) for one in values]
+            value = cases(operand, E)
+            each = [comparison(op, value, cases(one, E), E) for one in values]
             return every_of(each, E.context) if negated else some_of(each, E.context)
         case pred.Between(operand, low, high, negated):
-            value = coded(operand, E)
+            value = cases(operand, E)
             inside = (
                 pred.Operator.LT if negated else pred.Operator.GE,
                 pred.Operator.GT if negated else pred.Operator.LE,
             )
             each = [
-                related(op, value, coded(bound, E), E)
+                comparison(op, value, cases(bound, E), E)
                 for op, bound in zip(inside, (low, high), strict=True)
                 if bound is not None
             ]
@@ -76,7 +79,7 @@ def is_decided(atom: pred.Like, E: Encoding) -> bool:
     return atom.pattern in E.patterns or isinstance(atom.operand, pred.Computed | pred.Negated)
 
 
-def related(op: pred.Operator, left: Coded, right: Coded, E: Encoding) -> Any:
+def comparison(op: pred.Operator, left: Cases, right: Cases, E: Encoding) -> Any:
     """``left op right``: both have the same kind, and their values are so related."""
     import z3
 

@@ -24,14 +24,14 @@ MILLISECONDS = 1_000
 """How long it takes at most: a second limit, for the few questions that take time but no steps."""
 
 
-def limited(solver: Any) -> Any:
+def with_step_limit(solver: Any) -> Any:
     """The solver, which gives up after `STEPS` steps."""
     solver.set("rlimit", STEPS)
     solver.set("timeout", MILLISECONDS)
     return solver
 
 
-def checked(solver: Any) -> Any:
+def check_sat(solver: Any) -> Any:
     """What z3 answers within the time that is left; raises `ResourceLimit` when there is none.
 
     While it works z3 takes the interrupts of the keyboard to itself: it gives up, with a reason.
@@ -74,9 +74,9 @@ def member(language: Any, context: Any) -> OneText:
     x = z3.String("x", context)
     plain = z3.Star(characters(((32, 126),), context))
     for languages in ((language, plain), (language, every_text(context))):
-        solver = limited(z3.Solver(ctx=context))
+        solver = with_step_limit(z3.Solver(ctx=context))
         solver.add(z3.InRe(x, z3.Intersect(*languages)))
-        answer = checked(solver)
+        answer = check_sat(solver)
         if answer == z3.sat:
             return OneText(True, text_in(solver.model(), x))
     return OneText(answer == z3.unknown, None)

@@ -18,8 +18,8 @@ from cerlab.predicates.mentions import constants
 from cerlab.predicates.representatives import candidates
 from cerlab.predicates.smt.encoding import KINDS, Encoding, encoded, world
 from cerlab.predicates.smt.formulas import formula
-from cerlab.predicates.smt.questions import checked, every_of, limited
-from cerlab.predicates.smt.values import Refuted, Texts, Values, texts_of, values_of
+from cerlab.predicates.smt.questions import check_sat, every_of, with_step_limit
+from cerlab.predicates.smt.values import Refutation, Texts, Values, texts_of, values_of
 from cerlab.predicates.syntax import Atom, Attribute, Like
 from cerlab.predicates.truth import satisfies, search
 
@@ -46,14 +46,14 @@ def by_solver(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> tuple[
     >>> [choice.vector for choice in by_solver([less, more], [("v", Domain()), ("w", Domain())])]
     [(False, False), (False, True), (True, False)]
     """
-    return _decided(tuple(group), tuple(of))
+    return _choices(tuple(group), tuple(of))
 
 
 @lru_cache(maxsize=4_096)
-def _decided(group: tuple[Atom, ...], of: tuple[tuple[str, Domain], ...]) -> tuple[Choice, ...]:
+def _choices(group: tuple[Atom, ...], of: tuple[tuple[str, Domain], ...]) -> tuple[Choice, ...]:
     start = Vectors(group, {})
-    for values in _tried(group, of):
-        start.verified(values)
+    for values in _likely_values(group, of):
+        start.verify(values)
     if len(start.values) < 2 ** len(group):
         Search(encoded(group, of), start).run()
     return tuple(Choice(vector, start.values[vector]) for vector in sorted(start.values))
@@ -66,21 +66,21 @@ class Vectors:
     group: tuple[Atom, ...]
     values: dict[Vector, Values | None]
 
-    def verified(self, values: Values) -> Vector:
+    def verify(self, values: Values) -> Vector:
         """List the vector that these values have, and say which it is."""
         spend(TRANSITION * len(self.group))
         event = event_of(dict(values))
         vector = tuple(satisfies(event, atom) for atom in self.group)
         if self.values.get(vector) is None:
-            self.put(vector, values)
+            self.record(vector, values)
         return vector
 
-    def put(self, vector: Vector, values: Values | None) -> None:
+    def record(self, vector: Vector, values: Values | None) -> None:
         """List a vector."""
         self.values[vector] = values
 
 
-def _tried(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Iterator[Values]:
+def _likely_values(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Iterator[Values]:
     """Events that are likely to differ in the atoms: all combinations, or some of them."""
     patterns = [text for atom in group if isinstance(atom, Like) for text in samples(atom.pattern)]
     listed = (0, 1, *constants(group), *patterns)
@@ -101,7 +101,7 @@ class Search:
         self.vectors = vectors
         self.unknown = 0
         self.refuted = 0
-        self.solver = limited(z3.Solver(ctx=E.context))
+        self.solver = with_step_limit(z3.Solver(ctx=E.context))
         self.bits = [z3.Bool(f"bit {n}", E.context) for n in range(len(E.group))]
         self.solver.add(*world(E))
         for bit, atom in zip(self.bits, E.group, strict=True):
@@ -132,7 +132,7 @@ class Search:
         import z3
 
         if self.unknown <= MAX_UNKNOWN:
-            while (answer := checked(self.solver)) == z3.sat:
+            while (answer := check_sat(self.solver)) == z3.sat:
                 self.settle(self.solver.model())
             if answer == z3.unsat:
                 return
@@ -140,7 +140,7 @@ class Search:
         if self.unknown > MAX_UNKNOWN or len(prefix) == len(self.bits):
             for rest in product((False, True), repeat=len(self.bits) - len(prefix)):
                 if (*prefix, *rest) not in self.vectors.values:
-                    self.vectors.put((*prefix, *rest), None)
+                    self.vectors.record((*prefix, *rest), None)
             return
         for holds in (False, True):
             self.solver.push()
@@ -154,22 +154,22 @@ class Search:
 
         vector = tuple(z3.is_true(model.eval(bit, model_completion=True)) for bit in self.bits)
         texts = texts_of(model, self.E)
-        if isinstance(texts, Refuted) and self.refuted < MAX_REFUTED:
+        if isinstance(texts, Refutation) and self.refuted < MAX_REFUTED:
             self.refuted += 1
             self.solver.add(texts.formula)
             return
-        if not self.verified(model, texts, vector) and not self.verified_otherwise(vector):
-            self.vectors.put(vector, None)
+        if not self.verify(model, texts, vector) and not self.verify_with_other_models(vector):
+            self.vectors.record(vector, None)
         self.block(vector)
 
-    def verified(self, model: Any, texts: Texts, vector: Vector) -> bool:
+    def verify(self, model: Any, texts: Texts, vector: Vector) -> bool:
         """Whether the event of a model is one, and has the vector; then it is listed."""
-        if texts is None or isinstance(texts, Refuted):
+        if texts is None or isinstance(texts, Refutation):
             return False
         values = values_of(model, texts, self.E)
-        return values is not None and self.vectors.verified(values) == vector
+        return values is not None and self.vectors.verify(values) == vector
 
-    def verified_otherwise(self, vector: Vector) -> bool:
+    def verify_with_other_models(self, vector: Vector) -> bool:
         """The same for other models: small integers, then binary fractions."""
         import z3
 
@@ -184,10 +184,10 @@ class Search:
                 round_enough = z3.And(*is_round, x >= -bound, x <= bound)
                 self.solver.add(z3.Implies(is_number, round_enough))
             done = False
-            answer = checked(self.solver)
+            answer = check_sat(self.solver)
             if answer == z3.sat:
                 model = self.solver.model()
-                done = self.verified(model, texts_of(model, self.E), vector)
+                done = self.verify(model, texts_of(model, self.E), vector)
             self.unknown += answer == z3.unknown
             self.solver.pop()
             if done:

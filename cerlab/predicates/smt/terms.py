@@ -11,11 +11,11 @@ from cerlab.predicates.domains import INT64, is_finite
 from cerlab.predicates.smt.encoding import KINDS, Encoding, rational
 from cerlab.predicates.truth import kind_of
 
-Coded: TypeAlias = dict[str, tuple[Any, Any]]
+Cases: TypeAlias = dict[str, tuple[Any, Any]]
 """For each kind that an expression can have: when it has it, and its value then."""
 
 
-def coded(expression: pred.Expression, E: Encoding) -> Coded:
+def cases(expression: pred.Expression, E: Encoding) -> Cases:
     """The kinds that an expression can have, when it has them, and its value then."""
     import z3
 
@@ -29,10 +29,10 @@ def coded(expression: pred.Expression, E: Encoding) -> Coded:
             terms = {"number": x.number, "text": x.place, "boolean": x.truth, "timestamp": x.moment}
             return {kind: (x.kind == KINDS[kind], term) for kind, term in terms.items()}
         case pred.Computed(op, left, right):
-            return computed(op, operand_of(left, E), operand_of(right, E), E)
+            return arithmetic(op, operand_of(left, E), operand_of(right, E), E)
         case pred.Negated(inner):
             zero = (z3.BoolVal(True, E.context), z3.IntVal(0, E.context))
-            return computed(pred.Arithmetic.SUB, zero, operand_of(inner, E), E)
+            return arithmetic(pred.Arithmetic.SUB, zero, operand_of(inner, E), E)
         case _:
             assert_never(expression)
 
@@ -43,12 +43,12 @@ def operand_of(expression: pred.Expression, E: Encoding) -> tuple[Any, Any] | No
         value = expression.value
         if isinstance(value, int) and value not in INT64:
             return None
-    return coded(expression, E).get("number")
+    return cases(expression, E).get("number")
 
 
-def computed(
+def arithmetic(
     op: pred.Arithmetic, left: tuple[Any, Any] | None, right: tuple[Any, Any] | None, E: Encoding
-) -> Coded:
+) -> Cases:
     """``left op right`` over the rationals; no number where one is divided by zero."""
     import z3
 

@@ -14,7 +14,7 @@ from cerlab.predicates.domains import INT64, Domain
 from cerlab.predicates.smt.encoding import KINDS, Encoding
 from cerlab.predicates.smt.languages import every_text, literal
 from cerlab.predicates.smt.places import Cell
-from cerlab.predicates.smt.questions import limited, member, text_in
+from cerlab.predicates.smt.questions import member, text_in, with_step_limit
 
 MAX_TEXTS = 6
 """How many texts of a cell are tried in a comparison before z3 is asked for all texts at once."""
@@ -22,13 +22,13 @@ MAX_TEXTS = 6
 Values: TypeAlias = tuple[tuple[str, Value], ...]
 
 
-class Refuted(NamedTuple):
+class Refutation(NamedTuple):
     """No texts are as a model says, and this formula, true of all events, says so."""
 
     formula: Any
 
 
-Texts: TypeAlias = dict[str, str] | Refuted | None
+Texts: TypeAlias = dict[str, str] | Refutation | None
 """The texts of a model, None if z3 does not find them."""
 
 
@@ -50,7 +50,7 @@ def texts_of(model: Any, E: Encoding) -> Texts:
         one_each = [texts[name].cell == cell[name] for name in chain]
         are_texts = [texts[name].kind == KINDS["text"] for name in chain]
         in_order = [texts[low].place < texts[high].place for low, high in pairwise(chain)]
-        return Refuted(z3.Not(z3.And(*one_each, *are_texts, *in_order)))
+        return Refutation(z3.Not(z3.And(*one_each, *are_texts, *in_order)))
     values = {name: E.cells[n].text for name, n in cell.items()}
     at = {place[name]: text for name, text in zip(chain, ascending, strict=True)}
     values |= {name: at[place[name]] for name in place}
@@ -72,7 +72,7 @@ def ascending_texts(chain: Sequence[Cell], E: Encoding) -> tuple[bool, Sequence[
             break
     else:
         return True, ascending
-    solver = limited(z3.Solver(ctx=E.context))
+    solver = with_step_limit(z3.Solver(ctx=E.context))
     words = [z3.String(f"word {n}", E.context) for n in range(len(chain))]
     for word, cell in zip(words, chain, strict=True):
         solver.add(z3.InRe(word, z3.Intersect(cell.language, every_text(E.context))))

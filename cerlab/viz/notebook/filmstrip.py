@@ -67,7 +67,7 @@ class _Picture:
         )
         return cls(text, width, height)
 
-    def placed(self, x: float, y: float, width: float, height: float) -> str:
+    def svg_at(self, x: float, y: float, width: float, height: float) -> str:
         """It inside another SVG, in a box there."""
         box = re.search(r'viewBox="[^"]*"', self.text)
         inside = self.text[self.text.index(">") + 1 :]
@@ -147,7 +147,7 @@ class Frames:
         if layout.machine:
             machine, scale = self._machine(step, layout.way), layout.machine
             size = (machine.width * scale, machine.height * scale)
-            parts.append(machine.placed(_MARGIN, self._head, *size))
+            parts.append(machine.svg_at(_MARGIN, self._head, *size))
         tecs = layout.replays[step.snapshot.key].at(step.snapshot)
         place = f"translate({layout.x:.2f} {layout.y:.2f}) scale({layout.tecs:.4f})"
         border = (

@@ -104,12 +104,12 @@ class Replay:
                 said = labels[listed[n]] if n < len(listed) else ""
                 yield self._cell(x, top, _ENTRY, _ROW, said)
                 if n < len(listed):
-                    yield self._listed(x, top + _ROW / 2, f"t{listed[n]}")
+                    yield self._link(x, top + _ROW / 2, f"t{listed[n]}")
             ink = self._colours.ink if listed else self._colours.ghost
             height = _ROW * row.entries
             yield self._cell(name_x, row.top, self._column, height, self._names[state], ink=ink)
 
-    def _listed(self, x: float, y: float, node: str) -> str:
+    def _link(self, x: float, y: float, node: str) -> str:
         """A line from an entry to its node."""
         right, middle = self._rights[node]
         x2, y2 = right + self._shift[0] + 1, middle + self._shift[1]

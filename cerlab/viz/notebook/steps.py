@@ -85,11 +85,11 @@ def steps_of(
         )
     tests = tuple(map(predicate_text, machine.predicates))
     read = islice(tecs_snapshots(plan, machine, stream), first, last)
-    steps = tuple(Step(snapshot, _passed(snapshot, tests)) for snapshot in read)
+    steps = tuple(Step(snapshot, _tests_satisfied(snapshot, tests)) for snapshot in read)
     return Steps(text, stream, steps, _picture(machine))
 
 
-def _passed(snapshot: TecsSnapshot, tests: tuple[str, ...]) -> tuple[str, ...]:
+def _tests_satisfied(snapshot: TecsSnapshot, tests: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(text for bit, text in enumerate(tests) if snapshot.symbol >> bit & 1)
 
 

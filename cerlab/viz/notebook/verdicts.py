@@ -23,7 +23,7 @@ def witness_text(witness: Witness) -> str:
     """The stream with the answer, and its events."""
     T = witness_timeline(witness)
     listed = [f"  {tick.position}: {event_text(tick.event)}" for tick in T.ticks]
-    return "\n".join([_said(witness), timeline_text(T), *listed])
+    return "\n".join([_witness_text(witness), timeline_text(T), *listed])
 
 
 def verdict_html(verdict: Verdict) -> str:
@@ -54,10 +54,10 @@ def _because(verdict: Verdict) -> str:
 def _witness(witness: Witness) -> str:
     T = witness_timeline(witness)
     listed = "\n".join(f"{tick.position}: {event_text(tick.event)}" for tick in T.ticks)
-    return f"{note(_said(witness))}\n{within_page(T)}\n{pre(listed)}"
+    return f"{note(_witness_text(witness))}\n{within_page(T)}\n{pre(listed)}"
 
 
-def _said(witness: Witness) -> str:
+def _witness_text(witness: Witness) -> str:
     stream = f"a stream of {counted(len(witness.events), 'event')}"
     answer = answer_text(witness.complex_event)
     if witness.side is None:

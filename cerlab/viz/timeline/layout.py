@@ -2,7 +2,7 @@
 
 A timeline is a value. It is decided here what of a long stream and of many answers is shown; it is
 drawn by `cerlab.viz.timeline.svg`, `plot` and `text`. Each row is what one query, strategy or
-evaluator answered. An answer has the same lane in all rows that lack few, so that what one row has
+evaluator answered. An answer has the same track in all rows that lack few, so that what one row has
 and another lacks lies one below the other.
 """
 
@@ -21,7 +21,7 @@ from cerlab.model.event import Event, Value, value_of
 from cerlab.model.order import by_end
 from cerlab.model.stream import Stream
 from cerlab.predicates.words import value_text
-from cerlab.viz.timeline.value import Bar, Drawing, Row, Tick, packed
+from cerlab.viz.timeline.value import Bar, Drawing, Row, Tick, first_fit
 
 EVENTS = 80
 """How many events of a stream are shown, unless told otherwise."""
@@ -89,7 +89,7 @@ def timeline(
     made = tuple(_rows(rows))
     compared = _compared(made)
     room = (max(2, shown_events), shown_answers)
-    chosen, positions = _chosen(compared, len(made), len(stream), room)
+    chosen, positions = _selection(compared, len(made), len(stream), room)
     ticks = _ticks(stream, positions, axis, (by, label or by))
     bars = tuple(_bars(chosen, {tick.position: tick.place for tick in ticks}))
     held = tuple(sum(n in having for having in compared.values()) for n in range(len(made)))
@@ -120,7 +120,7 @@ def _compared(rows: Sequence[Row]) -> dict[ComplexEvent, frozenset[int]]:
     return {answer: frozenset(held[answer]) for answer in sorted(held, key=by_end)}
 
 
-def _chosen(
+def _selection(
     compared: Mapping[ComplexEvent, frozenset[int]],
     rows: int,
     length: int,
@@ -208,8 +208,8 @@ def _times(events: Sequence[Event], positions: Sequence[int], axis: str) -> list
 def _bars(
     chosen: Mapping[ComplexEvent, frozenset[int]], places: Mapping[int, float]
 ) -> Iterable[Bar]:
-    """The answers by start, each with its lane."""
+    """The answers by start, each with its track."""
     ordered = sorted(chosen, key=lambda a: (places[a.start], a.end, a.positions))
     spans = [(places[answer.start], places[answer.end]) for answer in ordered]
-    for answer, lane in zip(ordered, packed(spans), strict=True):
-        yield Bar(answer, lane, chosen[answer])
+    for answer, track in zip(ordered, first_fit(spans), strict=True):
+        yield Bar(answer, track, chosen[answer])

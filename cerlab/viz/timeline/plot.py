@@ -8,7 +8,7 @@ from typing import Any
 from cerlab.errors import Unsupported
 from cerlab.predicates.words import cut
 from cerlab.viz.timeline.style import COLOURS, LIGHT, MARKERS, look, number_of
-from cerlab.viz.timeline.value import Bar, Drawing, in_row, kinds, lanes, telling
+from cerlab.viz.timeline.value import Bar, Drawing, in_row, kinds, telling, track_count
 from cerlab.viz.timeline.words import comparison, extent, row_text
 
 
@@ -17,15 +17,15 @@ def timeline_plot(T: Drawing, ax: Any = None) -> Any:
 
     Rows go down from 0; events stand above them, at 1. Raises `Unsupported` without Matplotlib.
     """
-    tops = list(accumulate((lanes(T, row) + 0.8 for row in range(len(T.rows))), initial=0.0))
+    tops = list(accumulate((track_count(T, row) + 0.8 for row in range(len(T.rows))), initial=0.0))
     ax = _axes(T, tops[-1]) if ax is None else ax
     numbers = {name: number_of(name) for name in kinds(T)}
     for tick in T.ticks:
         _mark(ax, tick.place, 1, numbers[tick.kind], hollow=False)
     for row in range(len(T.rows)):
         ax.axhline(0.3 - tops[row], color=LIGHT["rule"], linewidth=0.8, zorder=0)
-        for bar, lane in in_row(T, row):
-            _bar(ax, T, bar, row, -tops[row] - lane - 0.2, numbers)
+        for bar, track in in_row(T, row):
+            _bar(ax, T, bar, row, -tops[row] - track - 0.2, numbers)
     _labels(ax, T, tops)
     for name, n in numbers.items():
         shape, colour = look(n)
@@ -94,7 +94,7 @@ def _mark(ax: Any, x: float, y: float, kind: int, *, hollow: bool) -> None:
 
 def _labels(ax: Any, T: Drawing, tops: list[float]) -> None:
     """Rows by name on the left, positions below, what is left out as the title."""
-    middles = [-tops[row] - (lanes(T, row) - 1) / 2 - 0.2 for row in range(len(T.rows))]
+    middles = [-tops[row] - (track_count(T, row) - 1) / 2 - 0.2 for row in range(len(T.rows))]
     names = [f"{_plain(cut(row.name, 28))}\n{row_text(T, n)}" for n, row in enumerate(T.rows)]
     ax.set_yticks([1, *middles], ["events", *names])
     step = max(1, -(-len(T.ticks) // 24))

@@ -17,7 +17,7 @@ from cerlab.model.event import value_of
 from cerlab.predicates.words import answer_text, counted, cut, event_text
 from cerlab.viz.html import block, escape
 from cerlab.viz.timeline.style import glyph, number_of, style
-from cerlab.viz.timeline.value import Bar, Drawing, Tick, in_row, kinds, lanes, telling
+from cerlab.viz.timeline.value import Bar, Drawing, Tick, in_row, kinds, telling, track_count
 from cerlab.viz.timeline.words import comparison, description, extent, row_text
 
 PLOT = 680
@@ -26,7 +26,7 @@ PLOT = 680
 STEP = 46
 """How far apart events are at most."""
 
-LANE = 24
+TRACK = 24
 HEAD = 66
 AXIS = 34
 MARGIN = 14
@@ -52,10 +52,10 @@ class _Sheet:
         return self.left + self.step * tick.place
 
     def top(self, row: int) -> float:
-        return HEAD + sum(LANE * lanes(self.T, above) + 24 for above in range(row))
+        return HEAD + sum(TRACK * track_count(self.T, above) + 24 for above in range(row))
 
-    def middle(self, row: int, lane: int) -> float:
-        return self.top(row) + 12 + LANE * (lane + 0.5)
+    def middle(self, row: int, track: int) -> float:
+        return self.top(row) + 12 + TRACK * (track + 0.5)
 
     @property
     def right(self) -> float:
@@ -173,16 +173,16 @@ def _row(sheet: _Sheet, row: int) -> Iterable[str]:
     yield f'<path class="rule" d="M{MARGIN} {_n(top)}H{_n(sheet.right)}"/>'
     yield _text(MARGIN, top + 26, cut(T.rows[row].name, 28), "name")
     yield _text(MARGIN, top + 41, row_text(T, row), "small")
-    for bar, lane in in_row(T, row):
-        yield from _bar(sheet, bar, row, lane)
+    for bar, track in in_row(T, row):
+        yield from _bar(sheet, bar, row, track)
     yield "</g>"
 
 
-def _bar(sheet: _Sheet, bar: Bar, row: int, lane: int) -> Iterable[str]:
+def _bar(sheet: _Sheet, bar: Bar, row: int, track: int) -> Iterable[str]:
     """An answer in a row, or the ghost of one that the row lacks."""
     answer, has, different = bar.answer, row in bar.rows, (bar, row) in sheet.telling
     start, end = (sheet.x(sheet.ticks[p]) for p in (answer.start, answer.end))
-    y = sheet.middle(row, lane)
+    y = sheet.middle(row, track)
     kind = "ghost" if not has else "answer differs" if different else "answer"
     words = answer_text(answer) + ("" if has else ": lacking here")
     yield (

@@ -1,4 +1,4 @@
-"""Timelines as text: a column for each event, a line for each lane."""
+"""Timelines as text: a column for each event, a line for each track."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from string import ascii_letters
 
 from cerlab import display
 from cerlab.predicates.words import cut
-from cerlab.viz.timeline.value import Bar, Drawing, in_row, kinds, lanes, telling
+from cerlab.viz.timeline.value import Bar, Drawing, in_row, kinds, telling, track_count
 from cerlab.viz.timeline.words import comparison, extent
 
 _LONG = 4
@@ -18,7 +18,7 @@ _NAME = 20
 
 def timeline_text(T: Drawing) -> str:
     """Filled marks are answers, ``━`` what tells rows apart, hollow marks what a row lacks."""
-    called, key = _called(T)
+    called, key = _names_of_kinds(T)
     shown = [called[tick.kind] for tick in T.ticks]
     positions = [str(tick.position) for tick in T.ticks]
     width = max(map(len, shown + positions), default=1) + 1
@@ -30,13 +30,13 @@ def timeline_text(T: Drawing) -> str:
     ]
     columns = _columns(T, width)
     for number, name in enumerate(names):
-        for k, line in enumerate(_lanes(T, number, columns)):
+        for k, line in enumerate(_tracks(T, number, columns)):
             lines.append(((name if k == 0 else "").ljust(gutter) + line).rstrip())
     lines += filter(None, [key, comparison(T), extent(T)])
     return "\n".join(lines)
 
 
-def _called(T: Drawing) -> tuple[dict[str, str], str]:
+def _names_of_kinds(T: Drawing) -> tuple[dict[str, str], str]:
     """What each kind is called in a column, and the key to that if it is needed."""
     found = kinds(T)
     if max(map(len, found), default=0) <= _LONG:
@@ -51,12 +51,12 @@ def _columns(T: Drawing, width: int) -> dict[int, int]:
     return {tick.position: n * width for n, tick in enumerate(T.ticks)}
 
 
-def _lanes(T: Drawing, row: int, columns: dict[int, int]) -> Iterable[str]:
+def _tracks(T: Drawing, row: int, columns: dict[int, int]) -> Iterable[str]:
     length = max(columns.values(), default=0) + 1
-    drawn = [[" "] * length for _ in range(lanes(T, row))]
+    drawn = [[" "] * length for _ in range(track_count(T, row))]
     apart = telling(T)
-    for bar, lane in in_row(T, row):
-        _draw(drawn[lane], bar, row in bar.rows, (bar, row) in apart, columns)
+    for bar, track in in_row(T, row):
+        _draw(drawn[track], bar, row in bar.rows, (bar, row) in apart, columns)
     return ("".join(line) for line in drawn)
 
 

@@ -1,4 +1,4 @@
-"""What is shown of a timeline: events on an axis, answers in lanes, a row for each source."""
+"""What is shown of a timeline: events on an axis, answers in tracks, a row for each source."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A shown answer: its lane, from 0, and the rows that have it, by number."""
+    """A shown answer: its track, from 0, and the rows that have it, by number."""
 
     answer: ComplexEvent
-    lane: int
+    track: int
     rows: frozenset[int]
 
 
@@ -92,31 +92,31 @@ def telling(T: Drawing) -> frozenset[tuple[Bar, int]]:
 
 
 def in_row(T: Drawing, row: int) -> list[tuple[Bar, int]]:
-    """What is drawn in a row, each in its lane: its answers, and the `FEW` that it lacks.
+    """What is drawn in a row, each in its track: its answers, and the `FEW` that it lacks.
 
-    Rows without gaps have each answer in the same lane, so that what one lacks is below what
-    another has; one that lacks more has lanes of its own.
+    Rows without gaps have each answer in the same track, so that what one lacks is below what
+    another has; one that lacks more has tracks of its own.
     """
     if sum(row not in bar.rows for bar in T.bars) <= FEW:
-        return [(bar, bar.lane) for bar in T.bars]
+        return [(bar, bar.track) for bar in T.bars]
     places = {tick.position: tick.place for tick in T.ticks}
     own = [bar for bar in T.bars if row in bar.rows]
     spans = ((places[bar.answer.start], places[bar.answer.end]) for bar in own)
-    return list(zip(own, packed(spans), strict=True))
+    return list(zip(own, first_fit(spans), strict=True))
 
 
-def packed(spans: Iterable[tuple[float, float]]) -> Iterator[int]:
-    """For each span, by start, the first lane that is free from half a step before it."""
+def first_fit(spans: Iterable[tuple[float, float]]) -> Iterator[int]:
+    """For each span, by start, the first track that is free from half a step before it."""
     free: list[float] = []
     for start, end in spans:
-        lane = next((n for n, until in enumerate(free) if until <= start), len(free))
-        free[lane : lane + 1] = [max(start, end) + 0.5]
-        yield lane
+        track = next((n for n, until in enumerate(free) if until <= start), len(free))
+        free[track : track + 1] = [max(start, end) + 0.5]
+        yield track
 
 
-def lanes(T: Drawing, row: int) -> int:
-    """How many lanes a row has, at least one."""
-    return 1 + max((lane for _, lane in in_row(T, row)), default=0)
+def track_count(T: Drawing, row: int) -> int:
+    """How many tracks a row has, at least one."""
+    return 1 + max((track for _, track in in_row(T, row)), default=0)
 
 
 def kinds(T: Drawing) -> tuple[str, ...]:

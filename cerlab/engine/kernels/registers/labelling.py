@@ -9,14 +9,22 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from cerlab.engine.kernels.arrays import DONE, FULL, NEED_SCRATCH, NONE, Bytes, Int32s, Int64s
+from cerlab.engine.kernels.arrays import (
+    DONE,
+    FULL,
+    NEED_SCRATCH,
+    NONE,
+    Answers,
+    Bytes,
+    Int32s,
+    Int64s,
+)
 from cerlab.engine.kernels.compiled import inlined, kernel
 from cerlab.engine.kernels.labelling import (
     AT,
     LISTED,
     REGISTERS,
     TAKEN,
-    Given,
     Rows,
     list_row,
     next_change,
@@ -46,8 +54,8 @@ class Labels(NamedTuple):
     change_at: Int64s  # (..,), increasing for each state
 
 
-class Unrolled(NamedTuple):
-    """The runs over one answer, and a walk through them; layer n begins at ``layer[n]``.
+class Trellis(NamedTuple):
+    """The runs over one answer by layers, and a walk through them; layer n begins at ``layer[n]``.
 
     Configuration c leads by the steps ``first[c] .. first[c + 1]`` into the next layer. The walk
     is at depth d in the configurations ``members[begin[d] : begin[d + 1]]``, having gone on with
@@ -75,8 +83,8 @@ def label_by_registers(
     rules: Rules,
     labels: Labels,
     events: Events,
-    given: Given,
-    runs: Unrolled,
+    given: Answers,
+    runs: Trellis,
     rows: Rows,
     reg: Int64s,
 ) -> int:
@@ -98,7 +106,7 @@ def label_by_registers(
 
 @inlined
 def unroll(
-    rules: Rules, labels: Labels, events: Events, given: Given, runs: Unrolled, reg: Int64s
+    rules: Rules, labels: Labels, events: Events, given: Answers, runs: Trellis, reg: Int64s
 ) -> int:
     """The layers of the answer at AT: DONE or NEED_SCRATCH."""
     n = reg[AT]
@@ -135,7 +143,7 @@ def advance(
     rules: Rules,
     labels: Labels,
     events: Events,
-    runs: Unrolled,
+    runs: Trellis,
     reg: Int64s,
     e: int,
     takes: bool,
@@ -171,7 +179,7 @@ def advance(
 
 
 @inlined
-def the_same(runs: Unrolled, reg: Int64s, new: int) -> int:
+def the_same(runs: Trellis, reg: Int64s, new: int) -> int:
     """The configuration of the layer being made that is as `new`; that one is kept if none is."""
     hashed = runs.state[new] + 1
     for s in range(runs.slots.shape[1]):
@@ -193,7 +201,7 @@ def the_same(runs: Unrolled, reg: Int64s, new: int) -> int:
 
 
 @inlined
-def see_what_accepts(labels: Labels, runs: Unrolled, reg: Int64s) -> bool:
+def see_what_accepts(labels: Labels, runs: Trellis, reg: Int64s) -> bool:
     """Write `accepts` of all configurations; whether that of the first one is so."""
     last = runs.layer[reg[LAYERS]]
     for c in range(reg[CONFIGURATIONS] - 1, -1, -1):
@@ -208,7 +216,7 @@ def see_what_accepts(labels: Labels, runs: Unrolled, reg: Int64s) -> bool:
 
 
 @inlined
-def walk(given: Given, runs: Unrolled, rows: Rows, reg: Int64s) -> int:
+def walk(given: Answers, runs: Trellis, rows: Rows, reg: Int64s) -> int:
     """The rows of the answer at AT, by marks in ascending order: DONE or FULL."""
     layers, length = reg[LAYERS], given.offsets[reg[AT] + 1] - given.offsets[reg[AT]]
     runs.members[0] = runs.begin[0] = depth = 0
@@ -243,7 +251,7 @@ def walk(given: Given, runs: Unrolled, rows: Rows, reg: Int64s) -> int:
 
 
 @inlined
-def mark_after(runs: Unrolled, depth: int) -> int:
+def mark_after(runs: Trellis, depth: int) -> int:
     """The lowest mark above ``mark_of[depth]`` by which the walk goes on; below NONE for no such.
 
     NONE itself is that of an event that is not taken.

@@ -9,7 +9,7 @@ from cerlab.engine.kernels.tecs.arena import bottom, extend, is_union, join, uni
 
 
 @inlined
-def begun(arena: Arena, reg: Int64s, position: int, order: int) -> int:
+def singleton(arena: Arena, reg: Int64s, position: int, order: int) -> int:
     """The set of the partial match that begins at the event."""
     if reg[BOTTOM] == NONE:
         reg[BOTTOM] = bottom(arena, reg, position, order)

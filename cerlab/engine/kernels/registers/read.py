@@ -57,7 +57,7 @@ from cerlab.engine.kernels.registers.live import (
     restart,
     unlink,
 )
-from cerlab.engine.kernels.registers.marks import begun, either, marked
+from cerlab.engine.kernels.registers.marks import either, marked, singleton
 from cerlab.engine.kernels.tecs.enumeration import enumerate_event
 
 ENTRY_HEADER = 2
@@ -173,7 +173,7 @@ def visit(
         move = rules.move[rule]
         node = live.node[c]
         if rules.begins[move]:
-            node = begun(arena, reg, events.position[e], events.order[e])
+            node = singleton(arena, reg, events.position[e], events.order[e])
         if rules.marks[move]:
             node = marked(arena, memo, reg, node, events.position[e])
         at = reg[ARRIVED]

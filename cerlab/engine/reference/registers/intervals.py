@@ -66,7 +66,7 @@ class IntervalRuns:
         growth = Growth(position)
         arrived: dict[Configuration, list[MarkSet]] = {}
         for c, marks in counted((*self._active.items(), (begun, UNMARKED))):
-            for mark, after in self._followed(c, event):
+            for mark, after in self._successors(c, event):
                 made = growth.marked(marks) if mark is Mark.TAKE else marks
                 arrived.setdefault(after, []).append(made)
         self.counts.reached = len(arrived)
@@ -84,7 +84,7 @@ class IntervalRuns:
                 self._ended.setdefault(c.start, []).append(marks)
         self._position = position
 
-    def _followed(self, c: Configuration, event: Event) -> Iterator[tuple[Mark, Configuration]]:
+    def _successors(self, c: Configuration, event: Event) -> Iterator[tuple[Mark, Configuration]]:
         transitions = self._leaving[c.state]
         enabled = [t for t in transitions if satisfies(event, t.guard, c.registers)]
         self.counts.leave(len(transitions), len(enabled))

@@ -51,7 +51,7 @@ class Runs:
         """Follow all runs over an event; the matches whose last mark is on it."""
         self._horizon.read(event, position)
         reached = [
-            after for run in counted(self._runs) for after in self._followed(run, event, position)
+            after for run in counted(self._runs) for after in self._successors(run, event, position)
         ]
         reached = [run for run in reached if not self._expired(run)]
         self.counts.reached = len(reached)
@@ -66,7 +66,7 @@ class Runs:
             run.marks for run in reached if run.state in self._F and run.marks[-1:] == (position,)
         )
 
-    def _followed(self, run: Run, event: Event, position: int) -> list[Run]:
+    def _successors(self, run: Run, event: Event, position: int) -> list[Run]:
         transitions = self._leaving[run.state]
         enabled = [t for t in transitions if satisfies(event, t.guard, run.registers)]
         self.counts.leave(len(transitions), len(enabled))

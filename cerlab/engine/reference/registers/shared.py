@@ -61,7 +61,7 @@ class SharedRuns:
         arrived: dict[Configuration, list[MarkSet]] = {}
         ended: list[MarkSet] = []
         for c, marks in counted(self._active.items()):
-            for t, after in self._followed(c, event, position):
+            for t, after in self._successors(c, event, position):
                 took = t.mark is Mark.TAKE
                 made = growth.marked(marks) if took else marks
                 arrived.setdefault(after, []).append(made)
@@ -79,7 +79,7 @@ class SharedRuns:
         }
         return frozenset(listed(growth.either(ended))) if ended else frozenset()
 
-    def _followed(
+    def _successors(
         self, c: Configuration, event: Event, position: int
     ) -> Iterator[tuple[RegisterTransition, Configuration]]:
         """The transitions that a configuration can take, and where to; none out of the windows."""

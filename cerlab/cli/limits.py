@@ -28,7 +28,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def limited(arguments: argparse.Namespace) -> Iterator[None]:
+def within_limits(arguments: argparse.Namespace) -> Iterator[None]:
     """A block within the limits of a command, which are seen while it waits for a pipe too.
 
     The process is ours here, so a timer interrupts what does not look at the limits itself.
@@ -38,12 +38,12 @@ def limited(arguments: argparse.Namespace) -> Iterator[None]:
         if (seconds is None and memory is None) or current_thread() is not main_thread():
             yield
             return
-        with _alarmed() if hasattr(signal, "setitimer") else _interrupted():
+        with _with_timer() if hasattr(signal, "setitimer") else _with_thread():
             yield
 
 
 @contextmanager
-def _alarmed() -> Iterator[None]:
+def _with_timer() -> Iterator[None]:
     """A block in which a timer looks at the limits."""
     before = signal.signal(signal.SIGALRM, lambda *_: poll())
     signal.setitimer(signal.ITIMER_REAL, BETWEEN_ALARMS, BETWEEN_ALARMS)
@@ -55,7 +55,7 @@ def _alarmed() -> Iterator[None]:
 
 
 @contextmanager
-def _interrupted() -> Iterator[None]:
+def _with_thread() -> Iterator[None]:
     """The same where there is no timer: a thread looks, and at a limit interrupts this one."""
     over = Event()
 
