@@ -244,10 +244,7 @@ def complement(ranges: Ranges) -> Ranges:
             if low > at:
                 left.append((at, min(low - 1, last)))
             at = max(at, high + 1)
-            if at > last:
-                break
-        if at <= last:
-            left.append((at, last))
+        left.append((at, last))
     return tuple((low, high) for low, high in left if low <= high)
 
 

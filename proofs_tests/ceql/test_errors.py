@@ -176,6 +176,8 @@ def test_what_is_too_large_is_refused_at_once(text: str) -> None:
     [
         ("SELECT * WHERE A AS x FILTER y[v = 1]", "nothing sets label 'y'"),
         ("SELECT * WHERE PROJECT[x](A AS x) FILTER A[v = 1]", "nothing sets label 'A'"),
+        ("SELECT * WHERE A FILTER A[v = 1] AND y[v = 1]", "nothing sets label 'y'"),
+        ("SELECT * WHERE A FILTER y[v = 1] OR A[v = 1]", "nothing sets label 'y'"),
         ("SELECT y WHERE A AS x", "SELECT y gives nothing"),
         ("SELECT * WHERE PROJECT[y](A AS x)", r"PROJECT\[y\] gives nothing"),
         ("SELECT * WHERE RENAME[q -> x](A)", "gives nothing"),

@@ -219,3 +219,21 @@ def test_schemas_of_two_queries(left: str, right: str, said: str) -> None:
 def test_keys_are_asked_about_by_their_constants(condition: str) -> None:
     text = f"SELECT * WHERE A ; B FILTER A[{condition}] PARTITION BY [k]"
     assert equivalent(text, text).holds is True
+
+
+def test_keys_are_those_of_the_types_that_declare_them() -> None:
+    """C has no k, and so is in no partition: no answer has one."""
+    declared = "CREATE STREAM S { EVENT A { k:int }, EVENT B { k:int? }, EVENT C { } } "
+    ask = "SELECT * WHERE {} PARTITION BY [k]"
+    assert satisfiable(declared + ask.format("A ; B")).holds is True
+    assert satisfiable(declared + ask.format("A ; C")).holds is False
+    assert (
+        equivalent(declared + ask.format("A ; B"), declared + ask.format("A ; (B OR C)")).holds
+        is True
+    )
+    assert (
+        equivalent(
+            declared + ask.format("A ; B"), declared + ask.format("A ; B FILTER A[k < 3]")
+        ).holds
+        is False
+    )

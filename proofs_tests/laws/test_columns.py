@@ -116,6 +116,10 @@ ROWS: list[tuple[Value, Any, list[list[bool]]]] = [
     (2.0**64, pa.array([2**64 - 1, 0], pa.uint64()), [BELOW, BELOW]),
     (2**64 - 1, pa.array([2.0**64, math.nextafter(2.0**64, 0)]), [ABOVE, BELOW]),
     (-1, pa.array([0, 2**64 - 1], pa.uint64()), [ABOVE, ABOVE]),
+    (2**63 - 1, pa.array([2**63 - 2, 2**63 - 1]), [BELOW, SAME]),
+    (2**64 - 1, pa.array([2**64 - 2, 2**64 - 1], pa.uint64()), [BELOW, SAME]),
+    (2e19, pa.array([0, 2**64 - 1], pa.uint64()), [BELOW, BELOW]),
+    (-(2**63), pa.array([-(2**63), 1 - 2**63]), [SAME, ABOVE]),
     (10**400, pa.array([1e308, INF, -INF]), [BELOW, ABOVE, BELOW]),
     (-(10**400), pa.array([-1e308, INF, -INF]), [ABOVE, ABOVE, BELOW]),
     (0.1, pa.array([0.1], pa.float32()), [ABOVE]),
@@ -189,6 +193,20 @@ def test_symbols_grow_to_16_bits() -> None:
     assert many.dtype == np.uint16
     assert [one.vectors[s] for s in many] == [1 << n if n < 300 else 0 for n in range(1000)]
     assert one.symbols({"type": ["A"], "v": [5]}, 1).tolist() == [2]
+
+
+@pytest.mark.parametrize("max_cells", [2**20, 100])
+def test_symbols_are_as_narrow_as_they_fit(monkeypatch: pytest.MonkeyPatch, max_cells: int) -> None:
+    """Eight booleans have 256 vectors, which fit into 8 bits; one more has not."""
+    monkeypatch.setattr(stage, "MAX_CELLS", max_cells)
+    names = [f"b{k}" for k in range(9)]
+    one = SymbolStage([Comparison(Operator.EQ, Attribute(b), Constant(True)) for b in names])
+    for n, dtype in ((256, np.uint8), (257, np.uint16)):
+        rows = np.arange(n)
+        given = {b: pa.array((rows >> k & 1).astype(bool)) for k, b in enumerate(names)}
+        symbols = one.symbols({"type": ["A"] * n, **given}, n)
+        assert symbols.dtype == dtype
+        assert [one.vectors[s] for s in symbols.tolist()] == rows.tolist()
 
 
 @pytest.mark.parametrize("max_cells", [2**20, 2**10])

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 import z3
 
-from cerlab.predicates.like import parse
+from cerlab.predicates.like import Characters, parse
 from cerlab.predicates.minterms import minterms
 from cerlab.predicates.smt.languages import literal, search_language
 from cerlab.predicates.syntax import (
@@ -74,6 +74,45 @@ def test_what_is_no_pattern_is_in_no_subset(pattern: str) -> None:
     assert parse(pattern) is None
     with pytest.raises(ValueError, match="regular expression"):
         minterms([Like(V, pattern)])
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        *(
+            r"\d",
+            r"\s",
+            r"\w",
+            r"\D",
+            r"\S",
+            r"\W",
+            r"[^\s]",
+            r"[^\d-]",
+            "[a-c-x]",
+            "[]a]",
+            "[^]a]",
+        ),
+        *(
+            "[ -~]",
+            "[b-dc-e]",
+            r"[\n-\r]",
+            r"[\]-a]",
+            "[é-ü]",
+            ".",
+            r"\n",
+            r"\t",
+            r"\f",
+            r"\v",
+            r"\.",
+        ),
+    ],
+)
+def test_a_class_has_the_characters_that_re2_has(pattern: str) -> None:
+    tree = parse(pattern)
+    assert isinstance(tree, Characters)
+    for code in (*range(300), *range(0xD7F0, 0xD800), *range(0xE000, 0xE010), 0x2FFFF):
+        inside = any(low <= code <= high for low, high in tree.ranges)
+        assert inside == search(f"^{pattern}$", chr(code)), code
 
 
 def test_classes_and_anchors_at_a_newline() -> None:
