@@ -154,6 +154,28 @@ ITERATED = [
 ]
 
 SCOPES = [
+    row("(A AS a ; B AS b FILTER a.v < b.v) ; C", "ABXC", c(0, 3, 0, 1, 3), id="then", v="12.."),
+    row("(A AS a ; B AS b FILTER a.v < b.v) : C", "ABXC", id="then-at-once", v="12.."),
+    row(
+        "(A AS a : B AS b FILTER a.v < b.v)+",
+        "ABXAB",
+        *(c(0, 1, 0, 1), c(3, 4, 3, 4), c(0, 4, 0, 1, 3, 4)),
+        id="again-after-a-gap",
+        v="12.12",
+    ),
+    *(
+        row(
+            f"{formula} FILTER a.v < b.v",
+            f"{repeated}{repeated}C",
+            *(c(0, 2, 0, 2), c(1, 2, 1, 2), c(0, 2, 0, 1, 2)),
+            id=f"no-{other}-to-compare-with-what-does-not-compare",
+            v="1..",
+        )
+        for formula, repeated, other in (
+            ("A+ AS a ; (B AS b OR C)", "A", "B"),
+            ("B+ AS b ; (A AS a OR C)", "B", "A"),
+        )
+    ),
     row(
         "PROJECT[a]((A AS a ; B AS b FILTER a.v < b.v) AS a) ; B AS b FILTER a.v < b.v",
         "ABB",

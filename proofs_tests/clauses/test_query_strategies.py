@@ -21,6 +21,12 @@ CASES = [
         "SELECT NEXT B WHERE A ; B", word("AAB"), [c(0, 2, 2), c(1, 2, 2)], id="after-projection"
     ),
     pytest.param(
+        "SELECT STRICT A WHERE A ; B",
+        word("ABB"),
+        [c(0, 1, 0), c(0, 2, 0)],
+        id="strict-before-events-without-labels",
+    ),
+    pytest.param(
         "SELECT MAX * WHERE A+ PARTITION BY [k]",
         [{"type": "A", "k": k} for k in (1, 2, 1)],
         [c(0, 0, 0), c(1, 1, 1), c(0, 2, 0, 2)],

@@ -130,6 +130,8 @@ REFUSED = [
     (A.within(0, "t"), "within 0"),
     (begin("a", "A").notFollowedBy("n", "B").next("b", "B"), "may be both n and b"),
     (A.notFollowedBy("N").notNext("M").next("B"), "has no effect in FlinkCEP"),
+    (begin("a", "A").oneOrMore().notFollowedBy("n", "A").next("B"), "may be both n and a"),
+    (A.oneOrMore().notFollowedBy("N").notFollowedBy("M").next("B"), "parts after a loop"),
     (A.notNext("N").next("B").optional(), "reads the event before it"),
     (begin("a", "A").oneOrMore().greedy().next("b", "A"), "may be both a and b"),
     (A.oneOrMore().greedy().until("U").next("B"), "greedy part with an until"),

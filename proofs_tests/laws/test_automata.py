@@ -103,6 +103,14 @@ def test_what_few_kinds_have_is_given_by_name() -> None:
         Vcea(1, (), ZERO, ZERO, ())  # type: ignore[call-arg]
 
 
+@pytest.mark.parametrize("kind", [Srt, EpsilonSrt])
+def test_registers_of_transitions_are_in_the_set_of_registers(kind: Any) -> None:
+    step = kind.step(0, *STEPS[kind.step], 1)._replace(writes=frozenset("r"))
+    assert frozenset("rs") == kind(2, (step,), ZERO, ONE, R=frozenset("rs")).R
+    with pytest.raises(cerlab.IllFormed, match="'r', which is not in R"):
+        kind(2, (step,), ZERO, ONE, R=frozenset("s"))
+
+
 def test_a_machine_is_not_equal_to_one_of_another_kind() -> None:
     A = Vcea(1, (), ZERO, ZERO)
     other: Automaton[LabelTransition] = as_kind(A, Ucea)

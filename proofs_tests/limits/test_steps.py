@@ -15,6 +15,7 @@ from cerlab.automata.automaton import IntervalCea, Mark, Transition
 from cerlab.automata.decide import Joint, WindowedMachine, shortest_difference
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.explore import crawl
+from cerlab.automata.registers.coalesce import coalesce
 from cerlab.automata.registers.determinise import minterms
 from cerlab.automata.registers.liveness import live_registers
 from cerlab.automata.registers.reduce import quotient
@@ -22,34 +23,61 @@ from cerlab.automata.registers.transducer import RegisterTransition, Srt, regist
 from cerlab.automata.successors import Successors
 from cerlab.model.event import Event
 from cerlab.predicates.minterms import Minterm
-from cerlab.predicates.syntax import EVERYTHING, TypeIs
+from cerlab.predicates.syntax import (
+    EVERYTHING,
+    Attribute,
+    Operator,
+    RegisterAttribute,
+    RegisterComparison,
+    TypeIs,
+    all_of,
+)
 
 N = 40
-TAKE, ZERO = Mark.TAKE, frozenset({0})
+TAKE, ZERO, V = Mark.TAKE, frozenset({0}), Attribute("v")
 ANY = Minterm(0, Event("A", {}))
 LINE = tuple(Transition(n, EVERYTHING, TAKE, n + 1) for n in range(N))
 LONG = IntervalCea(N + 1, LINE, ZERO, frozenset({N}))
 MACHINE = WindowedMachine(DeterministicCea(LONG))
-WRITTEN = tuple(
-    RegisterTransition(n, TypeIs(f"T{n}"), TAKE, frozenset("r"), n + 1) for n in range(N)
-)
+TYPES = [TypeIs(f"T{n}") for n in range(N)]
+WRITTEN = tuple(RegisterTransition(n, P, TAKE, frozenset("r"), n + 1) for n, P in enumerate(TYPES))
 REGISTERS = Srt(N + 1, WRITTEN, ZERO, frozenset({N}), R=frozenset("r"))
+ALIKE = Srt(
+    N,
+    tuple(RegisterTransition(n, EVERYTHING, TAKE, frozenset(), n) for n in range(N)),
+    ZERO,
+    frozenset(range(N)),
+)
+NAMES = [f"r{n}" for n in range(N)]
+SAME = [RegisterComparison(Operator.EQ, V, RegisterAttribute(r, "v")) for r in NAMES]
+READ_AT_ONCE = Srt(
+    3,
+    (
+        RegisterTransition(0, EVERYTHING, TAKE, frozenset(NAMES), 1),
+        RegisterTransition(1, all_of(SAME), TAKE, frozenset(), 2),
+    ),
+    ZERO,
+    frozenset({2}),
+    R=frozenset(NAMES),
+)
 LOOPS = tuple(Transition(n, EVERYTHING, TAKE, n) for n in range(N))
+FAN = Successors(LOOPS)
 
 PLACES: dict[str, tuple[int, Callable[[], object]]] = {
     "a machine that is made": (2 * N, lambda: IntervalCea(N + 1, LINE, ZERO, ZERO)),
     "states that are reached": (N, lambda: crawl(0, lambda n: [("", n + 1)] if n < N else [])),
-    "where many states lead": (N, lambda: Successors(LOOPS).after(frozenset(range(N)), 0, TAKE)),
+    "where many states lead": (N, lambda: FAN.after(frozenset(range(N)), 0, TAKE)),
     "pairs of machines": (
         N,
         lambda: shortest_difference(
             MACHINE, MACHINE, Joint(MACHINE.machine, MACHINE.machine, [ANY]), [0]
         ),
     ),
-    "guards that read registers": (N, lambda: registers_used(WRITTEN)),
+    "guards that read registers": (budget.TRANSITION * N, lambda: registers_used(WRITTEN)),
     "registers that are read later": (N, lambda: live_registers(REGISTERS)),
-    "ways of many guards": (1 << 8, lambda: minterms([TypeIs(f"T{n}") for n in range(8)])),
-    "classes of states": (3 * N, lambda: quotient(REGISTERS)),
+    "ways of many guards": (2 * budget.TRANSITION * 8 << 8, lambda: minterms(TYPES[:8])),
+    "pairs of registers": (N**2, lambda: coalesce(READ_AT_ONCE)),
+    "classes of states": (2 * N, lambda: quotient(ALIKE)),
 }
 
 

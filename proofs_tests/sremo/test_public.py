@@ -10,8 +10,12 @@ import pytest
 import cerlab
 from cerlab import BadData, ComplexEvent, QuerySyntaxError, Unsupported, UsageError
 from cerlab.cli import main
+from cerlab.compile.register_plan import register_plan
+from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.compile.text_to_pattern import any_pattern
 from cerlab.evaluate import EVALUATORS, takers
+from cerlab.logic.sremo.parser import parse_sremo
+from cerlab.logic.sremo.syntax import SpanWindow
 from proofs_tests.clauses.tables import c, word
 
 PAIR = "<type = 'B'>^ -> r1 . <TRUE>* . <type = 'S' AND id = r1.id>^"
@@ -125,6 +129,12 @@ def test_the_command_line_knows_the_language(capsys: pytest.CaptureFixture[str])
     for arguments in (["check", PAIR], ["check", "--language", "sremo", "EPS"]):
         assert main(arguments) == 2
         assert "CER0483" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("construct", [register_plan, sremo_to_srt])
+def test_a_construction_refuses_what_no_text_says(construct: Callable[[Any], Any]) -> None:
+    with pytest.raises(cerlab.IllFormed, match="CER0280"):
+        construct(SpanWindow(parse_sremo("<v = 1>^"), 0))
 
 
 def test_a_sremo_shows_itself() -> None:

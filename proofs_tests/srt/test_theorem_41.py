@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain, combinations
 from random import Random
 
@@ -152,7 +153,13 @@ SOMETIMES = Srt(
 """Only one of two ways to state 1 writes what it reads."""
 
 
-@pytest.mark.parametrize("T", [ANYWHERE, SOMETIMES], ids=["Fig. 4", "written on some ways"])
+BESIDE = replace(SOMETIMES, states=4, Delta=(step(3, "TRUE", 2), *SOMETIMES.Delta))
+"""The same after a transition that no run takes."""
+
+REFUSED = {"Fig. 4": ANYWHERE, "written on some ways": SOMETIMES, "after another one": BESIDE}
+
+
+@pytest.mark.parametrize("T", REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("made", [determinise, io_determinise, complement, match_complement])
 def test_what_may_have_no_deterministic_transducer_is_refused(T: Srt, made: object) -> None:
     """There is neither in general (SRT Thm. 35; SRT Thm. 38)."""

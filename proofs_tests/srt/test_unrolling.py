@@ -86,6 +86,7 @@ def test_the_longest_string_of_an_acyclic_transducer(suite: Suite) -> None:
         T = random_srt(rng)
         w = rng.choice((1, 2, 3))
         U = unroll(T, w)
+        assert len(U.R) == w
         bound = longest(U)
         assert bound is not None
         assert bound <= w

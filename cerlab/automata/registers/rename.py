@@ -26,8 +26,8 @@ def apart(A: T, from_these: frozenset[str]) -> T:
 
     >>> from cerlab.automata.registers.compose import empty_word
     >>> from dataclasses import replace
-    >>> sorted(apart(replace(empty_word(), R=frozenset("rs")), frozenset("r")).R)
-    ['r_', 's']
+    >>> sorted(apart(replace(empty_word(), R=frozenset({"r", "r_", "s"})), frozenset("r")).R)
+    ['r_', 'r__', 's']
     """
     taken = A.R | from_these
     names = {r: fresh(r, taken) if r in from_these else r for r in sorted(A.R)}

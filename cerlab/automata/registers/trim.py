@@ -28,7 +28,7 @@ def longest(T: Srt) -> int | None:
         order = tuple(TopologicalSorter(before).static_order())
     except CycleError:
         return None
-    length = dict.fromkeys(order, 0)
+    length: dict[int, int] = {}
     for q in order:
         length[q] = max((length[p] + 1 for p in before[q]), default=0)
     return max((length[q] for q in T.F), default=0)
