@@ -120,14 +120,15 @@ def answers(phi: cel.Formula, S: tuple[Event, ...]) -> set[tuple[int, int, tuple
     return {(C.start, C.end, C.positions) for C in found}
 
 
-def test_fo_to_so_keeps_the_complex_events(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        phi, S, sets = with_answers(rng, 3)
-        expected = {(min(C), max(C), tuple(sorted(C))) for C in sets}
-        assert answers(fo_to_so(phi), S) == expected, (str(phi), str(fo_to_so(phi)))
-        return bool(expected)
+def keeps_the_complex_events(rng: Random) -> bool:
+    phi, S, sets = with_answers(rng, 3)
+    expected = {(min(C), max(C), tuple(sorted(C))) for C in sets}
+    assert answers(fo_to_so(phi), S) == expected, (str(phi), str(fo_to_so(phi)))
+    return bool(expected)
 
-    suite.run(case, deep_count=20_000)
+
+def test_fo_to_so_keeps_the_complex_events(suite: Suite) -> None:
+    suite.run(keeps_the_complex_events, deep_count=20_000)
 
 
 def small_so(rng: Random, depth: int) -> cel.Formula:
@@ -219,25 +220,40 @@ def test_when_every_disjunct_is_unsafe_nothing_is_left() -> None:
     assert meaning(rewrite.NOTHING, stream("R", "1")) == frozenset()
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("A AS x FILTER x[v = 1]", True),
-        ("(A AS x FILTER x[v = 1]) ; B AS y", True),
-        ("((A AS x FILTER x[v = 1]) OR (B AS x FILTER x[v = 1]))+", True),
-        ("(A AS x ; B AS y) FILTER x.v = y.v", True),  # a binary filter may stand anywhere
-        ("A AS x ; B AS y", True),
-        ("(A AS x ; B AS y) FILTER x[v = 1]", False),
-        ("(A AS x OR B AS x) FILTER x[v = 1]", False),
-        ("(A AS x)+ FILTER x[v = 1]", False),
-        ("A AS x ; (B AS y FILTER x[v = 1])", False),  # on another variable's clause
-        ("(A AS x FILTER x[v = 1]) FILTER x[w = 1]", False),  # on a filter, not on the clause
-        ("C AS z ; ((A AS x ; B AS y) FILTER y[v = 1])+", False),
-    ],
+LP_BY_HAND = (
+    ("A AS x FILTER x[v = 1]", True),
+    ("(A AS x FILTER x[v = 1]) ; B AS y", True),
+    ("((A AS x FILTER x[v = 1]) OR (B AS x FILTER x[v = 1]))+", True),
+    ("(A AS x ; B AS y) FILTER x.v = y.v", True),  # a binary filter may stand anywhere
+    ("A AS x ; B AS y", True),
+    ("(A AS x ; B AS y) FILTER x[v = 1]", False),
+    ("(A AS x OR B AS x) FILTER x[v = 1]", False),
+    ("(A AS x)+ FILTER x[v = 1]", False),
+    ("A AS x ; (B AS y FILTER x[v = 1])", False),  # on another variable's clause
+    ("(A AS x FILTER x[v = 1]) FILTER x[w = 1]", False),  # on a filter, not on the clause
+    ("C AS z ; ((A AS x ; B AS y) FILTER y[v = 1])+", False),
 )
+
+
+@pytest.mark.parametrize(("text", "expected"), LP_BY_HAND)
 def test_lp_normal_form_by_hand(text: str, expected: bool) -> None:
     """Every unary filter stands on the AS clause of its variable (FOUND Sec. 5.2)."""
     assert is_lp(parse_formula(text)) is expected
+
+
+def sizes_are_bounded(rng: Random) -> bool:
+    phi = scoped(rng, 4, binary=True)
+    sizes = rewriting_sizes(phi)
+    choices = sum(isinstance(psi, cel.Or) for psi in cel.subformulas(with_variables(phi)))
+    assert sizes.original == cel.size(with_variables(phi))
+    assert sizes.disjunctive is not None
+    assert sizes.safe is not None
+    assert sizes.lp is not None
+    filters = sum(isinstance(psi, cel.Filter) for psi in cel.subformulas(phi))
+    assert sizes.lp <= (sizes.original + 1) * 2 ** (choices + filters)
+    assert sizes.disjunctive <= (sizes.original + 1) * 2**choices
+    assert sizes.safe <= max(sizes.disjunctive, cel.size(rewrite.NOTHING))
+    return choices > 0
 
 
 def test_rewritings_are_at_most_exponentially_larger(suite: Suite) -> None:
@@ -245,22 +261,7 @@ def test_rewritings_are_at_most_exponentially_larger(suite: Suite) -> None:
 
     For LP-normal form so does every filter, which splits where it may not be bound (FOUND Thm. 2).
     """
-
-    def case(rng: Random) -> bool:
-        phi = scoped(rng, 4, binary=True)
-        sizes = rewriting_sizes(phi)
-        choices = sum(isinstance(psi, cel.Or) for psi in cel.subformulas(with_variables(phi)))
-        assert sizes.original == cel.size(with_variables(phi))
-        assert sizes.disjunctive is not None
-        assert sizes.safe is not None
-        assert sizes.lp is not None
-        filters = sum(isinstance(psi, cel.Filter) for psi in cel.subformulas(phi))
-        assert sizes.lp <= (sizes.original + 1) * 2 ** (choices + filters)
-        assert sizes.disjunctive <= (sizes.original + 1) * 2**choices
-        assert sizes.safe <= max(sizes.disjunctive, cel.size(rewrite.NOTHING))
-        return choices > 0
-
-    suite.run(case, deep_count=4_000)
+    suite.run(sizes_are_bounded, deep_count=4_000)
 
 
 @pytest.mark.parametrize("n", range(1, 8))

@@ -227,28 +227,28 @@ def test_p14_a_gap_before_a_terminal_needs_no_negation(suite: Suite) -> None:
     suite.run(case, deep_count=10_000)
 
 
+def either_order(rng: Random) -> bool:
+    e, f = (random_sremo(rng, Shape(depth=2), "unary") for _ in range(2))
+    both = sre.Alternation(sre.Concat(e, f), sre.Concat(f, e))
+    S = random_sremo_events(rng, both, FLAT)
+    expected = {
+        M + N
+        for first, second in ((e, f), (f, e))
+        for k in range(len(S) + 1)
+        for M in matches(first, S[:k])
+        for N in shifted(matches(second, S[k:]), k)
+    }
+    assert matches(both, S) == expected
+    assert matches(sre.Intersection(e, f), S) == matches(e, S) & matches(f, S)
+    return bool(expected)
+
+
 def test_conjunction_without_order_is_either_order_of_concatenation(suite: Suite) -> None:
     """Cut anywhere, one part on each side: either order (SRT Sec. 5.1); intersection cuts nowhere.
 
     Registers are left out, so that a slice of the stream means what it means alone.
     """
-
-    def case(rng: Random) -> bool:
-        e, f = (random_sremo(rng, Shape(depth=2), "unary") for _ in range(2))
-        both = sre.Alternation(sre.Concat(e, f), sre.Concat(f, e))
-        S = random_sremo_events(rng, both, FLAT)
-        expected = {
-            M + N
-            for first, second in ((e, f), (f, e))
-            for k in range(len(S) + 1)
-            for M in matches(first, S[:k])
-            for N in shifted(matches(second, S[k:]), k)
-        }
-        assert matches(both, S) == expected
-        assert matches(sre.Intersection(e, f), S) == matches(e, S) & matches(f, S)
-        return bool(expected)
-
-    suite.run(case, deep_count=10_000)
+    suite.run(either_order, deep_count=10_000)
 
 
 def test_conjunction_without_order_is_not_intersection() -> None:

@@ -1,0 +1,83 @@
+"""Wrong versions that rows of the ledger are to go red by, beside those of their own folders.
+
+Sizes of safe forms, what LP-normal form is, FO-CEL as SO-CEL, the order of keys in Algorithm 1,
+conjunction without order (FOUND Thm. 1; FOUND Sec. 5.2; SOCEL Thm. 1; CORE Sec. 4.2; SRT Sec. 5.1).
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from cerlab.api import parse_formula
+from cerlab.engine.reference.evaluation import TecsEvaluation
+from cerlab.logic.cel import syntax as cel
+from cerlab.logic.focel import report, rewrite, translate
+from cerlab.logic.sremo import semantics
+from cerlab.logic.sremo import syntax as sre
+from cerlab.model.event import Event
+from cerlab.predicates.condition import On
+from proofs_tests.laws.test_focel_rewriting import (
+    LP_BY_HAND,
+    keeps_the_complex_events,
+    sizes_are_bounded,
+)
+from proofs_tests.mutants.driver import Mutant, check_killed, each_of, mutant, on_rows, on_seeds
+from proofs_tests.mutants.test_mutants import ON_AUTOMATA
+from proofs_tests.sremo import test_mutants as sremo
+from proofs_tests.sremo.test_laws import either_order
+from proofs_tests.suite import Suite
+
+_ADVANCE = TecsEvaluation.advance
+_WITHOUT_VARIABLES = translate._without_variables
+
+
+def disjuncts_of_iterations_twice(phi: cel.Formula) -> cel.Formula:
+    """A safe form that says all of it twice where something iterates: of the same meaning."""
+    made = rewrite.safe_form(phi)
+    iterates = any(isinstance(psi, cel.Plus) for psi in cel.subformulas(phi))
+    return cel.Or(made, made) if iterates else made
+
+
+def lp_on_any_variable(phi: cel.Formula) -> bool:
+    """Filters on an AS clause, whichever variable they are of."""
+    if isinstance(phi, cel.Filter) and isinstance(phi.condition, On):
+        return isinstance(phi.body, cel.As)
+    return all(map(lp_on_any_variable, cel.children(phi)))
+
+
+def iterations_once(phi: cel.Formula) -> cel.Formula:
+    return _WITHOUT_VARIABLES(phi.body if isinstance(phi, cel.Plus) else phi)
+
+
+def keys_backwards(self: TecsEvaluation, event: Event, position: int) -> None:
+    """A hash table that gives its keys from the last to the first, where there are many."""
+    if len(self.T) > 3:
+        self.T = dict(reversed(self.T.items()))
+    _ADVANCE(self, event, position)
+
+
+SIZES, SAME_ANSWERS, ORDERS = (
+    on_seeds(check, 400) for check in (sizes_are_bounded, keeps_the_complex_events, either_order)
+)
+BY_HAND = on_rows(lambda row: rewrite.is_lp(parse_formula(row[0])) is row[1], LP_BY_HAND)
+
+MUTANTS = [
+    mutant(SIZES, report, "safe_form", disjuncts_of_iterations_twice),
+    mutant(BY_HAND, rewrite, "is_lp", lp_on_any_variable),
+    mutant(SAME_ANSWERS, translate, "_without_variables", iterations_once),
+    mutant(SAME_ANSWERS, translate, "safe_form", lambda phi: phi, id="unsafe_disjuncts_stay"),
+    mutant(ON_AUTOMATA, TecsEvaluation, "advance", keys_backwards),
+    *(
+        mutant(ORDERS, semantics, "_rule", sremo.rule(kind, wrong), id=wrong.__name__)
+        for kind, wrong in (
+            (sre.Concat, sremo.concat_with_a_gap),
+            (sre.Alternation, sremo.alternation_prefers_left),
+            (sre.Intersection, sremo.intersection_of_languages),
+        )
+    ),
+]
+
+
+@each_of(MUTANTS)
+def test_the_row_goes_red(mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite) -> None:
+    check_killed(mutant, monkeypatch, suite)
