@@ -15,6 +15,7 @@ from cerlab.engine.reference.registers.labelled import labels_of_answer
 from cerlab.engine.registers import labelling
 from cerlab.engine.registers.labelling import RegisterLabelling
 from cerlab.evaluate import EvaluatorName
+from cerlab.evaluate.labelled import labelled_valuations
 from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.syntax import defined_labels
 from cerlab.logic.ceql.semantics import query_valuations
@@ -261,6 +262,17 @@ def _valuations_of_one(query: Query, events: Any, answer: ComplexEvent) -> list[
     stream = cerlab.Stream.from_events(events)
     (rows,) = labelled(query, stream, batched_answers([answer], 1))
     return list(valuations_of_rows(rows))
+
+
+def test_valuations_that_are_made_some_at_a_time_are_each_made_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from cerlab.engine import labelled_rows
+
+    monkeypatch.setattr(labelled_rows, "SOME_OBJECTS", 2)
+    query, events = cerlab.parse_query("SELECT * WHERE A"), [{"type": "A"}] * 5
+    found = labelled_valuations(query, cerlab.Stream.from_events(events), query.run(events))
+    assert [V.labels for V in found] == [{"A": (n,)} for n in range(5)]
 
 
 def test_valuations_on_a_long_stream_are_not_listed_by_runs() -> None:

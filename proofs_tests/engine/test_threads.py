@@ -13,6 +13,7 @@ import pytest
 
 import cerlab
 from cerlab.api import Query
+from cerlab.engine.learned import LearnedTables
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.order import by_end
 from proofs_tests.suite import Suite
@@ -107,3 +108,12 @@ def test_a_table_knows_the_states_that_were_found_through_another() -> None:
     session.push([{"type": "A"}, {"type": "B"}, {"type": "C"}, {"type": "A"}, {"type": "B"}])
     query.learned.give_back(held)
     assert len(session.push([{"type": "C"}])) == 3, "by the table that was held meanwhile"
+
+
+def test_each_thread_has_tables_of_its_own() -> None:
+    tables = LearnedTables(cerlab.parse_query("SELECT * WHERE A").machine)
+    three = tables.for_threads(3)
+    assert three[0] is tables
+    assert len(set(map(id, three))) == 3
+    assert tables.for_threads(2) == three[:2]
+    assert tables.for_threads(4)[:3] == three

@@ -353,6 +353,15 @@ def test_an_empty_table_has_no_partition() -> None:
     assert result.column_names == ["n"]
 
 
+@pytest.mark.parametrize("evaluator", [*EVALUATORS, "compiled"])
+def test_the_only_row_of_a_table_has_none_beside_it(evaluator: RowEvaluator) -> None:
+    table = pa.table({"k": [1], "x": [7]})
+    measures = "PREV(FIRST(B.x)) AS p, NEXT(A.x) AS n"
+    clause = f"PARTITION BY k MEASURES {measures} PATTERN (A B?) DEFINE A AS PREV(x) IS NULL"
+    found = match_recognize(f"MATCH_RECOGNIZE ({clause})", table, evaluator=evaluator)
+    assert found.to_pylist() == [{"k": 1, "p": None, "n": None}]
+
+
 def test_letters_are_what_they_say() -> None:
     assert letters("ab .~c")[1] == {"i": 1, "a": False, "b": False, "c": None, "d": False}
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.spark.plan.order import Labels
+from cerlab.spark.plan.order import Labels, increase
 from cerlab.spark.plan.runs import Run
 from cerlab.spark.plan.survey import quantiles, runs_of_survey
 from cerlab.spark.tasks.shuffle_units import survey_units, units_of_cuts
@@ -67,6 +68,15 @@ def test_what_is_no_stream_is_refused_with_its_place(
         survey(columns, cuts, positions=positions, size=size)
     assert caught.value.code == code
     assert caught.value.hint
+
+
+def test_of_several_keys_the_first_that_differs_decides() -> None:
+    rows = [(1, 2, 0), (1, 2, 1), (1, 3, 0), (2, 1, 0)]
+    assert increase([np.array(key) for key in zip(*rows, strict=True)])
+    assert not any(
+        increase([np.array(key) for key in zip(*pair, strict=True)])
+        for pair in zip(rows[1:], rows, strict=False)
+    )
 
 
 def test_positions_increase_from_run_to_run() -> None:

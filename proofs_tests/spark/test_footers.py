@@ -20,6 +20,7 @@ from cerlab.spark.plan.files import UnorderedFiles, ranges_in_files
 from cerlab.spark.plan.footers import Columns, Layout, Unproved, layout, row_groups
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.plan.order import Labels
+from cerlab.spark.plan.reads import engine_column
 from cerlab.spark.plan.survey import runs_of_survey
 from cerlab.spark.tasks import files as task_files
 from cerlab.spark.tasks.evaluation import Job
@@ -233,10 +234,25 @@ def test_groups_of_files_that_lie_among_one_another(
     paths = written(tmp_path, stream().take([0, 4, 1, 5, 2, 6, 3, 7]))
     assert not row_groups(paths, COLUMNS).overlap_much
     assert [len(cluster) for cluster in laid_out(paths).clusters] == [4]
+    monkeypatch.setattr(footers, "LONGEST", 8)
+    assert not row_groups(paths, COLUMNS).overlap_much
     monkeypatch.setattr(footers, "LONGEST", 7)
     assert row_groups(paths, COLUMNS).overlap_much
     with pytest.raises(Unproved, match="4 row groups overlap"):
         laid_out(paths)
+    monkeypatch.setattr(footers, "LONGEST", 1)
+    assert [len(cluster) for cluster in laid_out(written(tmp_path, stream())).clusters] == [1] * 4
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.date32(), pa.timestamp("s"), pa.timestamp("us", "Europe/Oslo")], ids=str
+)
+def test_engines_take_moments_in_nanoseconds_without_a_zone(kind: pa.DataType) -> None:
+    day = pa.array([1], pa.int32()) if kind == pa.date32() else pa.array([86_400], pa.int64())
+    column = day.cast(pa.timestamp("s")).cast(kind) if kind != pa.date32() else day.cast(kind)
+    moments = engine_column(column, "t")
+    assert moments.type == pa.timestamp("ns")
+    assert moments.cast(pa.int64()).to_pylist() == [86_400 * 10**9]
 
 
 @pytest.mark.parametrize(

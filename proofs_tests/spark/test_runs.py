@@ -221,3 +221,8 @@ def test_keys_of_other_types_have_an_order_too(values: list[Any]) -> None:
     found = lying({"k0": values[::-1]})
     assert found is not None
     assert len(found) == len(values)
+
+
+def test_a_part_without_events_in_from_reads_from_its_own_start() -> None:
+    runs = [Run((0,), (0,), 1, 1, 5, 5), Run((1,), (1,), 1, 0)]
+    assert begins_in_time(runs, [0, 1], Fraction(3)) == [0, 1]
