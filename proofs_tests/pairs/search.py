@@ -69,7 +69,7 @@ def drawn(rng: Random) -> Iterator[Case]:
     """A query of a random shape, on streams for it.
 
     One in ten has streams with columns of one type each, for Spark's tasks, and often clauses by
-    which work is shared; one in five has no clauses, for the evaluators by lists.
+    which work is shared; one in five has no clauses, for the evaluators by lists. Some are both.
     """
     kind = rng.random()
     is_typed = kind < 0.1
@@ -77,7 +77,7 @@ def drawn(rng: Random) -> Iterator[Case]:
     ast = random_query(rng, shape)
     if is_typed and rng.random() < 0.5:
         ast = _shared(rng, ast)
-    elif kind > 0.8:
+    elif kind > 0.8 or kind < 0.03:
         ast = CeqlQuery(ast.formula, strategy=rng.choice((None, *Strategy)))
     case = Case(ast, Stream((), time=TIME))
     for _ in range(STREAMS):
