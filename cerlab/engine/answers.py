@@ -18,9 +18,6 @@ from cerlab.model.order import by_end
 SOME_OBJECTS = 1 << 12
 """So many complex events, or valuations, are made at once."""
 
-MOST = 1 << 17
-"""So many answers are written into one buffer at most."""
-
 _SPARSE = 4
 """A table of positions has at most so many cells for each of them."""
 
@@ -173,8 +170,7 @@ def buffer(answers: int, positions: int) -> Answers:
 class Buffer:
     """What kernels write answers into; one with many is handed over, and replaced.
 
-    The next one has room for twice as many answers, up to `MOST`, and for positions as those had:
-    each call of a kernel costs, and so does what is not written into.
+    The next one has room for positions as those answers had: what is not written into costs, too.
     """
 
     def __init__(self, answers: int) -> None:
@@ -193,7 +189,7 @@ class Buffer:
             return AnswerBatch(
                 taken.start.copy(), taken.end.copy(), taken.offsets.copy(), taken.positions.copy()
             )
-        size = max(len(start), min(2 * len(start), MOST))
+        size = len(start)
         self.arrays = buffer(size, max(2 * size, 1 + length * size // n))
         return taken
 

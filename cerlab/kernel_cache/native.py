@@ -183,14 +183,15 @@ def unpacked(arguments: Iterable[Any]) -> tuple[tuple[object, ...], list[Any]]:
 def _unpack(arguments: Iterable[Any], kinds: list[object], parts: list[Any]) -> None:
     for each in arguments:
         kind = type(each)
-        kinds.append(kind)
         if kind is np.ndarray:
             shape = each.shape
             kinds += (each.dtype, len(shape), each.flags.num & _LAYOUT)
             held = each.__array_struct__  # keeps what it says alive
             address = _address_at(_pointer(held, None) + _DATA).value
             parts += (0, 0, each.size, each.itemsize, address or 0, *shape, *each.strides)
-        elif isinstance(each, tuple):
+            continue
+        kinds.append(kind)
+        if isinstance(each, tuple):
             kinds.append(len(each))
             _unpack(each, kinds, parts)
         elif kind is int and not -_BEYOND <= each < _BEYOND:
