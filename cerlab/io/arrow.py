@@ -175,15 +175,17 @@ def read_file(path: Path, kind: str, *, coded: bool = False) -> Any:
 
 def _table_of_file(path: Path, kind: str) -> Any:
     import pyarrow as pa
-    import pyarrow.feather as feather
-    import pyarrow.parquet as parquet
 
     if kind == "parquet":
+        import pyarrow.parquet as parquet
+
         with parquet.ParquetFile(path) as file:
             return file.read()
     if is_streamed(path):
         with pa.OSFile(str(path)) as raw, pa.ipc.open_stream(raw) as reader:
             return reader.read_all()
+    import pyarrow.feather as feather
+
     return feather.read_table(path)
 
 

@@ -93,9 +93,10 @@ def arrow_schema(path: Path, kind: str) -> Any:
 
 def _arrow_schema(path: Path, kind: str) -> Any:
     import pyarrow as pa
-    import pyarrow.parquet as parquet
 
     if kind == "parquet":
+        import pyarrow.parquet as parquet
+
         return parquet.read_schema(path)
     if arrow.is_streamed(path):
         with pa.OSFile(str(path)) as raw, pa.ipc.open_stream(raw) as reader:
@@ -111,10 +112,10 @@ def row_count(path: Path, kind: str) -> int:
 
     Arrow IPC says it batch by batch, so that all of them are passed, with one column.
     """
-    import pyarrow.parquet as parquet
-
     with arrow.reading(path, kind):
         if kind == "parquet":
+            import pyarrow.parquet as parquet
+
             return int(parquet.read_metadata(path).num_rows)
         if not arrow.is_streamed(path) and not _is_ipc(path):
             return int(arrow.read_file(path, kind).num_rows)
