@@ -6,15 +6,13 @@ one event more than twice; see ``proofs_tests/errata/test_e9_iteration.py``.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NoReturn, assert_never
 
 from cerlab.automata.automaton import LabelTransition, Vcea
-from cerlab.automata.compose import iteration, relabel, sequence, union
 from cerlab.automata.product import both, in_any_order, strict, unless
 from cerlab.automata.trim import trim
 from cerlab.budget import budgeted
-from cerlab.compile.filters import apply_filter, demand_of_label, kept_of
+from cerlab.compile.operators import Composed, compose, demand_of_label
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
@@ -38,35 +36,13 @@ def cel_to_vcea(phi: cel.Formula) -> Vcea:
 
 
 def _construct(phi: cel.Formula) -> Vcea:
+    if isinstance(phi, Composed):
+        return compose(phi, _construct, _demand)
     match phi:
         case cel.Atom() | cel.Not():
             labels = frozenset({phi.type}) if isinstance(phi, cel.Atom) else NO_LABELS
             step = LabelTransition(0, _one_event(phi), labels, 1)
             return Vcea(2, (step,), frozenset({0}), frozenset({1}))
-        case cel.As(body, X):
-            return relabel(_construct(body), lambda L: L | {X} if L else L)
-        case cel.Filter(body, condition):
-            return apply_filter(_construct(body), condition, _demand)
-        case cel.Or(left, right):
-            return union(_construct(left), _construct(right))
-        case cel.Seq(left, right):
-            return sequence(_construct(left), _construct(right), gaps=True)
-        case cel.Concat(left, right):
-            return sequence(_construct(left), _construct(right), gaps=False)
-        case cel.Plus(body):
-            return iteration(_construct(body), gaps=True)
-        case cel.ConcatPlus(body):
-            return iteration(_construct(body), gaps=False)
-        case cel.Project(_, body):
-            A = _construct(body)
-            Delta = tuple(
-                t._replace(predicate=pred.conjunction(t.predicate, P), labels=kept)
-                for t in A.Delta
-                for P, kept in kept_of(phi, t.labels)
-            )
-            return replace(A, Delta=Delta)
-        case cel.Rename(old, new, body):
-            return relabel(_construct(body), lambda L: L - {old} | {new} if old in L else L)
         case cel.And(left, right):
             return both(_construct(left), _construct(right))
         case cel.All(left, right):

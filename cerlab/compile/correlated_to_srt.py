@@ -14,11 +14,9 @@ event that it is compared with (see `cerlab.compile.extremes`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import assert_never
 
-from cerlab.automata.compose import iteration, relabel, sequence, union
 from cerlab.automata.registers.coalesce import coalesce
 from cerlab.automata.registers.labelled import LabelledSrt, labels_to_marks, of_vcea
 from cerlab.automata.registers.plan import CorrelatedPlan
@@ -27,13 +25,12 @@ from cerlab.automata.registers.transducer import Srt
 from cerlab.budget import budgeted
 from cerlab.compile.cel_to_vcea import REFERENCE, cel_to_vcea
 from cerlab.compile.extremes import restrict
-from cerlab.compile.filters import apply_filter, kept_of
+from cerlab.compile.operators import Composed, compose, demand_of_label
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, strategy_and_body
 from cerlab.logic.focel.binary import Names
-from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Applied, Atomic, Correlation, On, atomics
 
 Fresh = Callable[[str], str]
@@ -86,45 +83,18 @@ def why_not(query: CeqlQuery) -> str | None:
 def _construct(phi: cel.Formula, fresh: Fresh) -> LabelledSrt:
     if not correlates(phi):
         return of_vcea(cel_to_vcea(phi))
-    match phi:
-        case cel.As(body, X):
-            return relabel(_construct(body, fresh), lambda L: L | {X} if L else L)
-        case cel.Filter(body, condition):
-            return apply_filter(_construct(body, fresh), condition, partial(_demand, fresh))
-        case cel.Or(left, right):
-            return union(_construct(left, fresh), _construct(right, fresh))
-        case cel.Seq(left, right):
-            return sequence(_construct(left, fresh), _construct(right, fresh), gaps=True)
-        case cel.Concat(left, right):
-            return sequence(_construct(left, fresh), _construct(right, fresh), gaps=False)
-        case cel.Plus(body):
-            return iteration(_construct(body, fresh), gaps=True)
-        case cel.ConcatPlus(body):
-            return iteration(_construct(body, fresh), gaps=False)
-        case cel.Project(_, body):
-            A = _construct(body, fresh)
-            Delta = tuple(
-                t._replace(guard=pred.conjunction(t.guard, P), labels=kept)
-                for t in A.Delta
-                for P, kept in kept_of(phi, t.labels)
-            )
-            return replace(A, Delta=Delta)
-        case cel.Rename(old, new, body):
-            return relabel(_construct(body, fresh), lambda L: L - {old} | {new} if old in L else L)
-        case _:
-            inside = f"comparisons inside {node_text(phi)}"
-            raise Unsupported("CER0492", f"there is no transducer for {inside}", hint=REFERENCE)
+    if isinstance(phi, Composed):
+        A: LabelledSrt = compose(phi, partial(_construct, fresh=fresh), partial(_demand, fresh))
+        return A
+    inside = f"comparisons inside {node_text(phi)}"
+    raise Unsupported("CER0492", f"there is no transducer for {inside}", hint=REFERENCE)
 
 
 def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:
     """``X[P]`` is put to every transition that gives its event to X; a comparison to the runs."""
     match condition:
-        case On(X, P):
-            Delta = tuple(
-                t._replace(guard=pred.conjunction(t.guard, P)) if X in t.labels else t
-                for t in A.Delta
-            )
-            return replace(A, Delta=Delta)
+        case On():
+            return demand_of_label(A, condition)
         case Correlation():
             return restrict(A, condition, fresh)
         case Applied(P, _):

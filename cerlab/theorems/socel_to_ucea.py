@@ -10,7 +10,7 @@ from typing import NoReturn
 
 from cerlab.automata.automaton import LabelTransition, Ucea
 from cerlab.automata.compose import distinct, ends_in, relabel, sequence, union
-from cerlab.compile.filters import apply_filter, demand_of_label
+from cerlab.compile.operators import apply_filter, demand_of_label
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text

@@ -8,7 +8,7 @@ import pytest
 
 from cerlab.api import parse_formula
 from cerlab.automata.automaton import LabelTransition, Vcea
-from cerlab.compile import cel_to_vcea
+from cerlab.compile import operators
 from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.evaluate import valuations_of
 from cerlab.logic.cel.semantics import valuations
@@ -51,7 +51,7 @@ def test_the_printed_construction_loses_the_counterexamples(
     word: str, lost: set[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert by_automaton("A+", word) == by_meaning("A+", word)
-    monkeypatch.setattr(cel_to_vcea, "iteration", printed_iteration)
+    monkeypatch.setattr(operators, "iteration", printed_iteration)
     missing = by_meaning("A+", word) - by_automaton("A+", word)
     assert {V.labels["A"] for V in missing} == lost
 
@@ -61,14 +61,14 @@ def test_either_correction_alone_is_not_enough(
     parts: dict[str, bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        cel_to_vcea, "iteration", lambda A, gaps: printed_iteration(A, gaps=gaps, **parts)
+        operators, "iteration", lambda A, gaps: printed_iteration(A, gaps=gaps, **parts)
     )
     word = "AAA" if "loop" in parts else "ABA"
     assert by_automaton("A+", word) != by_meaning("A+", word)
 
 
 def test_random_search_finds_the_misprint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cel_to_vcea, "iteration", printed_iteration)
+    monkeypatch.setattr(operators, "iteration", printed_iteration)
     wrong = 0
     for seed in range(400):
         rng = Random(seed)

@@ -12,9 +12,9 @@ import pytest
 
 from cerlab.automata.registers import coalesce
 from cerlab.automata.registers.labelled import LabelledSrt
-from cerlab.compile import correlated_to_srt, extremes
+from cerlab.compile import correlated_to_srt, extremes, operators
 from cerlab.compile.extremes import INCOMPARABLE, NOTHING, Side, Way
-from cerlab.compile.filters import apply_filter
+from cerlab.compile.operators import apply_filter
 from cerlab.engine.reference.registers.intervals import Configuration, IntervalRuns
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
@@ -233,8 +233,8 @@ MUTANTS = [
         filters_see_the_labels_outside,
         id="labels-outside",
     ),
-    mutant(QUERIES, correlated_to_srt, "apply_filter", either_is_both, id="either-is-both"),
-    mutant(QUERIES, correlated_to_srt, "apply_filter", either_is_its_left, id="either-is-left"),
+    mutant(QUERIES, operators, "apply_filter", either_is_both, id="either-is-both"),
+    mutant(QUERIES, operators, "apply_filter", either_is_its_left, id="either-is-left"),
     mutant(QUERIES, coalesce, "_apart", all_in_one_register, id="one-register"),
     mutant(QUERIES, coalesce, "_apart", together_once_is_together, id="together-once"),
     mutant(QUERIES, IntervalRuns, "_successors", write_before_read, id="write-before-read"),
