@@ -15,7 +15,7 @@ import pytest
 import cerlab
 from cerlab.api import flink
 from cerlab.api.flink import begin
-from cerlab.errors import IllFormed
+from cerlab.errors import IllFormed, Unsupported
 from cerlab.logic.flinkcep import FlinkPattern, semantics
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows
 from proofs_tests.suite import Suite
@@ -160,6 +160,23 @@ REFUSED: list[Any] = [
 @pytest.mark.parametrize("build", REFUSED)
 def test_what_the_builder_refuses(build: Any) -> None:
     with pytest.raises((IllFormed, cerlab.QuerySyntaxError)):
+        build()
+
+
+GROUP: Any = BC
+FUNCTION: Any = lambda event, context: True  # noqa: E731
+NOT_READ: list[Any] = [
+    lambda: begin(GROUP),
+    lambda: A.next(GROUP),
+    lambda: A.notFollowedBy(GROUP).next("D"),
+    lambda: AB.where(FUNCTION),
+    lambda: AB.oneOrMore().until("U", FUNCTION),
+]
+
+
+@pytest.mark.parametrize("build", NOT_READ)
+def test_groups_and_functions_are_refused_by_name(build: Any) -> None:
+    with pytest.raises(Unsupported, match=r"CER0457: (groups|iterative conditions) of"):
         build()
 
 

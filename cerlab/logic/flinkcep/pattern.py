@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cerlab.display import displayed
-from cerlab.errors import IllFormed
+from cerlab.errors import IllFormed, Unsupported
 from cerlab.logic.cel.syntax import Filter
 from cerlab.logic.ceql.parser import parse_cel
 from cerlab.logic.flinkcep.syntax import (
@@ -139,7 +139,7 @@ class FlinkPattern:
         last = self.parts[-1]
         if isinstance(last, Part) and last.optional:
             raise _refused("a negative part stands after an optional one")
-        return self._then(NotPart(name, EventTest(type or name), anywhere))
+        return self._then(NotPart(name, _of_type(name, type), anywhere))
 
     def _condition(self, text: str, combine: Any) -> FlinkPattern:
         *rest, last = self.parts
@@ -177,11 +177,22 @@ def begin(name: str, type: str | None = None) -> FlinkPattern:
 
 
 def _part(name: str, type: str | None, contiguity: Contiguity) -> Part:
-    return Part(name, EventTest(type or name), contiguity)
+    return Part(name, _of_type(name, type), contiguity)
+
+
+def _of_type(name: str, type: str | None) -> EventTest:
+    """The test of a part by its name; raises `Unsupported` for a group."""
+    if isinstance(name, FlinkPattern):
+        hint = "of a group without a quantifier write the parts one after the other"
+        raise Unsupported("CER0457", "groups of patterns of FlinkCEP are not read", hint=hint)
+    return EventTest(type or name)
 
 
 def _predicate(type: str, text: str) -> Predicate:
-    """A condition on one event; raises `QuerySyntaxError`."""
+    """A condition on one event; raises `QuerySyntaxError`, and `Unsupported` for a function."""
+    if callable(text):
+        hint = "a text is a condition on the event itself; CEL's FILTER compares several"
+        raise Unsupported("CER0457", "iterative conditions of FlinkCEP are not read", hint=hint)
     name = name_text(type)
     formula, _ = parse_cel(f"{name} FILTER {name}[{text}]")
     match formula:
