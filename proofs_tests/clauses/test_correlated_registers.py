@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import pytest
@@ -166,10 +167,10 @@ SCOPES = [
     *(
         row(
             f"{formula} FILTER a.v < b.v",
-            f"{repeated}{repeated}C",
-            *(c(0, 2, 0, 2), c(1, 2, 1, 2), c(0, 2, 0, 1, 2)),
+            f"{repeated * 3}C",
+            *(c(p[0], 3, *p, 3) for n in (1, 2, 3) for p in combinations(range(3), n)),
             id=f"no-{other}-to-compare-with-what-does-not-compare",
-            v="1..",
+            v="1.1.",
         )
         for formula, repeated, other in (
             ("A+ AS a ; (B AS b OR C)", "A", "B"),

@@ -261,6 +261,7 @@ def test_engines_take_moments_in_nanoseconds_without_a_zone(kind: pa.DataType) -
         (pa.date32(), 24 * 3600 * 10**9),
         (pa.timestamp("ms"), 10**6),
         (pa.timestamp("us"), 1000),
+        (pa.timestamp("ns"), 1),
         (pa.int64(), 1),
     ],
     ids=str,
