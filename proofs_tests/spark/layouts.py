@@ -23,6 +23,7 @@ from cerlab.predicates.keys import partition_key
 from cerlab.predicates.truth import satisfies
 from cerlab.spark.plan import assignment as plans
 from cerlab.spark.plan.assignment import RangeAssignment
+from cerlab.spark.plan.bit_fields import BitFields, bit_fields
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.plan.order import Labels
 from cerlab.spark.plan.reads import attributes_read, attributes_tested, time_attribute, window_width
@@ -241,10 +242,15 @@ def second_pass(
     whole = tested.kept_whole is not None or case.positions is None or not with_bits
     placing = Placing(case.positions is not None, numbered, whole)
     table = sent(case, tested, names, keys, rng, numbered=numbered, whole=whole)
+    if row_names is None and case.positions is not None and rng.random() < 0.7:
+        fields = fields_of(case, names, keys, assignment, len(tested.tests), mode)
+        if fields is not None:
+            table, placing = table.packed(fields), placing._replace(fields=fields)
+            assignment = fields.over(assignment)
     if mode is Mode.KEYS:
         yield from _by_keys(case, table, job, assignment, placing, second, rng)
     else:
-        table = table.drop(["group"])
+        table = table.drop([name for name in table.table.column_names if name == "group"])
         made = shuffled(
             lambda batches: tasks.units_of_ranges(batches, assignment, second.size),
             table,
@@ -291,6 +297,28 @@ def sent(
     return Chosen(table, chosen)
 
 
+def fields_of(
+    case: Typed,
+    names: tuple[str, ...],
+    keys: dict[str, Any],
+    assignment: RangeAssignment,
+    tests: int,
+    mode: Mode,
+) -> BitFields | None:
+    """What of an event is one integer, by what the first pass has seen."""
+    if not assignment.first or any(not pa.types.is_int64(key.type) for key in keys.values()):
+        return None
+    ends = zip(keys, assignment.first[0], assignment.last[-1], strict=True)
+    others = [("a0", 0, (1 << tests) - 1)]
+    if mode is Mode.KEYS:
+        others.append(("group", 0, BUCKETS - 1))
+    time = time_attribute(case.query.plan, TIME)
+    whole = time is not None and pa.types.is_int64(case.table.schema.field(time).type)
+    if time is not None and whole and assignment.times is not None:
+        others.append((f"a{names.index(time)}", *assignment.times))
+    return bit_fields([*ends], others)
+
+
 @dataclass(frozen=True)
 class Chosen:
     """A table of which only some rows are read; by their numbers in the whole."""
@@ -304,6 +332,18 @@ class Chosen:
 
     def drop(self, names: list[str]) -> Chosen:
         return Chosen(self.table.drop(names), self.chosen)
+
+    def packed(self, fields: BitFields) -> Chosen:
+        """The same rows with some columns as one, as Spark makes it; those of a key alone."""
+        table, chosen = self.table.combine_chunks(), self.chosen
+        if "group" in fields.names:
+            group = table.column("group")
+            chosen = chosen & group.is_valid().to_numpy()
+            buckets = pa.array(np.mod(group.fill_null(0).to_numpy(), BUCKETS))
+            table = table.set_column(table.column_names.index("group"), "group", buckets)
+        columns = {name: table.column(name).combine_chunks() for name in fields.names}
+        rest = table.drop(fields.names)
+        return Chosen(rest.append_column("k0", fields.packed(columns)), chosen)
 
     def take(self, numbers: Any) -> Any:
         at = numbers.to_numpy()
@@ -328,7 +368,9 @@ def _by_keys(
 ) -> Iterator[Any]:
     if not placing.numbered:
         buckets = shuffled(
-            lambda batches: tasks.units_of_buckets(batches, assignment, BUCKETS, lie.size),
+            lambda batches: tasks.units_of_buckets(
+                batches, assignment, BUCKETS, placing.fields, lie.size
+            ),
             table,
             lie,
             rng,
@@ -344,4 +386,4 @@ def _by_keys(
         ]
         buckets = by_part(made, rng)
     for batches in buckets:
-        yield from tasks.evaluate_buckets(batches, job, lie.size)
+        yield from tasks.evaluate_buckets(batches, job, placing.fields, lie.size)

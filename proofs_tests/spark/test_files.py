@@ -161,7 +161,9 @@ def runs_of_unordered(
     made = [*units_of_files(numbers(tasks), files, tasks, cuts, parts)]
     labels = Labels(columns.keys, columns.time)
     units = (
-        units for part in by_part(made, rng) for units in survey_units(part, labels, positions=True)
+        units
+        for part in by_part(made, rng)
+        for units in survey_units(part, labels, positions=True, fields=files.fields)
     )
     return runs_of_survey([r for unit in units for r in unit.to_pylist()], labels, positions=True)
 

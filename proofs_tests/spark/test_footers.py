@@ -219,7 +219,8 @@ def test_rows_in_no_order_are_surveyed(table: Any, what: str | None, tmp_path: P
     units = pa.Table.from_batches(units_of_files(numbers, files, 2, [(3,), (6,)], 1))
     labels = Labels(COLUMNS.keys, COLUMNS.time)
     sent = units.sort_by([("part", "ascending"), ("run", "ascending")]).to_batches()
-    told = [r for b in survey_units(sent, labels, positions=True) for r in b.to_pylist()]
+    made = survey_units(sent, labels, positions=True, fields=files.fields)
+    told = [r for b in made for r in b.to_pylist()]
     if what is None:
         assert [run.rows for run in runs_of_survey(told, labels, positions=True)] == [3, 3, 2]
     else:

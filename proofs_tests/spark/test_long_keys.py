@@ -59,7 +59,7 @@ def found_and_kept(
         for run, start in enumerate(range(0, ROWS, 37))
         for batch in rows.slice(start, 37).to_batches()
     ]
-    answers = _rows(evaluate_buckets(units, job, SIZE))
+    answers = _rows(evaluate_buckets(units, job, size=SIZE))
     return {tuple(row["positions"]) for row in answers}, most
 
 

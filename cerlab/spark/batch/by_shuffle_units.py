@@ -5,14 +5,16 @@ The units are those of `cerlab.spark.tasks.shuffle_units`.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, reduce
+from operator import and_
 from typing import TYPE_CHECKING
 
 from cerlab.spark.batch.columns import answer_schema, keys_of
-from cerlab.spark.batch.frame import group_of
+from cerlab.spark.batch.frame import WHOLE, group_of
 from cerlab.spark.batch.relevant_events import RelevantEvents
 from cerlab.spark.batch.request import Request
 from cerlab.spark.plan.assignment import RangeAssignment
+from cerlab.spark.plan.bit_fields import BitFields, bit_fields
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.tasks import shuffle_units as tasks
 from cerlab.spark.tasks.shuffle_units import Placing
@@ -31,12 +33,15 @@ def answers_in_units(
 ) -> DataFrame:
     """The answers; a task gets the units of one range, or of one bucket of keys."""
     numbered = request.is_numbered(mode)
-    placing = Placing(request.position is not None, numbered, whole=sent.condition is None)
+    buckets = max(request.parts, -(-sum(assignment.rows) // ROWS_OF_A_BUCKET))
+    fields = _fields(request, assignment, sent, buckets if mode is Mode.KEYS else None)
+    placing = Placing(request.position is not None, numbered, sent.condition is None, fields)
     schema = answer_schema(request)
-    rows = _rows(request, sent, numbered=numbered, with_group=mode is Mode.KEYS)
+    rows = _rows(request, sent, numbered=numbered, buckets=buckets if mode is Mode.KEYS else None)
+    if fields is not None:
+        rows, assignment = _packed(rows, fields), fields.over(assignment)
     by_range = partial(tasks.units_of_ranges, assignment=assignment)
     if mode is Mode.KEYS:
-        buckets = max(request.parts, -(-sum(assignment.rows) // ROWS_OF_A_BUCKET))
         if numbered:
             in_ranges = by_part(rows.mapInArrow(by_range, UNITS), assignment.parts)
             spread = partial(
@@ -44,16 +49,20 @@ def answers_in_units(
             )
             units = in_ranges.mapInArrow(spread, UNITS)
         else:
-            spread = partial(tasks.units_of_buckets, assignment=assignment, buckets=buckets)
-            units = rows.where("`group` IS NOT NULL").mapInArrow(spread, UNITS)
-        evaluate = partial(tasks.evaluate_buckets, job=sent.job)
+            spread = partial(
+                tasks.units_of_buckets, assignment=assignment, buckets=buckets, fields=fields
+            )
+            units = rows.mapInArrow(spread, UNITS)
+        evaluate = partial(tasks.evaluate_buckets, job=sent.job, fields=fields)
         return by_part(units, buckets).mapInArrow(evaluate, schema)
     evaluate = partial(tasks.evaluate_ranges, job=sent.job, assignment=assignment, placing=placing)
     units = rows.mapInArrow(by_range, UNITS)
     return by_part(units, assignment.parts).mapInArrow(evaluate, schema)
 
 
-def _rows(request: Request, sent: RelevantEvents, *, numbered: bool, with_group: bool) -> DataFrame:
+def _rows(
+    request: Request, sent: RelevantEvents, *, numbered: bool, buckets: int | None
+) -> DataFrame:
     """The rows where they lie, those that have to be seen, and what of them.
 
     Those of other streams are counted where positions are.
@@ -67,10 +76,56 @@ def _rows(request: Request, sent: RelevantEvents, *, numbered: bool, with_group:
         rows = rows.where(request.kept)
     elif request.kept is not None:
         columns.append(request.kept.alias("kept"))
-    if with_group:
+    if buckets is not None:
         group, present = group_of(request.source, request.plan.partition)
-        columns.append(fn.when(present, group).alias("group"))
+        bucket = fn.pmod(group, fn.lit(buckets))
+        if numbered:
+            bucket = fn.when(present, bucket)
+        else:
+            rows = rows.where(present)
+        columns.append(bucket.alias("group"))
     return rows.select(*columns)
+
+
+def _fields(
+    request: Request, assignment: RangeAssignment, sent: RelevantEvents, buckets: int | None
+) -> BitFields | None:
+    """What of an event crosses as one integer; None where its columns cross.
+
+    The first pass has seen between what values the first key, the positions and the times lie.
+    """
+    names, source = request.labels.keys, request.source
+    whole = all(source.kind(name) in WHOLE for name in names)
+    if request.position is None or request.names is not None or not whole or len(names) > 2:
+        return None
+    if not assignment.first:
+        return None
+    ends = zip(assignment.first[0], assignment.last[-1], strict=True)
+    others = [("a0", 0, (1 << sent.bits) - 1)]
+    if buckets is not None:
+        others.append(("group", 0, buckets - 1))
+    time = request.labels.time
+    if time is not None and assignment.times is not None and source.kind(time) == "bigint":
+        others.append((f"a{sent.job.attributes.index(time)}", *assignment.times))
+    return bit_fields([(f"k{n}", *each) for n, each in enumerate(ends)], others)
+
+
+def _packed(rows: DataFrame, fields: BitFields) -> DataFrame:
+    """The rows with one column for those in `fields`; NULL where one is outside."""
+    from pyspark.sql import functions as fn
+
+    inside = [
+        fn.col(field.name).between(field.least, field.greatest)
+        for field in fields.fields
+        if field.name not in ("a0", "group")  # whose values are made here
+    ]
+    above = [
+        fn.shiftleft(fn.col(field.name) - fn.lit(field.least).cast("bigint"), field.shift)
+        for field in fields.fields
+    ]
+    packed = fn.when(reduce(and_, inside), reduce(lambda a, b: a.bitwiseOR(b), above))
+    others = [name for name in rows.columns if name not in fields.names]
+    return rows.select(packed.alias("k0"), *others)
 
 
 def by_part(units: DataFrame, parts: int) -> DataFrame:

@@ -32,6 +32,8 @@ class RelevantEvents:
     """Why all of them."""
     in_python: tuple[str, ...]
     """The tests of the query that tasks make, as texts, with the reasons."""
+    bits: int = 0
+    """How many bits the first of the columns has, where that is the truth of tests."""
 
 
 def relevant_events(request: Request) -> RelevantEvents:
@@ -77,4 +79,5 @@ def relevant_events(request: Request) -> RelevantEvents:
         else reduce(lambda left, right: left | right, above, fn.lit(False)),
         why_all=why_all,
         in_python=tuple(inexact[P] for P in tested.others if P in inexact),
+        bits=len(tested.tests),
     )

@@ -16,6 +16,7 @@ from cerlab.spark.batch.by_shuffle_units import UNITS, by_part
 from cerlab.spark.batch.columns import keys_of
 from cerlab.spark.batch.files import files_below, numbers_of
 from cerlab.spark.batch.request import Request
+from cerlab.spark.plan.bit_fields import BitFields
 from cerlab.spark.plan.files import UnorderedFiles
 from cerlab.spark.plan.footers import Unproved
 from cerlab.spark.plan.runs import Run, in_order, runs_in, runs_of
@@ -69,7 +70,7 @@ def _runs_of_unordered(request: Request, files: UnorderedFiles) -> tuple[Run, ..
     runs, tasks = RUNS_OF_A_PART * request.parts, min(len(files.groups), request.parts)
     cuts = quantiles(sample_of_files(files, SAMPLE * runs), runs)
     send = partial(units_of_files, files=files, tasks=tasks, cuts=cuts, parts=request.parts)
-    return _surveyed(request, numbers_of(request, tasks).mapInArrow(send, UNITS))
+    return _surveyed(request, numbers_of(request, tasks).mapInArrow(send, UNITS), files.fields)
 
 
 def lying_runs(request: Request) -> tuple[Run, ...] | None:
@@ -91,10 +92,12 @@ def surveyed_runs(request: Request) -> tuple[Run, ...]:
     return _surveyed(request, rows.mapInArrow(send, UNITS))
 
 
-def _surveyed(request: Request, units: DataFrame) -> tuple[Run, ...]:
+def _surveyed(
+    request: Request, units: DataFrame, fields: BitFields | None = None
+) -> tuple[Run, ...]:
     """The runs whose units these are; raises `BadData` for rows that are no stream."""
     positions = request.position is not None
-    survey = partial(survey_units, labels=request.labels, positions=positions)
+    survey = partial(survey_units, labels=request.labels, positions=positions, fields=fields)
     schema = _schema(request)
     for name, kind in SURVEY:
         schema.add(name, kind)

@@ -30,6 +30,8 @@ class RangeAssignment:
     """How many rows of the stream are before it."""
     part: tuple[int, ...]
     reader: tuple[int, ...]
+    times: tuple[Any, Any] | None = None
+    """The first and the last time of the stream, where the query has a window in time."""
 
     @property
     def parts(self) -> int:
@@ -48,6 +50,8 @@ def range_assignment(
 ) -> RangeAssignment:
     """The runs by `part`, where range ``p`` reads from run ``begins[p]`` on."""
     rows = tuple(run.rows for run in runs)
+    firsts = (run.first_time for run in runs if run.first_time is not None)
+    lasts = (run.last_time for run in reversed(runs) if run.last_time is not None)
     return RangeAssignment(
         first=tuple(run.first for run in runs),
         last=tuple(run.last for run in runs),
@@ -56,6 +60,7 @@ def range_assignment(
         before=tuple(accumulate(rows, initial=0))[:-1],
         part=tuple(part),
         reader=tuple(bisect_right(begins, number) - 1 for number in range(len(runs))),
+        times=next(zip(firsts, lasts, strict=False), None),
     )
 
 

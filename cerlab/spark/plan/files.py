@@ -16,6 +16,7 @@ from cerlab.spark.plan.assignment import (
     range_assignment,
     starts_of,
 )
+from cerlab.spark.plan.bit_fields import BitFields, bit_fields
 from cerlab.spark.plan.footers import Columns, Layout, RowGroup
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.plan.order import Labels
@@ -44,6 +45,27 @@ class UnorderedFiles:
 
     groups: tuple[RowGroup, ...]
     columns: Columns
+
+    @property
+    def fields(self) -> BitFields | None:
+        """Their keys and times as one integer, as far as the footers tell; None without room."""
+        if self.columns.time is None or not self.groups:
+            return None
+        firsts, lasts = ([*zip(*(each(g) for g in self.groups), strict=True)] for each in _ENDS)
+        ends = [(min(low), max(high)) for low, high in zip(firsts, lasts, strict=True)]
+        named = [(f"k{n}", *each) for n, each in enumerate(ends[:-1])]
+        return bit_fields(named, [("time", *ends[-1])])
+
+
+def _first_of(group: RowGroup) -> tuple[int, ...]:
+    return (*group.first, group.first_time)
+
+
+def _last_of(group: RowGroup) -> tuple[int, ...]:
+    return (*group.last, group.last_time)
+
+
+_ENDS = (_first_of, _last_of)
 
 
 def ranges_in_files(

@@ -25,6 +25,7 @@ import numpy as np
 from cerlab.errors import BadData
 from cerlab.model.columns import array_from, numbers_of
 from cerlab.spark.plan.assignment import RangeAssignment
+from cerlab.spark.plan.bit_fields import BitFields
 from cerlab.spark.plan.order import Labels
 from cerlab.spark.plan.runs import descents, is_whole
 from cerlab.spark.plan.survey import surveyed
@@ -44,6 +45,8 @@ class Placing(NamedTuple):
     """Whether positions are made of the numbers of rows; else events are consecutive."""
     whole: bool = True
     """Whether all rows are sent that are of a stream in FROM, as `RangeAssignment.kept` counts."""
+    fields: BitFields | None = None
+    """What is in their column ``k0``, where that is not the first key."""
 
 
 def changed(what: str) -> BadData:
@@ -67,11 +70,15 @@ def units_of_ranges(
 
 
 def units_of_buckets(
-    batches: Iterable[Any], assignment: RangeAssignment, buckets: int, size: int = SENT
+    batches: Iterable[Any],
+    assignment: RangeAssignment,
+    buckets: int,
+    fields: BitFields | None = None,
+    size: int = SENT,
 ) -> Iterator[Any]:
     """Rows with a ``group`` to units, one for each bucket that a run has groups of."""
     for run, rows in _by_run(batches, assignment, size):
-        yield from _in_buckets(run, rows, buckets)
+        yield from _in_buckets(run, rows, buckets, fields)
 
 
 def units_of_cuts(
@@ -92,7 +99,7 @@ def _by_run(
             first, last = _place(piece, 0), _place(piece, piece.num_rows - 1)
             known = assignment.first and None not in (*first, *last)
             if not known or first < assignment.first[run] or last > assignment.last[run]:
-                raise changed(f"rows with keys from {first} to {last} were not in the first pass")
+                raise changed("some rows were not in the first pass, by the columns that order it")
             yield run, piece
 
 
@@ -103,8 +110,14 @@ def _gathered_in_order(batches: Iterable[Any], size: int) -> Iterator[Any]:
 
 
 def _in_order(table: Any) -> Any:
+    import pyarrow as pa
+
     (rows,) = table.combine_chunks().to_batches()
-    return rows.take(_order(rows)) if descents(rows).any() else rows
+    if not descents(rows).any():
+        return rows
+    if rows.schema.names == ["k0"] and is_whole(rows.column(0)):
+        return pa.RecordBatch.from_arrays([array_from(np.sort(numbers_of(rows.column(0))))], ["k0"])
+    return rows.take(_order(rows))
 
 
 def _order(rows: Any) -> Any:
@@ -154,10 +167,16 @@ def _place(rows: Any, row: int) -> tuple[Any, ...]:
     return tuple(value if value == value else None for value in values)
 
 
-def _in_buckets(run: int, rows: Any, buckets: int) -> Iterator[Any]:
-    """Units of the rows that have a group, which is left out."""
-    group = rows.column("group")
-    rows = rows.drop_columns(["group"])
+def _in_buckets(
+    run: int, rows: Any, buckets: int, fields: BitFields | None = None
+) -> Iterator[Any]:
+    """Units of the rows that have a group, which is left out where it is a column."""
+    if "group" in rows.schema.names:
+        group = rows.column("group")
+        rows = rows.drop_columns(["group"])
+    else:
+        assert fields is not None
+        group = fields.unpacked(rows).column("group")
     if group.null_count:
         rows, group = rows.filter(group.is_valid()), group.drop_null()
     bucket = np.mod(group.to_numpy(), buckets)
@@ -233,10 +252,13 @@ def _values(column: Any) -> Any:
     return (value.as_buffer() for value in column)
 
 
-def survey_units(batches: Iterable[Any], labels: Labels, *, positions: bool) -> Iterator[Any]:
+def survey_units(
+    batches: Iterable[Any], labels: Labels, *, positions: bool, fields: BitFields | None = None
+) -> Iterator[Any]:
     """What there is to say of each run (`cerlab.spark.plan.survey`)."""
     for unit in received(batches):
-        yield surveyed(unit.run, unit.rows, labels, positions=positions)
+        rows = unit.rows if fields is None else fields.unpacked(unit.rows)
+        yield surveyed(unit.run, rows, labels, positions=positions)
 
 
 def number_units(
@@ -248,12 +270,14 @@ def number_units(
         yield from _in_buckets(unit.run, rows, buckets)
 
 
-def evaluate_buckets(batches: Iterable[Any], job: Job, size: int = SIZE) -> Iterator[Any]:
+def evaluate_buckets(
+    batches: Iterable[Any], job: Job, fields: BitFields | None = None, size: int = SIZE
+) -> Iterator[Any]:
     """The answers of the keys in some buckets; an engine with PARTITION BY reads each of those.
 
     Their events have positions: the last of their keys, or a column of its own.
     """
-    placing = Placing(given=True)
+    placing = Placing(given=True, fields=fields)
     for _, runs in groupby(received(batches), key=attrgetter("part")):
         run = begun(job)
         for rows in gathered((_placed(each.rows, 0, placing) for each in runs), size):
@@ -309,6 +333,8 @@ def _placed(rows: Any, before: int, placing: Placing) -> Any:
     """The kept rows without their keys, with positions where they would not be consecutive."""
     import pyarrow as pa
 
+    if placing.fields is not None:
+        rows = placing.fields.unpacked(rows, without="group")
     keys = keys_in(rows)
     if placing.given and keys:
         rows = rows.append_column("position", rows.column(keys[-1]))

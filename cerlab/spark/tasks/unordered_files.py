@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from cerlab.spark.plan.bit_fields import BitFields
 from cerlab.spark.plan.files import UnorderedFiles
 from cerlab.spark.plan.footers import Columns, RowGroup
 from cerlab.spark.tasks.files import are_named, opened_file, types_of
@@ -39,21 +40,29 @@ def units_of_files(
     """Keys and times as units between cuts; the rows of `batches` are ``id``, numbers of tasks."""
     numbers = (number for batch in batches for number in batch.column(0).to_pylist())
     groups = (group for number in numbers for group in files.groups[number::tasks])
-    yield from units_of_cuts((_ordering(group, files.columns) for group in groups), cuts, parts)
+    fields = files.fields
+    rows = (_ordering(group, files.columns, fields) for group in groups)
+    places = cuts if fields is None else [(fields.least_at(cut),) for cut in cuts]
+    yield from units_of_cuts(rows, places, parts)
 
 
-def _ordering(group: RowGroup, columns: Columns) -> Any:
-    """The columns of `cerlab.spark.plan.runs`; an event without a type has no place either."""
+def _ordering(group: RowGroup, columns: Columns, fields: BitFields | None) -> Any:
+    """The columns of `cerlab.spark.plan.runs`; those in `fields` as one.
+
+    An event without a type has no place, nor has one outside of what the footers state.
+    """
     import pyarrow as pa
 
     rows = _read(group, columns.read)
     made = {f"k{n}": rows.column(name).cast(pa.int64()) for n, name in enumerate(columns.keys)}
     if columns.time is not None:
         made["time"] = rows.column(columns.time).cast(pa.int64())
+    made = {name: column.combine_chunks() for name, column in made.items()}
+    if fields is not None:
+        made = {"k0": fields.packed(made)}
     if not all(map(are_named, types_of(rows, columns).chunks)):
         made["k0"] = pa.nulls(rows.num_rows, pa.int64())
-    (batch,) = pa.table(made).combine_chunks().to_batches()
-    return batch
+    return pa.RecordBatch.from_pydict(made)
 
 
 def _read(group: RowGroup, names: list[str]) -> Any:

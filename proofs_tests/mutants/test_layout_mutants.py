@@ -1,0 +1,62 @@
+"""Wrong versions of what puts rows of no order together, killed by streams that lie anyhow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from cerlab.errors import CerlabError
+from cerlab.spark.plan import bit_fields
+from cerlab.spark.plan.modes import Mode
+from cerlab.spark.tasks import shuffle_units
+from proofs_tests.mutants.driver import Judge, Mutant, check_killed, each_of, mutant
+from proofs_tests.spark.test_any_split import check
+from proofs_tests.suite import Suite
+
+_UNITS = shuffle_units._units
+
+
+def full_fields_overflow(column: tuple[str, int, int]) -> int:
+    """The greatest value of a field has one bit more where it is a power of two."""
+    _, least, greatest = column
+    return max(0, greatest - least - 1).bit_length()
+
+
+def the_last_reader_is_left_out(run: int, parts: Sequence[int], rows: Any) -> Any:
+    """The range that is furthest from a run does not get it."""
+    return _UNITS(run, parts[:-1] or parts, rows)
+
+
+def one_after_another(units: list[Any]) -> Any:
+    """The units of a run are taken as stretches of its order."""
+    made = [batch for unit in units for batch in pa.ipc.open_stream(unit)]
+    made.sort(key=lambda rows: shuffle_units._place(rows, 0))
+    return pa.Table.from_batches(made).combine_chunks().to_batches()[0]
+
+
+def in_none(seed: int) -> bool:
+    """A stream whose rows lie in no order; an error of the pipeline is as wrong as an answer."""
+    try:
+        return check(Random(seed), Mode.RANGES, ordered=False)
+    except (CerlabError, pytest.fail.Exception) as error:
+        raise AssertionError from error
+
+
+SEEDS = Judge(in_none, 300, 20)
+
+MUTANTS = [
+    mutant(SEEDS, bit_fields, "_width", full_fields_overflow),
+    mutant(SEEDS, shuffle_units, "_units", the_last_reader_is_left_out),
+    mutant(SEEDS, shuffle_units, "_together", one_after_another),
+]
+
+
+@each_of(MUTANTS)
+def test_the_mutant_is_killed(
+    mutant: Mutant, monkeypatch: pytest.MonkeyPatch, suite: Suite
+) -> None:
+    check_killed(mutant, monkeypatch, suite)
