@@ -195,6 +195,13 @@ def test_symbols_grow_to_16_bits() -> None:
     assert one.symbols({"type": ["A"], "v": [5]}, 1).tolist() == [2]
 
 
+def test_combinations_of_more_columns_than_an_integer_numbers() -> None:
+    """Seven columns of 1,024 values: 2^70 combinations, and rows that differ in the first alone."""
+    parts = [np.array([0, 512], np.uint32), *[np.zeros(2, np.uint32)] * 6]
+    first, code = arrays.combinations(parts, [1024] * 7)
+    assert (first.tolist(), code.tolist()) == ([0, 1], [0, 1])
+
+
 @pytest.mark.parametrize("max_cells", [2**20, 100])
 def test_symbols_are_as_narrow_as_they_fit(monkeypatch: pytest.MonkeyPatch, max_cells: int) -> None:
     """Eight booleans have 256 vectors, which fit into 8 bits; one more has not."""

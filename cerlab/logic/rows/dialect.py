@@ -70,12 +70,12 @@ class RowDialect(Dialect):
             self._advance()
             return self._parse_disjunction(), self._index
 
-        def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
+        def _parse_lambda(self, **options: bool) -> exp.Expr | None:
             word, following = self._curr, self._next
             if word and following and word.text.upper() == "LAMBDA" and is_name(following):
                 place = place_at(self.sql, word.start, len(word.text))
                 raise unsupported("a lambda", place, "write the condition without a list")
-            return super()._parse_lambda(alias=alias)
+            return super()._parse_lambda(**options)
 
         def _parse_unary(self) -> exp.Expr | None:
             if not self._is_mode():
