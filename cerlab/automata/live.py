@@ -58,8 +58,6 @@ def _accepts(steps: Steps) -> bool:
 class LiveSets:
     """The sets of live states that rows lead to, numbered as they are met; 0 is after all rows."""
 
-    end = 0
-
     def __init__(self, table: StepTable) -> None:
         self.table = table
         self.sets: list[States] = [table.final]
