@@ -114,7 +114,7 @@ def _in_place(question: Question, place: Place, allowance: int) -> Iterator[Cand
     start, end = (None if p is None else place.local(p) for p in (question.start, question.end))
     lo, hi = _allowed(question, place, meter, NEAR if allowance else 0)
     at = substream.positions
-    goal = Goal(substream.events, at, marked, lo, hi, start, end, allowance)
+    goal = Goal(substream.events, at, marked, lo, hi, allowance, start, end)
     clauses = fo_derivations if question.first_order else derivations
     for d in clauses(Part(goal, question.formula, question.path, question.context)):
         failures, V, outside = place.failures + d.failures, d.valuation, marked

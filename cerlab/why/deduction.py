@@ -137,9 +137,9 @@ class Goal:
     marked: Positions | None
     lo: int
     hi: int
+    allowance: int
     start: int | None = None
     end: int | None = None
-    allowance: int = 0
     budget: Budget = field(default_factory=derivations)
 
     def marks(self, i: int) -> bool:
@@ -172,7 +172,7 @@ class Goal:
 
 
 def passes() -> Iterator[int]:
-    """The allowances of the passes with failures, from the cheapest failure on."""
+    """The allowances of the passes: each cost of one or two failures, then every third one."""
     return chain(range(LIGHT, 2 * HEAVY), count(2 * HEAVY, HEAVY))
 
 

@@ -147,7 +147,7 @@ def _at_variable(
 
 
 def _one_event_each(goal: Goal, d: CelDerivation, scope: Scope) -> Iterator[CelDerivation]:
-    """A sequence, unless both sides bind a variable: they would give it two events."""
+    """A sequence, which fails where both sides bind a variable: it would have two events."""
     before, after = (_bindings(side, scope.shared) for side in d.children)
     failures = tuple(
         failure
@@ -155,8 +155,7 @@ def _one_event_each(goal: Goal, d: CelDerivation, scope: Scope) -> Iterator[CelD
         if x in before
         for failure in _two_events(goal, x, before[x], node)
     )
-    if not failures or goal.allowance >= LIGHT:
-        yield replace(d, failures=d.failures + failures)
+    yield replace(d, failures=d.failures + failures)
 
 
 def _two_events(goal: Goal, x: str, one: CelDerivation, other: CelDerivation) -> Iterator[Failure]:

@@ -49,7 +49,7 @@ def refuse_streams(of_streams: Collection[tuple[str, str]]) -> None:
 
 
 def labels_in(phi: Formula) -> frozenset[str]:
-    """All labels that a formula names."""
+    """All labels that events have in valuations of a formula."""
     labels: set[str] = set()
     for psi in subformulas(phi):
         match psi:
@@ -61,9 +61,6 @@ def labels_in(phi: Formula) -> frozenset[str]:
                 labels |= {old, new}
             case cel.Project():
                 refuse_streams(psi.of_streams)
-                labels |= psi.labels
-            case cel.Filter(_, condition):
-                labels |= labels_of(condition)
             case _:
                 pass
     return frozenset(labels)

@@ -38,6 +38,8 @@ ROWS: list[Row] = [
         (-1,),
         "position -1 is out of the stream, which has 2 events",
     ),
+    ("SELECT B WHERE A : B", word("CB"), (1,), Kind.TYPE, (0,), "event 0 is C, A was asked"),
+    ("A ALL B", word("A"), (0,), Kind.MISSING, (), "no event is there for B"),  # not A's own
     # filters
     (
         "SELL ; BUY AS b FILTER b[price > 120]",
@@ -70,6 +72,14 @@ ROWS: list[Row] = [
         Kind.FILTER,
         (1, 3),
         "s at 1, 3 fail price > 150: price is 120 at 1; price is 90 at 3",
+    ),
+    (
+        "A+ AS x FILTER x[v > 1]",
+        word("AAAA", v="0000"),
+        (0, 1, 2, 3),
+        Kind.FILTER,
+        (0, 1, 2, 3),
+        "x at 0, 1, 2, 3 fail v > 1: v is 0 at 0; v is 0 at 1; v is 0 at 2",
     ),
     (
         "SELL AS a ; BUY AS b FILTER b.price > a.price",
@@ -115,6 +125,14 @@ ROWS: list[Row] = [
         "event 1 is not among the positions, and B needs it",
     ),
     (
+        "A ; B ; C",  # in a long interval, 8 events from a marked one
+        word("A" + "D" * 7 + "B" + "D" * 61 + "C"),
+        (0, 70),
+        Kind.UNMARKED,
+        (8,),
+        "event 8 is not among the positions, and B needs it",
+    ),
+    (
         "SELECT B WHERE A ; B",
         word("AB"),
         (0, 1),
@@ -130,6 +148,14 @@ ROWS: list[Row] = [
         Kind.UNLESS,
         (),
         "UNLESS: C matches inside, at {1} in [1, 1]",
+    ),
+    (
+        "(A ; B) UNLESS A",
+        word("AB"),
+        (0, 1),
+        Kind.UNLESS,
+        (),
+        "UNLESS: A matches inside, at {0} in [0, 0]",
     ),
     (
         "A AND B",
@@ -205,6 +231,14 @@ ROWS: list[Row] = [
         "a larger answer contains it (MAX): {0, 1, 2}",
     ),
     (
+        "SELECT MAX * WHERE A ; B+",
+        word("ABCB"),
+        (0, 3),
+        Kind.STRATEGY,
+        (),
+        "a larger answer contains it (MAX): {0, 1, 3}",
+    ),
+    (
         "SELECT NEXT * WHERE A ; B",
         word("AAB"),
         (1, 2),
@@ -223,6 +257,14 @@ ROWS: list[Row] = [
     (
         "SELECT STRICT * WHERE A ; B",
         word("ACB"),
+        (0, 2),
+        Kind.STRATEGY,
+        (0, 2),
+        "STRICT: there are events between 0 and 2 that are left out",
+    ),
+    (
+        "SELECT STRICT * WHERE MAX(A+)",
+        word("ACA"),
         (0, 2),
         Kind.STRATEGY,
         (0, 2),

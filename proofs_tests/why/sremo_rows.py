@@ -41,6 +41,15 @@ ROWS: list[Row] = [
         "event 2 fails r.v < s.v: r is event 0 with v 2, s is event 1 with v 1",
     ),
     (
+        "A^ -> r . <v > r.w>^",
+        "AB",
+        {"v": "12", "w": "93"},
+        (0, 1),
+        Kind.GUARD,
+        (1,),
+        "event 1 fails v > r.w: v is 2, r is event 0 with w 9",
+    ),
+    (
         "<type = 'A' AND v > 3 AND v < 9>^",
         "B",
         {"v": "2"},
@@ -107,6 +116,16 @@ ROWS: list[Row] = [
     ),
     # sequence and iteration
     ("A^ . B^", "ACCB", {}, (0, 3), Kind.GAP, (0, 3), "gap of 2 events at '.', between 0 and 3"),
+    ("A^ . B . C^", "ADBC", {}, (0, 3), Kind.GAP, (0, 2), "gap of 1 event at '.', between 0 and 2"),
+    (
+        "A^ . B . C^",
+        "A" + "D" * 10 + "BC",
+        {},
+        (0, 12),
+        Kind.GAP,
+        (0, 11),
+        "gap of 10 events at '.', between 0 and 11",
+    ),
     ("(A^)*", "ABA", {}, (0, 2), Kind.GAP, (0, 2), "gap of 1 event at '*', between 0 and 2"),
     ("(A^)+", "ABA", {}, (0, 2), Kind.GAP, (0, 2), "gap of 1 event at '+', between 0 and 2"),
     (

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 import cerlab
-from cerlab.model.clauses import EventWindow
+from cerlab.model.clauses import AttributeWindow, EventWindow
 from cerlab.why import Derivation, Kind, deduction, why
 from cerlab.why.failure import (
     Alter,
@@ -51,6 +52,24 @@ def test_an_interval_that_is_not_the_answers_own() -> None:
     assert str(found.failure) == "it starts at 0 and ends at 1, not [0, 2]"
     assert found.repairs == (Reach(0, 1),)
     assert why("A ; B", word("ABC"), (0, 1), start=0, end=1).holds
+    both_ends = why("SELECT B WHERE A ; B ; C", word("DABCD"), (2,), start=0, end=4)
+    assert str(both_ends.failure) == "it starts at 1 and ends at 3, not [0, 4]"
+
+
+@pytest.mark.parametrize(
+    ("far", "words"),
+    [
+        (64, "outside WITHIN 1 EVENTS by 63 events: from 0 to 64"),
+        (65, "no event is there for A before 65"),
+    ],
+)
+def test_outside_the_window_an_unmarked_end_is_looked_for_near(far: int, words: str) -> None:
+    events = word("A" + "C" * (far - 1) + "B")
+    assert str(why("SELECT B WHERE A ; B WITHIN 1 EVENTS", events, (far,)).failure) == words
+
+
+def test_each_side_of_all_may_leave_out_what_the_other_takes() -> None:
+    assert why("(A+) ALL B", word("AABA"), (0, 1, 2, 3)).holds
 
 
 def test_unmarked_ends_are_looked_for() -> None:
@@ -105,6 +124,22 @@ def test_repairs_are_data() -> None:
     assert first("A ; B : C", "ABC", (0, 2)) == (Give(1),)
     assert first("SELECT * WHERE A ; B WITHIN 1 EVENTS", "ACB", (0, 2)) == (Widen(EventWindow(2)),)
     assert first("SELECT MAX * WHERE A+", "AA", (1,)) == (Without("strategy"),)
+    halves = [{"type": "A", "t": 0.0}, {"type": "B", "t": 2.5}]
+    found = why("SELECT * WHERE A ; B WITHIN 1 [t]", halves, (0, 1))
+    assert found.repairs == (Widen(AttributeWindow(2.5, "t")),)
+
+
+@pytest.mark.parametrize(
+    ("values", "altered"),
+    [("21", (Alter(0), Alter(1))), (".1", (Alter(0),)), ("2.", (Alter(1),)), ("..", ())],
+)
+def test_of_two_events_that_are_compared_one_without_a_value_is_altered(
+    values: str, altered: tuple[Alter, ...]
+) -> None:
+    query = "A AS x ; B AS y FILTER y.v > x.v"
+    failure = why(query, word("AB", v=values), (0, 1)).failure
+    assert failure is not None
+    assert failure.repairs == (Relax((), cerlab.parse_formula("A AS x ; B AS y")), *altered)
 
 
 def test_a_repair_that_is_not_enough_is_not_offered() -> None:
@@ -133,6 +168,12 @@ def test_the_relaxed_part_is_written_out() -> None:
     assert isinstance(relax, Relax)
     assert relax.path == (1,)
     assert relax.into == cerlab.parse_formula("B ; C")
+
+
+def test_an_answer_is_what_it_says_and_not_what_was_asked() -> None:
+    found = why("A ; B", word("AC"), (0, 1))
+    assert "question" not in repr(found)
+    assert replace(found, question=None) == found
 
 
 def test_the_text_of_a_match() -> None:
@@ -225,6 +266,14 @@ def test_positions_are_whole_numbers(asked: Any) -> None:
     with pytest.raises(cerlab.UsageError) as error:
         why("A", word("A"), **asked)
     assert error.value.code == "CER0836"
+
+
+def test_no_larger_answer_takes_other_events_in_the_place_of_some() -> None:
+    for positions in ((0, 2), (1, 2)):
+        assert why("SELECT MAX * WHERE A ; B", word("AAB"), positions).holds
+    failure = why("SELECT MAX * WHERE A ; B+", word("ABB"), (0, 2)).failure
+    assert failure is not None
+    assert failure.rival == cerlab.ComplexEvent(0, 2, (0, 1, 2))
 
 
 def test_filters_between_labels_under_a_strategy() -> None:

@@ -321,6 +321,14 @@ ROWS: list[tuple[str, str, str, tuple[int, ...], Kind, str]] = [
         "no event is there for B after 0 and before 1",
     ),
     (
+        "(A AS x FILTER y[v = 1]) ; B AS y",
+        "A",
+        "1",
+        (0,),
+        Kind.MISSING,
+        "no event is there for B after 0",
+    ),
+    (
         "A AS x OR B AS x",
         "AB",
         "00",

@@ -65,6 +65,8 @@ ROWS = [
     ),
     ("SELECT * WHERE A ; B ; C", "A C", ["leave out B: {0, 1}"]),
     ("SELECT * WHERE NOT(A FILTER A[v > 1])", "A=2", []),
+    ("SELECT * WHERE A ; (B FILTER B[v = 1])", "A B=2", ["leave out B[v = 1]: {0, 1}"]),
+    ("SELECT * WHERE (A : B) UNLESS C", "A D B", ["';' for ':' before B: {0, 2}"]),
 ]
 
 
@@ -109,6 +111,11 @@ def test_windows_of_time_and_of_fractions() -> None:
     events = Stream.from_events(stream("A C B"), time="t", unit="ms")
     (change,) = why_none("SELECT * WHERE A ; B WITHIN 0.005 SECONDS", events).changes
     assert change.repair == Widen(TimeWindow(20_000_000))
+    fine = Stream.from_events(
+        [{"type": "A", "t": 0}, {"type": "B", "t": 2_001}], time="t", unit="ns"
+    )
+    (change,) = why_none("SELECT * WHERE A ; B WITHIN 0.0000015 SECONDS", fine).changes
+    assert change.repair == Widen(TimeWindow(2_001))
     (change,) = why_none("SELECT * WHERE A ; B WITHIN 0.5 [t]", events).changes
     assert isinstance(change.repair, Widen)
     assert isinstance(change.repair.window, AttributeWindow)

@@ -55,6 +55,7 @@ CASES = [
     case("A B+?", "a b b", "0 1 2", RowKind.PREFERRED, "end before row 2", id="reluctant"),
     case("A B | A C", "a bc", "0 1", None, "1 B: b, b is TRUE", id="alternative"),
     case("(A | A B) C?", "a b", "0 1", RowKind.PREFERRED, "end before row 1", id="first-side"),
+    case("A | A B $", "a b", "0 1", RowKind.PREFERRED, "end before row 1", id="to-the-end"),
     case("A+ B", "a a b", "1 2", RowKind.SKIPPED, "SKIP PAST LAST ROW does not", id="skipped"),
     case("A+ B", "a a b", "1 2", None, "a match", id="not-skipped", clauses=TO_NEXT),
     case("A A B B?", "a a ab b", "1 2 3", RowKind.SKIPPED, "FIRST B", id="to-first", clauses=FIRST),
@@ -99,6 +100,8 @@ def test_within_ends_before_a_row() -> None:
     text = "MATCH_RECOGNIZE (ORDER BY t MEASURES 1 AS m PATTERN (A B) WITHIN 2)"
     found = cerlab.why_rows(text, [{"t": 1}, {"t": 3}], [0, 1])
     assert found.reasons == ("B cannot take row 1: WITHIN ends before it, t is 3, FIRST(t) is 1",)
+    (reason,) = cerlab.why_rows(text, [{"t": 1}, {"t": None}], [0, 1]).reasons
+    assert reason == "B cannot take row 1: WITHIN ends before it, t is NULL, FIRST(t) is 1"
 
 
 def test_why_there_is_no_match_at_all() -> None:

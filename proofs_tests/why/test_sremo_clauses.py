@@ -16,6 +16,7 @@ from cerlab.viz.graph import NodeKind
 from cerlab.why import Derivation, Kind, Repair, Why, deduction, why
 from cerlab.why.encoding import why_to_json
 from cerlab.why.failure import Alter, Drop, Give, Insert, Reach, Relax, Remark, Remove, Retype
+from cerlab.why.sremo_candidates import SremoQuestion, starts
 from proofs_tests.clauses.tables import word
 from proofs_tests.sremo.tables import sre
 from proofs_tests.why.sremo_rows import ROWS
@@ -77,6 +78,10 @@ def test_an_event_in_a_register_may_be_altered_instead() -> None:
     assert found.repairs == (Alter(1), Alter(0), Relax((1,), sre("_^")))
     empty = asked("A^ . <v > r.v>^", "AB", (0, 1), v="21")
     assert empty.repairs == (Relax((1,), sre("_^")),)
+    for values, altered in ((".1", (Alter(0),)), ("1.", (Alter(1),)), ("..", ())):
+        failure = asked("A^ -> r . <v > r.v>^", "AB", (0, 1), v=values).failure
+        assert failure is not None
+        assert failure.repairs == (*altered, Relax((1,), sre("_^")))
 
 
 def test_what_mends_one_round_may_not_mend_another() -> None:
@@ -129,6 +134,8 @@ def test_a_derivation_as_json() -> None:
         "children": found["derivation"]["children"],
     }
     assert [child["path"] for child in found["derivation"]["children"]] == [[0, 0], [0, 1], [1]]
+    _, nothing = why_to_json(asked("A^ . B*", "A", (0,)))["derivation"]["children"]
+    assert (nothing["start"], nothing["end"]) == (None, None)
     (failure,) = why_to_json(asked("A^ . B", "AB", (0, 1)))["failures"]
     assert failure["repairs"] == [{"do": "remark", "path": [1], "into": "<type = 'B'>^"}]
 
@@ -146,6 +153,32 @@ def test_what_begins_unmarked_is_looked_for_far_before() -> None:
     far = word("A" + "C" * 500 + "B")
     assert why(sre("A . _* . B^"), far, (501,)).holds
     assert not why(sre("A . _* . B^"), far[1:], (500,)).holds
+
+
+@pytest.mark.parametrize(
+    ("text", "before"),
+    [
+        ("A^ . B", False),
+        ("A . B^", True),
+        ("!A . B^", True),
+        ("EPS . A . B^", True),
+        ("(A^)* . B . C^", True),
+        ("(A^)? . B . C^", True),
+        ("(A^)+ . B . C^", False),
+        ("(A^ | EPS) . B . C^", True),
+        ("(A^ | B^) . C . D^", False),
+        ("((A^)* . (B^)*) . C . D^", True),
+        ("((A^)* . B^) . C . D^", False),
+        ("(A^ & B) . C^", False),
+        ("#(A^, B^)", False),
+        ("@((A^)?, B^)", True),
+    ],
+)
+def test_before_the_first_mark_only_what_may_begin_unmarked_is_looked_for(
+    text: str, before: bool
+) -> None:
+    question = SremoQuestion(sre(text), cerlab.Stream.from_events(word("AAAA")), (3,))
+    assert list(starts(question)) == [0 if before else 3]
 
 
 def test_long_gaps_are_one_node() -> None:

@@ -1,0 +1,92 @@
+"""Parts of why by hand: where it searches, what it may fail, what repairs cost, its limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import takewhile
+
+import pytest
+
+import cerlab
+from cerlab.logic.cel.semantics import MAX_EVENTS, valuations
+from cerlab.logic.cel.syntax import Atom
+from cerlab.why import Kind, repairs
+from cerlab.why.candidates import regions
+from cerlab.why.cel import derivations
+from cerlab.why.cel_atoms import Part
+from cerlab.why.deduction import Goal, passes
+from cerlab.why.failure import HEAVY, LIGHT, Failure, Relax, cost
+from cerlab.why.labels import Context, unmarked_ends
+from cerlab.why.preference import ending_at
+from cerlab.why.question import Question
+from proofs_tests.clauses.tables import c, word
+
+
+def asked(query: str, types: str, *positions: int) -> Question:
+    stream = cerlab.Stream.from_events(word(types))
+    return Question(cerlab.parse_query(query).ast, stream, positions)
+
+
+def test_an_unmarked_end_is_looked_for_eight_times_as_far_each_time() -> None:
+    question = asked("SELECT B WHERE A ; B", "C" * 2_999 + "B", 2_999)
+    assert list(regions(question)) == [(2_743, 2_999), (951, 2_999), (0, 2_999)]
+
+
+@pytest.mark.parametrize(
+    ("formula", "ends"),
+    [
+        ("A", (True, True)),
+        ("B", (False, False)),
+        ("A ; B", (True, False)),
+        ("B : NOT(B)", (False, True)),
+        ("(A ; B)+", (True, False)),
+        ("(A ; B) OR B", (True, False)),
+        ("B OR (A ; B)", (True, False)),
+        ("(B ; A) OR B", (False, True)),
+        ("B ALL (B ; A)", (False, True)),
+        ("(B ; A) AND B", (False, True)),
+        ("(B ; A) UNLESS A", (False, True)),
+    ],
+)
+def test_an_end_is_unmarked_where_some_side_has_it_so(
+    formula: str, ends: tuple[bool, bool]
+) -> None:
+    """Under SELECT B, which leaves the events of A out of the answer."""
+    context = Context(frozenset("AB"), frozenset("B"))
+    assert unmarked_ends(cerlab.parse_formula(formula), context) == ends
+
+
+def test_a_part_fails_what_the_allowance_has_room_for() -> None:
+    """An event of another type, and no event."""
+    events, A = cerlab.Stream.from_events(word("C")).events, frozenset("A")
+    kinds = [[], [Kind.TYPE], [Kind.TYPE, Kind.MISSING]]
+    for allowance, expected in zip((LIGHT - 1, LIGHT, HEAVY), kinds, strict=True):
+        found = derivations(
+            Part(Goal(events, (0,), (0,), 0, 0, allowance), Atom("A"), (), Context(A, A))
+        )
+        assert [failure.kind for d in found for failure in d.failures] == expected
+
+
+def test_each_cost_of_one_or_two_failures_has_a_pass() -> None:
+    assert list(takewhile(lambda allowance: allowance < 13, passes())) == [2, 3, 4, 5, 6, 9, 12]
+
+
+def test_to_write_one_part_weaker_costs_once() -> None:
+    """Whatever is written there in the end has to mend both."""
+    ways = (Relax((0,), cerlab.parse_formula(text)) for text in ("A", "B"))
+    assert cost([Failure(Kind.FILTER, "", repairs=(way,)) for way in ways]) == LIGHT
+
+
+def test_positions_out_of_the_stream_are_no_answer() -> None:
+    question = asked("SELECT * WHERE A", "A", 0)
+    assert repairs.holds(question)
+    assert not repairs.holds(replace(question, positions=(1,)))
+
+
+def test_a_strategy_compares_answers_on_the_events_up_to_their_end() -> None:
+    """However many come after it; one event too many is refused by name."""
+    S, last = cerlab.Stream.from_events(word("A" * (MAX_EVENTS + 2))).events, MAX_EVENTS - 1
+    assert ending_at(Atom("A"), S, last, valuations) == [c(last, last, last)]
+    with pytest.raises(cerlab.ResourceLimit) as error:
+        ending_at(Atom("A"), S, last + 1, valuations)
+    assert error.value.code == "CER0696"
