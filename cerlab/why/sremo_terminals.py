@@ -28,6 +28,7 @@ from cerlab.why.failure import (
     Path,
     Relax,
     Remark,
+    cost,
     missing,
 )
 from cerlab.why.guards import may_hold, why_false
@@ -151,6 +152,6 @@ def of_run(here: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
         if (d := next(once, None)) is None:
             return
         failures += d.failures
-        yield here.up_to(k + 1, *failures)
-        if HEAVY * len(goal.between(here.i - 1, k + 1)) > goal.allowance:
+        if cost(failures) > goal.allowance:
             return
+        yield here.up_to(k + 1, *failures)

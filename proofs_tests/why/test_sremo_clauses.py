@@ -61,6 +61,12 @@ REPAIRS: list[tuple[str, str, Positions, tuple[Repair, ...]]] = [
     ("A^ . !C . B^", "ACB", (0, 2), (Relax((0, 1), sre("_*")), Alter(1))),
     ("@(A^, B^)", "ABB", (0, 2), (Relax((), sre("#(A^, B^)")), Alter(1), Remove((1,)))),
     ("A^ . EMPTY", "A", (0,), (Relax((1,), sre("EPS")),)),
+    (  # one mark more mends all rounds, and not D in the place of two of them
+        "A^ . (B* | D^ . D^ . B^) . C^",
+        "ABBBC",
+        (0, 1, 2, 3, 4),
+        (Remark((0, 1, 0, 0), terminal("B^")),),
+    ),
 ]
 
 
