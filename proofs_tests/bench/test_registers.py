@@ -22,7 +22,7 @@ from cerlab.logic.sremo.parser import parse_sremo
 
 pytestmark = pytest.mark.services
 
-SMALL = ["bench", "--queries", "registers", "--events", "900", "--runs", "1", "--prefix", "300"]
+SMALL = ["bench", "--queries", "registers", "--events", "900", "--runs", "1", "--prefix", "120"]
 
 
 def test_rows_of_all_patterns_and_windows(
