@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from cerlab.fuzz.features import KNOWN
 from proofs_tests.pairs.search import Tally
-from proofs_tests.pairs.ways import WAYS
+from proofs_tests.pairs.ways import SECONDS, WAYS
 
 Pair: TypeAlias = tuple[str, str]
 
@@ -44,6 +44,7 @@ class Totals:
         for name in ("ways", "features"):
             counts = {tuple(pair.split(" | ")): n for pair, n in tally[name].items()}
             tally[name] = Counter(counts)
+        tally["slow"] = Counter(tally.get("slow", {}))
         return cls(Counter(kept["seeds"]), Tally(**tally))
 
     def add(self, seed: str, tally: Tally) -> None:
@@ -67,6 +68,8 @@ def lines(totals: Totals) -> Iterator[str]:
         f"{len(tally.failed)} that differ"
     )
     yield from (f"  differs: {name}" for name in tally.failed)
+    slow = ", ".join(f"{way} {n:,}" for way, n in sorted(tally.slow.items())) or "none"
+    yield f"ways that ran out of {SECONDS} seconds, of {tally.timed:,} cases: {slow}"
     yield f"seeds: {', '.join(f'{seed} ({n:,})' for seed, n in totals.seeds.items())}"
     yield ""
     yield "cases that a way took, and those that it shared with each other way"

@@ -20,7 +20,7 @@ from cerlab.logic.ceql.text import query_text
 from cerlab.model.clauses import AttributeWindow, Consume, Strategy, TimeWindow
 from cerlab.model.stream import Stream
 from cerlab.testing import Shape, as_dict, random_events, random_query, smallest
-from proofs_tests.pairs.ways import WAYS, Answers, TypedCase, Way, answers
+from proofs_tests.pairs.ways import WAYS, Answers, OutOfTime, TypedCase, Way, answers
 from proofs_tests.random_cases import Case
 from proofs_tests.spark.cases import TIME, typed_table
 
@@ -60,6 +60,10 @@ class Tally:
     features: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Features that a case had both of, where two ways or more were compared."""
     failed: list[str] = field(default_factory=list)
+    slow: Counter[str] = field(default_factory=Counter)
+    """Ways that ran out of time on a case, and so were not compared."""
+    timed: int = 0
+    """Cases on which that was counted."""
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
@@ -124,11 +128,14 @@ def compare(case: Case, name: str, folder: Path, tally: Tally, ways: Mapping[str
     given: dict[str, Answers] = {}
     for way in ways:
         said = _said(ways[way], case, f"{name} {way}")
-        if isinstance(said, str):
+        if isinstance(said, OutOfTime):
+            tally.slow[way] += 1
+        elif isinstance(said, str):
             _keep(case, f"{name}-{way}", said, folder, tally)
         elif said is not None:
             given[way] = said
     tally.cases += 1
+    tally.timed += 1
     tally.ways.update(combinations_with_replacement(given, 2))
     if len(given) > 1:
         tally.features.update(combinations_with_replacement(sorted(features(case.ast)), 2))
@@ -143,7 +150,9 @@ def compare(case: Case, name: str, folder: Path, tally: Tally, ways: Mapping[str
             def differs(smaller: Case, way: str = way) -> bool:
                 one = _said(ways[first], smaller, f"{name} {first}")
                 other = _said(ways[way], smaller, f"{name} {way}")
-                return isinstance(one, list) and other is not None and not _same(other, one)
+                if not isinstance(one, list) or not isinstance(other, list | int | str):
+                    return False
+                return not _same(other, one)
 
             small = _smallest(case, differs)
             said = f"{first}: {_said(ways[first], small, f'{name} {first}')}\n"
@@ -151,10 +160,12 @@ def compare(case: Case, name: str, folder: Path, tally: Tally, ways: Mapping[str
             _keep(small, f"{name}-{first}-{way}", said, folder, tally)
 
 
-def _said(way: Way, case: Case, seed: str) -> Answers | str:
+def _said(way: Way, case: Case, seed: str) -> Answers | OutOfTime | str:
     """What a way gives of a case, or how it fails."""
     try:
         return answers(way, case, Random(seed))
+    except OutOfTime as error:
+        return error
     except Exception as error:  # whatever it is, it is a finding
         return "".join(format_exception(error))
 

@@ -7,8 +7,10 @@ from random import Random
 
 import pytest
 
+import cerlab
+from cerlab.budget import poll
 from proofs_tests.pairs.__main__ import main
-from proofs_tests.pairs.report import Totals, holes, possible
+from proofs_tests.pairs.report import Totals, holes, lines, possible
 from proofs_tests.pairs.search import STREAMS, Tally, search
 from proofs_tests.pairs.ways import WAYS, Answers, Way
 from proofs_tests.random_cases import Case
@@ -54,6 +56,22 @@ def test_a_wrong_way_is_kept_as_a_file(wrong: Way, tmp_path: Path) -> None:
     assert "wrong" in tally.failed[0]
 
 
+def _endless(case: Case, rng: Random) -> Answers:
+    with cerlab.limits(seconds=1e-6):
+        while True:
+            poll()
+
+
+def test_a_way_that_runs_out_of_time_is_counted_and_not_compared(tmp_path: Path) -> None:
+    tally = search("slow", range(1), tmp_path, {"tecs": WAYS["tecs"], "endless": _endless})
+    assert not tally.failed
+    assert tally.slow["endless"] == tally.timed == tally.cases > 0
+    assert not any("endless" in pair for pair in tally.ways)
+    twice = 2 * tally.cases
+    said = list(lines(Totals(tally=tally + tally)))
+    assert f"ways that ran out of 5 seconds, of {twice} cases: endless {twice}" in said
+
+
 def test_the_report_adds_fresh_seeds_and_shows_holes(tmp_path: Path) -> None:
     assert holes(Tally()) == possible()
     out = tmp_path / "report.txt"
@@ -61,6 +79,7 @@ def test_the_report_adds_fresh_seeds_and_shows_holes(tmp_path: Path) -> None:
     assert main([*arguments, "s"]) == main([*arguments, "t"]) == 0
     said = out.read_text()
     assert said.startswith("16 cases of 2 queries, ")
+    assert "ways that ran out of 5 seconds, of 16 cases: " in said
     assert "seeds: s (8), t (8)\n" in said
     assert "pairs of features that no case had:" in said
     with pytest.raises(SystemExit, match="2"):

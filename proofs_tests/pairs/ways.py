@@ -185,10 +185,16 @@ SECONDS = 5
 """What a way may take: a case of which one lists all runs is no reason to stop."""
 
 
+class OutOfTime(Exception):
+    """A way took longer than it may."""
+
+
 def answers(way: Way, case: Case, rng: Random) -> Answers:
-    """What a way gives; None for what it refuses by name, and where it takes too long."""
+    """What a way gives; None for what it refuses by name. Raises `OutOfTime`."""
     try:
         with cerlab.limits(seconds=SECONDS):
             return way(case, rng)
-    except (Unsupported, ResourceLimit):
+    except (Unsupported, ResourceLimit) as error:
+        if error.code == "CER0620":
+            raise OutOfTime from error
         return None
