@@ -19,9 +19,8 @@ def two_ends(query: rp.RowPattern) -> list[Row] | None:
     if steps is None:
         raise undecidable("the pattern has too many states")
     graph = of_all(conditions_of((query,)))
-    begin = (1, False)
-    level: list[tuple[tuple[States, bool], list[int]]] = [(begin, [])]
-    met = {begin}
+    level: list[tuple[tuple[States, bool], list[int]]] = [((1, False), [])]
+    met = set[tuple[States, bool, int]]()
     while level:
         after = []
         for (states, ended), path in level:
@@ -32,8 +31,8 @@ def two_ends(query: rp.RowPattern) -> list[Row] | None:
                 if ended and ends:
                     return graph.rows([*path, node])
                 there = reached, ended or ends
-                if reached and there not in met:
-                    met.add(there)
+                if reached and (*there, node) not in met:
+                    met.add((*there, node))
                     after.append((there, [*path, node]))
         level = after
     return None

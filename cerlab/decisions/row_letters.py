@@ -94,9 +94,7 @@ def of_given(conditions: Conditions, rows: Sequence[Row]) -> RowGraph:
         before = sum(k is not None for k in node[:back])
         letters.append(held(conditions, there, before))
         nexts = [(*node[1:], k) for k in (*range(len(rows)), None)]
-        following.append(
-            tuple(number[n] for n in nexts if n in number) if _follows(node, back) else ()
-        )
+        following.append(tuple(number[n] for n in nexts if n in number))
     first = tuple(k for k, node in enumerate(nodes) if all(r is None for r in node[:back]))
     last = frozenset(k for k, node in enumerate(nodes) if _ends(node, back))
     return quotient(
@@ -161,11 +159,6 @@ def _windows(count: int, back: int, ahead: int) -> Iterator[Window]:
         for after in range(ahead + 1):
             for there in product(range(count), repeat=before + 1 + after):
                 yield (*[None] * (back - before), *there, *[None] * (ahead - after))
-
-
-def _follows(node: Window, back: int) -> bool:
-    """Whether another row may come after the row of a window."""
-    return len(node) == back + 1 or node[back + 1] is not None
 
 
 def _ends(node: Window, back: int) -> bool:

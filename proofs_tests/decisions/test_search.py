@@ -17,6 +17,7 @@ from cerlab.decisions.search import _small_streams
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Value
 from cerlab.model.schema import Schema
+from cerlab.predicates.second_order import predicate_named
 
 DECLARED = """CREATE STREAM S {
     EVENT A { v:double, n:string, b:boolean?, t:timestamp }, EVENT B { v:double }
@@ -96,6 +97,12 @@ def test_each_event_has_the_first_values_of_what_is_compared(
     pool = pool_of([as_pattern(text)])
     expected = [{"type": kind, **held} for held in values for kind in ("other", "A", "B")]
     assert pool.events == expected
+
+
+def test_what_a_predicate_of_sets_reads_is_compared() -> None:
+    predicate_named(lambda prices, events: True, "draws_on", each=False)
+    text = "A AS x ; B AS y FILTER draws_on(x.v, y) AND x.w = y.u"
+    assert pool_of([as_pattern(text)]).compared == ["u", "v", "w"]
 
 
 def test_all_short_streams_are_tried_and_longer_ones_at_random() -> None:

@@ -6,11 +6,12 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 
 import cerlab
 from cerlab import budget
-from cerlab.engine import totals
+from cerlab.engine import end_totals, totals
 from cerlab.engine.reference import totals as reference
 from proofs_tests.engine.test_aggregates import Counted
 from proofs_tests.limits.calls import at_most_calls
@@ -225,6 +226,17 @@ def test_sums_of_the_largest_and_smallest(values: list[Any]) -> None:
     total = sum(map(Fraction, values)) * 200
     assert row["sum(A.v)"] == (total if isinstance(values[0], int) else float(total))
     assert row["avg(A.v)"] == float(total / len(events))
+
+
+@pytest.mark.parametrize("value", [2**62 - 1, 2**62, -(2**62), 2**63 - 1, 2**64])
+def test_integers_that_may_leave_64_bits_are_those_of_python(value: int) -> None:
+    """Of what is kept in 64 bits, any two have a sum there; of more, totals of rows look first."""
+    kept = end_totals.integers([value, 0])
+    assert (kept + kept).tolist() == [2 * value, 0]
+    zero = np.zeros(3, np.int64)
+    rows = end_totals.EndTotals(zero, zero, zero, zero + 1, (end_totals.integers([value] * 3),), ())
+    (total,) = end_totals.group_rows(rows, [rows.group]).sums
+    assert total.tolist() == [3 * value]
 
 
 RISES = [

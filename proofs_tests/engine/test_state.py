@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,9 +21,10 @@ from cerlab.automata.naming import idle_of_name, state_of_name
 from cerlab.automata.plan_json import plan_digest
 from cerlab.automata.strategy import StrategyCea
 from cerlab.engine.general.evaluation import GeneralEvaluation
-from cerlab.engine.general.state import FORMAT, VERSION
+from cerlab.engine.general.state import FORMAT, VERSION, archive
 from cerlab.logic.ceql.semantics import query_answers
 from cerlab.model.answer import ComplexEvent
+from proofs_tests.engine.hostile_states import members_of
 from proofs_tests.engine.test_compiled import compilable
 from proofs_tests.random_cases import Case
 from proofs_tests.suite import Suite
@@ -226,6 +228,22 @@ def test_an_edit_without_a_new_digest_is_refused() -> None:
     assert query.open(state=rewritten(state)).push([{"type": "B"}])
     with pytest.raises(cerlab.BadData, match="digest"):
         query.open(state=rewritten(state, seen=seen.getvalue()))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"format": "another"}, "another format"),
+        ({"read": 1 << 61}, "how many events were read"),
+        ({"read": -1}, "how many events were read"),
+    ],
+)
+def test_a_header_that_says_something_else_is_refused(changed: Any, said: str) -> None:
+    query = as_query("A ; B")
+    arrays, header = members_of(query.open().state())
+    assert query.open(state=archive(arrays, header)).push([{"type": "B"}]) == []
+    with pytest.raises(cerlab.BadData, match=said):
+        query.open(state=archive(arrays, header | changed))
 
 
 def rewritten(state: bytes, *, compression: int = zipfile.ZIP_STORED, **changed: bytes) -> bytes:

@@ -279,6 +279,7 @@ def test_what_cannot_be_looked_at_says_why() -> None:
         ("SELECT * WHERE A : B WITHIN 9 EVENTS", "general tECS inside the windows"),
         ("SELECT * WHERE A ; B", "one phase, the general tECS: without WITHIN"),
         ("SELECT * WHERE A PARTITION BY [k] WITHIN 1 [t] CONSUME BY ANY", "by k"),
+        ("SELECT * WHERE A : B WITHIN 9 EVENTS CONSUME BY ANY", "consume by ANY: an answer"),
         ("SELECT * WHERE A : B WITHIN 9 EVENTS LIMIT 7", "after 7 answers"),
     ],
 )

@@ -325,3 +325,27 @@ def test_too_many_minterms_are_refused() -> None:
     many = [Comparison(Operator.GT, Attribute(f"v{n}"), Constant(0)) for n in range(17)]
     with pytest.raises(ResourceLimit, match="CER0605"):
         minterms(many)
+
+
+@pytest.mark.parametrize(
+    ("fixed", "symbols"),
+    [
+        ({"v": 5}, {1, 3}),
+        ({"v": 0, "w": 1}, {2}),
+        ({"u": None}, {0, 1, 2, 3}),
+        ({"u": 1}, set()),
+    ],
+)
+def test_fixed_values_are_those_of_all_events(fixed: dict[str, Value], symbols: set[int]) -> None:
+    """Of ``v > 3`` and ``w = 1``; u is not declared, so that it is NULL and no number."""
+    kinds = tuple(AttributeDeclaration(name, AttributeType.INT) for name in "vw")
+    schema = Schema((StreamDeclaration("S", (EventDeclaration("A", kinds),)),))
+    predicates = [
+        Comparison(Operator.GT, Attribute("v"), Constant(3)),
+        Comparison(Operator.EQ, Attribute("w"), Constant(1)),
+    ]
+    found = minterms(predicates, schema=schema, fixed=fixed)
+    assert {minterm.symbol for minterm in found} == symbols
+    for minterm in found:
+        assert minterm.example is not None
+        assert all(value_of(minterm.example, name) == value for name, value in fixed.items())

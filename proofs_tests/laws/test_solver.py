@@ -156,6 +156,15 @@ def test_where_z3_gives_up_every_vector_is_listed_as_not_decided(
     assert vectors("v LIKE '^a'", "v = w").keys() == {"00", "01", "10", "11"}
 
 
+def test_a_vector_has_the_example_of_any_of_its_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No rational has the square 2; what is undecided by it has an example by ``u != 1``."""
+    monkeypatch.setattr(questions, "STEPS", 1)
+    found = {m.symbol: m.example for m in minterms([p("u != 1 OR v * v = 2")])}
+    assert sorted(found) == [0, 1]
+    assert all(example is not None for example in found.values())
+    assert [m.example for m in minterms([p("v * v = 2")]) if m.symbol] == [None]
+
+
 def test_hard_questions_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(questions, "STEPS", questions.STEPS // 10)
     hard = p("v * v * v * w + w * w * u = u * u * u + 7 AND v % w = 2 AND u % v = 3 AND w % 1 = 0")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise, product
 from random import Random
 from typing import Any, get_args
 
@@ -12,6 +12,7 @@ import pytest
 
 from cerlab.api.row_patterns import parse_rows
 from cerlab.decisions import row_letters, row_patterns, row_regions, row_scans
+from cerlab.decisions.row_ends import two_ends
 from cerlab.decisions.row_patterns import (
     Same,
     contained_rows,
@@ -156,6 +157,7 @@ DIFFERENT = [
     ("A B{3}", "A B{3} C?", "DEFINE B AS x < PREV(x), C AS x < PREV(x)", "rows", 5),
     ("A", "B", "DEFINE A AS s = 'a', B AS s <> 'b'", "matches", 1),
     ("A", "B", "DEFINE A AS b, B AS NOT b IS FALSE", "matches", 1),
+    ("A", "B", "DEFINE A AS NOT b IS FALSE", "matches", 1),
 ]
 
 
@@ -192,6 +194,7 @@ def test_overlapping_matches() -> None:
     assert len(verdict.table) == 3
     assert contained_rows(query("A B", "", skip), query("A B C?", "", skip), same="rows")
     assert not contained_rows(query("A B", "", skip), query("A B C?", "", skip))
+    assert contained_rows(query("A B", "DEFINE A AS x > 1", skip), query("A B", "", skip))
 
 
 def test_one_is_in_the_other() -> None:
@@ -322,3 +325,81 @@ def test_regions_are_all_the_rows_there_are() -> None:
         frozenset("A"),
         frozenset("B"),
     }
+
+
+@pytest.mark.parametrize(
+    "define",
+    [
+        "DEFINE A AS x = 1, B AS x = 0",
+        "DEFINE A AS x > PREV(x)",
+        "DEFINE A AS x < NEXT(x), B AS x = 1",
+        "DEFINE A AS PREV(x) < NEXT(x), B AS NEXT(x) IS NULL",
+        "DEFINE A AS x = PREV(x, 2), B AS PREV(x) = 0",
+        "DEFINE A AS x = NEXT(x, 2)",
+    ],
+)
+def test_the_paths_of_rows_that_are_given_are_their_tables(define: str) -> None:
+    conditions = row_letters.conditions_of((query("A B", define),))
+    rows: list[dict[str, Any]] = [{"x": 0}, {"x": 1}]
+    G = row_letters.of_given(conditions, rows)
+
+    def letters(table: Any) -> tuple[Any, ...]:
+        return tuple(row_letters.held(conditions, table, i) for i in range(len(table)))
+
+    nodes = range(len(G.letters))
+    for n in (1, 2, 3):
+        paths = [
+            path
+            for path in product(nodes, repeat=n)
+            if path[0] in G.first and path[-1] in G.last
+            if all(b in G.following[a] for a, b in pairwise(path))
+        ]
+        listed = {tuple(G.letters[k] for k in path) for path in paths}
+        assert listed == {letters(table) for table in product(rows, repeat=n)}
+        for path in paths:
+            assert letters(G.rows(path)) == tuple(G.letters[k] for k in path)
+
+
+@pytest.mark.parametrize(
+    "define",
+    [
+        "DEFINE A AS x > 3, B AS x < PREV(x) AND x > 3",
+        "DEFINE A AS x < 3, B AS x > PREV(x) AND x < 3",
+        "DEFINE A AS x > 1 AND x < 2, B AS x > PREV(x) AND x < 2",
+        "DEFINE A AS x > 1 AND x < 2, B AS x < PREV(x) AND x > 1",
+        "DEFINE A AS x > 1, B AS x > PREV(x)",
+        "DEFINE A AS x < 1, B AS x < PREV(x)",
+        "DEFINE A AS s <> 'a', B AS s <> PREV(s) AND s <> 'a'",
+    ],
+)
+def test_between_any_two_values_is_a_third(define: str) -> None:
+    """Four rows that go up or down on one side of a constant; the reference finds them."""
+    falls = query("A B B B", define)
+    verdict = satisfiable_rows(falls)
+    assert verdict.table is not None
+    table = [{"x": 0, "s": ""} | row for row in verdict.table]
+    assert found(falls, table) == [(0, ("A", "B", "B", "B"))]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "define", "length"),
+    [
+        ("A", "", None),
+        ("(A | B){2}", "", None),
+        ("A B?", "", 2),
+        ("A | B C", "", 2),
+        ("A B{2,3}", "", 4),
+        ("A B | A C D", "DEFINE B AS x = 1, C AS x = 2", None),
+        ("A B | A C D", "DEFINE B AS x >= 1, C AS x <= 1", 3),
+        ("A+ B", "DEFINE A AS x > 1, B AS x < 1", None),
+        ("A+ B", "DEFINE A AS x > 1, B AS x > 2", 3),
+        ("A+ B", "DEFINE A AS x > PREV(x) OR PREV(x) IS NULL, B AS x < PREV(x)", None),
+        ("A+", "DEFINE A AS PREV(x) IS NULL", 2),
+        ("A{3}", "DEFINE A AS x > 1 AND x < 1", None),
+    ],
+)
+def test_a_shortest_table_with_matches_of_two_lengths(
+    pattern: str, define: str, length: int | None
+) -> None:
+    table = two_ends(query(pattern, define))
+    assert (None if table is None else len(table)) == length

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
 from cerlab.api.row_patterns import RowEvaluator
+from cerlab.compile.row_codes import Code, common
+from cerlab.compile.row_columns import NotColumnar
+from cerlab.compile.row_operators import remainder
 from proofs_tests.rows.tables import EVALUATORS, numbers, rows_of
 
 N = numbers("3 5 . 8 2")
@@ -294,3 +298,20 @@ def values(clauses: str, table: Any, evaluator: RowEvaluator = "reference") -> A
 @pytest.mark.parametrize(("clauses", "table", "expected"), CASES)
 def test_the_values_are(clauses: str, table: Any, expected: Any, evaluator: RowEvaluator) -> None:
     assert values(clauses, table, evaluator) == list(expected)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [(-7, 3, -1), (7, -3, 1), (5.5, 2.0, 1.5), (-5.5, 2, -1.5), (math.inf, 2, math.nan)],
+)
+def test_a_remainder_has_the_sign_of_the_dividend(a: float, b: float, expected: float) -> None:
+    """6.11."""
+    assert remainder(a, b) == pytest.approx(expected, nan_ok=True)
+
+
+def test_results_of_one_expression_have_one_kind() -> None:
+    integer, double, null = (Code((), "integer"), Code((), "double"), Code((), "null"))
+    assert common([null, integer, null, integer]) == ("integer", null, integer, null, integer)
+    assert common([null]) == ("null", null)
+    with pytest.raises(NotColumnar):
+        common([integer, null, double])

@@ -170,6 +170,9 @@ def test_sums_and_means() -> None:
     mean = "MATCH_RECOGNIZE (MEASURES AVG(x) AS a ALL ROWS PER MATCH PATTERN (A+ {}))"
     for after in ("", "B?"):
         assert [a for a, _ in rows_of(mean.format(after), endless, "search")] == [math.inf] * 3
+    large = pa.table({"x": [1.7e308, 1.7e308, 0.0]})
+    means = rows_of(mean.format(""), large, "search")
+    assert means == [(1.7e308, 1.7e308), (math.inf, 1.7e308), (math.inf, 0.0)]
     table = pa.table({"x": [1, 2, None, 4]})
     summed = "MATCH_RECOGNIZE (MEASURES SUM(A.x) AS s ALL ROWS PER MATCH PATTERN (A+ B))"
     assert rows_of(summed, table, "compiled") == [(1, 1), (3, 2), (3, None), (3, 4)]

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import cerlab
-from cerlab.spark.plan.order import Labels, increase
+from cerlab.spark.plan.order import Labels, increase, is_stream
 from cerlab.spark.plan.runs import Run
 from cerlab.spark.plan.survey import quantiles, runs_of_survey
 from cerlab.spark.tasks.shuffle_units import survey_units, units_of_cuts
@@ -32,6 +32,25 @@ def survey(
 
 def base(keys: list[Any], **more: Any) -> dict[str, Any]:
     return {"k0": pa.array(keys, pa.int64()), "named": [True] * len(keys), **more}
+
+
+@pytest.mark.parametrize(
+    ("keys", "times", "positions", "expected"),
+    [
+        ([[0, 1, 1], [5, 6, 7]], None, True, True),
+        ([[0, 1, 1], [6, 5, 7]], None, True, False),  # in order by the first key, positions go back
+        ([[0, 1, 1], [6, 5, 7]], None, False, True),
+        ([[0, 0, 1], [6, 6, 7]], None, False, False),
+        ([[0, 1, 2]], [4, 4, 5], False, True),  # times may be the same
+        ([[0, 1, 2]], [4, 3, 5], False, False),
+    ],
+)
+def test_a_stream_is_in_the_order_of_its_keys_positions_and_times(
+    keys: list[list[int]], times: list[int] | None, positions: bool, expected: bool
+) -> None:
+    columns = [np.array(key) for key in keys]
+    at = None if times is None else np.array(times)
+    assert is_stream(columns, at, positions=positions) is expected
 
 
 def test_a_survey_by_hand() -> None:
