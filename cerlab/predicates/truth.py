@@ -23,6 +23,8 @@ RELATIONS: dict[pred.Operator, Callable[[Any, Any], bool]] = {
     pred.Operator.EQ: operator.eq,
     pred.Operator.NE: operator.ne,
 }
+"""What each operator of a comparison is, of values and of terms of z3."""
+
 EMPTY: Mapping[str, Event] = MappingProxyType({})
 """Registers that hold nothing."""
 

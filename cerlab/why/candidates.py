@@ -53,7 +53,7 @@ def regions(question: Question) -> Iterator[Region]:
 
     Outside the last one nothing can matter.
     """
-    n, (first, last) = (len(question.stream), (question.anchors[0], question.anchors[-1]))
+    n, first, last = len(question.stream), question.anchors[0], question.anchors[-1]
     opens, closes = unmarked_ends(question.formula, question.context)
     opens, closes = opens and question.start is None, closes and question.end is None
     outside, from_the_first = _out_of_window(question), compares_with_all(question.formula)

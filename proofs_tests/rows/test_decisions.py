@@ -12,7 +12,6 @@ import pytest
 
 from cerlab.api.row_patterns import parse_rows
 from cerlab.decisions import row_letters, row_patterns, row_regions, row_scans
-from cerlab.decisions.row_ends import two_ends
 from cerlab.decisions.row_patterns import (
     Same,
     contained_rows,
@@ -379,27 +378,3 @@ def test_between_any_two_values_is_a_third(define: str) -> None:
     assert verdict.table is not None
     table = [{"x": 0, "s": ""} | row for row in verdict.table]
     assert found(falls, table) == [(0, ("A", "B", "B", "B"))]
-
-
-@pytest.mark.parametrize(
-    ("pattern", "define", "length"),
-    [
-        ("A", "", None),
-        ("(A | B){2}", "", None),
-        ("A B?", "", 2),
-        ("A | B C", "", 2),
-        ("A B{2,3}", "", 4),
-        ("A B | A C D", "DEFINE B AS x = 1, C AS x = 2", None),
-        ("A B | A C D", "DEFINE B AS x >= 1, C AS x <= 1", 3),
-        ("A+ B", "DEFINE A AS x > 1, B AS x < 1", None),
-        ("A+ B", "DEFINE A AS x > 1, B AS x > 2", 3),
-        ("A+ B", "DEFINE A AS x > PREV(x) OR PREV(x) IS NULL, B AS x < PREV(x)", None),
-        ("A+", "DEFINE A AS PREV(x) IS NULL", 2),
-        ("A{3}", "DEFINE A AS x > 1 AND x < 1", None),
-    ],
-)
-def test_a_shortest_table_with_matches_of_two_lengths(
-    pattern: str, define: str, length: int | None
-) -> None:
-    table = two_ends(query(pattern, define))
-    assert (None if table is None else len(table)) == length

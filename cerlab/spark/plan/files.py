@@ -51,21 +51,10 @@ class UnorderedFiles:
         """Their keys and times as one integer, as far as the footers tell; None without room."""
         if self.columns.time is None or not self.groups:
             return None
-        firsts, lasts = ([*zip(*(each(g) for g in self.groups), strict=True)] for each in _ENDS)
-        ends = [(min(low), max(high)) for low, high in zip(firsts, lasts, strict=True)]
-        named = [(f"k{n}", *each) for n, each in enumerate(ends[:-1])]
-        return bit_fields(named, [("time", *ends[-1])])
-
-
-def _first_of(group: RowGroup) -> tuple[int, ...]:
-    return (*group.first, group.first_time)
-
-
-def _last_of(group: RowGroup) -> tuple[int, ...]:
-    return (*group.last, group.last_time)
-
-
-_ENDS = (_first_of, _last_of)
+        firsts = zip(*((*g.first, g.first_time) for g in self.groups), strict=True)
+        lasts = zip(*((*g.last, g.last_time) for g in self.groups), strict=True)
+        *keys, time = zip(map(min, firsts), map(max, lasts), strict=True)
+        return bit_fields([(f"k{n}", *ends) for n, ends in enumerate(keys)], [("time", *time)])
 
 
 def ranges_in_files(
