@@ -1,6 +1,10 @@
 """``python -m proofs_tests.mutation``: draw mutants, run their tests, report who survived.
 
 The mutants are run in a copy of the repository, one after the other, each in a process of its own.
+Those in kernels are left out unless ``--kernels`` asks for them and no others: then Numba is off
+(``NUMBA_DISABLE_JIT=1``), so that a kernel is the function that stands there and a mutant of it is
+run and not the machine code of before. Their coverage is one that was written without Numba.
+
 Each is a JSON object a line (place, before, after, verdict, seconds, test); `report` has the score
 of each folder and who survived.
 """
@@ -9,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
@@ -104,6 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--report", type=Path, help="a file for scores and survivors")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=int, default=20, help="of tests, per mutant")
+    parser.add_argument("--kernels", action="store_true", help="those in kernels, without Numba")
     parser.add_argument("--again", type=Path, help="only the survivors of an earlier output")
     parser.add_argument("--tests", nargs="+", help="files of tests, instead of those of the line")
     parser.add_argument(
@@ -116,6 +122,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         drawn = draw(root, folders, options.count, options.modules, options.seed)
     else:
         drawn = draw_each(root, folders, options.each, options.seed)
+    drawn = [mutant for mutant in drawn if _local(mutant, root).in_kernel == options.kernels]
+    if options.kernels:
+        os.environ["NUMBA_DISABLE_JIT"] = "1"  # of the processes that judge
     if options.again:
         left = {row["mutant"] for row in read(options.again) if row["verdict"] not in SEEN}
         drawn = [mutant for mutant in drawn if str(_local(mutant, root)) in left]

@@ -2,8 +2,8 @@
 
 ``pytest --dist no --cov=cerlab --cov-context=test --cov-report= --profile smoke`` writes it; with
 another ``--dist`` pytest-cov leaves the work to processes that there are none of. Compiled kernels
-run no line that coverage sees, and imports run in no test; there the tests of the whole module
-stand in, and of a module without any those of its folder.
+run no line that coverage sees (under ``NUMBA_DISABLE_JIT=1`` they do), and imports run in no test;
+there the tests of the whole module stand in, and of a module without any those of its folder.
 """
 
 from __future__ import annotations

@@ -53,20 +53,27 @@ class Mutant:
 
     path: Path
     line: int
+    column: int
     before: str
     after: str
     source: str
     """The text of the whole mutated module."""
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.before}  ->  {self.after}"
+        return f"{self.path}:{self.line}:{self.column}: {self.before}  ->  {self.after}"
+
+    @property
+    def in_kernel(self) -> bool:
+        """Whether Numba compiles what stands in the module, which is one of kernels."""
+        return any("kernels" in part for part in self.path.parts)
 
 
 def mutants(path: Path) -> list[Mutant]:
     """All mutants of a module, in the order of its lines."""
     source = path.read_text(encoding="utf-8")
     tree = ast.parse(source)
-    drawn = (_mutant(path, source, node, other) for node, other in _replacements(tree))
+    program = ast.dump(tree)
+    drawn = (_mutant(path, source, program, *each) for each in _replacements(tree))
     return sorted((m for m in drawn if m is not None), key=lambda m: m.line)
 
 
@@ -153,7 +160,9 @@ def _near(node: ast.AST) -> Iterator[ast.AST]:
             yield ast.Pass()
 
 
-def _mutant(path: Path, source: str, node: ast.expr | ast.stmt, other: ast.AST) -> Mutant | None:
+def _mutant(
+    path: Path, source: str, program: str, node: ast.expr | ast.stmt, other: ast.AST
+) -> Mutant | None:
     """The mutant, or None where its text would be the same program or none."""
     before = ast.get_source_segment(source, node)
     assert before is not None
@@ -168,10 +177,14 @@ def _mutant(path: Path, source: str, node: ast.expr | ast.stmt, other: ast.AST) 
     padded = f"{after[:-1]}{lost})" if isinstance(node, ast.expr) else after + lost
     text = source[:start] + padded + source[end:]
     try:
-        same = ast.dump(ast.parse(text)) == ast.dump(ast.parse(source))
+        same = ast.dump(ast.parse(text)) == program
     except SyntaxError:  # a constant inside a pattern of `match`
         return None
-    return None if same else Mutant(path, node.lineno, " ".join(before.split()), after, text)
+    return (
+        None
+        if same
+        else Mutant(path, node.lineno, node.col_offset + 1, " ".join(before.split()), after, text)
+    )
 
 
 def _offset(source: str, line: int, column: int) -> int:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from coverage import CoverageData
 
-from proofs_tests.mutation.__main__ import ROOT, draw, draw_each, report
+from proofs_tests.mutation.__main__ import ROOT, draw, draw_each, read, report
 from proofs_tests.mutation.covering import Covering
 from proofs_tests.mutation.judging import Judge, judge
 from proofs_tests.mutation.mutants import Mutant, mutants
@@ -140,6 +142,44 @@ def test_a_session_judges_functions_in_forks(repository: Path, drawn: dict[str, 
     assert judged(drawn["7"], [limit], 20, True)[0] == "killed"
     assert (repository / "cerlab/part.py").read_text(encoding="utf-8") == MODULE
     judged.close()
+
+
+KERNELS = """
+import os
+
+
+def twice(n):
+    return n * 2
+
+
+without_jit = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+called = twice if without_jit else lambda n: 2 * n
+"""
+"""A kernel, which is machine code unless Numba is off."""
+
+
+@pytest.mark.services  # a process for each
+def test_kernels_are_judged_by_themselves_and_as_they_stand_there(repository: Path) -> None:
+    (repository / "cerlab" / "kernels.py").write_text(KERNELS, encoding="utf-8")
+    test = "from cerlab.kernels import called\n\n\ndef test_called():\n    assert called(3) == 6\n"
+    (repository / "test_part.py").write_text(test, encoding="utf-8")
+    option = "def pytest_addoption(parser):\n    parser.addoption('--profile')\n"
+    (repository / "conftest.py").write_text(option, encoding="utf-8")
+    given = ("--root", repository, "--folders", "", "--tests", "test_part.py", "--count", "99")
+    judged: dict[str, dict[str, str]] = {}
+    for name, more in (("all", ()), ("kernels", ("--kernels",))):
+        output = repository / f"{name}.ndjson"
+        command = [sys.executable, "-m", "proofs_tests.mutation", *map(str, given), *more]
+        subprocess.run([*command, "-o", output], cwd=ROOT, capture_output=True, check=False)
+        judged[name] = {row["mutant"]: row["verdict"] for row in read(output)}
+    assert {mutant.partition(":")[0] for mutant in judged["all"]} == {"cerlab/part.py"}
+    assert {mutant.partition(":")[0] for mutant in judged["kernels"]} == {"cerlab/kernels.py"}
+    assert judged["kernels"]["cerlab/kernels.py:6:12: n * 2  ->  (n + 2)"] == "killed"
+
+
+def test_two_edits_of_one_line_are_two(tmp_path: Path) -> None:
+    (tmp_path / "part.py").write_text("PAIR = (0, 0)\n", encoding="utf-8")
+    assert len({str(mutant) for mutant in mutants(tmp_path / "part.py")}) == 2
 
 
 def test_a_coverage_without_tests_is_refused(tmp_path: Path) -> None:
