@@ -55,7 +55,8 @@ class Successors:
 
         Raises `ResourceLimit` where a machine has asked for too many: steps are the states.
         """
-        spend(len(states), self._budget)
+        spend(len(states))
+        self._budget.spend(len(states))
         return frozenset(
             target
             for q in states

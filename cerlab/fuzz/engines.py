@@ -72,16 +72,16 @@ def engine(command: str, seconds: float) -> Iterator[Engine]:
         raise UsageError("CER0851", "there is no command", hint="see cerlab fuzz --help")
     if "{query}" in command:
         with TemporaryDirectory(prefix="cerlab-fuzz-") as folder:
-            yield ProcessPerCase(words, Path(folder), seconds)
+            yield Started(words, Path(folder), seconds)
         return
-    serving = ServerProcess(words, seconds)
+    serving = Serving(words, seconds)
     try:
         yield serving
     finally:
         serving.stop()
 
 
-class ProcessPerCase:
+class Started:
     """A process for each case."""
 
     def __init__(self, words: list[str], folder: Path, seconds: float) -> None:
@@ -116,7 +116,7 @@ class ProcessPerCase:
             return Broken(f"this is no line of JSON: {error.doc[:80]!r}")
 
 
-class ServerProcess:
+class Serving:
     """One process for all cases; one that breaks is started again.
 
     It runs in `folder` and may take so much memory, in bytes; what it writes to standard error goes

@@ -7,6 +7,7 @@ with arrays so small that everything grows.
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from random import Random
 from typing import Any
 
@@ -174,6 +175,8 @@ def test_ranges_on_several_threads_have_all_answers_once(
             return True
         a, expected = drawn
         monkeypatch.setattr(ranges, "RANGE", rng.choice((1, 2, 5, 1 << 20)))
+        monkeypatch.setattr(ranges, "SHORTEST", rng.choice((1, 4, 1 << 17)))
+        monkeypatch.setattr(program, "BUDGET", rng.choice((20_000, 20_000, 0)))
         query = a.query
         made = compiled_answers(
             query.plan, query.machine, a.stream, a.stream.time, workers=rng.choice((2, 3))
@@ -184,6 +187,32 @@ def test_ranges_on_several_threads_have_all_answers_once(
         return bool(expected)
 
     suite.run(case, deep_count=4_000)
+
+
+def test_an_evaluation_that_begins_anew_remembers_nothing() -> None:
+    query = as_query("SELECT * WHERE A ; B PARTITION BY [k] WITHIN 100 [t]")
+    run = WindowedEvaluation(query.plan, learned_tables(query.machine))
+    for n in range(3):
+        assert not list(run.push({"type": ["A"], "k": [n], "t": [50 + n]}, 1))
+    run.begin(10, 12)
+    columns = {"type": ["B", "A", "B", "B"], "k": [2, 2, 0, 2], "t": [1, 2, 3, 4]}
+    found = [answer for batch in run.push(columns, 4) for answer in batch]
+    assert [(a.start, a.end) for a in found] == [(11, 13)]
+    assert run._keys is not None
+    assert run._keys.count == 2
+
+
+@pytest.mark.parametrize("workers", [2, 3, 8])
+@pytest.mark.parametrize("length", [1, 7, 100_000, 20_000_000])
+def test_ranges_are_shorter_towards_the_end(length: int, workers: int) -> None:
+    """So that a worker waits for another one no longer than the shortest takes."""
+    cuts = [*ranges.cuts(length, workers), length]
+    sizes = [end - start for start, end in pairwise(cuts)]
+    assert cuts[0] == 0
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] <= ranges.RANGE
+    assert 0 < sizes[-1] <= min(ranges.SHORTEST, -(-length // workers))
+    assert len(sizes) >= min(length, workers)
 
 
 def given(

@@ -60,6 +60,10 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
     ) -> None:
         super().__init__(plan, learned, time)
         self._sizes = (arena, answers)
+
+    def begin(self, position: int, end: int) -> None:
+        """Begin anew; room for nodes, records and answers is kept."""
+        super().begin(position, end)
         self._alone = False
 
     @cached_property

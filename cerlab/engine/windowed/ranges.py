@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
+from itertools import islice, pairwise
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
@@ -30,6 +31,9 @@ from cerlab.model.stream import Stream
 
 RANGE = 1 << 20
 """How many events a range has at most."""
+
+SHORTEST = 1 << 17
+"""How many it has at least, but the last one, where the stream is long enough."""
 
 FIRST_LOOK = 1 << 10
 """Where a window begins is looked for in so many events, then in four times as many, and so on."""
@@ -57,30 +61,38 @@ def ranged_answers(
     are in memory with their answers.
     """
     columns, length = stream.columns, len(stream)
-    size = min(RANGE, max(1, -(-length // workers)))
-    cuts = iter(range(0, length, size))
-    free: SimpleQueue[LearnedTables] = SimpleQueue()
+    ranges = pairwise([*cuts(length, workers), length])
+    free: SimpleQueue[WindowedEvaluation] = SimpleQueue()
     for helper in learned.for_threads(workers):
-        free.put(helper)
+        free.put(WindowedEvaluation(plan, helper, time))
     running: deque[Future[_RangeAnswers]] = deque()
     with ThreadPoolExecutor(workers) as pool:
 
-        def start_next() -> None:
-            cut = next(cuts, None)
-            if cut is not None:
-                until = min(cut + size, length)
+        def start_some(count: int) -> None:
+            for start, end in islice(ranges, count):
                 running.append(
-                    pool.submit(copy_context().run, _range, plan, free, columns, time, cut, until)
+                    pool.submit(copy_context().run, _range, plan, free, columns, time, start, end)
                 )
 
-        for _ in range(2 * workers):
-            start_next()
+        start_some(2 * workers)
         while running:
             found = running.popleft().result()
-            start_next()
+            start_some(1)
             yield from found.answers
             if found.error is not None:
                 raise found.error
+
+
+def cuts(length: int, workers: int) -> Iterator[int]:
+    """Where ranges begin: towards the end they are shorter, so that no worker waits long.
+
+    Each is the same share of what is left, in bounds: guided self-scheduling (Polychronopoulos and
+    Kuck 1987).
+    """
+    start, least = 0, min(SHORTEST, -(-length // workers))
+    while start < length:
+        yield start
+        start += min(RANGE, max(least, (length - start) // (2 * workers)))
 
 
 class _RangeAnswers(NamedTuple):
@@ -92,25 +104,24 @@ class _RangeAnswers(NamedTuple):
 
 def _range(
     plan: Plan,
-    free: SimpleQueue[LearnedTables],
+    free: SimpleQueue[WindowedEvaluation],
     columns: Mapping[str, Any],
     time: TimeAxis | None,
     start: int,
     end: int,
 ) -> _RangeAnswers:
-    """The answers that end at the events from `start` to before `end`, by a helper that is free."""
-    helper = free.get()
+    """The answers that end at the events from `start` to before `end`, by what is free for it."""
+    run = free.get()
     answers: list[AnswerBatch] = []
     try:
-        run = WindowedEvaluation(plan, helper, time)
         first = _first(plan, columns, time, start)
-        run.begin_after(slice_columns(columns, first, start - first), start - first, first)
-        answers += run.push(slice_columns(columns, start, end - start), end - start)
+        run.begin(first, start)
+        answers += run.push(slice_columns(columns, first, end - first), end - first)
         answers += run.finish()
     except BadData as error:
         return _RangeAnswers(answers, error)
     finally:
-        free.put(helper)
+        free.put(run)
     return _RangeAnswers(answers, None)
 
 

@@ -64,6 +64,10 @@ class RelevantEvents:
         self.parts = parts
         self.count = sum(len(part.kept) for part in parts)
 
+    def before(self, position: int) -> int:
+        """How many of the events come before a position."""
+        return sum(bisect_left(part.kept, position, key=part.batch.at) for part in self.parts)
+
     @cached_property
     def actions(self) -> Any:
         """What each event does in the program, unsigned."""

@@ -28,7 +28,6 @@ from cerlab.engine.windowed.relevant_events import (
     Batch,
     RelevantEvents,
     last_window,
-    partitions,
     relevant_events,
 )
 from cerlab.errors import BadData
@@ -80,25 +79,25 @@ class WindowScan(ABC, Generic[Result]):
             assert plan.window is not None
             self._clock = TimeColumn(plan.window, time)
             self._width = self._clock.width
-        self._keys = KeyCodes(plan.partition) if plan.partition else None
         self._consume = CONSUMES[plan.consume]
-        self._read = 0
+        self.begin(0, 0)
+
+    def begin(self, position: int, end: int) -> None:
+        """Begin anew, at an event of the stream; what is found ends at event `end` or later.
+
+        The events before `position` are outside the window of those. Not in the middle of a stream
+        for strategies and CONSUME BY, which remember more than a window.
+        """
+        self._read = position
+        self._end = end
         self._counted = 0
         self._pending: list[Batch] = []
         self._last_scan: ScanResult | None = None
         self._carried: Batch | None = None
-        self._idle = learned.machine.idle
-
-    def begin_after(self, columns: Mapping[str, Any], length: int, position: int) -> None:
-        """Begin in the middle of a stream, `position` being that of the first event given here.
-
-        These events have been reported, and those before them are outside the window of all that
-        will be pushed. Not for strategies and CONSUME BY, which remember more than a window.
-        """
-        self._read = position
-        batch = self._batch(columns, length)
-        if batch is not None:
-            self._carried = batch._replace(codes=partitions(batch, self._keys))
+        self._idle = self._learned.machine.idle
+        self._keys = KeyCodes(self._plan.partition) if self._plan.partition else None
+        if self._clock is not None:
+            self._clock.last = None
 
     def push(self, columns: Mapping[str, Any], length: int) -> Iterator[Result]:
         """Read `length` more events: what they complete; exhaust it before the next call.
@@ -168,7 +167,7 @@ class WindowScan(ABC, Generic[Result]):
         batches = [*([self._carried] if self._carried else []), *self._pending]
         program = self._learned.program()
         events = relevant_events(program, batches, self._keys)
-        again = len(events.parts[0].kept) if self._carried else 0
+        again = events.before(max(self._end, self._pending[0].start))
         ends = yield from self._evaluate(program, events, again)
         self._pending = []
         self._last_scan = ScanResult(program, batches, events, ends)
