@@ -6,9 +6,9 @@ writes what one Spark, on so many cores of this machine, needs for the files of 
 JSON object. A design is a way from files to answers: the tasks read the files and write the answers
 (``written``), they read the files and hand the answers to Spark (``handed over``), or Spark reads
 the rows and hands relevant events to Python: of rows in order (``rows``), in no order
-(``unsorted``), and by key, where the query has PARTITION BY (``by key``). Each runs twice: once to
-count the answers, then to be measured, with workers that are there and a JVM that has compiled
-itself. CPU is that of all processes: Python's, the JVM's, the workers'.
+(``unsorted``), and by key, where the query has PARTITION BY (``by key``). Each is measured warm: in
+a second run on the same rows, after one in the same session that counts the answers. CPU is that of
+all processes: Python's, the JVM's, the workers'.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def on_spark(query: Query, folder: str, cores: int) -> list[Cost]:
 
     def written() -> int:
         with TemporaryDirectory(prefix="cerlab-bench-") as out:
-            return write_answers(request, file_ranges(request), Path(out) / "answers")
+            return write_answers(request, file_ranges(request), f"{out}/answers")
 
     def handed_over() -> DataFrame:
         return answers_in_files(request, file_ranges(request))

@@ -25,7 +25,8 @@ DESCRIPTION = """\
 Evaluate a query on Parquet, CSV or NDJSON by Spark, and write its answers as Parquet: start, end
 and positions, exactly those of `cerlab run`, in no order. The rows of a file have no order in
 Spark: --order-by says by which columns they are sorted, or --position names a column of integers
-that are their positions.
+that are their positions. Parquet may lie, and answers be written, wherever pyarrow opens a place
+(s3://bucket/folder?region=.., gs:, hdfs:); its credentials come from the environment.
 
 With --stream the input is a folder that files arrive in. What is there is read, the state of each
 key is kept in a checkpoint, and the next run goes on with the files that are new; a run that was
@@ -37,6 +38,7 @@ column `late`. Read the output with Spark: it knows which of the files count.
 EPILOG = """\
   cerlab spark query.ceql --input events.parquet --output answers --order-by ts,id
   cerlab spark query.ceql --input events.csv --position n --explain
+  cerlab spark query.ceql --input s3://lake/day --output s3://lake/found --position n
   cerlab spark query.ceql --input arriving/ --output answers --stream --time ts:ms --position id \\
       --lateness "10 seconds" --lag "1 hour"        again for the files that are new
   cerlab spark --doctor                             what Spark needs, and what of it is here
@@ -91,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     query = read_query(arguments)
     small = not (arguments.stream or arguments.explain) and _is_small(arguments.input)
     spark = session(arguments.master, short_lived=small or _tasks_read(query, arguments))
-    with _errors_of_spark(), _progress(spark):
+    with _errors_of_spark(arguments.input, arguments.output), _progress(spark):
         if arguments.stream:
             return _run_stream(spark, query, arguments)
         return _run_batch(spark, query, arguments)
@@ -137,12 +139,15 @@ def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespac
     from cerlab.spark.batch.match import request_of, write
 
     column, unit = time_option(arguments)
-    frame = inputs.read(spark, arguments.input, format=arguments.input_format, schema=query.schema)
+    place, kind, schema = arguments.input, arguments.input_format, query.schema
+    files = inputs.files_elsewhere(place, kind)
+    frame = inputs.read(spark, place, format=kind, schema=schema, files=files)
     request = request_of(
         frame,
         query,
         comma_separated(arguments.order_by),
         arguments.position,
+        files=files if schema is None else (),
         type=arguments.type,
         time=column,
         unit=unit,
@@ -155,10 +160,12 @@ def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespac
     if arguments.explain:
         print(explained(request, found, query.text))
         return OK
-    rows = write(request, found, arguments.output, overwrite=arguments.overwrite)
+    output, overwrite = arguments.output, arguments.overwrite
+    rows = write(request, found, output, overwrite=overwrite, events=files)
     if not arguments.quiet:
-        command = shlex.join(["cerlab", "why", arguments.query, arguments.input])
-        warn_about_answers(query, request.source, rows, f"{command} says why")
+        command = shlex.join(["cerlab", "why", arguments.query, place])
+        ask = "cerlab why says why, of a copy on this machine" if files else f"{command} says why"
+        warn_about_answers(query, request.source, rows, ask)
     return OK
 
 
@@ -246,8 +253,11 @@ _CODE = re.compile(r"(CER\d{4}): (.*)")
 
 
 @contextmanager
-def _errors_of_spark() -> Iterator[None]:
-    """What Spark raises as errors of ours: those of a task in its own words, others in one line."""
+def _errors_of_spark(*places: str | None) -> Iterator[None]:
+    """What Spark raises as errors of ours: those of a task in its own words, others in one line.
+
+    `places` are those of events and answers.
+    """
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
@@ -257,7 +267,11 @@ def _errors_of_spark() -> Iterator[None]:
         raise
     except (PySparkException, Py4JJavaError) as error:
         if (scheme := _NO_FILES.search(str(error))) is not None:
-            what = f"Spark knows no file system '{scheme[1] or scheme[2]}:'"
+            from cerlab.spark.plan.places import why_not_opened
+
+            reasons = (why_not_opened(place) for place in places if place is not None)
+            reason = next((f"; pyarrow: {why}" for why in reasons if why is not None), "")
+            what = f"Spark knows no file system '{scheme[1] or scheme[2]}:'{reason}"
             hint = "give a path of this machine, or start Spark with the package for that address"
             raise UsageError("CER0898", what, hint=hint) from None
         if (ours := _CODE.search(str(error))) is not None:

@@ -242,7 +242,7 @@ def is_streamed(path: Path) -> bool:
         return raw.read(4) == STREAMED
 
 
-def unreadable(path: Path, kind: str, error: Exception) -> BadData:
+def unreadable(path: Path | str, kind: str, error: Exception) -> BadData:
     """The error that a file is none of its kind."""
     return BadData(
         "CER0742",

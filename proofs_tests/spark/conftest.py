@@ -24,6 +24,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         "spark.local.dir": str(place),
         "spark.sql.shuffle.partitions": "3",
         "spark.log.level": "ERROR",
+        "spark.executorEnv.AWS_ACCESS_KEY_ID": "nobody",  # for a store on this machine
+        "spark.executorEnv.AWS_SECRET_ACCESS_KEY": "nothing",
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what PySpark itself warns of is not ours

@@ -14,7 +14,7 @@ import pytest
 
 import cerlab
 from cerlab.automata.plan_json import plan_to_bytes
-from cerlab.spark.batch.files import refuse_input
+from cerlab.spark.batch.writer import refuse_input
 from cerlab.spark.plan import footers
 from cerlab.spark.plan.files import UnorderedFiles, ranges_in_files
 from cerlab.spark.plan.footers import Columns, Layout, Unproved, layout, row_groups
@@ -171,15 +171,13 @@ def test_answers_never_replace_the_events(tmp_path: Path) -> None:
     """Also by a link, and from a folder above them."""
     events = tmp_path / "events"
     events.mkdir()
-    lie = laid_out(written(events, stream()))
-    labels = Labels(COLUMNS.keys, COLUMNS.time)
-    ranges = ranges_in_files(lie, COLUMNS, labels, QUERY.plan, None, Mode.RANGES, 2)
+    paths = written(events, stream())
     link = tmp_path / "link"
     link.symlink_to(events)
     for place in (events, tmp_path, link, events / "events.parquet"):
         with pytest.raises(cerlab.UsageError, match="CER0890"):
-            refuse_input(place, ranges)
-    refuse_input(tmp_path / "answers", ranges)
+            refuse_input(str(place), paths)
+    refuse_input(str(tmp_path / "answers"), paths)
 
 
 @pytest.mark.parametrize(

@@ -7,21 +7,19 @@ filters, limits, samples and unions leave rows out, so none of them is a bare sc
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlparse
-from uuid import uuid4
+from urllib.parse import urlsplit
 
-from cerlab.errors import UsageError
 from cerlab.spark.batch.columns import answer_schema
 from cerlab.spark.batch.frame import arrow_schema
 from cerlab.spark.batch.request import Request
+from cerlab.spark.batch.writer import WRITTEN, write_folder
 from cerlab.spark.plan.files import FileRanges, UnorderedFiles, ranges_in_files
 from cerlab.spark.plan.footers import Columns, RowGroups, Unproved, layout, row_groups
 from cerlab.spark.plan.modes import Mode, why_not
+from cerlab.spark.plan.places import local_path
 from cerlab.spark.tasks.files import evaluate_files, write_files
 
 if TYPE_CHECKING:
@@ -44,7 +42,7 @@ def file_ranges(request: Request) -> FileRanges:
         raise Unproved("the events of a key may lie in all files")
     if request.kept is not None:
         raise Unproved("FROM leaves events out, and footers count all")
-    paths, names = bare_scan(request.source.frame)
+    paths, names = _files_of(request, bare_scan)
     columns = _columns(request, names)
     stated = row_groups(paths, columns)
     _same_types(request, names, stated)
@@ -61,7 +59,7 @@ def files_below(request: Request) -> FileRanges | UnorderedFiles:
 
     Raises `Unproved` with the reason why Spark has to be asked.
     """
-    paths, names = scan_below(request.source.frame)
+    paths, names = _files_of(request, scan_below)
     columns = _columns(request, names, attributes=("type",))
     stated = row_groups(paths, columns)
     _same_types(request, names, stated)
@@ -125,6 +123,16 @@ def _columns(
         attributes=tuple(map(by_user.get, attributes or request.attributes)),
         type=source.type,
     )
+
+
+def _files_of(
+    request: Request, scan: Callable[[DataFrame], tuple[Sequence[str], dict[str, str]]]
+) -> tuple[Sequence[str], dict[str, str]]:
+    """Those that tasks read anyway, else what a scan proves of the DataFrame."""
+    source = request.source
+    if not source.files:
+        return scan(source.frame)
+    return source.files, {f"c{n}": name for n, name in enumerate(source.names)}
 
 
 def bare_scan(frame: DataFrame) -> tuple[list[str], dict[str, str]]:
@@ -203,20 +211,14 @@ def _items(sequence: Any) -> list[Any]:
     return [sequence.apply(n) for n in range(sequence.size())]
 
 
-def _local(path: str) -> str:
-    """The path of a file on this machine; raises `Unproved` for other file systems."""
-    address = urlparse(path)
-    if address.scheme != "file":
-        raise Unproved(f"'{address.scheme}' is no file system of this machine")
-    return unquote(address.path)
+def _local(address: str) -> str:
+    """The path of a file on this machine; raises `Unproved` for other file systems.
 
-
-def local_folder(path: str) -> Path | None:
-    """A folder on this machine by what a user calls it; None on other file systems."""
-    scheme = urlparse(path).scheme
-    if scheme == "file":
-        return Path(unquote(urlparse(path).path))
-    return None if scheme else Path(path).absolute()  # tasks have working folders of their own
+    What Spark finds there is by settings of its own, which need not be those of pyarrow.
+    """
+    if (path := local_path(address)) is None:
+        raise Unproved(f"Spark reads '{urlsplit(address).scheme}:' by settings of its own")
+    return str(path)
 
 
 def answers_in_files(request: Request, ranges: FileRanges) -> DataFrame:
@@ -226,73 +228,20 @@ def answers_in_files(request: Request, ranges: FileRanges) -> DataFrame:
 
 
 def write_answers(
-    request: Request, ranges: FileRanges, folder: Path, *, overwrite: bool = False
+    request: Request, ranges: FileRanges, output: str, *, overwrite: bool = False
 ) -> int:
-    """The answers as Parquet files in a folder, written by the tasks; returns how many.
+    """The answers of all ranges as a folder of Parquet files, written by the tasks; how many.
 
-    Tasks write to a hidden folder beside it, which gets the name at the end (`publish`). Files that
-    no task has returned, of one that ran twice or was killed, are taken out. Raises `UsageError`
-    where there is something already, and where the events lie.
+    Raises as `cerlab.spark.batch.writer.write_folder`.
     """
-    if folder.exists() and not overwrite:
-        raise UsageError(
-            "CER0889",
-            f"{folder} already exists",
-            hint="give another place, or --overwrite",
-        )
-    refuse_input(folder, ranges)
-    hidden = folder.with_name(f".{folder.name}.{uuid4().hex}")
-    hidden.mkdir(parents=True)
-    try:
-        write = partial(
-            write_files,
-            job=request.job,
-            ranges=ranges,
-            folder=str(hidden),
-            schema=arrow_schema(answer_schema(request)),
-        )
-        parts = numbers_of(request, ranges.parts)
-        made = parts.mapInArrow(write, "name string, answers bigint").collect()
-        whole = {row["name"] for row in made}
-        for stray in set(hidden.iterdir()) - {hidden / name for name in whole}:
-            stray.unlink()
-        (hidden / "_SUCCESS").touch()
-        publish(hidden, folder)
-    except BaseException:
-        shutil.rmtree(hidden, ignore_errors=True)
-        raise
-    return sum(row["answers"] for row in made)
+    schema = arrow_schema(answer_schema(request))
 
+    def write(folder: str) -> DataFrame:
+        made = partial(write_files, job=request.job, ranges=ranges, folder=folder, schema=schema)
+        return numbers_of(request, ranges.parts).mapInArrow(made, WRITTEN)
 
-def publish(made: Path, folder: Path) -> None:
-    """Give a folder beside another its name; what was there is removed when that is done.
-
-    Until then it is there under its own name or, between two renames, under a hidden one beside it.
-    """
-    aside = folder.with_name(f".{folder.name}.{uuid4().hex}.before")
-    replaces = folder.exists()
-    if replaces:
-        folder.rename(aside)
-    try:
-        made.rename(folder)
-    except BaseException:
-        if replaces:
-            aside.rename(folder)
-        raise
-    if replaces:
-        shutil.rmtree(aside) if aside.is_dir() else aside.unlink()
-
-
-def refuse_input(folder: Path, ranges: FileRanges) -> None:
-    """Raise `UsageError` if a folder of answers would replace the files of the events."""
-    place = folder.resolve()
-    paths = {Path(group.path).resolve() for cluster in ranges.clusters for group in cluster}
-    if any(path.is_relative_to(place) for path in paths):
-        raise UsageError(
-            "CER0890",
-            f"the answers would replace the events at {folder}",
-            hint="write the answers to another place",
-        )
+    events = {group.path for cluster in ranges.clusters for group in cluster}
+    return write_folder(write, output, events, overwrite=overwrite)
 
 
 def numbers_of(request: Request, tasks: int) -> DataFrame:

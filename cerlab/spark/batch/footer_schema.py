@@ -1,4 +1,4 @@
-"""The schema of local Parquet files by their footers, for which Spark would start a job."""
+"""The schema of Parquet files by their footers, for which Spark would start a job."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cerlab.spark.batch.files import local_folder
+from cerlab.errors import BadData
+from cerlab.io.arrow import unreadable
+from cerlab.spark.plan.places import local_path, parquet_file
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -23,7 +25,7 @@ def footer_schema(path: str) -> StructType | None:
     Plain are a file, or a folder of files that all have the same columns, of numbers, text,
     booleans, days and moments.
     """
-    place = local_folder(path)
+    place = local_path(path)
     if place is None or not place.exists():
         return None
     files = [place] if place.is_file() else _files(place)
@@ -57,6 +59,33 @@ def _of_file(file: Path) -> StructType | None:
     for field in schema:
         without_zone = getattr(field.type, "tz", None) is None
         made.add(field.name, from_arrow_type(field.type, prefer_timestamp_ntz=without_zone))
+    return made
+
+
+def schema_for_tasks(place: str) -> StructType:
+    """The types that Spark has for the columns of a file that tasks read.
+
+    Raises `BadData` for what is no Parquet, and for a column that Spark has no type for.
+    """
+    import pyarrow as pa
+    from pyspark.errors import PySparkTypeError
+    from pyspark.sql.pandas.types import from_arrow_type
+    from pyspark.sql.types import StructType
+
+    try:
+        schema = parquet_file(place).schema_arrow
+    except pa.ArrowInvalid as error:
+        raise unreadable(place, "Parquet", error) from None
+    made = StructType()
+    for field in schema:
+        try:
+            made.add(field.name, from_arrow_type(field.type))
+        except PySparkTypeError:
+            raise BadData(
+                "CER0741",
+                f"Spark has no {field.type}, which column '{field.name}' is",
+                hint="cast it to numbers, text, booleans or moments, or drop it",
+            ) from None
     return made
 
 

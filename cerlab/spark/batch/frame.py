@@ -37,6 +37,8 @@ class Source:
     names: tuple[str, ...]
     type: str | None
     """The type of all events, where no column has it."""
+    files: tuple[str, ...] = ()
+    """The places of the Parquet files that it is, where tasks read them and not Spark."""
 
     @cached_property
     def schema(self) -> StructType:
@@ -77,7 +79,7 @@ class Source:
         return fn.lit(constant).cast("string")
 
 
-def source_of(frame: DataFrame, type_name: str | None) -> Source:
+def source_of(frame: DataFrame, type_name: str | None, files: Sequence[str] = ()) -> Source:
     """The stream that a DataFrame holds; raises `BadData` and `UsageError` where it holds none."""
     names = tuple(frame.columns)
     if (double := next((n for n in names if names.count(n) > 1), None)) is not None:
@@ -94,7 +96,8 @@ def source_of(frame: DataFrame, type_name: str | None) -> Source:
             "there is no column 'type'",
             hint="give type= (on the command line: --type NAME) if all rows are of one type",
         )
-    made = Source(frame.toDF(*(f"c{n}" for n in range(len(names)))), names, type_name)
+    renamed = frame.toDF(*(f"c{n}" for n in range(len(names))))
+    made = Source(renamed, names, type_name, tuple(files))
     for name in ("type", "stream"):
         if made.kind(name) not in (None, "string", "char", "varchar", "void"):
             raise BadData(

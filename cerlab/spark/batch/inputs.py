@@ -8,13 +8,19 @@ could differ from those of the local engine, so that is an error, with the way o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from cerlab.errors import BadData, DataPlace, UsageError, nearest
 from cerlab.model.schema import Schema
 from cerlab.spark.batch.declared import conformed
-from cerlab.spark.batch.footer_schema import footer_schema
+from cerlab.spark.batch.footer_schema import footer_schema, schema_for_tasks
+from cerlab.spark.batch.frame import arrow_schema
+from cerlab.spark.plan.places import files_in, local_path, why_not_opened
+from cerlab.spark.tasks.files import rows_of_files
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -32,14 +38,25 @@ _SUFFIXES = {
 
 
 def read(
-    spark: SparkSession, path: str, *, format: str | None = None, schema: Schema | None = None
+    spark: SparkSession,
+    path: str,
+    *,
+    format: str | None = None,
+    schema: Schema | None = None,
+    files: Sequence[str] = (),
 ) -> DataFrame:
     """The events of a file, or of all files in a folder.
 
     The format is that of the suffix, and Parquet for a path without one. Columns of text are read
-    once for their types. Raises `BadData` for what cannot be read as events of one type a column.
+    once for their types. Tasks read `files`, if that is not empty (`files_elsewhere`), and Spark
+    all else. Raises `BadData` for what cannot be read as events of one type a column.
     """
     match format or format_of(path):
+        case "parquet" if files:
+            types = schema_for_tasks(files[0])
+            read_all = partial(rows_of_files, files=files, schema=arrow_schema(types))
+            numbers = spark.range(0, len(files), 1, len(files))
+            frame = numbers.mapInArrow(read_all, types)
         case "parquet":
             known = footer_schema(path)
             frame = (spark.read if known is None else spark.read.schema(known)).parquet(path)
@@ -53,9 +70,22 @@ def read(
     return frame if schema is None else conformed(frame, schema, path)
 
 
+def files_elsewhere(path: str, format: str | None = None) -> tuple[str, ...]:
+    """The Parquet files at a place that is not on this machine, where pyarrow opens it.
+
+    Spark needs a package for most of those. None where Spark is to read them, or text. Raises as
+    `files_in` and `why_not_opened`.
+    """
+    is_parquet = (format or format_of(path)) == "parquet"
+    if local_path(path) is not None or not is_parquet or why_not_opened(path) is not None:
+        return ()
+    return files_in(path)
+
+
 def format_of(path: str) -> str:
     """That of the suffix, and Parquet for a path without one."""
-    return _SUFFIXES.get(PurePosixPath(path).suffix.lower(), "parquet")
+    suffix = PurePosixPath(path if local_path(path) else urlsplit(path).path).suffix
+    return _SUFFIXES.get(suffix.lower(), "parquet")
 
 
 def _csv(spark: SparkSession, path: str, schema: Schema | None) -> DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypedDict, Unpack, assert_never
 from warnings import warn
 
@@ -13,14 +14,17 @@ from cerlab.model.clock import TimeAxis, time_axis
 from cerlab.spark.batch.aggregates import group_rows, merged_groups
 from cerlab.spark.batch.by_shuffle_units import answers_in_units
 from cerlab.spark.batch.correlated import correlated_answers, refuse_correlated
-from cerlab.spark.batch.files import answers_in_files, local_folder, write_answers
+from cerlab.spark.batch.files import answers_in_files, write_answers
 from cerlab.spark.batch.first_pass import FirstPass, RowRanges, first_pass
-from cerlab.spark.batch.frame import Source, source_of
+from cerlab.spark.batch.frame import Source, arrow_schema, source_of
 from cerlab.spark.batch.named import row_names
 from cerlab.spark.batch.request import PARTS_PER_CORE, Request, parallelism, request
+from cerlab.spark.batch.writer import WRITTEN, write_folder
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.modes import Mode, chosen
+from cerlab.spark.plan.places import local_path, why_not_opened
 from cerlab.spark.tasks.aggregates import GroupRows
+from cerlab.spark.tasks.files import write_rows
 from cerlab.spark.tasks.named_rows import RowNames
 
 if TYPE_CHECKING:
@@ -117,10 +121,15 @@ def request_of(
     query: What,
     order_by: str | Sequence[str] = (),
     position: str | None = None,
+    *,
+    files: Sequence[str] = (),
     **options: Unpack[Options],
 ) -> Request:
-    """What `match` is asked, checked; nothing is read yet. Raises as `match`."""
-    pattern, source = as_pattern(query), source_of(df, options.get("type"))
+    """What `match` is asked, checked; nothing is read yet. Raises as `match`.
+
+    `files` are the places of those that the DataFrame is, where tasks read them for it.
+    """
+    pattern, source = as_pattern(query), source_of(df, options.get("type"), files)
     names: RowNames | GroupRows | None
     if pattern.ast.aggregates:
         others = {name: options.get(name) for name in ("columns", "partition")}
@@ -142,22 +151,41 @@ def request_of(
     )
 
 
-def write(request: Request, ranges: FirstPass, output: str, *, overwrite: bool = False) -> int:
+def write(
+    request: Request,
+    ranges: FirstPass,
+    output: str,
+    *,
+    overwrite: bool = False,
+    events: Sequence[str] = (),
+) -> int:
     """The answers as a folder of Parquet files, and how many rows they are.
 
-    Written by the tasks where those read the files too.
+    Written by the tasks where those read the files too, or where the folder is on another file
+    system that pyarrow opens, for which Spark may have no package.
 
-    Raises `UsageError` where there is something at `output`, unless it is to be overwritten.
+    Raises `UsageError` where there is something at `output`, unless it is to be overwritten, and
+    where the files of the `events` lie.
     """
-    folder = local_folder(output)
-    if isinstance(ranges, FileRanges) and folder is not None and _parts(request) is None:
-        _warn_of_one_task(request)
-        return write_answers(request, ranges, folder, overwrite=overwrite)
     from pyspark.sql import Observation
     from pyspark.sql import functions as fn
 
+    is_here = local_path(output) is not None
+    is_opened = is_here or why_not_opened(output) is None
+    if isinstance(ranges, FileRanges) and is_opened and _parts(request) is None:
+        _warn_of_one_task(request)
+        return write_answers(request, ranges, output, overwrite=overwrite)
+    rows = answers(request, ranges)
+    if is_opened and not is_here:
+        schema = arrow_schema(rows.schema)
+        renamed = rows.toDF(*(f"c{n}" for n in range(len(rows.columns))))  # they may have dots
+
+        def by_tasks(folder: str) -> DataFrame:
+            return renamed.mapInArrow(partial(write_rows, folder=folder, schema=schema), WRITTEN)
+
+        return write_folder(by_tasks, output, events, overwrite=overwrite)
     counted = Observation("cerlab")
-    rows = answers(request, ranges).observe(counted, fn.count(fn.lit(1)).alias("rows"))
+    rows = rows.observe(counted, fn.count(fn.lit(1)).alias("rows"))
     rows.write.mode("overwrite" if overwrite else "error").parquet(output)
     return int(counted.get["rows"])
 

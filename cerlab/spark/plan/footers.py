@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cerlab.spark.plan.places import parquet_file
 from cerlab.spark.plan.runs import Run, in_order
 
 LONGEST = 1 << 23
@@ -86,12 +87,10 @@ class RowGroups:
 
 def row_groups(paths: Sequence[str], columns: Columns) -> RowGroups:
     """What the footers of some files state; raises `Unproved` where they do not tell enough."""
-    import pyarrow.parquet as pq
-
     groups: list[RowGroup] = []
     schema, unit = None, 1
     for path in paths:
-        file = pq.ParquetFile(path)
+        file = parquet_file(path)
         names = [name for name in columns.read if name in file.schema_arrow.names]
         if missing := sorted(set(columns.read) - set(names)):
             raise Unproved(f"{path} has no column '{missing[0]}'")

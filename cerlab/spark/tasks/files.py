@@ -7,24 +7,25 @@ sorts the rows of a cluster where they are not in order, and checks all that the
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
-from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 
-from cerlab.errors import BadData
+from cerlab.errors import BadData, DataPlace
 from cerlab.io.sink import ROWS
 from cerlab.io.write import parquet_encoding
 from cerlab.model.columns import array_from
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.footers import Columns, RowGroup
 from cerlab.spark.plan.order import first_problem, increase, is_stream
+from cerlab.spark.plan.places import inside, parquet_file, resolved
 from cerlab.spark.plan.runs import run_table
 from cerlab.spark.plan.survey import HINTS
 from cerlab.spark.tasks.evaluation import Job, begun
-from cerlab.spark.tasks.rows import gathered, integers
+from cerlab.spark.tasks.rows import SIZE, gathered, integers
 from cerlab.spark.tasks.shuffle_units import changed
 
 RUN_IN_FILES = 1 << 15
@@ -41,25 +42,61 @@ def evaluate_files(batches: Iterable[Any], job: Job, ranges: FileRanges) -> Iter
 def write_files(
     batches: Iterable[Any], job: Job, ranges: FileRanges, folder: str, schema: Any
 ) -> Iterator[Any]:
-    """A Parquet file for each range, under a name that no other task has.
+    """A Parquet file for each range; yields what `written` says of it."""
+    for batch in batches:
+        for part in batch.column(0).to_pylist():
+            yield written(answers_of_range(part, job, ranges), folder, schema, f"part-{part:05}")
 
-    Yields record batches of ``name`` (text) and ``answers`` (int64). A task that runs twice writes
-    two files; only the names that the driver was given are answers.
+
+def write_rows(batches: Iterable[Any], folder: str, schema: Any) -> Iterator[Any]:
+    """A Parquet file of all rows that a task is given; yields what `written` says of it.
+
+    Their columns have any names, and are those of the schema in order.
     """
-    from uuid import uuid4
+    import pyarrow as pa
 
+    rows = (pa.RecordBatch.from_arrays(each.columns, schema.names).cast(schema) for each in batches)
+    yield written(rows, folder, schema, "part")
+
+
+def written(batches: Iterable[Any], folder: str, schema: Any, name: str) -> Any:
+    """Write a file whose name begins so, and which no other task has.
+
+    A record batch of its ``name`` (text) and ``answers`` (int64). A task that runs twice writes two
+    files; only the names that the driver was given are answers.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    encoding = parquet_encoding(schema)
+    name, answers = f"{name}-{uuid4().hex}.parquet", 0
+    files, path = resolved(inside(folder, name))
+    with pq.ParquetWriter(path, schema, filesystem=files, **parquet_encoding(schema)) as writer:
+        for found in gathered(batches, ROWS):
+            writer.write_table(found)
+            answers += found.num_rows
+    return pa.RecordBatch.from_pydict({"name": [name], "answers": [answers]})
+
+
+def rows_of_files(batches: Iterable[Any], files: Sequence[str], schema: Any) -> Iterator[Any]:
+    """All rows of some files; the rows of `batches` are ``id``, the numbers of those files.
+
+    Raises `BadData` for a file with other columns than those of the schema.
+    """
+    import pyarrow as pa
+
     for batch in batches:
-        for part in batch.column(0).to_pylist():
-            name, answers = f"part-{part:05}-{uuid4().hex}.parquet", 0
-            with pq.ParquetWriter(Path(folder) / name, schema, **encoding) as writer:
-                for found in gathered(answers_of_range(part, job, ranges), ROWS):
-                    writer.write_table(found)
-                    answers += found.num_rows
-            yield pa.RecordBatch.from_pydict({"name": [name], "answers": [answers]})
+        for number in batch.column(0).to_pylist():
+            file = opened_file(files[number], [])
+            try:
+                for rows in file.iter_batches(SIZE, use_threads=False):
+                    yield rows.select(schema.names).cast(schema)
+            except (pa.ArrowInvalid, KeyError) as error:
+                raise BadData(
+                    "CER0742",
+                    f"its rows are not of the columns that the first file has: {error}",
+                    place=DataPlace(files[number]),
+                    hint="the files of a stream have the same columns, moments in microseconds",
+                ) from None
 
 
 def runs_of_files(batches: Iterable[Any], ranges: FileRanges) -> Iterator[Any]:
@@ -190,19 +227,15 @@ def _row_group(file: Any, group: RowGroup, columns: Columns) -> _Cluster:
     return _Cluster(table, numbers)
 
 
-def opened_file(path: str, read: list[str]) -> Any:
-    """A Parquet file whose text is read as codes."""
+def opened_file(place: str, read: Sequence[str]) -> Any:
+    """A Parquet file; text in the columns to read is read as codes."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    schema = pq.read_schema(path)
-    text = [
-        name
-        for name in read
-        if pa.types.is_string(schema.field(name).type)
-        or pa.types.is_large_string(schema.field(name).type)
-    ]
-    return pq.ParquetFile(path, read_dictionary=text)
+    file = parquet_file(place)
+    kinds = {name: file.schema_arrow.field(name).type for name in read}
+    is_text = (pa.types.is_string, pa.types.is_large_string)
+    text = [name for name, kind in kinds.items() if any(holds(kind) for holds in is_text)]
+    return parquet_file(place, metadata=file.metadata, read_dictionary=text) if text else file
 
 
 def _places(cluster: _Cluster, columns: Columns) -> dict[str, Any]:
