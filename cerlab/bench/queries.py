@@ -71,7 +71,10 @@ TAXI = Sequences(
 _TECH = (
     "msft[name = 'MSFT'] AND oracle[name = 'ORCL'] AND csco[name = 'CSCO'] AND amat[name = 'AMAT']"
 )
-_PRICED = f"{_TECH} AND msft[price > 26.0] AND oracle[price > 11.14] AND amat[price >= 18.92]"
+_PRICED = (
+    "msft[name = 'MSFT'] AND msft[price > 26.0] AND oracle[name = 'ORCL'] AND oracle[price > 11.14]"
+    " AND csco[name = 'CSCO'] AND amat[name = 'AMAT'] AND amat[price >= 18.92]"
+)
 _PLAIN = "SELL AS msft ; BUY AS oracle ; BUY AS csco ; SELL AS amat"
 _CHOICE = "SELL AS msft ; (BUY OR SELL) AS oracle ; (BUY OR SELL) AS csco ; SELL AS amat"
 _QQQ = "msft[name = 'MSFT'] AND qqq[name = 'QQQ'] AND qqq[volume = 4000] AND amat[name = 'AMAT']"

@@ -28,60 +28,42 @@ from cerlab.model.stream import Stream
 
 pytestmark = pytest.mark.services
 
-PRINTED = {
-    "S6": """
+TECH = """
 SELECT * FROM S
-WHERE (SELL as T1; BUY as T2; BUY as T3;
-       SELL as T4; BUY as T5; BUY as T6)
-FILTER T1[name = 'INTC'] AND T2[name = 'RIMM'] AND T3[name = 'QQQ'] AND
-       T4[name = 'IPIX'] AND T5[name = 'AMAT'] AND T6[name = 'CSCO']
-WITHIN 10000 [stock_time]""",
-    "S3' x2": """
+WHERE (SELL as msft; BUY as oracle; BUY as csco; SELL as amat)
+FILTER msft[name = 'MSFT'] AND oracle[name = 'ORCL'] AND
+       csco[name = 'CSCO'] AND amat[name = 'AMAT']
+WITHIN 30000 [stock_time]"""
+PRICED = """
 SELECT * FROM S
-WHERE (SELL as T1; BUY as T2; BUY as T3; BUY as NE)
-FILTER T1[name = 'INTC'] AND T2[name = 'RIMM'] AND T3[name = 'QQQ'] AND NE[name = 'NotExists']
-WITHIN 20000 [stock_time]""",
-    "H12": """
+WHERE (SELL as msft; BUY as oracle; BUY as csco; SELL as amat)
+FILTER msft[name = 'MSFT'] AND msft[price > 26.0] AND
+       oracle[name = 'ORCL'] AND oracle[price > 11.14] AND
+       csco[name = 'CSCO'] AND amat[name = 'AMAT'] AND amat[price >= 18.92]
+WITHIN 30000 [stock_time]"""
+PARTITIONED = """
 SELECT * FROM S
-WHERE (LOAD as L1; LOAD as L2; LOAD as L3;
-       LOAD as L4; LOAD as L5; LOAD as L6;
-       LOAD as L7; LOAD as L8; LOAD as L9;
-       LOAD as L10; LOAD as L11; LOAD as L12) as L
-FILTER L[value > 76] AND
-       L1[household_id = 0] AND L2[household_id = 2] AND L3[household_id = 4] AND
-       L4[household_id = 6] AND L5[household_id = 9] AND L6[household_id = 10] AND
-       L7[household_id = 12] AND L8[household_id = 14] AND L9[household_id = 15] AND
-       L10[household_id = 4] AND L11[household_id = 9] AND L12[household_id = 10]
-WITHIN 10 [plug_timestamp]""",
-    "H3' x4": """
-SELECT * FROM S
-WHERE (LOAD as L1; LOAD as L2; LOAD as L3; LOAD as NE) as L
-FILTER L[value > 76] AND
-       L1[household_id = 0] AND L2[household_id = 2] AND L3[household_id = 4] AND
-       NE[household_id = 1000]
-WITHIN 40 [plug_timestamp]""",
-    "T6'": """
-SELECT * FROM S
-WHERE (TRIP as loc1; TRIP as loc2; TRIP as loc3;
-      TRIP as loc4; TRIP as loc5; TRIP as loc6; TRIP as NE)
-FILTER loc1[pickup_loc = 'East Harlem North' and dropoff_loc = 'Midwood'] AND
-       loc2[pickup_loc = 'Midwood' AND dropoff_loc = 'Gravesend'] AND
-       loc3[pickup_loc = 'Gravesend' AND dropoff_loc = 'West Brighton'] AND
-       loc4[pickup_loc = 'West Brighton' AND dropoff_loc = 'Lincoln Square West'] AND
-       loc5[pickup_loc = 'Lincoln Square West' AND
-            dropoff_loc = 'Sutton Place/Turtle Bay North'] AND
-       loc6[pickup_loc = 'Sutton Place/Turtle Bay North' AND
-            dropoff_loc = 'East Concourse/Concourse Village'] AND
-       NE[pickup_loc = 'NotExists']
-WITHIN 10000 [dropoff_datetime]""",
-    "Q6 ANY": """
-SELECT * FROM S
-WHERE (SELL as msft; (BUY OR SELL) as oracle; (BUY OR SELL) as csco; SELL as amat)
+WHERE (SELL as msft; BUY as oracle; BUY as csco; SELL as amat)
 FILTER msft[name = 'MSFT'] AND oracle[name = 'ORCL'] AND
        csco[name = 'CSCO'] AND amat[name = 'AMAT']
 PARTITION BY [volume]
 WITHIN 30000 [stock_time]
-CONSUME BY ANY""",
+CONSUME BY ANY"""
+
+
+def either(text: str) -> str:
+    """As Q4 to Q6 are printed, which differ from Q1 to Q3 in the types of their middle."""
+    middle = "BUY as oracle; BUY as csco", "(BUY OR SELL) as oracle; (BUY OR SELL) as csco"
+    return text.replace(*middle)
+
+
+PRINTED = {
+    "Q1": TECH,
+    "Q2": PRICED,
+    "Q3 ANY": PARTITIONED,
+    "Q4": either(TECH),
+    "Q5": either(PRICED),
+    "Q6 ANY": either(PARTITIONED),
     "Q7": """
 SELECT * FROM S
 WHERE (SELL as msft; (BUY OR SELL)+ as qqq; SELL as amat)
@@ -89,7 +71,7 @@ FILTER msft[name = 'MSFT'] AND qqq[name = 'QQQ'] and
        qqq[volume=4000] AND amat[name = 'AMAT']
 WITHIN 30000 [stock_time]""",
 }
-"""As the appendices print them, with straight quotes."""
+"""As Appendix G prints them, with straight quotes."""
 
 PLACES = {
     "East Harlem North": "E",
@@ -111,12 +93,47 @@ def test_a_query_is_the_printed_one(name: str) -> None:
     assert parse_query(text).ast == parse_query(PRINTED[name]).ast
 
 
-def test_the_journey_of_24_trips_is_the_printed_one() -> None:
-    steps = []
-    for step in FAMILIES["taxi"].steps:
-        _, origin, _, goal, _ = step.condition.split("'")
-        steps.append(PLACES[origin] + PLACES[goal])
-    assert " ".join(steps) == PRINTED_T24
+NAMES = ("INTC", "RIMM", "QQQ", "IPIX", "AMAT", "CSCO", "YHOO", "DELL", "ORCL", "MSFT")
+HOUSEHOLDS = (0, 2, 4, 6, 9, 10, 12, 14, 15, 4, 9, 10)
+ZONES = {letter: zone for zone, letter in PLACES.items()}
+STEPS = {
+    "stocks": [
+        f"{kind} as T# [name = '{name}']"
+        for kind, name in zip(("SELL", "BUY", "BUY") * 8, (*NAMES, *NAMES[:2]) * 2, strict=True)
+    ],
+    "homes": [f"LOAD as L# [household_id = {n}]" for n in HOUSEHOLDS * 2],
+    "taxi": [
+        f"TRIP as loc# [pickup_loc = '{ZONES[step[0]]}' and dropoff_loc = '{ZONES[step[1]]}']"
+        for step in PRINTED_T24.split()
+    ],
+}
+"""The sequences of 24 of Appendices D, E and F; the shorter ones are their beginnings."""
+NEVER = {
+    "stocks": "BUY as NE [name = 'NotExists']",
+    "homes": "LOAD as NE [household_id = 1000]",
+    "taxi": "TRIP as NE [pickup_loc = 'NotExists']",
+}
+WINDOWS = {
+    "stocks": (10_000, "stock_time"),
+    "homes": (10, "plug_timestamp"),
+    "taxi": (10_000, "dropoff_datetime"),
+}
+LENGTHS = [(n, prime, 1) for n in (3, 6, 9, 12, 24) for prime in ("", "'")]
+
+
+@pytest.mark.parametrize("stream", FAMILIES)
+def test_every_sequence_is_the_printed_one(stream: str) -> None:
+    whole, of_all = (" as L", "L[value > 76] AND ") if stream == "homes" else ("", "")
+    width, time = WINDOWS[stream]
+    for n, prime, wider in (*LENGTHS, (3, "'", 2), (3, "'", 3), (3, "'", 4)):
+        texts = [text.replace("#", str(k)) for k, text in enumerate(STEPS[stream][:n], 1)]
+        steps = [text.split(" ", 3) for text in texts + [NEVER[stream]] * bool(prime)]
+        body = "; ".join(f"{kind} as {x}" for kind, _, x, _ in steps)
+        filters = " AND ".join(f"{x}{condition}" for *_, x, condition in steps)
+        text = f"SELECT * FROM S WHERE ({body}){whole} FILTER {of_all}{filters}"
+        printed = parse_query(f"{text} WITHIN {width * wider} [{time}]")
+        name = f"{FAMILIES[stream].letter}{n}{prime}{f' x{wider}' if wider > 1 else ''}"
+        assert parse_query(catalogue(stream)[name]).ast == printed.ast, name
 
 
 def test_the_catalogue_has_every_form() -> None:

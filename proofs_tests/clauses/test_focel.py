@@ -140,6 +140,25 @@ def test_scopes_of_the_papers_own_example() -> None:
     assert scope.bound(phi) == {"x"}
 
 
+BOUND_BY_HAND = (
+    ("A AS x FILTER y[v = 1]", "x", "x"),
+    ("A AS x ; B AS y", "xy", "xy"),
+    ("A AS x OR B AS y", "", "xy"),
+    ("A AS x OR (B AS x ; C AS y)", "x", "xy"),
+    ("(A AS x OR B AS x) ; (A AS y OR B AS z)", "x", "xyz"),
+    ("(A AS x ; B AS y)+", "", ""),
+    ("A AS x ; (B AS x ; (C AS y)+)+", "x", "x"),
+    ("(A AS x ; B AS y) OR (B AS y ; (A AS x)+)", "y", "xy"),
+)
+
+
+@pytest.mark.parametrize(("formula", "bound", "vdef_plus"), BOUND_BY_HAND)
+def test_bound_variables_by_hand(formula: str, bound: str, vdef_plus: str) -> None:
+    """Intersection at OR, union at ``;``, nothing at ``+``, which hides what it defines too."""
+    phi = parse_formula(formula)
+    assert (scope.bound(phi), scope.vdef_plus(phi)) == tuple(map(frozenset, (bound, vdef_plus)))
+
+
 @pytest.mark.parametrize(
     ("formula", "safe", "unary"),
     [

@@ -26,6 +26,11 @@ def keyed(types: str, keys: list[Any]) -> list[dict[str, Any]]:
     return [{"type": t, "k": k} for t, k in zip(types, keys, strict=True)]
 
 
+IN_ORDER = [
+    {"type": t, "stream": stream, "k": k}
+    for t, stream, k in (("A", "S", 1), ("A", "T", 1), ("A", "S", 2), ("A", "S", 1), ("B", "S", 1))
+]
+
 CASES = [
     pytest.param(
         "SELECT * FROM S WHERE A ; B",
@@ -109,6 +114,18 @@ CASES = [
         keyed("AXXB", [1, 2, 2, 1]),
         [c(0, 3, 0, 3)],
         id="events-count-inside-the-partition",
+    ),
+    pytest.param(
+        "SELECT NEXT * FROM S WHERE A ; B PARTITION BY [k] WITHIN 2 EVENTS",
+        IN_ORDER,
+        [c(0, 4, 0, 4)],  # two events further in its partition of S, four in the stream
+        id="from-then-partition-then-within",
+    ),
+    pytest.param(
+        "SELECT NEXT * FROM S WHERE A ; B PARTITION BY [k] WITHIN 1 EVENTS",
+        IN_ORDER,
+        [],  # {3, 4} fits, but {0, 4} was selected
+        id="select-then-within",
     ),
     pytest.param(
         "SELECT * WHERE A ; B WITHIN 3 [t]",

@@ -1,6 +1,11 @@
-"""Operations on a tECS, case by case (CORE Fig. 5; CORE Sec. 4.2), enumeration (CORE Thm. 3)."""
+"""Operations on a tECS, case by case (CORE Fig. 5; CORE Sec. 4.2), enumeration (CORE Thm. 3).
+
+And in any order, on tECSs that no automaton makes: (CORE Lemma 1; CORE Alg. 2) ask for none.
+"""
 
 from __future__ import annotations
+
+from random import Random
 
 import pytest
 
@@ -12,6 +17,7 @@ from proofs_tests.core.tecs_invariants import (
     is_safe,
     open_events,
 )
+from proofs_tests.suite import Suite
 
 
 def chain(tecs: Tecs, start: int, *positions: int) -> Node:
@@ -98,3 +104,53 @@ def test_forgotten_nodes_are_gone_and_the_others_are_kept() -> None:
     tecs.forget(5)
     assert tecs.live == 3
     assert list(enumerate_node(merged, 7, 5)) == [ComplexEvent(5, 7, (6,))]
+
+
+Open = tuple[int, tuple[int, ...]]
+Made = list[tuple[Node, list[Open]]]
+"""Nodes, each with an open complex event for every path that it is to have."""
+
+
+def made_at(j: int, rng: Random, tecs: Tecs, before: Made) -> Made:
+    """A bottom node, and three operations on nodes that are there; few paths, so some make none."""
+    made: Made = [(tecs.bottom(j), [(j, ())])]
+    for _ in range(3):
+        some = [each for each in before + made if len(each[1]) < 20]
+        first, held = rng.choice(some)
+        match rng.randrange(4):
+            case 0:
+                first, held = rng.choice([*before[-6:], made[0]])
+                made.append((tecs.extend(first, j), [(start, (*D, j)) for start, D in held]))
+            case 1:
+                second, more = rng.choice([n for n in some if n[0].max_start == first.max_start])
+                made.append((tecs.union(first, second), held + more))
+            case _ if not isinstance(first, Union):
+                older = [each for each in some if each[0].max_start <= first.max_start]
+                ul: UnionList = [first]
+                held = [*held]
+                for node, more in rng.choices(older, k=rng.randrange(1, 5)):
+                    tecs.insert(ul, node)
+                    held += more
+                    check_union_list(ul)
+                made.append((tecs.merge(ul), held))
+    return made
+
+
+def check_operations(rng: Random) -> bool:
+    """Safe, time-ordered, 3-bounded; the set asked for; enumerated left first, in each window."""
+    tecs = Tecs()
+    nodes: Made = []
+    for j in range(rng.randrange(2, 6)):
+        nodes += made_at(j, rng, tecs, nodes)
+    for node, held in nodes:
+        assert is_safe(node)
+        check_node(node, duplicate_free=False)
+        assert sorted(open_events(node)) == sorted(held)
+        for lowest in range(7):
+            inside = [ComplexEvent(i, 9, D) for i, D in open_events(node) if i >= lowest]
+            assert list(enumerate_node(node, 9, lowest)) == inside
+    return any(isinstance(node, Union) for node, _ in nodes)
+
+
+def test_any_operations_in_any_order(suite: Suite) -> None:
+    suite.run(check_operations, deep_count=4_000)

@@ -65,11 +65,22 @@ def check_run(
             check_node(merged)
             united += [(q, start, taken) for start, taken in open_events(merged)]
         assert len({pair[1:] for pair in united}) == len(united), "two states share a run"
+        if strategy is None:
+            held = {(start, taken): det.macro_states[q] for q, start, taken in united}
+            assert held == states_by_marks(runs), "a list holds other runs than those of its state"
         found = list(evaluation.answers(lowest))
         assert len(found) == len(set(found))
         assert set(found) == set(runs.answers(lowest))
         answered = answered or bool(found)
     return answered
+
+
+def states_by_marks(runs: CeaRuns) -> dict[tuple[int, tuple[int, ...]], frozenset[int]]:
+    """Where the runs are that have started at a position and have taken some."""
+    states: dict[tuple[int, tuple[int, ...]], set[int]] = {}
+    for run in runs._runs:
+        states.setdefault((run.start, run.taken), set()).add(run.state)
+    return {marks: frozenset(reached) for marks, reached in states.items()}
 
 
 def test_random_automata(suite: Suite) -> None:

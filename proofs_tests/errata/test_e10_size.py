@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from cerlab.api import parse_formula
 from cerlab.compile.cel_to_vcea import cel_to_vcea
+from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import size
+from cerlab.predicates.condition import On
+from cerlab.testing import Shape, random_formula
 
 
 @pytest.mark.parametrize("k", [4, 8, 16, 32])
@@ -24,3 +29,14 @@ def test_a_sequence_of_two_choices_has_quadratically_many_transitions(k: int) ->
 def test_states_are_linear_under_nested_iteration(depth: int) -> None:
     phi = parse_formula("(" * depth + "A ; B" + ")+" * depth)
     assert cel_to_vcea(phi).states <= 2 * size(phi)
+
+
+def test_states_are_two_for_each_event_and_one_for_each_iteration() -> None:
+    """At most, since what leads nowhere goes; of formulas with OR between filters spelled out."""
+    for seed in range(200):
+        phi = random_formula(Random(seed), Shape(depth=4))
+        parts = list(cel.subformulas(phi))
+        if all(isinstance(psi.condition, On) for psi in parts if isinstance(psi, cel.Filter)):
+            events = sum(isinstance(psi, cel.Atom | cel.Not) for psi in parts)
+            iterations = sum(isinstance(psi, cel.Plus | cel.ConcatPlus) for psi in parts)
+            assert cel_to_vcea(phi).states <= 2 * events + iterations

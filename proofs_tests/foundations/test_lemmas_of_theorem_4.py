@@ -7,62 +7,73 @@ Runs are made one by one here; the sets beside them are those of the paper.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from random import Random
 
+import pytest
+
+from cerlab.automata.anchored import single_final
 from cerlab.automata.automaton import AnchoredCea, Mark
 from cerlab.engine.reference.lists.maximal import MaxState, move_marking, move_not_marking
 from cerlab.engine.reference.lists.moves import Successors, image, moves
-from cerlab.logic.selection.strategies import next_at_most
+from cerlab.engine.reference.lists.ordered import Class, Order, last_order, next_order
+from cerlab.logic.selection.strategies import last_at_most, next_at_most
 from cerlab.model.answer import Positions
+from cerlab.model.clauses import Strategy
 from cerlab.model.event import Event
 from proofs_tests.errata.test_e7_last import Partition, ordered
 from proofs_tests.foundations.anchored_cases import (
     Run,
+    accepted,
     extended,
     random_anchored,
     random_io_deterministic,
+    selected,
 )
 from proofs_tests.foundations.test_theorem_4 import random_word
 from proofs_tests.suite import Suite
 
 TAKE, SKIP = Mark.TAKE, Mark.SKIP
 
+AtMost = Callable[[Positions, Positions], bool]
+
 
 def class_of(T: Partition, p: int) -> int:
     return next(k for k, Ti in enumerate(T) if p in Ti)
 
 
-def next_runs(
-    A: AnchoredCea, events: Sequence[Event], order: tuple[Mark, Mark] = (TAKE, SKIP)
+def ordered_runs(
+    A: AnchoredCea, events: Sequence[Event], order: Order
 ) -> tuple[Partition, set[Run]]:
-    """The partition after the events, and the runs of the NXT automaton (FOUND App. C.3.2).
+    """The partition after the events, and the runs of the automaton beside it (FOUND App. C.3.2).
 
-    A move is allowed to a state that no better class reaches, and its own class not by a better
-    mark. `order` says which mark is the better one.
+    A class moves by a mark to the states that no better move reaches. `order` says which is better:
+    that of Algorithm 5 for NXT, that of Algorithm 6 for LAST (FOUND App. C.3.3, corrected).
     """
     T: Partition = (A.I,)
     runs: set[Run] = {(p, ()) for p in A.I}
     for n, event in enumerate(events):
         Delta = moves(A, event)
-        reached = [image(Delta[mark], Ti) for Ti in T for mark in order]
+        steps = list(order([tuple(Ti) for Ti in T]))
+        reached = [image(Delta[mark], Ti) for Ti, mark in steps]
         runs = {
             (q, (*taken, n) if mark is TAKE else taken)
             for p, taken in runs
-            for rank, mark in enumerate(order)
+            for k, (Ti, mark) in enumerate(steps)
+            if p in Ti
             for q in Delta[mark].get(p, ())
-            if not any(q in S for S in reached[: 2 * class_of(T, p) + rank])
+            if not any(q in better for better in reached[:k])
         }
         T = ordered(reached)
     return T, runs
 
 
-def earlier_is_greater(T: Partition, runs: set[Run]) -> bool:
+def earlier_is_greater(T: Partition, runs: set[Run], at_most: AtMost = next_at_most) -> bool:
     """Of two runs, the one in an earlier class is the greater one, and the other way round."""
 
     def less(C1: Positions, C2: Positions) -> bool:
-        return C1 != C2 and next_at_most(C1, C2)
+        return C1 != C2 and at_most(C1, C2)
 
     return all(
         (class_of(T, p) < class_of(T, q)) == less(theirs, ours)
@@ -70,20 +81,38 @@ def earlier_is_greater(T: Partition, runs: set[Run]) -> bool:
     )
 
 
-def test_c14_an_earlier_class_has_the_greater_complex_event(suite: Suite) -> None:
+@pytest.mark.parametrize(
+    ("strategy", "order", "at_most"),
+    [(Strategy.NXT, next_order, next_at_most), (Strategy.LAST, last_order, last_at_most)],
+)
+def test_c14_an_earlier_class_has_the_greater_complex_event(
+    strategy: Strategy, order: Order, at_most: AtMost, suite: Suite
+) -> None:
+    """So the runs to a final state that no better class has take what the strategy selects."""
+
     def case(rng: Random) -> bool:
         A, events = random_anchored(rng), random_word(rng)
-        T, runs = next_runs(A, events)
-        assert earlier_is_greater(T, runs)
+        T, runs = ordered_runs(A, events, order)
+        assert earlier_is_greater(T, runs, at_most)
+        made = single_final(A)
+        T_made, runs_made = ordered_runs(made, events, order)
+        best = next((Ti for Ti in T_made if Ti & made.F), frozenset[int]())
+        expected = accepted(A, from_states(A, A.I, events, 0), len(events) - 1)
+        found = {taken for p, taken in runs_made if p in best & made.F}
+        assert found == selected(strategy, expected)
         return len(T) > 1
 
     suite.run(case, deep_count=10_000)
 
 
+def skips_first(O: list[Class]) -> Iterator[tuple[Class, Mark]]:
+    """The skips of a class before its marks."""
+    return ((A, mark) for A in O for mark in (SKIP, TAKE))
+
+
 def test_c14_needs_that_marks_come_first() -> None:
-    """With the skips of a class before its marks the order is another one."""
     drawn = [(random_anchored(rng), random_word(rng)) for rng in map(Random, range(200))]
-    wrong = [not earlier_is_greater(*next_runs(*each, order=(SKIP, TAKE))) for each in drawn]
+    wrong = [not earlier_is_greater(*ordered_runs(*each, order=skips_first)) for each in drawn]
     assert sum(wrong) > 20
 
 

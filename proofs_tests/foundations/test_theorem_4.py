@@ -6,6 +6,7 @@ selects among all answers with the same end. Sizes are those of the theorem.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from random import Random
 
@@ -52,11 +53,22 @@ def random_word(rng: Random) -> tuple[Event, ...]:
     return tuple(Event(rng.choice("AB"), {"v": rng.randrange(2)}) for _ in range(length))
 
 
+MOST_STATES: dict[Strategy, Callable[[int], int]] = {
+    Strategy.STRICT: lambda n: 2 * n,
+    Strategy.NXT: lambda n: 3 ** (n + 1),
+    Strategy.LAST: lambda n: 4**n,
+    Strategy.MAX: lambda n: 3**n,
+}
+"""Each state is in one of the disjoint sets that a state consists of, or in none."""
+
+
 @pytest.mark.parametrize("strategy", Strategy)
 def test_p4_the_construction_selects(strategy: Strategy, suite: Suite) -> None:
     def case(rng: Random) -> bool:
         A = random_anchored(rng)
-        return agree(A, selected_automaton(A, strategy), strategy, random_word(rng))
+        made = selected_automaton(A, strategy)
+        assert made.states <= MOST_STATES[strategy](A.states)
+        return agree(A, made, strategy, random_word(rng))
 
     suite.run(case, deep_count=10_000)
 

@@ -1,7 +1,9 @@
 """Wrong versions that rows of the ledger are to go red by, beside those of their own folders.
 
 Sizes of safe forms, what LP-normal form is, FO-CEL as SO-CEL, the order of keys in Algorithm 1,
-conjunction without order (FOUND Thm. 1; FOUND Sec. 5.2; SOCEL Thm. 1; CORE Sec. 4.2; SRT Sec. 5.1).
+conjunction without order (FOUND Thm. 1; FOUND Sec. 5.2; SOCEL Thm. 1; CORE Sec. 4.2; SRT Sec. 5.1);
+operations on a tECS, what its lists hold, bound variables (CORE Fig. 5; CORE App. B.2;
+FOUND Sec. 5.1).
 """
 
 from __future__ import annotations
@@ -10,12 +12,15 @@ import pytest
 
 from cerlab.api import parse_formula
 from cerlab.engine.reference.evaluation import TecsEvaluation
+from cerlab.engine.reference.tecs import Node, Tecs, UnionList
 from cerlab.logic.cel import syntax as cel
-from cerlab.logic.focel import report, rewrite, translate
+from cerlab.logic.focel import report, rewrite, scope, translate
 from cerlab.logic.sremo import semantics
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.event import Event
 from cerlab.predicates.condition import On
+from proofs_tests.clauses.test_focel import BOUND_BY_HAND
+from proofs_tests.core.test_tecs_operations import check_operations
 from proofs_tests.laws.test_focel_rewriting import (
     LP_BY_HAND,
     keeps_the_complex_events,
@@ -27,7 +32,7 @@ from proofs_tests.sremo import test_mutants as sremo
 from proofs_tests.sremo.test_laws import either_order
 from proofs_tests.suite import Suite
 
-_ADVANCE = TecsEvaluation.advance
+_ADD, _ADVANCE = TecsEvaluation._add, TecsEvaluation.advance
 _WITHOUT_VARIABLES = translate._without_variables
 
 
@@ -49,6 +54,22 @@ def iterations_once(phi: cel.Formula) -> cel.Formula:
     return _WITHOUT_VARIABLES(phi.body if isinstance(phi, cel.Plus) else phi)
 
 
+def short_lists_where_nothing_is_given(
+    self: TecsEvaluation, q: int, node: Node, ul: UnionList
+) -> None:
+    """A list of a state that is not final takes no third node."""
+    if q not in self.T or self.automaton.final[q] or len(self.T[q]) < 2:
+        _ADD(self, q, node, ul)
+
+
+def merged_from_the_left(self: Tecs, ul: UnionList) -> Node:
+    """``((n0 | n1) | n2) | ..``: the same set in the same order, and not safe."""
+    merged, *rest = ul
+    for node in rest:
+        merged = self._join(merged, node)
+    return merged
+
+
 def keys_backwards(self: TecsEvaluation, event: Event, position: int) -> None:
     """A hash table that gives its keys from the last to the first, where there are many."""
     if len(self.T) > 3:
@@ -59,6 +80,8 @@ def keys_backwards(self: TecsEvaluation, event: Event, position: int) -> None:
 SIZES, SAME_ANSWERS, ORDERS = (
     on_seeds(check, 400) for check in (sizes_are_bounded, keeps_the_complex_events, either_order)
 )
+OPERATIONS = on_seeds(check_operations, 200)
+BOUND = on_rows(lambda row: scope.bound(parse_formula(row[0])) == set(row[1]), BOUND_BY_HAND)
 BY_HAND = on_rows(lambda row: rewrite.is_lp(parse_formula(row[0])) is row[1], LP_BY_HAND)
 
 MUTANTS = [
@@ -67,6 +90,9 @@ MUTANTS = [
     mutant(SAME_ANSWERS, translate, "_without_variables", iterations_once),
     mutant(SAME_ANSWERS, translate, "safe_form", lambda phi: phi, id="unsafe_disjuncts_stay"),
     mutant(ON_AUTOMATA, TecsEvaluation, "advance", keys_backwards),
+    mutant(ON_AUTOMATA, TecsEvaluation, "_add", short_lists_where_nothing_is_given),
+    mutant(OPERATIONS, Tecs, "merge", merged_from_the_left),
+    mutant(BOUND, scope, "bound", scope.vdef_plus, id="bound_by_either_branch"),
     *(
         mutant(ORDERS, semantics, "_rule", sremo.rule(kind, wrong), id=wrong.__name__)
         for kind, wrong in (
