@@ -166,6 +166,12 @@ def test_bound_variables_by_hand(formula: str, bound: str, vdef_plus: str) -> No
         ("A AS x ; B AS x", False, True),
         ("A AS x ; (B AS x)+", True, True),
         ("A AS x ; B AS y FILTER x.v = y.v", True, False),
+        ("A AS x ; ((B AS y ; C AS z) OR B AS x)", False, True),
+        ("C AS z ; (A AS x ; (B AS x OR B AS y))+", False, True),
+        ("(A AS x ; B AS y) OR (B AS y ; A AS x)", True, True),
+        ("(A AS x)+ ; (B AS x)+", True, True),
+        ("(A AS x ; B AS y FILTER x.v < y.v)+ ; C AS z", True, False),
+        ("A AS x FILTER x.v < x.w", True, True),
     ],
 )
 def test_safe_and_unary(formula: str, safe: bool, unary: bool) -> None:
