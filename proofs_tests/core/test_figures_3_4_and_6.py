@@ -10,6 +10,7 @@ from cerlab.automata.automaton import Mark
 from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.io import Stream
+from cerlab.predicates.text import predicate_text
 from proofs_tests.core.tecs_invariants import open_events
 
 FOLDER = Path(__file__).parents[2] / "examples" / "core_figure3"
@@ -36,9 +37,15 @@ STEPS: list[dict[int, Open]] = [
 def test_the_automaton_is_that_of_figure_3() -> None:
     cea = as_pattern((FOLDER / "query.ceql").read_text()).cea
     assert (cea.states, cea.q0, cea.F) == (4, 0, frozenset({3}))
-    shape = sorted((t.source, t.mark.value, t.target) for t in cea.Delta)
-    take, skip = Mark.TAKE.value, Mark.SKIP.value
-    assert shape == sorted([(0, take, 1), (1, skip, 1), (1, take, 2), (2, skip, 2), (2, take, 3)])
+    Delta = {(t.source, t.mark, t.target): predicate_text(t.predicate) for t in cea.Delta}
+    assert len(Delta) == len(cea.Delta)
+    assert Delta == {
+        (0, Mark.TAKE, 1): "type = 'SELL' AND name = 'MSFT' AND price > 100",
+        (1, Mark.SKIP, 1): "TRUE",
+        (1, Mark.TAKE, 2): "type = 'SELL' AND name = 'INTL'",
+        (2, Mark.SKIP, 2): "TRUE",
+        (2, Mark.TAKE, 3): "type = 'SELL' AND name = 'AMZN' AND price < 2000",
+    }
 
 
 def test_the_tecs_holds_what_figure_6_shows() -> None:
