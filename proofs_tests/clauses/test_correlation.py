@@ -33,6 +33,17 @@ CASES = [
         "A:+ AS x : (B:+ AS y) FILTER x.v < y.v", word("AABB", v="1223"), set(), id="all-pairs"
     ),
     pytest.param(
+        "A:+ AS x : (B:+ AS y) FILTER x.v < y.v",
+        word("AABB", v="0123"),
+        {
+            v(0, 2, A=(0, 1), B=(2,), x=(0, 1), y=(2,)),
+            v(1, 2, A=(1,), B=(2,), x=(1,), y=(2,)),
+            v(0, 3, A=(0, 1), B=(2, 3), x=(0, 1), y=(2, 3)),
+            v(1, 3, A=(1,), B=(2, 3), x=(1,), y=(2, 3)),
+        },
+        id="all-pairs-hold",
+    ),
+    pytest.param(
         "(A AS x OR B AS y) FILTER x.v = y.v",
         word("AB", v="12"),
         {v(0, 0, A=(0,), x=(0,)), v(1, 1, B=(1,), y=(1,))},

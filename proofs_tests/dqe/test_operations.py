@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
+from functools import partial
 from random import Random
+from types import FrameType
+from typing import Any
 
 import pytest
 
+from cerlab.engine.reference import dqe
 from cerlab.engine.reference.dqe import WindowEvaluation, WindowQuery
 from proofs_tests.dqe.cases import window_stream
 
@@ -27,6 +33,41 @@ def filled(length: int, window: int | None) -> tuple[WindowEvaluation, list[int]
 @pytest.mark.parametrize("window", WINDOWS)
 def test_a_tuple_costs_the_same_at_any_length(window: int | None) -> None:
     assert [max(filled(length, window)[1]) for length in LENGTHS] == [3, 3, 3]
+
+
+def lines_of(call: Callable[[], object]) -> int:
+    """How many lines of the evaluation a call executes, whatever it counts itself."""
+    executed = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal executed
+        if frame.f_code.co_filename != dqe.__file__:
+            return None
+        executed += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+    return executed
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_nothing_that_grows_is_done_beside_the_operations(window: int | None) -> None:
+    updates, delays = set(), set()
+    for length in LENGTHS:
+        S = list(window_stream(Random(1), length + 20, values=max(2, length // 100)))
+        evaluation = WindowEvaluation(WindowQuery(window=window))
+        for update in S[:length]:
+            evaluation.process(update.relation, update.row)
+        process, answers = evaluation.process, evaluation.enumerate()
+        updates.add(max(lines_of(partial(process, u.relation, u.row)) for u in S[length:]))
+        delays.add(max(lines_of(partial(next, answers, None)) for _ in range(20)))
+    assert len(updates) == 1
+    assert max(delays) <= 4
 
 
 @pytest.mark.parametrize("window", WINDOWS)

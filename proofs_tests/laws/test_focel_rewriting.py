@@ -31,14 +31,13 @@ from cerlab.logic.focel.semantics import Sets, complex_events
 from cerlab.logic.focel.translate import fo_to_so, so_to_fo
 from cerlab.model.answer import complex_event
 from cerlab.model.event import Event
-from cerlab.predicates.condition import On
 from cerlab.testing import (
     Shape,
     any_fo_formula,
     random_events,
     random_fo_formula,
-    random_predicate,
 )
+from cerlab.testing.conditions import random_condition
 from proofs_tests.suite import Suite
 
 SHAPE = Shape(events=4, rich=False)
@@ -133,13 +132,13 @@ def test_fo_to_so_keeps_the_complex_events(suite: Suite) -> None:
 
 def small_so(rng: Random, depth: int) -> cel.Formula:
     """One whose translation binds few enough variables for the reference."""
-    while len(vdef(so_to_fo(phi := random_so(rng, depth)))) > 5:
+    while len(vdef(so_to_fo(phi := random_so(rng, depth)))) > 4:
         pass
     return phi
 
 
 def random_so(rng: Random, depth: int) -> cel.Formula:
-    """R, AS, FILTER, OR, ``;``, ``+`` and RENAME."""
+    """R, AS, FILTER with AND and OR in it, OR, ``;``, ``+`` and RENAME."""
     if depth == 0:
         return cel.Atom(rng.choice("AB"))
 
@@ -158,7 +157,7 @@ def random_so(rng: Random, depth: int) -> cel.Formula:
         case 5:
             return cel.Rename(rng.choice("Ax"), rng.choice("xyB"), smaller())
         case _:
-            return cel.Filter(smaller(), On(rng.choice("ABxy"), random_predicate(rng, SHAPE)))
+            return cel.Filter(smaller(), random_condition(rng, [*"ABxy"], SHAPE))
 
 
 @pytest.mark.parametrize("label", ["A", "B", "x", "y"])

@@ -95,6 +95,18 @@ def test_events_are_given_in_stream_order_and_empty_labels_as_empty_lists() -> N
     assert [[t.attributes["v"] for t in each] for each in seen] == [[3, 1, 2]]
 
 
+def test_a_predicate_of_two_sets_is_put_to_both_at_once() -> None:
+    """Of sums, so of no pair of members alone: 1 and 1, and 1 + 2 and 3, of 1 2 before 3 1."""
+
+    @cerlab.predicate
+    def same_sum(left: Sequence[float], right: Sequence[float]) -> bool:
+        return sum(left) == sum(right)
+
+    events = [{"type": t, "v": v} for t, v in zip("AABB", (1, 2, 3, 1), strict=True)]
+    found = cerlab.evaluate("A+ AS x ; B+ AS y FILTER same_sum(x.v, y.v)", events)
+    assert [m.positions for m in found] == [(0, 1, 2), (0, 3)]
+
+
 def test_the_universal_extension_of_a_predicate_over_events() -> None:
     """``each=True`` is put to all combinations, and holds of the empty set (SOCEL Sec. 4)."""
 

@@ -294,6 +294,18 @@ def test_ordinary_runs_read_every_event_and_may_end_without_a_label() -> None:
     assert third == frozenset()
 
 
+def test_runs_begin_in_any_initial_state_and_label_by_sets() -> None:
+    steps = (
+        LabelTransition(0, TypeIs("A"), frozenset("xy"), 2),
+        LabelTransition(1, TypeIs("A"), frozenset("x"), 2),
+        LabelTransition(2, TypeIs("B"), frozenset("y"), 2),
+    )
+    A = Ucea(3, steps, frozenset({0, 1}), frozenset({2}))
+    first, second = labelled_answers(A, [Event(R) for R in "AB"])
+    assert first == {Labels({"x": (0,), "y": (0,)}), Labels({"x": (0,)})}
+    assert second == {Labels({"x": (0,), "y": (0, 1)}), Labels({"x": (0,), "y": (1,)})}
+
+
 def test_under_the_star_semantics_other_events_are_not_looked_at() -> None:
     take = LabelTransition(0, TypeIs("A"), frozenset("A"), 1)
     A = Ucea(

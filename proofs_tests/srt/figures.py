@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cerlab.automata.registers import EpsilonSrt, Srt
 from cerlab.automata.registers.determinise import determinise
 from cerlab.automata.registers.unroll import unroll
@@ -53,6 +55,9 @@ FIG_12 = Srt(
     R=frozenset("r"),
 )
 """The last event repeats an earlier type."""
+
+FIG_12_CORRECTED = replace(FIG_12, Delta=(*FIG_12.Delta, step(2, "TRUE", 2)))
+"""Some type occurs twice: any events may follow (erratum SRT-E13)."""
 
 FIG_14 = Srt(
     6,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from cerlab.errors import BadData, ResourceLimit, Unsupported
 from cerlab.logic.sremo import Sremo, detected, matches
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.event import Event
+from cerlab.predicates.truth import satisfies
 from cerlab.testing import random_sremo, random_sremo_events
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.sremo.tables import sre as parsed
@@ -111,8 +113,15 @@ def test_example_19_and_its_live_runs(kind: Kind) -> None:
 
 
 @KINDS
-def test_the_cost_model_counts_what_happens(kind: Kind) -> None:
+def test_the_cost_model_counts_what_happens(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     """``|Run| (n_p (c_p + c_c + c_u) - c_c)`` where all guards hold (SRT Alg. 1)."""
+    asked: list[object] = []
+
+    def asking(*given: Any) -> bool:
+        asked.append(given)
+        return satisfies(*given)
+
+    monkeypatch.setattr(f"{kind.__module__}.satisfies", asking)
     Delta = (
         step(0, "TRUE", 0),
         step(0, "TRUE ^ -> r", 1),
@@ -128,6 +137,7 @@ def test_the_cost_model_counts_what_happens(kind: Kind) -> None:
         assert active.counts.evaluations - evaluations == live * n_p
         assert active.counts.copies - copies == live * (n_p - 1)
         assert active.counts.updates - updates == live * n_p
+        assert active.counts.evaluations == len(asked), "guards that were asked"
 
 
 def test_runs_that_differ_in_marks_are_one() -> None:

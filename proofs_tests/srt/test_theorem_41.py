@@ -11,17 +11,23 @@ import pytest
 from cerlab.automata.automaton import Mark
 from cerlab.automata.registers import Srt
 from cerlab.automata.registers.complement import complement, match_complement
+from cerlab.automata.registers.compose import streaming
 from cerlab.automata.registers.determinise import (
     determinise,
     io_determinise,
     minterms,
 )
+from cerlab.automata.registers.epsilon import without_epsilon
 from cerlab.automata.registers.unroll import unroll
+from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.errors import ResourceLimit, Unsupported
+from cerlab.logic.sremo import matches
+from cerlab.logic.sremo import syntax as sre
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
 from cerlab.predicates.syntax import And, Not
 from cerlab.predicates.truth import satisfies
+from cerlab.testing import Shape, random_sremo
 from cerlab.theorems import srt_runs as runs
 from proofs_tests.srt.cases import (
     Found,
@@ -30,30 +36,43 @@ from proofs_tests.srt.cases import (
     random_srt,
     random_terminal,
     read,
+    shown,
     step,
 )
 from proofs_tests.suite import Suite
 
 
 def drawn(rng: Random) -> tuple[Srt, list[Event], Found]:
-    """A transducer unrolled to a window, a string that may be longer, and the matches on it."""
+    """A transducer unrolled to a window, a string that may be longer, and the matches on it.
+
+    It is any one, or of an expression whose window says what the matches are, or one that may begin
+    anywhere, so that runs that differ write at the same event.
+    """
     w = rng.choice((2, 3, 3))
+    kind = rng.choice(("any", "any", "expression", "anywhere"))
+    if kind == "expression":
+        e, S = shown(rng, lambda rng: random_sremo(rng, Shape(depth=2), "core"))
+        U = unroll(without_epsilon(sremo_to_srt(e)), w)
+        return U, S[: w + 1], matches(sre.LengthWindow(e, w), S[: w + 1])
     T, S = read(rng, random_srt, w)
+    if kind == "anywhere":
+        w, T, S = 2, without_epsilon(streaming(T)), [random_event(rng), *S][:2]
     if rng.random() < 0.1:
         S.append(random_event(rng))
     return unroll(T, w), S, runs.matches(T, S) if len(S) <= w else frozenset()
 
 
-def test_p9_the_language_of_the_determinised_one_and_one_run(suite: Suite) -> None:
-    def case(rng: Random) -> bool:
-        U, S, found = drawn(rng)
-        D = determinise(U)
-        assert runs.accepts(D, S) == bool(found), f"{U}\non {S}"
-        assert len(runs.paths(D, S)) == 1
-        assert not any(t.mark is Mark.TAKE for t in D.Delta)
-        return bool(found)
+def check_language(rng: Random) -> bool:
+    U, S, found = drawn(rng)
+    D = determinise(U)
+    assert runs.accepts(D, S) == bool(found), f"{U}\non {S}"
+    assert len(runs.paths(D, S)) == 1
+    assert not any(t.mark is Mark.TAKE for t in D.Delta)
+    return bool(found)
 
-    suite.run(case, deep_count=10_000)
+
+def test_p9_the_language_of_the_determinised_one_and_one_run(suite: Suite) -> None:
+    suite.run(check_language, deep_count=10_000)
 
 
 def test_p9_minterms_exclude_each_other_and_leave_nothing_out(suite: Suite) -> None:

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
+from cerlab.automata.registers.epsilon import without_epsilon
 from cerlab.automata.registers.single_use import depths
 from cerlab.automata.registers.transducer import Srt
 from cerlab.automata.registers.trim import longest
 from cerlab.automata.registers.unroll import unroll
 from cerlab.automata.registers.windows import length_window, mark_bounded, span_window
+from cerlab.compile.sremo_to_srt import sremo_to_srt
+from cerlab.logic.sremo import matches
+from cerlab.logic.sremo import syntax as sre
 from cerlab.model.registers import Registers
+from cerlab.testing import random_sremo
 from cerlab.theorems import srt_runs as runs
-from proofs_tests.srt.cases import Found, random_event, random_srt, read, step
+from cerlab.theorems.single_register import single_register
+from proofs_tests.srt.cases import SHAPE, Found, random_event, random_srt, read, shown, step
 from proofs_tests.suite import Suite
 
 
@@ -26,13 +32,30 @@ def test_p8_unrolled_it_matches_strings_up_to_the_window(suite: Suite) -> None:
         found = runs.matches(T, S) if len(S) <= w else frozenset()
         assert runs.matches(U, S) == found, f"{T}\nin {w} on {S}"
         assert all(len(t.writes) <= 1 for t in U.Delta)
-        assert None not in depths(U).values()
+        at = depths(U)
+        assert None not in at.values()
+        written = {(r, at[t.source]) for t in U.Delta for r in t.writes}
+        assert len(written) == len({r for r, _ in written}), "a register at two depths"
         for path in runs.paths(U, S):
             assert len({U.q0, *(t.target for t in path)}) == len(path) + 1
             assert max(Counter(r for t in path for r in t.writes).values(), default=0) <= 1
         return bool(found)
 
     suite.run(case, deep_count=10_000)
+
+
+def test_p8_of_an_expression_compiled_and_reduced_to_one_write(suite: Suite) -> None:
+    """The three steps of (SRT Alg. 3), against the length window of the relation."""
+
+    def case(rng: Random) -> bool:
+        e, S = shown(rng, lambda rng: random_sremo(rng, SHAPE, "core"))
+        w = max(0, len(S) + rng.choice((0, 0, 1, -1)))
+        T = single_register(without_epsilon(sremo_to_srt(e)))
+        found = matches(sre.LengthWindow(e, w), S)
+        assert runs.matches(unroll(T, w), S) == found, f"{e}\nin {w} on {S}"
+        return bool(found)
+
+    suite.run(case, deep_count=4_000)
 
 
 def test_p8_with_registers_from_before(suite: Suite) -> None:

@@ -6,11 +6,11 @@ Positions count from 1 here, as in the papers. What expressions mean is in ``sre
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import product
 
 import pytest
 
-from cerlab.automata.automaton import Mark, as_kind
+from cerlab.automata.automaton import EmptyMove, Mark, as_kind
 from cerlab.automata.epsilon import star as star_of_expressions
 from cerlab.automata.registers import Transducer
 from cerlab.automata.registers.complement import complement
@@ -26,14 +26,25 @@ from cerlab.compile.sremo_to_srt import sremo_to_srt
 from cerlab.engine.reference.registers.shared import SharedRuns
 from cerlab.model.event import Event
 from cerlab.model.registers import Registers
-from cerlab.predicates.syntax import And, Not
+from cerlab.predicates.syntax import And, Not, all_of
 from cerlab.theorems import srt_runs as runs
 from cerlab.theorems.srt_closure import star
 from cerlab.theorems.srt_runs import Configuration
 from proofs_tests.sremo.tables import sre
 from proofs_tests.sremo.test_vectors import E1, TABLE_1, trades
-from proofs_tests.srt.cases import Found, events, from_one, guard
-from proofs_tests.srt.figures import FIG_1, FIG_3, FIG_4, FIG_5A, FIG_5B, FIG_12, FIG_14, SAME, B
+from proofs_tests.srt.cases import Found, events, from_one, guard, step
+from proofs_tests.srt.figures import (
+    FIG_1,
+    FIG_3,
+    FIG_4,
+    FIG_5A,
+    FIG_5B,
+    FIG_12,
+    FIG_12_CORRECTED,
+    FIG_14,
+    SAME,
+    B,
+)
 
 
 def transducer(text: str) -> Transducer:
@@ -104,12 +115,26 @@ def test_tv_4_the_run_of_example_25() -> None:
         Configuration(3, 1, first),
         Configuration(4, 2, first),
     ]
-    for before, after in pairwise(run):
-        assert after in runs.successors(FIG_1, S, before)
+    follow = [set(runs.successors(FIG_1, S, c)) for c in run]
+    waits = Configuration(4, 1, first)
+    assert follow == [{run[1]}, {run[2]}, {run[3]}, {run[4], waits}, set()]
     accepting, other = sorted(runs.paths(FIG_1, S), key=lambda path: -path[-1].target)
     assert [t.target for t in accepting] == [1, 1, 1, 2]
     assert runs.marks_of(accepting) == (0, 3)
     assert [t.target for t in other] == [1, 1, 1, 1]
+
+
+def test_an_empty_move_reads_and_writes_nothing_and_a_guard_is_read_before_the_write() -> None:
+    """(SRT Def. 23): the second event has the value that the first one left."""
+    S, nothing = events("AA", v="11"), Registers()
+    Delta = (step(1, "NOT v = r.v ^ -> r", 2),)
+    T = EpsilonSrt(
+        3, Delta, frozenset({0}), frozenset({2}), moves=(EmptyMove(0, 1),), R=frozenset("r")
+    )
+    start, moved = Configuration(0, 0, nothing), Configuration(0, 1, nothing)
+    assert list(runs.successors(T, S, start)) == [moved]
+    assert list(runs.successors(T, S, moved)) == [Configuration(1, 2, Registers({"r": S[0]}))]
+    assert not list(runs.successors(T, S, Configuration(1, 1, Registers({"r": S[0]}))))
 
 
 def test_tv_5_contiguity() -> None:
@@ -157,6 +182,8 @@ def test_tv_7_iteration_keeps_the_last_event() -> None:
         ("B1 B3 S2", from_one()),
         ("B2 B3 S2", from_one({1, 3})),
         ("B1 B2 B3 S2", from_one({2, 4})),
+        ("B1 S1 B2", from_one()),
+        ("B1 S1 S1", from_one({1, 3})),
     ],
 )
 def test_tv_8_figure_4(S: str, expected: Found) -> None:
@@ -235,14 +262,14 @@ def where_figure_5_a_is() -> dict[int, str]:
 
 
 def test_tv_9_figure_14() -> None:
-    """Of the set {1, 4}: eight minterms, and where they lead."""
+    """Of the set {1, 4}: eight minterms, each to where the guards that hold in it lead."""
     sets = macro_states(FIG_14)
     D = determinise(FIG_14)
     source = sets.index(frozenset({1, 4}))
-    targets = [sets[t.target] for t in D.Delta if t.source == source]
-    assert len(targets) == 8
-    assert set(targets) == {
-        frozenset(X) for X in ({2, 3, 5}, {2, 3}, {2, 5}, {3, 5}, {2}, {3}, {5}, ())
+    guards = {2: guard("v = 1"), 3: guard("v > 0"), 5: guard("v < 2")}
+    assert {t.guard: sets[t.target] for t in D.Delta if t.source == source} == {
+        all_of(phi if q in X else Not(phi) for q, phi in guards.items()): frozenset(X)
+        for X in ({2, 3, 5}, {2, 3}, {2, 5}, {3, 5}, {2}, {3}, {5}, set[int]())
     }
 
 
@@ -258,6 +285,14 @@ def test_tv_9_figure_14() -> None:
 )
 def test_tv_10_figure_12_as_drawn(S: str, expected: Found) -> None:
     assert runs.matches(FIG_12, events(S)) == expected
+
+
+def test_tv_10_figure_12_corrected_accepts_where_a_type_occurs_twice() -> None:
+    """On all strings of up to four events of three types (SRT Fig. 12)."""
+    for types in (each for length in range(5) for each in product("ABC", repeat=length)):
+        S = [Event(kind) for kind in types]
+        assert runs.accepts(FIG_12_CORRECTED, S) == (len(set(types)) < len(types))
+        assert runs.accepts(FIG_12, S) == (types[-1:] != () and types[-1] in types[:-1])
 
 
 def test_tv_11_wayebs_patterns_with_registers() -> None:
