@@ -127,12 +127,13 @@ def table_of_batches(batches: Iterable[AnswerBatch]) -> Any:
     import pyarrow as pa
 
     schema = arrow_schema()
-    made = []
+    lists, made = schema.field("positions").type, []
     for batch in batches:
-        pa.array(batch.offsets[-1:]).cast(pa.int32())  # the greatest of them
+        pa.scalar(int(batch.offsets[-1]), pa.int32())  # the greatest of them
         offsets = room(len(batch.offsets), np.int32)
         offsets[:] = batch.offsets
-        positions = pa.ListArray.from_arrays(array_from(offsets), array_from(batch.positions))
+        ends, flat = [None, pa.py_buffer(offsets)], array_from(batch.positions)
+        positions = pa.Array.from_buffers(lists, len(batch), ends, children=[flat])
         columns = [array_from(batch.start), array_from(batch.end), positions]
         made.append(pa.RecordBatch.from_arrays(columns, schema=schema))
     return pa.Table.from_batches(made, schema=schema)

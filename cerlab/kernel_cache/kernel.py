@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from cerlab.kernel_cache.digest import Source
 
 if TYPE_CHECKING:
-    from cerlab.kernel_cache.native import Native
+    from cerlab.kernel_cache.native import Known, Native
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -45,7 +45,7 @@ class CompiledKernel(Source):
     def __call__(self, *arguments: Any) -> Any:
         """The result of the function; takes positional arguments alone."""
         if self._dispatcher is None and CompiledKernel._calls <= MOST_CALLS:
-            if (call := self.alone(arguments)) is not None:
+            if (call := self.alone(arguments, {}, {})) is not None:
                 CompiledKernel._calls += 1
                 native, packed = call
                 return native(packed)
@@ -71,11 +71,17 @@ class CompiledKernel(Source):
         """What Numba takes it for in a kernel that calls it."""
         return self.by_numba()._numba_type_
 
-    def alone(self, arguments: tuple[Any, ...]) -> tuple[Native, bytes] | None:
-        """The machine code for these arguments, if it is on disk, and what it is called on."""
+    def alone(
+        self, arguments: tuple[Any, ...], before: Known, now: Known
+    ) -> tuple[Native, bytes] | None:
+        """The machine code for these arguments, if it is on disk, and what it is called on.
+
+        `before` and `now` as `native.unpacked` takes them.
+        """
         from cerlab.kernel_cache.native import loaded, types_of, unpacked
 
-        kinds, parts = unpacked(arguments)
+        _, listed, parts = unpacked(arguments, before, now)
+        kinds = tuple(listed)
         native = self._native.get(kinds)
         if native is None:
             if (types := types_of(arguments)) is None:
@@ -91,7 +97,7 @@ class CompiledKernel(Source):
 class Repeated:
     """Calls of a kernel with mostly the same records of arrays, which are then not read again.
 
-    An array is the same where it is the same object, whatever is written into it.
+    A record is the same where it is the same object, whatever is written into its arrays.
     """
 
     def __init__(self, kernel: Callable[..., Any]) -> None:
@@ -99,15 +105,18 @@ class Repeated:
         self._last: tuple[Any, ...] = ()
         self._native: Native | None = None
         self._packed = b""
+        self._known: Known = {}
 
     def __call__(self, *arguments: Any) -> Any:
         """The result of the kernel."""
         if self._native is None or not _same(self._last, arguments):
             if not isinstance(self._kernel, CompiledKernel):
                 return self._kernel(*arguments)
-            if (call := self._kernel.alone(arguments)) is None:
+            now: Known = {}
+            if (call := self._kernel.alone(arguments, self._known, now)) is None:
                 self._native = None
                 return self._kernel(*arguments)
+            self._known = now
             self._last, (self._native, self._packed) = arguments, call
         return self._native(self._packed)
 

@@ -15,7 +15,7 @@ import struct
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from llvmlite import binding as llvm
@@ -168,19 +168,26 @@ def _type_of(value: Any) -> object:
     return None
 
 
-def unpacked(arguments: Iterable[Any]) -> tuple[tuple[object, ...], list[Any]]:
-    """What `types_of` depends on, and the parts of the arguments, one after the other.
+class Unpacked(NamedTuple):
+    """Some arguments taken apart: what `types_of` depends on, and their parts, in order.
 
-    Calls with equal kinds have equal types; what takes no machine code has a kind that no call has
-    that does.
+    Arguments with equal kinds have equal types; what takes no machine code has a kind that nothing
+    has that does.
     """
+
+    arguments: Iterable[Any]
+    kinds: list[object]
+    parts: list[Any]
+
+
+Known: TypeAlias = dict[int, Unpacked]
+"""Records of the last call, taken apart, by their identity; they are kept alive here."""
+
+
+def unpacked(arguments: Iterable[Any], before: Known, now: Known) -> Unpacked:
+    """Take arguments apart; records as `before` they are known, and are so `now`."""
     kinds: list[object] = []
     parts: list[Any] = []
-    _unpack(arguments, kinds, parts)
-    return tuple(kinds), parts
-
-
-def _unpack(arguments: Iterable[Any], kinds: list[object], parts: list[Any]) -> None:
     for each in arguments:
         kind = type(each)
         if kind is np.ndarray:
@@ -192,12 +199,15 @@ def _unpack(arguments: Iterable[Any], kinds: list[object], parts: list[Any]) -> 
             continue
         kinds.append(kind)
         if isinstance(each, tuple):
-            kinds.append(len(each))
-            _unpack(each, kinds, parts)
+            record = before.get(id(each)) or unpacked(each, before, now)
+            now[id(each)] = record
+            kinds += (len(each), *record.kinds)
+            parts += record.parts
         elif kind is int and not -_BEYOND <= each < _BEYOND:
             kinds.append(None)
         else:
             parts.append(each.item() if isinstance(each, np.generic) else each)
+    return Unpacked(arguments, kinds, parts)
 
 
 def _raised(error: Any) -> BaseException:

@@ -141,7 +141,7 @@ def array_from(numbers: NDArray[Any], nulls: NDArray[Any] | None = None) -> Any:
     if nulls is not None and nulls.any():
         validity = pa.py_buffer(np.packbits(~nulls, bitorder="little"))
     kind = pa.from_numpy_dtype(numbers.dtype)
-    data = np.packbits(numbers, bitorder="little") if numbers.dtype == np.bool_ else numbers
+    data = np.packbits(numbers, bitorder="little") if numbers.dtype.kind == "b" else numbers
     return pa.Array.from_buffers(kind, len(numbers), [validity, pa.py_buffer(data)])
 
 

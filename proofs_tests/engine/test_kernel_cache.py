@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import cerlab
-from cerlab.kernel_cache import Repeated, folder
+from cerlab.kernel_cache import Repeated, folder, native
 from cerlab.kernel_cache.kernel import CompiledKernel
 from proofs_tests.kernels import JIT
 
@@ -315,6 +315,28 @@ def test_repeated_calls_see_what_is_written_and_what_is_another_array(records: A
             pair = (8 if change == "an integer" else 7, True)
             given = (records.Numbers(first, 1.0), table, pair, True, 2)
             assert repeated(*given) == records.sums.py_func(*given), change
+
+
+def test_records_that_stay_are_read_once_and_others_are_let_go(
+    records: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stays = records.Numbers(np.ones(2), 1.0)
+    fresh(records.sums)(stays, np.ones((2, 2)), (7, True), True, 2)
+    read: list[int] = []
+    taken_apart = native.unpacked
+
+    def counted(arguments: Any, *known: Any) -> Any:
+        read.append(id(arguments))
+        return taken_apart(arguments, *known)
+
+    monkeypatch.setattr(native, "unpacked", counted)
+    repeated = Repeated(fresh(records.sums))
+    for n in range(3):
+        given = (stays, np.full((2, 2), float(n)), (7 + n, True), True, 2)
+        assert repeated(*given) == records.sums.py_func(*given)
+        assert [*repeated._known] == [id(stays), id(given[2])]
+        assert read.count(id(stays)) == 1
+    assert len(read) == 3 + 1 + 3, "all arguments, the record that stays, the pairs"
 
 
 def test_a_kernel_that_allocates_stays_with_numba(records: Any, cache: Path) -> None:

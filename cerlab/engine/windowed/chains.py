@@ -14,6 +14,7 @@ from cerlab.engine.general.tecs import CONSUMES, limit_of
 from cerlab.engine.growth import doubled
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.windowed import chains as c
+from cerlab.kernel_cache import Repeated
 
 
 class Chains:
@@ -24,6 +25,7 @@ class Chains:
         self._records = _records(records)
         self._search = c.Search(np.zeros(64, np.int32), np.zeros(64, np.int64))
         self._answers = Buffer(answers)
+        self._list_chains = Repeated(c.list_chains)
         self.steps = 0
         """Records visited so far."""
 
@@ -45,7 +47,7 @@ class Chains:
         """The answers at some more ends, but for the last ones, which are in the buffer."""
         while True:
             chains = c.Chains(self._records, heads, epoch, self._search, self._answers.arrays, reg)
-            status = c.list_chains(moves, events, self._limits, chains)
+            status = self._list_chains(moves, events, self._limits, chains)
             if status == k.DONE:
                 return
             if status == k.NEED_ARENA:
