@@ -171,7 +171,7 @@ def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespac
 
 def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespace) -> int:
     from cerlab.spark.batch.request import parallelism
-    from cerlab.spark.stream.claim import claim
+    from cerlab.spark.stream.checkpoint import claim
     from cerlab.spark.stream.explain import explained_stream
     from cerlab.spark.stream.files import read_stream, write_stream
     from cerlab.spark.stream.match_stream import stream_answers, stream_request_of, use_rocksdb

@@ -158,9 +158,7 @@ def by_part(made: list[Any], rng: Random) -> Iterator[Iterator[Any]]:
 def assigned(case: Typed, mode: Mode, runs: tuple[Run, ...], lie: Layout) -> RangeAssignment:
     """Who reads which run."""
     made = plans.coarser(runs, lie.longest)
-    part = plans.parts_of(made, 1 if mode is Mode.ONE else lie.parts)
-    begins = begins_of(case, mode, made, plans.starts_of(part))
-    return plans.range_assignment(made, part, begins)
+    return plans.assigned(made, case.query.plan, TIME, mode, lie.parts, 1)
 
 
 def begins_of(case: Typed, mode: Mode, runs: list[Run], starts: list[int]) -> list[int]:

@@ -19,7 +19,7 @@ import pytest
 from cerlab.automata.plan_json import plan_to_bytes
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import EventWindow
-from cerlab.spark.plan import files as plan_files
+from cerlab.spark.plan import assignment
 from cerlab.spark.plan.files import UnorderedFiles, ranges_in_files
 from cerlab.spark.plan.footers import Columns, RowGroups, Unproved, layout, row_groups
 from cerlab.spark.plan.modes import Mode
@@ -216,14 +216,14 @@ def seen(folder: Path) -> bool:
 def test_a_cluster_that_a_window_needs_is_missed(
     monkeypatch: pytest.MonkeyPatch, begins: str, tmp_path: Path
 ) -> None:
-    right = getattr(plan_files, begins)
+    right = getattr(assignment, begins)
 
     def late(runs: Any, starts: Any, width: Any) -> list[int]:
         return [
             min(n + 1, start) for n, start in zip(right(runs, starts, width), starts, strict=True)
         ]
 
-    monkeypatch.setattr(plan_files, begins, late)
+    monkeypatch.setattr(assignment, begins, late)
     assert seen(tmp_path)
 
 

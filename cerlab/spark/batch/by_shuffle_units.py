@@ -9,10 +9,9 @@ from functools import partial, reduce
 from operator import and_
 from typing import TYPE_CHECKING
 
-from cerlab.spark.batch.columns import answer_schema, keys_of
 from cerlab.spark.batch.frame import WHOLE, group_of
 from cerlab.spark.batch.relevant_events import RelevantEvents
-from cerlab.spark.batch.request import Request
+from cerlab.spark.batch.request import Request, answer_schema, keys_of
 from cerlab.spark.plan.assignment import RangeAssignment
 from cerlab.spark.plan.bit_fields import BitFields, bit_fields
 from cerlab.spark.plan.modes import Mode

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from cerlab.errors import BadData, DataPlace, nearest
 from cerlab.model.schema import AttributeType, Schema
+from cerlab.spark.batch.frame import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -30,7 +31,7 @@ def conformed(frame: DataFrame, schema: Schema, path: str) -> DataFrame:
     types = _declared(schema, path)
     columns, wrong = [], {}
     for name in frame.columns:
-        cell = frame["`" + name.replace("`", "``") + "`"]
+        cell = frame[quoted(name)]
         if name in ("type", "stream"):
             columns.append(cell)
             continue
@@ -79,7 +80,7 @@ def _rows_against(frame: DataFrame, schema: Schema) -> dict[tuple[str, str, str]
         assert event is not None
         for attribute in event.attributes:
             if not attribute.nullable and attribute.name in frame.columns:
-                missing = frame["`" + attribute.name + "`"].isNull()
+                missing = frame[quoted(attribute.name)].isNull()
                 key = ("CER0724", attribute.name, f"{name} needs it, and it is missing or NULL")
                 found[key] = (kind == name) & missing
     return found

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack, assert_never
 
+from cerlab.automata.plan import Plan
 from cerlab.automata.plan_json import plan_digest
 from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.spark.batch.files import why_not_files
@@ -46,10 +47,8 @@ def explain(
 
 def explained(request: Request, ranges: FirstPass, query: str) -> str:
     """The same of a request whose first pass has been made."""
-    lines = [("query", " ".join(query.split()))]
-    lines.append(("plan", _plan(request)))
     mode = ranges.mode
-    lines.append(("mode", mode.value))
+    lines = [*of_plan(request.plan, query), ("mode", mode.value)]
     lines += [("not by", f"{other.value}: {why}") for other, why in _passed_over(request, mode)]
     sizes = _sizes(ranges)
     count = f"{sum(sizes):,} events"
@@ -67,12 +66,19 @@ def explained(request: Request, ranges: FirstPass, query: str) -> str:
         share = again / sum(sizes) if any(sizes) else 0.0
         lines.append(("overlap", f"about {again:,} rows are read again ({share:.1%})"))
     lines += [("stage", stage) for stage in _stages(request, mode)]
+    return in_columns(lines)
+
+
+def of_plan(plan: Plan, query: str) -> list[tuple[str, str]]:
+    """The lines on a query and its plan."""
+    cea = plan.cea
+    size = f"{cea.states} states, {len(cea.Delta)} transitions, {plan_digest(plan)[:12]}"
+    return [("query", " ".join(query.split())), ("plan", size)]
+
+
+def in_columns(lines: Iterable[tuple[str, str]]) -> str:
+    """The text of lines with their names before them."""
     return "\n".join(f"{name:8} {text}" for name, text in lines)
-
-
-def _plan(request: Request) -> str:
-    cea = request.plan.cea
-    return f"{cea.states} states, {len(cea.Delta)} transitions, {plan_digest(request.plan)[:12]}"
 
 
 def _order(request: Request) -> str:

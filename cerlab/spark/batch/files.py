@@ -12,9 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from cerlab.spark.batch.columns import answer_schema
 from cerlab.spark.batch.frame import arrow_schema
-from cerlab.spark.batch.request import Request
+from cerlab.spark.batch.request import Request, answer_schema
 from cerlab.spark.batch.writer import WRITTEN, write_folder
 from cerlab.spark.plan.files import FileRanges, UnorderedFiles, ranges_in_files
 from cerlab.spark.plan.footers import Columns, RowGroups, Unproved, layout, row_groups
@@ -59,22 +58,18 @@ def files_below(request: Request) -> FileRanges | UnorderedFiles:
 
     Raises `Unproved` with the reason why Spark has to be asked.
     """
+    from pyarrow.types import is_signed_integer
+
     paths, names = _files_of(request, scan_below)
     columns = _columns(request, names, attributes=("type",))
     stated = row_groups(paths, columns)
     _same_types(request, names, stated)
-    ordering = {*columns.keys, columns.time}
-    if any(name in ordering and not _is_whole(kind) for name, kind in stated.kinds):
+    kinds, ordering = dict(stated.kinds), {*columns.keys, columns.time} - {None}
+    if not all(is_signed_integer(kinds[str(name)]) for name in ordering):
         raise Unproved("moments order the stream, which Spark and the files count in other units")
     if stated.overlap_much:
         return UnorderedFiles(stated.groups, columns)
     return _ranges(request, columns, stated, Mode.KEYS)
-
-
-def _is_whole(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_signed_integer(kind))
 
 
 def why_not_files(request: Request) -> str | None:

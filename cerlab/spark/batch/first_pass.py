@@ -6,25 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cerlab.model.clauses import EventWindow
 from cerlab.spark.batch.files import file_ranges
 from cerlab.spark.batch.frame import MICROSECOND
 from cerlab.spark.batch.relevant_events import RelevantEvents, relevant_events
 from cerlab.spark.batch.request import Request
 from cerlab.spark.batch.runs import RUNS_OF_A_PART, lying_runs, runs_in_files, surveyed_runs
-from cerlab.spark.plan.assignment import (
-    RangeAssignment,
-    begins_in_events,
-    begins_in_time,
-    coarser,
-    parts_of,
-    range_assignment,
-    starts_of,
-)
+from cerlab.spark.plan.assignment import RangeAssignment, assigned, coarser
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.footers import Unproved
 from cerlab.spark.plan.modes import Mode, why_not
-from cerlab.spark.plan.reads import window_width
 from cerlab.spark.plan.runs import Run
 
 MUCH = 4
@@ -86,10 +76,4 @@ def _spread(request: Request, runs: Sequence[Run]) -> tuple[Mode, RangeAssignmen
 
 
 def _assigned(request: Request, runs: Sequence[Run], mode: Mode) -> RangeAssignment:
-    part = parts_of(runs, 1 if mode is Mode.ONE else request.parts)
-    begins = starts = starts_of(part)
-    if mode is Mode.RANGES and isinstance(request.plan.window, EventWindow):
-        begins = begins_in_events(runs, starts, request.width)
-    elif mode is Mode.RANGES:
-        begins = begins_in_time(runs, starts, window_width(request.plan, request.time, MICROSECOND))
-    return range_assignment(runs, part, begins)
+    return assigned(runs, request.plan, request.time, mode, request.parts, MICROSECOND)

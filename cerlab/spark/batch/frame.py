@@ -25,7 +25,7 @@ MICROSECOND = 1_000
 
 WHOLE = ("tinyint", "smallint", "int", "bigint")
 FLOATS = ("float", "double")
-_MOMENTS = ("timestamp", "timestamp_ntz", "date")
+MOMENTS = ("timestamp", "timestamp_ntz", "date")
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
 
@@ -113,7 +113,7 @@ def check_values(source: Source, attributes: Sequence[str]) -> None:
     known = (
         *WHOLE,
         *FLOATS,
-        *_MOMENTS,
+        *MOMENTS,
         "decimal",
         "boolean",
         "string",
@@ -145,7 +145,7 @@ def order_key(source: Source, name: str) -> Column:
             f"'{name}' is collated: only Spark knows the order of its values",
             hint="order by collate(.., 'UTF8_BINARY'), or by a number",
         )
-    if kind in _MOMENTS:
+    if kind in MOMENTS:
         return _micros(source, name)
     if kind in WHOLE:
         return source.column(name).cast("bigint")
@@ -164,7 +164,7 @@ def position_column(source: Source, name: str) -> Column:
 
 def only_moment(source: Source) -> TimeAxis | None:
     """The axis of the only column that holds moments, None if there are none or several."""
-    names = [name for name in source.names if source.kind(name) in _MOMENTS]
+    names = [name for name in source.names if source.kind(name) in MOMENTS]
     return TimeAxis(names[0]) if len(names) == 1 else None
 
 
@@ -181,7 +181,7 @@ def time_column(
     )
     kind = source.kind(name)
     clock(Event("?", {name: _example(kind)}), 0)
-    if kind in _MOMENTS:
+    if kind in MOMENTS:
         return _micros(source, name), True
     if kind in WHOLE:
         return source.column(name).cast("bigint"), True
@@ -190,7 +190,7 @@ def time_column(
 
 def _example(kind: str | None) -> Value:
     """A value of a type of Spark, to ask what a clock says of it."""
-    if kind in _MOMENTS:
+    if kind in MOMENTS:
         return Timestamp(0)
     if kind in (*WHOLE, *FLOATS, "decimal"):
         return 0 if kind in WHOLE else 0.0
@@ -240,6 +240,11 @@ def group_of(source: Source, attributes: Sequence[str]) -> tuple[Column, Column]
             column = fn.when(column == 0, fn.lit(0.0)).otherwise(column)
         parts.append(column)
     return fn.xxhash64(*parts), present
+
+
+def quoted(name: str) -> str:
+    """The name of a column as Spark reads it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def arrow_schema(schema: StructType) -> Any:

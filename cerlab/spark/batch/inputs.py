@@ -18,7 +18,7 @@ from cerlab.errors import BadData, DataPlace, UsageError, nearest
 from cerlab.model.schema import Schema
 from cerlab.spark.batch.declared import conformed
 from cerlab.spark.batch.footer_schema import footer_schema, schema_for_tasks
-from cerlab.spark.batch.frame import arrow_schema
+from cerlab.spark.batch.frame import arrow_schema, quoted
 from cerlab.spark.plan.places import files_in, local_path, why_not_opened
 from cerlab.spark.tasks.files import rows_of_files
 
@@ -96,26 +96,22 @@ def _csv(spark: SparkSession, path: str, schema: Schema | None) -> DataFrame:
         path, header=True, quote='"', escape='"', mode="FAILFAST", encoding="UTF-8"
     )
     named = cells.toDF(*(name.strip() for name in cells.columns))
-    plain = named.select(*(fn.nullif(_named(named, n), fn.lit("")).alias(n) for n in named.columns))
+    plain = named.select(*(fn.nullif(named[quoted(n)], fn.lit("")).alias(n) for n in named.columns))
     if schema is not None:
         return plain
     known = [name for name in plain.columns if name not in ("type", "stream")]
     kinds = plain.agg(
-        *(fn.collect_set(_look(_named(plain, name))).alias(name) for name in known)
+        *(fn.collect_set(_look(plain[quoted(name)])).alias(name) for name in known)
     ).first()
     looks = {} if kinds is None else kinds.asDict()
     return plain.select(
         *(
-            _of_kind(_named(plain, name), _kind(set(looks[name]), path, name)).alias(name)
+            _of_kind(plain[quoted(name)], _kind(set(looks[name]), path, name)).alias(name)
             if name in looks
-            else _named(plain, name)
+            else plain[quoted(name)]
             for name in plain.columns
         )
     )
-
-
-def _named(frame: DataFrame, name: str) -> Column:
-    return frame["`" + name.replace("`", "``") + "`"]
 
 
 _LOOKS = {

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypedDict, Unpack, assert_never
-from warnings import warn
 
 from cerlab.compile.pattern import Pattern
 from cerlab.compile.text_to_pattern import What, as_pattern
-from cerlab.errors import CerlabWarning
 from cerlab.model.clock import TimeAxis, time_axis
 from cerlab.spark.batch.aggregates import group_rows, merged_groups
 from cerlab.spark.batch.by_shuffle_units import answers_in_units
@@ -21,7 +19,7 @@ from cerlab.spark.batch.named import row_names
 from cerlab.spark.batch.request import PARTS_PER_CORE, Request, parallelism, request
 from cerlab.spark.batch.writer import WRITTEN, write_folder
 from cerlab.spark.plan.files import FileRanges
-from cerlab.spark.plan.modes import Mode, chosen
+from cerlab.spark.plan.modes import Mode, chosen, warn_of_one_task
 from cerlab.spark.plan.places import local_path, why_not_opened
 from cerlab.spark.tasks.aggregates import GroupRows
 from cerlab.spark.tasks.files import write_rows
@@ -173,7 +171,7 @@ def write(
     is_here = local_path(output) is not None
     is_opened = is_here or why_not_opened(output) is None
     if isinstance(ranges, FileRanges) and is_opened and _parts(request) is None:
-        _warn_of_one_task(request)
+        warn_of_one_task(request.choice, stacklevel=2)
         return write_answers(request, ranges, output, overwrite=overwrite)
     rows = answers(request, ranges)
     if is_opened and not is_here:
@@ -190,17 +188,9 @@ def write(
     return int(counted.get["rows"])
 
 
-def _warn_of_one_task(request: Request) -> None:
-    mode, passed_over = request.choice.mode, request.choice.passed_over
-    if mode is Mode.ONE and passed_over:
-        reasons = "; ".join(f"{each.value}: {reason}" for each, reason in passed_over.items())
-        message = f"CER0950: all events go through one task, in order ({reasons})"
-        warn(CerlabWarning(message), stacklevel=4)
-
-
 def answers(request: Request, ranges: FirstPass | None = None) -> DataFrame:
     """The DataFrame of the answers; without `ranges` the first pass is made here."""
-    _warn_of_one_task(request)
+    warn_of_one_task(request.choice, stacklevel=3)
     ranges = ranges or first_pass(request)
     match ranges:
         case FileRanges():

@@ -65,16 +65,11 @@ class _Values:
     """``whole``, ``float``, ``text`` or ``boolean``."""
 
 
-def column_of(predicate: Predicate, source: Source) -> Column:
-    """Whether an event satisfies a predicate; raises `Inexact` where Spark might say otherwise."""
-    return _two_valued(column_where(predicate, source))
-
-
 def column_where(predicate: Predicate, source: Source) -> Column:
     """True where an event satisfies a predicate, else false or NULL: for WHERE and CASE.
 
-    What is so short is faster, and in WHERE Spark leaves row groups out by it. Raises as
-    `column_of`.
+    What is so short is faster, and in WHERE Spark leaves row groups out by it. Raises `Inexact`
+    where Spark might say otherwise.
     """
     return _where(predicate, lambda atom, _: _atom(atom, source), above=True)
 

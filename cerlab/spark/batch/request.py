@@ -23,6 +23,7 @@ from cerlab.spark.tasks.named_rows import RowNames
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import StructType
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,6 @@ class Request:
         plan = replace(self.plan, streams=())
         return Job(plan_to_bytes(plan), self.time, self.attributes, self.with_partition, self.names)
 
-    @property
-    def width(self) -> int:
-        """The width of a window that counts events, else 0."""
-        return self.plan.window.width if isinstance(self.plan.window, EventWindow) else 0
-
     def is_numbered(self, mode: Mode) -> bool:
         """Whether positions have to be made before rows are left out or spread by key.
 
@@ -91,12 +87,7 @@ def request(
             "the rows of a DataFrame have no order",
             hint="give order_by= or position= (on the command line: --order-by, --position)",
         )
-    if with_partition and not plan.partition:
-        raise UsageError(
-            "CER0876",
-            "the query has no PARTITION BY, so no answer has a key",
-            hint="leave partition out",
-        )
+    check_partition(plan, with_partition=with_partition)
     if parts is not None and parts < 1:
         raise UsageError(
             "CER0877",
@@ -135,6 +126,41 @@ def request(
         with_partition=with_partition,
         names=names,
     )
+
+
+def check_partition(plan: Plan, *, with_partition: bool) -> None:
+    """Raise `UsageError` where answers are to have a key, and have none."""
+    if with_partition and not plan.partition:
+        raise UsageError(
+            "CER0876",
+            "the query has no PARTITION BY, so no answer has a key",
+            hint="leave partition out",
+        )
+
+
+def keys_of(request: Request) -> list[Column]:
+    """What orders the stream: ``k0 k1 ..``."""
+    return [key.alias(f"k{n}") for n, key in enumerate(request.keys)]
+
+
+def answer_schema(request: Request) -> StructType:
+    """The schema of DESIGN 2.6, with the key where it is asked for.
+
+    Of rows with names and of aggregates, that of their columns.
+    """
+    from pyspark.sql.types import ArrayType, LongType, StructField, StructType
+
+    if request.names is not None:
+        return answer_types(request.source, request.names)
+    schema = StructType([StructField("start", LongType()), StructField("end", LongType())])
+    schema.add("positions", ArrayType(LongType()))
+    if request.with_partition:
+        keys = [
+            StructField(name, request.source.type_of(name))
+            for name in dict.fromkeys(request.plan.partition)
+        ]
+        schema.add("partition", StructType(keys))
+    return schema
 
 
 PARTS_PER_CORE = 2

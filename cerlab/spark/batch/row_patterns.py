@@ -9,6 +9,7 @@ from cerlab.errors import BadData, Unsupported
 from cerlab.evaluate.rows import recognised
 from cerlab.io.tables import column_kinds
 from cerlab.logic.rows import RowPattern, bound
+from cerlab.spark.batch.frame import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,7 +29,7 @@ def match_recognize(df: DataFrame, query: str | RowPattern) -> DataFrame:
     pattern = _parsed(query)
     rows = to_arrow_schema(df.schema, timezone="UTC").empty_table()
     names = bound(pattern, column_kinds(rows)).names
-    keys = [fn.col(_quoted(names[column.name])) for column in pattern.partition_by]
+    keys = [fn.col(quoted(names[column.name])) for column in pattern.partition_by]
     order = tuple(names[item.column.name] for item in pattern.order_by)
     schema = from_arrow_schema(recognised(pattern, rows).schema)
     task = PartitionTask(pattern, order, to_arrow_schema(schema, timezone="UTC"))
@@ -69,7 +70,3 @@ def _parsed(query: str | RowPattern) -> RowPattern:
                 hint=f"add {clause}, or use cerlab.match_recognize on one machine",
             )
     return pattern
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

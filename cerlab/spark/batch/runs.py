@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from cerlab.errors import BadData
 from cerlab.spark.batch.by_shuffle_units import UNITS, by_part
-from cerlab.spark.batch.columns import keys_of
 from cerlab.spark.batch.files import files_below, numbers_of
-from cerlab.spark.batch.request import Request
+from cerlab.spark.batch.request import Request, keys_of
 from cerlab.spark.plan.bit_fields import BitFields
 from cerlab.spark.plan.files import UnorderedFiles
 from cerlab.spark.plan.footers import Unproved

@@ -9,6 +9,11 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any
 
+from cerlab.automata.plan import Plan
+from cerlab.model.clauses import EventWindow
+from cerlab.model.clock import TimeAxis
+from cerlab.spark.plan.modes import Mode
+from cerlab.spark.plan.reads import window_width
 from cerlab.spark.plan.runs import Run
 
 
@@ -62,6 +67,22 @@ def range_assignment(
         reader=tuple(bisect_right(begins, number) - 1 for number in range(len(runs))),
         times=next(zip(firsts, lasts, strict=False), None),
     )
+
+
+def assigned(
+    runs: Sequence[Run], plan: Plan, time: TimeAxis | None, mode: Mode, parts: int, moment: int
+) -> RangeAssignment:
+    """The runs in at most so many ranges, each with one window before it; or all in one.
+
+    Moments are integers of `moment` nanoseconds.
+    """
+    part = parts_of(runs, 1 if mode is Mode.ONE else parts)
+    begins = starts = starts_of(part)
+    if mode is Mode.RANGES and isinstance(plan.window, EventWindow):
+        begins = begins_in_events(runs, starts, plan.window.width)
+    elif mode is Mode.RANGES:
+        begins = begins_in_time(runs, starts, window_width(plan, time, moment))
+    return range_assignment(runs, part, begins)
 
 
 def coarser(runs: Sequence[Run], rows: int) -> list[Run]:

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cerlab.automata.plan import Plan
-from cerlab.model.clauses import EventWindow
 from cerlab.model.clock import TimeAxis
-from cerlab.spark.plan.assignment import (
-    RangeAssignment,
-    begins_in_events,
-    begins_in_time,
-    parts_of,
-    range_assignment,
-    starts_of,
-)
+from cerlab.spark.plan.assignment import RangeAssignment, assigned
 from cerlab.spark.plan.bit_fields import BitFields, bit_fields
 from cerlab.spark.plan.footers import Columns, Layout, RowGroup
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.plan.order import Labels
-from cerlab.spark.plan.reads import window_width
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +57,5 @@ def ranges_in_files(
     parts: int,
 ) -> FileRanges:
     """The clusters in at most so many ranges, each with one window before it; or all in one."""
-    part = parts_of(lie.runs, 1 if mode is Mode.ONE else parts)
-    begins: Sequence[int] = starts_of(part)
-    if mode is Mode.RANGES and isinstance(plan.window, EventWindow):
-        begins = begins_in_events(lie.runs, begins, plan.window.width)
-    elif mode is Mode.RANGES:
-        begins = begins_in_time(lie.runs, begins, window_width(plan, time, lie.unit))
-    return FileRanges(mode, lie.clusters, range_assignment(lie.runs, part, begins), columns, labels)
+    assignment = assigned(lie.runs, plan, time, mode, parts, lie.unit)
+    return FileRanges(mode, lie.clusters, assignment, columns, labels)

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import assert_never
+from warnings import warn
 
 from cerlab.automata.plan import PlanClauses
-from cerlab.errors import Unsupported, UsageError, nearest
+from cerlab.errors import CerlabWarning, Unsupported, UsageError, nearest
 from cerlab.model.clauses import Consume, EventWindow, Strategy
 
 
@@ -31,6 +32,14 @@ class Choice:
     passed_over: Mapping[Mode, str]
     is_default: bool = True
     """Whether the user has left it to cerlab."""
+
+
+def warn_of_one_task(choice: Choice, stacklevel: int) -> None:
+    """Warn of the one task that reads all events, unless the user has asked for it."""
+    if choice.mode is Mode.ONE and choice.passed_over:
+        reasons = "; ".join(f"{mode.value}: {why}" for mode, why in choice.passed_over.items())
+        message = f"CER0950: all events go through one task, in order ({reasons})"
+        warn(CerlabWarning(message), stacklevel=stacklevel + 1)
 
 
 def why_not(plan: PlanClauses, mode: Mode) -> str | None:

@@ -103,10 +103,6 @@ def descents(rows: Any) -> Any:
     return back
 
 
-def _stretches(rows: Any, back: Any) -> list[int]:
-    return [0, *(np.flatnonzero(back) + 1).tolist(), rows.num_rows]
-
-
 def _neighbours(rows: Any) -> tuple[Any, Any]:
     """Of every row but the first: whether it is before the one before it, and in its place."""
     import pyarrow.compute as pc
@@ -165,7 +161,7 @@ def _starts(rows: Any, longest: int) -> Any:
         return np.zeros(0, np.int64)
     gaps = _gaps(rows.column("k0"))
     starts: list[int] = []
-    for begins, ends in pairwise(_stretches(rows, back)):
+    for begins, ends in pairwise([0, *(np.flatnonzero(back) + 1).tolist(), rows.num_rows]):
         for start in range(begins, ends, longest):
             starts.append(start)
             inside = gaps[start : min(start + longest, ends) - 1]

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from cerlab.spark.batch.frame import Source, order_key
+from cerlab.spark.batch.frame import MOMENTS, Source, order_key
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
     from pyspark.sql.types import DataType
 
-_MOMENTS = ("timestamp", "timestamp_ntz", "date")
 _KINDS = {
     "tinyint": "int64",
     "smallint": "int64",
@@ -24,7 +23,7 @@ _KINDS = {
     "float": "double",
     "double": "double",
     "boolean": "bool",
-} | dict.fromkeys(_MOMENTS, "timestamp[us]")
+} | dict.fromkeys(MOMENTS, "timestamp[us]")
 
 
 def kind_of(source: Source, name: str) -> str:

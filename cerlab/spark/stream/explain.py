@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
-from cerlab.automata.plan_json import plan_digest
 from cerlab.compile.text_to_pattern import What, as_pattern
+from cerlab.spark.batch.explain import in_columns, of_plan
+from cerlab.spark.batch.frame import MOMENTS
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.stream.durations import Length
 from cerlab.spark.stream.match_stream import StreamOptions, stream_request_of
@@ -14,9 +15,6 @@ from cerlab.spark.stream.step import BUCKETS, reach
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-_MOMENTS = ("timestamp", "timestamp_ntz", "date")
 
 
 def explain_stream(
@@ -35,10 +33,8 @@ def explain_stream(
 
 def explained_stream(request: StreamRequest, query: str) -> str:
     """The same of a request."""
-    cea = request.plan.cea
-    size = f"{cea.states} states, {len(cea.Delta)} transitions, {plan_digest(request.plan)[:12]}"
     choice = request.choice
-    lines = [("query", " ".join(query.split())), ("plan", size), ("mode", choice.mode.value)]
+    lines = [*of_plan(request.plan, query), ("mode", choice.mode.value)]
     lines += [("not by", f"{mode.value}: {why}") for mode, why in choice.passed_over.items()]
     time, position = request.job.labels.keys
     lines.append(("order", position if not request.is_ordered_by_time else f"{time}, {position}"))
@@ -50,12 +46,12 @@ def explained_stream(request: StreamRequest, query: str) -> str:
     if request.choice.mode is Mode.KEYS:
         where, what = f"in {BUCKETS} buckets by a hash of the key", "each key"
     lines.append(("stage", f"{where}; {what} put in order, then the engine, from state to state"))
-    return "\n".join(f"{name:8} {text}" for name, text in lines)
+    return in_columns(lines)
 
 
 def _unit(request: StreamRequest) -> str:
     time = request.job.labels.time
-    moments = request.is_ordered_by_time and request.source.kind(time or "") in _MOMENTS
+    moments = request.is_ordered_by_time and request.source.kind(time or "") in MOMENTS
     return " microseconds" if moments else f" [{time}]"
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from cerlab.errors import BadData, DataPlace
 from cerlab.model.schema import Schema
 from cerlab.spark.batch import inputs
-from cerlab.spark.stream.logs import check_logs
+from cerlab.spark.batch.frame import quoted
+from cerlab.spark.stream.checkpoint import check_logs
 from cerlab.spark.stream.match_stream import counted
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def read_stream(
     `cerlab.spark.batch.inputs.read` reads and checks them; a file with others fails the query.
     Raises `BadData` as it does, and for Parquet of other types than the schema declares.
     """
-    kind = format or _format(path)
+    kind = format or inputs.format_of(path)
     found = inputs.read(spark, path, format=kind, schema=schema).schema
     reader = spark.readStream.option("maxFilesPerTrigger", files)
     match kind:
@@ -73,17 +74,11 @@ def read_stream(
             return reader.schema(stored).parquet(path)
 
 
-def _format(path: str) -> str:
-    """That of the suffix, and Parquet for a folder without one."""
-    suffixes = {"csv": "csv", "ndjson": "ndjson", "jsonl": "ndjson", "json": "ndjson"}
-    return suffixes.get(path.rstrip("/").rpartition(".")[2].lower(), "parquet")
-
-
 def _plain(frame: DataFrame, field: Any) -> Column:
     """A column of text as `cerlab.spark.batch.inputs` reads it: empty cells and NULL are NULL."""
     from pyspark.sql import functions as fn
 
-    cell = frame["`" + field.name.replace("`", "``") + "`"]
+    cell = frame[quoted(field.name)]
     if field.dataType.simpleString() != "string":
         return cell
     empty = (cell == "") | (fn.upper(cell) == "NULL")

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
-from warnings import warn
 
 from cerlab.compile.text_to_pattern import What, as_pattern
-from cerlab.errors import CerlabWarning, UsageError
+from cerlab.errors import UsageError
 from cerlab.spark.batch.correlated import refuse_aggregates, refuse_correlated
 from cerlab.spark.batch.frame import Source, group_of
 from cerlab.spark.batch.named import answer_types, row_names
-from cerlab.spark.plan.modes import Mode
-from cerlab.spark.stream.claim import claim
+from cerlab.spark.plan.modes import Mode, warn_of_one_task
+from cerlab.spark.stream.checkpoint import check_logs, claim
 from cerlab.spark.stream.columns import given_type, masked, restored, sent
 from cerlab.spark.stream.durations import Length
-from cerlab.spark.stream.logs import check_logs
 from cerlab.spark.stream.request import StreamRequest, stream_request
 from cerlab.spark.stream.step import BUCKETS, digest
 from cerlab.spark.tasks.named_rows import RowNames
@@ -148,10 +146,7 @@ def stream_answers(request: StreamRequest) -> DataFrame:
 
     from cerlab.spark.stream.processor import BucketProcessor
 
-    if request.choice.mode is Mode.ONE:
-        reasons = "; ".join(f"{k.value}: {why}" for k, why in request.choice.passed_over.items())
-        message = f"CER0950: all events go through one task, in order ({reasons})"
-        warn(CerlabWarning(message), stacklevel=3)
+    warn_of_one_task(request.choice, stacklevel=3)
     found = (
         _rows(request)
         .groupBy("bucket")

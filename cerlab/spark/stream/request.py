@@ -13,7 +13,8 @@ from cerlab.errors import Unsupported, UsageError, nearest
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.clock import TimeAxis, clock_for, time_axis
 from cerlab.spark.batch import frame
-from cerlab.spark.batch.frame import Source
+from cerlab.spark.batch.frame import FLOATS, MOMENTS, WHOLE, Source
+from cerlab.spark.batch.request import check_partition
 from cerlab.spark.plan.modes import Choice, Mode, chosen, why_not
 from cerlab.spark.plan.order import Labels
 from cerlab.spark.plan.reads import attributes_read, time_attribute
@@ -25,10 +26,6 @@ from cerlab.spark.tasks.named_rows import RowNames
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-_NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
-_MOMENTS = ("timestamp", "timestamp_ntz", "date")
-_FLOATS = ("float", "double", "decimal")
 
 _GRAIN = 1_000
 """The watermark tells so many instants apart in one `lag`, if its unit allows it."""
@@ -77,12 +74,7 @@ def stream_request(
     a mode that is not exact.
     """
     source = _source(df, type_name)
-    if with_partition and not plan.partition:
-        raise UsageError(
-            "CER0876",
-            "the query has no PARTITION BY, so no answer has a key",
-            hint="leave partition out",
-        )
+    check_partition(plan, with_partition=with_partition)
     place = frame.position_column(source, position)
     axis = _axis(source, plan, time, unit)
     whole = replace(plan, streams=())
@@ -93,7 +85,7 @@ def stream_request(
     clock, kind, unit_of_time = place, "int64", None
     if axis is not None:
         clock, kind = _clock(source, plan, axis)
-        unit_of_time = MICROSECOND if source.kind(axis.attribute) in _MOMENTS else None
+        unit_of_time = MICROSECOND if source.kind(axis.attribute) in MOMENTS else None
         if axis.unit is not None and unit_of_time is None:
             unit_of_time = axis.unit.value
     allowed = length_in(unit_of_time, lateness, "lateness")
@@ -169,9 +161,9 @@ def _clock(source: Source, plan: Plan, axis: TimeAxis) -> tuple[Column, str]:
         column, whole = frame.time_column(source, plan.window, axis)
         return column, "int64" if whole else "double"
     column, kind = frame.order_key(source, axis.attribute), source.kind(axis.attribute)
-    if kind in _FLOATS:
+    if kind in (*FLOATS, "decimal"):
         return column.cast("double"), "double"
-    if kind not in (*_NUMBERS, *_MOMENTS):
+    if kind not in (*WHOLE, *MOMENTS):
         hint = nearest("time", source.names)
         raise UsageError("CER0885", f"time='{axis.attribute}': a column of {kind}", hint=hint)
     return column, "int64"

@@ -1,4 +1,6 @@
-"""The logs of a checkpoint and of its output: what they say alike before a stream goes on.
+"""A checkpoint before a stream goes on: whose it is, and what its logs and those of its output say.
+
+Another query's is refused at once, by what is written into it before a query begins.
 
 A micro-batch is in ``offsets`` when it begins, in the log of the output when its answers are there,
 in ``commits`` when it is over. Spark passes over answers of a micro-batch that the output has, and
@@ -13,9 +15,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cerlab.errors import BadData, DataPlace
+from cerlab.spark.stream.state import ANOTHER, GO_ON
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+CLAIM = "cerlab-query"
+"""A folder in a checkpoint that says whose it is."""
 
 _FILE = re.compile(r"(\d+)(\.compact)?")
 _READ = re.compile(r'^\{"logOffset":(\d+)\}$', re.MULTILINE)
@@ -111,3 +117,23 @@ def _opened(spark: Any, place: str) -> tuple[Any, Any]:
     """The file system of a path, and the path, as Spark has them."""
     path = spark._jvm.org.apache.hadoop.fs.Path(place)
     return path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()), path
+
+
+def claim(spark: SparkSession, checkpoint: str, job: str) -> None:
+    """Write into a checkpoint whose it is, unless it says so already.
+
+    `job` is `cerlab.spark.stream.step.digest`. Raises `BadData` for a checkpoint of another query
+    or other settings, before anything of it is used.
+    """
+    from pyspark.errors import AnalysisException
+
+    place = f"{checkpoint.rstrip('/')}/{CLAIM}"
+    try:
+        owners = [row[0] for row in spark.read.text(place).collect()]
+    except AnalysisException:
+        owners = []
+    if not owners:
+        claimed = spark.createDataFrame([(job,)], "job string").coalesce(1)
+        claimed.write.mode("overwrite").text(place)
+    elif owners != [job]:
+        raise BadData("CER0776", ANOTHER, place=DataPlace(checkpoint), hint=GO_ON)
