@@ -24,6 +24,12 @@ STEPS = 2_000_000
 TRANSITION = 8
 """The steps of what makes objects: a transition with its label, a predicate tried on an event."""
 
+ANSWER = 20
+"""The steps of an answer that is listed and kept: 100,000 of one end are too many."""
+
+COMPARISONS = 16
+"""So many comparisons of two sets of positions are a step."""
+
 BETWEEN_LOOKS = 0.02
 """Seconds between two looks at the memory, each of which asks the operating system."""
 
@@ -87,14 +93,6 @@ class Budget:
         self.doing = doing
         self.hint = hint
         self.steps = self.left = STEPS if steps is None else steps
-
-    def spend(self, steps: int = 1) -> None:
-        """Count some steps; raises `ResourceLimit` if there are too many, or at a limit."""
-        self.left -= steps
-        if self.left < 0:
-            message = f"{self.doing} takes more than {self.steps:,} steps"
-            raise ResourceLimit("CER0605", message, hint=self.hint)
-        poll()
 
 
 _limits: ContextVar[Limits | None] = ContextVar("limits", default=None)
@@ -168,13 +166,18 @@ def seconds_left() -> float:
     return math.inf if here is None else max(0.0, here.left())
 
 
-def spend(steps: int = 1) -> None:
-    """Count steps of the construction or search that goes on, if there is one; and `poll`."""
-    budget = _budget.get()
-    if budget is None:
-        poll()
-    else:
-        budget.spend(steps)
+def spend(steps: int = 1, own: Budget | None = None) -> None:
+    """Count steps of the construction or search that goes on, and of an `own` budget; and `poll`.
+
+    Raises `ResourceLimit` where either has too few left.
+    """
+    for budget in (_budget.get(), own):
+        if budget is not None:
+            budget.left -= steps
+            if budget.left < 0:
+                message = f"{budget.doing} takes more than {budget.steps:,} steps"
+                raise ResourceLimit("CER0605", message, hint=budget.hint)
+    poll()
 
 
 def counted(items: Iterable[T], steps: int = 1) -> Iterator[T]:

@@ -102,7 +102,7 @@ def machine_from_value(root: JsonNode, *more: str) -> Machine:
     I = _set(initial, lambda node: _state(node, states))
     F = _set(final, lambda node: _state(node, states))
     if kind == "cea" and len(I) != 1:
-        raise initial.bad("CER0756", f"a cea has one initial state, not {len(I)}")
+        raise initial.error("CER0756", f"a cea has one initial state, not {len(I)}")
     nodes = transitions.items()
     if kind in LABELLED:
         labelled = tuple([_labelled(node, states) for node in nodes])
@@ -121,7 +121,7 @@ def machine_from_value(root: JsonNode, *more: str) -> Machine:
 def _states(node: JsonNode) -> int:
     states = node.of(int)
     if states < 0:
-        raise node.bad("CER0756", f"{states} is no number of states")
+        raise node.error("CER0756", f"{states} is no number of states")
     if states > MAX_STATES:
         message = f"the machine has more than {MAX_STATES:,} states"
         raise ResourceLimit(
@@ -133,7 +133,7 @@ def _states(node: JsonNode) -> int:
 def _state(node: JsonNode, states: int) -> int:
     state = node.of(int)
     if not 0 <= state < states:
-        raise node.bad("CER0756", f"state {state} is not in Q", f"states are 0 to {states - 1}")
+        raise node.error("CER0756", f"state {state} is not in Q", f"states are 0 to {states - 1}")
     return state
 
 
@@ -142,7 +142,7 @@ def _set(node: JsonNode, read: Callable[[JsonNode], T]) -> frozenset[T]:
     for each in node.items():
         member = read(each)
         if member in members:
-            raise each.bad("CER0732", f"{member!r} stands twice")
+            raise each.error("CER0732", f"{member!r} stands twice")
         members.add(member)
     return frozenset(members)
 

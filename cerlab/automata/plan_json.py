@@ -168,7 +168,7 @@ def _plan(root: JsonNode) -> Plan:
     )
     if nodes["digest"].text() != (digest := plan_digest(plan)):
         message = "the digest is that of another plan"
-        raise nodes["digest"].bad("CER0758", message, f"that of this one is {digest}")
+        raise nodes["digest"].error("CER0758", message, f"that of this one is {digest}")
     return plan
 
 
@@ -183,7 +183,7 @@ def _machine(node: JsonNode, kind: type[M]) -> M:
             hint="write the plan anew with plan_to_bytes",
         ) from None
     if not isinstance(machine, kind):
-        raise node.key("kind").bad("CER0756", "a plan has another kind of machine here")
+        raise node.key("kind").error("CER0756", "a plan has another kind of machine here")
     return machine
 
 
@@ -204,7 +204,7 @@ def _window(node: JsonNode) -> Window | None:
 
 def _at_least(least: int, node: JsonNode) -> int:
     if (value := node.of(int)) < least:
-        raise node.bad("CER0755", f"{value} is less than {least}")
+        raise node.error("CER0755", f"{value} is less than {least}")
     return value
 
 
@@ -212,4 +212,4 @@ def _width(node: JsonNode) -> int | float:
     value = value_from_json(node.value, node.path)
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
         return value
-    raise node.bad("CER0755", "the width of a window is a number from 0")
+    raise node.error("CER0755", "the width of a window is a number from 0")

@@ -55,8 +55,7 @@ class Successors:
 
         Raises `ResourceLimit` where a machine has asked for too many: steps are the states.
         """
-        spend(len(states))
-        self._budget.spend(len(states))
+        spend(len(states), self._budget)
         return frozenset(
             target
             for q in states

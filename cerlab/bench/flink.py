@@ -11,7 +11,6 @@ import json
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,25 +18,10 @@ from typing import Any
 import pyarrow.csv as pa_csv
 
 from cerlab.bench import flink_child
+from cerlab.bench.timing import Against
 
 SECONDS = 1_200.0
 """So long may all of it take."""
-
-
-@dataclass(frozen=True, slots=True)
-class AgainstFlink:
-    """Flink on the same rows: seconds, those of reading alone, rows, how many times as fast we are.
-
-    `against_flink` is by CPU time without reading. Where it did not run, `flink_error` says why and
-    the other fields are None.
-    """
-
-    flink_cpu: float | None = None
-    flink_wall: float | None = None
-    flink_reading_cpu: float | None = None
-    flink_result: int | None = None
-    against_flink: float | None = None
-    flink_error: str | None = None
 
 
 def asked_of_flink(
@@ -72,9 +56,10 @@ def _all(clauses: Mapping[str, str], error: str) -> dict[str, dict[str, Any]]:
     return {name: {"error": error} for name in clauses}
 
 
-def against(said: Mapping[str, Any], cpu: float) -> AgainstFlink:
+def against(said: Mapping[str, Any], cpu: float) -> Against:
     """The figures of Flink beside CPU seconds of ours."""
     if "error" in said:
-        return AgainstFlink(flink_error=said["error"])
+        return Against(error=said["error"])
     matching = max(0.0, said["cpu"] - said["reading"])
-    return AgainstFlink(said["cpu"], said["wall"], said["reading"], said["result"], matching / cpu)
+    figures = {name: said[name] for name in ("cpu", "wall", "reading", "result")}
+    return Against(**figures, times=matching / cpu)

@@ -15,7 +15,7 @@ import csv
 import json
 import shutil
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
@@ -23,9 +23,9 @@ from typing import Any, Self
 from cerlab.api import Query
 from cerlab.bench import peer_child
 from cerlab.bench.measure import FEW, Measurement
-from cerlab.bench.timing import Timing
+from cerlab.bench.timing import Against, Timing
 from cerlab.errors import Unsupported, UsageError
-from cerlab.fuzz.engines import Broken, Serving
+from cerlab.fuzz.engines import Broken, ServerProcess
 from cerlab.logic.ceql.declarations import schema_text
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.clauses import AttributeWindow
@@ -35,24 +35,6 @@ from cerlab.model.stream import Stream
 PYTHON = "python3.13"
 MOST_ANSWERS = 2_000_000
 """A query with more answers is not sent: the package gives all of them as one text."""
-
-
-@dataclass(frozen=True, slots=True)
-class AgainstPycer:
-    """CORE on the same query and events: seconds, answers, and how many times as fast we are.
-
-    `against_pycer` is by CPU time. Where it did not run, `pycer_error` says why and the other
-    fields are None.
-    """
-
-    pycer_cpu: float | None = None
-    pycer_wall: float | None = None
-    pycer_cpu_spread: float | None = None
-    pycer_wall_spread: float | None = None
-    pycer_answers: int | None = None
-    against_pycer: float | None = None
-    against_pycer_wall: float | None = None
-    pycer_error: str | None = None
 
 
 class Peer:
@@ -71,7 +53,7 @@ class Peer:
             self._log = opened.enter_context(open(folder / "log.txt", "w+"))
             words = [self._python, str(Path(peer_child.__file__).resolve()), str(folder)]
             # The package writes its log files where it runs.
-            self._child = Serving(words, None, log=self._log, folder=folder)
+            self._child = ServerProcess(words, None, log=self._log, folder=folder)
             opened.callback(self._child.stop)
             if "error" in (reply := self._exchange({})):
                 raise _missing(self._python, reply["error"])
@@ -83,23 +65,20 @@ class Peer:
     def __exit__(self, *_: object) -> None:
         self._opened.close()
 
-    def measure(self, query: Query, measured: Measurement) -> AgainstPycer:
+    def measure(self, query: Query, measured: Measurement) -> Against:
         """Measure a query on the events that `measured` is of; raises `UsageError` if it dies."""
         if measured.answers > MOST_ANSWERS:
-            return AgainstPycer(pycer_error=f"not run: more than {MOST_ANSWERS:,} answers")
+            return Against(error=f"not run: more than {MOST_ANSWERS:,} answers")
         question = {"query": strict_text(query), "runs": min(FEW, measured.runs)}
         reply = self._exchange(question)
         if "error" in reply:
-            return AgainstPycer(pycer_error=reply["error"])
+            return Against(error=reply["error"])
         timing = Timing.of(reply["cpu"], reply["wall"])
-        return AgainstPycer(
-            pycer_cpu=timing.cpu,
-            pycer_wall=timing.wall,
-            pycer_cpu_spread=timing.cpu_spread,
-            pycer_wall_spread=timing.wall_spread,
-            pycer_answers=reply["answers"],
-            against_pycer=timing.cpu / measured.cpu,
-            against_pycer_wall=timing.wall / measured.wall,
+        return Against(
+            **asdict(timing),
+            result=reply["answers"],
+            times=timing.cpu / measured.cpu,
+            times_wall=timing.wall / measured.wall,
         )
 
     def _exchange(self, question: object) -> dict[str, Any]:

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from cerlab.api.row_patterns import explain_rows, match_recognize, parse_rows
-from cerlab.bench.flink import AgainstFlink, against, asked_of_flink
-from cerlab.bench.timing import timed
+from cerlab.bench.flink import against, asked_of_flink
+from cerlab.bench.timing import Against, timed
 
 
 class Benchmark(NamedTuple):
@@ -81,7 +81,7 @@ def clause_of(name: str, order: str = "i", skip: str = "") -> str:
 
 def beside_flink(
     runs: int, python: str | None, share: float = 1.0
-) -> Iterator[tuple[RowRun, AgainstFlink]]:
+) -> Iterator[tuple[RowRun, Against]]:
     """Each benchmark by us, and by Flink in the interpreter that is given."""
     tables = {name: table_of(name, int(each.rows * share)) for name, each in BENCHMARKS.items()}
     skip = "AFTER MATCH SKIP PAST LAST ROW "  # Flink's own default is another

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from statistics import median
+from typing import Any
 
 SHORTEST = 1e-9
 """No time is taken for less, so that ratios of times exist."""
@@ -29,6 +30,29 @@ class Timing:
         """
         c, w = [max(s, SHORTEST) for s in cpu], [max(s, SHORTEST) for s in wall]
         return cls(median(c), median(w), max(c) / min(c), max(w) / min(w))
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """Another engine on the same data: seconds, its result, and how many times as fast we are.
+
+    `times` is by CPU time, without the seconds of `reading` where they are known. Where it did not
+    run, `error` says why and the other fields are None.
+    """
+
+    cpu: float | None = None
+    wall: float | None = None
+    cpu_spread: float | None = None
+    wall_spread: float | None = None
+    reading: float | None = None
+    result: int | None = None
+    times: float | None = None
+    times_wall: float | None = None
+    error: str | None = None
+
+    def row(self, engine: str) -> dict[str, Any]:
+        """The figures by the name of the engine and their own, as rows of the bench have them."""
+        return {f"{engine}_{name}": figure for name, figure in asdict(self).items()}
 
 
 def once(run: Callable[[], object]) -> tuple[float, float]:

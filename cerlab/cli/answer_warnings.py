@@ -41,11 +41,11 @@ class AnswerWarnings:
 
     def arriving(self, events: Iterator[Event]) -> Iterator[Event]:
         """The same events, one by one."""
-        for event in self._requirements.noting(events):
+        for event in self._requirements.observing(events):
             self._some = True
             yield event
             break
-        yield from self._requirements.noting(events)
+        yield from self._requirements.observing(events)
 
     def finish(self, answers: int | None) -> None:
         """Say what there is to say; all events were read. None for answers that nobody counted."""

@@ -157,7 +157,7 @@ def _measured(
             if "tecs" in arguments.against:
                 row |= asdict(measure_tecs(query, stream, arguments.prefix or 2_000))
             if peer is not None:
-                row |= asdict(peer.measure(query, measured))
+                row |= peer.measure(query, measured).row("pycer")
             yield row
 
 

@@ -63,7 +63,7 @@ def paper_rows(
             if not arguments.against:
                 return map(asdict, measure_row_patterns(runs))
             both = beside_flink(runs, arguments.flink_python)
-            return (asdict(run) | asdict(flink) for run, flink in both)
+            return (asdict(run) | flink.row("flink") for run, flink in both)
         case _:
             return _registers(arguments, runs, *stocks())
 

@@ -13,7 +13,7 @@ from cerlab.compile.pattern import Pattern
 from cerlab.decisions import Verdict, satisfiable
 from cerlab.decisions.report import dead_branches
 from cerlab.errors import ResourceLimit, Unsupported
-from cerlab.evaluate import takers
+from cerlab.evaluate import evaluators_for
 from cerlab.logic.cel.syntax import defined_labels, size
 from cerlab.logic.focel.report import describe_fo
 from cerlab.predicates.minterms import minterms
@@ -39,7 +39,7 @@ def check(arguments: argparse.Namespace) -> int:
         ]
     except Unsupported as error:
         lines += [("automaton", error.message), ("transducer", _transducer(query))]
-    lines.append(("evaluators", ", ".join(takers(query))))
+    lines.append(("evaluators", ", ".join(evaluators_for(query))))
     lines.append(("fo-cel", describe_fo(query.formula)))
     try:
         verdict = satisfiable(query)

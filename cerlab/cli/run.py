@@ -26,7 +26,7 @@ from cerlab.cli.streaming import Enough, Limited, answers_on_file
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
 from cerlab.compile.text_to_pattern import LANGUAGES
 from cerlab.errors import Unsupported, UsageError
-from cerlab.evaluate import EVALUATORS, answers_of, chosen, valuations_of
+from cerlab.evaluate import EVALUATORS, answers_of, evaluator_for, valuations_of
 from cerlab.evaluate.protocol import SHORT
 from cerlab.evaluate.selected import shown_attributes
 from cerlab.io import NdjsonSink, Sink, parquet_sink
@@ -155,7 +155,7 @@ def _run_on_all(query: AnyPattern, arguments: argparse.Namespace) -> None:
     """Answers on a stream that was read as a whole."""
     stream = whole_stream(query, arguments)
     evaluator = arguments.evaluator
-    by_name: Any = chosen(query, stream).name if evaluator == "auto" else evaluator
+    by_name: Any = evaluator_for(query, stream).name if evaluator == "auto" else evaluator
     passing: Stream = stream
     if by_name != "compiled":  # which reads whole columns
         passing = WatchedStream(stream.events, time=stream.time, schema=stream.schema)

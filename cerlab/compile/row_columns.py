@@ -206,7 +206,7 @@ def operation(e: ex.Operation, part: Callable[[ex.Expression], Values]) -> Value
         case ex.Concatenation(left, right):
             return pc.binary_join_element_wise(part(left), part(right), _NOTHING)
         case ex.Call(function, arguments):
-            return _called(function, [part(each) for each in arguments])
+            return _function_values(function, [part(each) for each in arguments])
         case ex.Case():
             return _case(e, part)
         case _:
@@ -269,7 +269,7 @@ def _not_zero(values: Values) -> Values:
     return pc.if_else(pc.equal(values, 0), pa.scalar(None, values.type), values)
 
 
-def _called(function: ex.Function, arguments: list[Values]) -> Values:
+def _function_values(function: ex.Function, arguments: list[Values]) -> Values:
     if len({each.type for each in arguments}) > 1:
         raise NotColumnar
     match function:

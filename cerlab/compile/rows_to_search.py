@@ -17,7 +17,7 @@ from cerlab.compile.row_expressions import (
     registers_read,
 )
 from cerlab.compile.rows_to_prioritised import prioritised
-from cerlab.engine.row_search import Found, Mapped, Memory, Search
+from cerlab.engine.row_search import Mapped, Memory, ScanResult, Search
 from cerlab.errors import BadData, DataPlace
 from cerlab.logic.rows import expressions as ex
 from cerlab.logic.rows import syntax as rp
@@ -165,7 +165,7 @@ def _of_partition(
 
 
 def _emitted(
-    M: Machine, mapped: Mapped, found: Found, covered: int
+    M: Machine, mapped: Mapped, found: ScanResult, covered: int
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """Rows of the partition and measures; rows before `covered` are in earlier matches."""
     rows, s = M.query.rows, found.s

@@ -11,7 +11,7 @@ import numpy as np
 
 from cerlab.budget import poll
 from cerlab.engine.kernels.arrays import Answers, Int64s
-from cerlab.model.answer import ComplexEvent, complex_events, uncollected
+from cerlab.model.answer import ComplexEvent, complex_events, without_collection
 from cerlab.model.columns import room
 from cerlab.model.order import by_end
 
@@ -46,7 +46,7 @@ class AnswerBatch:
         offsets = self.offsets[begin : end + 1]
         positions = self.positions[offsets[0] : offsets[-1]].tolist()
         starts, ends = self.start[begin:end].tolist(), self.end[begin:end].tolist()
-        with uncollected():
+        with without_collection():
             return complex_events(starts, ends, cut(positions, np.diff(offsets)))
 
     def after(self, skipped: int) -> AnswerBatch:

@@ -20,8 +20,8 @@ from cerlab.model.answer import (
     ComplexEvent,
     Positions,
     Valuation,
-    uncollected,
     valuations_of_columns,
+    without_collection,
 )
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns.key_codes import KeyCodes
@@ -109,7 +109,7 @@ def valuations_of_rows(rows: LabelledAnswers) -> Iterator[Valuation]:
         offsets = rows.offsets[begin : begin + SOME_OBJECTS + 1]
         lengths, part = np.diff(offsets), slice(offsets[0], offsets[-1])
         starts, ends = (x[begin : begin + len(lengths)].tolist() for x in (rows.start, rows.end))
-        with uncollected():
+        with without_collection():
             each = zip(
                 cut(rows.positions[part].tolist(), lengths),
                 cut(rows.marks[part].tolist(), lengths),

@@ -18,6 +18,7 @@ from cerlab.engine.kernels.row_search import (
     TOO_LONG,
     Failures,
     Path,
+    Search,
     SearchTable,
     copy_failures,
     search,
@@ -58,11 +59,10 @@ class RegisterSearch:
         final = [table.final >> q & 1 for q in range(len(table.steps))]
         holds = holding(variables, letters)
         steps = self._steps[:3]
-        self._table = SearchTable(*steps, np.array(final, np.uint8), holds, letter, last, limit)
+        in_rows = SearchTable(*steps, np.array(final, np.uint8), holds, letter, last, limit)
         longest = longest_of(last)
         names, folds = named.shape[1], len(programs.fold)
-        self._programs = programs
-        self._mapped = MappedRows(
+        mapped = MappedRows(
             named,
             np.empty((names, longest), np.int64),
             np.zeros(names, np.int64),
@@ -71,11 +71,12 @@ class RegisterSearch:
             np.zeros(1, np.int64),
             np.empty(longest, np.int32),
         )
-        self._path = Path(np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32))
+        path = Path(np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32))
         kept, read = registers is not None, np.zeros((0, 3), np.int32)
         read = read if registers is None else registers
         sought = np.zeros(2 + len(read), np.int64)
-        self._failures = Failures(int(kept), _free(1 << 10, read), sought, read)
+        failures = Failures(int(kept), _free(1 << 10, read), sought, read)
+        self._search = Search(in_rows, programs, mapped, path, failures)
         self._budget = MAX_STEPS + STEPS_PER_ROW * longest
         self.tried = 0
         """How many steps were tried, for tests of cost."""
@@ -92,20 +93,17 @@ class RegisterSearch:
                 cursor[PAUSE] = cursor[TRIED] + BETWEEN_POLLS
                 if status == NEED_ARENA:
                     self._grow(cursor)
-                status = search(
-                    *(self._table, going, self._programs, self._mapped, self._path),
-                    *(self._failures, B, cursor, self._budget),
-                )
+                status = search(self._search, going, B, cursor, self._budget)
                 self.tried = int(cursor[TRIED])
             if status == TOO_LONG:
                 raise too_long()
             return status
 
-        return batches(len(self._table.letter), self._steps, cursor, run)
+        return batches(len(self._search.table.letter), self._steps, cursor, run)
 
     def _grow(self, cursor: Int64s) -> None:
         """Room for more failures: of those that may come again, of none where that is too many."""
-        old = self._failures
+        old = self._search.failures
         known = old.key[_may_come(old, int(cursor[ROW]))]
         capacity = len(old.key)
         if 4 * len(known) >= capacity:
@@ -113,8 +111,9 @@ class RegisterSearch:
                 capacity *= 2
             else:
                 known = known[:0]
-        self._failures = old._replace(key=_free(capacity, old.register))
-        cursor[FAILURES] = copy_failures(known, self._failures)
+        grown = old._replace(key=_free(capacity, old.register))
+        self._search = self._search._replace(failures=grown)
+        cursor[FAILURES] = copy_failures(known, grown)
 
 
 def _may_come(failures: Failures, s: int) -> NDArray[np.bool_]:

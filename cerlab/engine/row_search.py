@@ -110,7 +110,7 @@ Condition: TypeAlias = Callable[[Mapped], bool]
 RowCondition: TypeAlias = Callable[[Mapped, int], bool]
 
 
-class Found(NamedTuple):
+class ScanResult(NamedTuple):
     """What the scan meets at s: the labels and marks of the match and its number, or None."""
 
     s: int
@@ -142,7 +142,7 @@ class Search:
     tried: int = 0
     """How many steps were tried, for tests of cost."""
 
-    def scan(self) -> Iterator[Found]:
+    def scan(self) -> Iterator[ScanResult]:
         """What is found at each row where the scan stands (rows.md 7.1).
 
         A match is given as it stands in `mapped`, which changes when the scan goes on.
@@ -151,12 +151,12 @@ class Search:
         while s < self.mapped.length:
             self.mapped.begin(s, number + 1)
             if not self._match(s):
-                yield Found(s, None, (), number)
+                yield ScanResult(s, None, (), number)
                 s += 1
                 continue
             number += 1
             labels = self.mapped.labels
-            yield Found(s, labels, self.mapped.excluded, number)
+            yield ScanResult(s, labels, self.mapped.excluded, number)
             s = self.resume(s, labels) if labels else s + 1
 
     def _match(self, s: int) -> bool:

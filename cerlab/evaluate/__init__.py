@@ -47,18 +47,18 @@ class Auto(Evaluator):
         return True
 
     def answers(self, pattern: AnyPattern, stream: Stream) -> Iterator[ComplexEvent]:
-        """The answers of the one that is chosen."""
-        return chosen(pattern, stream).answers(pattern, stream)
+        """The answers of the one that `evaluator_for` chooses."""
+        return evaluator_for(pattern, stream).answers(pattern, stream)
 
     def live(
         self, pattern: AnyPattern, events: Iterable[Event], time: TimeAxis | None
     ) -> Iterator[ComplexEvent]:
-        """The answers of the one that is chosen for a short stream."""
-        return chosen(pattern).live(pattern, events, time)
+        """The answers of the one for a short stream."""
+        return evaluator_for(pattern).live(pattern, events, time)
 
     def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
-        """The numbers of the one that is chosen."""
-        return chosen(pattern, stream).by_number(pattern, stream, workers=workers)
+        """The numbers of the one that `evaluator_for` chooses."""
+        return evaluator_for(pattern, stream).by_number(pattern, stream, workers=workers)
 
     def count(self, pattern: AnyPattern, stream: Stream) -> int:
         """The count of the quickest one."""
@@ -82,7 +82,7 @@ class Auto(Evaluator):
 AUTO = Auto()
 
 
-def chosen(pattern: AnyPattern, stream: Stream | None = None) -> Evaluator:
+def evaluator_for(pattern: AnyPattern, stream: Stream | None = None) -> Evaluator:
     """The evaluator that ``"auto"`` is, for a stream; without one for events that arrive.
 
     Where there is an automaton the tECS on short streams, and the compiled engine on long ones and
@@ -91,12 +91,12 @@ def chosen(pattern: AnyPattern, stream: Stream | None = None) -> Evaluator:
 
     >>> from cerlab.compile.text_to_pattern import any_pattern
     >>> streams = [Stream.from_events([{"type": "A"}] * n) for n in (10, 5_000)]
-    >>> [chosen(any_pattern("SELECT * WHERE A WITHIN 1 EVENTS"), s).name for s in streams]
+    >>> [evaluator_for(any_pattern("SELECT * WHERE A WITHIN 1 EVENTS"), s).name for s in streams]
     ['tecs', 'compiled']
-    >>> chosen(any_pattern("A+"), streams[1]).name
+    >>> evaluator_for(any_pattern("A+"), streams[1]).name
     'tecs'
-    >>> chosen(any_pattern("<type = 'A'>^")).name, chosen(any_pattern("MAX(A+) ; B")).name
-    ('registers', 'reference')
+    >>> [evaluator_for(any_pattern(text)).name for text in ("<type = 'A'>^", "MAX(A+) ; B")]
+    ['registers', 'reference']
     """
     if isinstance(pattern, Pattern) and pattern.has_automaton:
         by_engine = stream is not None and _in_order_of_engine(pattern, stream)
@@ -118,14 +118,14 @@ def _in_order_of_engine(pattern: Pattern, stream: Stream) -> bool:
 def quickest(pattern: AnyPattern, stream: Stream) -> Evaluator:
     """The evaluator that is done first, where the order inside an end does not matter.
 
-    `chosen` depends on query and stream alone; this one also on whether the kernels are loaded.
+    `evaluator_for` depends on query and stream alone, this one also on whether kernels are loaded.
     """
     loaded = "cerlab.engine.whole_stream" in sys.modules
     worth = protocol.WORTH_COLUMNS if stream.is_columnar else protocol.WORTH_A_KERNEL
     if pattern.has_automaton:
         short = len(stream) <= (worth if loaded else protocol.SHORT)
         return EVALUATORS["tecs" if short else "compiled"]
-    return chosen(pattern)
+    return evaluator_for(pattern)
 
 
 def evaluator_of(name: str) -> Evaluator:
@@ -138,13 +138,13 @@ def evaluator_of(name: str) -> Evaluator:
     return EVALUATORS[name]
 
 
-def takers(pattern: AnyPattern) -> tuple[str, ...]:
+def evaluators_for(pattern: AnyPattern) -> tuple[str, ...]:
     """The names of the evaluators that take a pattern; the reference does, on small streams.
 
     >>> from cerlab.compile.text_to_pattern import any_pattern
-    >>> takers(any_pattern("MAX(A+) ; B"))
+    >>> evaluators_for(any_pattern("MAX(A+) ; B"))
     ('reference',)
-    >>> takers(any_pattern("A AS x ; B AS y FILTER x.v < y.v"))
+    >>> evaluators_for(any_pattern("A AS x ; B AS y FILTER x.v < y.v"))
     ('reference', 'compiled', 'registers')
     """
     return tuple(name for name, each in EVALUATORS.items() if each.takes(pattern))
@@ -160,7 +160,7 @@ def answers_of(
     try:
         return evaluator_of(name).answers(pattern, stream)
     except Unsupported as error:
-        error.hint = f"evaluators that take it: {', '.join(takers(pattern))}"
+        error.hint = f"evaluators that take it: {', '.join(evaluators_for(pattern))}"
         raise
 
 
@@ -174,7 +174,7 @@ def valuations_of(
     try:
         return evaluator_of(name).valuations(pattern, stream, stream.time)
     except Unsupported as error:
-        givers = [each for each in takers(pattern) if each in _LABELLING]
+        givers = [each for each in evaluators_for(pattern) if each in _LABELLING]
         if isinstance(pattern, Pattern) and name not in givers:
             error.hint = f"evaluators that give its labels: {', '.join(givers)}"
         raise

@@ -37,7 +37,7 @@ CODES = {
 }
 """The code of the warning for each kind of what is absent."""
 
-_SAID = {
+_MESSAGES = {
     "type": "no event has type '{}'",
     "attribute": "no event has an attribute '{}'",
     "stream": "no event is of stream '{}'",
@@ -59,7 +59,7 @@ class Absent:
     hint: str
 
     def __str__(self) -> str:
-        said = _SAID[self.kind].format(self.name)
+        said = _MESSAGES[self.kind].format(self.name)
         return f"{said}: {self.hint}" if self.hint else said
 
 
@@ -74,7 +74,7 @@ class Requirements:
     texts: dict[tuple[str, str], None] = field(default_factory=dict)
     equals: dict[str, str] = field(default_factory=dict)
     """Of an attribute that is compared by ``=`` with another: that one."""
-    known: dict[str, dict[str, None]] = field(default_factory=lambda: {n: {} for n in _SAID})
+    known: dict[str, dict[str, None]] = field(default_factory=lambda: {n: {} for n in _MESSAGES})
     held: dict[str, set[str]] = field(default_factory=dict)
     near: dict[tuple[str, str], str] = field(default_factory=dict)
     numbers: dict[str, Value] = field(default_factory=dict)
@@ -89,31 +89,21 @@ class Requirements:
         """Look for what is open in a stream, or in a part of one; gives itself."""
         if self.numbers:
             self._mixed(stream)
-        if self.open:
-            if stream.is_columnar:
-                self._columns(stream)
-            else:
-                for _ in self.noting(iter(stream.events)):
-                    if not self.open:
-                        break
+        if not stream.is_columnar:
+            for event in stream.events:
+                if not self.open:
+                    break
+                self._observe(event)
+        elif self.open:
+            self._columns(stream)
         return self
 
-    def noting(self, events: Iterator[Event]) -> Iterator[Event]:
+    def observing(self, events: Iterator[Event]) -> Iterator[Event]:
         """The same events, each looked at while anything is open."""
         for event in events:
-            if self.types or self.streams or self.attributes:
-                self._names(event)
-            for name, kind in [*self.kinds] if self.kinds else ():
-                if (found := kind_of(event.attributes.get(name))) is not None:
-                    self.held.setdefault(name, set()).add(found)
-                    if found == kind:
-                        del self.kinds[name, kind]
-            for name, text in [*self.texts] if self.texts else ():
-                self._text(name, text, event.attributes.get(name))
+            if self.open:
+                self._observe(event)
             yield event
-            if not self.open:
-                yield from events
-                return
 
     def _mixed(self, stream: Stream) -> None:
         """Look for what is no number among numbers; columns of one type have nothing else."""
@@ -126,19 +116,25 @@ class Requirements:
             odd = (each for each in values if isinstance(each, str) or each != each)
             self.numbers[name] = next(odd, None)
 
-    def _names(self, event: Event) -> None:
+    def _observe(self, event: Event) -> None:
         self.known["type"][event.type] = None
         self.types.pop(event.type, None)
-        if self.streams:
-            if event.stream is None:  # an event of every stream
-                self.streams.clear()
-            else:
-                self.known["stream"][event.stream] = None
-                self.streams.pop(event.stream, None)
+        if event.stream is None:  # an event of every stream
+            self.streams.clear()
+        elif self.streams:
+            self.known["stream"][event.stream] = None
+            self.streams.pop(event.stream, None)
         for name, value in event.attributes.items():
             if value is not None:
                 self.known["attribute"][name] = None
                 self.attributes.pop(name, None)
+        for name, kind in [*self.kinds]:
+            if (found := kind_of(event.attributes.get(name))) is not None:
+                self.held.setdefault(name, set()).add(found)
+                if found == kind:
+                    del self.kinds[name, kind]
+        for name, text in [*self.texts]:
+            self._text(name, text, event.attributes.get(name))
 
     def _text(self, name: str, text: str, value: Value) -> None:
         if value == text:

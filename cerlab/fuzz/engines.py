@@ -72,16 +72,16 @@ def engine(command: str, seconds: float) -> Iterator[Engine]:
         raise UsageError("CER0851", "there is no command", hint="see cerlab fuzz --help")
     if "{query}" in command:
         with TemporaryDirectory(prefix="cerlab-fuzz-") as folder:
-            yield Started(words, Path(folder), seconds)
+            yield ProcessPerCase(words, Path(folder), seconds)
         return
-    serving = Serving(words, seconds)
+    serving = ServerProcess(words, seconds)
     try:
         yield serving
     finally:
         serving.stop()
 
 
-class Started:
+class ProcessPerCase:
     """A process for each case."""
 
     def __init__(self, words: list[str], folder: Path, seconds: float) -> None:
@@ -116,7 +116,7 @@ class Started:
             return Broken(f"this is no line of JSON: {error.doc[:80]!r}")
 
 
-class Serving:
+class ServerProcess:
     """One process for all cases; one that breaks is started again.
 
     It runs in `folder` and may take so much memory, in bytes; what it writes to standard error goes

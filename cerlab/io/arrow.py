@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cerlab.errors import BadData, DataPlace
-from cerlab.io.conversion import Reading, conformed, no_type, no_type_column, stands_twice
+from cerlab.io.conversion import Reading, conformed, duplicate_column, no_type, no_type_column
 from cerlab.io.formats import STREAMED
 from cerlab.io.text_codes import coded_frame, coded_text
 from cerlab.io.write import row_text
@@ -27,7 +27,7 @@ def table_events(table: Any, reading: Reading, *, before: int = 0) -> Iterator[E
     type_name = reading.type_name
     names = names_of(table, type_name, reading.file)
     if len(set(names)) < len(names):
-        raise stands_twice(names, reading.file)
+        raise duplicate_column(names, reading.file)
     if "type" not in names and type_name is None:
         raise no_type(names, reading.place())
     row = before
@@ -47,7 +47,7 @@ def table_events(table: Any, reading: Reading, *, before: int = 0) -> Iterator[E
                 yield conformed(event, reading, row)
             except BadData as error:
                 text = row_text({"type": event_type, "stream": stream, **attributes})
-                reading.put_aside(text, error)
+                reading.reject(text, error)
 
 
 def names_of(table: Any, type_name: str | None, file: str) -> list[str]:
@@ -177,9 +177,7 @@ def _table_of_file(path: Path, kind: str) -> Any:
     import pyarrow as pa
 
     if kind == "parquet":
-        import pyarrow.parquet as parquet
-
-        with parquet.ParquetFile(path) as file:
+        with parquet_file(path) as file:
             return file.read()
     if is_streamed(path):
         with pa.OSFile(str(path)) as raw, pa.ipc.open_stream(raw) as reader:
@@ -187,6 +185,13 @@ def _table_of_file(path: Path, kind: str) -> Any:
     import pyarrow.feather as feather
 
     return feather.read_table(path)
+
+
+def parquet_file(path: Path, **options: Any) -> Any:
+    """A file of Parquet, open; `options` are those of pyarrow."""
+    from pyarrow import parquet  # loads when used
+
+    return parquet.ParquetFile(path, **options)
 
 
 @contextmanager
@@ -273,7 +278,7 @@ def _as_table(frame: Any, *, coded: bool) -> Any | None:
         return pa.Table.from_batches([frame])
     if module == "pandas":
         if not frame.columns.is_unique:
-            raise stands_twice([str(name) for name in frame.columns], "the table")
+            raise duplicate_column([str(name) for name in frame.columns], "the table")
         try:
             made = coded_frame(frame) if coded else None
             return pa.Table.from_pandas(frame, preserve_index=False) if made is None else made

@@ -31,12 +31,10 @@ def record_batches(
 
 
 def _parquet_batches(path: Path, size: int, names: Sequence[str] | None) -> Iterator[Any]:
-    import pyarrow.parquet as parquet
-
-    fields = parquet.read_schema(path)
+    fields = _arrow_schema(path, "parquet")
     coded = [field.name for field in fields if is_text(field.type)] if names is not None else None
     options = {"pre_buffer": False, "buffer_size": _PAGES, "read_dictionary": coded}
-    with parquet.ParquetFile(path, **options) as file:
+    with arrow.parquet_file(path, **options) as file:
         yield from file.iter_batches(batch_size=size, columns=names)
 
 
@@ -95,9 +93,8 @@ def _arrow_schema(path: Path, kind: str) -> Any:
     import pyarrow as pa
 
     if kind == "parquet":
-        import pyarrow.parquet as parquet
-
-        return parquet.read_schema(path)
+        with arrow.parquet_file(path) as file:
+            return file.schema_arrow
     if arrow.is_streamed(path):
         with pa.OSFile(str(path)) as raw, pa.ipc.open_stream(raw) as reader:
             return reader.schema
@@ -114,9 +111,8 @@ def row_count(path: Path, kind: str) -> int:
     """
     with arrow.reading(path, kind):
         if kind == "parquet":
-            import pyarrow.parquet as parquet
-
-            return int(parquet.read_metadata(path).num_rows)
+            with arrow.parquet_file(path) as file:
+                return int(file.metadata.num_rows)
         if not arrow.is_streamed(path) and not _is_ipc(path):
             return int(arrow.read_file(path, kind).num_rows)
         return sum(

@@ -36,7 +36,7 @@ class Reading:
         if self.on_bad_row is not None:
             check_text(text, self.place(row))
 
-    def put_aside(self, row: str, error: BadData) -> None:
+    def reject(self, row: str, error: BadData) -> None:
         """Do with a bad row what is done with them; raises its error where that is nothing."""
         if self.on_bad_row is None:
             raise error
@@ -240,7 +240,7 @@ def no_type_column(wanted: str, names: Iterable[str], place: DataPlace) -> BadDa
     return BadData("CER0736", message, place=place, hint=nearest(wanted, names))
 
 
-def stands_twice(names: list[str], file: str, row: int | None = None) -> BadData:
+def duplicate_column(names: list[str], file: str, row: int | None = None) -> BadData:
     """The error that two columns have one name."""
     twice = next(name for name in names if names.count(name) > 1)
     return BadData(

@@ -40,7 +40,7 @@ def read_lines(lines: Iterable[str], reading: Reading, *, before: int = 0) -> It
             reading.check(text, row)
             yield _event(text, reading, row)
         except BadData as error:
-            reading.put_aside(line, error)
+            reading.reject(line, error)
 
 
 def _event(text: str, reading: Reading, row: int) -> Event:

@@ -26,11 +26,11 @@ from cerlab.io.conversion import (
     check_text,
     convert,
     declared_event,
+    duplicate_column,
     infer,
     no_type,
     no_type_column,
     require_all,
-    stands_twice,
     undeclared,
 )
 from cerlab.io.formats import empty
@@ -53,12 +53,12 @@ class Header(NamedTuple):
 
 def read_lines(lines: Iterable[str], reading: Reading) -> Iterator[Event]:
     """The events of a CSV text; raises `BadData` with file, row (the line) and column."""
-    counted = _Counted(lines)
+    counted = _LineCounter(lines)
     header = read_header(counted, reading)
     yield from read_rows(counted, header, reading, before=counted.number)
 
 
-class _Counted:
+class _LineCounter:
     """Lines, and how many were taken."""
 
     def __init__(self, lines: Iterable[str]) -> None:
@@ -96,7 +96,7 @@ def read_header(lines: Iterable[str], reading: Reading) -> Header:
         is_row = schema.event(header[0]) is not None
         return Header(tuple(header), True, (row, header) if is_row else None, delimiter)
     if len(set(header)) < len(header):
-        raise stands_twice(header, file, row)
+        raise duplicate_column(header, file, row)
     return Header(tuple(header), False, None, delimiter)
 
 
@@ -142,7 +142,7 @@ def read_rows(
             else:
                 yield _named(header.names, cells, reading, row)
         except BadData as error:
-            reading.put_aside(apart.join(cells), error)
+            reading.reject(apart.join(cells), error)
 
 
 def _rows(
@@ -155,7 +155,7 @@ def _rows(
 ) -> Iterator[tuple[int, list[str]]]:
     """The lines where rows begin, and their cells; bad rows go to `on_bad_row`."""
     taken: list[str] = []
-    given = lines if reading.on_bad_row is None else _noted(lines, taken)
+    given = lines if reading.on_bad_row is None else _recording(lines, taken)
     reader = csv.reader(given, strict=True, delimiter=delimiter)
     line = before + 1
     while not enough():
@@ -172,14 +172,14 @@ def _rows(
                 hint="a quote inside quotes is written twice",
             )
             bad.__suppress_context__ = True
-            reading.put_aside("".join(taken), bad)
+            reading.reject("".join(taken), bad)
         else:
             if cells:
                 yield line, cells
         line = before + reader.line_num + 1
 
 
-def _noted(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
+def _recording(lines: Iterable[str], taken: list[str]) -> Iterator[str]:
     for line in lines:
         taken.append(line)
         yield line

@@ -54,7 +54,7 @@ class Lines(Iterator[str]):
             check_text(line, DataPlace(self._file, self.number))
         return line
 
-    def again(self, lines: list[str]) -> None:
+    def put_back(self, lines: list[str]) -> None:
         """Put back lines that were taken last."""
         self._pending.extendleft(reversed(lines))
         self.number -= len(lines)
@@ -96,7 +96,7 @@ class Lines(Iterator[str]):
                 if self.block is block and self.begins:  # as bytes, which may have a shape
                     self.at, self.number = at, self.number - len(taken)
                 else:
-                    self.again(taken)
+                    self.put_back(taken)
                 return line
         return None
 

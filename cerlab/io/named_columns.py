@@ -116,16 +116,16 @@ class AnswerColumns:
         made = {"start": self._place(start), "end": self._place(end)}
         for attribute in self._key:
             made[attribute] = self._source(attribute).take(start)
-        labelled: dict[str, _Held] = {}
+        labelled: dict[str, _LabelEvents] = {}
         shape = _one_shape(rows)
         offsets = cache(lambda each: np.arange(len(rows.offsets)) * each)
         for column in self._columns:
             if column.label not in labelled:
-                labelled[column.label] = _held(rows, shape, column.label, offsets)
+                labelled[column.label] = _label_events(rows, shape, column.label, offsets)
             made[column.name] = self._column(column, labelled[column.label])
         return pa.table(made)
 
-    def _column(self, column: NamedColumn, held: _Held) -> Any:
+    def _column(self, column: NamedColumn, held: _LabelEvents) -> Any:
         import numpy as np
         import pyarrow as pa
 
@@ -210,7 +210,7 @@ def several_types(name: str) -> BadData:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _LabelEvents:
     """The events that each row gives to a label: ``positions[offsets[n] : offsets[n + 1]]``."""
 
     offsets: Any  # int64 (rows + 1,)
@@ -232,9 +232,9 @@ def _one_shape(rows: LabelledAnswers) -> list[int] | None:
     return first if all((marks[:, k] == mark).all() for k, mark in enumerate(first)) else None
 
 
-def _held(
+def _label_events(
     rows: LabelledAnswers, shape: list[int] | None, label: str, offsets_of: Callable[[int], Any]
-) -> _Held:
+) -> _LabelEvents:
     """Of rows of one `shape` all have as many; ``offsets_of(n)`` are those of n each."""
     import numpy as np
 
@@ -244,12 +244,12 @@ def _held(
     if shape is not None:
         places = [k for k, mark in enumerate(shape) if inside[mark]]
         positions = rows.positions.reshape(-1, len(shape))[:, places].ravel()
-        return _Held(offsets_of(len(places)), positions, single=len(places) == 1)
+        return _LabelEvents(offsets_of(len(places)), positions, single=len(places) == 1)
     if inside.all():
-        return _Held(rows.offsets, rows.positions)
+        return _LabelEvents(rows.offsets, rows.positions)
     offsets, positions = np.zeros_like(rows.offsets), np.empty_like(rows.positions)
     held = hold(inside, rows.marks, rows.offsets, rows.positions, offsets, positions)
-    return _Held(offsets, positions[:held])
+    return _LabelEvents(offsets, positions[:held])
 
 
 def _is_double(value: int) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cerlab.errors import BadData
-from cerlab.io.conversion import Reading, conformed, no_type_column, stands_twice, too_large
+from cerlab.io.conversion import Reading, conformed, duplicate_column, no_type_column, too_large
 from cerlab.model.event import Event, TypeColumn, event_from_dict
 
 
@@ -24,7 +24,7 @@ def read_lines(lines: Iterable[str], reading: Reading, *, before: int = 0) -> It
             reading.check(line, row)
             yield conformed(_event(line, reading, row), reading, row)
         except BadData as error:
-            reading.put_aside(line, error)
+            reading.reject(line, error)
 
 
 def begins_array(line: str) -> bool:
@@ -107,7 +107,7 @@ def _event(line: str, reading: Reading, row: int) -> Event:
             raise no_type_column(type_name, read, reading.place(row))
         names = type_name.renamed(read)
         if names.count("type") > 1:
-            raise stands_twice(names, reading.file, row)
+            raise duplicate_column(names, reading.file, row)
         read = dict(zip(names, read.values(), strict=True))
     elif type_name is not None:
         read.setdefault("type", type_name)

@@ -30,7 +30,7 @@ def arriving_lines(
         return _lines_of_fifo(path, tell, errors)
     raw = getattr(sys.stdin, "buffer", None)
     if raw is None:  # not a real file, as in a notebook
-        return _told(sys.stdin, tell)
+        return _announcing(sys.stdin, tell)
     return _lines(raw, tell, errors)
 
 
@@ -41,7 +41,7 @@ def _lines_of_fifo(
         yield from _lines(raw, tell, errors)
 
 
-def _told(lines: Iterator[str], tell: Callable[[], None]) -> Iterator[str]:
+def _announcing(lines: Iterator[str], tell: Callable[[], None]) -> Iterator[str]:
     tell()
     for line in lines:
         yield line

@@ -11,7 +11,7 @@ from typing import Any
 
 from cerlab.errors import BadData, DataPlace, UsageError
 from cerlab.io import arrow
-from cerlab.io.conversion import not_utf_8, stands_twice
+from cerlab.io.conversion import duplicate_column, not_utf_8
 from cerlab.io.formats import COLUMNAR, existing, format_of, is_pipe, looks_like, name_of
 from cerlab.io.lines import row_of_bad_byte
 from cerlab.io.pipe import arriving_lines
@@ -48,7 +48,7 @@ def as_table(rows: Any) -> Any:
 
 def _distinct(table: Any) -> Any:
     if len(set(table.column_names)) < len(table.column_names):
-        raise stands_twice(table.column_names, "the table")
+        raise duplicate_column(table.column_names, "the table")
     return table
 
 

@@ -8,6 +8,7 @@ shape, so that neither one odd line nor a file of odd lines costs more than it m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from cerlab.errors import DataPlace, UsageError
@@ -50,7 +51,7 @@ def text_events(lines: Iterable[str], kind: str | None, reading: Reading) -> Ite
             break
     else:
         raise empty(reading.file)
-    rest = _again(first, numbered)
+    rest = chain(first, numbered)
     match known_kind(kind or looks_like(first[-1])):
         case "ndjson" if ndjson.begins_array(first[-1]):
             yield from ndjson.read_array(rest, reading)
@@ -88,7 +89,7 @@ def text_parts(lines: Lines, kind: str, reading: Reading, size: int, length: int
     reader = _Reader(lines, kind, reading)
     types = {} if reading.schema is None else declared_types(reading.schema)
     by_shape = length >= BY_SHAPE and types is not None
-    known = _Known(kind, reading, types or {}, reader.header) if by_shape else None
+    known = _KnownShapes(kind, reading, types or {}, reader.header) if by_shape else None
     run = 1 if known else size
     while lines.more():
         if known is not None and lines.begins:
@@ -133,7 +134,7 @@ class _Reader:
         return by_line(_until(lines, enough), reading, before=before)
 
 
-class _Known:
+class _KnownShapes:
     """The shapes of lines that were seen, and the rows of lines that have one of them."""
 
     def __init__(
@@ -213,11 +214,6 @@ class _Known:
 def _until(lines: Iterator[str], enough: Callable[[], bool]) -> Iterator[str]:
     while not enough() and (line := next(lines, None)) is not None:
         yield line
-
-
-def _again(first: list[str], rest: Iterator[str]) -> Iterator[str]:
-    yield from first
-    yield from rest
 
 
 def _decoded(lines: Iterable[str], file: str, *, strict: bool) -> Iterator[str]:

@@ -25,11 +25,13 @@ def numbered_texts(data: Any, start: Any, stop: Any) -> tuple[Any, Any] | None:
     """
     import numpy as np
 
-    from cerlab.io.text_kernels import Seen, number_texts
+    from cerlab.io.text_kernels import TextDictionary, number_texts
 
     number, first = room(len(start), np.int32), np.empty(NUMBERED, np.int32)
     slots = np.full(4 * NUMBERED, -1, np.int32)
-    seen = Seen(slots, first, np.empty(NUMBERED, np.uint64), np.empty(NUMBERED, np.uint64))
+    seen = TextDictionary(
+        slots, first, np.empty(NUMBERED, np.uint64), np.empty(NUMBERED, np.uint64)
+    )
     data, start, stop = map(_only_read, (data, start, stop))
     count = number_texts(data, start, stop, seen, number)
     return None if count < 0 else (number, first[:count])

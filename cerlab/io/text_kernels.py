@@ -11,7 +11,7 @@ from cerlab.engine.kernels.arrays import Bytes, Int32s
 from cerlab.engine.kernels.compiled import inlined, kernel
 
 
-class Seen(NamedTuple):
+class TextDictionary(NamedTuple):
     """The different texts of a column so far."""
 
     slots: Int32s  # a hash table of their numbers full of -1; a power of two, more than `first`
@@ -21,7 +21,9 @@ class Seen(NamedTuple):
 
 
 @kernel
-def number_texts(data: Bytes, start: Int32s, stop: Int32s, seen: Seen, number: Int32s) -> int:
+def number_texts(
+    data: Bytes, start: Int32s, stop: Int32s, seen: TextDictionary, number: Int32s
+) -> int:
     """Number the texts of some cells, equal ones alike, as they appear; how many numbers there are.
 
     0 for NULL, which stops at -1; -1 if there are more than `seen` has room for, or one stops

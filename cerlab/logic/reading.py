@@ -157,13 +157,13 @@ def _expected_after(language: Language, prefix: str, start: str) -> tuple[str, .
         accepted = parser.accepts()  # type: ignore[no-untyped-call]  # lark leaves it untyped
     except LarkError:  # the cut changed how the prefix is read; say nothing rather than guess
         return ()
-    called = {terminal.name: _called(terminal.pattern.value) for terminal in lark.terminals}
+    called = {terminal.name: _keyword_text(terminal.pattern.value) for terminal in lark.terminals}
     called |= {**_WORDS, **language.words}
     words = {called[name] for name in accepted if name in called}
     singular = {word for word in words if word + "S" in words}
     return tuple(sorted(words - singular, key=lambda word: (not word.startswith("a "), word)))
 
 
-def _called(written: str) -> str:
+def _keyword_text(written: str) -> str:
     """Keywords as they are, signs in quotes."""
     return written if written.isalpha() else f"'{written}'"

@@ -50,7 +50,7 @@ def complex_events(
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def without_collection() -> Iterator[None]:
     """No search for circles of objects while very many are made, none of which is in one."""
     collecting = gc.isenabled()
     gc.disable()

@@ -120,7 +120,7 @@ def _number(event: Event, attribute: str, position: int) -> Instant:
     return value if isinstance(value, int) else Fraction(value)
 
 
-def _written(text: str, axis: TimeAxis, position: int) -> Timestamp:
+def _from_iso_text(text: str, axis: TimeAxis, position: int) -> Timestamp:
     """A moment as ISO 8601 writes it, in UTC where it names no zone."""
     try:
         moment = to_value(datetime.fromisoformat(text))
@@ -140,7 +140,7 @@ def _nanoseconds(event: Event, axis: TimeAxis, position: int) -> Instant:
     if isinstance(value, Timestamp):
         return value.nanoseconds
     if isinstance(value, str):
-        return _written(value, axis, position).nanoseconds
+        return _from_iso_text(value, axis, position).nanoseconds
     if axis.unit is None and isinstance(value, (int, float)) and not isinstance(value, bool):
         raise UsageError(
             "CER0803",

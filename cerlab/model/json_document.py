@@ -12,7 +12,7 @@ from cerlab.errors import BadData, DataPlace, ResourceLimit, SourcePlace, Span, 
 T = TypeVar("T")
 
 
-class _Repeated(NamedTuple):
+class _RepeatedKey(NamedTuple):
     """An object with a key that stands twice."""
 
     key: str
@@ -32,31 +32,31 @@ class JsonNode:
     value: Any
     path: str = "$"
 
-    def bad(self, code: str, message: str, hint: str = "") -> BadData:
+    def error(self, code: str, message: str, hint: str = "") -> BadData:
         """The error that something is wrong here."""
         return BadData(code, message, place=DataPlace(self.path), hint=hint)
 
     def of(self, kind: type[T]) -> T:
         """The value, which has to be of this type (a boolean is no integer)."""
-        if isinstance(self.value, _Repeated):
-            raise self.bad("CER0732", f"'{self.value.key}' stands twice")
+        if isinstance(self.value, _RepeatedKey):
+            raise self.error("CER0732", f"'{self.value.key}' stands twice")
         if type(self.value) is not kind:
             name = _NAMES.get(type(self.value), type(self.value).__name__)
-            raise self.bad("CER0751", f"expected {_NAMES[kind]}, found {name}")
+            raise self.error("CER0751", f"expected {_NAMES[kind]}, found {name}")
         value: T = self.value
         return value
 
     def key(self, name: str) -> JsonNode:
         """What this object has under a key."""
         if name not in self.of(dict):
-            raise self.bad("CER0752", f"the key '{name}' is missing")
+            raise self.error("CER0752", f"the key '{name}' is missing")
         return JsonNode(self.value[name], f"{self.path}.{name}")
 
     def keys(self, *names: str) -> list[JsonNode]:
         """What this object has under these keys, which are all its keys."""
         for name in self.of(dict):
             if name not in names:
-                raise self.bad("CER0752", f"unknown key '{name}'", nearest(str(name), names))
+                raise self.error("CER0752", f"unknown key '{name}'", nearest(str(name), names))
         return [self.key(name) for name in names]
 
     def items(self) -> list[JsonNode]:
@@ -70,26 +70,28 @@ class JsonNode:
     def one_of(self, known: Mapping[str, T], what: str) -> T:
         """What this text stands for; `what` says what it should name."""
         if (name := self.text()) not in known:
-            raise self.bad("CER0753", f"'{name}' is no {what}", nearest(name, known))
+            raise self.error("CER0753", f"'{name}' is no {what}", nearest(name, known))
         return known[name]
 
 
 def check_head(root: JsonNode, name: str, form: str, version: int) -> None:
     """Raise `BadData` where a document is none of this format (``no plan``) or another version."""
     if root.key("format").text() != form:
-        raise root.key("format").bad("CER0754", f"this is no {name}", f"the format is '{form}'")
+        raise root.key("format").error("CER0754", f"this is no {name}", f"the format is '{form}'")
     if (node := root.key("version")).of(int) != version:
         message, hint = (
             f"version {node.value} is not known",
             f"this cerlab reads version {version}",
         )
-        raise node.bad("CER0754", message, hint)
+        raise node.error("CER0754", message, hint)
 
 
 def read_json(text: str) -> JsonNode:
     """The root of a JSON document; raises `BadData` with line and column where it is none."""
     try:
-        return JsonNode(json.loads(text, object_pairs_hook=_once, parse_constant=_no_constant))
+        return JsonNode(
+            json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+        )
     except json.JSONDecodeError as error:
         span = Span(error.lineno, error.colno, error.lineno, error.colno + 1)
         place = SourcePlace(text, span)
@@ -115,11 +117,11 @@ def read_json(text: str) -> JsonNode:
         ) from None
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _Repeated:
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any] | _RepeatedKey:
     members: dict[str, Any] = {}
     for name, value in pairs:
         if name in members:
-            return _Repeated(name)
+            return _RepeatedKey(name)
         members[name] = value
     return members
 

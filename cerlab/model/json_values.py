@@ -78,14 +78,14 @@ def value_at(node: JsonNode) -> Value:
                 return _float(node.key("float"))
             case "timestamp":
                 return Timestamp(_integer(node.key("timestamp")))
-    raise node.bad("CER0752", "a number has one of the keys 'int', 'float', 'timestamp'")
+    raise node.error("CER0752", "a number has one of the keys 'int', 'float', 'timestamp'")
 
 
 def _integer(node: JsonNode) -> int:
     if not isinstance(node.value, str):
         return node.of(int)
     if len(node.value) > MAX_DIGITS + 1 or not re.fullmatch("-?[0-9]+", node.value):
-        raise node.bad("CER0755", f"{node.value[:40]!r} is no integer of {MAX_DIGITS:,} digits")
+        raise node.error("CER0755", f"{node.value[:40]!r} is no integer of {MAX_DIGITS:,} digits")
     return int(node.value)
 
 
@@ -97,5 +97,7 @@ def _float(node: JsonNode) -> float:
     except OverflowError:
         value = math.inf
     if not math.isfinite(value):
-        raise node.bad("CER0755", "the float needs more than 64 bits", "write 'nan', 'inf', '-inf'")
+        raise node.error(
+            "CER0755", "the float needs more than 64 bits", "write 'nan', 'inf', '-inf'"
+        )
     return value

@@ -22,7 +22,7 @@ class Registers(Mapping[str, Event]):
 
     def __init__(self, events: Mapping[str, Event] | None = None) -> None:
         self._events = dict(events or {})
-        self._key = frozenset((r, _exactly(t)) for r, t in self._events.items())
+        self._key = frozenset((r, _exact_key(t)) for r, t in self._events.items())
 
     def written(self, W: Iterable[str], t: Event) -> Registers:
         """``v[W <- t]``: the registers in W hold t, the others what they held (SRT Def. 12)."""
@@ -47,7 +47,7 @@ class Registers(Mapping[str, Event]):
         return f"Registers({self._events})"
 
 
-def _exactly(t: Event) -> object:
+def _exact_key(t: Event) -> object:
     """A key that tells apart what no comparison may confuse."""
     values = ((name, value) for name, value in t.attributes.items() if value is not None)
     return (t.type, t.stream, frozenset((name, type(value), value) for name, value in values))

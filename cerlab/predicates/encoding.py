@@ -120,7 +120,7 @@ def _pattern(node: JsonNode, _depth: int) -> str:
         search(pattern, "")
     except (ValueError, OSError) as error:
         message = f"LIKE takes a regular expression in RE2 syntax: {error}"
-        raise node.bad("CER0755", message) from None
+        raise node.error("CER0755", message) from None
     return pattern
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from random import Random
+from typing import NamedTuple
 
 from cerlab.errors import UsageError
 from cerlab.trial.adapters import ADAPTERS, Adapter, adapter
@@ -57,6 +58,14 @@ class Trial:
     seconds: float
 
 
+class _Entrant(NamedTuple):
+    """An engine in the trial, what is found of it, and the others of its language."""
+
+    engine: Running
+    tally: Tally
+    others: tuple[Running, ...]
+
+
 def trial(
     adapters: Sequence[Adapter],
     *,
@@ -86,29 +95,35 @@ def trial(
                 absent.append((each.name, str(why)))
         if not engines:
             raise _no_engines(absent)
-        tallies = [Tally(e.adapter.name, e.adapter.language, e.version) for e in engines]
-        pairs = list(zip(engines, tallies, strict=True))
+        entrants = [_entrant(engine, engines) for engine in engines]
         share, asking, asked, answered = (until - time.monotonic()) / 3, 0.0, 0, 0
         for drawn in _rounds(engines, seed):
             begun_round = time.monotonic()
-            for engine, tally in pairs:
-                _count(engine, tally, drawn)
+            for entrant in entrants:
+                _count(entrant, drawn)
             asking += time.monotonic() - begun_round
             asked += len(drawn)
             answered += sum(bool(LANGUAGES[case.language].expected(case)) for case in drawn)
             watch(asked, time.monotonic() - begun)
-            for engine, tally in pairs:
-                _sort(engine, tally, engines, begun, until, most=1)
+            for entrant in entrants:
+                _sort(entrant, begun, until, most=1)
             if asked >= cases or asking > share or time.monotonic() > until:
                 break
-        faulty = [pair for pair in pairs if pair[1].unsorted]
-        for n, (engine, tally) in enumerate(faulty):
+        faulty = [entrant for entrant in entrants if entrant.tally.unsorted]
+        for n, entrant in enumerate(faulty):
             now = time.monotonic()
             part = max(0.0, until - now) / (len(faulty) - n)
-            _sort(engine, tally, engines, begun, now + part)
+            _sort(entrant, begun, now + part)
             watch(asked, time.monotonic() - begun)
     spent = time.monotonic() - begun
-    return Trial(tuple(tallies), tuple(absent), seed, asked, answered, spent)
+    tallies = tuple(entrant.tally for entrant in entrants)
+    return Trial(tallies, tuple(absent), seed, asked, answered, spent)
+
+
+def _entrant(engine: Running, engines: Sequence[Running]) -> _Entrant:
+    name, language = engine.adapter.name, engine.adapter.language
+    others = (e for e in engines if e is not engine and e.adapter.language == language)
+    return _Entrant(engine, Tally(name, language, engine.version), tuple(others))
 
 
 def _no_engines(absent: list[tuple[str, str]]) -> UsageError:
@@ -132,8 +147,9 @@ def _rounds(engines: Sequence[Running], seed: int) -> Iterator[list[Case]]:
         yield drawn
 
 
-def _count(engine: Running, tally: Tally, drawn: Sequence[Case]) -> None:
+def _count(entrant: _Entrant, drawn: Sequence[Case]) -> None:
     """Verdicts on those of the cases that are in the engine's language."""
+    engine, tally, _ = entrant
     mine = [case for case in drawn if case.language == engine.adapter.language]
     taken = []
     for case in mine:
@@ -151,14 +167,7 @@ def _count(engine: Running, tally: Tally, drawn: Sequence[Case]) -> None:
             tally.unsorted.append((case, judgement))
 
 
-def _sort(
-    engine: Running,
-    tally: Tally,
-    engines: Sequence[Running],
-    begun: float,
-    until: float,
-    most: int | None = None,
-) -> None:
+def _sort(entrant: _Entrant, begun: float, until: float, most: int | None = None) -> None:
     """Sort faults into causes as long as there is time, the smallest first.
 
     No more than `most` are made small, if it is given.
@@ -167,6 +176,7 @@ def _sort(
     def in_time() -> bool:
         return time.monotonic() < until
 
+    engine, tally, others = entrant
     language = LANGUAGES[tally.language]
     tally.unsorted.sort(key=lambda each: (len(each[0].data), size(each[0])))
     left: list[tuple[Case, Judgement]] = []
@@ -184,7 +194,6 @@ def _sort(
         if (same := _same(tally, found)) is not None:
             same.met += 1
             continue
-        others = [e for e in engines if e is not engine and e.adapter.language == tally.language]
         found.others = {e.adapter.name: _on(e, small) for e in others}
         tally.causes.append(found)
     tally.unsorted = left

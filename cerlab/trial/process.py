@@ -16,7 +16,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from cerlab.errors import UsageError
-from cerlab.fuzz.engines import Answered, Broken, Outcome, Refused, Serving, reply
+from cerlab.fuzz.engines import Answered, Broken, Outcome, Refused, ServerProcess, reply
 from cerlab.trial.adapters import Adapter
 from cerlab.trial.languages import Case
 
@@ -34,7 +34,7 @@ class Running:
     adapter: Adapter
     version: str
     seconds: float
-    serving: Serving = field(repr=False)
+    serving: ServerProcess = field(repr=False)
     log: IO[str] = field(repr=False)
     asked: int = 0
     """How many questions it was sent."""
@@ -86,7 +86,7 @@ def running(adapter: Adapter, seconds: float) -> Iterator[Running]:
     """The engine of an adapter, started; raises `Absent`."""
     with TemporaryFile("w+", errors="replace") as log:
         try:
-            serving = Serving(adapter.command(), seconds, memory=adapter.memory, log=log)
+            serving = ServerProcess(adapter.command(), seconds, memory=adapter.memory, log=log)
             said = serving.exchange({"hello": True}, HELLO_SECONDS)
         except UsageError as error:
             raise Absent(error.message) from None

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
+from cerlab.budget import spend
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import holds, valuations
 from cerlab.logic.cel.syntax import Formula
@@ -191,7 +192,7 @@ def _longer(
                 return
             gap += goal.leftover(skipped)
         for d in by_start[start]:
-            goal.budget.spend()
+            spend(own=goal.budget)
             yield concatenation(before, gap, d, union(before.valuation, d.valuation), goal.at)
 
 
@@ -213,7 +214,7 @@ def _overlapping(
     goal, phi, path, context = here
     for a in lefts:
         for b in rights:
-            goal.budget.spend()
+            spend(own=goal.budget)
             if _at_odds(goal, a, b) or _at_odds(goal, b, a):
                 continue
             failures, V = _both(a, b), union(a.valuation, b.valuation)

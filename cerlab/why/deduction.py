@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, count
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from cerlab.budget import Budget
+from cerlab.budget import Budget, spend
 from cerlab.display import shown
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.sremo.syntax import Sremo
@@ -193,7 +193,7 @@ class Chart(Generic[D]):
 
     def offer(self, d: D) -> bool:
         """Keep a derivation if it is allowed and better than what is there of its item."""
-        self._goal.budget.spend()
+        spend(own=self._goal.budget)
         price = cost(d.failures)
         if price + self._surcharge(d) > self._goal.allowance:
             return False

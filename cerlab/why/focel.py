@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import TypeAlias
 
+from cerlab.budget import spend
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import holds
 from cerlab.logic.cel.syntax import Formula, children, subformulas
@@ -94,7 +95,7 @@ def _choosing(here: Part, outside: Scope) -> list[CelDerivation]:
     candidates = (*(goal.marked or ()), *((None,) if goal.allowance >= LIGHT else ()))
     best = chart(here)
     for events in product(candidates, repeat=len(names)):
-        goal.budget.spend()
+        spend(own=goal.budget)
         nu: Choice = dict(zip(names, events, strict=True))
         scope = replace(outside, chosen={**around, **nu}, shared=_on_both_sides(phi))
         best.all(d for d in _derivations(here, scope) if _takes(d, nu))

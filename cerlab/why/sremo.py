@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple, assert_never
 
+from cerlab.budget import spend
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.registers import reads, writes
 from cerlab.logic.sremo.syntax import SKIP, Sremo, subexpressions
@@ -295,7 +296,7 @@ def _agreeing(
         for b in rights:
             r, other = a.valuation, b.valuation
             if (r.end, r.marks) == (other.end, other.marks):
-                here.goal.budget.spend()
+                spend(own=here.goal.budget)
                 more = _same_missing(a.failures, b.failures)
                 failures = a.failures + tuple(f for f in more if f not in a.failures)
                 v = _merged(e, here.v, r.registers, other.registers)

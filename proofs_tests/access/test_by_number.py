@@ -13,7 +13,7 @@ from cerlab.api import as_query
 from cerlab.compile.pattern import AnyPattern
 from cerlab.engine.random_access import weights
 from cerlab.engine.random_access.weights import CountedNode
-from cerlab.evaluate import chosen, protocol
+from cerlab.evaluate import evaluator_for, protocol
 from cerlab.evaluate.reference import Reference
 from cerlab.io.write import arrow_schema, arrow_table
 from cerlab.model.answer import ComplexEvent
@@ -84,10 +84,10 @@ def test_the_order_is_of_the_engine_where_it_lists_all(monkeypatch: pytest.Monke
         monkeypatch.setattr(protocol, "NUMBERED", 8)
         monkeypatch.setattr(protocol, "LISTED", listed)
         matches = as_query("SELECT * WHERE A WITHIN 0 EVENTS").run(all_of("A" * length))
-        assert chosen(matches.query, matches.stream).name == by
+        assert evaluator_for(matches.query, matches.stream).name == by
     backwards = [{"type": "A", "t": -t} for t in range(6)]
     matches = as_query("SELECT * WHERE A WITHIN 1 [t]").run(backwards)
-    assert chosen(matches.query, matches.stream).name == "tecs"
+    assert evaluator_for(matches.query, matches.stream).name == "tecs"
 
 
 def test_a_long_stream_of_the_compiled_engine() -> None:

@@ -16,10 +16,11 @@ import pytest
 from cerlab.api import parse_query
 from cerlab.bench import peer
 from cerlab.bench.measure import measure
-from cerlab.bench.peer import AgainstPycer, Peer, strict_text
+from cerlab.bench.peer import Peer, strict_text
 from cerlab.bench.queries import catalogue
 from cerlab.bench.streams import SCHEMAS, synthetic
 from cerlab.bench.table import write_table
+from cerlab.bench.timing import Against
 from cerlab.cli import main
 from cerlab.errors import Unsupported, UsageError
 from cerlab.evaluate import answers_of
@@ -47,7 +48,7 @@ def stocks_peer(stand_in: Path) -> Iterator[Peer]:
         yield made
 
 
-def against(made: Peer, text: str) -> tuple[int, AgainstPycer]:
+def against(made: Peer, text: str) -> tuple[int, Against]:
     query, stream = parse_query(text), synthetic("stocks", EVENTS)
     measured = measure("", query, stream, 1)
     return measured.answers, made.measure(query, measured)
@@ -56,12 +57,12 @@ def against(made: Peer, text: str) -> tuple[int, AgainstPycer]:
 @pytest.mark.parametrize("name", ["S3", "S3 ANY", "S3'", "Q1", "Q3 ANY", "Q4"])
 def test_its_answers_are_ours_though_its_windows_are_strict(stocks_peer: Peer, name: str) -> None:
     ours, theirs = against(stocks_peer, catalogue("stocks")[name])
-    assert theirs.pycer_answers == ours
-    assert theirs.pycer_error is None
-    assert theirs.against_pycer is not None
-    assert theirs.against_pycer > 0
-    assert theirs.pycer_cpu is not None
-    assert theirs.pycer_wall is not None
+    assert theirs.result == ours
+    assert theirs.error is None
+    assert theirs.times is not None
+    assert theirs.times > 0
+    assert theirs.cpu is not None
+    assert theirs.wall is not None
 
 
 def test_the_edge_of_the_window_decides(stocks_peer: Peer) -> None:
@@ -71,23 +72,23 @@ def test_the_edge_of_the_window_decides(stocks_peer: Peer) -> None:
     widths = sorted(times[a.end] - times[a.start] for a in answers_of(s3, stream))
     edge = widths[len(widths) // 2]
     ours, theirs = against(stocks_peer, s3.text.replace("10000", str(edge)))
-    assert theirs.pycer_answers == ours == sum(width <= edge for width in widths)
+    assert theirs.result == ours == sum(width <= edge for width in widths)
     assert ours > sum(width < edge for width in widths)
 
 
 def test_a_strategy_does_nothing_there_and_the_counts_show_it(stocks_peer: Peer) -> None:
     ours, theirs = against(stocks_peer, catalogue("stocks")["S3 LAST"])
     everything, _ = against(stocks_peer, catalogue("stocks")["S3"])
-    assert theirs.pycer_answers == everything
+    assert theirs.result == everything
     assert ours < everything
 
 
 def test_a_query_that_it_does_not_take_is_said_so(stocks_peer: Peer) -> None:
     refused = catalogue("stocks")["S3"].replace("FROM S", "FROM Refused")
     _, theirs = against(stocks_peer, refused)
-    assert theirs == AgainstPycer(pycer_error="ValueError: Syntax error: Refused")
+    assert theirs == Against(error="ValueError: Syntax error: Refused")
     ours, theirs = against(stocks_peer, catalogue("stocks")["S3"])
-    assert theirs.pycer_answers == ours, "it goes on"
+    assert theirs.result == ours, "it goes on"
 
 
 def test_more_answers_than_it_can_print_are_not_asked_for(
@@ -95,7 +96,7 @@ def test_more_answers_than_it_can_print_are_not_asked_for(
 ) -> None:
     monkeypatch.setattr(peer, "MOST_ANSWERS", 3)
     _, theirs = against(stocks_peer, catalogue("stocks")["S3"])
-    assert theirs == AgainstPycer(pycer_error="not run: more than 3 answers")
+    assert theirs == Against(error="not run: more than 3 answers")
 
 
 def test_a_peer_that_dies_is_an_error(stand_in: Path) -> None:
@@ -117,7 +118,7 @@ def test_every_attribute_of_every_stream_arrives(
     peer_options = ["--against", "pycer", "--pycer-python", str(stand_in), "--format", "ndjson"]
     assert main(["bench", *arguments, *peer_options]) == 0
     (row,) = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert row["pycer_answers"] == row["answers"]
+    assert row["pycer_result"] == row["answers"]
 
 
 def test_the_table_shows_both_counts_and_what_was_refused(stocks_peer: Peer) -> None:
@@ -125,12 +126,16 @@ def test_the_table_shows_both_counts_and_what_was_refused(stocks_peer: Peer) -> 
     for name in ("S3", "S3 LAST"):
         query, stream = parse_query(catalogue("stocks")[name]), synthetic("stocks", EVENTS)
         measured = measure(name, query, stream, 1)
-        row = {"stream": "stocks"} | asdict(measured) | asdict(stocks_peer.measure(query, measured))
+        row = (
+            {"stream": "stocks"}
+            | asdict(measured)
+            | stocks_peer.measure(query, measured).row("pycer")
+        )
         rows.append(row)
-    rows.append(rows[0] | asdict(AgainstPycer(pycer_error="ValueError: no")))
+    rows.append(rows[0] | Against(error="ValueError: no").row("pycer"))
     shown = io.StringIO()
     write_table(rows, shown)
-    for text in ("times pycer", "its answers", str(rows[1]["pycer_answers"]), "ValueError: no"):
+    for text in ("times pycer", "its answers", str(rows[1]["pycer_result"]), "ValueError: no"):
         assert text in shown.getvalue()
 
 
@@ -170,4 +175,4 @@ def test_core_itself_where_it_is_there() -> None:
             query = parse_query(catalogue("stocks")[name])
             measured = measure(name, query, stream, 1)
             assert measured.answers > 0
-            assert made.measure(query, measured).pycer_answers == measured.answers
+            assert made.measure(query, measured).result == measured.answers

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cerlab.bench.flink import AgainstFlink, against
+from cerlab.bench.flink import against
 from cerlab.bench.row_patterns import BENCHMARKS, beside_flink, measure_row_patterns
+from cerlab.bench.timing import Against
 from cerlab.cli import main
 
 
@@ -63,9 +64,9 @@ def test_what_flink_is_asked_and_says(tmp_path: Path) -> None:
     python.write_text(FLINK.format(python=sys.executable))
     python.chmod(0o755)
     *runs, (_, last) = beside_flink(1, str(python), share=0.001)
-    assert [flink.flink_result for _, flink in runs] == [2_000, 2_000, 500]
-    assert last == AgainstFlink(flink_error="no")
-    assert against({"cpu": 3, "wall": 4, "reading": 1, "result": 5}, 0.5).against_flink == 4
+    assert [flink.result for _, flink in runs] == [2_000, 2_000, 500]
+    assert last == Against(error="no")
+    assert against({"cpu": 3, "wall": 4, "reading": 1, "result": 5}, 0.5).times == 4
 
 
 @pytest.mark.parametrize(
@@ -74,8 +75,8 @@ def test_what_flink_is_asked_and_says(tmp_path: Path) -> None:
 def test_without_flink_the_reason_is_said(python: str, why: str) -> None:
     for run, flink in beside_flink(1, python, share=0.001):
         assert run.cpu > 0
-        assert flink.flink_cpu is None
-        assert why in str(flink.flink_error)
+        assert flink.cpu is None
+        assert why in str(flink.error)
 
 
 @pytest.mark.services

@@ -201,7 +201,7 @@ def test_parquet_names_columns_that_were_not_read(
 def test_nothing_is_said_before_the_end_or_twice() -> None:
     made = requirements_of(any_pattern("A ; B FILTER A[v > 1]"))
     events = iter(as_stream([{"type": "A", "v": "x"}, {"type": "B"}, {"type": "A", "v": 3}]).events)
-    passing = made.noting(events)
+    passing = made.observing(events)
     next(passing)
     assert [each.kind for each in made.absent()] == ["type", "comparison"]
     assert len(list(passing)) == 2

@@ -131,7 +131,7 @@ def a_match_begins_after_the_last_row(S: Any) -> Iterator[Any]:
     start = Start(S.T, len(S.T.rows), number + 1, rp.members(S.query), {}, None)
     found = match_at(S.query.pattern, start)
     if found is not None:
-        yield semantics.Found(len(S.T.rows) - 1, found, number + 1)
+        yield semantics.ScanResult(len(S.T.rows) - 1, found, number + 1)
 
 
 def empty_matches_obey_the_skip_clause(S: Any) -> Iterator[Any]:

@@ -168,10 +168,10 @@ def test_failures_of_earlier_matches_are_given_up() -> None:
     table = pa.table({"t": range(3_000), "x": [i % 5 for i in range(3_000)]})
     walk = walk_of(f"ORDER BY t MEASURES 1 AS m {HARD[3]}", table)
     assert isinstance(walk, RegisterSearch)
-    assert len(walk._failures.key) == 1 << 10
+    assert len(walk._search.failures.key) == 1 << 10
     walk = walk_of(f"ORDER BY t MEASURES 1 AS m {HARD[0]}", table)
     assert isinstance(walk, RegisterSearch)
-    assert len(walk._failures.key) > 1 << 12
+    assert len(walk._search.failures.key) > 1 << 12
 
 
 @pytest.mark.parametrize("register", ["FIRST(x)", "FIRST(A.x)", "LAST(A.x)"])
@@ -181,11 +181,11 @@ def test_failures_are_bounded(register: str, monkeypatch: pytest.MonkeyPatch) ->
     table = pa.table({"x": [i % 5 for i in range(300)]})
     walk = walk_of(clause.replace("(A | B)", "A"), table)
     assert isinstance(walk, RegisterSearch)
-    assert len(walk._failures.key) <= 1 << 11
+    assert len(walk._search.failures.key) <= 1 << 11
     monkeypatch.setattr(register_search, "MOST_KEPT", 1 << 12)
     walk = walk_of(clause, table.slice(0, 40))
     assert isinstance(walk, RegisterSearch)
-    assert walk._failures.key.size <= 1 << 12
+    assert walk._search.failures.key.size <= 1 << 12
     rows = [{"x": i % 4} for i in range(24)]
     query = f"MATCH_RECOGNIZE ({clause.replace('< 0', '= 3 AND C.x = 0')})"
     monkeypatch.setattr(register_search, "MOST_KEPT", 1)

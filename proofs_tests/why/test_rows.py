@@ -19,7 +19,7 @@ from cerlab.logic.rows import bound
 from cerlab.logic.rows import syntax as rp
 from cerlab.logic.rows.evaluation import Partition
 from cerlab.logic.rows.matching import Start, derivations
-from cerlab.logic.rows.semantics import Found, Scan, partitions, scan
+from cerlab.logic.rows.semantics import Scan, ScanResult, partitions, scan
 from cerlab.testing.rows import random_row_pattern, random_row_table
 from cerlab.why import row_reading
 from cerlab.why import rows as why_module
@@ -133,7 +133,7 @@ def test_no_rows_are_no_question() -> None:
         cerlab.why_rows(clause("A"), letters("a"), [])
 
 
-def drawn(rng: Random) -> tuple[rp.RowPattern, pa.Table, list[int], list[Found]]:
+def drawn(rng: Random) -> tuple[rp.RowPattern, pa.Table, list[int], list[ScanResult]]:
     """A query, a table, one of its partitions, and what the scan finds there; mostly a match."""
     while True:
         query = random_row_pattern(rng, depth=rng.choice((1, 2, 2)))
@@ -188,7 +188,7 @@ def _T(rows: Any, positions: Any, binding: Any) -> Partition:
     return Partition([rows[i] for i in positions], binding.names)
 
 
-def _next_number(found: list[Found], s: int) -> int:
+def _next_number(found: list[ScanResult], s: int) -> int:
     return max((f.number for f in found if f.s < s), default=0) + 1
 
 

@@ -74,22 +74,23 @@ class Failures(NamedTuple):
     register: Int32s  # (registers, 3): a row or label of a name, and offset; SIZE and name; OWN
 
 
+class Search(NamedTuple):
+    """The automaton on the rows, its conditions, and what the search for a match writes."""
+
+    table: SearchTable
+    programs: Programs
+    mapped: MappedRows
+    path: Path
+    failures: Failures
+
+
 @kernel
-def search(
-    T: SearchTable,
-    G: Going,
-    P: Programs,
-    M: MappedRows,
-    path: Path,
-    F: Failures,
-    B: MatchBuffers,
-    cursor: Int64s,
-    budget: int,
-) -> int:
+def search(S: Search, G: Going, B: MatchBuffers, cursor: Int64s, budget: int) -> int:
     """Scan from the cursor on, with so many steps for a match at most.
 
     It can go on after FULL, NEED_ARENA and PAUSED.
     """
+    T, M, path = S.table, S.mapped, S.path
     rows, first_row = len(T.letter), len(T.first) - 2
     while cursor[ROW] < rows:
         s = cursor[ROW]
@@ -106,7 +107,7 @@ def search(
             path.state[0], path.step[0] = q, T.first[q]
             cursor[DEPTH] = 0
             cursor[BUDGET] = cursor[TRIED] + budget
-        status = _match(T, P, M, path, F, cursor)
+        status = _match(S, cursor)
         m, labels, length = cursor[MATCHES], cursor[LABELS], cursor[DEPTH]
         if status == FAILED:
             if G.unmatched and s >= cursor[COVERED]:
@@ -132,10 +133,9 @@ def search(
 
 
 @kernel
-def _match(
-    T: SearchTable, P: Programs, M: MappedRows, path: Path, F: Failures, cursor: Int64s
-) -> int:
+def _match(S: Search, cursor: Int64s) -> int:
     """Search on for the match at the cursor's row: FOUND, FAILED, or why it stops for now."""
+    T, P, M, path, F = S.table, S.programs, S.mapped, S.path, S.failures
     s, depth, number = cursor[ROW], cursor[DEPTH], cursor[NUMBERED] + 1
     while depth >= 0:
         cursor[DEPTH] = depth

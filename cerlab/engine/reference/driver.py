@@ -18,7 +18,7 @@ from cerlab.budget import counted, poll
 from cerlab.engine.reference.counting import RunCounts
 from cerlab.engine.reference.recogniser import Answer, Clauses, Reader, Recogniser
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow, Window
-from cerlab.model.clock import Instant, TimeAxis, axis_for, check_order, clock_for
+from cerlab.model.clock import Instant, TimeAxis, check_order, clock_for, only_timestamp
 from cerlab.model.event import Event
 from cerlab.predicates.keys import Key, partition_key
 
@@ -175,8 +175,9 @@ def ends(
     ends here. What it gives is good until the next position is asked for.
     """
     if time is None and isinstance(plan.window, TimeWindow):
-        events = tuple(events)  # the time axis is looked for in all of them
-    driver = Driver(plan, recogniser, axis_for(plan.window, events, time))
+        events = tuple(events)
+        time = only_timestamp(events)
+    driver = Driver(plan, recogniser, time)
     for position, event in enumerate(events):
         if (read := driver.read(event, position)) is None:
             continue

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar, assert_never
 
-from cerlab.budget import budgeted, counted
+from cerlab.budget import ANSWER, COMPARISONS, budgeted, counted
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import Strategy
-
-ANSWER = 20
-"""The steps of an answer that is listed and kept: 100,000 of one end are too many."""
 
 A = TypeVar("A")
 
@@ -41,7 +38,7 @@ def _kept(strategy: Strategy | None, sets: list[Positions]) -> list[Positions]:
         case Strategy.LAST:
             return [max(sets, key=_newest_first)] if sets else []
         case Strategy.MAX:
-            each = counted(sets, 1 + len(sets) // 16)
+            each = counted(sets, 1 + len(sets) // COMPARISONS)
             return [D for D in each if not any(set(D) < set(other) for other in sets)]
         case _:
             assert_never(strategy)

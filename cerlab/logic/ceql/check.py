@@ -46,25 +46,8 @@ class Remark:
 
 
 def remarks(query: CeqlQuery, source: Source) -> Iterator[Remark]:
-    """What a query says without effect (DESIGN 3.1, 3.5)."""
-    yield from formula_remarks(query.formula, source)
-    known = cel.defined_labels(query.formula) if query.items else frozenset[str]()
-    for item in query.items or ():
-        if item.label not in known:
-            named = label_text(item.stream, item.label)
-            yield _unset(f"SELECT {named}", item.label, known, source.place(item))
-    for bracket in query.partition:
-        if len(bracket) > 1:
-            yield Remark(
-                "CER0903",
-                f"PARTITION BY [{', '.join(bracket)}] is a key of {len(bracket)} attributes; "
-                "some engines read one bracket as alternatives",
-            )
-
-
-def formula_remarks(phi: cel.Formula, source: Source) -> Iterator[Remark]:
-    """Labels that nothing sets, in filters, projections and renamings."""
-    for psi in cel.subformulas(phi):
+    """What a query says without effect: labels that nothing sets, above all (DESIGN 3.1, 3.5)."""
+    for psi in cel.subformulas(query.formula):
         match psi:
             case cel.Filter(body, condition):
                 known = cel.defined_labels(body)
@@ -86,6 +69,18 @@ def formula_remarks(phi: cel.Formula, source: Source) -> Iterator[Remark]:
                     yield _unset(f"RENAME[{old} -> ..]", old, known, source.place(psi))
             case _:
                 pass
+    known = cel.defined_labels(query.formula) if query.items else frozenset[str]()
+    for item in query.items or ():
+        if item.label not in known:
+            named = label_text(item.stream, item.label)
+            yield _unset(f"SELECT {named}", item.label, known, source.place(item))
+    for bracket in query.partition:
+        if len(bracket) > 1:
+            yield Remark(
+                "CER0903",
+                f"PARTITION BY [{', '.join(bracket)}] is a key of {len(bracket)} attributes; "
+                "some engines read one bracket as alternatives",
+            )
 
 
 def _percents(condition: Condition, source: Source) -> Iterator[Remark]:

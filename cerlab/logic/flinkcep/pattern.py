@@ -84,7 +84,7 @@ class FlinkPattern:
         """No event will do as well."""
         before = self.parts[-2] if len(self.parts) > 1 else None
         if isinstance(before, Part) and before.greedy:
-            raise _refused("an optional part right after a greedy one")
+            raise _refusal("an optional part right after a greedy one")
         return self._last(not self._positive.optional, "it is optional already", optional=True)
 
     def greedy(self) -> FlinkPattern:
@@ -117,9 +117,9 @@ class FlinkPattern:
         """The skip strategy, ``after("skipToLast", "b")``; FlinkCEP takes it in ``begin``."""
         skip = Skip(SkipTo(to), name)
         if (name is not None) is not (skip.to in (SkipTo.FIRST, SkipTo.LAST)):
-            raise _refused(f"{skip.to.value} with a name, or without one")
+            raise _refusal(f"{skip.to.value} with a name, or without one")
         if name is not None and name not in [part.name for part in self.parts]:
-            raise _refused(f"there is no part '{name}' to skip to")
+            raise _refusal(f"there is no part '{name}' to skip to")
         return replace(self, skip=skip)
 
     @property
@@ -127,18 +127,18 @@ class FlinkPattern:
         """The last part, which has to be one that takes events."""
         last = self.parts[-1]
         if isinstance(last, NotPart):
-            raise _refused("a negative part has no quantifier")
+            raise _refusal("a negative part has no quantifier")
         return last
 
     def _then(self, part: AnyPart) -> FlinkPattern:
         if part.name in [each.name for each in self.parts]:
-            raise _refused(f"two parts are called '{part.name}'")
+            raise _refusal(f"two parts are called '{part.name}'")
         return replace(self, parts=(*self.parts, part))
 
     def _not(self, name: str, type: str | None, *, anywhere: bool) -> FlinkPattern:
         last = self.parts[-1]
         if isinstance(last, Part) and last.optional:
-            raise _refused("a negative part stands after an optional one")
+            raise _refusal("a negative part stands after an optional one")
         return self._then(NotPart(name, _of_type(name, type), anywhere))
 
     def _condition(self, text: str, combine: Any) -> FlinkPattern:
@@ -160,7 +160,7 @@ class FlinkPattern:
     def _last(self, may: bool, words: str, **changes: Any) -> FlinkPattern:
         """The last part with changes, if it may have them."""
         if not may:
-            raise _refused(words)
+            raise _refusal(words)
         return replace(self, parts=(*self.parts[:-1], replace(self._positive, **changes)))
 
     def __str__(self) -> str:
@@ -199,10 +199,10 @@ def _predicate(type: str, text: str) -> Predicate:
         case Filter(_, On(_, predicate)):
             return predicate
         case _:
-            raise _refused(f"'{text}' is no condition on one event")
+            raise _refusal(f"'{text}' is no condition on one event")
 
 
-def _refused(words: str) -> IllFormed:
+def _refusal(words: str) -> IllFormed:
     return IllFormed("CER0286", f"FlinkCEP refuses this: {words}", hint="leave it out")
 
 

@@ -155,7 +155,7 @@ class ExpressionBuilder:
                 return self._column(node)
             case exp.Anonymous():
                 return self._call(node)
-        raise unsupported(_called(node), self._place(node))
+        raise unsupported(_construct_name(node), self._place(node))
 
     def _sides(self, node: exp.Expr) -> tuple[ex.Expression, ex.Expression]:
         return self._build(node.this), self._build(node.args["expression"])
@@ -167,7 +167,7 @@ class ExpressionBuilder:
             case exp.Boolean(this=value):
                 truth = bool(value)
             case other:
-                raise unsupported(f"IS {_called(other)}", self._place(node))
+                raise unsupported(f"IS {_construct_name(other)}", self._place(node))
         test = ex.Is(self._build(node.this), truth)
         return ex.Not(test) if node.args.get("negate") else test
 
@@ -328,6 +328,6 @@ _CONSTRUCTS: dict[type[exp.Expr], str] = {
 }
 
 
-def _called(node: exp.Expr) -> str:
+def _construct_name(node: exp.Expr) -> str:
     """What an error calls a construct of SQL that is not ours."""
     return _CONSTRUCTS.get(type(node), type(node).__name__.upper())

@@ -28,7 +28,7 @@ _NANOSECONDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class SqlExpression:
     """An expression as sqlglot has it, the place of its first token, and its name if it has one."""
 
     node: exp.Expr
@@ -44,10 +44,10 @@ class Clauses:
     pattern: rp.Pattern | None = None
     pattern_spans: dict[int, Span] = field(default_factory=dict)
     pattern_nodes: list[object] = field(default_factory=list)
-    define: list[Written] = field(default_factory=list)
-    measures: list[Written] = field(default_factory=list)
-    partition_by: list[Written] = field(default_factory=list)
-    order_by: list[tuple[Written, bool, bool]] = field(default_factory=list)
+    define: list[SqlExpression] = field(default_factory=list)
+    measures: list[SqlExpression] = field(default_factory=list)
+    partition_by: list[SqlExpression] = field(default_factory=list)
+    order_by: list[tuple[SqlExpression, bool, bool]] = field(default_factory=list)
     subsets: list[tuple[rp.Subset, SourcePlace]] = field(default_factory=list)
     rows: rp.Rows | None = None
     skip: rp.Skip | None = None
@@ -84,15 +84,15 @@ def read_clauses(cursor: Cursor) -> Clauses:
 
 
 def _partition_by(cursor: Cursor, clauses: Clauses) -> None:
-    clauses.partition_by = cursor.listed(lambda: Written(*cursor.expression()))
+    clauses.partition_by = cursor.listed(lambda: SqlExpression(*cursor.expression()))
 
 
 def _order_by(cursor: Cursor, clauses: Clauses) -> None:
     clauses.order_by = cursor.listed(lambda: _order_item(cursor))
 
 
-def _order_item(cursor: Cursor) -> tuple[Written, bool, bool]:
-    written = Written(*cursor.expression())
+def _order_item(cursor: Cursor) -> tuple[SqlExpression, bool, bool]:
+    written = SqlExpression(*cursor.expression())
     descending = cursor.take_words("DESC")
     if not descending:
         cursor.take_words("ASC")
@@ -108,11 +108,11 @@ def _measures(cursor: Cursor, clauses: Clauses) -> None:
     clauses.measures = cursor.listed(lambda: _measure(cursor))
 
 
-def _measure(cursor: Cursor) -> Written:
+def _measure(cursor: Cursor) -> SqlExpression:
     node, place = cursor.expression()
     cursor.need_words("AS")
     name_place = cursor.place()
-    return Written(node, place, cursor.name(), name_place)
+    return SqlExpression(node, place, cursor.name(), name_place)
 
 
 def _one_row(cursor: Cursor, clauses: Clauses) -> None:
@@ -223,12 +223,12 @@ def _define(cursor: Cursor, clauses: Clauses) -> None:
     clauses.define = cursor.listed(lambda: _definition(cursor))
 
 
-def _definition(cursor: Cursor) -> Written:
+def _definition(cursor: Cursor) -> SqlExpression:
     name_place = cursor.place()
     name = cursor.canonical_name()
     cursor.need_words("AS")
     node, place = cursor.expression()
-    return Written(node, place, name, name_place)
+    return SqlExpression(node, place, name, name_place)
 
 
 _CLAUSES: dict[str, tuple[str, Callable[[Cursor, Clauses], None]]] = {

@@ -58,7 +58,7 @@ def value(e: ex.Expression, c: Context) -> Value:
         case ex.MatchNumber():
             return c.N
         case ex.First(body) | ex.Last(body):
-            p = landing(e, c)
+            p = navigated_row(e, c)
             return None if p is None else value_at(body, p, c)
         case ex.Prev(body, j):
             return _step(body, -j, c)
@@ -73,7 +73,7 @@ def value(e: ex.Expression, c: Context) -> Value:
             return operation(e, lambda operand: value(operand, c))
 
 
-def landing(e: ex.First | ex.Last, c: Context) -> int | None:
+def navigated_row(e: ex.First | ex.Last, c: Context) -> int | None:
     """The row that FIRST or LAST lands on, None if there are too few (rows.md 6.4)."""
     R = rows_of(ex.variable_of(e.body), c, final=e.final)
     if len(R) <= e.offset:
@@ -85,7 +85,7 @@ def _step(body: ex.Expression, j: int, c: Context) -> Value:
     """PREV (j < 0) and NEXT, a physical step from where their argument stands (rows.md 6.5)."""
     stepped = body
     if isinstance(body, ex.First | ex.Last):
-        p, stepped = landing(body, c), body.body
+        p, stepped = navigated_row(body, c), body.body
     else:
         R = rows_of(ex.variable_of(body), c)
         p = R[-1] if R else None

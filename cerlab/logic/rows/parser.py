@@ -12,7 +12,7 @@ from cerlab.logic.reading import MAX_CHARACTERS
 from cerlab.logic.rows import syntax as rp
 from cerlab.logic.rows.builder import ExpressionBuilder
 from cerlab.logic.rows.check import check_row_pattern
-from cerlab.logic.rows.clauses import Clauses, Written, read_clauses
+from cerlab.logic.rows.clauses import Clauses, SqlExpression, read_clauses
 from cerlab.logic.rows.cursor import Cursor
 from cerlab.logic.rows.errors import unsupported
 
@@ -44,7 +44,7 @@ def parse_rows(text: str) -> rp.RowPattern:
     cursor.take_sign(TokenType.SEMICOLON)
     if cursor.token() is not None:
         if around is not None:
-            raise unsupported(_around(cursor), cursor.place())
+            raise unsupported(_outer_text(cursor), cursor.place())
         raise cursor.unexpected("the end")
     query = _built(text, clauses, around)
     check_row_pattern(query)
@@ -52,16 +52,16 @@ def parse_rows(text: str) -> rp.RowPattern:
 
 
 @dataclass(slots=True)
-class _Around:
+class _OuterQuery:
     """What stands around the clause; `items` is None for ``*``."""
 
-    items: list[tuple[Written, str | None]] | None
+    items: list[tuple[SqlExpression, str | None]] | None
     table: str
     input: str | None
     alias: str | None = None
 
 
-def _before(cursor: Cursor) -> _Around:
+def _before(cursor: Cursor) -> _OuterQuery:
     """``SELECT items FROM name [AS alias]``."""
     cursor.need_words("SELECT")
     if cursor.take_words("DISTINCT"):
@@ -77,12 +77,12 @@ def _before(cursor: Cursor) -> _Around:
     if cursor.take_words("AS") or (cursor.at_name() and not cursor.at_words("MATCH_RECOGNIZE")):
         alias = cursor.canonical_name()
     if cursor.token() is not None and not cursor.at_words("MATCH_RECOGNIZE"):
-        raise unsupported(_around(cursor), cursor.place())
-    return _Around(items, table, alias)
+        raise unsupported(_outer_text(cursor), cursor.place())
+    return _OuterQuery(items, table, alias)
 
 
-def _item(cursor: Cursor) -> tuple[Written, str | None]:
-    written = Written(*cursor.expression())
+def _item(cursor: Cursor) -> tuple[SqlExpression, str | None]:
+    written = SqlExpression(*cursor.expression())
     return written, cursor.name() if cursor.take_words("AS") else None
 
 
@@ -94,12 +94,12 @@ def _at_alias(cursor: Cursor) -> bool:
     return cursor.at_name() and not any(cursor.at_words(*each.split()) for each in _AFTER_FROM)
 
 
-def _around(cursor: Cursor) -> str:
+def _outer_text(cursor: Cursor) -> str:
     token = cursor.token()
     return f"'{token.text.upper() if token else ''}' around the clause"
 
 
-def _built(text: str, clauses: Clauses, around: _Around | None) -> rp.RowPattern:
+def _built(text: str, clauses: Clauses, around: _OuterQuery | None) -> rp.RowPattern:
     """The query of the clauses, names resolved (rows.md 2.4)."""
     assert clauses.pattern is not None
     names = (*rp.variables(clauses.pattern), *(union.name for union, _ in clauses.subsets))
@@ -131,14 +131,14 @@ def _built(text: str, clauses: Clauses, around: _Around | None) -> rp.RowPattern
     )
 
 
-def _measure(builder: ExpressionBuilder, written: Written) -> rp.Measure:
+def _measure(builder: ExpressionBuilder, written: SqlExpression) -> rp.Measure:
     measure = rp.Measure(builder.expression(written.node, written.place), written.name)
     assert written.name_place is not None
     builder.record(measure, written.name_place)
     return measure
 
 
-def _definition(builder: ExpressionBuilder, written: Written) -> rp.Definition:
+def _definition(builder: ExpressionBuilder, written: SqlExpression) -> rp.Definition:
     condition = builder.expression(written.node, written.place)
     definition = rp.Definition(written.name, condition)
     assert written.name_place is not None
@@ -146,7 +146,7 @@ def _definition(builder: ExpressionBuilder, written: Written) -> rp.Definition:
     return definition
 
 
-def _select(builder: ExpressionBuilder, around: _Around) -> rp.Select:
+def _select(builder: ExpressionBuilder, around: _OuterQuery) -> rp.Select:
     builder.inputs = [around.alias] if around.alias else []
     items = None
     if around.items is not None:

@@ -29,7 +29,7 @@ class ResultRow(NamedTuple):
     measures: tuple[Value, ...]
 
 
-class Found(NamedTuple):
+class ScanResult(NamedTuple):
     """What the scan meets at s: the match and its number, or None (rows.md 7.1)."""
 
     s: int
@@ -88,7 +88,7 @@ class Scan:
     positions: Sequence[int]
 
 
-def scan(S: Scan) -> Iterator[Found]:
+def scan(S: Scan) -> Iterator[ScanResult]:
     """What is found from s = 0 on, as the skip clause goes on (rows.md 7.1)."""
     query, T = S.query, S.T
     conditions = {each.variable: each.condition for each in query.define}
@@ -98,11 +98,11 @@ def scan(S: Scan) -> Iterator[Found]:
         start = Start(T, s, number + 1, rp.members(query), conditions, within)
         m = match_at(query.pattern, start)
         if m is None:
-            yield Found(s, None, number)
+            yield ScanResult(s, None, number)
             s += 1
             continue
         number += 1
-        yield Found(s, m, number)
+        yield ScanResult(s, m, number)
         s += resume(S, s, m) if m else 1
 
 
@@ -136,7 +136,7 @@ def _cannot_skip(S: Scan, s: int, name: str, message: str, hint: str) -> BadData
     return BadData(CODES[name], f"{name}: {message}", place=place, hint=hint)
 
 
-def emitted(S: Scan, found: Found, covered: set[int]) -> list[ResultRow]:
+def emitted(S: Scan, found: ScanResult, covered: set[int]) -> list[ResultRow]:
     """The rows that the result has of what the scan found (rows.md 8.1 to 8.3).
 
     `covered` are the rows of earlier matches.
@@ -159,7 +159,7 @@ def emitted(S: Scan, found: Found, covered: set[int]) -> list[ResultRow]:
     ]
 
 
-def _measures(S: Scan, found: Found, k: int) -> tuple[Value, ...]:
+def _measures(S: Scan, found: ScanResult, k: int) -> tuple[Value, ...]:
     """The measures where RUNNING sees k rows of the match (rows.md 6.0)."""
     assert found.match is not None
     labels = tuple(mapped.variable for mapped in found.match)

@@ -54,7 +54,7 @@ def operation(e: ex.Operation, operand: Operand) -> Value:
         case ex.Case():
             return _case(e, operand)
         case ex.Call(function, arguments):
-            return _called(function, [operand(each) for each in arguments])
+            return _function_value(function, [operand(each) for each in arguments])
         case _:
             assert_never(e)
 
@@ -154,7 +154,7 @@ def _case(e: ex.Case, operand: Operand) -> Value:
     return None if e.otherwise is None else operand(e.otherwise)
 
 
-def _called(function: ex.Function, arguments: Sequence[Any]) -> Value:
+def _function_value(function: ex.Function, arguments: Sequence[Any]) -> Value:
     if function is ex.Function.COALESCE:
         return next((value for value in arguments if value is not None), None)
     if function is ex.Function.NULLIF:

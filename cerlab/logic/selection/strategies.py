@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import assert_never
 
-from cerlab.budget import budgeted, counted
+from cerlab.budget import COMPARISONS, budgeted, counted
 from cerlab.model.answer import Positions, Valuation, complex_event
 from cerlab.model.clauses import Strategy
 
@@ -30,7 +30,7 @@ def select(strategy: Strategy, answers: Iterable[Valuation]) -> frozenset[Valuat
             V
             for group in by_end.values()
             for rivals in [list({_support(V) for V in group})]
-            for V in counted(group, 1 + len(rivals) // 16)
+            for V in counted(group, 1 + len(rivals) // COMPARISONS)
             if _survives(strategy, _support(V), rivals)
         )
 
