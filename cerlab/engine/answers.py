@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, repeat
-from typing import Any
 
 import numpy as np
 
@@ -24,15 +23,12 @@ _SPARSE = 4
 
 @dataclass(frozen=True, slots=True)
 class AnswerBatch:
-    """Complex events as flat arrays: number n is ``positions[offsets[n]:offsets[n + 1]]``.
+    """Complex events as flat arrays: number n is ``positions[offsets[n]:offsets[n + 1]]``."""
 
-    `start`, `end`: int64 (answers,). `offsets`: int64 (answers + 1,). `positions`: int64.
-    """
-
-    start: Any
-    end: Any
-    offsets: Any
-    positions: Any
+    start: Int64s  # (answers,)
+    end: Int64s  # (answers,)
+    offsets: Int64s  # (answers + 1,)
+    positions: Int64s
 
     def __len__(self) -> int:
         return len(self.start)
@@ -59,8 +55,8 @@ class AnswerBatch:
         """The same answers on a stream with so many more events before them."""
         return AnswerBatch(self.start + by, self.end + by, self.offsets, self.positions + by)
 
-    def taken(self, numbers: Any) -> AnswerBatch:
-        """The answers with some numbers, int64, in the order of these."""
+    def taken(self, numbers: Int64s) -> AnswerBatch:
+        """The answers with some numbers, in the order of these."""
         lengths = np.diff(self.offsets)[numbers]
         offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
         inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
@@ -76,7 +72,7 @@ class AnswerBatch:
         )
 
 
-def cut(values: list[int], lengths: Any) -> Iterable[tuple[int, ...]]:
+def cut(values: list[int], lengths: Int64s) -> Iterable[tuple[int, ...]]:
     """The values as tuples of some lengths, one after the other."""
     if not len(lengths):
         return ()

@@ -9,10 +9,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from cerlab.engine.kernels.arrays import Int32s, Int64s
 from cerlab.engine.kernels.windowed.window import goes_back, window_starts
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.clock import Instant, TimeAxis, check_order, clock_for
@@ -22,8 +24,10 @@ from cerlab.model.event import Event, Value
 SAFE = 1 << 61
 """Beyond this, sums of instants and widths are left to Python's integers."""
 
-Instants: TypeAlias = Any
-"""An int64 array, or a list of `Instant`."""
+Instants: TypeAlias = Int64s | list[Instant]
+"""Exact instants, in an array where they are whole and 64 bits hold them."""
+
+Part = TypeVar("Part", bound="NDArray[Any] | list[Instant]")
 
 
 class TimeColumn:
@@ -110,7 +114,7 @@ class TimeColumn:
         whole = all(isinstance(time, int) and abs(time) < SAFE for time in (*times, self.width))
         return np.array(times, np.int64) if whole else times
 
-    def _whole(self, column: Any) -> tuple[Any, int] | None:
+    def _whole(self, column: Any) -> tuple[Int64s, int] | None:
         """The instants as int64, where the column is one of integers or moments without NULL.
 
         With the index of one that goes back, or -1. None where 64 bits might not hold the instants
@@ -148,21 +152,21 @@ class TimeColumn:
         )
 
 
-def joined(parts: Sequence[Instants]) -> Instants:
-    """Instants one after the other: an array if all parts are."""
-    some = [part for part in parts if len(part)]
+def joined(parts: Sequence[Part]) -> Part:
+    """Instants, or other arrays, one after the other: an array if all parts are."""
+    some: list[Any] = [part for part in parts if len(part)]
     if len(some) < 2:
         return some[0] if some else parts[0]
     if all(isinstance(part, np.ndarray) for part in some):
-        return np.concatenate(some)
+        return np.concatenate(some)  # type: ignore[return-value]  # of the dtype of the parts
     listed = (part.tolist() if isinstance(part, np.ndarray) else part for part in some)
-    return [time for part in listed for time in part]
+    return [time for part in listed for time in part]  # type: ignore[return-value]
 
 
-def first_inside(times: Instants, width: Instant, skipped: int) -> Any:
+def first_inside(times: Instants, width: Instant, skipped: int) -> Int32s:
     """The index of the first event not more than `width` before each event from `skipped` on.
 
-    `times` do not decrease. Returns int32 (events - skipped,).
+    `times` do not decrease. Shape (events - skipped,).
     """
     first = np.empty(len(times) - skipped, np.int32)
     if isinstance(times, np.ndarray):
@@ -185,10 +189,10 @@ class WindowStarts:
         )
         self._inside = _Inside()
 
-    def read(self, columns: Mapping[str, Any], positions: Any) -> Any:
-        """For each event the first position inside its window: int64 (events,).
+    def read(self, columns: Mapping[str, Any], positions: Int64s) -> Int64s:
+        """For each event the first position inside its window, shape (events,).
 
-        `positions` are those in the stream, int64 (events,). Raises `BadData` for a time that is
+        `positions` are those in the stream, shape (events,). Raises `BadData` for a time that is
         missing or goes back.
         """
         if self._clock is None or not len(positions):
@@ -222,7 +226,7 @@ class WindowStarts:
         """The lowest start that an event at the present time would still allow; -1 for any."""
         return int(self._inside.positions[0]) if len(self._inside) else -1
 
-    def inside(self) -> tuple[Any, Any]:
+    def inside(self) -> tuple[Instants, Int64s]:
         """The instants and positions of the events inside the window, for `resume`."""
         return self._inside.times, self._inside.positions
 
@@ -244,7 +248,7 @@ class _Inside:
 
     def __init__(self) -> None:
         self._times: Instants = np.empty(0, np.int64)
-        self._positions: Any = np.empty(0, np.int64)
+        self._positions: Int64s = np.empty(0, np.int64)
         self._begin = self._end = 0
         self.moved = 0
         """Events moved so far."""
@@ -258,11 +262,11 @@ class _Inside:
         return self._times[self._begin : self._end]
 
     @property
-    def positions(self) -> Any:
-        """The positions, in order: a view, int64 (events,)."""
+    def positions(self) -> Int64s:
+        """The positions, in order: a view."""
         return self._positions[self._begin : self._end]
 
-    def append(self, times: Instants, positions: Any) -> None:
+    def append(self, times: Instants, positions: Int64s) -> None:
         """Add events after those that are in it."""
         if self._end + len(positions) > len(self._positions):
             self._move(2 * (len(self) + len(positions)))

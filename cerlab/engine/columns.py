@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cerlab.model.columns import Columns, array_of, is_arrow, numbers_of, values_of
+from cerlab.engine.kernels.arrays import Int64s
+from cerlab.model.columns import Column, Columns, array_of, is_arrow, numbers_of, values_of
+
+Indices: TypeAlias = NDArray[np.integer[Any]]
 
 
-def rows_of_streams(streams: Sequence[str], columns: Mapping[str, Any], length: int) -> Any | None:
-    """The indices of the events that FROM leaves, int64, increasing; None for all."""
+def rows_of_streams(
+    streams: Sequence[str], columns: Mapping[str, Any], length: int
+) -> Int64s | None:
+    """The indices of the events that FROM leaves, increasing; None for all."""
     if not streams or "stream" not in columns:
         return None
     inside = _is_in(columns["stream"], streams)
     return None if inside.all() else np.flatnonzero(inside)
 
 
-def _is_in(column: Any, streams: Sequence[str]) -> Any:
-    """Whether each event is in one of some streams, or in every one: bool (events,)."""
+def _is_in(column: Any, streams: Sequence[str]) -> NDArray[np.bool_]:
+    """Whether each event is in one of some streams, or in every one: shape (events,)."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -32,19 +38,19 @@ def _is_in(column: Any, streams: Sequence[str]) -> Any:
     return numbers_of(whole.cast(pa.uint8())).view(np.bool_)
 
 
-def take_rows(column: Any, indices: Any) -> Any:
+def take_rows(column: Column, indices: Indices) -> Column:
     """The values at some indices, shape (indices,)."""
     if hasattr(column, "take"):
         return column.take(indices)
     return [column[n] for n in indices.tolist()]
 
 
-def take_columns(columns: Mapping[str, Any], indices: Any) -> Columns:
+def take_columns(columns: Mapping[str, Column], indices: Indices) -> Columns:
     """The events at some indices; a column is made when it is used."""
     return Columns(columns, lambda name: take_rows(columns[name], indices))
 
 
-def slice_rows(column: Any, start: int, size: int) -> Any:
+def slice_rows(column: Column, start: int, size: int) -> Column:
     """`size` values from `start` on."""
     if hasattr(column, "slice"):
         return column.slice(start, size)

@@ -13,6 +13,7 @@ from cerlab.engine.clock import WindowStarts
 from cerlab.engine.columns import rows_of_streams, take_columns
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import Int64s
+from cerlab.engine.measures import Integers
 from cerlab.engine.reference.totals import Place, Sliding, Total
 from cerlab.model.clauses import EventWindow, Window
 from cerlab.model.clock import TimeAxis
@@ -32,9 +33,9 @@ class Carried(NamedTuple):
     holds one event at most.
     """
 
-    sums: tuple[tuple[str, Any], ...]  # int64 or object (events,)
-    least: tuple[tuple[str, Any], ...]  # int64 (events,), -1 for none
-    groups: tuple[tuple[str, Any, int], ...]  # int64 (events,)
+    sums: tuple[tuple[str, Integers], ...]  # (events,)
+    least: tuple[tuple[str, Int64s], ...]  # (events,), -1 for none
+    groups: tuple[tuple[str, Int64s, int], ...]  # (events,)
 
     @property
     def labels(self) -> frozenset[str]:
@@ -59,8 +60,8 @@ class EndTotals(NamedTuple):
     start: Int64s  # (rows,), `ANY_START` where starts are not told apart
     group: Int64s  # (rows,)
     runs: Int64s  # (rows,)
-    sums: tuple[Any, ...]  # one of (rows,) for each sum
-    least: tuple[Any, ...]  # the same for least values, `NOTHING` for none
+    sums: tuple[Integers, ...]  # one of (rows,) for each sum
+    least: tuple[Integers, ...]  # the same for least values, `NOTHING` for none
 
     def since(self, first: int) -> EndTotals:
         """Those of the ends from a position on."""
@@ -89,7 +90,7 @@ def columns_of(found: Iterable[tuple[int, dict[Place, Total]]], carried: Carried
     )
 
 
-def integers(values: Sequence[int]) -> Any:
+def integers(values: Sequence[int]) -> Integers:
     """Integers as an array: int64, or Python's own where 64 bits are too few."""
     fit = all(-MOST_INTEGER <= value <= MOST_INTEGER for value in values)
     return np.array(values, np.int64 if fit else object)
@@ -135,7 +136,7 @@ def first_ends(window: Window, plan: Plan, stream: Stream, time: TimeAxis | None
     return lowest
 
 
-def group_rows(totals: EndTotals, by: Sequence[Any]) -> EndTotals:
+def group_rows(totals: EndTotals, by: Sequence[Int64s]) -> EndTotals:
     """The totals of the rows that agree in all of `by`, in the order of their first ends."""
     code = np.zeros(len(totals.end), np.int64)
     for column in by:
@@ -147,12 +148,12 @@ def group_rows(totals: EndTotals, by: Sequence[Any]) -> EndTotals:
     order = np.argsort(rank[number], kind="stable")
     begins = np.searchsorted(rank[number][order], np.arange(len(first)))
 
-    def summed(column: Any) -> Any:
+    def summed(column: Integers) -> Integers:
         fits = largest(column) * len(column) <= MOST_INTEGER
         column = column if fits else column.astype(object)
         return np.add.reduceat(column[order], begins) if len(begins) else column
 
-    def least(column: Any) -> Any:
+    def least(column: Integers) -> Integers:
         return np.minimum.reduceat(column[order], begins) if len(begins) else column
 
     end, start, group = (x[order][begins] for x in (totals.end, totals.start, totals.group))
@@ -169,6 +170,6 @@ def nothing(carried: Carried) -> EndTotals:
     )
 
 
-def largest(integers: Any) -> int:
+def largest(integers: Integers) -> int:
     """The largest size of some integers."""
     return max(abs(int(integers.max())), abs(int(integers.min()))) if len(integers) else 0

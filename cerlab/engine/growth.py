@@ -40,6 +40,6 @@ def arena_of(nodes: int) -> k.Arena:
     )
 
 
-def firsts(rows: Sequence[Sequence[object]]) -> Any:
-    """Where each row begins in the rows laid end to end, and where the last one ends: int32."""
+def firsts(rows: Sequence[Sequence[object]]) -> k.Int32s:
+    """Where each row begins in the rows laid end to end, and where the last one ends."""
     return np.cumsum([0, *map(len, rows)], dtype=np.int32)

@@ -12,6 +12,7 @@ from cerlab.engine.windowed.program import Program, program
 from cerlab.model.event import Event
 from cerlab.predicates.columns import SymbolStage
 from cerlab.predicates.columns.arrays import narrowest
+from cerlab.predicates.columns.lookup_tables import Codes
 
 
 class LearnedTables:
@@ -48,7 +49,7 @@ class LearnedTables:
         """How many symbols streams have had so far, the one of no predicate not counted."""
         return len(self._stage.vectors) - 1
 
-    def symbols(self, columns: Mapping[str, Any], length: int) -> Any:
+    def symbols(self, columns: Mapping[str, Any], length: int) -> Codes:
         """The symbol of each event, as `SymbolStage.symbols`."""
         with self._reading:
             return self._stage.symbols(columns, length)

@@ -7,7 +7,7 @@ Least values are compared by their rank among the values of the column.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,14 @@ from cerlab.engine.kernels.arrays import Int64s
 from cerlab.errors import BadData, TypeMismatch
 from cerlab.model.columns import values_of
 
+Integers: TypeAlias = NDArray[Any]
+"""Integers as int64, or as Python's own where 64 bits are too few."""
+
 
 class Numbers(NamedTuple):
     """The numbers of some events as integers: ``value = integer * 2**exponent``, 0 for NULL."""
 
-    integers: NDArray[Any]  # int64 (events,), or object where 64 bits are too few
+    integers: Integers  # (events,)
     present: Int64s  # (events,), 1 where there is a number
     exponent: int
     whole: bool
@@ -38,18 +41,18 @@ class Ranks(NamedTuple):
         """How many values there are."""
         return len(self.first)
 
-    def by(self, function: str) -> Any:
-        """Numbers whose least is that of the min or max: int64 (events,), -1 for none."""
+    def by(self, function: str) -> Int64s:
+        """Numbers whose least is that of the min or max, shape (events,); -1 for none."""
         if function == "min":
             return self.ranks
         return np.where(self.ranks < 0, -1, self.size - 1 - self.ranks)
 
-    def back(self, function: str, numbers: Any) -> Any:
+    def back(self, function: str, numbers: Integers) -> Int64s:
         """The ranks of numbers of `by`, -1 for the largest integer."""
         ranked = numbers if function == "min" else self.size - 1 - numbers
         return np.where(numbers == np.iinfo(np.int64).max, -1, ranked)
 
-    def examples(self, ranks: Any) -> Any:
+    def examples(self, ranks: Int64s) -> Any:
         """For each rank an event that has the value, NULL for -1: an Arrow array."""
         import pyarrow as pa
 
@@ -103,7 +106,7 @@ def infinite(name: str) -> BadData:
     )
 
 
-def _scaled(doubles: Any, present: Any) -> tuple[Any, Any, int]:
+def _scaled(doubles: NDArray[np.float64], present: Int64s) -> tuple[Integers, Int64s, int]:
     """The doubles as integers of one power of two."""
     mantissa, powers = np.frexp(doubles)
     exponent = powers.astype(np.int64)
@@ -136,10 +139,10 @@ def ranks(column: Any, name: str) -> Ranks:
     return Ranks(np.array(listed, np.int64), np.array([first[v] for v in ordered], np.int64))
 
 
-def limbs(integers: Any, bits: int) -> list[Any]:
+def limbs(integers: Integers, bits: int) -> list[Int64s]:
     """Integers as int64 digits in base ``2**bits``, lowest first, the highest one signed."""
-    found: list[Any] = []
-    rest: Any = integers
+    found: list[Int64s] = []
+    rest = integers
     while True:
         high = rest >> bits
         if all(_fits(rest, bits)):
@@ -149,7 +152,7 @@ def limbs(integers: Any, bits: int) -> list[Any]:
         rest = high
 
 
-def _fits(integers: Any, bits: int) -> Sequence[bool]:
+def _fits(integers: Integers, bits: int) -> Sequence[bool]:
     if not len(integers):
         return [True]
     return [-(1 << bits) <= int(integers.min()), int(integers.max()) < 1 << bits]

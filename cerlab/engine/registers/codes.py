@@ -12,7 +12,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.kernels.registers.arrays import KIND
 from cerlab.model.columns import Column, values_of
 from cerlab.model.event import Timestamp, Value
@@ -24,13 +26,13 @@ KINDS = ("boolean", "number", "text", "timestamp")
 NOTHING = -1
 """The code of what compares with nothing."""
 
-_Distinct: TypeAlias = tuple[Sequence[Value], Any]
+_Distinct: TypeAlias = tuple[Sequence[Value], NDArray[np.integer[Any]]]
 """Some values, and for each event the place of its own among them."""
 
 
 def codes_of(
     columns: Mapping[str, Column], names: Sequence[str], constants: Sequence[Value], length: int
-) -> tuple[list[Any], list[int]]:
+) -> tuple[list[Int64s], list[int]]:
     """The codes of some columns, each int64 (length,), and of constants; all are comparable.
 
     A name without a column is missing in every event. Raises `BadData` for columns of types that
@@ -53,11 +55,11 @@ def codes_of(
     return _with_nothing(made, length), [_code(value, rank) for value in constants]
 
 
-def _with_nothing(codes: list[Any | None], length: int) -> list[Any]:
+def _with_nothing(codes: list[Int64s | None], length: int) -> list[Int64s]:
     return [np.full(length, NOTHING, np.int64) if c is None else c for c in codes]
 
 
-def _of_one_dtype(parts: Sequence[Sequence[Piece]]) -> list[Any | None] | None:
+def _of_one_dtype(parts: Sequence[Sequence[Piece]]) -> list[Int64s | None] | None:
     """The codes where all columns are numbers of one dtype, or all moments; None if not."""
     whole = [piece for part in parts for piece in part if isinstance(piece, Numbers)]
     if len(whole) < sum(map(len, parts)) or not whole:
@@ -79,7 +81,7 @@ def _numbers(part: Iterable[Piece]) -> list[Numbers]:
     return [piece for piece in part if isinstance(piece, Numbers)]
 
 
-def _nulls(piece: Numbers) -> Any:
+def _nulls(piece: Numbers) -> NDArray[np.bool_]:
     return np.zeros(len(piece.values), np.bool_) if piece.nulls is None else piece.nulls
 
 
@@ -121,7 +123,7 @@ def _code(value: Value, rank: Mapping[tuple[str, Hashable], int]) -> int:
 
 def _column_codes(
     part: Sequence[_Distinct], rank: Mapping[tuple[str, Hashable], int]
-) -> Any | None:
+) -> Int64s | None:
     """The codes of a column in pieces; None of a column that is not there."""
     made = [np.array([_code(v, rank) for v in values], np.int64)[at] for values, at in part]
     return np.concatenate(made) if made else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -85,7 +84,9 @@ class Configurations:
             raise AssertionError("what is counted is not listed")
         return float(total[0])
 
-    def read(self, rules: r.Rules, events: r.Events, total: Any = LISTED) -> Iterator[AnswerBatch]:
+    def read(
+        self, rules: r.Rules, events: r.Events, total: r.Floats = LISTED
+    ) -> Iterator[AnswerBatch]:
         """The answers that events end, as soon as a buffer is full; to be exhausted.
 
         Raises `ResourceLimit` above `MAX_CONFIGURATIONS`.
@@ -97,7 +98,7 @@ class Configurations:
         if self._reg[k.LISTED]:
             yield self._answers.flush(self._reg, k.LISTED, k.TAKEN)
 
-    def _read(self, rules: r.Rules, events: r.Events, total: Any) -> Iterator[AnswerBatch]:
+    def _read(self, rules: r.Rules, events: r.Events, total: r.Floats) -> Iterator[AnswerBatch]:
         """The answers of some more events, but for the last ones, which are in the buffer."""
         while True:
             status = read_events(rules, events, *self._arrays(), self._limits, total)
@@ -184,7 +185,7 @@ def _live(key_slot: k.Int32s, slots: int, room: int) -> r.Live:
     chains, states = key_slot.shape
     buckets = 1 << (max(2 * room, states) - 1).bit_length()
 
-    def numbers(*shape: int) -> Any:
+    def numbers(*shape: int) -> k.Int32s:
         return np.full(shape, k.NONE, np.int32)
 
     return r.Live(

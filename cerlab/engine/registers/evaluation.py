@@ -11,7 +11,7 @@ from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.budget import poll
 from cerlab.engine.answers import AnswerBatch, BatchedAnswers
 from cerlab.engine.clock import TimeColumn, first_inside
-from cerlab.engine.columns import rows_of_streams, take_columns, take_rows
+from cerlab.engine.columns import Indices, rows_of_streams, take_columns, take_rows
 from cerlab.engine.general.tecs import CONSUMES, MOST
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.registers.arrays import Events
@@ -30,6 +30,7 @@ from cerlab.model.clock import TimeAxis
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage, compacted
 from cerlab.predicates.columns.key_codes import KeyCodes
+from cerlab.predicates.columns.lookup_tables import Codes
 from cerlab.predicates.syntax import Atom
 
 MAX_RULES = 1 << 20
@@ -183,7 +184,7 @@ def _consume(plan: AnyPlan) -> int:
     return CONSUMES[plan.consume] if isinstance(plan, CorrelatedPlan) else k.KEEP
 
 
-def _of_plan(plan: AnyPlan, stream: Stream) -> tuple[Mapping[str, Any], Any]:
+def _of_plan(plan: AnyPlan, stream: Stream) -> tuple[Mapping[str, Any], k.Int64s]:
     """The columns of the events that FROM leaves, and their positions in the stream."""
     columns, length = stream.columns, len(stream)
     streams = plan.streams if isinstance(plan, CorrelatedPlan) else ()
@@ -194,11 +195,15 @@ def _of_plan(plan: AnyPlan, stream: Stream) -> tuple[Mapping[str, Any], Any]:
 
 
 def _lowest(
-    windows: Sequence[Window], columns: Mapping[str, Any], positions: Any, time: TimeAxis | None
-) -> Any:
-    """For each event the number of the first one that all windows allow with it: int64."""
+    windows: Sequence[Window],
+    columns: Mapping[str, Any],
+    positions: k.Int64s,
+    time: TimeAxis | None,
+) -> k.Int64s:
+    """For each event the number of the first one that all windows allow with it."""
     numbers = np.arange(len(positions), dtype=np.int64)
     lowest = np.zeros(len(positions), np.int64)
+    first: Indices
     for window in windows:
         if isinstance(window, EventWindow):
             first = numbers - min(window.width, len(positions))
@@ -211,7 +216,12 @@ def _lowest(
 
 
 def _events(
-    names: Names, columns: Mapping[str, Any], kept: Any, symbols: Any, positions: Any, lowest: Any
+    names: Names,
+    columns: Mapping[str, Any],
+    kept: k.Int64s,
+    symbols: Codes,
+    positions: k.Int64s,
+    lowest: k.Int64s,
 ) -> Events:
     """The events `kept`, by number, with the codes of what they bring."""
     needed = {name: take_rows(columns[name], kept) for name in names.values if name in columns}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cerlab.automata.plan import PlanClauses
 from cerlab.automata.registers.labelled import LabelledSrt
 from cerlab.engine.answers import AnswerBatch
 from cerlab.engine.growth import doubled
-from cerlab.engine.kernels.arrays import NONE, Answers
+from cerlab.engine.kernels.arrays import NONE, Answers, Int32s, Int64s
 from cerlab.engine.kernels.labelling import EVERYWHERE, Rows
 from cerlab.engine.kernels.registers import labelling as k
 from cerlab.engine.kernels.registers.arrays import Events
@@ -54,15 +54,15 @@ class RegisterLabelling:
         symbols = stage.symbols(stream.columns, len(stream))
         self._substreams = Substreams(plan, stream)
         order = self._substreams.order
-        symbols = (symbols if order is None else symbols[order]).astype(np.int32)
+        read = (symbols if order is None else symbols[order]).astype(np.int32)
         if max(len(program.moves), program.states) * len(stage.vectors) > MAX_RULES:
             raise NotTaken("there are too many kinds of events")
         try:
             self._rules, waits = labelling_tables(program, names, atoms, stage.vectors)
         except TooManyClauses:
             raise NotTaken("a guard has too many clauses") from None
-        self._events = _events(names, stream, symbols, order)
-        self._labels = _labels(A, mark, waits, symbols)
+        self._events = _events(names, stream, read, order)
+        self._labels = _labels(A, mark, waits, read)
         self._runs = _empty_trellis(len(names.slots))
 
     def of(self, answers: AnswerBatch) -> LabelledAnswers:
@@ -82,7 +82,7 @@ class RegisterLabelling:
         return labelled_rows(answers, listed_rows(given, reg, read, provide), self.marks)
 
 
-def _events(names: Names, stream: Stream, symbols: Any, order: Any | None) -> Events:
+def _events(names: Names, stream: Stream, symbols: Int32s, order: Int64s | None) -> Events:
     """The events of all substreams, with the codes of what they bring."""
     constants = [constant.value for constant in names.constants]
     values, codes = codes_of(stream.columns, names.values, constants, len(stream))
@@ -98,7 +98,7 @@ def _events(names: Names, stream: Stream, symbols: Any, order: Any | None) -> Ev
     )
 
 
-def _labels(A: LabelledSrt, mark: list[int], waits: Any, symbols: Any) -> k.Labels:
+def _labels(A: LabelledSrt, mark: list[int], waits: NDArray[np.bool_], symbols: Int32s) -> k.Labels:
     changes, at, kept = [], [np.zeros(0, np.int64)], 0
     for q in range(A.states):
         elsewhere = ~waits[:, q]
@@ -120,7 +120,7 @@ def _labels(A: LabelledSrt, mark: list[int], waits: Any, symbols: Any) -> k.Labe
 
 
 def _empty_trellis(slots: int) -> k.Trellis:
-    def ints(size: int) -> Any:
+    def ints(size: int) -> Int32s:
         return np.zeros(size, np.int32)
 
     return k.Trellis(

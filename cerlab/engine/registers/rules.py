@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,10 +80,10 @@ def tables(
 
 def labelling_tables(
     program: RegisterProgram, names: Names, atoms: Sequence[Atom], vectors: Sequence[int]
-) -> tuple[Rules, Any]:
+) -> tuple[Rules, NDArray[np.bool_]]:
     """The same for runs over one answer, with one job for each symbol and state, in this order.
 
-    And bool (symbols, states): whether an event that is not taken leaves the state's configurations
+    And by symbol and state whether an event that is not taken leaves the state's configurations
     as they are. Raises `TooManyClauses`.
     """
     fill = [_fill(program, names, move) for move in program.moves]

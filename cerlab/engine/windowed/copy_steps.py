@@ -7,11 +7,10 @@ that of the last move into it: a copy, no comparison.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from cerlab.engine.kernels.arrays import BEGINNING, NEVER, NONE, SPARE, CopySteps, Ops
+from cerlab.engine.kernels.arrays import BEGINNING, NEVER, NONE, SPARE, Cells, CopySteps, Ops
 
 Copy = tuple[int, int]
 """From a cell, to a cell."""
@@ -79,5 +78,5 @@ def _sources_first(copies: Sequence[Copy]) -> list[Copy] | None:
     return ordered
 
 
-def _flat(rows: Sequence[Sequence[int]]) -> Any:
+def _flat(rows: Sequence[Sequence[int]]) -> Cells:
     return np.array([cell for row in rows for cell in row], np.uint32)

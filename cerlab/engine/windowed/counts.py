@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -32,8 +31,8 @@ class CountOverflow(Exception):
     """The numbers are too large, or too many, for the kernel; Python's integers can do it."""
 
 
-class EndCounts(WindowScan[tuple[Any, Any]]):
-    """The ends of the answers of a plan and their numbers: int64 arrays of positions and counts.
+class EndCounts(WindowScan[tuple[k.Int64s, k.Int64s]]):
+    """The ends of the answers of a plan and their numbers, positions and counts.
 
     Counts are at most the LIMIT. Raises `CountOverflow` where they need more than 64 bits.
     """
@@ -46,7 +45,7 @@ class EndCounts(WindowScan[tuple[Any, Any]]):
 
     def _evaluate(
         self, program: Program | None, events: RelevantEvents, again: int
-    ) -> Generator[tuple[Any, Any], None, Any]:
+    ) -> Generator[tuple[k.Int64s, k.Int64s], None, k.Int32s]:
         if program is None:
             raise CountOverflow("the machine is too large for a program")
         first = first_inside(events.times, self._width, 0)
@@ -60,7 +59,9 @@ class EndCounts(WindowScan[tuple[Any, Any]]):
             yield events.positions[ends[:listed]], limited
         return ends[:listed]
 
-    def _count(self, program: Program, events: Events, ends: Any, found: Any) -> int | None:
+    def _count(
+        self, program: Program, events: Events, ends: k.Int32s, found: k.Int64s
+    ) -> int | None:
         """How many events end answers; None where the rings are too small."""
         counts, reg = self._counts(program), np.zeros(REGISTERS, np.int64)
         limits = k.Limits(k.UNLIMITED, self._consume, k.NONE)
@@ -93,7 +94,7 @@ class EndCounts(WindowScan[tuple[Any, Any]]):
 
 def end_counts(
     plan: Plan, learned: LearnedTables, stream: Stream, time: TimeAxis | None
-) -> Iterator[tuple[Any, Any]]:
+) -> Iterator[tuple[k.Int64s, k.Int64s]]:
     """The ends of a whole stream and their numbers, in order, as `EndCounts` gives them.
 
     Raises `CountOverflow` also for plans that `why_not_windowed` objects to.

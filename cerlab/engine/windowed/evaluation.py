@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -83,7 +82,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
 
     def _evaluate(
         self, program: Program | None, events: RelevantEvents, again: int
-    ) -> Generator[AnswerBatch, None, Any]:
+    ) -> Generator[AnswerBatch, None, k.Int32s]:
         if program is None:
             yield from self._by_tecs_alone(events, again)
             return np.zeros(0, np.int32)
@@ -95,7 +94,9 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
             yield from self._by_tecs(events, ends, idles, again)
         return ends
 
-    def _ends(self, program: Program, events: RelevantEvents, again: int) -> tuple[Any, Any]:
+    def _ends(
+        self, program: Program, events: RelevantEvents, again: int
+    ) -> tuple[k.Int32s, k.Int32s]:
         """Phase one: the events that end an answer, and the idle state that each event meets."""
         times = events.parts[0].batch.times if len(events.parts) == 1 else events.times
         plain = self._keys is None and self._consume == k.KEEP and isinstance(times, np.ndarray)
@@ -126,10 +127,12 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
 
     def _ends_by_copies(
         self, program: Program, steps: k.CopySteps, events: RelevantEvents, again: int
-    ) -> Any:
+    ) -> k.Int32s:
         ends = np.empty(events.count, np.int32)
         latest = np.full(3 + program.moves.states, k.NONE, np.int32)
-        timed = TimedEvents(events.actions, *events.times_by_index, again)
+        times, index = events.times_by_index
+        assert isinstance(times, np.ndarray)
+        timed = TimedEvents(events.actions, times, index, again)
         reg = np.zeros(REGISTERS, np.int64)
         for part in paces(events.count):
             read = timed._replace(actions=events.actions[: part.stop])
@@ -137,7 +140,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         return ends[: reg[FOUND]]
 
     def _by_chains(
-        self, program: Program, events: RelevantEvents, ends: Any
+        self, program: Program, events: RelevantEvents, ends: k.Int32s
     ) -> Iterator[AnswerBatch]:
         """Phase two where runs only gather."""
         positions, offset = events.positions_and_offset
@@ -145,8 +148,8 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         listed = ChainEvents(events.actions, events.codes, positions, offset, ends, first)
         return self._chains.read(program.moves, listed, self._partitions)
 
-    def _first(self, events: RelevantEvents, ends: Any) -> Any:
-        """The first event inside the window of each end, int32."""
+    def _first(self, events: RelevantEvents, ends: k.Int32s) -> k.Int32s:
+        """The first event inside the window of each end."""
         if len(ends) * FEW_ENDS > events.count or len(events.parts) > 1:
             return first_inside(events.times, self._width, 0)[ends]
         times, index = events.times_by_index
@@ -156,7 +159,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         return np.searchsorted(index, np.searchsorted(times, lowest)).astype(np.int32)
 
     def _by_tecs(
-        self, events: RelevantEvents, ends: Any, idles: Any, again: int
+        self, events: RelevantEvents, ends: k.Int32s, idles: k.Int32s, again: int
     ) -> Iterator[AnswerBatch]:
         """Phase two by the general engine, from the beginning in each stretch of windows."""
         count = events.count

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -202,7 +202,7 @@ def _keeps(
     )
 
 
-def _waits(machine: Deterministic, vectors: Sequence[int], idles: list[int]) -> Any:
+def _waits(machine: Deterministic, vectors: Sequence[int], idles: list[int]) -> Int32s:
     waits = np.full((max(idles) + 1, len(vectors)), GONE, np.int32)
     for idle in idles:
         waits[idle] = [machine.wait(idle, v) for v in vectors]

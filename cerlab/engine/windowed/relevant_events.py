@@ -41,7 +41,7 @@ class Batch(NamedTuple):
         return Batch(self.symbols[indices], times, 0, self.at(indices), {}, codes)
 
 
-def _times(times: Instants, indices: Any) -> Instants:
+def _times(times: Instants, indices: NDArray[np.integer[Any]]) -> Instants:
     return times[indices] if isinstance(times, np.ndarray) else [times[n] for n in indices.tolist()]
 
 
@@ -50,7 +50,7 @@ class RelevantPart(NamedTuple):
 
     batch: Batch
     kept: Int32s  # their indices
-    actions: NDArray[np.integer[Any]]  # (kept,), what they do in the program
+    actions: Symbols  # (kept,), what they do in the program
     codes: Int32s | None  # (kept,), None where there is one partition
 
 
@@ -69,29 +69,28 @@ class RelevantEvents:
         return sum(bisect_left(part.kept, position, key=part.batch.at) for part in self.parts)
 
     @cached_property
-    def actions(self) -> Any:
-        """What each event does in the program, unsigned."""
+    def actions(self) -> Symbols:
+        """What each event does in the program."""
         return joined([part.actions for part in self.parts])
 
     @cached_property
-    def symbols(self) -> Any:
-        """The symbol of each event, unsigned."""
+    def symbols(self) -> Symbols:
+        """The symbol of each event."""
         return joined([part.batch.symbols[part.kept] for part in self.parts])
 
     @cached_property
-    def codes(self) -> Any:
-        """The partition of each event, int32, NONE for none."""
-        if any(part.codes is None for part in self.parts):
-            return np.zeros(self.count, np.int32)
-        return joined([part.codes for part in self.parts])
+    def codes(self) -> Int32s:
+        """The partition of each event, NONE for none."""
+        codes = [part.codes for part in self.parts if part.codes is not None]
+        return joined(codes) if len(codes) == len(self.parts) else np.zeros(self.count, np.int32)
 
     @cached_property
-    def positions(self) -> Any:
-        """The position of each event, int64."""
+    def positions(self) -> Int64s:
+        """The position of each event."""
         return joined([part.batch.at(part.kept) for part in self.parts])
 
     @property
-    def positions_and_offset(self) -> tuple[Any, int]:
+    def positions_and_offset(self) -> tuple[NDArray[np.signedinteger[Any]], int]:
         """The position of each event less a number that is the same for all; not moved if so."""
         only = self.parts[0]
         if len(self.parts) == 1 and only.batch.positions is None:
@@ -104,8 +103,8 @@ class RelevantEvents:
         return joined([_times(part.batch.times, part.kept) for part in self.parts])
 
     @property
-    def times_by_index(self) -> tuple[Instants, Any]:
-        """Times, and where that of each event is among them, int32: not moved for one batch."""
+    def times_by_index(self) -> tuple[Instants, Int32s]:
+        """Times, and where that of each event is among them: not moved for one batch."""
         if len(self.parts) == 1:
             return self.parts[0].batch.times, self.parts[0].kept
         return self.times, np.arange(self.count, dtype=np.int32)
@@ -116,17 +115,18 @@ def relevant_events(
 ) -> RelevantEvents:
     """The events of some batches that have to be read; without a program those are all."""
     if program is None:
-        every = [np.arange(len(batch.symbols), dtype=np.int32) for batch in batches]
-        codes = [partitions(batch, keys) for batch in batches]
-        return RelevantEvents(
-            [RelevantPart(*row) for row in zip(batches, every, every, codes, strict=True)]
-        )
+        return RelevantEvents([_every(batch, partitions(batch, keys)) for batch in batches])
     if (program.read == Read.ONCE).any():
         return RelevantEvents(_read_once(program, batches, keys))
     return RelevantEvents([_read(program, batch, keys) for batch in batches])
 
 
-def _room(program: Program, batch: Batch) -> tuple[Any, Any]:
+def _every(batch: Batch, codes: Int32s) -> RelevantPart:
+    every = np.arange(len(batch.symbols), dtype=np.int32)
+    return RelevantPart(batch, every, batch.symbols, codes)
+
+
+def _room(program: Program, batch: Batch) -> tuple[Int32s, Symbols]:
     room = len(batch.symbols) + 1
     return np.empty(room, np.int32), np.empty(room, program.action.dtype)
 
@@ -161,8 +161,8 @@ def _read_once(
     return made
 
 
-def partitions(batch: Batch, keys: KeyCodes | None) -> Any:
-    """The partition of each event of a batch, int32 (events,); NONE for none."""
+def partitions(batch: Batch, keys: KeyCodes | None) -> Int32s:
+    """The partition of each event of a batch, shape (events,); NONE for none."""
     if batch.codes is not None:
         return batch.codes
     if keys is None:

@@ -137,7 +137,7 @@ class WindowScan(ABC, Generic[Result]):
             return None
         symbols = self._learned.symbols(columns, length)
         keys = {name: columns[name] for name in self._plan.partition if name in columns}
-        batch = Batch(symbols, None, start, positions, keys, None)
+        batch = Batch(symbols, [], start, positions, keys, None)
         if self._clock is not None:
             times = self._clock.read(columns, length, lambda i: int(batch.at(i)))
         else:  # it counts the events that FROM leaves
@@ -175,7 +175,7 @@ class WindowScan(ABC, Generic[Result]):
     @abstractmethod
     def _evaluate(
         self, program: Program | None, events: RelevantEvents, again: int
-    ) -> Generator[Result, None, Any]:
+    ) -> Generator[Result, None, k.Int32s]:
         """What the events from number `again` on complete; returns those that end an answer."""
 
     @property
