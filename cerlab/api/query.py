@@ -11,7 +11,7 @@ from cerlab.api.session import AggregateSession, RowSession, Session
 from cerlab.compile.pattern import Logic, Pattern
 from cerlab.compile.text_to_pattern import What, as_pattern, read_ceql, warn_of
 from cerlab.evaluate.aggregate_request import Aggregates, request_of
-from cerlab.model.clock import axis_of_options
+from cerlab.model.clock import TimeAxis, axis_of_options
 from cerlab.model.schema import Schema
 
 if TYPE_CHECKING:
@@ -105,10 +105,7 @@ class Query(Pattern):
         >>> session.push([{"type": "B"}])
         [ComplexEvent(start=0, end=1, positions=(0, 1))]
         """
-        axis = axis_of_options(time, unit)
-        if axis is None and state is None:
-            axis = io.time_of_schema(self.schema)
-        return Session(self.plan, self.learned, axis, state)
+        return Session(self.plan, self.learned, self._axis(time, unit, state), state)
 
     def tabulating(
         self,
@@ -143,10 +140,12 @@ class Query(Pattern):
         """
         from cerlab.evaluate.running import RunningTotals
 
+        request, axis = request_of(self, **aggregates), self._axis(time, unit, state)
+        return AggregateSession(RunningTotals(self, request, axis, state))
+
+    def _axis(self, time: str | None, unit: str | None, state: bytes | None) -> TimeAxis | None:
         axis = axis_of_options(time, unit)
-        if axis is None and state is None:
-            axis = io.time_of_schema(self.schema)
-        return AggregateSession(RunningTotals(self, request_of(self, **aggregates), axis, state))
+        return io.time_of_schema(self.schema) if axis is None and state is None else axis
 
 
 def parse_query(text: str, schema: Schema | str | None = None) -> Query:

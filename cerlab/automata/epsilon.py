@@ -85,4 +85,4 @@ def without_moves(A: Automaton[Any], kind: type[Plain]) -> Plain:
 def silent_closures(A: Automaton[Any]) -> list[tuple[int, ...]]:
     """For each state those that empty moves lead to, itself first."""
     after = along(A.moves)
-    return [reachable((q,), after) for q in range(A.states)]
+    return [tuple(reachable((q,), after)) for q in range(A.states)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from cerlab.automata.automaton import Automaton
@@ -89,19 +89,17 @@ def crawl(
     return Crawl(tuple(number), tuple(edges))
 
 
-def reachable(
-    start: Iterable[State], after: Callable[[State], Iterable[State]]
-) -> tuple[State, ...]:
-    """The states that steps lead to from some states, these first, breadth first."""
-    reached = dict.fromkeys(start)
-    pending = list(reached)
+def reachable(start: Iterable[State], after: Callable[[State], Iterable[State]]) -> Iterator[State]:
+    """The states that steps lead to from some states, these first, breadth first, as found."""
+    pending = list(dict.fromkeys(start))
+    reached = set(pending)
     for state in pending:
         spend()
+        yield state
         for target in after(state):
             if target not in reached:
-                reached[target] = None
+                reached.add(target)
                 pending.append(target)
-    return tuple(reached)
 
 
 def along(edges: Iterable[tuple[State, State]]) -> Callable[[State], Iterable[State]]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations, product
 
 from cerlab.automata.deterministic import Deterministic
 from cerlab.automata.explore import along, reachable
@@ -93,44 +94,28 @@ def _reaching(goal: set[int], after: dict[int, dict[int, tuple[int, ...]]]) -> s
 def _is_exponential(graph: _Graph) -> bool:
     """Whether some state has two different ways back to itself on the same events."""
     return any(
-        (p, p) in _pairs_from({(q, r) for q, r in _diverging(graph, p)}, graph)
+        (p, p) in reachable(_diverging(graph, p), lambda pair: _together(graph, pair))
         for p in graph.nodes
         if _loops(graph, p)
     )
 
 
-def _diverging(graph: _Graph, p: int) -> Iterator[tuple[int, int]]:
-    """Pairs reached from (p, p) on equal events when the two ways part for the first time."""
-    for start in _pairs_from({(p, p)}, graph, together=True):
-        n = start[0]
+def _diverging(graph: _Graph, p: int) -> Iterator[tuple[int, ...]]:
+    """Where two ways from p lead that part on the same event for the first time."""
+    for n in _reached_from(graph, p):
         for targets in graph.after[n].values():
-            for i, q in enumerate(targets):
-                for r in targets[i + 1 :]:
-                    yield (q, r)
+            yield from combinations(targets, 2)
+
+
+def _together(graph: _Graph, nodes: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Where one event can lead from some nodes at once."""
+    first, *others = (graph.after[n] for n in nodes)
+    for symbol, targets in first.items():
+        yield from product(targets, *(after.get(symbol, ()) for after in others))
 
 
 def _loops(graph: _Graph, p: int) -> bool:
     return any(p in _reached_from(graph, r) for r in _next(graph, p))
-
-
-def _pairs_from(
-    start: set[tuple[int, int]], graph: _Graph, *, together: bool = False
-) -> set[tuple[int, int]]:
-    """Pairs of nodes reached on equal events; `together` keeps both ways the same."""
-    reached, pending = set(start), list(start)
-    while pending:
-        p, q = pending.pop()
-        for symbol, targets in graph.after[p].items():
-            steps = (
-                [(r, r) for r in targets]
-                if together
-                else [(r, s) for r in targets for s in graph.after[q].get(symbol, ())]
-            )
-            for pair in steps:
-                if pair not in reached:
-                    reached.add(pair)
-                    pending.append(pair)
-    return reached
 
 
 def _degree(graph: _Graph) -> int:
@@ -153,20 +138,8 @@ def _degree(graph: _Graph) -> int:
 
 def _hands_over(graph: _Graph, p: int, q: int) -> bool:
     """Whether some events lead from p to p, from p to q, and from q to q."""
-    start = (p, p, q)
-    reached, pending = {start}, [start]
-    while pending:
-        a, b, c = pending.pop()
-        for symbol, targets in graph.after[a].items():
-            for x in targets:
-                for y in graph.after[b].get(symbol, ()):
-                    for z in graph.after[c].get(symbol, ()):
-                        if (x, y, z) == (p, q, q):
-                            return True
-                        if (x, y, z) not in reached:
-                            reached.add((x, y, z))
-                            pending.append((x, y, z))
-    return False
+    start: tuple[int, ...] = (p, p, q)
+    return (p, q, q) in reachable((start,), lambda nodes: _together(graph, nodes))
 
 
 def _reached_from(graph: _Graph, n: int) -> set[int]:

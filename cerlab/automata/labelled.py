@@ -12,6 +12,7 @@ from cerlab.automata.machine import Machine
 from cerlab.automata.naming import idle_of_name, name_of_idle, name_of_state, state_of_name
 from cerlab.automata.registers.labelled import LabelledSrt
 from cerlab.automata.successors import Moves, States
+from cerlab.automata.trim import trim
 from cerlab.predicates.syntax import EVERYTHING, Predicate
 
 
@@ -163,11 +164,9 @@ def repeated_labels(A: Vcea | LabelledSrt) -> frozenset[str]:
     >>> sorted(repeated_labels(Vcea(3, Delta, frozenset({0}), frozenset({2}))))
     ['b']
     """
-    forward = along((t.source, t.target) for t in A.Delta)
-    useful = set(reachable(A.I, forward)) & set(
-        reachable(A.F, along((t.target, t.source) for t in A.Delta))
-    )
-    steps = [t for t in A.Delta if t.labels and {t.source, t.target} <= useful]
+    useful = trim(A)
+    forward = along((t.source, t.target) for t in useful.Delta)
+    steps = [t for t in useful.Delta if t.labels]
     after = {q: set(reachable((q,), forward)) for q in {t.target for t in steps}}
     return frozenset(
         label

@@ -7,10 +7,12 @@ the state after ``A+`` and the state inside it are the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from cerlab.automata.deterministic import Deterministic
+from cerlab.automata.explore import reachable
 from cerlab.automata.partition import coarsest
 
 GONE = -1
@@ -53,10 +55,10 @@ def mealy_of(machine: Deterministic, vectors: Sequence[int], *, budget: int) -> 
     Two states are one if the same marks on the same events have the same answers ahead of them:
     partition refinement from a single class (Moore). That never makes two answers of one.
     """
-    reached = _reachable_states(machine, vectors, budget)
-    if reached is None:
+    most = budget // max(1, len(vectors))
+    idles, states = _reachable_states(machine, vectors, most)
+    if len(idles) + len(states) > most:
         return None
-    idles, states = reached
     steps = {q: [_step(machine, machine.step(q, v)) for v in vectors] for q in states}
     class_of = _classes(steps)
 
@@ -85,30 +87,19 @@ def mealy_of(machine: Deterministic, vectors: Sequence[int], *, budget: int) -> 
 
 
 def _reachable_states(
-    machine: Deterministic, vectors: Sequence[int], budget: int
-) -> tuple[list[int], list[int]] | None:
-    """The idle states and the states that the vectors reach, in the order of discovery."""
-    idles, states = {machine.idle: None}, dict[int, None]()
-    pending = [machine.idle]
-    for idle in pending:
-        if (len(idles) + len(states)) * len(vectors) > budget:
-            return None
-        for v in vectors:
-            after = machine.wait(idle, v)
-            if after not in idles:
-                idles[after] = None
-                pending.append(after)
-            states |= {q: None for q in machine.begin(idle, v) if q is not None}
-    unread = list(states)
-    for q in unread:
-        if (len(idles) + len(states)) * len(vectors) > budget:
-            return None
-        for v in vectors:
-            for target in machine.step(q, v):
-                if target is not None and target not in states:
-                    states[target] = None
-                    unread.append(target)
-    return list(idles), list(states)
+    machine: Deterministic, vectors: Sequence[int], most: int
+) -> tuple[list[int], list[int]]:
+    """The idle states and the states that the vectors reach, as found; `most` and one of each."""
+
+    def waits(idle: int) -> Iterator[int]:
+        return (machine.wait(idle, v) for v in vectors)
+
+    def steps(q: int) -> Iterator[int]:
+        return (p for v in vectors for p in machine.step(q, v) if p is not None)
+
+    idles = list(islice(reachable((machine.idle,), waits), most + 1))
+    begun = (q for i in idles for v in vectors for q in machine.begin(i, v) if q is not None)
+    return idles, list(islice(reachable(begun, steps), most + 1))
 
 
 def _step(machine: Deterministic, moves: Sequence[int | None]) -> Step:

@@ -319,9 +319,9 @@ def _program(machine: LabelledMachine, vectors: Sequence[int]) -> tuple[k.Moves,
         steps[q] = [machine.step(q, v) for v in vectors]
         return [p for moves in steps[q] for p in _targets(moves)]
 
-    idles = reachable((machine.idle,), lambda idle: [machine.wait(idle, v) for v in vectors])
+    idles = tuple(reachable((machine.idle,), lambda idle: [machine.wait(idle, v) for v in vectors]))
     begins = [machine.begin(idle, v) for idle in idles for v in vectors]
-    states = reachable([q for moves in begins for q in _targets(moves)], after)
+    states = tuple(reachable([q for moves in begins for q in _targets(moves)], after))
     edges = [(p, q) for q in states for moves in steps[q] for p in _targets(moves)]
     ending = [q for p, q in edges if machine.final[p]]
     number = {q: n for n, q in enumerate(reachable(ending, along(edges)))}

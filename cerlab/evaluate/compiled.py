@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
 
 from cerlab.compile.pattern import AnyPattern, Pattern
 from cerlab.engine.random_access.by_number import Access, BatchAccess
@@ -42,7 +41,12 @@ class Compiled(LabelsOfAnswers):
         if (known := _with_automaton(pattern)) is None:
             return Registers().live(pattern, events, time)
         check_clock(known.plan, time)
-        return _pushed(known, events, time)
+        from cerlab.engine.general.evaluation import GeneralEvaluation
+
+        run = GeneralEvaluation(known.plan, known.learned, time)
+        return (
+            answer for event in events for batch in run.push_events([event]) for answer in batch
+        )
 
     def by_number(self, pattern: AnyPattern, stream: Stream, *, workers: int = 1) -> Access:
         """By whole batches of the engine."""
@@ -62,13 +66,3 @@ def _with_automaton(pattern: AnyPattern) -> Pattern | None:
     if pattern.has_automaton and isinstance(pattern, Pattern):
         return pattern
     return None if pattern.has_registers else query(pattern, "compiled")
-
-
-def _pushed(
-    pattern: Pattern, events: Iterable[Event], time: TimeAxis | None
-) -> Iterator[ComplexEvent]:
-    from cerlab.engine.general.evaluation import GeneralEvaluation
-
-    run = GeneralEvaluation(pattern.plan, pattern.learned, time)
-    for event in events:
-        yield from chain.from_iterable(run.push_events([event]))

@@ -14,11 +14,7 @@ PlaceOf = Callable[[object], SourcePlace | None]
 """Where the query, an atom, a part of a predicate, or a column of the head (its number) stands."""
 
 
-def _no_place(part: object) -> None:
-    return None
-
-
-def check_gcq(query: Gcq, place: PlaceOf = _no_place) -> None:
+def check_gcq(query: Gcq, place: PlaceOf = lambda part: None) -> None:
     """Raise `IllFormed` unless the query is one (DQE Def. 1).
 
     It needs an atom; all atoms of a relation need as many columns; the head is a set, and it and

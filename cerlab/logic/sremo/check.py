@@ -19,11 +19,7 @@ PlaceOf = Callable[[object], SourcePlace | None]
 """Where a node stands in a text."""
 
 
-def _no_place(node: object) -> None:
-    return None
-
-
-def check_sremo(e: sre.Sremo, place: PlaceOf = _no_place) -> None:
+def check_sremo(e: sre.Sremo, place: PlaceOf = lambda node: None) -> None:
     """Raise `IllFormed` unless all windows, strategies and intersections are in order.
 
     A span window is of one position or more (SRT Def. 39), other windows of nothing or more; a
