@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from math import floor
 from typing import Any
@@ -25,7 +24,7 @@ from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.schema import AttributeType
 from cerlab.predicates.mentions import mentioned
-from cerlab.predicates.minterms import Minterm, minterms
+from cerlab.predicates.minterms import minterms
 from cerlab.predicates.syntax import Computed, Negated, Predicate, StreamIs, atoms
 
 
@@ -55,7 +54,7 @@ class Question:
         ]
         self.pairs += len(every)
         left, right = self.windowed
-        joint = Joint(left.machine, right.machine, _narrowed(every, len(self.predicates)))
+        joint = Joint(left.machine, right.machine, every)
         known = [k for k, m in enumerate(every) if m.example is not None]
         difference = shortest_difference(left, right, joint, known, sides=self.sides)
         if difference is not None:
@@ -130,12 +129,6 @@ def _is_integer(query: Pattern, attribute: str) -> bool:
         e.attribute(attribute) for name in schema.event_names() if (e := schema.event(name))
     )
     return all(a.type is AttributeType.INT for a in declared if a is not None)
-
-
-def _narrowed(every: Sequence[Minterm], width: int) -> list[Minterm]:
-    """Without the bits of FROM's streams, which follow those of the machines."""
-    mask = (1 << width) - 1
-    return [replace(m, symbol=m.symbol & mask) for m in every]
 
 
 def _read(event: Event, streams: tuple[str, ...]) -> bool:

@@ -178,8 +178,6 @@ def _ends(chunk: Any, unit: str | None, what: str) -> tuple[int, int]:
     if stated.null_count:
         raise Unproved(f"{what} has NULL, which a row shows best")
     kind = json.loads(stated.logical_type.to_json())
-    if kind["Type"] not in ("None", "Int", "Timestamp", "Date") or not kind.get("isSigned", True):
-        raise Unproved(f"{what} is of the type {kind['Type']}, unsigned or no number")
     if kind["Type"] == "Timestamp" and _UNITS[kind["timeUnit"]] != unit:
         raise Unproved(f"{what} is kept in {kind['timeUnit']} and read in {unit}")
     return stated.min_raw, stated.max_raw
