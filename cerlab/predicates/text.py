@@ -85,6 +85,8 @@ def predicate_text(predicate: pred.Guard | Condition, level: int = 0) -> str:
     >>> same = pred.RegisterComparison(pred.Operator.EQ, pred.Attribute("id"), stored)
     >>> predicate_text(pred.Not(pred.And(pred.TypeIs("A"), same)))
     "NOT (type = 'A' AND id = r.id)"
+    >>> predicate_text(pred.Or(pred.TypeIs("A"), same))
+    "type = 'A' OR id = r.id"
     """
     match predicate:
         case pred.Everything():

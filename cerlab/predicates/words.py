@@ -73,7 +73,11 @@ def _is_long(value: Value) -> TypeGuard[int]:
 
 
 def cut(text: str, longest: int) -> str:
-    """The text in one line, with ``…`` in place of what is too long."""
+    """The text in one line, with ``…`` in place of what is too long.
+
+    >>> cut("a  line", 6), cut("a line", 5)
+    ('a line', 'a li…')
+    """
     line = " ".join(text.split())
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 

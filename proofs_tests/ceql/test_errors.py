@@ -8,6 +8,7 @@ import pytest
 
 import cerlab
 from cerlab import IllFormed, QuerySyntaxError, ResourceLimit, TypeMismatch
+from cerlab.compile.text_to_pattern import any_pattern
 from cerlab.errors import CerlabError
 from proofs_tests.limits.calls import at_most_calls
 
@@ -185,8 +186,9 @@ def test_what_is_too_large_is_refused_at_once(text: str) -> None:
     ],
 )
 def test_what_has_no_effect_is_a_warning(text: str, said: str) -> None:
-    with pytest.warns(cerlab.CerlabWarning, match=said):
-        cerlab.parse_query(text)
+    for read in (cerlab.parse_query, any_pattern):
+        with pytest.warns(cerlab.CerlabWarning, match=said):
+            read(text)
 
 
 @pytest.mark.parametrize("evaluator", ["automaton", "tecs"])

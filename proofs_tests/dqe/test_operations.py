@@ -84,3 +84,13 @@ def test_an_answer_costs_one_operation_and_comes_once(length: int, window: int |
         assert set(delays) == {1}
         assert len(set(found)) == len(found)
         assert found or length == 10 or window == 5
+
+
+def test_the_operations_of_a_relation_by_hand() -> None:
+    """One to insert a row, even one that is there; one before each row read, and one at the end."""
+    rows = dqe.Relation()
+    for row in ((0, 1), (0, 2), (0, 1)):
+        rows.insert(row)
+    assert rows.operations == 3
+    assert list(rows) == [(0, 1), (0, 2)]
+    assert rows.operations == 6

@@ -16,6 +16,7 @@ TESTS = Path(__file__).parents[1]
 SLICES = {
     "engine/test_compiled.py": "without_jit or columns or limit",
     "engine/test_kernel_steps.py": "",
+    "engine/test_parts_by_hand.py": "",
     "engine/test_windowed.py": "still_count or moves_runs or learnt or ring or forgotten",
     "engine/test_aggregates.py": "kernel and listed",
     "engine/test_labelled_answers.py": "table and reference or limit_gives or compiled_transducer",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import subprocess
 import sys
+from fractions import Fraction
 from random import Random
 from typing import Any
 
@@ -20,7 +21,7 @@ from cerlab.predicates.algebra import satisfiable
 from cerlab.predicates.choices import by_representatives
 from cerlab.predicates.domains import Domain
 from cerlab.predicates.minterms import minterms
-from cerlab.predicates.smt import by_solver, encoding, formulas, places, questions, terms
+from cerlab.predicates.smt import by_solver, encoding, formulas, places, questions, terms, values
 from cerlab.predicates.smt import search as listing
 from cerlab.predicates.syntax import (
     Arithmetic,
@@ -163,6 +164,38 @@ def test_a_vector_has_the_example_of_any_of_its_ways(monkeypatch: pytest.MonkeyP
     assert sorted(found) == [0, 1]
     assert all(example is not None for example in found.values())
     assert [m.example for m in minterms([p("v * v = 2")]) if m.symbol] == [None]
+
+
+@pytest.mark.usefixtures("no_tries")
+def test_where_a_model_is_no_float_a_round_one_is_asked_for() -> None:
+    """Thirds of sevenths are no floats, but 7 and 3 are."""
+    assert vectors("v / 7 = w / 3 AND v > 1") == {"0": True, "1": True}
+
+
+@pytest.mark.parametrize("other", [3, -3])
+@pytest.mark.parametrize("one", [-7, -6, 0, 6, 7])
+def test_a_remainder_has_the_sign_of_what_divides(one: int, other: int) -> None:
+    for number in (z3.IntVal, z3.RealVal):
+        assert z3.simplify(terms.remainder(number(one), number(other))) == number(one % other)
+
+
+@pytest.mark.parametrize(
+    ("numeral", "kind", "value"),
+    [
+        ("3", None, 3),
+        ("3", AttributeType.DOUBLE, 3.0),
+        ("1/2", None, 0.5),
+        (f"{2**70}", None, 2.0**70),  # what is no int64 is a float if one is the same
+        (f"{2**70 + 1}", None, 2**70 + 1),
+        ("99", None, INF),
+        ("-99", None, -INF),
+    ],
+)
+def test_a_number_of_a_model_is_an_integer_where_it_is_one(
+    numeral: str, kind: AttributeType | None, value: float
+) -> None:
+    found = values.number_in(z3.RealVal(numeral), Domain(kind), Fraction(99))
+    assert (found, type(found)) == (value, type(value))
 
 
 def test_hard_questions_end(monkeypatch: pytest.MonkeyPatch) -> None:

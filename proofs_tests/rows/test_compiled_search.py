@@ -41,6 +41,7 @@ CONDITIONS: list[tuple[str, list[Any]]] = [
     ("(x > LAST(A.x)) IS NOT TRUE", NUMBERS),
     ("(x > LAST(C.x)) IS FALSE OR (x > LAST(A.x)) IS NULL", NUMBERS),
     ("COALESCE(LAST(B.x, 1), A.x, 0) < 3 AND NULLIF(x, A.x) IS NOT NULL", NUMBERS),
+    ("NULLIF(x, A.x) IS NULL", [2, 2, 5, None, 5, 2, 2]),
     ("CASE WHEN A.x > x THEN A.x WHEN x > 4 THEN x * 2 END > 4", NUMBERS),
     ("CASE LAST(A.x) WHEN 2 THEN TRUE WHEN x THEN FALSE ELSE x > 0 END", NUMBERS),
     ("x * LAST(A.x) < 1.5 AND x <= LAST(x, 1)", DOUBLES),

@@ -271,3 +271,23 @@ def test_the_unit_of_a_time_column_in_nanoseconds(
     pq.write_table(pa.table({"t": pa.array([], kind)}), tmp_path / "e.parquet")
     columns = Columns((), has_position=False, time="t", attributes=(), type=None)
     assert footers._unit(pq.ParquetFile(tmp_path / "e.parquet"), columns) == nanoseconds
+
+
+def test_footers_tell_the_types_of_the_columns(tmp_path: Path) -> None:
+    columns = Columns(("id",), True, "t", ("type", "t", None), None)
+    stated = row_groups(written(tmp_path, stream()), columns)
+    assert stated.kinds == (("id", pa.int64()), ("t", pa.int64()), ("type", pa.string()))
+    assert row_groups([], columns).kinds == ()
+
+
+def test_rows_without_a_time_lie_in_the_order_of_their_keys(tmp_path: Path) -> None:
+    columns = Columns(("id",), True, None, ("type",), None)
+    found = laid_out(written(tmp_path, stream()), columns)
+    assert [(run.first, run.last) for run in found.runs] == [((n,), (n + 1,)) for n in (0, 2, 4, 6)]
+
+
+def test_moments_in_the_calendar_of_spark_2_are_refused(tmp_path: Path) -> None:
+    table = stream().replace_schema_metadata({"org.apache.spark.legacyDateTime": ""})
+    with pytest.raises(Unproved, match="the calendar of Spark 2"):
+        row_groups(written(tmp_path, table), COLUMNS)
+    assert len(row_groups(written(tmp_path, stream(), store_schema=False), COLUMNS).groups) == 4

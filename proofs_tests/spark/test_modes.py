@@ -42,6 +42,10 @@ def test_the_table(text: str) -> None:
     assert exact == TABLE[text]
     first = chosen(plan)
     assert first.mode is next(mode for mode in Mode if mode in exact)
+    assert first.is_default
+    for mode in exact:
+        asked = chosen(plan, mode.value)
+        assert (asked.mode, asked.is_default) == (mode, False)
     assert set(first.passed_over) == set(list(Mode)[: list(Mode).index(first.mode)])
     for mode in set(Mode) - exact:
         with pytest.raises(cerlab.Unsupported, match=f"mode '{mode.value}'.*: ") as caught:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 
 import cerlab
+from cerlab.model.clock import TimeAxis, TimeUnit
+from cerlab.model.event import Event
 from cerlab.predicates.syntax import Like, atoms
 from cerlab.predicates.text import predicate_text
-from cerlab.spark.plan.reads import attributes_tested
+from cerlab.predicates.truth import satisfies
+from cerlab.spark.plan import relevant_events
+from cerlab.spark.plan.reads import attributes_tested, window_width
 from cerlab.spark.plan.relevant_events import MOST_BITS, plan_over_bits, why_all_events
 
 SKIPS = [
@@ -59,3 +63,31 @@ def test_more_tests_than_bits_are_left_to_the_plan() -> None:
     steps = " ; ".join(f"A{n}" for n in range(MOST_BITS + 3))
     made = plan_over_bits(cerlab.parse_query(f"SELECT * WHERE {steps}").plan, lambda P: True)
     assert (len(made.tests), len(made.others)) == (MOST_BITS, 3)
+    assert 2**MOST_BITS < 2**63  # which tells the last bit from what is above it
+
+
+def test_a_bit_is_read_whatever_the_others_are() -> None:
+    for bits in range(16):
+        read = [satisfies(Event("A", {"b": bits}), relevant_events._bit("b", k)) for k in range(4)]
+        assert read == [bool(bits & 1 << k) for k in range(4)]
+
+
+def test_from_reads_the_stream_and_a_window_its_clock() -> None:
+    plan = cerlab.parse_query("SELECT * FROM S WHERE A PARTITION BY [k] WITHIN 5 [t]").plan
+    assert attributes_tested(plan, None) == ("type", "k", "stream", "t")
+
+
+@pytest.mark.parametrize(
+    ("window", "time", "width"),
+    [
+        ("3 [t]", None, 3),
+        ("3 SECONDS", TimeAxis("t", TimeUnit.MS), 3_000),
+        ("3 SECONDS", TimeAxis("t"), 3_000_000),  # moments, here of microseconds
+        ("3 SECONDS", None, 3_000_000),
+    ],
+)
+def test_the_width_of_a_window_is_in_units_of_its_column(
+    window: str, time: TimeAxis | None, width: int
+) -> None:
+    plan = cerlab.parse_query(f"SELECT * WHERE A WITHIN {window}").plan
+    assert window_width(plan, time, 1_000) == width

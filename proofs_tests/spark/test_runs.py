@@ -82,6 +82,7 @@ def test_the_same_without_what_is_wrong_does_not() -> None:
     assert lying({"k0": [1, 1, 2, 2], "k1": [1, 2, 1, 2]}, time=[1, 1, 2, 2]) is not None
     assert lying({"k0": ["a", "b"], "k1": [1, 2]}, positions=True, time=[1, 1]) is not None
     assert lying({"k0": [1, 2]}, kept=[True, False], time=[1, None]) is not None
+    assert lying({"k0": [1, 2]}, time=[1.0, 1.5]) is not None
 
 
 def test_rows_in_no_order_are_given_up_soon() -> None:
@@ -170,6 +171,7 @@ def test_parts_without_runs_are_left_out() -> None:
     runs = [Run((0,), (0,), 100, 100), Run((1,), (1,), 1, 1)]
     assert parts_of(runs, 10) == [0, 1]
     assert parts_of([], 10) == []
+    assert range_assignment([], [], []).parts == 0
 
 
 def test_runs_next_to_each_other_are_taken_together() -> None:

@@ -51,6 +51,8 @@ def test_years_that_python_has_no_dates_for(seconds: int, text: str) -> None:
         (0.5, "0.5"),
         (Timestamp(0), "1970-01-01T00:00:00Z"),
         (10**40, "about 1.00·10^40"),
+        (10**30 - 1, "9" * 30),
+        (10**30, "about 1.00·10^30"),
     ],
 )
 def test_values_of_events_are_told_apart(value: Value, text: str) -> None:
@@ -62,3 +64,7 @@ def test_an_event_is_cut_where_it_is_too_long_and_says_so() -> None:
     event = Event("A", {f"a{n}": n for n in range(10**4)})
     assert event_text(event, 12) == "A(a0=0, a1=…"
     assert event_text(event, 12, names=False) == "A(0, 1, 2, …"
+
+
+def test_a_line_of_an_event_is_cut_where_nothing_else_is_asked() -> None:
+    assert len(event_text(Event("A", {"v": "x" * 80}))) == 60

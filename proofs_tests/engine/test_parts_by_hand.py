@@ -1,0 +1,108 @@
+"""Small parts of the engines by hand: what their loops and tables say of a few numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import cerlab
+from cerlab.engine.columns import rows_of_streams
+from cerlab.engine.kernels.row_folds import running_best
+from cerlab.engine.kernels.windowed.window import window_starts_by_group
+from cerlab.engine.learned import LearnedTables, learned_tables
+from cerlab.engine.measures import limbs
+from cerlab.engine.registers import ambiguity
+from cerlab.engine.registers.residual import Literal
+from cerlab.engine.windowed.evaluation import WindowedEvaluation
+from cerlab.predicates.syntax import (
+    Attribute,
+    Operator,
+    RegisterAttribute,
+    RegisterComparison,
+)
+from cerlab.predicates.truth import RELATIONS
+
+
+@pytest.mark.parametrize(
+    ("value", "digits"),
+    [(15, [15]), (16, [0, 1]), (-16, [-16]), (-17, [15, -2]), (300, [12, 2, 1])],
+)
+def test_digits_of_integers(value: int, digits: list[int]) -> None:
+    assert [int(each[0]) for each in limbs(np.array([value], object), 4)] == digits
+
+
+def test_starts_of_windows_where_events_lie_group_by_group() -> None:
+    """A window reaches into no other group, and in time back by its width at most."""
+    groups, times = np.array([0, 0, 0, 1, 1, 2, 2]), np.array([5, 7, 9, 7, 8, 0, 3])
+    first = np.empty(7, np.int64)
+    assert window_starts_by_group(groups, times, 2, first) == -1
+    assert first.tolist() == [0, 0, 1, 3, 3, 5, 6]
+    times[2] = 6
+    assert window_starts_by_group(groups, times, 2, first) == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "there", "greatest", "best"),
+    [
+        ([1, 3, 2, 4], "1111", True, [1, 3, 3, 4]),
+        ([3, 1, 2, 0], "1111", False, [3, 1, 1, 0]),
+        ([0, 5, 0, 2], "0101", True, [None, 5, 5, 5]),
+        ([7, 9, 1, 2], "1b11", False, [7, 9, 1, 1]),  # b: another match begins
+    ],
+)
+def test_the_best_value_so_far(
+    values: list[int], there: str, greatest: bool, best: list[int | None]
+) -> None:
+    found = np.array(values)
+    known = np.array([each != "0" for each in there], np.uint8)
+    begins = np.array([each == "b" for each in there], np.uint8)
+    running_best(found, known, begins, greatest)
+    assert [v if is_there else None for v, is_there in zip(found, known, strict=True)] == best
+
+
+@pytest.mark.parametrize("column", [list, pa.array], ids=["values", "array"])
+def test_an_event_without_a_stream_is_in_every_one(column: type) -> None:
+    columns = {"stream": column(["S", "T", None, "S"])}
+    rows = rows_of_streams(("S",), columns, 4)
+    assert rows is not None
+    assert rows.tolist() == [0, 2, 3]
+    assert rows_of_streams(("S", "T"), columns, 4) is None
+    assert rows_of_streams((), columns, 4) is None
+
+
+def test_before_the_first_event_there_is_a_program() -> None:
+    tables = LearnedTables(cerlab.parse_query("SELECT * WHERE A WITHIN 2 EVENTS").machine)
+    assert tables.program() is not None
+
+
+def test_an_event_moves_each_run_of_a_chain() -> None:
+    """Of five events one step apart, those two that are up to three before the last."""
+    events = [{"type": "A", "t": t} for t in range(5)]
+    found = cerlab.evaluate("SELECT * WHERE A ; A ; A WITHIN 3 [t]", events, evaluator="compiled")
+    assert Counter(answer.end for answer in found) == {2: 1, 3: 3, 4: 3}
+
+
+def test_an_answer_that_begins_and_ends_at_once_waits_for_room() -> None:
+    """The one before fills the room for positions, not that for answers."""
+    query = cerlab.parse_query(f"SELECT * WHERE ({'A ; ' * 15} B) OR C WITHIN 99 EVENTS")
+    types = "A" * 15 + "BC"
+    run = WindowedEvaluation(query.plan, learned_tables(query.machine), None, answers=2)
+    batches = [*run.push({"type": list(types)}, len(types)), *run.finish()]
+    found = [answer for batch in batches for answer in batch]
+    assert [answer.positions for answer in found] == [tuple(range(16)), (16,)]
+
+
+@pytest.mark.parametrize(("one", "other"), product(Operator, repeat=2))
+def test_two_comparisons_of_the_same_values_hold_together_in_some_order_or_none(
+    one: Operator, other: Operator
+) -> None:
+    sides = Attribute("v"), RegisterAttribute("r", "v")
+    clause = frozenset(Literal(RegisterComparison(op, *sides), False) for op in (one, other))
+    orders = ((0, 1), (1, 1), (1, 0))
+    assert ambiguity._consistent(clause) == any(
+        RELATIONS[one](*order) and RELATIONS[other](*order) for order in orders
+    )
