@@ -9,13 +9,16 @@ from itertools import islice, repeat
 import numpy as np
 
 from cerlab.budget import poll
-from cerlab.engine.kernels.arrays import Answers, Int64s
+from cerlab.engine.kernels.arrays import Answers, Int64s, Offsets
 from cerlab.model.answer import ComplexEvent, complex_events, without_collection
 from cerlab.model.columns import room
 from cerlab.model.order import by_end
 
 SOME_OBJECTS = 1 << 12
 """So many complex events, or valuations, are made at once."""
+
+MOST_POSITIONS = (1 << 31) - 1
+"""So many positions of all its answers a batch has at most: those that offsets of 32 bits count."""
 
 _SPARSE = 4
 """A table of positions has at most so many cells for each of them."""
@@ -27,7 +30,7 @@ class AnswerBatch:
 
     start: Int64s  # (answers,)
     end: Int64s  # (answers,)
-    offsets: Int64s  # (answers + 1,)
+    offsets: Offsets  # (answers + 1,), int32; int64 where batches are joined
     positions: Int64s
 
     def __len__(self) -> int:
@@ -58,7 +61,7 @@ class AnswerBatch:
     def taken(self, numbers: Int64s) -> AnswerBatch:
         """The answers with some numbers, in the order of these."""
         lengths = np.diff(self.offsets)[numbers]
-        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
         inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
         positions = self.positions[np.repeat(self.offsets[:-1][numbers], lengths) + inside]
         return AnswerBatch(self.start[numbers], self.end[numbers], offsets, positions)
@@ -90,7 +93,7 @@ def batched_answers(answers: Iterable[ComplexEvent], size: int) -> Iterator[Answ
         yield AnswerBatch(
             np.array([answer.start for answer in some], np.int64),
             np.array([answer.end for answer in some], np.int64),
-            np.cumsum([0, *(len(answer.positions) for answer in some)], dtype=np.int64),
+            np.cumsum([0, *(len(answer.positions) for answer in some)], dtype=np.int32),
             np.array([p for answer in some for p in answer.positions], np.int64),
         )
 
@@ -157,10 +160,10 @@ def _order(answers: AnswerBatch) -> list[int] | None:
 
 def buffer(answers: int, positions: int) -> Answers:
     """Room for so many answers, and for so many positions in all of them."""
-    offsets = room(answers + 1, np.int64)
+    offsets = room(answers + 1, np.int32)
     offsets[0] = 0
     start, end = room(answers, np.int64), room(answers, np.int64)
-    return Answers(start, end, offsets, room(positions, np.int64))
+    return Answers(start, end, offsets, room(min(positions, MOST_POSITIONS), np.int64))
 
 
 class Buffer:

@@ -136,7 +136,7 @@ def _holders(labels: Sequence[frozenset[str]]) -> list[tuple[str, _Held]]:
 def _flat(answers: AnswerBatch) -> tuple[Int64s, Int64s]:
     """The offsets of some answers from 0 on, and their positions."""
     first, last = int(answers.offsets[0]), int(answers.offsets[-1])
-    return answers.offsets - first if first else answers.offsets, answers.positions[first:last]
+    return answers.offsets.astype(np.int64) - first, answers.positions[first:last]
 
 
 def _substreams(plan: PlanClauses, stream: Stream) -> Int64s | None:

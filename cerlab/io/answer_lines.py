@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from cerlab.engine.kernels.arrays import Bytes, Int64s
+from cerlab.engine.kernels.arrays import Bytes, Int64s, Offsets
 from cerlab.engine.kernels.compiled import kernel
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def answer_lines(answers: AnswerBatch) -> str:
 
 
 @kernel
-def write_lines(start: Int64s, end: Int64s, offsets: Int64s, positions: Int64s, out: Bytes) -> int:
+def write_lines(start: Int64s, end: Int64s, offsets: Offsets, positions: Int64s, out: Bytes) -> int:
     """Write the lines of some answers into `out`; returns how many bytes they have.
 
     No number of an answer is negative, or larger than its end.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from cerlab.io.output import whole_columns
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
-from cerlab.model.columns import array_from, room
+from cerlab.model.columns import array_from
 from cerlab.model.event import Event, Timestamp, Value
 
 if TYPE_CHECKING:
@@ -120,8 +120,8 @@ def arrow_table(answers: Iterable[ComplexEvent | Valuation], *, labels: bool = F
 def table_of_batches(batches: Iterable[AnswerBatch]) -> Any:
     """The answers of the compiled engine as a pyarrow Table, a record batch for each of theirs.
 
-    No answer becomes a Python object, and the integers are not copied but for the offsets, which
-    Arrow wants in 32 bits; raises pyarrow's error for a batch of 2^31 positions or more.
+    No answer becomes a Python object, and the integers are not copied. Raises pyarrow's error for a
+    batch of 2^31 positions or more, whose offsets have no 32 bits.
     """
     import numpy as np
     import pyarrow as pa
@@ -130,8 +130,7 @@ def table_of_batches(batches: Iterable[AnswerBatch]) -> Any:
     lists, made = schema.field("positions").type, []
     for batch in batches:
         pa.scalar(int(batch.offsets[-1]), pa.int32())  # the greatest of them
-        offsets = room(len(batch.offsets), np.int32)
-        offsets[:] = batch.offsets
+        offsets = batch.offsets.astype(np.int32, copy=False)
         ends, flat = [None, pa.py_buffer(offsets)], array_from(batch.positions)
         positions = pa.Array.from_buffers(lists, len(batch), ends, children=[flat])
         columns = [array_from(batch.start), array_from(batch.end), positions]

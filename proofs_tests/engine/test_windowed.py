@@ -7,18 +7,19 @@ with arrays so small that everything grows.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 import cerlab
 from cerlab.api import as_query
+from cerlab.engine import answers
 from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.learned import learned_tables
 from cerlab.engine.whole_stream import compiled_answers
-from cerlab.engine.windowed import program, ranges, scan
+from cerlab.engine.windowed import program, scan
 from cerlab.engine.windowed.counts import CountOverflow, EndCounts, end_counts
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
 from cerlab.evaluate import answers_of
@@ -135,6 +136,21 @@ def test_answers_wait_until_a_window_has_been_read() -> None:
     assert times_last_scan < 20, "the window is read again after as many new events, not after each"
 
 
+def test_a_batch_has_no_more_positions_than_its_offsets_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(answers, "MOST_POSITIONS", 40)
+    query = as_query("SELECT * WHERE A+ WITHIN 5 EVENTS")
+    for run in (
+        WindowedEvaluation(query.plan, query.learned, answers=16),
+        GeneralEvaluation(query.plan, query.learned, answers=16),
+    ):
+        batches = [*run.push({"type": ["A"] * 20}, 20), *run.finish()]
+        assert sum(map(len, batches)) == cerlab.count(query, events("A" * 20))
+        assert max(len(batch.positions) for batch in batches) in range(30, 41)
+        assert {batch.offsets.dtype for batch in batches} == {np.dtype(np.int32)}
+
+
 @pytest.mark.parametrize("budget", [20_000, 0])
 def test_keys_that_left_the_window_are_forgotten(
     budget: int, monkeypatch: pytest.MonkeyPatch
@@ -164,122 +180,6 @@ def test_keys_that_left_the_window_are_forgotten(
     ]
     assert found == list(answers_of(query, cerlab.Stream.from_events(every), "tecs"))
     assert found
-
-
-def test_ranges_on_several_threads_have_all_answers_once(
-    suite: Suite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def case(rng: Random) -> bool:
-        drawn = windowed(rng)
-        if drawn is None:
-            return True
-        a, expected = drawn
-        monkeypatch.setattr(ranges, "RANGE", rng.choice((1, 2, 5, 1 << 20)))
-        monkeypatch.setattr(ranges, "SHORTEST", rng.choice((1, 4, 1 << 17)))
-        monkeypatch.setattr(program, "BUDGET", rng.choice((20_000, 20_000, 0)))
-        query = a.query
-        made = compiled_answers(
-            query.plan, query.machine, a.stream, a.stream.time, workers=rng.choice((2, 3))
-        )
-        found = [answer for batch in made for answer in batch]
-        if sorted(map(str, found)) != sorted(map(str, expected)):
-            raise AssertionError(a.describe())
-        return bool(expected)
-
-    suite.run(case, deep_count=4_000)
-
-
-def test_an_evaluation_that_begins_anew_remembers_nothing() -> None:
-    query = as_query("SELECT * WHERE A ; B PARTITION BY [k] WITHIN 100 [t]")
-    run = WindowedEvaluation(query.plan, learned_tables(query.machine))
-    for n in range(3):
-        assert not list(run.push({"type": ["A"], "k": [n], "t": [50 + n]}, 1))
-    run.begin(10, 12)
-    columns = {"type": ["B", "A", "B", "B"], "k": [2, 2, 0, 2], "t": [1, 2, 3, 4]}
-    found = [answer for batch in run.push(columns, 4) for answer in batch]
-    assert [(a.start, a.end) for a in found] == [(11, 13)]
-    assert run._keys is not None
-    assert run._keys.count == 2
-
-
-@pytest.mark.parametrize("workers", [2, 3, 8])
-@pytest.mark.parametrize("length", [1, 7, 100_000, 20_000_000])
-def test_ranges_are_shorter_towards_the_end(length: int, workers: int) -> None:
-    """So that a worker waits for another one no longer than the shortest takes."""
-    cuts = [*ranges.cuts(length, workers), length]
-    sizes = [end - start for start, end in pairwise(cuts)]
-    assert cuts[0] == 0
-    assert sizes == sorted(sizes, reverse=True)
-    assert sizes[0] <= ranges.RANGE
-    assert 0 < sizes[-1] <= min(ranges.SHORTEST, -(-length // workers))
-    assert len(sizes) >= min(length, workers)
-
-
-def given(
-    text: str, rows: list[dict[str, Any]], workers: int
-) -> tuple[list[ComplexEvent], str | None]:
-    """The answers by so many threads, and the code of the error after them."""
-    query, stream = as_query(text), cerlab.Stream.from_events(rows)
-    found: list[ComplexEvent] = []
-    try:
-        for batch in compiled_answers(query.plan, query.machine, stream, None, workers=workers):
-            found += batch
-    except cerlab.BadData as error:
-        return found, error.code
-    return found, None
-
-
-@pytest.mark.parametrize("bad", [3, 4, 5, 6, 11])
-@pytest.mark.parametrize("time", [None, -1])
-@pytest.mark.parametrize("workers", [1, 2])
-def test_the_answers_before_a_bad_time_are_given_and_then_its_error(
-    bad: int, time: int | None, workers: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ranges, "RANGE", 3)
-    monkeypatch.setattr(ranges, "FIRST_LOOK", 1)
-    rows: list[dict[str, Any]] = [{"type": "AB"[n % 2], "t": 10 * n} for n in range(12)]
-    rows[bad]["t"] = time
-    found, code = given("SELECT * WHERE A : B WITHIN 10 [t]", rows, workers)
-    assert [a.end for a in found] == list(range(1, bad, 2))
-    assert code == ("CER0712" if time is None else "CER0714")
-
-
-def test_ranges_do_not_ask_for_the_times_of_events_that_from_removes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(ranges, "RANGE", 3)
-    monkeypatch.setattr(ranges, "FIRST_LOOK", 1)
-    rows: list[dict[str, Any]] = []
-    for n in range(12):
-        rows.append({"type": "AB"[n % 2], "stream": "S", "t": n})
-        rows.append({"type": "B", "stream": "T", "t": None if n % 2 else -n})
-    text = "SELECT * FROM S WHERE A ; B WITHIN 3 [t]"
-    expected = list(answers_of(as_query(text), cerlab.Stream.from_events(rows), "tecs"))
-    found, code = given(text, rows, 2)
-    assert (sorted(map(str, found)), code) == (sorted(map(str, expected)), None)
-    assert expected
-
-
-def test_matches_of_several_workers_count_from_the_same_first_one() -> None:
-    rng = Random(5)
-    stream = cerlab.Stream.from_events([{"type": rng.choice("ABCDEF")} for _ in range(21_000)])
-    query = as_query("SELECT * WHERE A : B ; C WITHIN 12 EVENTS")
-    plain, shared = query.run(stream), query.run(stream, workers=2)
-    listed = list(shared)
-    assert sorted(map(str, listed)) == sorted(map(str, plain))
-    assert shared.count() == plain.count() == len(listed)
-    assert [shared[k] for k in (0, 17, len(listed) - 1)] == [listed[0], listed[17], listed[-1]]
-
-
-def test_ranges_are_refused_where_answers_depend_on_earlier_ones() -> None:
-    def reason(text: str) -> str | None:
-        return ranges.why_not_by_ranges(as_query(text).plan)
-
-    assert reason("SELECT * WHERE A WITHIN 1 EVENTS") is None
-    assert "WITHIN" in str(reason("SELECT * WHERE A"))
-    assert "CONSUME BY" in str(reason("SELECT * WHERE A WITHIN 1 [t] CONSUME BY ANY"))
-    assert "MAX" in str(reason("SELECT MAX * WHERE A WITHIN 1 [t]"))
-    assert "FROM" in str(reason("SELECT * FROM S WHERE A WITHIN 1 EVENTS"))
 
 
 def test_numbers_too_large_for_a_kernel_are_refused() -> None:

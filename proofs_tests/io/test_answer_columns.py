@@ -35,7 +35,7 @@ def batch_of(answers: list[ComplexEvent], rng: Random) -> AnswerBatch:
     return AnswerBatch(
         np.array([answer.start for answer in answers], np.int64),
         np.array([answer.end for answer in answers], np.int64),
-        offsets.astype(np.int64),
+        offsets.astype(np.int32),
         np.array(positions, np.int64),
     )
 

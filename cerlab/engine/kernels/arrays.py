@@ -15,6 +15,7 @@ Bytes: TypeAlias = NDArray[np.uint8]
 Int32s: TypeAlias = NDArray[np.int32]
 Int64s: TypeAlias = NDArray[np.int64]
 Cells: TypeAlias = NDArray[np.uint32]
+Offsets: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
 Symbols: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """In the narrowest dtype that holds all of them."""
 
@@ -163,7 +164,7 @@ class Answers(NamedTuple):
 
     start: Int64s  # (answers,)
     end: Int64s  # (answers,)
-    offsets: Int64s  # (answers + 1,)
+    offsets: Offsets  # (answers + 1,)
     positions: Int64s  # (positions,)
 
 
