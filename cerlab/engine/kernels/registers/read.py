@@ -22,9 +22,6 @@ from cerlab.engine.kernels.arrays import (
     PHASE,
     READING,
     TOP,
-    Arena,
-    Int32s,
-    Int64s,
     Limits,
     Tecs,
 )
@@ -38,12 +35,9 @@ from cerlab.engine.kernels.registers.arrays import (
     FREE,
     LEFT,
     VISITS,
-    Arrivals,
     Configurations,
     Events,
     Floats,
-    Live,
-    NodeMemo,
     Rules,
 )
 from cerlab.engine.kernels.registers.counts import count_event
@@ -78,48 +72,39 @@ def read_events(
     The nodes that accept at an event are one list in `tecs.pool`, of one partition, whose state is
     final. With a `total`, float64 (1,), answers are counted, and not listed.
     """
-    live, arrivals, memo = configurations.live, configurations.arrivals, configurations.memo
-    arena, reg, pool = tecs.arena, tecs.reg, tecs.pool
+    reg, pool = tecs.reg, tecs.pool
     while reg[EVENT] < events.symbol.shape[0]:
         e = reg[EVENT]
         if reg[PHASE] == READING:
-            status = follow(rules, events, live, arrivals, arena, memo, reg, e)
+            status = follow(rules, events, configurations, tecs, e)
             if status == DONE:
-                status = room_to_settle(live, arrivals, arena, reg, pool)
+                status = room_to_settle(tecs)
             if status != DONE:
                 reg[HEAD] = reg[BEGUN]
                 return status
-            settle(rules, live, arrivals, arena, memo, reg, pool, events.lowest[e])
+            settle(rules, configurations, tecs, events.lowest[e])
             tecs.parts.length[0] = ENTRY_HEADER + pool[1]
             reg[ENTRY] = reg[LIST_INDEX] = reg[FOUND] = reg[TOP] = 0
             reg[PHASE] = LISTING
         if pool[1] > 0:
             end, lowest = events.position[e], events.lowest[e]
             if total.shape[0]:
-                status = count_event(tecs, memo, lowest, limits.limit, total)
+                status = count_event(tecs, configurations.memo, lowest, limits.limit, total)
             else:
                 status = enumerate_event(tecs, 0, end, lowest, limits.limit)
             if status != DONE:
                 return status
             if limits.consume != KEEP and reg[FOUND] > 0:
-                restart(live, reg, configurations.empty)
+                restart(configurations.live, reg, configurations.empty)
         reg[PHASE] = READING
         reg[EVENT] += 1
     return DONE
 
 
 @inlined
-def follow(
-    rules: Rules,
-    events: Events,
-    live: Live,
-    arrivals: Arrivals,
-    arena: Arena,
-    memo: NodeMemo,
-    reg: Int64s,
-    e: int,
-) -> int:
+def follow(rules: Rules, events: Events, configurations: Configurations, tecs: Tecs, e: int) -> int:
     """What every configuration does at event e: arrivals, and those that leave (SRT Alg. 1)."""
+    live, arena, reg = configurations.live, tecs.arena, tecs.reg
     reg[ATTEMPT] += 1
     reg[BEGUN] = reg[HEAD]
     reg[ARRIVED] = reg[LEFT] = 0
@@ -142,7 +127,7 @@ def follow(
                 if node != NONE and arena.max_start[node] < events.lowest[e]:
                     forget(live, reg, c)
                 else:
-                    status = visit(rules, events, live, arrivals, arena, memo, reg, e, job, c)
+                    status = visit(rules, events, configurations, tecs, e, job, c)
                     if status != DONE:
                         return status
             c = after
@@ -153,16 +138,14 @@ def follow(
 def visit(
     rules: Rules,
     events: Events,
-    live: Live,
-    arrivals: Arrivals,
-    arena: Arena,
-    memo: NodeMemo,
-    reg: Int64s,
+    configurations: Configurations,
+    tecs: Tecs,
     e: int,
     job: int,
     c: int,
 ) -> int:
     """What one configuration does: an arrival for each rule of the job that holds."""
+    live, arrivals, arena, reg = configurations.live, configurations.arrivals, tecs.arena, tecs.reg
     for rule in range(rules.rules[job], rules.rules[job + 1]):
         if not guard_holds(rules, live.slots, events, c, e, rule):
             continue
@@ -175,7 +158,7 @@ def visit(
         if rules.begins[move]:
             node = singleton(arena, reg, events.position[e], events.order[e])
         if rules.marks[move]:
-            node = marked(arena, memo, reg, node, events.position[e])
+            node = marked(arena, configurations.memo, reg, node, events.position[e])
         at = reg[ARRIVED]
         arrivals.move[at] = move
         arrivals.node[at] = node
@@ -189,28 +172,21 @@ def visit(
 
 
 @inlined
-def room_to_settle(live: Live, arrivals: Arrivals, arena: Arena, reg: Int64s, pool: Int32s) -> int:
+def room_to_settle(tecs: Tecs) -> int:
     """Whether all arrivals will find room."""
+    reg = tecs.reg
     arrived = reg[ARRIVED]
     if reg[FREE] < arrived:
         return NEED_POOL
-    if reg[HEAD] + 3 * arrived > arena.left.shape[0]:
+    if reg[HEAD] + 3 * arrived > tecs.arena.left.shape[0]:
         return NEED_ARENA
-    return DONE if ENTRY_HEADER + arrived <= pool.shape[0] else NEED_SCRATCH
+    return DONE if ENTRY_HEADER + arrived <= tecs.pool.shape[0] else NEED_SCRATCH
 
 
 @inlined
-def settle(
-    rules: Rules,
-    live: Live,
-    arrivals: Arrivals,
-    arena: Arena,
-    memo: NodeMemo,
-    reg: Int64s,
-    pool: Int32s,
-    lowest: int,
-) -> None:
+def settle(rules: Rules, configurations: Configurations, tecs: Tecs, lowest: int) -> None:
     """Let leave what leaves, and arrive what arrives; the nodes that accept go into the pool."""
+    live, arrivals, reg, pool = configurations.live, configurations.arrivals, tecs.reg, tecs.pool
     for n in range(reg[LEFT]):
         forget(live, reg, arrivals.leaving[n])
     accepted = 0
@@ -220,28 +196,20 @@ def settle(
             pool[ENTRY_HEADER + accepted] = node
             accepted += 1
         if rules.target[move] != NONE:
-            arrive(live, arena, memo, reg, rules.target[move], arrivals.slots, n, node, lowest)
+            arrive(configurations, tecs, rules.target[move], n, lowest)
     pool[0], pool[1] = 0, accepted
 
 
 @inlined
-def arrive(
-    live: Live,
-    arena: Arena,
-    memo: NodeMemo,
-    reg: Int64s,
-    state: int,
-    slots: Int64s,
-    row: int,
-    node: int,
-    lowest: int,
-) -> None:
-    """Add matches to the configuration of a state and of the values ``slots[row]``."""
+def arrive(configurations: Configurations, tecs: Tecs, state: int, row: int, lowest: int) -> None:
+    """Add the matches of an arrival to the configuration of a state and of its values."""
+    live, arrivals, arena, reg = configurations.live, configurations.arrivals, tecs.arena, tecs.reg
+    slots, node = arrivals.slots, arrivals.node[row]
     c = find(live, state, slots, row)
     if c == NONE:
         create(live, reg, state, slots, row, node)
     elif node != live.latest[c]:
-        united = either(arena, memo, reg, node, live.node[c], lowest)
+        united = either(arena, configurations.memo, reg, node, live.node[c], lowest)
         if arena.max_start[united] > arena.max_start[live.node[c]]:
             unlink(live, c)  # lists of a state are by latest start
             link(live, c)
