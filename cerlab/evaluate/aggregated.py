@@ -19,6 +19,7 @@ from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
     from cerlab.engine.end_totals import Carried
+    from cerlab.engine.kernels.arrays import Int64s
     from cerlab.engine.measures import Numbers, Ranks
 
 EXPONENT = 1074
@@ -38,7 +39,7 @@ def group_totals(pattern: Pattern, stream: Stream, request: Request) -> GroupTot
 class GroupTotals:
     """The totals of the groups of a request on a stream, and the values that they stand for.
 
-    Answers that end before the event number `own` do not count. `positions` (int64) are those of
+    Answers that end before the event number `own` do not count. `positions` are those of
     the events, where they are not their numbers.
     """
 
@@ -50,7 +51,7 @@ class GroupTotals:
         stream: Stream,
         *,
         own: int = 0,
-        positions: Any | None = None,
+        positions: Int64s | None = None,
     ) -> None:
         from cerlab.engine.end_totals import first_ends, group_rows, slide  # NumPy loads here
         from cerlab.engine.totals import totals_of_ends

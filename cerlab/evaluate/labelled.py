@@ -31,6 +31,7 @@ from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
     from cerlab.engine.answers import AnswerBatch
+    from cerlab.engine.kernels.arrays import Int64s
     from cerlab.engine.labelled_rows import LabelledAnswers
     from cerlab.engine.labelling import Label
 
@@ -142,7 +143,7 @@ def answer_tables(
     batches: Iterable[AnswerBatch],
     columns: Iterable[str] | None,
     *,
-    positions: Any | None = None,
+    positions: Int64s | None = None,
 ) -> Iterator[Any]:
     """The rows of some answers as pyarrow Tables, one without rows last; as `answer_columns`."""
     from cerlab.engine.answers import joined_answers
@@ -180,7 +181,7 @@ def answer_columns(
     stream: Stream,
     columns: Iterable[str] | None,
     *,
-    positions: Any | None = None,
+    positions: Int64s | None = None,
 ) -> tuple[AnswerColumns, frozenset[str]]:
     """What makes a table of rows, and the labels that it asks for; `columns` None is `default`.
 

@@ -14,6 +14,7 @@ from cerlab.model.columns import Column, is_arrow, values_of
 from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
+    from cerlab.engine.kernels.arrays import Int64s
     from cerlab.engine.labelled_rows import LabelledAnswers
 
 FUNCTIONS = ("first", "last", "count")
@@ -87,7 +88,7 @@ class AnswerColumns:
     """Columns of rows of answers, made by taking from the columns of a stream.
 
     `key` are the attributes of PARTITION BY; `repeated` are the labels that may hold several
-    events, whose columns are lists. `positions` (int64) are those of the events, where `stream` is
+    events, whose columns are lists. `positions` are those of the events, where `stream` is
     a part of a longer one.
     """
 
@@ -98,7 +99,7 @@ class AnswerColumns:
         *,
         key: Sequence[str] = (),
         repeated: Collection[str] = (),
-        positions: Any | None = None,
+        positions: Int64s | None = None,
     ) -> None:
         self._columns = columns
         self._stream = stream
@@ -213,8 +214,8 @@ def several_types(name: str) -> BadData:
 class _LabelEvents:
     """The events that each row gives to a label: ``positions[offsets[n] : offsets[n + 1]]``."""
 
-    offsets: Any  # int64 (rows + 1,)
-    positions: Any  # int64
+    offsets: Int64s  # (rows + 1,)
+    positions: Int64s
     single: bool = False
     """Whether it is known that each row gives it one event."""
 
@@ -233,7 +234,7 @@ def _one_shape(rows: LabelledAnswers) -> list[int] | None:
 
 
 def _label_events(
-    rows: LabelledAnswers, shape: list[int] | None, label: str, offsets_of: Callable[[int], Any]
+    rows: LabelledAnswers, shape: list[int] | None, label: str, offsets_of: Callable[[int], Int64s]
 ) -> _LabelEvents:
     """Of rows of one `shape` all have as many; ``offsets_of(n)`` are those of n each."""
     import numpy as np

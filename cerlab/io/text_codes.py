@@ -6,9 +6,17 @@ with few different texts it is enough to number them by their bytes, and to chec
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cerlab.model.columns import array_from, numbers_of, room
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from cerlab.engine.kernels.arrays import Bytes, Int32s
+
+T = TypeVar("T", bound="np.generic")
 
 MANY = 1 << 14
 """From so many rows on a kernel saves more than it costs to load it."""
@@ -17,8 +25,8 @@ NUMBERED = 1 << 10
 """So many different texts of a column are numbered at once; Arrow does it for more."""
 
 
-def numbered_texts(data: Any, start: Any, stop: Any) -> tuple[Any, Any] | None:
-    """The number of each text, int32, and where each number is first; None for too many.
+def numbered_texts(data: Bytes, start: Int32s, stop: Int32s) -> tuple[Int32s, Int32s] | None:
+    """The number of each text, and where each number is first; None for too many.
 
     The texts are bytes of `data` from `start` to before `stop`, which is -1 for NULL. None also
     where one stops before it starts.
@@ -32,12 +40,12 @@ def numbered_texts(data: Any, start: Any, stop: Any) -> tuple[Any, Any] | None:
     seen = TextDictionary(
         slots, first, np.empty(NUMBERED, np.uint64), np.empty(NUMBERED, np.uint64)
     )
-    data, start, stop = map(_only_read, (data, start, stop))
-    count = number_texts(data, start, stop, seen, number)
+    given = _only_read(data), _only_read(start), _only_read(stop)
+    count = number_texts(*given, seen, number)
     return None if count < 0 else (number, first[:count])
 
 
-def _only_read(values: Any) -> Any:
+def _only_read(values: NDArray[T]) -> NDArray[T]:
     """The same array, not to be written to, as those of files: one kernel serves all."""
     view = values.view()
     view.flags.writeable = False

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from cerlab.engine.kernels.arrays import Bytes, Int32s
 from cerlab.errors import BadData, DataPlace
 from cerlab.io import kernels as k
 from cerlab.io.conversion import infer
@@ -65,7 +67,7 @@ def layout(shapes: Sequence[Shape]) -> Layout:
 
 
 def typed(
-    data: Any,
+    data: Bytes,
     cells: k.Cells,
     count: int,
     known: Layout,
@@ -80,7 +82,7 @@ def typed(
     for a cell that is not for certain what it looks like, and for a missing type.
     """
     columns = {
-        name: _column(data, *(part[n, :count] for part in cells[:-1]), as_double=name in doubles)
+        name: _column(data, cells, n, count, as_double=name in doubles)
         for n, name in enumerate(known.names)
     }
     columns["type"] = _types(columns.get("type"), count, type_name, lenient=lenient)
@@ -94,7 +96,7 @@ def typed(
     return Rows(columns, count, tuple(names), shape)
 
 
-def refuse_null_words(data: Any, cells: k.Cells, count: int) -> None:
+def refuse_null_words(data: Bytes, cells: k.Cells, count: int) -> None:
     """Raise `Undecided` for the word NULL, which is a text in a CSV with a schema."""
     nothing = cells.stop[:, :count] < 0
     first = data[np.minimum(cells.start[:, :count][nothing], len(data) - 1)]
@@ -123,10 +125,10 @@ def _is_coded_or_null(column: Any) -> bool:
     )
 
 
-def _column(
-    data: Any, start: Any, stop: Any, kind: Any, whole: Any, real: Any, *, as_double: bool
-) -> Any:
-    """The values of the cells of a column: Arrow, or a list where they are of several types."""
+def _column(data: Bytes, cells: k.Cells, n: int, count: int, *, as_double: bool) -> Any:
+    """The values of the n-th column: Arrow, or a list where they are of several types."""
+    start, stop, kind = cells.start[n, :count], cells.stop[n, :count], cells.kind[n, :count]
+    whole, real = cells.whole[n, :count], cells.real[n, :count]
     kinds = int(np.bitwise_or.reduce(kind, initial=0))
     nulls = stop < 0
     if kinds & k.HARD:
@@ -157,7 +159,9 @@ def _column(
     return values.tolist()
 
 
-def _decide(data: Any, start: Any, stop: Any, kind: Any, real: Any) -> None:
+def _decide(
+    data: Bytes, start: Int32s, stop: Int32s, kind: Bytes, real: NDArray[np.float64]
+) -> None:
     """Read the decimals whose value is not known; raises `Undecided` for one beyond 64 bits."""
     for n in np.flatnonzero(kind == k.HARD).tolist():
         real[n] = float(data[start[n] : stop[n]].tobytes())
@@ -166,12 +170,13 @@ def _decide(data: Any, start: Any, stop: Any, kind: Any, real: Any) -> None:
             raise Undecided
 
 
-def _truths(data: Any, start: Any, nulls: Any) -> Any:
+def _truths(data: Bytes, start: Int32s, nulls: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Whether cells are TRUE, without regard to others."""
-    return data[np.where(nulls, 0, start)] & 0xDF == ord("T")
+    truths: NDArray[np.bool_] = data[np.where(nulls, 0, start)] & 0xDF == ord("T")
+    return truths
 
 
-def _texts(data: Any, start: Any, stop: Any, *, unsure: bool) -> Any:
+def _texts(data: Bytes, start: Int32s, stop: Int32s, *, unsure: bool) -> Any:
     """Texts in a dictionary; raises `Undecided` if one that is unsure is none."""
     if (numbered := numbered_texts(data, start, stop)) is None:
         coded = _strings(data, start, stop).dictionary_encode()
@@ -184,7 +189,7 @@ def _texts(data: Any, start: Any, stop: Any, *, unsure: bool) -> Any:
     return coded
 
 
-def _strings(data: Any, start: Any, stop: Any) -> Any:
+def _strings(data: Bytes, start: Int32s, stop: Int32s) -> Any:
     offsets = np.empty(len(start) + 1, np.int32)
     text_ends(start, stop, offsets)
     text = np.empty(int(offsets[-1]), np.uint8)
