@@ -132,6 +132,8 @@ def text_after(low: str, high: str | None, nth: int = 0) -> str:
 
     >>> text_after("a", "b"), text_after("a", "a0", 1), text_after("a", None, 25)
     ('aa', 'a\\x00\\x00', 'az')
+    >>> len(text_after("a", None, 26))
+    28
     """
     if nth < 26 and (high is None or not high.startswith(low)):
         return low + chr(ord("a") + nth)

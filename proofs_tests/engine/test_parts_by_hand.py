@@ -18,6 +18,7 @@ from cerlab.engine.measures import limbs
 from cerlab.engine.registers import ambiguity
 from cerlab.engine.registers.residual import Literal
 from cerlab.engine.windowed.evaluation import WindowedEvaluation
+from cerlab.evaluate.labelled import labelled_valuations
 from cerlab.predicates.syntax import (
     Attribute,
     Operator,
@@ -94,6 +95,15 @@ def test_an_answer_that_begins_and_ends_at_once_waits_for_room() -> None:
     batches = [*run.push({"type": list(types)}, len(types)), *run.finish()]
     found = [answer for batch in batches for answer in batch]
     assert [answer.positions for answer in found] == [tuple(range(16)), (16,)]
+
+
+def test_more_ways_than_configurations_have_room() -> None:
+    """Two ways lead to each of those that, at the end, no answer takes."""
+    ways = "(A AS a : B :+ : C AS c) OR (A AS a : (B AS x OR B AS y) :+ : D AS c)"
+    query = cerlab.parse_query(f"SELECT * WHERE {ways} FILTER a.v = c.v")
+    stream = cerlab.Stream.from_events([{"type": t, "v": 1} for t in "A" + "B" * 30 + "CD"])
+    (found,) = labelled_valuations(query, stream, list(query.run(stream))[:1])
+    assert found.labels.keys() == {"A", "B", "C", "a", "c"}
 
 
 @pytest.mark.parametrize(("one", "other"), product(Operator, repeat=2))

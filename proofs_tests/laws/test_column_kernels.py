@@ -31,7 +31,8 @@ def random_arrays(rng: np.random.Generator) -> dict[str, tuple[Any, ...]]:
     strides = np.cumprod([1, *shape[:-1]]).astype(np.int32)
     classes = np.concatenate([rng.integers(0, k, n) for k in shape]).astype(table_of)
     lut = np.full(int(np.prod(shape)) + 3, kernels.UNKNOWN, np.int32)
-    lut[rng.random(lut.size) < 0.5] = 7
+    known = rng.random(lut.size) < rng.choice([0.5, 1.0])
+    lut[known] = rng.integers(0, 9, known.sum())
     pending = np.zeros(lut.size, np.int32)
     scratch = np.empty(BLOCK, np.uint32)
     return {

@@ -280,6 +280,15 @@ def test_footers_tell_the_types_of_the_columns(tmp_path: Path) -> None:
     assert row_groups([], columns).kinds == ()
 
 
+def test_row_groups_without_rows_are_passed_over(tmp_path: Path) -> None:
+    path, table = tmp_path / "events.parquet", stream()
+    with pq.ParquetWriter(path, table.schema) as writer:
+        for part in (table[:3], table[:0], table[3:]):
+            writer.write_table(part)
+    assert pq.ParquetFile(path).metadata.num_row_groups == 3
+    assert [group.rows for group in row_groups([str(path)], COLUMNS).groups] == [3, 5]
+
+
 def test_rows_without_a_time_lie_in_the_order_of_their_keys(tmp_path: Path) -> None:
     columns = Columns(("id",), True, None, ("type",), None)
     found = laid_out(written(tmp_path, stream()), columns)

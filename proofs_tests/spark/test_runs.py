@@ -226,5 +226,5 @@ def test_keys_of_other_types_have_an_order_too(values: list[Any]) -> None:
 
 
 def test_a_part_without_events_in_from_reads_from_its_own_start() -> None:
-    runs = [Run((0,), (0,), 1, 1, 5, 5), Run((1,), (1,), 1, 0)]
-    assert begins_in_time(runs, [0, 1], Fraction(3)) == [0, 1]
+    runs = [Run((0,), (0,), 1, 1, 5, 5), Run((1,), (1,), 1, 0), Run((2,), (2,), 1, 0)]
+    assert begins_in_time(runs, [0, 1, 2], Fraction(3)) == [0, 1, 2]
