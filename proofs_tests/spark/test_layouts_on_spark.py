@@ -1,0 +1,48 @@
+"""Random layouts on Spark itself: tasks that read the files, and rows that Spark reads."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+
+from cerlab.model.clauses import TimeWindow
+from cerlab.spark.batch.first_pass import first_pass
+from cerlab.spark.batch.match import answers, request_of
+from cerlab.spark.plan.files import FileRanges
+from cerlab.spark.plan.modes import Mode
+from proofs_tests.spark.test_any_split import case_for
+from proofs_tests.spark.test_files import write
+from proofs_tests.spark.test_on_spark import rows_of, same
+from proofs_tests.suite import Suite
+
+
+def test_files_rows_and_the_local_engine_have_the_same_answers(
+    spark: Any, suite: Suite, tmp_path: Path
+) -> None:
+    by_files = 0
+
+    def case(rng: Random) -> bool:
+        nonlocal by_files
+        mode = rng.choice((Mode.RANGES, Mode.RANGES, Mode.KEYS, Mode.ONE))
+        drawn = case_for(rng, mode)
+        ids = pa.array(drawn.positions or range(drawn.table.num_rows), pa.int64())
+        table = drawn.table.append_column("id", ids)
+        frame = spark.read.parquet(*write(rng, table, Path(tempfile.mkdtemp(dir=tmp_path))))
+        options: dict[str, Any] = {"parts": rng.choice((1, 2, 5)), "mode": mode.value}
+        options["position" if drawn.positions is not None else "order_by"] = "id"
+        if isinstance(drawn.query.plan.window, TimeWindow):
+            options |= {"time": "t", "unit": "s"}
+        expected = sorted((a.start, a.end, a.positions) for a in drawn.expected())
+        for rows in (frame, frame.where("id >= 0")):
+            request = request_of(rows, drawn.query, **options)
+            found = first_pass(request)
+            by_files += isinstance(found, FileRanges)
+            same(rows_of(answers(request, found)), expected)
+        return bool(expected)
+
+    count = suite.run(case, deep_count=100)
+    assert by_files > count / 4
