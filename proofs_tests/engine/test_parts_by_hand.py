@@ -11,6 +11,7 @@ import pytest
 
 import cerlab
 from cerlab.engine.columns import rows_of_streams
+from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.engine.kernels.row_folds import running_best
 from cerlab.engine.kernels.windowed.window import window_starts_by_group
 from cerlab.engine.learned import LearnedTables, learned_tables
@@ -95,6 +96,16 @@ def test_an_answer_that_begins_and_ends_at_once_waits_for_room() -> None:
     batches = [*run.push({"type": list(types)}, len(types)), *run.finish()]
     found = [answer for batch in batches for answer in batch]
     assert [answer.positions for answer in found] == [tuple(range(16)), (16,)]
+
+
+def test_what_comes_late_is_put_among_those_that_start_later_and_earlier() -> None:
+    """Each C of the window with one B of it or both; lists of nodes are ordered by their starts."""
+    query = cerlab.parse_query("SELECT * WHERE (B ALL B ALL C) ; A WITHIN 4 [t]")
+    columns = {"type": list("CBCBBCA"), "t": [2, 3, 4, 5, 6, 6, 8]}
+    run = GeneralEvaluation(query.plan, query.machine, None)
+    found = [answer.positions for batch in run.push(columns, 7) for answer in batch]
+    expected = [(2, 3, 6), (2, 4, 6), (2, 3, 4, 6), (3, 5, 6), (4, 5, 6), (3, 4, 5, 6)]
+    assert sorted(found) == sorted(expected)
 
 
 def test_more_ways_than_configurations_have_room() -> None:
