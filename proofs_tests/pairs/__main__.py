@@ -55,7 +55,7 @@ def _text(totals: Totals) -> str:
 def _rounds(options: argparse.Namespace) -> Iterator[Tally]:
     """What each piece of work has compared, until the time is over."""
     until, begin = time.monotonic() + 60 * options.minutes, 0
-    compared = partial(_compared, options.seed, options.failing)
+    compared = partial(search, options.seed, folder=options.failing)
     with ExitStack() as stack:
         mapped = map
         if options.workers > 1:
@@ -67,10 +67,6 @@ def _rounds(options: argparse.Namespace) -> Iterator[Tally]:
                 compared, [range(k, min(k + ROUND, end)) for k in range(begin, end, ROUND)]
             )
             begin = end
-
-
-def _compared(seed: str, failing: Path, numbers: range) -> Tally:
-    return search(seed, numbers, failing)
 
 
 if __name__ == "__main__":

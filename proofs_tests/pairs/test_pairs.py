@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from random import Random
 
@@ -86,3 +88,15 @@ def test_the_report_adds_fresh_seeds_and_shows_holes(tmp_path: Path) -> None:
         main([*arguments, "s"])
     totals = Totals.read(out.with_suffix(".json"))
     assert totals.tally == search("s", range(1), tmp_path) + search("t", range(1), tmp_path)
+
+
+@pytest.mark.services
+def test_the_command_compares_the_same_cases_in_processes_of_its_own(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "proofs_tests.pairs", "--queries", "1", "--seed", "s"]
+    folder = ["--failing", str(tmp_path), "--workers"]
+    one, two = (
+        subprocess.run([*command, *folder, n], capture_output=True, text=True, check=True).stdout
+        for n in "12"
+    )
+    assert one == two
+    assert one.startswith("8 cases of 1 queries, ")
