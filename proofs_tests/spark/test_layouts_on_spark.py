@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from cerlab.model.clauses import TimeWindow
 from cerlab.spark.batch.first_pass import first_pass
@@ -23,6 +24,8 @@ from proofs_tests.suite import Suite
 def test_files_rows_and_the_local_engine_have_the_same_answers(
     spark: Any, suite: Suite, tmp_path: Path
 ) -> None:
+    if not suite.deep:
+        pytest.skip("with --profile deep only: each layout is two jobs of Spark")
     by_files = 0
 
     def case(rng: Random) -> bool:

@@ -19,9 +19,7 @@ def local_path(place: str) -> Path | None:
     address = urlsplit(place)
     if address.scheme == "file":
         return Path(unquote(address.path))
-    return (
-        None if address.scheme else Path(place).absolute()
-    )  # tasks have working folders of their own
+    return None if address.scheme else Path(place).absolute()  # tasks have folders of their own
 
 
 def inside(folder: str, name: str) -> str:
