@@ -8,7 +8,7 @@ from proofs_tests.hostile.kinds import kind_of
 from proofs_tests.hostile.watchdog import Verdict, verdicts
 from proofs_tests.suite import Profile, Suite
 
-INPUTS = {Profile.SMOKE: 60, Profile.QUICK: 200, Profile.DEEP: 100_000}
+INPUTS = {Profile.SMOKE: 60, Profile.QUICK: 150, Profile.DEEP: 100_000}
 """A nineteenth of them is of each kind: so 10,500 of the deep ones go through the command line."""
 
 FOUND = [

@@ -90,12 +90,9 @@ def test_the_report_adds_fresh_seeds_and_shows_holes(tmp_path: Path) -> None:
 
 
 @pytest.mark.services
-def test_the_command_compares_the_same_cases_in_processes_of_its_own(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "proofs_tests.pairs", "--queries", "1", "--seed", "s"]
-    folder = ["--failing", str(tmp_path), "--workers"]
-    one, two = (
-        subprocess.run([*command, *folder, n], capture_output=True, text=True, check=True).stdout
-        for n in "12"
-    )
-    assert one == two
-    assert one.startswith("8 cases of 1 queries, ")
+def test_the_command_compares_in_processes_of_its_own(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "proofs_tests.pairs", "--workers", "2", "--queries", "1"]
+    options = ["--seed", "s", "--failing", str(tmp_path)]
+    said = subprocess.run([*command, *options], capture_output=True, text=True, check=True).stdout
+    assert said.startswith("8 cases of 1 queries, ")
+    assert said.splitlines()[0].endswith(" 0 that differ")
