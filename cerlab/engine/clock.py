@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cerlab.engine.kernels.arrays import Int32s, Int64s
 from cerlab.engine.kernels.windowed.window import goes_back, window_starts
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
-from cerlab.model.clock import Instant, TimeAxis, check_order, clock_for
+from cerlab.model.clock import Instant, TimeAxis, TimeUnit, check_order, clock_for
 from cerlab.model.columns import is_arrow, nanoseconds, numbers_of, values_of
 from cerlab.model.event import Event, Value
 
@@ -127,7 +127,8 @@ class TimeColumn:
         if not isinstance(self.width, int) or self.width >= SAFE:
             return None
         moment = pa.types.is_timestamp(column.type)
-        if moment != isinstance(self._window, TimeWindow) and not self._has_unit():
+        unit = self._unit()
+        if moment != isinstance(self._window, TimeWindow) and unit is None:
             return None
         if moment:
             column = nanoseconds(column, self._attribute)
@@ -139,17 +140,15 @@ class TimeColumn:
         values = values.astype(np.int64, copy=False)
         back = goes_back(values)
         least, most = (values[0], values[-1]) if back < 0 else (values.min(), values.max())
-        factor = self._axis.unit.value if not moment and self._has_unit() else 1  # type: ignore[union-attr]
+        factor = 1 if moment or unit is None else unit.value
         if max(-int(least), int(most)) >= SAFE // factor:
             return None
         return (values if factor == 1 else values * factor), back
 
-    def _has_unit(self) -> bool:
-        return (
-            isinstance(self._window, TimeWindow)
-            and self._axis is not None
-            and self._axis.unit is not None
-        )
+    def _unit(self) -> TimeUnit | None:
+        """That in which a window of time reads numbers; None if no unit is given."""
+        is_time = isinstance(self._window, TimeWindow)
+        return self._axis.unit if is_time and self._axis is not None else None
 
 
 def joined(parts: Sequence[Part]) -> Part:
