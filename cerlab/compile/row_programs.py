@@ -34,8 +34,8 @@ from cerlab.compile.row_columns import NotColumnar, OrderedRows, Values, at_rows
 from cerlab.compile.row_expressions import of_row
 from cerlab.compile.rows_to_search import Machine
 from cerlab.engine.kernels import row_values as do
-from cerlab.engine.kernels.arrays import Bytes, Int32s
-from cerlab.engine.register_search import longest_of
+from cerlab.engine.kernels.arrays import Int32s
+from cerlab.engine.register_search import MatchConditions, longest_of
 from cerlab.engine.row_search import Memory
 from cerlab.logic.rows import expressions as ex
 from cerlab.logic.rows import syntax as rp
@@ -293,12 +293,8 @@ class Compiler:
         return chosen._replace(most=max(code.most for code in (*results, otherwise)))
 
 
-def programs(M: Machine, R: OrderedRows) -> tuple[do.Programs, Bytes, Int32s | None]:
-    """The conditions of a machine that read the match.
-
-    Besides: whose rows each variable's are, and the registers that failures have, None where
-    none is kept.
-    """
+def match_conditions(M: Machine, R: OrderedRows) -> MatchConditions:
+    """The conditions of a machine that read the match."""
     sets, variables = rp.members(M.query), rp.variables(M.query.pattern)
     C = Compiler(R, sets, variables, longest_of(R.last))
     conditions = {d.variable: d.condition for d in M.query.define if d.variable in M.of_mapping}
@@ -324,7 +320,7 @@ def programs(M: Machine, R: OrderedRows) -> tuple[do.Programs, Bytes, Int32s | N
         np.zeros(deepest, np.uint8),
     )
     named = np.array([[v in sets[x] for x in C.names] for v in variables], np.uint8)
-    return made, named.reshape(len(named), len(C.names)), registers
+    return MatchConditions(made, named.reshape(len(named), len(C.names)), registers)
 
 
 def _kept(C: Compiler, M: Machine) -> Int32s:

@@ -22,13 +22,13 @@ from cerlab.compile.row_columns import REFUSALS, OrderedRows, at_rows, spread
 from cerlab.compile.row_expressions import at_row, of_mapping
 from cerlab.compile.row_measures import Measured, Shown, masked, measure, offsets_of
 from cerlab.compile.row_order import admitted, ordered_rows
-from cerlab.compile.row_programs import programs
+from cerlab.compile.row_programs import match_conditions
 from cerlab.compile.rows_to_search import Machine, failures, stuck
 from cerlab.engine.kernels.arrays import Int32s, Int64s
 from cerlab.engine.kernels.row_walk import PAST_LAST, TO_FIRST, TO_LAST, TO_NEXT, Going
 from cerlab.engine.register_search import RegisterSearch
 from cerlab.engine.row_search import Mapped
-from cerlab.engine.row_walk import Matches, Stuck, Walk
+from cerlab.engine.row_walk import LetteredRows, Matches, Stuck, Walk
 from cerlab.logic.rows import expressions as ex
 from cerlab.logic.rows import syntax as rp
 from cerlab.logic.rows.types import Bound
@@ -94,11 +94,11 @@ def walked(M: Machine, steps: StepTable, binding: Bound, table: Any) -> Walked:
     variables = rp.variables(query.pattern)
     of_rows = [d for d in query.define if d.variable not in M.of_mapping]
     held = {d.variable: _held(d, begins, slow) for d in of_rows}
-    letters, letter = _letters(variables, held, len(R))
+    lettered = LetteredRows(variables, *_letters(variables, held, len(R)), R.last)
     if M.of_mapping or query.within is not None:
-        walk: Walk | RegisterSearch = _search(M, steps, R, letters, letter)
+        walk: Walk | RegisterSearch = _search(M, steps, R, lettered)
     else:
-        walk = Walk(LiveSets(steps), variables, letters, letter, R.last)
+        walk = Walk(LiveSets(steps), lettered)
     return Walked(M, R, begins, walk, slow)
 
 
@@ -106,17 +106,14 @@ class NotTaken(Exception):
     """Why there is no compiled form of a query on a table."""
 
 
-def _search(
-    M: Machine, steps: StepTable, R: OrderedRows, letters: Sequence[Letter], letter: Int32s
-) -> RegisterSearch:
+def _search(M: Machine, steps: StepTable, R: OrderedRows, lettered: LetteredRows) -> RegisterSearch:
     """The compiled search, for conditions that read the match."""
-    variables = rp.variables(M.query.pattern)
     try:
-        made, named, registers = programs(M, R)
+        conditions = match_conditions(M, R)
         limit = admitted(M.query, R)
     except REFUSALS:
         raise NotTaken("what conditions read of the match has no form over columns") from None
-    return RegisterSearch(steps, variables, letters, letter, R.last, made, named, registers, limit)
+    return RegisterSearch(steps, lettered, conditions, limit)
 
 
 def _held(definition: rp.Definition, begins: Int64s, slow: ByValue) -> NDArray[np.bool_]:

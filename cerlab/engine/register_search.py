@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.automata.live import Letter, StepTable
+from cerlab.automata.live import StepTable
 from cerlab.budget import poll
 from cerlab.engine.kernels.arrays import NEED_ARENA, NONE, Bytes, Int32s, Int64s
 from cerlab.engine.kernels.row_search import (
@@ -26,7 +27,7 @@ from cerlab.engine.kernels.row_search import (
 from cerlab.engine.kernels.row_values import FIRST, LAST, OWN, MappedRows, Programs
 from cerlab.engine.kernels.row_walk import ROW, TRIED, Going, MatchBuffers
 from cerlab.engine.row_search import MAX_STEPS, STEPS_PER_ROW, too_long
-from cerlab.engine.row_walk import Matches, batches, flat_steps, holding
+from cerlab.engine.row_walk import LetteredRows, Matches, batches, flat_steps, holding
 
 BETWEEN_POLLS = 1 << 22
 """Steps between two looks at the limits."""
@@ -35,32 +36,32 @@ MOST_KEPT = 1 << 24
 """How many numbers the table of failures has at most; a failure is a state, a row, registers."""
 
 
-class RegisterSearch:
-    """The search of rows in which these letters stand, with programs for what letters leave open.
+class MatchConditions(NamedTuple):
+    """The conditions that read the match, which letters leave open."""
 
-    `registers` are what programs read of the mapping, None where no failure is kept; `limit` is
-    where the rows end that WITHIN admits from each row, empty without.
+    programs: Programs
+    named: Bytes  # (variables, names), whether a row of the variable is one of the name
+    registers: Int32s | None  # what a failure depends on, None where no failure is kept
+
+
+class RegisterSearch:
+    """The search of rows.
+
+    `limit` is where the rows end that WITHIN admits from each row, empty without.
     """
 
     def __init__(
-        self,
-        table: StepTable,
-        variables: Sequence[str],
-        letters: Sequence[Letter],
-        letter: Int32s,
-        last: Bytes,
-        programs: Programs,
-        named: Bytes,
-        registers: Int32s | None,
-        limit: Int64s,
+        self, table: StepTable, rows: LetteredRows, conditions: MatchConditions, limit: Int64s
     ) -> None:
-        self.table, self.letters = table, letters
-        self._steps = flat_steps(table, variables)
+        self.table, self.letters = table, rows.letters
+        self._steps = flat_steps(table, rows.variables)
         final = [table.final >> q & 1 for q in range(len(table.steps))]
-        holds = holding(variables, letters)
-        steps = self._steps[:3]
-        in_rows = SearchTable(*steps, np.array(final, np.uint8), holds, letter, last, limit)
-        longest = longest_of(last)
+        holds = holding(rows.variables, rows.letters)
+        steps, longest = self._steps[:3], longest_of(rows.last)
+        in_rows = SearchTable(
+            *steps, np.array(final, np.uint8), holds, rows.letter, rows.last, limit
+        )
+        programs, named, registers = conditions
         names, folds = named.shape[1], len(programs.fold)
         mapped = MappedRows(
             named,

@@ -51,28 +51,26 @@ class Stuck(Exception):
         self.row, self.absent = row, absent
 
 
+class LetteredRows(NamedTuple):
+    """Rows with the letter of each: the variables that hold there."""
+
+    variables: Sequence[str]
+    letters: Sequence[Letter]
+    letter: Int32s  # (rows,), the number of its letter
+    last: Bytes  # (rows,), whether it is the last of its partition
+
+
 class Walk:
-    """The scan of rows in which these letters stand.
+    """The scan of rows."""
 
-    `letters` are the variables that hold at a row, by the number that `letter` has; `last` says
-    which rows are the last of their partition.
-    """
-
-    def __init__(
-        self,
-        live: LiveSets,
-        variables: Sequence[str],
-        letters: Sequence[Letter],
-        letter: Int32s,
-        last: Bytes,
-    ) -> None:
-        self.live, self.table, self.letters = live, live.table, letters
-        self._rows = RowLetters(letter, last, np.zeros(len(letter), np.int32))
-        self._steps = flat_steps(live.table, variables)
+    def __init__(self, live: LiveSets, rows: LetteredRows) -> None:
+        self.live, self.table, self.letters = live, live.table, rows.letters
+        self._rows = RowLetters(rows.letter, rows.last, np.zeros(len(rows.letter), np.int32))
+        self._steps = flat_steps(live.table, rows.variables)
         self._table = WalkTable(
             *self._steps[:3],
-            holding(variables, letters),
-            np.zeros((0, len(letters)), np.int32),
+            holding(rows.variables, rows.letters),
+            np.zeros((0, len(rows.letters)), np.int32),
             np.zeros((0, len(live.table.steps)), np.uint8),
         )
         self._written = 0

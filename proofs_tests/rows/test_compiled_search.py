@@ -227,7 +227,8 @@ def test_the_explanation_says_what_runs() -> None:
 # -- wrong versions ------------------------------------------------------------------------------
 
 ADMITTED = row_order.admitted
-LANDING, KEPT, PROGRAMS = row_programs.Compiler._landing, row_programs._kept, row_programs.programs
+LANDING, KEPT = row_programs.Compiler._landing, row_programs._kept
+MATCH_CONDITIONS = row_programs.match_conditions
 
 
 def first_is_last(self: Any, e: Any) -> Any:
@@ -250,8 +251,10 @@ def no_registers_of_labels(C: Any, M: Any) -> Any:
 
 
 def failures_where_none_hold(M: Any, R: Any) -> Any:
-    made, named, registers = PROGRAMS(M, R)
-    return made, named, np.zeros((0, 3), np.int32) if registers is None else registers
+    conditions = MATCH_CONDITIONS(M, R)
+    if conditions.registers is not None:
+        return conditions
+    return conditions._replace(registers=np.zeros((0, 3), np.int32))
 
 
 def within_admits_equality(query: Any, R: Any) -> Any:
@@ -307,7 +310,7 @@ MUTANTS = [
     mutant(BY_HAND, row_programs.Compiler, "_landing", offsets_dropped),
     mutant(BY_MERGING_ROWS, row_programs, "_kept", no_registers),
     mutant(BY_MERGING, row_programs, "_kept", no_registers_of_labels),
-    mutant(BY_MERGING, rows_to_walk, "programs", failures_where_none_hold),
+    mutant(BY_MERGING, rows_to_walk, "match_conditions", failures_where_none_hold),
     mutant(AGREEMENT, rows_to_walk, "admitted", within_admits_equality),
     mutant(TEXT_ROWS, row_programs.Compiler, "_ranked", ranked_apart),
     mutant(BY_LABELS, row_programs, "_LABEL", OTHER_END, id="labels_of_the_other_end"),

@@ -35,6 +35,9 @@ TOO_LARGE = 99
 NOTHING = np.iinfo(np.int64).max
 """The least of no values."""
 
+Place = tuple[int, int, int]
+"""Where `Held` has totals: partition, state, and place of the start in the ring."""
+
 
 class Ops(NamedTuple):
     """What runs do at the events with a symbol: op ``first[a] .. first[a + 1]`` of symbol a.
@@ -212,7 +215,7 @@ def advance(
     low, high = move.first[a], move.first[a + 1]
     for o in range(low, high):
         for n in range(live[p, 0], live[p, 1]):
-            copy(held, p, move.source[o], n & mask, carried, 0, o - low, n & mask)
+            copy(held, (p, move.source[o], n & mask), carried, (0, o - low, n & mask))
     for o in range(moves.leave_first[a], moves.leave_first[a + 1]):
         for n in range(live[p, 0], live[p, 1]):
             clear(held, p, moves.leave[o], n & mask, (n & mask) + 1)
@@ -222,10 +225,10 @@ def advance(
             s = n & mask
             if move.target[o] != NONE:
                 to = move.target[o]
-                fine &= arrive(read, move.mark[o], i, carried, 0, o - low, s, held, p, to, s)
+                fine &= arrive(read, move.mark[o], i, carried, (0, o - low, s), held, (p, to, s))
             if move.accepts[o]:
                 to = s if options.by_start else 0
-                fine &= arrive(read, move.mark[o], i, carried, 0, o - low, s, out, 0, 0, to)
+                fine &= arrive(read, move.mark[o], i, carried, (0, o - low, s), out, (0, 0, to))
     if begin.first[w] < begin.first[w + 1]:
         s = 0
         if options.separate:
@@ -242,16 +245,17 @@ def advance(
         for o in range(begin.first[w], begin.first[w + 1]):
             if begin.target[o] != NONE:
                 to = begin.target[o]
-                fine &= arrive(read, begin.mark[o], i, carried, 0, 0, s, held, p, to, s)
+                fine &= arrive(read, begin.mark[o], i, carried, (0, 0, s), held, (p, to, s))
             if begin.accepts[o]:
                 to = s if options.by_start else 0
-                fine &= arrive(read, begin.mark[o], i, carried, 0, 0, s, out, 0, 0, to)
+                fine &= arrive(read, begin.mark[o], i, carried, (0, 0, s), out, (0, 0, to))
     return DONE if fine else TOO_LARGE
 
 
 @inlined
-def copy(held: Held, p: int, q: int, s: int, to: Held, to_p: int, to_q: int, to_s: int) -> None:
+def copy(held: Held, at: Place, to: Held, to_at: Place) -> None:
     """The totals of one place to another."""
+    (p, q, s), (to_p, to_q, to_s) = at, to_at
     for g in range(held.runs.shape[3]):
         to.runs[to_p, to_q, to_s, g] = held.runs[p, q, s, g]
         for r in range(held.sums.shape[4]):
@@ -261,20 +265,9 @@ def copy(held: Held, p: int, q: int, s: int, to: Held, to_p: int, to_q: int, to_
 
 
 @inlined
-def arrive(
-    read: Read,
-    mark: int,
-    i: int,
-    held: Held,
-    p: int,
-    q: int,
-    s: int,
-    to: Held,
-    to_p: int,
-    to_q: int,
-    to_s: int,
-) -> bool:
-    """Add the totals of one place to another, with what the event gives; whether they fit."""
+def arrive(read: Read, mark: int, i: int, held: Held, at: Place, to: Held, to_at: Place) -> bool:
+    """Add the totals of one place to another, with what event i gives; whether they fit."""
+    (p, q, s), (to_p, to_q, to_s) = at, to_at
     grows, largest, many = 0, 0, 0
     if mark != NONE:
         for r in range(read.groups.shape[0]):

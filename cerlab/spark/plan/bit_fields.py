@@ -71,7 +71,7 @@ class BitFields:
             values |= (numbers - field.least) << field.shift
         return array_from(values, outside)
 
-    def unpacked(self, rows: Any, without: str | None = None) -> Any:
+    def unpacked(self, rows: Any) -> Any:
         """The same rows with the columns by their names; all NULL where a row has no place."""
         import pyarrow as pa
 
@@ -79,8 +79,6 @@ class BitFields:
         made = {}
         for n, field in enumerate(self.fields):
             above = self.fields[n - 1].shift if n else BITS
-            if field.name == without:
-                continue
             if is_whole(values):
                 mask = (1 << (above - field.shift)) - 1
                 made[field.name] = array_from(

@@ -334,7 +334,7 @@ def _placed(rows: Any, before: int, placing: Placing) -> Any:
     import pyarrow as pa
 
     if placing.fields is not None:
-        rows = placing.fields.unpacked(rows, without="group")
+        rows = placing.fields.unpacked(rows).drop_columns(["group"])
     keys = keys_in(rows)
     if placing.given and keys:
         rows = rows.append_column("position", rows.column(keys[-1]))
