@@ -24,6 +24,7 @@ from cerlab.api import Query, evaluate
 from cerlab.bench.path_files import FORMATS, floor, plain, start_of, write_events
 from cerlab.bench.timing import SHORTEST, once
 from cerlab.io import read
+from cerlab.io.read import events_table
 from cerlab.model.stream import Stream
 
 PUSHED = 10_000
@@ -105,8 +106,13 @@ def _calls(query: Query, stream: Stream, files: dict[str, Path]) -> dict[str, Pa
     import polars
 
     table = plain(stream)
-    held = {"table": table, "pandas": table.to_pandas(), "polars": polars.from_arrow(table)}
-    for kind, data in held.items():
+    frames = {
+        "table": table,
+        "table, text in dictionaries": events_table(stream),
+        "pandas": table.to_pandas(),
+        "polars": polars.from_arrow(table),
+    }
+    for kind, data in frames.items():
         add(f"run({kind}).to_arrow()", _arrow, query, data)
     rows = table.slice(0, PUSHED).to_pylist()
     for size in SIZES:
