@@ -54,7 +54,7 @@ def match_recognize(
         hint = nearest(evaluator, get_args(RowEvaluator))
         raise UsageError("CER0805", f"unknown evaluator '{evaluator}'", hint=hint)
     compiled = None if evaluator == "auto" else evaluator == "compiled"
-    return by_rows.recognised(parsed, rows, compiled=compiled)
+    return by_rows.recognise(parsed, rows, compiled=compiled)
 
 
 def explain_rows(query: str | RowPattern, table: Any) -> Explanation:

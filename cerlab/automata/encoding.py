@@ -47,7 +47,7 @@ KINDS: dict[str, type[Machine]] = {
 }
 """What the formats call the machines."""
 
-LABELLED = ("vcea", "ucea")
+LABEL_KINDS = ("vcea", "ucea")
 """The kinds whose transitions have labels; those of the others have a mark."""
 
 MARKS = {mark.name.lower(): mark for mark in Mark}
@@ -104,7 +104,7 @@ def machine_from_value(root: JsonNode, *more: str) -> Machine:
     if kind == "cea" and len(I) != 1:
         raise initial.error("CER0756", f"a cea has one initial state, not {len(I)}")
     nodes = transitions.items()
-    if kind in LABELLED:
+    if kind in LABEL_KINDS:
         labelled = tuple([_labelled(node, states) for node in nodes])
         return Vcea(states, labelled, I, F) if kind == "vcea" else Ucea(states, labelled, I, F)
     marked = tuple([_marked(node, states) for node in nodes])

@@ -15,18 +15,18 @@ from cerlab.automata.deterministic import Deterministic
 from cerlab.automata.explore import reachable
 from cerlab.automata.partition import coarsest
 
-GONE = -1
+DEAD = -1
 """The state of a run that has no future."""
 
 
 class Move(NamedTuple):
-    """Where a run goes, GONE for nowhere, and whether it is accepted there."""
+    """Where a run goes, DEAD for nowhere, and whether it is accepted there."""
 
     target: int
     accepts: bool
 
 
-NOWHERE = Move(GONE, False)
+NOWHERE = Move(DEAD, False)
 
 
 class Step(NamedTuple):
@@ -69,7 +69,7 @@ def mealy_of(machine: Deterministic, vectors: Sequence[int], *, budget: int) -> 
         return Step(to_class(step.take), to_class(step.skip))
 
     count = max(class_of.values()) + 1
-    one_of = {c: q for q, c in class_of.items() if q != GONE}
+    one_of = {c: q for q, c in class_of.items() if q != DEAD}
     begin = {
         idle: tuple(both(_step(machine, machine.begin(idle, v))) for v in vectors) for idle in idles
     }
@@ -108,15 +108,15 @@ def _step(machine: Deterministic, moves: Sequence[int | None]) -> Step:
 
 
 def _classes(steps: dict[int, list[Step]]) -> dict[int, int]:
-    """The class of each state, from 0; GONE for those from which nothing is accepted any more."""
+    """The class of each state, from 0; DEAD for those from which nothing is accepted any more."""
     rows = {q: [move for step in row for move in step] for q, row in steps.items()}
-    rows[GONE] = [NOWHERE] * max(map(len, rows.values()), default=0)
+    rows[DEAD] = [NOWHERE] * max(map(len, rows.values()), default=0)
     classes = coarsest(
         dict.fromkeys(rows, 0),
         lambda q, c: tuple((c[move.target], move.accepts) for move in rows[q]),
     )
-    alive = dict.fromkeys(c for c in classes.values() if c != classes[GONE])
-    number = {c: n for n, c in enumerate(alive)} | {classes[GONE]: GONE}
+    alive = dict.fromkeys(c for c in classes.values() if c != classes[DEAD])
+    number = {c: n for n, c in enumerate(alive)} | {classes[DEAD]: DEAD}
     return {q: number[c] for q, c in classes.items()}
 
 

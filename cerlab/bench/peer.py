@@ -25,7 +25,7 @@ from cerlab.bench import peer_child
 from cerlab.bench.measure import FEW, Measurement
 from cerlab.bench.timing import Against, Timing
 from cerlab.errors import Unsupported, UsageError
-from cerlab.fuzz.engines import Broken, ServerProcess
+from cerlab.fuzz.engines import Failure, ServerProcess
 from cerlab.logic.ceql.declarations import schema_text
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.clauses import AttributeWindow
@@ -87,7 +87,7 @@ class Peer:
             line = self._child.exchange(question, None)
         except UsageError as error:
             raise _missing(self._python, error.message) from None
-        if isinstance(line, Broken):
+        if isinstance(line, Failure):
             self._log.seek(0)
             lines = self._log.read().strip().splitlines() or ["it said nothing"]
             raise _missing(self._python, lines[-1])

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from cerlab.cli.status import NO, OK, UNDECIDED
 from cerlab.errors import UsageError
-from cerlab.fuzz import Compared, Summary, engine, fuzz, wanted
+from cerlab.fuzz import Progress, Summary, engine, fuzz, wanted
 from cerlab.fuzz.features import CEL, CLAUSES, FAMILY
 from cerlab.testing import ATTRIBUTES, SMALL
 
@@ -107,7 +107,7 @@ def _summary(outcome: Summary) -> str:
 
 
 @contextmanager
-def _watch(cases: int) -> Iterator[Compared]:
+def _watch(cases: int) -> Iterator[Progress]:
     """A progress bar on a terminal."""
     if not sys.stderr.isatty():
         yield lambda n: None

@@ -11,7 +11,7 @@ from cerlab.engine.random_access.by_number import Access, BatchAccess
 from cerlab.errors import BadData, Unsupported, UsageError, nearest
 from cerlab.evaluate import protocol
 from cerlab.evaluate.automaton import Automaton
-from cerlab.evaluate.compiled import Compiled
+from cerlab.evaluate.compiled import CompiledEvaluator
 from cerlab.evaluate.labelled import has_labels, labelled_valuations
 from cerlab.evaluate.lists import Lists
 from cerlab.evaluate.protocol import Evaluator
@@ -29,7 +29,14 @@ EvaluatorName: TypeAlias = Literal[
 
 EVALUATORS: dict[str, Evaluator] = {
     each.name: each
-    for each in (Reference(), Automaton(), TecsEvaluator(), Lists(), Compiled(), Registers())
+    for each in (
+        Reference(),
+        Automaton(),
+        TecsEvaluator(),
+        Lists(),
+        CompiledEvaluator(),
+        Registers(),
+    )
 }
 """All but ``"auto"``, by name."""
 
@@ -106,13 +113,13 @@ def evaluator_for(pattern: AnyPattern, stream: Stream | None = None) -> Evaluato
 
 def _in_order_of_engine(pattern: Pattern, stream: Stream) -> bool:
     """Whether answers are iterated, and numbered, as the compiled engine lists them."""
-    if not protocol.SHORT < len(stream) <= protocol.NUMBERED:
-        return len(stream) > protocol.NUMBERED
+    if not protocol.SHORT < len(stream) <= protocol.TECS_ORDER:
+        return len(stream) > protocol.TECS_ORDER
     try:
         counted = BatchAccess(pattern.plan, pattern.learned, stream).count_by_kernel()
     except BadData:  # at some event, up to which there may be answers
         return False
-    return counted is not None and counted <= protocol.LISTED
+    return counted is not None and counted <= protocol.FEW_ANSWERS
 
 
 def quickest(pattern: AnyPattern, stream: Stream) -> Evaluator:

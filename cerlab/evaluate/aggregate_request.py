@@ -8,7 +8,7 @@ from typing import TypedDict
 
 from cerlab.compile.pattern import Pattern
 from cerlab.errors import CerlabError, Unsupported, UsageError
-from cerlab.evaluate.labelled import repeated, selected_labels
+from cerlab.evaluate.labelled import repeatable_labels, selected_labels
 from cerlab.io.named_columns import NamedColumn, check_columns, read_column
 from cerlab.logic.cel.syntax import Atom
 from cerlab.logic.ceql.parser import parse_ceql
@@ -68,7 +68,7 @@ class Request:
     """What slides over the ends, if something does."""
 
     @property
-    def summed(self) -> tuple[tuple[str, str], ...]:
+    def summands(self) -> tuple[tuple[str, str], ...]:
         """The labels and attributes that are summed."""
         return tuple(dict.fromkeys(m.place for m in self.measures if m.function in ("sum", "avg")))
 
@@ -192,7 +192,7 @@ def _window(text: str | None, names: Collection[str]) -> Window | None:
 
 def _labelled(pattern: Pattern, names: Iterable[str]) -> Iterator[NamedColumn]:
     """The attributes of labels that rows are grouped by; raises `UsageError` for others."""
-    several = repeated(pattern)
+    several = repeatable_labels(pattern)
     for name in names:
         column = read_column(name)
         if column.attribute is None or column.function or column.label in several:

@@ -60,7 +60,7 @@ class GroupTotals:
         self._request, self._stream, self._positions = request, stream, positions
         self._source = cache(lambda attribute: one_array(stream, attribute))
         self._rank = cache(self._ranked)
-        self._numbers = {place: self._numbered(place[1]) for place in request.summed}
+        self._numbers = {place: self._numbered(place[1]) for place in request.summands}
         windows = (request.window, plan.window)
         time = next(filter(None, (axis_for(w, stream, stream.time) for w in windows)), None)
         carried, by_start = self._carried(), "start" in request.groups
@@ -141,7 +141,7 @@ class GroupTotals:
 
     def sums(self, place: tuple[str, str]) -> tuple[list[tuple[int, int]], Numbers]:
         """Sums and how many values are in them, by group, and what the integers stand for."""
-        at = 2 * self._request.summed.index(place)
+        at = 2 * self._request.summands.index(place)
         totals, counts = (self.totals.sums[n].tolist() for n in (at, at + 1))
         return list(zip(totals, counts, strict=True)), self._numbers[place]
 

@@ -15,7 +15,7 @@ from cerlab.model.event import Event
 from cerlab.model.stream import Stream
 
 
-class Compiled(LabelsOfAnswers):
+class CompiledEvaluator(LabelsOfAnswers):
     """The tECS of automata, and the runs of transducers where there is no automaton."""
 
     name = "compiled"

@@ -57,7 +57,7 @@ def has_labels(pattern: Pattern) -> bool:
     return pattern.has_automaton or pattern.has_registers
 
 
-def labelled(
+def labelled_answers(
     pattern: Pattern,
     stream: Stream,
     batches: Iterable[AnswerBatch],
@@ -126,7 +126,7 @@ def labelled_valuations(
         if isinstance(answers, BatchedAnswers)
         else batched_answers(answers, _SOME)
     )
-    rows = labelled(pattern, stream, batches)
+    rows = labelled_answers(pattern, stream, batches)
     found = chain.from_iterable(map(valuations_of_rows, rows))
     per_end = pattern.ast.limit.per_end if pattern.ast.limit else None
     if per_end is None:
@@ -150,7 +150,7 @@ def answer_tables(
 
     made, labels = answer_columns(pattern, stream, columns, positions=positions)
     some = chain(batches, map(joined_answers, ((),)))
-    return map(made.table, labelled(pattern, stream, some, labels))
+    return map(made.table, labelled_answers(pattern, stream, some, labels))
 
 
 def rows_of_part(
@@ -172,7 +172,7 @@ def rows_of_part(
     made, labels = answer_columns(pattern, part, columns, positions=positions)
     batches = batched_answers(answers, len(answers)) if answers else [joined_answers(())]
     near = (batch.moved(-offset) for batch in batches)
-    (rows,) = labelled(pattern, part, near, labels)
+    (rows,) = labelled_answers(pattern, part, near, labels)
     return made.table(rows)
 
 
@@ -192,7 +192,9 @@ def answer_columns(
     known = positions is None and len(stream) > 0
     named = named_columns(pattern, columns, stream.columns, empty=not known)
     key = partition_attributes(pattern.ast)
-    made = AnswerColumns(named, stream, key=key, repeated=repeated(pattern), positions=positions)
+    made = AnswerColumns(
+        named, stream, key=key, repeated=repeatable_labels(pattern), positions=positions
+    )
     return made, frozenset(column.label for column in named)
 
 
@@ -246,7 +248,7 @@ def selected_labels(pattern: Pattern) -> frozenset[str]:
     return defined_labels(selected_formula(pattern.ast))
 
 
-def repeated(pattern: Pattern) -> frozenset[str]:
+def repeatable_labels(pattern: Pattern) -> frozenset[str]:
     """The labels that may hold several events."""
     if pattern.has_automaton:
         return repeated_labels(pattern.labelled)

@@ -19,10 +19,10 @@ from cerlab.model.stream import Stream
 SHORT = 4_000
 """Up to so many events no kernels are loaded, unless it is asked for: a third of a second."""
 
-NUMBERED = 20_000
+TECS_ORDER = 20_000
 """Up to so many events many answers have the order of the tECS, where each is found by number."""
 
-LISTED = 1 << 20
+FEW_ANSWERS = 1 << 20
 """So many answers are few enough to pass over all of them on the way to one."""
 
 WORTH_A_KERNEL = 70

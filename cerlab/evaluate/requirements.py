@@ -74,8 +74,8 @@ class Requirements:
     texts: dict[tuple[str, str], None] = field(default_factory=dict)
     equals: dict[str, str] = field(default_factory=dict)
     """Of an attribute that is compared by ``=`` with another: that one."""
-    known: dict[str, dict[str, None]] = field(default_factory=lambda: {n: {} for n in _MESSAGES})
-    held: dict[str, set[str]] = field(default_factory=dict)
+    names: dict[str, dict[str, None]] = field(default_factory=lambda: {n: {} for n in _MESSAGES})
+    value_kinds: dict[str, set[str]] = field(default_factory=dict)
     near: dict[tuple[str, str], str] = field(default_factory=dict)
     numbers: dict[str, Value] = field(default_factory=dict)
     """Of an attribute that is compared with numbers: a text or NaN that it holds, None for none."""
@@ -117,20 +117,20 @@ class Requirements:
             self.numbers[name] = next(odd, None)
 
     def _observe(self, event: Event) -> None:
-        self.known["type"][event.type] = None
+        self.names["type"][event.type] = None
         self.types.pop(event.type, None)
         if event.stream is None:  # an event of every stream
             self.streams.clear()
         elif self.streams:
-            self.known["stream"][event.stream] = None
+            self.names["stream"][event.stream] = None
             self.streams.pop(event.stream, None)
         for name, value in event.attributes.items():
             if value is not None:
-                self.known["attribute"][name] = None
+                self.names["attribute"][name] = None
                 self.attributes.pop(name, None)
         for name, kind in [*self.kinds]:
             if (found := kind_of(event.attributes.get(name))) is not None:
-                self.held.setdefault(name, set()).add(found)
+                self.value_kinds.setdefault(name, set()).add(found)
                 if found == kind:
                     del self.kinds[name, kind]
         for name, text in [*self.texts]:
@@ -149,18 +149,18 @@ class Requirements:
                 for name in _distinct(columns[own]):
                     if name is None and own == "stream":
                         wanted.clear()
-                    self.known[own][str(name)] = None
+                    self.names[own][str(name)] = None
                     wanted.pop(str(name), None)
             elif own == "stream":
                 wanted.clear()
         for name in columns if self.attributes else ():
             if name not in _OWN and (name not in self.attributes or _kinds(columns[name])):
-                self.known["attribute"][name] = None
+                self.names["attribute"][name] = None
                 self.attributes.pop(name, None)
         for name, kind in [*self.kinds]:
             if name in columns:
                 found = _kinds(columns[name])
-                self.held.setdefault(name, set()).update(found)
+                self.value_kinds.setdefault(name, set()).update(found)
                 if kind in found:
                     del self.kinds[name, kind]
         for name, text in [*self.texts]:
@@ -170,23 +170,23 @@ class Requirements:
 
     def note(self, names: Iterable[str]) -> None:
         """Names of attributes that are there, for hints."""
-        self.known["attribute"] |= dict.fromkeys(name for name in names if name not in _OWN)
+        self.names["attribute"] |= dict.fromkeys(name for name in names if name not in _OWN)
 
     def absent(self) -> Iterator[Absent]:
         """What no event of all that was read has, in the order of the query."""
         for name in self.types:
-            yield Absent("type", name, nearest(name, self.known["type"]))
+            yield Absent("type", name, nearest(name, self.names["type"]))
         for name in self.streams:
-            yield Absent("stream", name, nearest(name, self.known["stream"]))
+            yield Absent("stream", name, nearest(name, self.names["stream"]))
         for name in self.attributes:
             other = self.equals.get(name)
             if other is not None and other not in self.attributes:
                 hint = f"if it is a text, write {other} = '{name}'"
                 yield Absent("quotes", name, hint)
             else:
-                yield Absent("attribute", name, nearest(name, self.known["attribute"]))
+                yield Absent("attribute", name, nearest(name, self.names["attribute"]))
         for (name, kind), atom in self.kinds.items():
-            if held := self.held.get(name):
+            if held := self.value_kinds.get(name):
                 holds = " and ".join(_IN_WORDS[each] for each in sorted(held))
                 hint = f"'{name}' holds {holds}, not {_IN_WORDS[kind]}"
                 yield Absent("comparison", predicate_text(atom), hint)

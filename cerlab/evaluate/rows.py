@@ -16,7 +16,7 @@ SHORT = 1_000
 """Tables with fewer rows are searched unless it is asked for, which has less to begin with."""
 
 
-def recognised(pattern: RowPattern, rows: Any, *, compiled: bool | None = None) -> Any:
+def recognise(pattern: RowPattern, rows: Any, *, compiled: bool | None = None) -> Any:
     """The result of a clause on a pyarrow Table; raises as `cerlab.match_recognize`.
 
     Whether it is to be `compiled`; None for what is sooner done.

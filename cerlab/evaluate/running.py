@@ -79,7 +79,7 @@ class RunningTotals:
         )
         self._stage = SymbolStage(self._machine.predicates)
         by_start = plan.window is not None or "start" in request.groups
-        gains = Gains(self._gain, 3 * len(request.summed), len(request.extremes))
+        gains = Gains(self._gain, 3 * len(request.summands), len(request.extremes))
         reader = partial(RunTotals, self._machine, self._symbol, gains, by_start=by_start)
         self._driver = Driver[RunTotals](plan, reader, time)
         self._codes: list[dict[Value, int]] = [{None: 0} for _ in request.labelled]
@@ -142,7 +142,7 @@ class RunningTotals:
         return self._table(changed)
 
     def _check(self, events: Iterable[Event]) -> None:
-        summed = dict.fromkeys(attribute for _, attribute in self._request.summed)
+        summed = dict.fromkeys(attribute for _, attribute in self._request.summands)
         compared = dict.fromkeys(measure.place[1] for measure in self._request.extremes)
         kinds, doubles = dict(self._kinds), set(self._doubles)
         for event in events:
@@ -199,7 +199,7 @@ class RunningTotals:
     def _gain(self, event: Event, _: int, mark: int) -> Gain:
         labels, group = self._machine.marks[mark], 0
         sums: list[int] = []
-        for label, attribute in self._request.summed:
+        for label, attribute in self._request.summands:
             sums += _parts(value_of(event, attribute) if label in labels else None)
         extremes, labelled = self._request.extremes, self._request.labelled
         least = [self._lower(m, event) if m.place[0] in labels else None for m in extremes]
@@ -248,7 +248,7 @@ class RunningTotals:
             found = [total.least[at] for total in totals]
             values = [x.value if isinstance(x, Greatest) else x for x in found]
             return arrow_column(as_arrow(values), measure.name)
-        at = 3 * self._request.summed.index(measure.place)
+        at = 3 * self._request.summands.index(measure.place)
         parts = [total.sums[at : at + 3] for total in totals]
         if measure.place[1] not in self._doubles:
             return sum_column(measure, [(whole, n) for n, whole, _ in parts], 0, whole=True)

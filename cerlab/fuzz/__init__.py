@@ -15,7 +15,7 @@ from random import Random
 
 from cerlab.errors import CerlabError, UsageError
 from cerlab.fuzz.difference import Difference, difference, reference
-from cerlab.fuzz.engines import Answered, Broken, Engine, Outcome, Refused, engine
+from cerlab.fuzz.engines import AnswerRows, Engine, Failure, Outcome, Refusal, engine
 from cerlab.fuzz.features import CEL, CLAUSES, COMPOSITE, FAMILY, features, wanted
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.ceql.text import query_text
@@ -26,7 +26,7 @@ from cerlab.testing.smaller import smallest
 
 __all__ = ["Difference", "Summary", "engine", "fuzz", "wanted"]
 
-Compared = Callable[[int], None]
+Progress = Callable[[int], None]
 
 _ATOMIC = 0.1
 """So large a part of the queries may have one type alone."""
@@ -78,7 +78,7 @@ def fuzz(
     seed: int = 0,
     takes: frozenset[str] = frozenset((*CEL, *CLAUSES)),
     shape: Shape = SMALL,
-    watch: Compared = lambda n: None,
+    watch: Progress = lambda n: None,
 ) -> Summary:
     """Ask an engine and the reference the same, until they differ or there were so many cases.
 
@@ -95,7 +95,7 @@ def fuzz(
         here = features(query)
         reply = _compared(child, query, events, expected)
         outcome = replace(outcome, cases=n + 1)
-        if isinstance(reply, Refused):
+        if isinstance(reply, Refusal):
             refused.update(here)
             outcome = replace(outcome, refused=outcome.refused + 1, reason=reply.why)
         else:
@@ -141,14 +141,14 @@ def _case(
 
 def _compared(
     child: Engine, query: CeqlQuery, events: Sequence[Event], expected: list[ComplexEvent]
-) -> Difference | Refused | None:
+) -> Difference | Refusal | None:
     reply: Outcome = child.ask(query_text(query), [as_dict(event) for event in events])
     match reply:
-        case Refused():
+        case Refusal():
             return reply
-        case Broken(how):
+        case Failure(how):
             return Difference(query, tuple(events), broken=how)
-        case Answered(rows):
+        case AnswerRows(rows):
             return difference(query, events, expected, rows)
 
 

@@ -28,33 +28,33 @@ from typing import IO, Any, Protocol, TypeAlias
 
 from cerlab.errors import UsageError
 
-REFUSED = 2
+REFUSAL_STATUS = 2
 """The exit status of an engine that does not take a query."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnswerRows:
     """Answers as an engine gave them: objects with positions, and perhaps an interval."""
 
     rows: tuple[dict[str, Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refusal:
     """The engine does not take the query."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class Failure:
     """The engine failed: it crashed, said nothing in time (`hung`), or what is no answer."""
 
     how: str
     hung: bool = False
 
 
-Outcome: TypeAlias = Answered | Refused | Broken
+Outcome: TypeAlias = AnswerRows | Refusal | Failure
 
 
 class Engine(Protocol):
@@ -104,16 +104,16 @@ class ProcessPerCase:
             return _hung(self._seconds)
         except OSError as error:
             raise _no_such(self._words[0], error) from None
-        if done.returncode == REFUSED:
-            return Refused(next(_lines(done.stderr), ""))
+        if done.returncode == REFUSAL_STATUS:
+            return Refusal(next(_lines(done.stderr), ""))
         if done.returncode:
-            return Broken(
+            return Failure(
                 f"exit status {done.returncode}: {' '.join(list(_lines(done.stderr))[-1:])}"
             )
         try:
             return _answered([json.loads(line) for line in _lines(done.stdout)])
         except json.JSONDecodeError as error:
-            return Broken(f"this is no line of JSON: {error.doc[:80]!r}")
+            return Failure(f"this is no line of JSON: {error.doc[:80]!r}")
 
 
 class ServerProcess:
@@ -141,9 +141,9 @@ class ServerProcess:
     def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
         """What it says of a query."""
         answer = self.exchange({"query": query, "events": list(events)}, self._seconds)
-        return answer if isinstance(answer, Broken) else reply(answer)
+        return answer if isinstance(answer, Failure) else reply(answer)
 
-    def exchange(self, question: object, seconds: float | None) -> str | Broken:
+    def exchange(self, question: object, seconds: float | None) -> str | Failure:
         """The line that it answers to a line of JSON, in so many seconds if that is a number."""
         process = self._process or self._start()
         assert process.stdin is not None
@@ -160,7 +160,7 @@ class ServerProcess:
         if not line:
             status = process.wait()
             self.stop()
-            return Broken(_ended(status))
+            return Failure(_ended(status))
         return line
 
     def _start(self) -> subprocess.Popen[str]:
@@ -215,8 +215,8 @@ def _ended(status: int) -> str:
     return f"it ended with exit status {status}"
 
 
-def _hung(seconds: float) -> Broken:
-    return Broken(f"no answer in {seconds:g} s", hung=True)
+def _hung(seconds: float) -> Failure:
+    return Failure(f"no answer in {seconds:g} s", hung=True)
 
 
 def reply(line: str) -> Outcome:
@@ -224,14 +224,14 @@ def reply(line: str) -> Outcome:
     try:
         answer = json.loads(line)
     except json.JSONDecodeError:
-        return Broken(f"this is no JSON: {line[:80]!r}")
+        return Failure(f"this is no JSON: {line[:80]!r}")
     match answer:
         case {"answers": [*rows]}:
             return _answered(rows)
         case {"refused": why}:
-            return Refused(str(why))
+            return Refusal(str(why))
         case _:
-            return Broken(f"neither answers nor refused: {line[:80]!r}")
+            return Failure(f"neither answers nor refused: {line[:80]!r}")
 
 
 def _answered(rows: list[Any]) -> Outcome:
@@ -240,8 +240,8 @@ def _answered(rows: list[Any]) -> Outcome:
             case {"positions": [*positions]} if all(type(p) is int for p in positions):
                 pass
             case _:
-                return Broken(f"an answer needs a list of positions: {row!r}")
-    return Answered(tuple(rows))
+                return Failure(f"an answer needs a list of positions: {row!r}")
+    return AnswerRows(tuple(rows))
 
 
 def _lines(text: str) -> Iterator[str]:

@@ -23,16 +23,16 @@ CLAUSES = (
 """Clauses: a projection, a strategy, .., and WITHIN in events, in time, and by an attribute."""
 COMPOSITE = frozenset((";", ":", "+", ":+", "OR", "AND", "ALL", "UNLESS"))
 """Operators that join parts, or repeat one."""
-KNOWN = (*CEL, *FAMILY, *CLAUSES)
+FEATURES = (*CEL, *FAMILY, *CLAUSES)
 
 
 def wanted(text: str) -> frozenset[str]:
     """Features from a list with commas, upper or lower case; raises `UsageError` for others."""
     names = set()
     for name in filter(None, (part.strip() for part in text.split(","))):
-        known = {each.lower(): each for each in KNOWN}
+        known = {each.lower(): each for each in FEATURES}
         if name.lower() not in known:
-            hint = nearest(name, KNOWN)
+            hint = nearest(name, FEATURES)
             raise UsageError("CER0850", f"there is no feature '{name}' of queries", hint=hint)
         names.add(known[name.lower()])
     return frozenset(names)

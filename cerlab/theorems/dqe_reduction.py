@@ -51,12 +51,12 @@ _IMAGES = {"u": ("r", 1, 1), "v": ("s", 2, 2), "w": ("t", 1, 3)}
 """For each relation: its image, its number of columns, the timestamp of all its tuples."""
 
 
-def translated(update: Update) -> Update:
+def image_of(update: Update) -> Update:
     """u(x) to r(x, 1), v(x, y) to s(x, y, 2), w(y) to t(y, 3), signs kept (DQE Lemma 1).
 
     Raises `BadData` for another relation or number of columns.
 
-    >>> translated(Delete("v", (7, 8)))
+    >>> image_of(Delete("v", (7, 8)))
     Delete(relation='s', row=(7, 8, 2))
     """
     image, columns, timestamp = _IMAGES.get(update.relation, ("", -1, 0))
@@ -74,14 +74,14 @@ def through_the_window_query(
 ) -> Iterator[frozenset[Row]]:
     """The answers of `MATRIX_QUERY` after each update, from those of `WINDOW_QUERY` (DQE Lemma 1).
 
-    To project ts3 away makes no duplicates, since it is always 3. Raises as `translated`, and
+    To project ts3 away makes no duplicates, since it is always 3. Raises as `image_of`, and
     what `evaluate` raises.
 
     >>> S = [Insert("u", (1,)), Insert("w", (2,)), Insert("v", (1, 2)), Delete("u", (1,))]
     >>> [set(found) for found in through_the_window_query(S)]
     [set(), set(), {(2,)}, set()]
     """
-    for found in evaluate(WINDOW_QUERY, map(translated, S)):
+    for found in evaluate(WINDOW_QUERY, map(image_of, S)):
         yield frozenset((y,) for y, _ in found)
 
 

@@ -50,11 +50,13 @@ def successors(T: Transducer, S: Sequence[Event], c: Configuration) -> Iterator[
     for move in T.moves:
         if move.source == c.state:
             yield c._replace(state=move.target)
-    for t in enabled(T, S, c):
+    for t in enabled_transitions(T, S, c):
         yield follow(t, S, c)
 
 
-def enabled(T: Transducer, S: Sequence[Event], c: Configuration) -> list[RegisterTransition]:
+def enabled_transitions(
+    T: Transducer, S: Sequence[Event], c: Configuration
+) -> list[RegisterTransition]:
     """The transitions whose guard holds for the next event and the registers as they are."""
     if c.position == len(S):
         return []
@@ -78,7 +80,7 @@ def outcomes(T: Transducer, S: Sequence[Event], v: Registers = EMPTY) -> frozens
         current = {
             Run(follow(t, S, run.at), (*run.marks, j) if t.mark is Mark.TAKE else run.marks)
             for run in silently(T, current)
-            for t in enabled(T, S, run.at)
+            for t in enabled_transitions(T, S, run.at)
         }
         if len(current) > MAX_CONFIGURATIONS:
             raise ResourceLimit(
@@ -127,7 +129,11 @@ def paths(T: Srt, S: Sequence[Event]) -> tuple[Path, ...]:
     """All runs over S, accepting or not, as their transitions; different runs are different."""
     current: list[tuple[Configuration, Path]] = [(Configuration(0, T.q0, EMPTY), ())]
     for _ in S:
-        current = [(follow(t, S, c), (*path, t)) for c, path in current for t in enabled(T, S, c)]
+        current = [
+            (follow(t, S, c), (*path, t))
+            for c, path in current
+            for t in enabled_transitions(T, S, c)
+        ]
     return tuple(path for _, path in current)
 
 

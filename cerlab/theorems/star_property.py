@@ -23,25 +23,25 @@ Function: TypeAlias = Callable[[Stream], frozenset[Labels]]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """At a position: `event` put in before it (0 removed), in its place (1), or nothing (1)."""
+    """At a position: `event` put in before it (0 deletions), in its place (1), or nothing (1)."""
 
     position: int
-    removed: int
+    deletions: int
     event: Event | None
 
     def stream(self, S: Stream) -> tuple[Event, ...]:
         """The stream after the edit."""
         new = () if self.event is None else (self.event,)
-        return (*S[: self.position], *new, *S[self.position + self.removed :])
+        return (*S[: self.position], *new, *S[self.position + self.deletions :])
 
     def position_after(self, position: int) -> int:
         """Where an event that the edit leaves alone is afterwards."""
-        shift = (self.event is not None) - self.removed
-        return position + shift if position >= self.position + self.removed else position
+        shift = (self.event is not None) - self.deletions
+        return position + shift if position >= self.position + self.deletions else position
 
     def touches(self, C: Labels) -> bool:
         """Whether it removes or replaces an event of the complex event."""
-        return bool(self.removed) and any(self.position in D for D in C.values())
+        return bool(self.deletions) and any(self.position in D for D in C.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def vcea_to_cel(A: Vcea, types: Sequence[str] | None = None) -> cel.Formula:
     >>> print(vcea_to_cel(Vcea(3, Delta, frozenset({0}), frozenset({2}))))
     PROJECT[x](A AS x) : B OR PROJECT[x](A AS x) : (PROJECT[](B):+ : B)
     """
-    return _formula(A, types, _projected, _operations(cel.Or, cel.Concat, cel.ConcatPlus))
+    return _formula(A, types, _with_projection, _operations(cel.Or, cel.Concat, cel.ConcatPlus))
 
 
 def ucea_to_socel(A: Ucea, types: Sequence[str] | None = None) -> cel.Formula:
@@ -58,7 +58,10 @@ def ucea_to_socel(A: Ucea, types: Sequence[str] | None = None) -> cel.Formula:
     """
     steps = tuple(t for t in A.Delta if t.labels)
     return _formula(
-        Vcea(A.states, steps, A.I, A.F), types, _renamed, _operations(cel.Or, cel.Seq, cel.Plus)
+        Vcea(A.states, steps, A.I, A.F),
+        types,
+        _with_renaming,
+        _operations(cel.Or, cel.Seq, cel.Plus),
     )
 
 
@@ -73,7 +76,7 @@ class EliminationSize(NamedTuple):
 def elimination_size(A: Vcea, types: Sequence[str] | None = None) -> EliminationSize:
     """How large `vcea_to_cel` is, counted without making it; at most exponential (SOCEL Sec. 6)."""
     A = trim(A)
-    made = _edges(A, _types(A, types), _projected, cel.Or)
+    made = _edges(A, _types(A, types), _with_projection, cel.Or)
     edges = {edge: cel.size(phi) for edge, phi in made.items()}
     found = eliminate(edges, _COUNTED)
     return EliminationSize(A.states, len(A.Delta), cel.size(_nothing()) if found is None else found)
@@ -85,13 +88,13 @@ Written: TypeAlias = Callable[[cel.Formula, str, frozenset[str]], cel.Formula]
 """One event of a type, as a formula that gives it just these labels."""
 
 
-def _projected(one: cel.Formula, R: str, L: frozenset[str]) -> cel.Formula:
+def _with_projection(one: cel.Formula, R: str, L: frozenset[str]) -> cel.Formula:
     """``PROJECT[L](.. AS ..)``; not needed where the type itself is a label."""
     labelled = reduce(cel.As, sorted(L - {R}), one)
     return labelled if R in L else cel.Project(L, labelled)
 
 
-def _renamed(one: cel.Formula, R: str, L: frozenset[str]) -> cel.Formula:
+def _with_renaming(one: cel.Formula, R: str, L: frozenset[str]) -> cel.Formula:
     """The same without projection, of one label or more."""
     labelled = reduce(cel.As, sorted(L - {R}), one)
     return labelled if R in L else cel.Rename(R, min(L), labelled)

@@ -16,7 +16,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from cerlab.errors import UsageError
-from cerlab.fuzz.engines import Answered, Broken, Outcome, Refused, ServerProcess, reply
+from cerlab.fuzz.engines import AnswerRows, Failure, Outcome, Refusal, ServerProcess, reply
 from cerlab.trial.adapters import Adapter
 from cerlab.trial.languages import Case
 
@@ -42,7 +42,7 @@ class Running:
     def ask(self, cases: Sequence[Case]) -> list[Outcome]:
         """What it says of each case; those that it does not take are refused without asking."""
         said: list[Outcome | None] = [
-            None if (why := self.adapter.refuses(case)) is None else Refused(why) for case in cases
+            None if (why := self.adapter.refuses(case)) is None else Refusal(why) for case in cases
         ]
         left = [i for i, each in enumerate(said) if each is None]
         size = self.adapter.batch
@@ -66,9 +66,9 @@ class Running:
                     pairs = zip(cases, replies, strict=True)
                     return [_outcome(case.language, json.dumps(each)) for case, each in pairs]
                 case other:
-                    said = Broken(f"no reply to a batch: {str(other)[:200]}")
+                    said = Failure(f"no reply to a batch: {str(other)[:200]}")
         if len(cases) == 1:
-            return [Broken(" ".join((said.how, self._last_line())).strip(), said.hung)]
+            return [Failure(" ".join((said.how, self._last_line())).strip(), said.hung)]
         half = len(cases) // 2
         return [*self._exchange(cases[:half]), *self._exchange(cases[half:])]
 
@@ -96,8 +96,8 @@ def running(adapter: Adapter, seconds: float) -> Iterator[Running]:
             serving.stop()
 
 
-def _version(said: str | Broken) -> str:
-    if isinstance(said, Broken):
+def _version(said: str | Failure) -> str:
+    if isinstance(said, Failure):
         raise Absent(said.how)
     try:
         hello = json.loads(said)
@@ -112,11 +112,11 @@ def _outcome(language: str, line: str) -> Outcome:
     try:
         said: Any = json.loads(line)
     except json.JSONDecodeError:
-        return Broken(f"this is no JSON: {line[:80]!r}")
+        return Failure(f"this is no JSON: {line[:80]!r}")
     match said:
         case {"crash": how}:
-            return Broken(str(how))
+            return Failure(str(how))
         case {"answers": [*rows]} if language == "rows" and all(isinstance(r, dict) for r in rows):
-            return Answered(tuple(rows))
+            return AnswerRows(tuple(rows))
         case _:
             return reply(line)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from cerlab.fuzz.engines import Broken, Outcome, Refused
+from cerlab.fuzz.engines import Failure, Outcome, Refusal
 from cerlab.trial.languages import LANGUAGES, Case
 
 
@@ -45,9 +45,9 @@ class Judgement:
 def judged(case: Case, expected: Sequence[Any], outcome: Outcome, ordered: bool) -> Judgement:
     """What an outcome is worth; `ordered` says whether the order of answers counts."""
     match outcome:
-        case Refused(why):
+        case Refusal(why):
             return Judgement(Verdict.REFUSED, said=why)
-        case Broken(how, hung):
+        case Failure(how, hung):
             return Judgement(Verdict.HANG if hung else Verdict.CRASH, said=how)
     compared = LANGUAGES[case.language].compared(case, expected, outcome.rows, ordered)
     missing, extra, in_order = tuple(compared[0]), tuple(compared[1]), compared[2]

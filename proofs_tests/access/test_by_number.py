@@ -66,7 +66,7 @@ def test_streams_that_the_compiled_engine_iterates(
     monkeypatch.setattr(protocol, "SHORT", -1)
 
     def case(rng: Random) -> bool:
-        monkeypatch.setattr(protocol, "LISTED", rng.choice((0, 3, 1 << 20)))
+        monkeypatch.setattr(protocol, "FEW_ANSWERS", rng.choice((0, 3, 1 << 20)))
         return agrees_with_iteration(random_case(rng, ANY_QUERY), rng)
 
     suite.run(case, deep_count=1_000)
@@ -81,8 +81,8 @@ def test_the_order_is_of_the_engine_where_it_lists_all(monkeypatch: pytest.Monke
         (9, 0, "compiled"),
     ):
         monkeypatch.setattr(protocol, "SHORT", 4)
-        monkeypatch.setattr(protocol, "NUMBERED", 8)
-        monkeypatch.setattr(protocol, "LISTED", listed)
+        monkeypatch.setattr(protocol, "TECS_ORDER", 8)
+        monkeypatch.setattr(protocol, "FEW_ANSWERS", listed)
         matches = as_query("SELECT * WHERE A WITHIN 0 EVENTS").run(all_of("A" * length))
         assert evaluator_for(matches.query, matches.stream).name == by
     backwards = [{"type": "A", "t": -t} for t in range(6)]
@@ -92,7 +92,7 @@ def test_the_order_is_of_the_engine_where_it_lists_all(monkeypatch: pytest.Monke
 
 def test_a_long_stream_of_the_compiled_engine() -> None:
     rng = Random(4)
-    types = "".join(rng.choices("AABC", k=protocol.NUMBERED + 10_000))
+    types = "".join(rng.choices("AABC", k=protocol.TECS_ORDER + 10_000))
     matches = as_query("SELECT * WHERE A ; B+ ; C WITHIN 8 EVENTS").run(all_of(types))
     listed = list(matches)
     assert matches.count() == len(listed) > 1 << 15, "more than one batch"

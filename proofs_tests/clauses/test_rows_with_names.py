@@ -9,7 +9,7 @@ import pytest
 
 import cerlab
 from cerlab.engine.answers import batched_answers
-from cerlab.evaluate.labelled import answer_columns, labelled
+from cerlab.evaluate.labelled import answer_columns, labelled_answers
 from cerlab.model.answer import ComplexEvent
 
 EVENTS = [
@@ -144,7 +144,7 @@ def test_rows_of_unequal_lengths_whose_sum_could_be_of_equal_ones() -> None:
     stream = cerlab.Stream.from_events([{"type": "A"}] * 6)
     given = [ComplexEvent(D[0], D[-1], D) for D in ((0, 1), (2,), (3, 4, 5))]
     made, labels = answer_columns(query, stream, ["x"])
-    (some,) = labelled(query, stream, batched_answers(given, 3), labels)
+    (some,) = labelled_answers(query, stream, batched_answers(given, 3), labels)
     assert made.table(some)["x"].to_pylist() == [[0, 1], [2], [3, 4, 5]]
 
 

@@ -100,7 +100,7 @@ def test_matches_say_it_once_whatever_they_are_asked_for(
     query: str, numbered: int, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = dict(SAID)[query]
-    monkeypatch.setattr(protocol, "NUMBERED", numbered)
+    monkeypatch.setattr(protocol, "TECS_ORDER", numbered)
     monkeypatch.setattr(protocol, "SHORT", min(numbered, protocol.SHORT))
     matches = cerlab.parse_query(f"SELECT * WHERE {query}").run(EVENTS)
     with warnings.catch_warnings(record=True) as caught:

@@ -17,8 +17,8 @@ from cerlab.theorems.dqe_reduction import (
     MATRIX_QUERY,
     WINDOW_QUERY,
     Evaluator,
+    image_of,
     through_the_window_query,
-    translated,
     vectors_times_matrix,
 )
 from proofs_tests.dqe.cases import random_updates, updates, window_gcq
@@ -95,13 +95,13 @@ def test_products_come_before_the_next_pair_is_asked_for() -> None:
 def test_each_update_becomes_one_update() -> None:
     S = updates("+u(4) +v(4, 5) +w(5) -u(4) -v(4, 5) -w(5)")
     image = updates("+r(4, 1) +s(4, 5, 2) +t(5, 3) -r(4, 1) -s(4, 5, 2) -t(5, 3)")
-    assert list(map(translated, S)) == image
+    assert list(map(image_of, S)) == image
 
 
 @pytest.mark.parametrize("wrong", [Insert("x", (1,)), Insert("v", (1,)), Delete("u", (1, 2))])
 def test_what_is_no_tuple_of_the_matrix_query_is_refused(wrong: Update) -> None:
     with pytest.raises(BadData, match="no tuple of the matrix query"):
-        translated(wrong)
+        image_of(wrong)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_sizes_that_do_not_fit_are_refused(
 def test_the_images_break_the_assumptions_that_algorithm_1_needs(stream: str) -> None:
     """Hence no contradiction with its constant time: it refuses these streams."""
     evaluation = WindowEvaluation()
-    first, second = map(translated, updates(stream))
+    first, second = map(image_of, updates(stream))
     evaluation.process(first.relation, first.row)
     with pytest.raises(CerlabError, match="Algorithm 1 assumes"):
         evaluation.process(second.relation, second.row, insertion=isinstance(second, Insert))

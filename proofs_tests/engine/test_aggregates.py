@@ -12,7 +12,7 @@ import pytest
 import cerlab
 from cerlab.engine import totals
 from cerlab.engine.reference import totals as reference
-from cerlab.evaluate.labelled import repeated
+from cerlab.evaluate.labelled import repeatable_labels
 from cerlab.logic.ceql.semantics import query_valuations
 from cerlab.logic.ceql.syntax import partition_attributes
 from cerlab.model.answer import Valuation, complex_event
@@ -112,7 +112,7 @@ def agrees(case: Case, rng: Random, made: Made = of_matches) -> bool:
     columns = [(X, a) for X in dict.fromkeys(labels) for a in usable(case.stream)]
     rng.shuffle(columns)
     columns = columns[: rng.randrange(3)]
-    single = sorted(set(labels) - repeated(query))
+    single = sorted(set(labels) - repeatable_labels(query))
     key = [a for a in partition_attributes(case.ast) if a in usable(case.stream)]
     choices = ["start", "end", *key, *(f"{X}.{a}" for X in single for a in usable(case.stream))]
     groups = rng.sample(choices, rng.randrange(min(3, len(choices)) + 1))

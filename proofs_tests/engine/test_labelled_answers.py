@@ -257,10 +257,10 @@ def test_ways_that_lead_nowhere_are_tried_once() -> None:
 
 def _valuations_of_one(query: Query, events: Any, answer: ComplexEvent) -> list[Valuation]:
     from cerlab.engine.labelled_rows import valuations_of_rows
-    from cerlab.evaluate.labelled import labelled
+    from cerlab.evaluate.labelled import labelled_answers
 
     stream = cerlab.Stream.from_events(events)
-    (rows,) = labelled(query, stream, batched_answers([answer], 1))
+    (rows,) = labelled_answers(query, stream, batched_answers([answer], 1))
     return list(valuations_of_rows(rows))
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from random import Random
 
 from cerlab.automata.deterministic import NOTHING, Deterministic
-from cerlab.automata.mealy import GONE, Mealy, Move, mealy_of
+from cerlab.automata.mealy import DEAD, Mealy, Move, mealy_of
 from cerlab.compile.text_to_pattern import as_pattern
 from proofs_tests.engine.windowed_cases import SMALL
 from proofs_tests.random_cases import random_case
@@ -53,7 +53,7 @@ def by_mealy(made: Mealy, word: list[int]) -> Answers:
         def go(move: Move, start: int, marks: tuple[int, ...]) -> None:
             if move.accepts:
                 found[i, start, marks] += 1  # noqa: B023  # called in this round only
-            if move.target != GONE:
+            if move.target != DEAD:
                 after.append((move.target, start, marks))  # noqa: B023
 
         for state, start, marks in runs:
@@ -101,7 +101,7 @@ def test_merged_states_can_be_told_apart(suite: Suite) -> None:
         if made is None:
             return True
         assert len(set(made.step)) == len(made.step)
-        assert all(set(row) != {((GONE, False), (GONE, False))} for row in made.step)
+        assert all(set(row) != {((DEAD, False), (DEAD, False))} for row in made.step)
         return len(made.step) > 0
 
     suite.run(case, deep_count=4_000)
@@ -114,7 +114,7 @@ def test_what_follows_a_plus_is_what_is_inside_it() -> None:
     assert made is not None
     assert len(made.step) == 1
     assert made.step[0][1] == (Move(0, True), Move(0, False))
-    assert made.step[0][0] == (Move(GONE, False), Move(0, False))
+    assert made.step[0][0] == (Move(DEAD, False), Move(0, False))
 
 
 def test_strategies_that_change_nothing_have_one_idle_state() -> None:

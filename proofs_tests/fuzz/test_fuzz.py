@@ -16,8 +16,8 @@ import cerlab
 from cerlab.cli import main
 from cerlab.fuzz import Difference, fuzz, wanted
 from cerlab.fuzz.difference import difference, reference
-from cerlab.fuzz.engines import Answered, Broken, Outcome, Refused, engine
-from cerlab.fuzz.features import CEL, CLAUSES, FAMILY, KNOWN, features
+from cerlab.fuzz.engines import AnswerRows, Failure, Outcome, Refusal, engine
+from cerlab.fuzz.features import CEL, CLAUSES, FAMILY, FEATURES, features
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.logic.ceql.text import query_text
 from cerlab.model.event import Event
@@ -38,7 +38,7 @@ class Inside:
         try:
             found = cerlab.evaluate(query, stream, evaluator="tecs")
         except cerlab.Unsupported as error:
-            return Refused(str(error))
+            return Refusal(str(error))
         rows: list[dict[str, Any]] = [
             {"start": m.start, "end": m.end, "positions": list(m.positions)} for m in found
         ]
@@ -52,10 +52,10 @@ class Inside:
             case "positions":
                 rows = [{"positions": row["positions"]} for row in rows]
             case "crash" if "+" in query:
-                return Broken("exit status 139")
+                return Failure("exit status 139")
             case _:
                 pass
-        return Answered(tuple(rows))
+        return AnswerRows(tuple(rows))
 
 
 @pytest.mark.filterwarnings("ignore::cerlab.CerlabWarning")
@@ -110,7 +110,7 @@ def test_the_same_seed_gives_the_same_cases() -> None:
 
         def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
             self.asked.append((query, json.dumps(events)))
-            return Refused("")
+            return Refusal("")
 
     first, again, other = Noting([]), Noting([]), Noting([])
     fuzz(first, cases=30, seed=1)
@@ -125,7 +125,7 @@ def test_every_feature_is_drawn_and_only_those_that_are_asked_for() -> None:
     seen: set[str] = set()
     for n in range(6_000):
         seen |= features(random_query(Random(n), Shape(family=True)))
-    assert seen == set(KNOWN)
+    assert seen == set(FEATURES)
     assert wanted("or, Partition By,AND") == {"OR", "PARTITION BY", "AND"}
     assert set(FAMILY).isdisjoint(CEL)
     with pytest.raises(cerlab.UsageError, match="no feature 'ORR'"):
@@ -145,12 +145,12 @@ def test_rows_without_an_interval_are_compared_by_positions() -> None:
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("print('{\"answers\": []}')", Answered(())),
-        ("print('{\"refused\": 1}')", Refused("1")),
-        ("print('what?')", Broken("this is no JSON: 'what?\\n'")),
-        ("print('[]')", Broken("neither answers nor refused: '[]\\n'")),
-        ("sys.exit(3)", Broken("it ended with exit status 3")),
-        ("import time; time.sleep(60)", Broken("no answer in 0.5 s", hung=True)),
+        ("print('{\"answers\": []}')", AnswerRows(())),
+        ("print('{\"refused\": 1}')", Refusal("1")),
+        ("print('what?')", Failure("this is no JSON: 'what?\\n'")),
+        ("print('[]')", Failure("neither answers nor refused: '[]\\n'")),
+        ("sys.exit(3)", Failure("it ended with exit status 3")),
+        ("import time; time.sleep(60)", Failure("no answer in 0.5 s", hung=True)),
     ],
 )
 def test_an_engine_that_is_started_once(tmp_path: Path, code: str, said: Outcome) -> None:
@@ -165,12 +165,12 @@ def test_an_engine_that_is_started_once(tmp_path: Path, code: str, said: Outcome
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("print('')", Answered(())),
-        ("print('{}')", Broken("an answer needs a list of positions: {}")),
-        ("print('x')", Broken("this is no line of JSON: 'x'")),
-        ("sys.exit('why not\\nhint')", Broken("exit status 1: hint")),
-        ("print('no +', file=sys.stderr); sys.exit(2)", Refused("no +")),
-        ("import time; time.sleep(60)", Broken("no answer in 0.5 s", hung=True)),
+        ("print('')", AnswerRows(())),
+        ("print('{}')", Failure("an answer needs a list of positions: {}")),
+        ("print('x')", Failure("this is no line of JSON: 'x'")),
+        ("sys.exit('why not\\nhint')", Failure("exit status 1: hint")),
+        ("print('no +', file=sys.stderr); sys.exit(2)", Refusal("no +")),
+        ("import time; time.sleep(60)", Failure("no answer in 0.5 s", hung=True)),
     ],
 )
 def test_an_engine_that_is_started_for_each_case(tmp_path: Path, code: str, said: Outcome) -> None:

@@ -14,7 +14,7 @@ import cerlab
 from cerlab import fuzz as package
 from cerlab.cli import main
 from cerlab.fuzz import Summary, fuzz, wanted
-from cerlab.fuzz.engines import Answered, Outcome, Refused
+from cerlab.fuzz.engines import AnswerRows, Outcome, Refusal
 from cerlab.fuzz.features import COMPOSITE, features
 from cerlab.logic.ceql.parser import parse_cel, parse_ceql
 from cerlab.logic.ceql.syntax import CeqlQuery
@@ -35,10 +35,10 @@ class Changed:
     def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
         changed = self.change(parse_ceql(query)[0])
         if changed is None:
-            return Refused("not this one")
+            return Refusal("not this one")
         stream = cerlab.Stream(events, time="t", unit="s")
         found = cerlab.evaluate(query_text(changed), stream, evaluator="tecs")
-        return Answered(
+        return AnswerRows(
             tuple({"start": m.start, "end": m.end, "positions": m.positions} for m in found)
         )
 
@@ -141,7 +141,7 @@ def test_most_queries_are_composite() -> None:
         def ask(self, query: str, events: Sequence[dict[str, Any]]) -> Outcome:
             asked.append(query)
             assert json.dumps(events)
-            return Refused("")
+            return Refusal("")
 
     fuzz(Noting(), cases=200)
     composite = sum(bool(features(parse_ceql(each)[0]) & COMPOSITE) for each in asked)

@@ -77,7 +77,7 @@ def test_every_kernel_reads_in_parts(name: str, monkeypatch: pytest.MonkeyPatch)
     """The answers of the whole, and limits are looked at for each event or end of an answer."""
     run, query = KERNELS[name]
     monkeypatch.setattr(totals, "SHORT", 0)
-    for name_of_bound in ("SHORT", "NUMBERED", "WORTH_A_KERNEL"):
+    for name_of_bound in ("SHORT", "TECS_ORDER", "WORTH_A_KERNEL"):
         monkeypatch.setattr(protocol, name_of_bound, 0)
     events = [{"type": "ABAAB"[n % 5], "k": n % 3, "t": n} for n in range(300)]
     whole = run(query, events)

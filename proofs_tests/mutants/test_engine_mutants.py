@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cerlab.automata import mealy as mealy_module
-from cerlab.automata.mealy import GONE, Step
+from cerlab.automata.mealy import DEAD, Step
 from cerlab.engine.windowed import program, relevant_events, scan
 from cerlab.engine.windowed.program import Program
 from cerlab.engine.windowed.relevant_events import Batch
@@ -37,11 +37,11 @@ def in_order_anyhow(ops: Any) -> bool:
 def classes_by_marks(steps: dict[int, list[Step]]) -> dict[int, int]:
     """States that accept alike at once are one, whatever comes later."""
     signatures: dict[Any, int] = {}
-    found = {GONE: GONE}
+    found = {DEAD: DEAD}
     for q, row in steps.items():
-        key = tuple((move.accepts, move.target == GONE) for step in row for move in step)
+        key = tuple((move.accepts, move.target == DEAD) for step in row for move in step)
         nothing = all(not accepts and gone for accepts, gone in key)
-        found[q] = GONE if nothing else signatures.setdefault(key, len(signatures))
+        found[q] = DEAD if nothing else signatures.setdefault(key, len(signatures))
     return found
 
 

@@ -10,7 +10,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TypeAlias
 
-from cerlab.fuzz.features import KNOWN
+from cerlab.fuzz.features import FEATURES
 from proofs_tests.pairs.search import Tally
 from proofs_tests.pairs.ways import SECONDS, WAYS
 
@@ -80,7 +80,7 @@ def lines(totals: Totals) -> Iterator[str]:
     yield from (f"  {one} with {other}" for one, other in few)
     yield ""
     yield "cases that had a feature, and those that had each other feature too"
-    yield from _table(tally.features, KNOWN, possible())
+    yield from _table(tally.features, FEATURES, possible())
     empty = holes(tally)
     yield f"pairs of features that no case had: {len(empty)} of {len(possible())}"
     yield from (f"  {one} with {other}" for one, other in empty)
@@ -98,7 +98,7 @@ def _table(
 
 def possible() -> list[Pair]:
     """The pairs of features that a query may have."""
-    return [p for p in combinations(KNOWN, 2) if not any(frozenset(p) <= one for one in ONE_OF)]
+    return [p for p in combinations(FEATURES, 2) if not any(frozenset(p) <= one for one in ONE_OF)]
 
 
 def holes(tally: Tally) -> list[Pair]:

@@ -14,7 +14,7 @@ import pytest
 from cerlab.errors import ResourceLimit
 from cerlab.evaluate import aggregated
 from cerlab.evaluate.aggregate_request import Request, selected_request
-from cerlab.evaluate.labelled import repeated, selected_labels
+from cerlab.evaluate.labelled import repeatable_labels, selected_labels
 from cerlab.logic.ceql.syntax import Aggregate, partition_attributes
 from cerlab.spark.plan.footers import Unproved
 from cerlab.spark.plan.modes import Mode
@@ -40,7 +40,7 @@ def asking(rng: Random, case: Typed) -> Typed:
         label = rng.choice(labels)
         chosen.append(Aggregate(rng.choice(("sum", "avg")), label, rng.choice(numbers)))
         chosen.append(Aggregate(rng.choice(("min", "max")), label, rng.choice((*"vwkdt", "type"))))
-    single = sorted(set(labels) - repeated(case.query))
+    single = sorted(set(labels) - repeatable_labels(case.query))
     groups: list[tuple[str, ...]] = [("start",), ("end",)]
     groups += [(a,) for a in partition_attributes(case.ast)]
     groups += [(label, rng.choice("vwkd")) for label in single]
@@ -68,7 +68,7 @@ def as_spark(batches: Iterable[Any], asked: Request, schema: Any) -> Any:
     for batch in batches:
         for part in batch.to_pylist():
             by_group.setdefault(tuple(part[name] for name in groups), []).append(part)
-    names = ["runs", *(f"{name}{n}" for n in range(len(asked.summed)) for name in "sp")]
+    names = ["runs", *(f"{name}{n}" for n in range(len(asked.summands)) for name in "sp")]
     columns: dict[str, Any] = {
         name: [group[n] for group in by_group] for n, name in enumerate(groups)
     }

@@ -11,7 +11,7 @@ import pytest
 import cerlab
 from cerlab.compile.pattern import Pattern
 from cerlab.compile.text_to_pattern import as_pattern
-from cerlab.evaluate.labelled import named_columns, repeated
+from cerlab.evaluate.labelled import named_columns, repeatable_labels
 from cerlab.evaluate.requirements import requirements_of
 from cerlab.io import Stream
 from cerlab.logic.cel.syntax import defined_labels
@@ -78,7 +78,7 @@ def check(rng: Random) -> bool:
     names = None
     if rng.random() < 0.5:
         columns = named_columns(query, texts, table.column_names)
-        names = RowNames(tuple(columns), ("k",), repeated(query))
+        names = RowNames(tuple(columns), ("k",), repeatable_labels(query))
     read = ("type", "k", "t", *requirements_of(query).attributes, "v", "w")
     attributes = tuple(dict.fromkeys(read))
     places = [3 * n + 1 for n in range(table.num_rows)]

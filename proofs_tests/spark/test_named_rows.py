@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from cerlab.engine.general.evaluation import GeneralEvaluation
-from cerlab.evaluate.labelled import named_columns, repeated, selected_labels
+from cerlab.evaluate.labelled import named_columns, repeatable_labels, selected_labels
 from cerlab.io import Stream
 from cerlab.logic.ceql.syntax import partition_attributes
 from cerlab.spark.plan.footers import Unproved
@@ -42,7 +42,7 @@ def random_columns(rng: Random, case: Typed) -> list[str]:
 def names_of(case: Typed, columns: list[str]) -> RowNames:
     named = named_columns(case.query, columns, case.table.column_names)
     key = tuple(dict.fromkeys(partition_attributes(case.ast)))
-    return RowNames(tuple(named), key, repeated(case.query))
+    return RowNames(tuple(named), key, repeatable_labels(case.query))
 
 
 def expected(case: Typed, names: RowNames) -> list[str]:

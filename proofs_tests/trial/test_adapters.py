@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cerlab.api.row_patterns import parse_rows
-from cerlab.fuzz.engines import Answered, Broken, Refused
+from cerlab.fuzz.engines import AnswerRows, Failure, Refusal
 from cerlab.trial.adapters import adapter
 from cerlab.trial.children.flink_child import failure
 from cerlab.trial.languages import Case
@@ -102,9 +102,9 @@ def test_a_build_of_duckdb_by_its_path(shell: Path) -> None:
         rows, refused, broken = engine.ask([case("A"), case("PERMUTE(A, B)"), case("A | B")])
         engine.serving.stop()
         assert engine.ask([case("A")]) == [rows]  # by a process that was started again
-    assert rows == Answered(({"m": 1},))
-    assert isinstance(refused, Refused)
-    assert isinstance(broken, Broken)
+    assert rows == AnswerRows(({"m": 1},))
+    assert isinstance(refused, Refusal)
+    assert isinstance(broken, Failure)
     assert "no such state" in broken.how
 
 

@@ -18,7 +18,7 @@ import pytest
 from cerlab.api.row_patterns import match_recognize, parse_rows
 from cerlab.cli import main
 from cerlab.errors import UsageError
-from cerlab.fuzz.engines import Answered, Broken, Refused
+from cerlab.fuzz.engines import AnswerRows, Failure, Refusal
 from cerlab.logic.rows import syntax as rp
 from cerlab.testing.rows import random_row_pattern
 from cerlab.testing.smaller_rows import smaller_rows
@@ -40,7 +40,7 @@ class Wrong:
 
     fault: str
 
-    def exchange(self, question: Any, seconds: float) -> str | Broken:
+    def exchange(self, question: Any, seconds: float) -> str | Failure:
         """What the reference says, or something else where the fault shows."""
         query = parse_rows(question["query"].partition("FROM T ")[2])
         parts = list(rp.subpatterns(query.pattern))
@@ -53,7 +53,7 @@ class Wrong:
             case "crash" if any(isinstance(p, rp.Permute) for p in parts):
                 return json.dumps({"crash": "no such method"})
             case "hang" if query.subsets:
-                return Broken("no answer", hung=True)
+                return Failure("no answer", hung=True)
             case "refuse" if any(isinstance(p, rp.Alternation) for p in parts):
                 return json.dumps({"refused": "no alternation"})
         return json.dumps({"answers": rows})
@@ -138,9 +138,9 @@ def test_a_process_that_dies_or_hangs_is_started_again(tmp_path: Path) -> None:
     with running(adapter(f"command={sys.executable} {program}"), 1.0) as engine:
         assert engine.version == "7"
         died, hung, answered = engine.ask(cases)
-    assert died == Broken("it was killed by SIGFPE")
-    assert hung == Broken("no answer in 1 s", hung=True)
-    assert answered == Answered(())
+    assert died == Failure("it was killed by SIGFPE")
+    assert hung == Failure("no answer in 1 s", hung=True)
+    assert answered == AnswerRows(())
 
 
 def test_ours_have_no_fault() -> None:
@@ -216,7 +216,7 @@ GIVEN = [
 def test_verdicts(
     given: Sequence[Any], verdict: str, missing: Sequence[Any], extra: Sequence[Any]
 ) -> None:
-    outcome = Answered(tuple({"m": value} for value in given))
+    outcome = AnswerRows(tuple({"m": value} for value in given))
     found = judged(CASE, ROWS.expected(CASE), outcome, ordered=True)
     assert found.verdict is Verdict(verdict)
     assert [row["m"] for row in found.missing] == list(missing)
@@ -227,13 +227,13 @@ def test_verdicts_without_answers() -> None:
     expected = ROWS.expected(CASE)
     of = {outcome: judged(CASE, expected, outcome, True).verdict for outcome in OUTCOMES}
     assert list(of.values()) == [Verdict.REFUSED, Verdict.CRASH, Verdict.HANG]
-    shuffled = Answered(({"m": 2}, {"m": 1}))
+    shuffled = AnswerRows(({"m": 2}, {"m": 1}))
     assert judged(CASE, expected, shuffled, ordered=False).verdict is Verdict.SAME
-    nameless = Answered(({"n": 1}, {"n": 2}))
+    nameless = AnswerRows(({"n": 1}, {"n": 2}))
     assert judged(CASE, expected, nameless, ordered=True).verdict is Verdict.MISSING
 
 
-OUTCOMES = (Refused("no"), Broken("it ended"), Broken("no answer", hung=True))
+OUTCOMES = (Refusal("no"), Failure("it ended"), Failure("no answer", hung=True))
 
 
 # -- cases ---------------------------------------------------------------------------------------
@@ -288,6 +288,6 @@ def test_what_ours_is_asked_is_what_users_ask() -> None:
     for n in range(20):
         for case in ROWS.draw(Random(n), ROWS.features):
             given = match_recognize(case.text, arrow(case.data)).to_pylist()
-            assert judged(case, ROWS.expected(case), Answered(tuple(given)), True).verdict is (
+            assert judged(case, ROWS.expected(case), AnswerRows(tuple(given)), True).verdict is (
                 Verdict.SAME
             )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cerlab.automata.deterministic import Deterministic
-from cerlab.automata.mealy import GONE, NOWHERE, Mealy, Move, Step, mealy_of
+from cerlab.automata.mealy import DEAD, NOWHERE, Mealy, Move, Step, mealy_of
 from cerlab.engine.growth import firsts
 from cerlab.engine.kernels.arrays import Bytes, CopySteps, Int32s, Moves, Ops, Symbols
 from cerlab.engine.windowed.copy_steps import copy_steps
@@ -126,7 +126,7 @@ def _is_quiet(column: _Column) -> bool:
     It starts and accepts nothing, and leaves a fresh machine as it is.
     """
     nothing = Step(NOWHERE, NOWHERE)
-    after = {q: step.skip.target for q, step in enumerate(column.step)} | {GONE: GONE}
+    after = {q: step.skip.target for q, step in enumerate(column.step)} | {DEAD: DEAD}
     return (
         all(step == nothing for step in column.begin)
         and column.wait[0] == 0
@@ -155,7 +155,7 @@ def _moves(column: _Column) -> list[_Op]:
 
 def _begins(step: Step) -> list[_Op]:
     return [
-        _Op(GONE, move.target, move.accepts, marks)
+        _Op(DEAD, move.target, move.accepts, marks)
         for move, marks in ((step.take, True), (step.skip, False))
         if move != NOWHERE
     ]
@@ -176,15 +176,15 @@ def _is_chained(
             break
         over = kept
     for ops in moves:
-        entered = [op.target for op in ops if op.target not in (GONE, op.source)]
+        entered = [op.target for op in ops if op.target not in (DEAD, op.source)]
         if len(entered) > len(set(entered)):
             return False
-    return all((op.source, op.target) in over for ops in moves for op in ops if op.target != GONE)
+    return all((op.source, op.target) in over for ops in moves for op in ops if op.target != DEAD)
 
 
 def _is_one_to_one(ops: Sequence[_Op]) -> bool:
     """Whether no two ops bring runs to one state, or accept: else answers of two chains mix."""
-    targets = [op.target for op in ops if op.target != GONE]
+    targets = [op.target for op in ops if op.target != DEAD]
     return len(targets) == len(set(targets)) and sum(op.accepts for op in ops) <= 1
 
 
@@ -203,7 +203,7 @@ def _keeps(
 
 
 def _waits(machine: Deterministic, vectors: Sequence[int], idles: list[int]) -> Int32s:
-    waits = np.full((max(idles) + 1, len(vectors)), GONE, np.int32)
+    waits = np.full((max(idles) + 1, len(vectors)), DEAD, np.int32)
     for idle in idles:
         waits[idle] = [machine.wait(idle, v) for v in vectors]
     return waits

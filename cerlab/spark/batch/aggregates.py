@@ -27,7 +27,7 @@ def group_rows(pattern: Pattern, source: Source, **others: object) -> GroupRows:
         message = f"{option} does not go with SELECT COUNT(*) and sums"
         raise UsageError("CER0865", message, hint=f"leave {option} out")
     request = check_attributes(selected_request(pattern), pattern, source.names)
-    for _, attribute in request.summed:
+    for _, attribute in request.summands:
         if (kind := source.kind(attribute)) not in (*WHOLE, *FLOATS, "void"):
             raise no_sum(attribute, kind)
     return GroupRows(request)
@@ -77,7 +77,7 @@ def merged_groups(parts: DataFrame, source: Source, rows: GroupRows) -> DataFram
 
 
 def _sums(rows: GroupRows) -> list[str]:
-    return [f"{name}{n}" for n in range(len(rows.request.summed)) for name in "sp"]
+    return [f"{name}{n}" for n in range(len(rows.request.summands)) for name in "sp"]
 
 
 def _group_type(source: Source, rows: GroupRows, name: str) -> DataType:

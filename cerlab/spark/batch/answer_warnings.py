@@ -62,7 +62,7 @@ def _examples(requirements: Requirements, source: Source, columns: list[str]) ->
     made = {}
     for name in columns:
         values = found.column(name)[0].values
-        known = list(requirements.known[name]) if name in ("type", "stream") else [None]
+        known = list(requirements.names[name]) if name in ("type", "stream") else [None]
         cells = values.to_pylist() or known or [None]
         made[name] = pa.array(islice(cycle(cells), rows), values.type)
     return pa.table(made)

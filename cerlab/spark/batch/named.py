@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cerlab.compile.pattern import Pattern
 from cerlab.errors import UsageError
-from cerlab.evaluate.labelled import named_columns, repeated
+from cerlab.evaluate.labelled import named_columns, repeatable_labels
 from cerlab.io.named_columns import NamedColumn
 from cerlab.logic.ceql.syntax import partition_attributes
 from cerlab.spark.batch.aggregates import group_types, part_types
@@ -44,7 +44,7 @@ def row_names(
     texts = None if columns == OF_SELECT else [columns] if isinstance(columns, str) else columns
     named = named_columns(pattern, texts, source_names)
     key = tuple(dict.fromkeys(partition_attributes(pattern.ast)))
-    return RowNames(tuple(named), key, repeated(pattern))
+    return RowNames(tuple(named), key, repeatable_labels(pattern))
 
 
 def answer_types(source: Source, names: RowNames | GroupRows) -> StructType:

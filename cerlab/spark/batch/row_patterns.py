@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cerlab.errors import BadData, Unsupported
-from cerlab.evaluate.rows import recognised
+from cerlab.evaluate.rows import recognise
 from cerlab.io.tables import column_kinds
 from cerlab.logic.rows import RowPattern, bound
 from cerlab.spark.batch.frame import quoted
@@ -31,7 +31,7 @@ def match_recognize(df: DataFrame, query: str | RowPattern) -> DataFrame:
     names = bound(pattern, column_kinds(rows)).names
     keys = [fn.col(quoted(names[column.name])) for column in pattern.partition_by]
     order = tuple(names[item.column.name] for item in pattern.order_by)
-    schema = from_arrow_schema(recognised(pattern, rows).schema)
+    schema = from_arrow_schema(recognise(pattern, rows).schema)
     task = PartitionTask(pattern, order, to_arrow_schema(schema, timezone="UTC"))
     return df.groupBy(*keys).applyInArrow(lambda rows: task.evaluate(rows), schema)
 
@@ -55,7 +55,7 @@ class PartitionTask:
                 f"two rows of a partition have the same {', '.join(self.order)}",
                 hint="add a column to ORDER BY that tells them apart",
             )
-        return recognised(self.pattern, rows).cast(self.schema)
+        return recognise(self.pattern, rows).cast(self.schema)
 
 
 def _parsed(query: str | RowPattern) -> RowPattern:

@@ -126,7 +126,7 @@ def _parts(totals: GroupTotals, request: Request) -> Any:
 
     made = {f"g{n}": totals.group(name) for n, name in enumerate(request.groups)}
     made["runs"] = _binary(totals.totals.runs.tolist())
-    for n, place in enumerate(request.summed):
+    for n, place in enumerate(request.summands):
         pairs, of = totals.sums(place)
         made[f"s{n}"] = _binary(total << of.exponent + EXPONENT for total, _ in pairs)
         made[f"p{n}"] = _binary(present for _, present in pairs)
@@ -157,7 +157,7 @@ def merged(batches: Iterable[Any], rows: GroupRows) -> Iterator[Any]:
             if measure in request.extremes:
                 made[measure.name] = batch.column(f"m{request.extremes.index(measure)}")
                 continue
-            at, kind = request.summed.index(measure.place), rows.schema.field(measure.name).type
+            at, kind = request.summands.index(measure.place), rows.schema.field(measure.name).type
             totals, present = (_sums(batch.column(f"{name}{at}")) for name in "sp")
             whole = not pa.types.is_floating(kind)
             exponent = 0 if whole else -EXPONENT

@@ -13,7 +13,7 @@ from cerlab import io
 from cerlab.compile.pattern import Pattern
 from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.engine.answers import AnswerBatch, batched_answers
-from cerlab.evaluate.compiled import Compiled
+from cerlab.evaluate.compiled import CompiledEvaluator
 from cerlab.evaluate.labelled import answer_tables
 from cerlab.io.sink import ROWS
 from cerlab.io.write import table_of_batches
@@ -75,7 +75,7 @@ def _together(rows: Any, job: GroupJob) -> Iterator[Any]:
     stream = io.as_stream(pa.table(columns))
     stream = stream if job.time is None else stream.on_time(job.time)
     pattern = _known(job.query)
-    found = batched_answers(Compiled().answers(pattern, stream), ROWS)
+    found = batched_answers(CompiledEvaluator().answers(pattern, stream), ROWS)
     if job.names is None:
         yield from table_of_batches(_placed(batch, positions) for batch in found).to_batches()
         return
