@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from cerlab.errors import BadData
 from cerlab.kernel_cache.folder import directory
-from cerlab.lab.build import Archive, fetched
+from cerlab.lab.build import Archive, fetch
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -82,7 +82,7 @@ def _unpack(folder: Path) -> None:
     """The program and its libraries, in the folder `whole`."""
     whole = folder / "whole"
     whole.mkdir()
-    with tarfile.open(fileobj=io.BytesIO(fetched(PUBLISHED))) as archive:
+    with tarfile.open(fileobj=io.BytesIO(fetch(PUBLISHED))) as archive:
         program, libraries = (_content(archive, name) for name in PUBLISHED.files)
     (whole / "chromium").write_bytes(program)
     (whole / "chromium").chmod(0o755)

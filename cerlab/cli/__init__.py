@@ -67,11 +67,11 @@ def _stopped_by_exceptions() -> Iterator[None]:
 def _run(arguments: argparse.Namespace) -> int:
     """Run a command that writes to no file that it reads, with what takes rows aside."""
     from cerlab.cli.options import check_files
-    from cerlab.io.quarantine import quarantined
+    from cerlab.io.quarantine import open_quarantine
 
     check_files(arguments)
     options = vars(arguments)
-    with quarantined(options.get("quarantine"), options.get("events") or "-") as on_bad_row:
+    with open_quarantine(options.get("quarantine"), options.get("events") or "-") as on_bad_row:
         arguments.quarantine = on_bad_row
         status: int = arguments.command(arguments)
     return status
@@ -79,10 +79,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _status(arguments: argparse.Namespace) -> int:
     try:
-        from cerlab.io.output import ESCAPED
+        from cerlab.io.output import ESCAPE
 
         if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(errors=ESCAPED)
+            sys.stdout.reconfigure(errors=ESCAPE)
         with within_limits(arguments):
             status = _run(arguments)
             sys.stdout.flush()

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from cerlab.errors import BadData, DataPlace
-from cerlab.io.conversion import Reading, conformed, duplicate_column, no_type, no_type_column
-from cerlab.io.formats import STREAMED
+from cerlab.io.conversion import Reading, conform_event, duplicate_column, no_type, no_type_column
+from cerlab.io.formats import STREAM_MAGIC
 from cerlab.io.text_codes import coded_frame, coded_text
 from cerlab.io.write import row_text
 from cerlab.model.columns import coded, decoded, is_moment, is_text, nanoseconds, values_of
@@ -44,7 +44,7 @@ def table_events(table: Any, reading: Reading, *, before: int = 0) -> Iterator[E
             attributes = dict(zip(columns, values, strict=True))
             try:
                 event = _event(event_type, stream, attributes, reading, row)
-                yield conformed(event, reading, row)
+                yield conform_event(event, reading, row)
             except BadData as error:
                 text = row_text({"type": event_type, "stream": stream, **attributes})
                 reading.reject(text, error)
@@ -117,8 +117,8 @@ def plain_columns(table: Any, type_name: str | None) -> dict[str, Any] | None:
 
 def _has_text(column: Any, text: str) -> bool:
     """Whether a coded column has a text, or perhaps NULL in its dictionary."""
-    held = (chunk.dictionary for chunk in getattr(column, "chunks", [column]))
-    if not any({text, None} & set(dictionary.to_pylist()) for dictionary in held):
+    dictionaries = (chunk.dictionary for chunk in getattr(column, "chunks", [column]))
+    if not any({text, None} & set(dictionary.to_pylist()) for dictionary in dictionaries):
         return False
     return bool({text, None} & set(column.unique().to_pylist()))
 
@@ -164,13 +164,13 @@ def _is_plain(kind: Any) -> bool:
     )
 
 
-def read_file(path: Path, kind: str, *, coded: bool = False) -> Any:
+def read_file(path: Path, kind: str, *, as_codes: bool = False) -> Any:
     """The table of a Parquet or Arrow IPC file; raises `BadData` if it cannot be read.
 
-    `coded` as in `checked`.
+    `as_codes` as in `sound_table`.
     """
     with reading(path, kind):
-        return checked(_table_of_file(path, kind), str(path), coded=coded)
+        return sound_table(_table_of_file(path, kind), str(path), as_codes=as_codes)
 
 
 def _table_of_file(path: Path, kind: str) -> Any:
@@ -211,11 +211,11 @@ _MAX_SCALE = {32: 9, 64: 18, 128: 38, 256: 76}
 """Of decimals of so many bits; pyarrow makes no numbers of others."""
 
 
-def checked(table: Any, file: str, *, coded: bool = False) -> Any:
+def sound_table(table: Any, file: str, *, as_codes: bool = False) -> Any:
     """A table whose offsets, codes and texts are within what it holds; raises `BadData` for others.
 
     pyarrow reads buffers as they are: a wrong offset would end the process, or show other memory.
-    If `coded`, text may be codes of a dictionary afterwards, where both together cost less.
+    If `as_codes`, text may be codes of a dictionary afterwards, where both together cost less.
     """
     import pyarrow as pa
 
@@ -223,8 +223,8 @@ def checked(table: Any, file: str, *, coded: bool = False) -> Any:
     try:
         for n, column in enumerate(table.columns):
             name = table.schema.field(n).name
-            if coded and (as_codes := coded_text(column)) is not None:
-                table = table.set_column(n, name, as_codes)
+            if as_codes and (codes := coded_text(column)) is not None:
+                table = table.set_column(n, name, codes)
                 continue
             column.validate(full=True)
             kind = getattr(column.type, "value_type", column.type)
@@ -244,7 +244,7 @@ def checked(table: Any, file: str, *, coded: bool = False) -> Any:
 def is_streamed(path: Path) -> bool:
     """Whether a file of Arrow IPC has its streaming format, batch after batch."""
     with path.open("rb") as raw:
-        return raw.read(4) == STREAMED
+        return raw.read(4) == STREAM_MAGIC
 
 
 def unreadable(path: Path | str, kind: str, error: Exception) -> BadData:
@@ -257,16 +257,16 @@ def unreadable(path: Path | str, kind: str, error: Exception) -> BadData:
     )
 
 
-def as_table(frame: Any, file: str = "the table", *, coded: bool = False) -> Any | None:
+def as_table(frame: Any, file: str = "the table", *, as_codes: bool = False) -> Any | None:
     """A pyarrow Table of a Table, record batch, polars or pandas data frame; None of others.
 
-    `coded` as in `checked`, and raises so.
+    `as_codes` as in `sound_table`, and raises so.
     """
-    table = _as_table(frame, coded=coded)
-    return None if table is None else checked(table, file, coded=coded)
+    table = _as_table(frame, as_codes=as_codes)
+    return None if table is None else sound_table(table, file, as_codes=as_codes)
 
 
-def _as_table(frame: Any, *, coded: bool) -> Any | None:
+def _as_table(frame: Any, *, as_codes: bool) -> Any | None:
     module = type(frame).__module__.partition(".")[0]
     if module not in ("pyarrow", "polars", "pandas") and not hasattr(frame, "__arrow_c_stream__"):
         return None
@@ -280,8 +280,8 @@ def _as_table(frame: Any, *, coded: bool) -> Any | None:
         if not frame.columns.is_unique:
             raise duplicate_column([str(name) for name in frame.columns], "the table")
         try:
-            made = coded_frame(frame) if coded else None
-            return pa.Table.from_pandas(frame, preserve_index=False) if made is None else made
+            table = coded_frame(frame) if as_codes else None
+            return pa.Table.from_pandas(frame, preserve_index=False) if table is None else table
         except (pa.ArrowException, OverflowError, UnicodeEncodeError):
             return None  # mixed types, or no Unicode: row by row
     try:

@@ -17,9 +17,9 @@ from cerlab.io import arrow, columnar
 from cerlab.io.conversion import Reading
 from cerlab.io.declared import table_columns
 from cerlab.io.formats import COLUMNAR, existing, format_of, is_pipe
-from cerlab.io.quarantine import Quarantine, quarantined
+from cerlab.io.quarantine import Quarantine, open_quarantine
 from cerlab.io.read import Stream, read_parts
-from cerlab.io.rows import batched, gathered, stream_of
+from cerlab.io.rows import batched, part_groups, stream_of
 from cerlab.logic.ceql.parser import parse_schema
 from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options
 from cerlab.model.columns import is_moment
@@ -61,7 +61,7 @@ def batches(
     schema = parse_schema(schema) if isinstance(schema, str) else schema
     kind = None if is_pipe(path) else format_of(existing(path), format)
     if kind in COLUMNAR:
-        with quarantined(quarantine, path) as on_bad_row:
+        with open_quarantine(quarantine, path) as on_bad_row:
             whole = schema is not None or on_bad_row is not None or attributes is None
             types = type if isinstance(type, TypeColumn) else "type"
             needed = None if whole else {types, "stream", *(attributes or ())}
@@ -69,7 +69,7 @@ def batches(
             yield from _of_columns(Path(path), kind, reading, axis, size, needed)
         return
     options: dict[str, Any] = {"type": type, "schema": schema, "format": kind, "size": size}
-    for parts in gathered(read_parts(path, quarantine=quarantine, **options), size):
+    for parts in part_groups(read_parts(path, quarantine=quarantine, **options), size):
         yield stream_of(parts, axis, schema, Stream)
 
 

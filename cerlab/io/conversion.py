@@ -181,7 +181,7 @@ def declared_event(
     return declared
 
 
-def conformed(event: Event, reading: Reading, row: int) -> Event:
+def conform_event(event: Event, reading: Reading, row: int) -> Event:
     """An event with typed values, checked against a schema if there is one."""
     if reading.schema is None:
         return event
@@ -190,7 +190,7 @@ def conformed(event: Event, reading: Reading, row: int) -> Event:
     for name, value in event.attributes.items():
         attribute = declared.attribute(name)
         if attribute is None:
-            raise undeclared(declared, name, reading.place(row, name))
+            raise no_attribute(declared, name, reading.place(row, name))
         attributes[name] = conform(
             value,
             attribute.type,
@@ -200,7 +200,7 @@ def conformed(event: Event, reading: Reading, row: int) -> Event:
     return Event(event.type, attributes, event.stream)
 
 
-def undeclared(declared: EventDeclaration, name: str, place: DataPlace) -> BadData:
+def no_attribute(declared: EventDeclaration, name: str, place: DataPlace) -> BadData:
     """The error for an attribute that the type does not have."""
     known = [each.name for each in declared.attributes]
     return BadData(

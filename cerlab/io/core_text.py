@@ -16,8 +16,8 @@ from cerlab.io.conversion import (
     convert,
     declared_event,
     infer,
+    no_attribute,
     require_all,
-    undeclared,
 )
 from cerlab.model.event import Event, Timestamp, Value
 
@@ -68,7 +68,7 @@ def _event(text: str, reading: Reading, row: int) -> Event:
         if declared is not None:
             attribute = declared.attribute(name)
             if attribute is None:
-                raise undeclared(declared, name, place())
+                raise no_attribute(declared, name, place())
             missing = not quoted and raw.upper() in ("", "NULL")
             attributes[name] = None if missing else convert(value, attribute.type, place)
         else:

@@ -1,4 +1,4 @@
-"""Columns checked against a schema, each value what `conversion.conformed` makes of it."""
+"""Columns checked against a schema, each value what `conversion.conform_event` makes of it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from cerlab.errors import BadData, DataPlace
 from cerlab.io import arrow
 from cerlab.io.conversion import Reading, convert
-from cerlab.io.rows import Rows, Undecided
+from cerlab.io.rows import Rows, UndecidedCells
 from cerlab.model.columns import Column, array_of, coded, is_arrow, is_text, numbers_of, values_of
 from cerlab.model.event import Value
 from cerlab.model.schema import AttributeType, EventDeclaration, Schema
@@ -36,7 +36,7 @@ def table_columns(table: Any, reading: Reading) -> Mapping[str, Column] | None:
     names = tuple(name for name in columns if name not in ("type", "stream"))
     try:
         return declared_rows(Rows(columns, table.num_rows, (names,)), reading.schema).columns
-    except Undecided:
+    except UndecidedCells:
         return None
 
 
@@ -44,15 +44,15 @@ def declared_rows(rows: Rows, schema: Schema, *, lenient: bool = False) -> Rows:
     """The rows with values of their declared types.
 
     If `lenient`, as in CSV, an attribute may be NULL where the event type has none of that name,
-    which the event then lacks, and text begins and ends without space. Raises `Undecided` for rows
-    that are not as the schema says, and where that is not for certain.
+    which the event then lacks, and text begins and ends without space. Raises `UndecidedCells` for
+    rows that are not as the schema says, and where that is not for certain.
     """
     types = declared_types(schema)
     if types is None:
-        raise Undecided
+        raise UndecidedCells
     columns = {name: _declared(c, types.get(name), name) for name, c in rows.columns.items()}
     if lenient and any(_has_margin(columns[name]) for name in columns if name in types):
-        raise Undecided
+        raise UndecidedCells
     groups = list(_groups(rows, schema))
     names = []
     for declared, given, where in groups:
@@ -60,9 +60,9 @@ def declared_rows(rows: Rows, schema: Schema, *, lenient: bool = False) -> Rows:
         others = set(given) - set(known)
         required = {each.name for each in declared.attributes if not each.nullable}
         if others and not (lenient and all(_is_null(columns[n], where()) for n in others)):
-            raise Undecided
+            raise UndecidedCells
         if not required <= set(known) or any(_has_null(columns[n], where) for n in required):
-            raise Undecided
+            raise UndecidedCells
         names.append(known)
     if not lenient:
         return replace(rows, columns=columns)
@@ -78,7 +78,7 @@ def _declared(column: Column, kind: AttributeType | None, name: str) -> Column:
     from pyarrow import float64, types
 
     if not is_arrow(column):  # values of several types, which none has
-        raise Undecided
+        raise UndecidedCells
     if kind is None or name in ("type", "stream") or _is_nothing(column):
         return column
     match kind:
@@ -96,7 +96,7 @@ def _declared(column: Column, kind: AttributeType | None, name: str) -> Column:
             return column
         case AttributeType.TIMESTAMP if is_text(column.type):
             return _moments(column, name)
-    raise Undecided
+    raise UndecidedCells
 
 
 def _has_margin(column: Any) -> bool:
@@ -123,10 +123,10 @@ def _moments(column: Any, name: str) -> Any:
             if isinstance(text, str)
         }
     except BadData:
-        raise Undecided from None
+        raise UndecidedCells from None
     made = array_of([moments.get(text) for text in texts])
     if made is None:  # beyond 64 bits
-        raise Undecided
+        raise UndecidedCells
     return made
 
 
@@ -152,7 +152,7 @@ def _groups(
         stream = streams[place] if place < len(streams) else None
         declared = schema.event(types[kind], stream)
         if declared is None:
-            raise Undecided
+            raise UndecidedCells
         yield declared, rows.names[shape], partial(np.equal, codes, code)
 
 
@@ -191,7 +191,7 @@ def _numbered(groups: list[Any]) -> Any:
     import numpy as np
 
     if len(groups) > 256:
-        raise Undecided
+        raise UndecidedCells
     made = np.zeros(len(groups[0]), np.uint8)
     for number, where in enumerate(groups):
         made[where] = number

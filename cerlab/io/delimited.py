@@ -28,10 +28,10 @@ from cerlab.io.conversion import (
     declared_event,
     duplicate_column,
     infer,
+    no_attribute,
     no_type,
     no_type_column,
     require_all,
-    undeclared,
 )
 from cerlab.io.formats import empty
 from cerlab.model.event import Event, TypeColumn, Value, type_of_all
@@ -250,7 +250,7 @@ def _declared_event(
         if attribute is None:
             if cell == "":  # the column of another event type
                 continue
-            raise undeclared(declared, name, reading.place(row, name))
+            raise no_attribute(declared, name, reading.place(row, name))
 
         def place(name: str = name) -> DataPlace:
             return reading.place(row, name)

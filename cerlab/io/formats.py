@@ -25,7 +25,7 @@ FORMATS = {
 }
 """The format of a file by its suffix; others are told by their first line."""
 
-STREAMED = b"\xff\xff\xff\xff"
+STREAM_MAGIC = b"\xff\xff\xff\xff"
 """What a message of Arrow's streaming format begins with."""
 
 COLUMNAR = ("parquet", "arrow")
@@ -84,7 +84,7 @@ def _magic(file: Path) -> str | None:
         head = raw.read(6)
     if head.startswith(b"PAR1"):
         return "parquet"
-    return "arrow" if head == b"ARROW1" or head.startswith(STREAMED) else None
+    return "arrow" if head == b"ARROW1" or head.startswith(STREAM_MAGIC) else None
 
 
 def looks_like(line: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from cerlab.errors import BadData
-from cerlab.io.conversion import Reading, conformed, duplicate_column, no_type_column, too_large
+from cerlab.io.conversion import Reading, conform_event, duplicate_column, no_type_column, too_large
 from cerlab.model.event import Event, TypeColumn, event_from_dict
 
 
@@ -22,7 +22,7 @@ def read_lines(lines: Iterable[str], reading: Reading, *, before: int = 0) -> It
             continue
         try:
             reading.check(line, row)
-            yield conformed(_event(line, reading, row), reading, row)
+            yield conform_event(_event(line, reading, row), reading, row)
         except BadData as error:
             reading.reject(line, error)
 

@@ -21,7 +21,7 @@ from cerlab.errors import UsageError
 
 AnyPath: TypeAlias = str | PathLike[str]
 
-ESCAPED = "cerlab.escaped"
+ESCAPE = "cerlab.escaped"
 """The handler of `codecs` that writes ``\\u00e9`` where an encoding has no é: inside JSON it is."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -130,7 +130,10 @@ def whole_columns(
 @contextmanager
 def whole_text(path: AnyPath) -> Iterator[TextIO]:
     """The same as a text file, in UTF-8."""
-    with whole_file(path) as raw, TextIOWrapper(raw, encoding="utf-8", errors=ESCAPED) as file:
+    with (
+        whole_file(path) as raw,
+        TextIOWrapper(raw, encoding="utf-8", errors=ESCAPE) as file,
+    ):
         yield file
 
 
@@ -173,4 +176,4 @@ def _escaped(error: UnicodeError) -> tuple[str, int]:
     return "".join(f"\\u{units[n : n + 4]}" for n in range(0, len(units), 4)), error.end
 
 
-codecs.register_error(ESCAPED, _escaped)
+codecs.register_error(ESCAPE, _escaped)

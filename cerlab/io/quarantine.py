@@ -17,7 +17,7 @@ Quarantine: TypeAlias = AnyPath | OnBadRow
 
 
 @contextmanager
-def quarantined(to: Quarantine | None, source: AnyPath) -> Iterator[OnBadRow | None]:
+def open_quarantine(to: Quarantine | None, source: AnyPath) -> Iterator[OnBadRow | None]:
     """What takes rows of a source that cannot be read into a file, as NDJSON; None without one.
 
     The file is there at the end, and stderr says how many there were; after an error there is none.

@@ -11,14 +11,14 @@ from typing import Any, Self, TypedDict, Unpack
 
 from cerlab.errors import UsageError
 from cerlab.io import arrow, ndjson
-from cerlab.io.conversion import Reading, conformed
+from cerlab.io.conversion import Reading, conform_event
 from cerlab.io.declared import table_columns
 from cerlab.io.dicts import rows_of_dicts
 from cerlab.io.formats import COLUMNAR, empty, existing, format_of, is_pipe, looks_like, name_of
 from cerlab.io.lines import Lines
 from cerlab.io.named_columns import arrow_column
 from cerlab.io.pipe import arriving_lines
-from cerlab.io.quarantine import Quarantine, quarantined
+from cerlab.io.quarantine import Quarantine, open_quarantine
 from cerlab.io.rows import Part, batched, events_of, stream_of
 from cerlab.io.text import ROWS, known_kind, text_events, text_parts
 from cerlab.logic.ceql.parser import parse_schema
@@ -66,7 +66,7 @@ class Stream(Events):
             made = events_of_dicts(given, type)
             if declared is not None:
                 reading = Reading("the events", declared)
-                made = tuple(conformed(event, reading, n) for n, event in enumerate(made, 1))
+                made = tuple(conform_event(event, reading, n) for n, event in enumerate(made, 1))
         super().__init__(made, time=axis, schema=declared)
 
     @classmethod
@@ -117,7 +117,7 @@ class Stream(Events):
             return stream
         schema = parse_schema(schema) if isinstance(schema, str) else schema
         reading = Reading("the events", schema)
-        checked = [conformed(event, reading, n) for n, event in enumerate(stream, 1)]
+        checked = [conform_event(event, reading, n) for n, event in enumerate(stream, 1)]
         return cls(checked, time=stream.time, schema=schema)
 
     def to_arrow(self) -> Any:
@@ -181,7 +181,7 @@ def read(
     as_it_is = not sort and quarantine is None
     if as_it_is and (kind := _table_kind(path, format)) is not None:
         reading = Reading(str(path), schema, None, type)
-        return _table_stream(arrow.read_file(Path(path), kind, coded=True), reading, axis)
+        return _table_stream(arrow.read_file(Path(path), kind, as_codes=True), reading, axis)
     parts = list(
         watch(read_parts(path, type=type, schema=schema, format=format, quarantine=quarantine))
     )
@@ -226,7 +226,7 @@ def read_events(
         parts = read_parts(path, type=type, schema=schema, format=format, quarantine=quarantine)
         yield from (event for part in parts for event in events_of(part))
         return
-    with quarantined(quarantine, path) as on_bad_row:
+    with open_quarantine(quarantine, path) as on_bad_row:
         errors = "strict" if on_bad_row is None else "surrogateescape"
         lines = arriving_lines(path, before_reading, errors=errors)
         reading = Reading(name_of(path), schema, on_bad_row, type)
@@ -253,7 +253,7 @@ def read_parts(
     file = existing(path)
     kind = format_of(file, format)
     with ExitStack() as stack:
-        on_bad_row = stack.enter_context(quarantined(quarantine, path))
+        on_bad_row = stack.enter_context(open_quarantine(quarantine, path))
         reading = Reading(str(path), schema, on_bad_row, type)
         if kind in COLUMNAR:
             yield from batched(arrow.table_events(arrow.read_file(file, kind), reading), size)
@@ -313,7 +313,7 @@ class HowToReadTable(HowToRead, total=False):
 
 def from_arrow(table: Any, **how: Unpack[HowToReadTable]) -> Stream:
     """A stream of the rows of a pyarrow Table, or of what can be one; options as `Stream.read`."""
-    if (made := arrow.as_table(table, coded=True)) is None:
+    if (made := arrow.as_table(table, as_codes=True)) is None:
         raise _no_events(table)
     return _of_table(made, **how)
 
@@ -330,7 +330,7 @@ def as_stream(events: Any, **how: Unpack[HowToRead]) -> Events:
     if isinstance(events, str | PathLike):
         return read(events, **how)
     if not isinstance(events, list | tuple):
-        if (table := arrow.as_table(events, coded=True)) is not None:
+        if (table := arrow.as_table(events, as_codes=True)) is not None:
             return _of_table(table, **how)
         if hasattr(events, "to_dict") and hasattr(events, "columns"):
             events = events.to_dict(orient="records")

@@ -15,7 +15,7 @@ from cerlab.model.schema import Schema
 from cerlab.model.stream import Stream
 
 
-class Undecided(Exception):
+class UndecidedCells(Exception):
     """Some cells are for the reader of single rows: it knows what they are, or what is wrong."""
 
 
@@ -78,7 +78,7 @@ def batched(events: Iterator[Event], size: int) -> Iterator[list[Event]]:
         yield part
 
 
-def gathered(parts: Iterable[Part], size: int) -> Iterator[list[Part]]:
+def part_groups(parts: Iterable[Part], size: int) -> Iterator[list[Part]]:
     """Parts together, `size` events at most; an error comes after the events before it."""
     held: list[Part] = []
     count = 0

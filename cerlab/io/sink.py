@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from cerlab.io.output import whole_columns
 from cerlab.io.write import (
-    Shown,
+    Projection,
     arrow_schema,
     arrow_table,
     parquet_encoding,
@@ -46,22 +46,25 @@ class Sink(Protocol):
 class NdjsonSink:
     """A line for each answer, as `cerlab.io.write_ndjson` writes it.
 
-    `events` and `shown` are as there; the events may be a list that still grows.
+    `events` and `projection` are as there; the events may be a list that still grows.
     """
 
     def __init__(
-        self, file: TextIO, events: Sequence[Event] | None = None, shown: Shown | None = None
+        self,
+        file: TextIO,
+        events: Sequence[Event] | None = None,
+        projection: Projection | None = None,
     ) -> None:
         self._file = file
         self._events = events
-        self._shown = shown
+        self._projection = projection
 
     def one(self, answer: ComplexEvent | Valuation) -> None:
         """Write a line."""
         if self._events is None and isinstance(answer, ComplexEvent):
             self._file.write(_line(answer.start, answer.end, list(answer.positions)))
             return
-        made = record(answer, self._events, self._shown)
+        made = record(answer, self._events, self._projection)
         self._file.write(json.dumps(made, ensure_ascii=False) + "\n")
 
     def batch(self, answers: AnswerBatch) -> None:

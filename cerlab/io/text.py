@@ -17,7 +17,7 @@ from cerlab.io.conversion import Reading, check_text, not_utf_8
 from cerlab.io.declared import AS_WRITTEN, declared_rows, declared_types
 from cerlab.io.formats import FORMATS, empty, looks_like
 from cerlab.io.lines import Lines, row_of_bad_byte
-from cerlab.io.rows import Part, Rows, Undecided, batched
+from cerlab.io.rows import Part, Rows, UndecidedCells, batched
 from cerlab.io.shapes import Shape
 from cerlab.model.event import Event, TypeColumn, type_of_all
 from cerlab.model.schema import AttributeType
@@ -163,7 +163,7 @@ class _KnownShapes:
         import numpy as np
 
         from cerlab.io.kernels import scan
-        from cerlab.io.typed import refuse_null_words, typed
+        from cerlab.io.typed import refuse_null_words, typed_rows
 
         data = np.frombuffer(lines.block, np.uint8)
         most = 1 + (lines.end - lines.at) // self._layout.shortest
@@ -172,14 +172,16 @@ class _KnownShapes:
         if not count:
             return None
         kind, type_name = self._kind, type_of_all(self._reading.type_name)
-        known, doubles, lenient = self._layout, self._doubles, kind == "csv"
+        layout, doubles, lenient = self._layout, self._doubles, kind == "csv"
         try:
-            rows = typed(data, cells, count, known, type_name, lenient=lenient, doubles=doubles)
+            rows = typed_rows(
+                data, cells, count, layout, type_name, lenient=lenient, doubles=doubles
+            )
             if (schema := self._reading.schema) is not None:
                 if lenient:
                     refuse_null_words(data, cells, count)
                 rows = declared_rows(rows, schema, lenient=lenient)
-        except Undecided:
+        except UndecidedCells:
             return int(count)
         lines.skip(count, at)
         return rows

@@ -21,7 +21,7 @@ T = TypeVar("T", bound="np.generic")
 MANY = 1 << 14
 """From so many rows on a kernel saves more than it costs to load it."""
 
-NUMBERED = 1 << 10
+MOST_TEXTS = 1 << 10
 """So many different texts of a column are numbered at once; Arrow does it for more."""
 
 
@@ -35,10 +35,10 @@ def numbered_texts(data: Bytes, start: Int32s, stop: Int32s) -> tuple[Int32s, In
 
     from cerlab.io.text_kernels import TextDictionary, number_texts
 
-    number, first = room(len(start), np.int32), np.empty(NUMBERED, np.int32)
-    slots = np.full(4 * NUMBERED, -1, np.int32)
+    number, first = room(len(start), np.int32), np.empty(MOST_TEXTS, np.int32)
+    slots = np.full(4 * MOST_TEXTS, -1, np.int32)
     seen = TextDictionary(
-        slots, first, np.empty(NUMBERED, np.uint64), np.empty(NUMBERED, np.uint64)
+        slots, first, np.empty(MOST_TEXTS, np.uint64), np.empty(MOST_TEXTS, np.uint64)
     )
     given = _only_read(data), _only_read(start), _only_read(stop)
     count = number_texts(*given, seen, number)
@@ -135,7 +135,7 @@ def _coded_objects(values: Any) -> Any | None:
     import pyarrow as pa
 
     addresses = np.frombuffer(values.tobytes(), np.int64)
-    if len(np.unique(addresses[:MANY])) > NUMBERED:
+    if len(np.unique(addresses[:MANY])) > MOST_TEXTS:
         return None
     numbered = array_from(addresses).dictionary_encode()
     number = numbers_of(numbered.indices)

@@ -15,7 +15,7 @@ from cerlab.engine.kernels.arrays import Bytes, Int32s
 from cerlab.errors import BadData, DataPlace
 from cerlab.io import kernels as k
 from cerlab.io.conversion import infer
-from cerlab.io.rows import Rows, Undecided
+from cerlab.io.rows import Rows, UndecidedCells
 from cerlab.io.shapes import Shape
 from cerlab.io.text_codes import numbered_texts
 from cerlab.io.text_kernels import text_ends, texts
@@ -66,7 +66,7 @@ def layout(shapes: Sequence[Shape]) -> Layout:
     )
 
 
-def typed(
+def typed_rows(
     data: Bytes,
     cells: k.Cells,
     count: int,
@@ -78,8 +78,8 @@ def typed(
 ) -> Rows:
     """The first `count` lines as rows of typed columns, all numbers of `doubles` as such.
 
-    A line without a type has `type_name`, if the format is `lenient` about it; raises `Undecided`
-    for a cell that is not for certain what it looks like, and for a missing type.
+    A line without a type has `type_name`, if the format is `lenient` about it. Raises
+    `UndecidedCells` for a cell that is not for certain what it looks like, and for a missing type.
     """
     columns = {
         name: _column(data, cells, n, count, as_double=name in doubles)
@@ -88,7 +88,7 @@ def typed(
     columns["type"] = _types(columns.get("type"), count, type_name, lenient=lenient)
     streams = columns.get("stream")
     if streams is not None and not _is_coded_or_null(streams):
-        raise Undecided
+        raise UndecidedCells
     if streams is not None and lenient and not pa.types.is_null(streams.type):
         columns["stream"] = _without(streams, "")
     names = [tuple(n for n in s.names if n not in ("type", "stream")) for s in known.shapes]
@@ -97,25 +97,25 @@ def typed(
 
 
 def refuse_null_words(data: Bytes, cells: k.Cells, count: int) -> None:
-    """Raise `Undecided` for the word NULL, which is a text in a CSV with a schema."""
+    """Raise `UndecidedCells` for the word NULL, which is a text in a CSV with a schema."""
     nothing = cells.stop[:, :count] < 0
     first = data[np.minimum(cells.start[:, :count][nothing], len(data) - 1)]
     if (first & 0xDF == ord("N")).any():
-        raise Undecided
+        raise UndecidedCells
 
 
 def _types(types: Any, count: int, type_name: str | None, *, lenient: bool) -> Any:
     """The column of types: texts that are not empty."""
     if isinstance(types, list):  # of several types
-        raise Undecided
+        raise UndecidedCells
     if types is None and type_name is not None:
         return pa.repeat(type_name, count).dictionary_encode()
     if types is not None and lenient and type_name is not None:
         types = types.cast(pa.string()).fill_null(type_name).dictionary_encode()
     if types is None or not pa.types.is_dictionary(types.type) or types.null_count:
-        raise Undecided
+        raise UndecidedCells
     if "" in types.dictionary.to_pylist():
-        raise Undecided
+        raise UndecidedCells
     return types
 
 
@@ -162,12 +162,12 @@ def _column(data: Bytes, cells: k.Cells, n: int, count: int, *, as_double: bool)
 def _decide(
     data: Bytes, start: Int32s, stop: Int32s, kind: Bytes, real: NDArray[np.float64]
 ) -> None:
-    """Read the decimals whose value is not known; raises `Undecided` for one beyond 64 bits."""
+    """Read decimals whose value is not known; raises `UndecidedCells` for one beyond 64 bits."""
     for n in np.flatnonzero(kind == k.HARD).tolist():
         real[n] = float(data[start[n] : stop[n]].tobytes())
         kind[n] = k.DECIMAL
         if math.isinf(real[n]):
-            raise Undecided
+            raise UndecidedCells
 
 
 def _truths(data: Bytes, start: Int32s, nulls: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -177,7 +177,7 @@ def _truths(data: Bytes, start: Int32s, nulls: NDArray[np.bool_]) -> NDArray[np.
 
 
 def _texts(data: Bytes, start: Int32s, stop: Int32s, *, unsure: bool) -> Any:
-    """Texts in a dictionary; raises `Undecided` if one that is unsure is none."""
+    """Texts in a dictionary; raises `UndecidedCells` if one that is unsure is none."""
     if (numbered := numbered_texts(data, start, stop)) is None:
         coded = _strings(data, start, stop).dictionary_encode()
     else:
@@ -185,7 +185,7 @@ def _texts(data: Bytes, start: Int32s, stop: Int32s, *, unsure: bool) -> Any:
         texts = _strings(data, start[first], stop[first])
         coded = pa.DictionaryArray.from_arrays(array_from(number, stop < 0), texts)
     if unsure and not all(map(_is_text, coded.dictionary.to_pylist())):
-        raise Undecided
+        raise UndecidedCells
     return coded
 
 

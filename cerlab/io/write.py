@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _BATCH = 65_536
 
-Shown: TypeAlias = Callable[[ComplexEvent], Mapping[int, frozenset[str]]]
+Projection: TypeAlias = Callable[[ComplexEvent], Mapping[int, frozenset[str]]]
 """Of an answer, the attributes to show at those of its positions where not all are."""
 
 
@@ -28,37 +28,37 @@ def write_ndjson(
     file: TextIO,
     *,
     events: Sequence[Event] | None = None,
-    shown: Shown | None = None,
+    projection: Projection | None = None,
 ) -> None:
     """One JSON object a line, written as the answers come.
 
     A complex event is ``{"start": .., "end": .., "positions": [..]}``; a valuation has
     ``"labels"`` besides. With `events`, the whole stream, each line carries its events, with all
-    attributes or, at positions that `shown` gives for the answer, with those only.
+    attributes or, at positions that `projection` gives for the answer, with those only.
     """
     for answer in answers:
-        file.write(json.dumps(record(answer, events, shown), ensure_ascii=False) + "\n")
+        file.write(json.dumps(record(answer, events, projection), ensure_ascii=False) + "\n")
         file.flush()
 
 
 def record(
     answer: ComplexEvent | Valuation,
     events: Sequence[Event] | None = None,
-    shown: Shown | None = None,
+    projection: Projection | None = None,
 ) -> dict[str, Any]:
     """An answer as a JSON object; moments become ISO text, NaN and infinities become text."""
     plain = complex_event(answer) if isinstance(answer, Valuation) else answer
-    made: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "start": plain.start,
         "end": plain.end,
         "positions": list(plain.positions),
     }
     if isinstance(answer, Valuation):
-        made["labels"] = {label: list(positions) for label, positions in answer.labels.items()}
+        fields["labels"] = {label: list(positions) for label, positions in answer.labels.items()}
     if events is not None:
-        chosen = shown(plain) if shown else {}
-        made["events"] = [_event_record(i, events[i], chosen.get(i)) for i in plain.positions]
-    return made
+        names = projection(plain) if projection else {}
+        fields["events"] = [_event_record(i, events[i], names.get(i)) for i in plain.positions]
+    return fields
 
 
 def row_text(row: Mapping[str, Any]) -> str:

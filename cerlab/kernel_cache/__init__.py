@@ -17,6 +17,6 @@ those used longest ago are removed.
 
 from __future__ import annotations
 
-from cerlab.kernel_cache.kernel import Kernel, Repeated, compiled
+from cerlab.kernel_cache.kernel import Kernel, RepeatedCalls, jit
 
-__all__ = ["Kernel", "Repeated", "compiled"]
+__all__ = ["Kernel", "RepeatedCalls", "jit"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from cerlab.kernel_cache.digest import Source
 
 if TYPE_CHECKING:
-    from cerlab.kernel_cache.native import Known, Native
+    from cerlab.kernel_cache.native import Native, Records
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
@@ -20,7 +20,7 @@ MOST_CALLS = 1 << 14
 import."""
 
 
-def compiled(function: Kernel, **options: Any) -> Kernel:
+def jit(function: Kernel, **options: Any) -> Kernel:
     """A function under Numba: compiled at the first call with arguments of a type, kept on disk.
 
     `options` are those of ``numba.njit``. Under ``NUMBA_DISABLE_JIT=1`` the function itself.
@@ -72,29 +72,29 @@ class CompiledKernel(Source):
         return self.by_numba()._numba_type_
 
     def alone(
-        self, arguments: tuple[Any, ...], before: Known, now: Known
+        self, arguments: tuple[Any, ...], before: Records, now: Records
     ) -> tuple[Native, bytes] | None:
         """The machine code for these arguments, if it is on disk, and what it is called on.
 
-        `before` and `now` as `native.unpacked` takes them.
+        `before` and `now` as `native.unpack` takes them.
         """
-        from cerlab.kernel_cache.native import loaded, types_of, unpacked
+        from cerlab.kernel_cache.native import load, types_of, unpack
 
-        _, listed, parts = unpacked(arguments, before, now)
+        _, listed, parts = unpack(arguments, before, now)
         kinds = tuple(listed)
         native = self._native.get(kinds)
         if native is None:
             if (types := types_of(arguments)) is None:
                 return None
             with CompiledKernel._loading:
-                native = self._native.get(types) or loaded(self, types)
+                native = self._native.get(types) or load(self, types)
             if native is None:
                 return None
             self._native[kinds] = self._native[types] = native
         return native, native.pack(*parts)
 
 
-class Repeated:
+class RepeatedCalls:
     """Calls of a kernel with mostly the same records of arrays, which are then not read again.
 
     A record is the same where it is the same object, whatever is written into its arrays.
@@ -105,18 +105,18 @@ class Repeated:
         self._last: tuple[Any, ...] = ()
         self._native: Native | None = None
         self._packed = b""
-        self._known: Known = {}
+        self._records: Records = {}
 
     def __call__(self, *arguments: Any) -> Any:
         """The result of the kernel."""
         if self._native is None or not _same(self._last, arguments):
             if not isinstance(self._kernel, CompiledKernel):
                 return self._kernel(*arguments)
-            now: Known = {}
-            if (call := self._kernel.alone(arguments, self._known, now)) is None:
+            now: Records = {}
+            if (call := self._kernel.alone(arguments, self._records, now)) is None:
                 self._native = None
                 return self._kernel(*arguments)
-            self._known = now
+            self._records = now
             self._last, (self._native, self._packed) = arguments, call
         return self._native(self._packed)
 

@@ -104,7 +104,7 @@ def types_of(arguments: Iterable[Any]) -> str | None:
     return None if None in types else ", ".join(map(str, types))
 
 
-def loaded(kernel: Source, types: str) -> Native | None:
+def load(kernel: Source, types: str) -> Native | None:
     """The machine code of a kernel for some types; None where there is none on disk."""
     payload = read(_entry(kernel, types))
     if not payload:
@@ -168,7 +168,7 @@ def _type_of(value: Any) -> object:
     return None
 
 
-class Unpacked(NamedTuple):
+class ArgumentParts(NamedTuple):
     """Some arguments taken apart: what `types_of` depends on, and their parts, in order.
 
     Arguments with equal kinds have equal types; what takes no machine code has a kind that nothing
@@ -180,11 +180,11 @@ class Unpacked(NamedTuple):
     parts: list[Any]
 
 
-Known: TypeAlias = dict[int, Unpacked]
+Records: TypeAlias = dict[int, ArgumentParts]
 """Records of the last call, taken apart, by their identity; they are kept alive here."""
 
 
-def unpacked(arguments: Iterable[Any], before: Known, now: Known) -> Unpacked:
+def unpack(arguments: Iterable[Any], before: Records, now: Records) -> ArgumentParts:
     """Take arguments apart; records as `before` they are known, and are so `now`."""
     kinds: list[object] = []
     parts: list[Any] = []
@@ -199,7 +199,7 @@ def unpacked(arguments: Iterable[Any], before: Known, now: Known) -> Unpacked:
             continue
         kinds.append(kind)
         if isinstance(each, tuple):
-            record = before.get(id(each)) or unpacked(each, before, now)
+            record = before.get(id(each)) or unpack(each, before, now)
             now[id(each)] = record
             kinds += (len(each), *record.kinds)
             parts += record.parts
@@ -207,7 +207,7 @@ def unpacked(arguments: Iterable[Any], before: Known, now: Known) -> Unpacked:
             kinds.append(None)
         else:
             parts.append(each.item() if isinstance(each, np.generic) else each)
-    return Unpacked(arguments, kinds, parts)
+    return ArgumentParts(arguments, kinds, parts)
 
 
 def _raised(error: Any) -> BaseException:

@@ -36,7 +36,7 @@ _LETTERS = {
 _LLVM = {"P": "ptr", "?": "i8", "f": "float", "d": "double"}
 _LLVM |= {_LETTERS[each]: f"i{each.bitwidth}" for each in _LETTERS if each in types.integer_domain}
 
-PACKED = "packed."
+PREFIX = "packed."
 """The names of functions that take their arguments from memory begin so."""
 
 
@@ -142,9 +142,9 @@ def keep_alone(kernel: Source, given: str, data: Any) -> None:
     if as_llvm == ["ptr", "ptr", *(_LLVM[letter] for letter in arguments)]:
         module.link_in(llvm.parse_assembly(_packed(name, as_llvm[2:])))
         machine = data.library._codegen._tm
-        _only(module, PACKED + name, machine)
+        _only(module, PREFIX + name, machine)
         code = machine.emit_object(module) if _closed(module) else b""
-    known = {"name": PACKED + name, "arguments": arguments, "result": result, "alone": alone}
+    known = {"name": PREFIX + name, "arguments": arguments, "result": result, "alone": alone}
     native.keep(kernel, given, code, **known)
 
 
@@ -158,7 +158,7 @@ def _packed(name: str, types: list[str]) -> str:
     return "\n".join(
         [
             f'declare i32 @"{name}"({", ".join(["ptr", "ptr", *types])})',
-            f'define i32 @"{PACKED}{name}"(ptr %result, ptr %error, ptr %packed) {{',
+            f'define i32 @"{PREFIX}{name}"(ptr %result, ptr %error, ptr %packed) {{',
             *loads,
             f'%status = call i32 @"{name}"({taken})',
             "ret i32 %status\n}",

@@ -26,13 +26,13 @@ from cerlab.viz.notebook.filmstrip import Frames
 Request: TypeAlias = Mapping[str, Any]
 Reply: TypeAlias = dict[str, Any]
 
-LISTED = 200
+MOST_ANSWERS = 200
 """So many answers are listed."""
 
-DRAWN = 60
+MOST_EVENTS = 60
 """Streams of so many events have a timeline; beyond, answers are listed alone."""
 
-STEPPED = 40
+MOST_STEPS = 40
 """So many events are followed step by step."""
 
 
@@ -111,26 +111,29 @@ def _check(request: Request) -> Reply:
     """Is the text a query? Says which events there are, too, for the strip of positions."""
     any_pattern(request["query"])
     events = stream_of(request["events"])
-    return {"events": [str(event.type) for event in islice(events, DRAWN)], "count": len(events)}
+    return {
+        "events": [str(event.type) for event in islice(events, MOST_EVENTS)],
+        "count": len(events),
+    }
 
 
 def _answers(request: Request) -> Reply:
     pattern, stream = any_pattern(request["query"]), stream_of(request["events"])
-    found = sorted(cerlab.evaluate(request["query"], stream, limit=LISTED), key=by_end)
-    total = len(found) if len(found) < LISTED else _count(pattern, stream)
+    found = sorted(cerlab.evaluate(request["query"], stream, limit=MOST_ANSWERS), key=by_end)
+    total = len(found) if len(found) < MOST_ANSWERS else _count(pattern, stream)
     reply: Reply = {
         "total": str(total),
         "answers": [[a.start, a.end, list(a.positions)] for a in found],
         "html": "",
     }
-    if len(stream) <= DRAWN:
+    if len(stream) <= MOST_EVENTS:
         reply["html"] = _html(cerlab.timeline(request["query"], stream))
     return reply
 
 
 def _count(pattern: Any, stream: cerlab.Stream) -> int | str:
     if isinstance(pattern, SremoPattern):
-        return f"{LISTED} or more"
+        return f"{MOST_ANSWERS} or more"
     return cerlab.count(pattern.text, stream)
 
 
@@ -144,7 +147,7 @@ def _machine(request: Request) -> Reply:
 
 
 def _steps(request: Request) -> Reply:
-    steps = cerlab.step(_as_query(request["query"]), stream_of(request["events"])[:STEPPED])
+    steps = cerlab.step(_as_query(request["query"]), stream_of(request["events"])[:MOST_STEPS])
     return {"frames": list(Frames(steps, "auto").all())}
 
 

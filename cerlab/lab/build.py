@@ -58,7 +58,7 @@ LARK = Archive(
     ("lark/",),
     "",
 )
-SKIPPED = ("bench", "lab/page", "spark")
+EXCLUSIONS = ("bench", "lab/page", "spark")
 """What of cerlab no browser needs."""
 
 
@@ -73,7 +73,7 @@ def build(out: Path) -> None:
     shutil.copytree(PAGE, out, dirs_exist_ok=True)
     for archive in ARCHIVES:
         (out / archive.folder).mkdir()
-        with tarfile.open(fileobj=io.BytesIO(fetched(archive))) as packed:
+        with tarfile.open(fileobj=io.BytesIO(fetch(archive))) as packed:
             for name in archive.files:
                 member = packed.extractfile(name)
                 assert member is not None
@@ -84,18 +84,18 @@ def build(out: Path) -> None:
 
 
 def _libraries() -> Iterator[tuple[str, bytes]]:
-    with zipfile.ZipFile(io.BytesIO(fetched(LARK))) as wheel:
+    with zipfile.ZipFile(io.BytesIO(fetch(LARK))) as wheel:
         for name in sorted(wheel.namelist()):
             if name.startswith(LARK.files):
                 yield name, wheel.read(name)
     package = Path(cerlab.__file__).parent
     for path in sorted(package.rglob("*")):
         name = path.relative_to(package).as_posix()
-        if path.is_file() and path.suffix != ".pyc" and not name.startswith(SKIPPED):
+        if path.is_file() and path.suffix != ".pyc" and not name.startswith(EXCLUSIONS):
             yield f"cerlab/{name}", path.read_bytes()
 
 
-def fetched(archive: Archive) -> bytes:
+def fetch(archive: Archive) -> bytes:
     """The archive's bytes; raises `BadData` where it cannot be had or has another digest."""
     place = DataPlace(archive.url)
     try:

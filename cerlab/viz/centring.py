@@ -17,20 +17,20 @@ _LEFT = re.compile(rf'text-anchor="start" x="{_NUMBER}"')
 _CENTRE = re.compile(rf'\bcx="({_NUMBER})"')
 
 
-def centred(drawn: str) -> str:
+def centre_words(drawn: str) -> str:
     """An SVG of Graphviz's with each line in the middle of the node or cell that is drawn before.
 
     A line with a small word beside it is two texts, which stay where they are.
 
     >>> cell = '<polygon points="0,0 0,9 60,9 60,0"/><text text-anchor="start" x="9" y="5">'
-    >>> drawn = centred(f'<g class="node">{cell}hi</text></g>')
+    >>> drawn = centre_words(f'<g class="node">{cell}hi</text></g>')
     >>> drawn[drawn.index("<text") :]
     '<text text-anchor="middle" x="30" y="5">hi</text></g>'
     """
     return _NODE.sub(lambda node: _words_of(node[0]), drawn)
 
 
-def raised(drawn: str) -> str:
+def raise_words(drawn: str) -> str:
     """An SVG of Graphviz's with the words of edges a little higher, off the line below them."""
     return _EDGE.sub(lambda edge: edge[0].replace("<text ", '<text dy="-2" '), drawn)
 

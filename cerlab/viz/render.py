@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from cerlab.budget import poll
 from cerlab.errors import ResourceLimit, Unsupported, UsageError
-from cerlab.viz.centring import centred, raised
+from cerlab.viz.centring import centre_words, raise_words
 from cerlab.viz.dot import dot_text
 from cerlab.viz.fontconfig import without_font_warnings
 from cerlab.viz.graph import Graph, alt_text, graph_of
@@ -118,7 +118,7 @@ def _accessible(drawn: str, graph: Graph, *, both: bool) -> str:
     body = drawn[drawn.index("<svg") :]
     body = re.sub(r"<!--.*?-->\s*", "", body, flags=re.S)
     body = re.sub(r' (?:id|xmlns:xlink|xml:space)="[^"]*"', "", body)
-    body = centred(raised(body))
+    body = centre_words(raise_words(body))
     opening, rest = body.split(">", 1)
     size = " ".join(re.findall(r'(?:width|height|viewBox)="[^"]*"', opening))
     says = f"<title>{escape(_plain(graph.title))}</title>\n"

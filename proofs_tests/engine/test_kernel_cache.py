@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import cerlab
-from cerlab.kernel_cache import Repeated, folder, native
+from cerlab.kernel_cache import RepeatedCalls, folder, native
 from cerlab.kernel_cache.kernel import CompiledKernel
 from proofs_tests.kernels import JIT
 
@@ -34,25 +34,25 @@ class Pair(NamedTuple):
 """
 
 PARTS = """
-from cerlab.kernel_cache import compiled
+from cerlab.kernel_cache import jit
 from functools import partial
 from kernels_here import values
 from kernels_here.values import ONE
 
-@partial(compiled, forceinline=True)
+@partial(jit, forceinline=True)
 def least(x):
     return x + ONE
 
-@partial(compiled, forceinline=True)
+@partial(jit, forceinline=True)
 def part(x):
     return 10 * least(x) + values.ONE
 """
 
 WHOLE = """
-from cerlab.kernel_cache import compiled
+from cerlab.kernel_cache import jit
 from kernels_here.parts import part
 
-@compiled
+@jit
 def whole(x, pair):
     return 100 * part(x) + pair.a
 """
@@ -186,9 +186,9 @@ def test_where_nothing_can_be_written_kernels_still_run(
 PROGRAM = """
 from cerlab.engine.kernels.registers.arrays import LE
 from cerlab.engine.kernels.registers.guards import compare
-from cerlab.kernel_cache import compiled
+from cerlab.kernel_cache import jit
 
-@compiled
+@jit
 def at_most(left, right):
     return compare(LE, left, right)
 
@@ -227,29 +227,29 @@ def test_an_inlined_kernel_of_a_copy_of_the_package(tmp_path: Path) -> None:
 
 RECORD = """
 from typing import NamedTuple
-from cerlab.kernel_cache import compiled
+from cerlab.kernel_cache import jit
 
 class Numbers(NamedTuple):
     first: object
     scale: float
 
-@compiled
+@jit
 def sums(numbers, table, pair, signed, plain):
     total = 0.0
     for i in range(numbers.first.shape[0]):
         total += numbers.scale * numbers.first[i] + table[i % table.shape[0], 1]
     return total, pair[0] // plain, signed and pair[1] > 0
 
-@compiled
+@jit
 def fill(out, value):
     for i in range(out.shape[0]):
         out[i] = value
 
-@compiled
+@jit
 def room(n):
     return np.zeros(n)
 
-@compiled
+@jit
 def first(x):
     return x[0]
 """
@@ -301,7 +301,7 @@ def test_machine_code_writes_into_arrays_and_raises_what_numba_raises(records: A
 def test_repeated_calls_see_what_is_written_and_what_is_another_array(records: Any) -> None:
     fresh(records.sums)(records.Numbers(np.ones(2), 1.0), np.ones((2, 2)), (7, True), True, 2)
     for kernel in (fresh(records.sums), records.sums.py_func):
-        repeated = Repeated(kernel)
+        repeated = RepeatedCalls(kernel)
         first: Any = np.ones(2)
         table = np.ones((2, 2))
         for change in ("nothing", "a cell", "the array", "its type", "an integer", "nothing"):
@@ -323,18 +323,18 @@ def test_records_that_stay_are_read_once_and_others_are_let_go(
     stays = records.Numbers(np.ones(2), 1.0)
     fresh(records.sums)(stays, np.ones((2, 2)), (7, True), True, 2)
     read: list[int] = []
-    taken_apart = native.unpacked
+    taken_apart = native.unpack
 
     def counted(arguments: Any, *known: Any) -> Any:
         read.append(id(arguments))
         return taken_apart(arguments, *known)
 
-    monkeypatch.setattr(native, "unpacked", counted)
-    repeated = Repeated(fresh(records.sums))
+    monkeypatch.setattr(native, "unpack", counted)
+    repeated = RepeatedCalls(fresh(records.sums))
     for n in range(3):
         given = (stays, np.full((2, 2), float(n)), (7 + n, True), True, 2)
         assert repeated(*given) == records.sums.py_func(*given)
-        assert [*repeated._known] == [id(stays), id(given[2])]
+        assert [*repeated._records] == [id(stays), id(given[2])]
         assert read.count(id(stays)) == 1
     assert len(read) == 3 + 1 + 3, "all arguments, the record that stays, the pairs"
 

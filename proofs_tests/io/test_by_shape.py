@@ -183,7 +183,7 @@ def reading(rng: Random, *, by_shape: bool) -> Iterator[None]:
         patch.setattr(text, "ROWS", rng.choice((1, 3, 1 << 16)))
         patch.setattr(text, "MANY", rng.choice((1, 5)))
         patch.setattr(Layout, "room", used_room)
-        patch.setattr(text_codes, "NUMBERED", rng.choice((1, 1 << 10)))
+        patch.setattr(text_codes, "MOST_TEXTS", rng.choice((1, 1 << 10)))
         yield
 
 

@@ -21,7 +21,7 @@ LETTERS = ("a", "b", "\0", "é", "\U0001f600")
 @pytest.fixture(autouse=True)
 def _always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_codes, "MANY", 1)
-    monkeypatch.setattr(text_codes, "NUMBERED", 8)  # and 32 slots, so that texts meet in one
+    monkeypatch.setattr(text_codes, "MOST_TEXTS", 8)  # and 32 slots, so that texts meet in one
 
 
 def drawn(rng: Random) -> Any:

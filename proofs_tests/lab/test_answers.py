@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 import cerlab
-from cerlab.lab.answers import PANELS, STEPPED, answer, stream_of
+from cerlab.lab.answers import MOST_STEPS, PANELS, answer, stream_of
 from cerlab.logic.ceql.text import query_text
 from cerlab.testing import as_dict
 from cerlab.viz.timeline.style import own_numbers
@@ -133,5 +133,5 @@ def test_what_needs_a_library_that_is_absent_says_so() -> None:
 
 
 def test_a_long_stream_is_followed_from_its_beginning() -> None:
-    reply = answer({"panel": "steps", "query": "A ; B", "events": "A B " * STEPPED})
-    assert len(reply["frames"]) == STEPPED
+    reply = answer({"panel": "steps", "query": "A ; B", "events": "A B " * MOST_STEPS})
+    assert len(reply["frames"]) == MOST_STEPS

@@ -39,7 +39,7 @@ from cerlab.predicates.syntax import (
 )
 from cerlab.predicates.truth import satisfies
 from cerlab.testing import ATTRIBUTES, TYPES, random_predicate
-from cerlab.viz.machines.exploration import explored
+from cerlab.viz.machines.exploration import explore
 from proofs_tests.suite import Suite
 
 NAN = float("nan")
@@ -236,20 +236,20 @@ def test_fixed_attributes_have_exactly_their_values(suite: Suite) -> None:
 
 def test_the_explored_automaton_has_only_moves_that_events_make() -> None:
     det = DeterministicCea(as_pattern("A ; B FILTER A[v > 1] AND A[v < 1]").cea)
-    machine = explored(det)
+    machine = explore(det)
     assert machine.exact
     assert len(machine.states) == 1, "v > 1 and v < 1 cannot both hold"
 
 
 def test_like_and_arithmetic_are_decided_in_the_explored_automaton() -> None:
     det = DeterministicCea(as_pattern("A ; B FILTER A[n LIKE '^x'] AND A[n LIKE '^y']").cea)
-    assert explored(det).exact
-    assert len(explored(det).states) == 1, "a text does not begin with x and with y"
-    assert explored(DeterministicCea(as_pattern("A FILTER A[v + w = 3]").cea)).exact
+    assert explore(det).exact
+    assert len(explore(det).states) == 1, "a text does not begin with x and with y"
+    assert explore(DeterministicCea(as_pattern("A FILTER A[v + w = 3]").cea)).exact
 
 
 def test_what_is_not_decided_is_said() -> None:
-    machine = explored(DeterministicCea(as_pattern("A FILTER A[n LIKE 'a{2}' AND n LIKE 'a']").cea))
+    machine = explore(DeterministicCea(as_pattern("A FILTER A[n LIKE 'a{2}' AND n LIKE 'a']").cea))
     assert not machine.exact
 
 

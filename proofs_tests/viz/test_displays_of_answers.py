@@ -32,7 +32,7 @@ from cerlab.model.schema import (
     EventDeclaration,
     StreamDeclaration,
 )
-from cerlab.viz.notebook.answers import COUNTED, SHOWN
+from cerlab.viz.notebook.answers import MOST, MOST_EVENTS
 from cerlab.viz.notebook.streams import type_counts
 from proofs_tests.random_cases import Case, random_case
 from proofs_tests.suite import Suite
@@ -237,7 +237,7 @@ def test_no_answers_are_said_to_be_none() -> None:
 
 def test_what_is_cut_says_of_how_many() -> None:
     assert "showing 50 of 345 answers" in words(_listed(345))
-    assert f"{SHOWN} answers" in words(_listed(SHOWN))
+    assert f"{MOST} answers" in words(_listed(MOST))
     many = cerlab.parse_query("SELECT * WHERE A+").run([{"type": "A"}] * 1000)
     assert "showing 50 of about 1.07·10^301 answers" in words(many)
     assert "showing 10 of about 1.07·10^301 answers" in str(many)
@@ -253,7 +253,7 @@ def _listed(n: int) -> Answers:
 
 
 def test_a_long_stream_is_not_counted_to_be_shown() -> None:
-    answers = _listed(COUNTED + 1)
+    answers = _listed(MOST_EVENTS + 1)
     assert "showing the first 50 answers; count() says how many there are" in words(answers)
 
 

@@ -19,7 +19,7 @@ from cerlab.predicates.syntax import EVERYTHING, TypeIs
 from cerlab.viz import render
 from cerlab.viz.machines.deterministic import MintermTable
 from cerlab.viz.machines.minterms import MintermList
-from cerlab.viz.notebook.displays import SHOWN
+from cerlab.viz.notebook.displays import MOST
 from proofs_tests.suite import Suite
 from proofs_tests.viz.values import KINDS, random_value
 
@@ -113,7 +113,7 @@ def exploding(n: int) -> DeterministicCea:
 def test_huge_values_are_cut_and_say_so() -> None:
     A: Any = wide(3_000)
     bundle = A._repr_mimebundle_()
-    assert f"showing {SHOWN} of 3,000 lines" in bundle["text/plain"]
+    assert f"showing {MOST} of 3,000 lines" in bundle["text/plain"]
     assert "showing 50 of 3,000 nodes and 49 of 2,999 edges" in bundle["image/svg+xml"]
     det: Any = exploding(40)
     bundle = det._repr_mimebundle_()

@@ -15,7 +15,7 @@ from cerlab.api import step
 from cerlab.engine.reference.snapshot import TecsNode
 from cerlab.evaluate import answers_of
 from cerlab.model.answer import ComplexEvent
-from cerlab.viz.notebook.filmstrip import SHOWN, TOGETHER, Frames
+from cerlab.viz.notebook.filmstrip import MOST_FRAMES, TOGETHER, Frames
 from cerlab.viz.notebook.stepper import page
 from cerlab.viz.notebook.steps import Steps
 from cerlab.viz.theme import DARK, LIGHT
@@ -199,10 +199,10 @@ def test_a_display_has_a_button_for_each_step_and_shows_one(steps: Steps) -> Non
 
 
 def test_displays_say_how_many_steps_they_leave_out() -> None:
-    many = step("A ; B", [{"type": "AB"[n % 2]} for n in range(SHOWN + 3)])
+    many = step("A ; B", [{"type": "AB"[n % 2]} for n in range(MOST_FRAMES + 3)])
     bundle = many._repr_mimebundle_()  # type: ignore[attr-defined]
-    assert f"showing {SHOWN} of {SHOWN + 3} steps" in bundle["text/html"]
-    assert bundle["text/plain"].count("\nevent ") == SHOWN + 3
+    assert f"showing {MOST_FRAMES} of {MOST_FRAMES + 3} steps" in bundle["text/html"]
+    assert bundle["text/plain"].count("\nevent ") == MOST_FRAMES + 3
     assert ElementTree.fromstring(bundle["image/svg+xml"]).tag == f"{SVG}svg"
 
 

@@ -21,7 +21,7 @@ from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.kernels.tecs.batch import Events, read_batch
 from cerlab.engine.kernels.tecs.collect import collect, move_together
 from cerlab.engine.learned import LearnedTables
-from cerlab.kernel_cache import Repeated
+from cerlab.kernel_cache import RepeatedCalls
 from cerlab.model.clauses import Consume
 
 CONSUMES = {
@@ -63,7 +63,7 @@ class Tecs:
         depth, longest = np.zeros((2, 64), np.int32), np.zeros(64, np.int64)
         self._stack = k.Stack(depth[0], depth[1], longest)
         self._answers = Buffer(answers)
-        self._read_batch = Repeated(read_batch)
+        self._read_batch = RepeatedCalls(read_batch)
         self._one: Events | None = None
 
     @property

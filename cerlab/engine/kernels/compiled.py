@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cerlab.kernel_cache import Kernel, compiled
+from cerlab.kernel_cache import Kernel, jit
 
 
 def kernel(function: Kernel) -> Kernel:
@@ -11,9 +11,9 @@ def kernel(function: Kernel) -> Kernel:
     Without reference counts (``_nrt``): with them, handing a few dozen arrays from one kernel to
     the next costs five times what the kernels do. ``NUMBA_DISABLE_JIT=1`` leaves the Python.
     """
-    return compiled(function, nogil=True, _nrt=False)
+    return jit(function, nogil=True, _nrt=False)
 
 
 def inlined(function: Kernel) -> Kernel:
     """The same for a part of a kernel: an array is eight arguments, so a call would not be free."""
-    return compiled(function, nogil=True, _nrt=False, forceinline=True)
+    return jit(function, nogil=True, _nrt=False, forceinline=True)

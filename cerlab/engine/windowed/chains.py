@@ -14,7 +14,7 @@ from cerlab.engine.general.tecs import CONSUMES, limit_of
 from cerlab.engine.growth import doubled
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.windowed import chains as c
-from cerlab.kernel_cache import Repeated
+from cerlab.kernel_cache import RepeatedCalls
 
 
 class Chains:
@@ -25,7 +25,7 @@ class Chains:
         self._records = _records(records)
         self._search = c.Search(np.zeros(64, np.int32), np.zeros(64, np.int64))
         self._answers = Buffer(answers)
-        self._list_chains = Repeated(c.list_chains)
+        self._list_chains = RepeatedCalls(c.list_chains)
         self.steps = 0
         """Records visited so far."""
 

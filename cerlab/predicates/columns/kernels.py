@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.kernel_cache import Kernel, compiled
+from cerlab.kernel_cache import Kernel, jit
 from cerlab.predicates.columns.lookup_tables import Cells, Codes, N, Stretches, T
 
 FEW = 16
@@ -21,7 +21,7 @@ PENDING = -2
 
 def kernel(function: Kernel) -> Kernel:
     """`function` under Numba: compiled at the first call, kept on disk, without the GIL."""
-    return compiled(function, nogil=True, _nrt=False)
+    return jit(function, nogil=True, _nrt=False)
 
 
 @kernel

@@ -15,7 +15,7 @@ from cerlab.automata.strategy import StrategyCea
 from cerlab.display import shown
 from cerlab.predicates.words import counted
 from cerlab.viz.graph import Edge, Graph, picture
-from cerlab.viz.machines.exploration import ExploredCea, GuardedMove, explored
+from cerlab.viz.machines.exploration import ExploredCea, GuardedMove, explore
 from cerlab.viz.machines.grid import Grid, grid_graph
 from cerlab.viz.machines.guards import guard_words
 from cerlab.viz.machines.states import mark_kind, state_graph, state_nodes
@@ -28,13 +28,13 @@ EXACT_NOTE = "LIKE, arithmetic and two-attribute comparisons are taken as indepe
 class MintermTable:
     """The table of a deterministic machine, as far as it was explored."""
 
-    explored: ExploredCea
+    machine: ExploredCea
 
     @property
     def moves(self) -> dict[tuple[int, int], tuple[int | None, int | None]]:
         """By state and minterm: where the run goes by • and by ∘, None where it does not go on."""
         moves: dict[tuple[int, int], tuple[int | None, int | None]] = {}
-        for move in self.explored.moves:
+        for move in self.machine.moves:
             for symbol in move.symbols:
                 take, skip = moves.get((move.source, symbol), (None, None))
                 goes = (move.target, skip) if move.mark is Mark.TAKE else (take, move.target)
@@ -45,15 +45,15 @@ class MintermTable:
 def minterm_table(
     machine: DeterministicCea | StrategyCea, *, limit: int | None = None
 ) -> MintermTable:
-    """The table; raises `ResourceLimit` as `explored`, which takes the `limit` too."""
-    return MintermTable(explored(machine, limit=limit))
+    """The table; raises `ResourceLimit` as `explore`, which takes the `limit` too."""
+    return MintermTable(explore(machine, limit=limit))
 
 
 @picture.register(DeterministicCea)
 @picture.register(StrategyCea)
 def det_graph(machine: DeterministicCea | StrategyCea, limit: int | None = None) -> Graph:
     """A deterministic machine, explored; its states are named by the sets that they are."""
-    return explored_graph(explored(machine, limit=limit))
+    return explored_graph(explore(machine, limit=limit))
 
 
 @picture.register(ExploredCea)
@@ -105,7 +105,7 @@ def explicit_graph(A: ExplicitCea, limit: int | None = None) -> Graph:
 @picture.register(MintermTable)
 def table_graph(table: MintermTable, limit: int | None = None) -> Graph:
     """The table as one node; with a `limit`, so many rows and columns."""
-    A = table.explored
+    A = table.machine
     title = f"{A.kind}: {len(A.states):,} macro-states by {len(A.every):,} minterms"
     return grid_graph("table", title, table_grid(table, limit))
 
@@ -127,7 +127,7 @@ def table_grid(table: MintermTable, limit: int | None = None) -> Grid:
       bit 0: type = 'A'
       bit 1: type = 'B'
     """
-    A, moves = table.explored, table.moves
+    A, moves = table.machine, table.moves
     width = len(A.predicates)
     every = A.every[:limit]
     rows = [("state", *(format(v, f"0{width}b")[::-1] if width else "any" for v in every))]

@@ -61,7 +61,7 @@ Node = tuple[Literal["idle", "run"], int]
 Step = tuple[tuple[int, Mark], Node]
 
 
-def explored(machine: DeterministicCea | StrategyCea, *, limit: int | None = None) -> ExploredCea:
+def explore(machine: DeterministicCea | StrategyCea, *, limit: int | None = None) -> ExploredCea:
     """Explore every state on every minterm; raises `ResourceLimit` where that is too much.
 
     A strategy's machine begins with its idle states, which read the events before a run starts.
@@ -149,7 +149,7 @@ def as_cea(machine: DeterministicCea | StrategyCea) -> IntervalCea | AnchoredCea
     That of a strategy reads the stream from position 0; raises `Unsupported` if it accepts after a
     skipped event, which `AnchoredCea` cannot say.
     """
-    A = explored(machine)
+    A = explore(machine)
     Delta = tuple(Transition(m.source, _predicate(A, m), m.mark, m.target) for m in A.moves)
     if isinstance(machine, DeterministicCea):
         return IntervalCea(len(A.states), Delta, frozenset({0}), A.final)

@@ -11,7 +11,7 @@ from cerlab.automata.strategy import StrategyCea
 from cerlab.predicates.text import name_text
 from cerlab.predicates.words import counted
 from cerlab.viz.graph import Graph, NodeKind, graph_of
-from cerlab.viz.machines.exploration import ExploredCea, explored
+from cerlab.viz.machines.exploration import ExploredCea, explore
 
 
 def machine_text(machine: object) -> str:
@@ -43,7 +43,7 @@ def det_text(det: DeterministicCea | StrategyCea, *, limit: int | None = None) -
 
     With a `limit`, only the moves of so many states are looked at.
     """
-    return explored_text(explored(det, limit=limit))
+    return explored_text(explore(det, limit=limit))
 
 
 def explored_text(A: ExploredCea) -> str:

@@ -21,16 +21,16 @@ from cerlab.viz.html import block, note, pre, table
 from cerlab.viz.timeline import Row, Timeline, timeline
 from cerlab.viz.timeline.svg import timeline_svg, within_page
 
-SHOWN = 50
+MOST = 50
 """How many answers a notebook shows; a terminal shows fewer."""
 
 IN_TEXT = 10
 
-COUNTED = 20_000
+MOST_EVENTS = 20_000
 """Up to so many events answers are counted to say how many there are."""
 
 
-class Answered(Protocol):
+class LazyAnswers(Protocol):
     """A query on a stream, as ``Query.run`` gives it."""
 
     stream: Stream
@@ -50,19 +50,19 @@ class Listing:
     total: int | None
 
 
-_listed: WeakKeyDictionary[Answered, Listing] = WeakKeyDictionary()
+_listings: WeakKeyDictionary[LazyAnswers, Listing] = WeakKeyDictionary()
 """What was looked at: a notebook asks for text, HTML and a picture, each time for the same."""
 
 
-def listing(answers: Answered) -> Listing:
+def listing(answers: LazyAnswers) -> Listing:
     """Look at no more answers than are shown, and one."""
-    if answers not in _listed:
-        first = tuple(islice(answers, SHOWN + 1))
+    if answers not in _listings:
+        first = tuple(islice(answers, MOST + 1))
         total: int | None = len(first)
-        if len(first) > SHOWN:
-            total = answers.count() if len(answers.stream) <= COUNTED else None
-        _listed[answers] = Listing(first[:SHOWN], total)
-    return _listed[answers]
+        if len(first) > MOST:
+            total = answers.count() if len(answers.stream) <= MOST_EVENTS else None
+        _listings[answers] = Listing(first[:MOST], total)
+    return _listings[answers]
 
 
 def showing(listed: Listing) -> str:
@@ -79,7 +79,7 @@ def showing(listed: Listing) -> str:
     return f"showing {shown} of {counted(listed.total, 'answer')}"
 
 
-def answers_text(answers: Answered) -> str:
+def answers_text(answers: LazyAnswers) -> str:
     """The first answers, one a line."""
     head = f"Answers on {counted(len(answers.stream), 'event')}"
     try:
@@ -92,7 +92,7 @@ def answers_text(answers: Answered) -> str:
     return "\n".join(lines)
 
 
-def answers_html(answers: Answered) -> str:
+def answers_html(answers: LazyAnswers) -> str:
     """The first answers as a table with their events, under their timeline."""
     head = f"Answers on {counted(len(answers.stream), 'event')}"
     try:
@@ -108,12 +108,12 @@ def answers_html(answers: Answered) -> str:
     return block(picture, table(f"{head}: {showing(listed)}", columns, rows))
 
 
-def answers_svg(answers: Answered) -> str:
+def answers_svg(answers: LazyAnswers) -> str:
     """Their timeline."""
     return timeline_svg(_timeline(answers, listing(answers)))
 
 
-def _timeline(answers: Answered, listed: Listing) -> Timeline:
+def _timeline(answers: LazyAnswers, listed: Listing) -> Timeline:
     return timeline([Row("answers", listed.first, listed.total)], answers.stream)
 
 
@@ -130,9 +130,9 @@ def _events(positions: Sequence[int], events: Sequence[Event]) -> str:
 
 def complex_event_text(answer: ComplexEvent) -> str:
     """As `repr`, unless it has very many positions."""
-    if len(answer.positions) <= SHOWN:
+    if len(answer.positions) <= MOST:
         return repr(answer)
-    positions = positions_text(answer.positions, SHOWN)
+    positions = positions_text(answer.positions, MOST)
     return f"ComplexEvent(start={answer.start}, end={answer.end}, positions={positions})"
 
 
@@ -144,11 +144,11 @@ def complex_event_html(answer: ComplexEvent) -> str:
 
 def valuation_text(valuation: Valuation) -> str:
     """As `repr`, unless it is very long."""
-    if sum(map(len, valuation.labels.values())) <= SHOWN:
+    if sum(map(len, valuation.labels.values())) <= MOST:
         return repr(valuation)
     items = list(valuation.labels.items())
-    labels = [f"{label!r}: {positions_text(positions, SOME)}" for label, positions in items[:SHOWN]]
-    more = f", .. {len(items) - SHOWN:,} more" if len(items) > SHOWN else ""
+    labels = [f"{label!r}: {positions_text(positions, SOME)}" for label, positions in items[:MOST]]
+    more = f", .. {len(items) - MOST:,} more" if len(items) > MOST else ""
     interval = f"start={valuation.start}, end={valuation.end}"
     return f"Valuation({interval}, labels={{{', '.join(labels)}{more}}})"
 
@@ -157,8 +157,8 @@ def valuation_html(valuation: Valuation) -> str:
     """A row for each label."""
     caption = f"Valuation on [{valuation.start}, {valuation.end}]"
     items = list(valuation.labels.items())
-    rows = [[cut(label, 60), positions_text(positions, SOME)] for label, positions in items[:SHOWN]]
-    more = f"showing {SHOWN} of {counted(len(items), 'label')}" if len(items) > SHOWN else ""
+    rows = [[cut(label, 60), positions_text(positions, SOME)] for label, positions in items[:MOST]]
+    more = f"showing {MOST} of {counted(len(items), 'label')}" if len(items) > MOST else ""
     return block(table(caption, ("label", "positions"), rows), note(more))
 
 

@@ -57,7 +57,7 @@ __all__ = [
     "verdicts",
 ]
 
-SHOWN = 50
+MOST = 50
 """How many nodes of a picture, and lines of a text, a display shows; it says of how many."""
 
 _MACHINES = (
@@ -67,28 +67,28 @@ _MACHINES = (
 _TEXTS: dict[type, Callable[[Any], str]] = {
     **dict.fromkeys(_MACHINES, machine_text),
     ExploredCea: explored_text,
-    DeterministicCea: partial(det_text, limit=SHOWN),
-    StrategyCea: partial(det_text, limit=SHOWN),
-    MintermTable: lambda table: grid_text(table_grid(table, SHOWN)),
-    MintermList: lambda listed: grid_text(minterms_grid(listed, SHOWN)),
+    DeterministicCea: partial(det_text, limit=MOST),
+    StrategyCea: partial(det_text, limit=MOST),
+    MintermTable: lambda table: grid_text(table_grid(table, MOST)),
+    MintermList: lambda listed: grid_text(minterms_grid(listed, MOST)),
     TecsSnapshot: snapshot_text,
 }
 
 
 def _cut(says: Callable[[Any], str], value: Any) -> str:
-    return first_lines(says(value), SHOWN)
+    return first_lines(says(value), MOST)
 
 
 def _svg(value: object) -> str:
-    return render.svg(graph_of(value, limit=SHOWN))
+    return render.svg(graph_of(value, limit=MOST))
 
 
 def _html(value: object) -> str:
-    return render.html(graph_of(value, limit=SHOWN))
+    return render.html(graph_of(value, limit=MOST))
 
 
 def _dot(value: object) -> str:
-    return dot_text(graph_of(value, limit=SHOWN))
+    return dot_text(graph_of(value, limit=MOST))
 
 
 def _query_html(query: Any) -> str:
@@ -132,8 +132,8 @@ display.register(RowPattern, display.GRAPH_TEXT, _dot)
 for _short in (Timestamp, Failure, WhyNone):
     display.register(_short, "text/html", _words_html)
 display.register(Timestamp, "text/plain", str)
-display.register(MintermTable, "text/html", lambda table: grid_html(table_grid(table, SHOWN)))
-display.register(MintermList, "text/html", lambda listed: grid_html(minterms_grid(listed, SHOWN)))
+display.register(MintermTable, "text/html", lambda table: grid_html(table_grid(table, MOST)))
+display.register(MintermList, "text/html", lambda listed: grid_html(minterms_grid(listed, MOST)))
 display.register(Why, "image/svg+xml", _why_svg)
 display.register(Why, "text/html", _why_html)
 display.register(object, display.NETWORKX, to_networkx)

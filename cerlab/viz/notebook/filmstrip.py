@@ -20,7 +20,7 @@ from cerlab.predicates.words import cut
 from cerlab.viz.graph import Graph
 from cerlab.viz.html import block, escape, items, note, pre
 from cerlab.viz.notebook.replay import Replay
-from cerlab.viz.notebook.step_list import Step, StepList, highlighted, step_text, steps_text
+from cerlab.viz.notebook.step_list import Step, StepList, highlight_states, step_text, steps_text
 from cerlab.viz.render import Look, dark_where_dark, page_colours, svg
 from cerlab.viz.render import html as drawn
 from cerlab.viz.theme import THEMES, Theme, ThemeName
@@ -28,7 +28,7 @@ from cerlab.viz.theme import THEMES, Theme, ThemeName
 WIDTH = 736
 """The width of a frame, in pixels: that of a column of text, so that words keep their size."""
 
-SHOWN = 12
+MOST_FRAMES = 12
 """How many frames a display shows."""
 
 LEAST = 0.65
@@ -200,7 +200,7 @@ class Frames:
         assert self._steps.machine is not None
         active = frozenset(state.name for state in step.snapshot.active)
         if (active, way) not in self._machines:
-            graph = replace(highlighted(self._steps.machine, active), direction=way)
+            graph = replace(highlight_states(self._steps.machine, active), direction=way)
             self._machines[active, way] = _Picture.of(graph, self._drawn)
         return self._machines[active, way]
 
@@ -250,10 +250,10 @@ _BUTTONS = """<style>
 
 
 def _html(steps: StepList) -> str:
-    frames = list(islice(Frames(steps).all(), SHOWN))
+    frames = list(islice(Frames(steps).all(), MOST_FRAMES))
     name = f"steps{crc32(''.join(frames).encode()):08x}"
     rules, buttons = [], []
-    for k, step in enumerate(steps.steps[:SHOWN]):
+    for k, step in enumerate(steps.steps[:MOST_FRAMES]):
         button = f"{name}-{k}"
         rules.append(f"#{button}:checked~.frame.k{k}{{display:block}}")
         chosen = ' checked=""' if k == 0 else ""
@@ -263,7 +263,7 @@ def _html(steps: StepList) -> str:
     shown = [f'<div class="frame k{k}">{frame}</div>' for k, frame in enumerate(frames)]
     style = f"{_BUTTONS}<style>{''.join(rules)}</style>"
     walk = "\n".join([style, '<div class="cerlab-steps">', *buttons, *shown, "</div>"])
-    says = f"showing {SHOWN} of {len(steps)} steps" if len(steps) > SHOWN else ""
+    says = f"showing {MOST_FRAMES} of {len(steps)} steps" if len(steps) > MOST_FRAMES else ""
     return block(pre(steps.query), walk, note(says))
 
 
@@ -276,5 +276,5 @@ display.register(Step, "text/plain", step_text)
 display.register(Step, "text/html", _step_html)
 display.register(Step, "image/svg+xml", lambda step: svg(step.snapshot))
 display.register(StepList, "text/plain", steps_text)
-display.register(StepList, "image/svg+xml", lambda steps: Frames(steps).strip(0, SHOWN))
+display.register(StepList, "image/svg+xml", lambda steps: Frames(steps).strip(0, MOST_FRAMES))
 display.register(StepList, "text/html", _html)

@@ -15,7 +15,7 @@ from cerlab.predicates.words import answer_text, counted, event_text
 from cerlab.viz.graph import Graph
 from cerlab.viz.tecs import snapshot_text
 
-LISTED = 6
+MOST_SENTENCES = 6
 """How many moves, and how many answers, the words of a step tell one by one."""
 
 
@@ -74,9 +74,9 @@ def _move_text(source: str | None, mark: str, target: str) -> str:
 
 
 def _first_few(sentences: list[str], what: str) -> list[str]:
-    if len(sentences) <= LISTED:
+    if len(sentences) <= MOST_SENTENCES:
         return sentences
-    return [*sentences[:LISTED], f"And {len(sentences) - LISTED:,} more {what}."]
+    return [*sentences[:MOST_SENTENCES], f"And {len(sentences) - MOST_SENTENCES:,} more {what}."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class StepList:
         return steps_text(self)
 
 
-def highlighted(graph: Graph, active: Set[str]) -> Graph:
+def highlight_states(graph: Graph, active: Set[str]) -> Graph:
     """The machine with those macro-states brought forward that have one of these names."""
     nodes = tuple(replace(node, is_new=node.label in active) for node in graph.nodes)
     return replace(graph, nodes=nodes, legend=())

@@ -15,8 +15,8 @@ from cerlab.viz.html import bars, block, note, table
 from cerlab.viz.timeline import timeline
 from cerlab.viz.timeline.svg import timeline_svg
 
-SHOWN = 50
-"""How many events are shown."""
+ROWS = 50
+"""How many rows a table has."""
 
 ATTRIBUTES = 12
 """How many attributes have a column."""
@@ -44,8 +44,8 @@ def event_html(event: Event) -> str:
     """A row for each attribute."""
     caption = f"{event.stream}>{event.type}" if event.stream else event.type
     items = list(event.attributes.items())
-    rows = [[cut(name, 60), _value(value)] for name, value in items[:SHOWN]]
-    more = f"showing {SHOWN} of {len(items):,} attributes" if len(items) > SHOWN else ""
+    rows = [[cut(name, 60), _value(value)] for name, value in items[:ROWS]]
+    more = f"showing {ROWS} of {len(items):,} attributes" if len(items) > ROWS else ""
     return block(table(cut(caption, 80), ("attribute", "value"), rows), note(more))
 
 
@@ -64,7 +64,7 @@ def stream_text(stream: Stream) -> str:
 
 def stream_html(stream: Stream) -> str:
     """The first events in columns, and how many there are of each type."""
-    first = stream.head(SHOWN)
+    first = stream.head(ROWS)
     names = list(dict.fromkeys(name for event in first for name in event.attributes))
     said = (
         [f"showing {len(first)} of {counted(len(stream), 'event')}"]
@@ -131,8 +131,8 @@ def stream_svg(stream: Stream) -> str:
 def schema_html(schema: Schema) -> str:
     """A row for each event type."""
     declared = [(stream.name, event) for stream in schema.streams for event in stream.events]
-    rows = [[cut(s, 40), cut(event.name, 40), _attributes(event)] for s, event in declared[:SHOWN]]
-    more = f"showing {SHOWN} of {counted(len(declared), 'type')}" if len(declared) > SHOWN else ""
+    rows = [[cut(s, 40), cut(event.name, 40), _attributes(event)] for s, event in declared[:ROWS]]
+    more = f"showing {ROWS} of {counted(len(declared), 'type')}" if len(declared) > ROWS else ""
     columns = ("stream", "event type", "attributes")
     return block(table("Schema", columns, rows), note(more))
 

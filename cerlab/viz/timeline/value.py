@@ -50,9 +50,10 @@ class Bar:
 class Drawing:
     """Rows of answers under events; `bars` and `ticks` are what is shown of them.
 
-    `length` counts the events of the stream, `distinct` the answers that were compared, `held`
-    those of them that each row has, `common` those that all have. `axis` is the attribute that
-    places the events, None where their positions do, `label` the one that is written beside them.
+    `length` counts the events of the stream, `distinct` the answers that were compared,
+    `row_counts` those of them that each row has, `common` those that all have. `axis` is the
+    attribute that places the events, None where their positions do, `label` the one that is written
+    beside them.
     """
 
     ticks: tuple[Tick, ...]
@@ -60,7 +61,7 @@ class Drawing:
     bars: tuple[Bar, ...]
     length: int
     distinct: int
-    held: tuple[int, ...]
+    row_counts: tuple[int, ...]
     common: int
     axis: str | None = None
     label: str | None = None
@@ -80,7 +81,7 @@ def telling(T: Drawing) -> frozenset[tuple[Bar, int]]:
     Some rows have such an answer and some have not. A row that has every answer is left out where
     others can be compared without it.
     """
-    rivals = {number for number, held in enumerate(T.held) if held < T.distinct}
+    rivals = {number for number, count in enumerate(T.row_counts) if count < T.distinct}
     if len(rivals) < 2:
         rivals = set(range(len(T.rows)))
     apart = [bar for bar in T.bars if not rivals <= bar.rows]

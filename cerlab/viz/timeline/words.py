@@ -14,7 +14,7 @@ def row_text(T: Drawing, number: int) -> str:
     row = T.rows[number]
     said = [_total(row)]
     if len(T.rows) > 1:
-        lacks = T.distinct - T.held[number]
+        lacks = T.distinct - T.row_counts[number]
         said += [f"lacks {number_text(lacks)}"] if lacks else []
     return ", ".join(said)
 
