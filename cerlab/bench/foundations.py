@@ -113,7 +113,7 @@ def process(query: Query, stream: Stream, listed: int = 0) -> tuple[int, Iterato
                 nothing,
                 np.arange(length, dtype=np.int64),
                 nothing,
-                unlisted=length - listed,
+                report_from=length - listed,
             )
         )
     )

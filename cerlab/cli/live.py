@@ -174,7 +174,9 @@ class Labelled:
 
         first = min(answer.start for answer in answers)
         stream = Stream(self._seen[first : answers[-1].end + 1])
-        near = chain.from_iterable(b.moved(-first) for b in batched_answers(answers, len(answers)))
+        near = chain.from_iterable(
+            b.shift_positions(-first) for b in batched_answers(answers, len(answers))
+        )
         for V in labelled_valuations(self._pattern, stream, near):
             labels = {X: tuple(p + first for p in D) for X, D in V.labels.items()}
             self._sink.one(Valuation(V.start + first, V.end + first, labels))

@@ -12,11 +12,11 @@ from itertools import count
 from typing import Any, Literal, NamedTuple, TypeAlias, assert_never
 
 from cerlab.compile import row_operators as ops
-from cerlab.engine.row_search import Mapped
+from cerlab.engine.row_search import GrowingMapping
 from cerlab.logic.rows import expressions as ex
 
-OfMapping: TypeAlias = Callable[[Mapped], Any]
-AtRow: TypeAlias = Callable[[Mapped, int], Any]
+OfMapping: TypeAlias = Callable[[GrowingMapping], Any]
+AtRow: TypeAlias = Callable[[GrowingMapping, int], Any]
 Names: TypeAlias = Mapping[str, str]
 """The column that each name stands for."""
 
@@ -29,11 +29,11 @@ def of_mapping(e: ex.Expression, names: Names) -> OfMapping:
         case ex.Column(name, x):
             column = names[name]
             return lambda m: (
-                m.columns[column][m.positions[x][k - 1]] if (k := m.seen(x, False)) else None
+                m.columns[column][m.positions[x][k - 1]] if (k := m.count_rows(x, False)) else None
             )
         case ex.Classifier(x):
             return lambda m: (
-                m.labels[m.positions[x][k - 1] - m.s] if (k := m.seen(x, False)) else None
+                m.labels[m.positions[x][k - 1] - m.s] if (k := m.count_rows(x, False)) else None
             )
         case ex.MatchNumber():
             return operator.attrgetter("number")
@@ -50,12 +50,14 @@ def of_mapping(e: ex.Expression, names: Names) -> OfMapping:
             return _operation(e, lambda part: of_mapping(part, names))
 
 
-def _landing(e: ex.Edge) -> Callable[[Mapped], int | None]:
+def _landing(e: ex.Edge) -> Callable[[GrowingMapping], int | None]:
     """The row that FIRST or LAST lands on, None if there are too few."""
     x, final, offset = ex.variable_of(e.body), e.final, e.offset
     if isinstance(e, ex.First):
-        return lambda m: m.positions[x][offset] if m.seen(x, final) > offset else None
-    return lambda m: m.positions[x][k - 1 - offset] if (k := m.seen(x, final)) > offset else None
+        return lambda m: m.positions[x][offset] if m.count_rows(x, final) > offset else None
+    return lambda m: (
+        m.positions[x][k - 1 - offset] if (k := m.count_rows(x, final)) > offset else None
+    )
 
 
 def _step(body: ex.Expression, j: int, names: Names) -> OfMapping:
@@ -65,7 +67,7 @@ def _step(body: ex.Expression, j: int, names: Names) -> OfMapping:
     else:
         landing, at = _landing(ex.Last(body)), at_row(body, names)
 
-    def stepped(m: Mapped) -> Any:
+    def stepped(m: GrowingMapping) -> Any:
         p = landing(m)
         return None if p is None or not 0 <= p + j < m.length else at(m, p + j)
 
@@ -77,11 +79,11 @@ def _aggregate(
 ) -> OfMapping:
     x = ex.variable_of(body)
     if isinstance(body, ex.AllRows):
-        return lambda m: m.seen(x, final)
+        return lambda m: m.count_rows(x, final)
     at, fold = at_row(body, names), ops.FOLDS[function]
     key = next(_KEYS)
 
-    def aggregated(m: Mapped) -> Any:
+    def aggregated(m: GrowingMapping) -> Any:
         state = m.fold(key, x, final, fold.empty, lambda state, p: fold.step(state, at(m, p)))
         return fold.result(state)
 
@@ -223,19 +225,19 @@ def _labelled(e: ex.Expression) -> bool:
     return any(isinstance(part, ex.Classifier) for part in ex.subexpressions(e))
 
 
-def registers_of(read: Iterable[Register]) -> Callable[[Mapped], Hashable] | None:
+def registers_of(read: Iterable[Register]) -> Callable[[GrowingMapping], Hashable] | None:
     """The registers' values, as a function of the mapping; None where they do not suffice."""
     listed = sorted(set(read), key=repr)
     if not listed or any(register.kind == "other" for register in listed):
         return None
 
-    def values(m: Mapped) -> Hashable:
+    def values(m: GrowingMapping) -> Hashable:
         return tuple(_register(register, m) for register in listed)
 
     return values
 
 
-def _register(r: Register, m: Mapped) -> Hashable:
+def _register(r: Register, m: GrowingMapping) -> Hashable:
     positions = m.positions.get(r.name, [])
     if r.kind == "number":
         return len(positions)

@@ -17,7 +17,7 @@ from cerlab.compile.row_expressions import (
     registers_read,
 )
 from cerlab.compile.rows_to_prioritised import prioritised
-from cerlab.engine.row_search import Mapped, Memory, ScanResult, Search
+from cerlab.engine.row_search import GrowingMapping, Memory, ScanResult, Search
 from cerlab.errors import BadData, DataPlace
 from cerlab.logic.rows import expressions as ex
 from cerlab.logic.rows import syntax as rp
@@ -36,12 +36,12 @@ class Machine:
     query: RowPattern
     names: Mapping[str, str]
     automaton: PrioritisedAutomaton[Any]
-    at_row: Mapping[str, Callable[[Mapped, int], bool]]
-    of_mapping: Mapping[str, Callable[[Mapped], bool]]
+    at_row: Mapping[str, Callable[[GrowingMapping, int], bool]]
+    of_mapping: Mapping[str, Callable[[GrowingMapping], bool]]
     measures: tuple[OfMapping, ...]
     names_of: Mapping[str, Sequence[str | None]]
     memory: Memory
-    registers: Callable[[Mapped], Hashable] | None
+    registers: Callable[[GrowingMapping], Hashable] | None
     read: frozenset[Register]
     """What conditions read of the mapping."""
 
@@ -76,7 +76,7 @@ def _own(v: str, sets: Mapping[str | None, frozenset[str]]) -> frozenset[str | N
 def _memory(
     query: RowPattern,
     read: Sequence[Register],
-    registers: Callable[[Mapped], Hashable] | None,
+    registers: Callable[[GrowingMapping], Hashable] | None,
 ) -> Memory:
     """The shortest that any condition needs; WITHIN reads where the match begins."""
     numbered = any(
@@ -143,7 +143,7 @@ def _sort(positions: list[int], column: Sequence[Any], item: rp.OrderItem) -> No
 def search_of(M: Machine, columns: Columns, positions: Sequence[int]) -> Search:
     """The search for matches in the partition of these rows."""
     used = {name: [columns[name][i] for i in positions] for name in set(M.names.values())}
-    mapped = Mapped(used, len(positions), M.names_of)
+    mapped = GrowingMapping(used, len(positions), M.names_of)
     resume, within = _resume(M.query, positions), _within(M, used)
     return Search(
         M.automaton, mapped, M.at_row, M.of_mapping, within, resume, M.memory, M.registers
@@ -155,7 +155,7 @@ def _of_partition(
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """The rows that the result has of one partition, with their measures."""
     search = search_of(M, columns, positions)
-    mapped = search.mapped
+    mapped = search.mapping
     covered = 0
     for found in search.scan():
         for j, values in _emitted(M, mapped, found, covered):
@@ -165,7 +165,7 @@ def _of_partition(
 
 
 def _emitted(
-    M: Machine, mapped: Mapped, found: ScanResult, covered: int
+    M: Machine, mapped: GrowingMapping, found: ScanResult, covered: int
 ) -> Iterator[tuple[int, tuple[Any, ...]]]:
     """Rows of the partition and measures; rows before `covered` are in earlier matches."""
     rows, s = M.query.rows, found.s
@@ -178,7 +178,7 @@ def _emitted(
         if rows is not rp.Rows.OMIT_EMPTY:
             yield s, tuple(measure(mapped) for measure in M.measures)
     else:
-        for j, excluded in enumerate(found.excluded):
+        for j, excluded in enumerate(found.is_excluded):
             if not excluded:
                 mapped.visible = j + 1
                 yield s + j, tuple(measure(mapped) for measure in M.measures)

@@ -27,7 +27,7 @@ from cerlab.compile.rows_to_search import Machine, failures, stuck
 from cerlab.engine.kernels.arrays import Int32s, Int64s
 from cerlab.engine.kernels.row_walk import PAST_LAST, TO_FIRST, TO_LAST, TO_NEXT, Going
 from cerlab.engine.register_search import RegisterSearch
-from cerlab.engine.row_search import Mapped
+from cerlab.engine.row_search import GrowingMapping
 from cerlab.engine.row_walk import LetteredRows, Matches, Stuck, Walk
 from cerlab.logic.rows import expressions as ex
 from cerlab.logic.rows import syntax as rp
@@ -46,9 +46,9 @@ class ByValue:
     names_of: Mapping[str, Sequence[str | None]]
     what: list[str] = field(default_factory=list)
     columns: dict[str, Any] = field(default_factory=dict)
-    current: tuple[int, Mapped] | None = None
+    current: tuple[int, GrowingMapping] | None = None
 
-    def partition(self, begin: int) -> Mapped:
+    def partition(self, begin: int) -> GrowingMapping:
         """The rows of the partition that begins there."""
         if self.current is None or self.current[0] != begin:
             R = self.rows
@@ -56,7 +56,7 @@ class ByValue:
                 self.columns = {R.names[name]: R.raw(name) for name in R.names}
             length = int(np.argmax(R.last[begin:])) + 1
             cut = {n: values_of(c.slice(begin, length), n) for n, c in self.columns.items()}
-            self.current = begin, Mapped(cut, length, self.names_of)
+            self.current = begin, GrowingMapping(cut, length, self.names_of)
         return self.current[1]
 
 
@@ -223,12 +223,12 @@ def _shown(query: rp.RowPattern, M: Matches, begins: Int64s) -> Shown:
     match = np.repeat(np.arange(count), width)
     j = np.arange(len(match)) - np.repeat(np.cumsum(width) - width, width)
     row = M.start[match] + j
-    if (M.length > 0).all() and not M.excluded.any():
+    if (M.length > 0).all() and not M.is_excluded.any():
         return Shown(match, row, j + 1)
     mapped = M.length[match] > 0
     seen = np.where(mapped, j + 1, 0)
     kept = np.ones(len(match), np.bool_)
-    kept[mapped] = M.excluded == 0
+    kept[mapped] = M.is_excluded == 0
     return Shown(match[kept], row[kept], seen[kept])
 
 
@@ -249,7 +249,7 @@ def _measures(W: Walked, M: Matches, shown: Shown) -> Iterator[Any]:
 def _measured_by_value(W: Walked, e: ex.Expression, S: Measured) -> Iterator[Any]:
     """The values of a measure, one row of the result after the other."""
     M, value = S.M, of_mapping(e, W.rows.names)
-    current, mapped = -1, Mapped({}, 0, {})
+    current, mapped = -1, GrowingMapping({}, 0, {})
     for match, seen in zip(S.shown.match.tolist(), S.shown.seen.tolist(), strict=True):
         if M.length[match] < 0:
             yield None
@@ -260,7 +260,7 @@ def _measured_by_value(W: Walked, e: ex.Expression, S: Measured) -> Iterator[Any
             mapped.begin(int(M.start[match]) - begin, int(M.number[match]))
             first = S.offsets[match]
             for k in range(first, first + M.length[match]):
-                mapped.push(S.variables[M.variable[k]], bool(M.excluded[k]))
+                mapped.push(S.variables[M.variable[k]], bool(M.is_excluded[k]))
         mapped.visible = seen
         yield value(mapped)
 

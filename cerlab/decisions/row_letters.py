@@ -12,7 +12,7 @@ from itertools import product
 from typing import TypeAlias
 
 from cerlab.compile.row_expressions import at_row, of_row
-from cerlab.engine.row_search import Mapped
+from cerlab.engine.row_search import GrowingMapping
 from cerlab.errors import Unsupported
 from cerlab.logic.rows import expressions as ex
 from cerlab.logic.rows import syntax as rp
@@ -64,7 +64,7 @@ def held(conditions: Conditions, rows: Sequence[Row], i: int) -> frozenset[Named
     """The variables that hold at a row of a table."""
     names = {c.name for e in conditions.values() for c in columns_of(e)}
     columns = {name: [_value(row, name) for row in rows] for name in names}
-    mapped = Mapped(columns, len(rows), {})
+    mapped = GrowingMapping(columns, len(rows), {})
     same = {name: name for name in names}
     return frozenset(v for v, e in conditions.items() if at_row(e, same)(mapped, i) is True)
 

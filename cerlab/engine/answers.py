@@ -38,9 +38,9 @@ class AnswerBatch:
 
     def __iter__(self) -> Iterator[ComplexEvent]:
         for begin in range(0, len(self), SOME_OBJECTS):
-            yield from self.listed(begin, min(begin + SOME_OBJECTS, len(self)))
+            yield from self.complex_events(begin, min(begin + SOME_OBJECTS, len(self)))
 
-    def listed(self, begin: int, end: int) -> list[ComplexEvent]:
+    def complex_events(self, begin: int, end: int) -> list[ComplexEvent]:
         """The complex events from number `begin` to before `end`."""
         offsets = self.offsets[begin : end + 1]
         positions = self.positions[offsets[0] : offsets[-1]].tolist()
@@ -48,17 +48,17 @@ class AnswerBatch:
         with without_collection():
             return complex_events(starts, ends, cut(positions, np.diff(offsets)))
 
-    def after(self, skipped: int) -> AnswerBatch:
-        """All answers but the first ones."""
+    def after(self, count: int) -> AnswerBatch:
+        """All answers but the first `count`."""
         return AnswerBatch(
-            self.start[skipped:], self.end[skipped:], self.offsets[skipped:], self.positions
+            self.start[count:], self.end[count:], self.offsets[count:], self.positions
         )
 
-    def moved(self, by: int) -> AnswerBatch:
+    def shift_positions(self, by: int) -> AnswerBatch:
         """The same answers on a stream with so many more events before them."""
         return AnswerBatch(self.start + by, self.end + by, self.offsets, self.positions + by)
 
-    def taken(self, numbers: Int64s) -> AnswerBatch:
+    def take(self, numbers: Int64s) -> AnswerBatch:
         """The answers with some numbers, in the order of these."""
         lengths = np.diff(self.offsets)[numbers]
         offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int32)
@@ -140,7 +140,7 @@ class BatchedAnswers(Iterator[ComplexEvent]):
                 if not limit:
                     break
         answers = joined_answers(taken)
-        events = answers.listed(0, len(answers))
+        events = answers.complex_events(0, len(answers))
         order = _order(answers)
         return sorted(events, key=by_end) if order is None else [events[n] for n in order]
 

@@ -151,7 +151,7 @@ class TimeColumn:
         return self._axis.unit if is_time and self._axis is not None else None
 
 
-def joined(parts: Sequence[Part]) -> Part:
+def join_parts(parts: Sequence[Part]) -> Part:
     """Instants, or other arrays, one after the other: an array if all parts are."""
     some: list[Any] = [part for part in parts if len(part)]
     if len(some) < 2:
@@ -162,16 +162,16 @@ def joined(parts: Sequence[Part]) -> Part:
     return [time for part in listed for time in part]  # type: ignore[return-value]
 
 
-def first_inside(times: Instants, width: Instant, skipped: int) -> Int32s:
-    """The index of the first event not more than `width` before each event from `skipped` on.
+def first_inside(times: Instants, width: Instant, begin: int) -> Int32s:
+    """The index of the first event not more than `width` before each event from `begin` on.
 
-    `times` do not decrease. Shape (events - skipped,).
+    `times` do not decrease. Shape (events - begin,).
     """
-    first = np.empty(len(times) - skipped, np.int32)
+    first = np.empty(len(times) - begin, np.int32)
     if isinstance(times, np.ndarray):
-        window_starts(times, int(width), skipped, first)
+        window_starts(times, int(width), begin, first)
     else:
-        first[:] = [bisect_left(times, time - width) for time in times[skipped:]]
+        first[:] = [bisect_left(times, time - width) for time in times[begin:]]
     return first
 
 
@@ -217,9 +217,9 @@ class WindowStarts:
         return starts
 
     @property
-    def moved(self) -> int:
+    def moves(self) -> int:
         """How often an event was moved so far: the work of keeping the window."""
-        return self._inside.moved
+        return self._inside.moves
 
     def lowest(self) -> int:
         """The lowest start that an event at the present time would still allow; -1 for any."""
@@ -249,7 +249,7 @@ class _Inside:
         self._times: Instants = np.empty(0, np.int64)
         self._positions: Int64s = np.empty(0, np.int64)
         self._begin = self._end = 0
-        self.moved = 0
+        self.moves = 0
         """Events moved so far."""
 
     def __len__(self) -> int:
@@ -314,4 +314,4 @@ class _Inside:
             self._times = np.empty(room, np.int64)
             self._times[:count] = times
         self._begin, self._end = 0, count
-        self.moved += count
+        self.moves += count

@@ -26,7 +26,7 @@ NOTHING: int = k.NOTHING
 """The least of no values."""
 
 
-class Carried(NamedTuple):
+class AggregateInputs(NamedTuple):
     """What runs carry: integers of the events of a stream, each for the events of one label.
 
     `groups` are numbers of values, 0 for NULL, each with how many numbers there are; a label there
@@ -71,21 +71,23 @@ class EndTotals(NamedTuple):
         return EndTotals(end, start, group, runs, sums, least)
 
 
-def columns_of(found: Iterable[tuple[int, dict[Place, Total]]], carried: Carried) -> EndTotals:
+def columns_of(
+    totals_by_end: Iterable[tuple[int, dict[Place, Total]]], inputs: AggregateInputs
+) -> EndTotals:
     """The totals of ends as columns."""
-    listed = [(end, place, total) for end, of in found for place, total in of.items()]
-    totals = [total for _, _, total in listed]
-    end = integers([end for end, _, _ in listed])
-    start, group = (integers([place[n] for _, place, _ in listed]) for n in range(2))
+    rows = [(end, place, total) for end, of in totals_by_end for place, total in of.items()]
+    totals = [total for _, _, total in rows]
+    end = integers([end for end, _, _ in rows])
+    start, group = (integers([place[n] for _, place, _ in rows]) for n in range(2))
     return EndTotals(
         end,
         start,
         group,
         integers([total.runs for total in totals]),
-        tuple(integers([total.sums[n] for total in totals]) for n in range(len(carried.sums))),
+        tuple(integers([total.sums[n] for total in totals]) for n in range(len(inputs.sums))),
         tuple(
             integers([NOTHING if (x := total.least[n]) is None else x for total in totals])
-            for n in range(len(carried.least))
+            for n in range(len(inputs.least))
         ),
     )
 
@@ -96,7 +98,9 @@ def integers(values: Sequence[int]) -> Integers:
     return np.array(values, np.int64 if fit else object)
 
 
-def slide(totals: EndTotals, by: Sequence[Int64s], lowest: Int64s, carried: Carried) -> EndTotals:
+def slide(
+    totals: EndTotals, by: Sequence[Int64s], lowest: Int64s, inputs: AggregateInputs
+) -> EndTotals:
     """The same rows, each with all before it that agree in all of `by` and do not end too early.
 
     `lowest` is by position the first end that counts at an end there.
@@ -116,7 +120,7 @@ def slide(totals: EndTotals, by: Sequence[Int64s], lowest: Int64s, carried: Carr
             queue = queues.setdefault(groups[n], Sliding())
             yield end, {(start, group): queue.add(end, total, int(lowest[end]))}
 
-    return columns_of(made(), carried)
+    return columns_of(made(), inputs)
 
 
 def first_ends(window: Window, plan: Plan, stream: Stream, time: TimeAxis | None) -> Int64s:
@@ -161,12 +165,12 @@ def group_rows(totals: EndTotals, by: Sequence[Int64s]) -> EndTotals:
     return EndTotals(end, start, group, summed(totals.runs), sums, lowest)
 
 
-def nothing(carried: Carried) -> EndTotals:
+def nothing(inputs: AggregateInputs) -> EndTotals:
     """One row, of no answers."""
     zero = np.zeros(1, np.int64)
     least = np.full(1, NOTHING, np.int64)
     return EndTotals(
-        zero, zero, zero, zero, (zero,) * len(carried.sums), (least,) * len(carried.least)
+        zero, zero, zero, zero, (zero,) * len(inputs.sums), (least,) * len(inputs.least)
     )
 
 

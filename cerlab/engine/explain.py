@@ -43,7 +43,7 @@ def _machine(plan: Plan, learned: LearnedTables) -> list[str]:
         _reading(program),
         f"phase one: the latest start in each of {states} states tells which events end an answer",
         "phase two: chains of records, as runs only gather"
-        if program.chained
+        if program.is_chained
         else "phase two: the general tECS inside the windows of those events, as runs also leave"
         " states, or enter one from several",
     ]

@@ -13,7 +13,7 @@ from cerlab.engine.kernels import arrays as k
 Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
 
-def doubled(arrays: Arrays) -> Arrays:
+def double_room(arrays: Arrays) -> Arrays:
     """A named tuple of arrays with the same contents and twice the room in the first dimension.
 
     Raises `ResourceLimit` where that is more memory than the caller may take.
@@ -23,8 +23,8 @@ def doubled(arrays: Arrays) -> Arrays:
     return type(arrays)(*grown)
 
 
-def joined(first: Arrays, second: Arrays) -> Arrays:
-    """Named tuples of arrays one after the other; raises as `doubled`."""
+def join_arrays(first: Arrays, second: Arrays) -> Arrays:
+    """Named tuples of arrays one after the other; raises as `double_room`."""
     poll(sum(array.nbytes for array in (*first, *second)))
     pairs: Iterable[tuple[Any, Any]] = zip(first, second, strict=True)
     return type(first)(*map(np.concatenate, pairs))

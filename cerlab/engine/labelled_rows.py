@@ -13,9 +13,9 @@ from cerlab.automata.plan import PlanClauses
 from cerlab.engine.answers import SOME_OBJECTS, AnswerBatch, cut
 from cerlab.engine.batches import paces
 from cerlab.engine.columns import rows_of_streams
-from cerlab.engine.growth import doubled
+from cerlab.engine.growth import double_room
 from cerlab.engine.kernels.arrays import DONE, FULL, NONE, Answers, Int32s, Int64s
-from cerlab.engine.kernels.labelling import LISTED, TAKEN, Rows
+from cerlab.engine.kernels.labelling import MARKS, ROWS, Rows
 from cerlab.model.answer import (
     ComplexEvent,
     Positions,
@@ -81,10 +81,10 @@ def listed_rows(
         some = given._replace(start=given.start[: part.stop])
         while (status := read(some, rows)) != DONE:
             if status == FULL:
-                rows = doubled(rows)
+                rows = double_room(rows)
             else:
                 provide()
-    return Rows(rows.answer[: reg[LISTED]], rows.marks[: reg[TAKEN]])
+    return Rows(rows.answer[: reg[ROWS]], rows.marks[: reg[MARKS]])
 
 
 def labelled_rows(

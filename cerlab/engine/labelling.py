@@ -63,7 +63,7 @@ class Labelling:
     def _label_rows(self, given: Answers) -> k.Rows:
         reg = np.zeros(k.REGISTERS, np.int64)
         longest = int(np.diff(given.offsets).max(initial=0)) + 1
-        descent = _descent(longest, len(self._table.known))
+        descent = _descent(longest, len(self._table.has_row))
 
         def read(some: Answers, rows: k.Rows) -> int:
             return k.label_answers(self._table, self._symbols, some, descent, rows, reg)
@@ -71,7 +71,7 @@ class Labelling:
         def provide() -> None:
             nonlocal descent
             self._fill(int(reg[k.STATE]))
-            descent = _descent(longest, len(self._table.known))
+            descent = _descent(longest, len(self._table.has_row))
 
         return listed_rows(given, reg, read, provide)
 
@@ -119,7 +119,7 @@ def _table(rows: dict[int, _Row], machine: LabelledStates) -> k.LabelTable:
     flat = [pair for q in order for m in rows[q].moves for pair in m.takes]
     kept = np.maximum(changes, 0)
     return k.LabelTable(
-        known=known,
+        has_row=known,
         final=np.array(machine.final, np.uint8),
         skip=skip,
         first=(np.cumsum(takes) - takes.ravel()).reshape(takes.shape).astype(np.int32),

@@ -12,10 +12,10 @@ from cerlab.automata.live import StepTable
 from cerlab.budget import poll
 from cerlab.engine.kernels.arrays import NEED_ARENA, NONE, Bytes, Int32s, Int64s
 from cerlab.engine.kernels.row_search import (
+    AT_PAUSE,
     DEPTH,
     FAILURES,
     PAUSE,
-    PAUSED,
     TOO_LONG,
     Failures,
     Path,
@@ -25,7 +25,7 @@ from cerlab.engine.kernels.row_search import (
     search,
 )
 from cerlab.engine.kernels.row_values import FIRST, LAST, OWN, MappedRows, Programs
-from cerlab.engine.kernels.row_walk import ROW, TRIED, Going, MatchBuffers
+from cerlab.engine.kernels.row_walk import ATTEMPTS, ROW, Going, MatchBuffers
 from cerlab.engine.row_search import MAX_STEPS, STEPS_PER_ROW, too_long
 from cerlab.engine.row_walk import LetteredRows, Matches, batches, flat_steps, holding
 
@@ -79,7 +79,7 @@ class RegisterSearch:
         failures = Failures(int(kept), _free(1 << 10, read), sought, read)
         self._search = Search(in_rows, programs, mapped, path, failures)
         self._budget = MAX_STEPS + STEPS_PER_ROW * longest
-        self.tried = 0
+        self.attempts = 0
         """How many steps were tried, for tests of cost."""
 
     def matches(self, going: Going) -> Iterator[Matches]:
@@ -88,14 +88,14 @@ class RegisterSearch:
         cursor[DEPTH] = NONE
 
         def run(B: MatchBuffers) -> int:
-            status = PAUSED
-            while status in (PAUSED, NEED_ARENA):
+            status = AT_PAUSE
+            while status in (AT_PAUSE, NEED_ARENA):
                 poll()
-                cursor[PAUSE] = cursor[TRIED] + BETWEEN_POLLS
+                cursor[PAUSE] = cursor[ATTEMPTS] + BETWEEN_POLLS
                 if status == NEED_ARENA:
                     self._grow(cursor)
                 status = search(self._search, going, B, cursor, self._budget)
-                self.tried = int(cursor[TRIED])
+                self.attempts = int(cursor[ATTEMPTS])
             if status == TOO_LONG:
                 raise too_long()
             return status

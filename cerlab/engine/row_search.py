@@ -43,7 +43,7 @@ class Memory(Enum):
 
 
 @dataclass(slots=True)
-class Mapped:
+class GrowingMapping:
     """A mapping that grows and shrinks, as conditions and measures see it."""
 
     columns: Mapping[str, Sequence[Any]]
@@ -53,7 +53,7 @@ class Mapped:
     s: int = 0
     number: int = 0
     labels: list[str] = field(default_factory=list)
-    excluded: list[bool] = field(default_factory=list)
+    is_excluded: list[bool] = field(default_factory=list)
     positions: dict[str | None, list[int]] = field(default_factory=dict)
     visible: int | None = None
     """How many of its rows RUNNING sees; None for all."""
@@ -63,27 +63,27 @@ class Mapped:
     def begin(self, s: int, number: int) -> None:
         """The empty mapping from s on."""
         self.s, self.number, self.visible = s, number, None
-        self.labels, self.excluded, self.folds = [], [], {}
+        self.labels, self.is_excluded, self.folds = [], [], {}
         self.positions = {name: [] for names in self.names_of.values() for name in names}
 
-    def push(self, variable: str, excluded: bool) -> None:
+    def push(self, variable: str, is_excluded: bool) -> None:
         """Map the next row."""
         row = self.s + len(self.labels)
         self.labels.append(variable)
-        self.excluded.append(excluded)
+        self.is_excluded.append(is_excluded)
         for name in self.names_of[variable]:
             self.positions[name].append(row)
 
     def pop(self) -> None:
         """Map the last row no more."""
         variable = self.labels.pop()
-        self.excluded.pop()
+        self.is_excluded.pop()
         for name in self.names_of[variable]:
             self.positions[name].pop()
         for name, states in self.folds.values():
             del states[len(self.positions.get(name, ())) + 1 :]
 
-    def seen(self, name: str | None, final: bool) -> int:
+    def count_rows(self, name: str | None, final: bool) -> int:
         """How many rows of a name there are: of those that RUNNING sees, or of all."""
         listed = self.positions.get(name, [])
         if final or self.visible is None:
@@ -100,14 +100,14 @@ class Mapped:
     ) -> Any:
         """The state of an aggregate after the rows of a name, each stepped through once."""
         _, states = self.folds.setdefault(key, (name, [empty]))
-        seen = self.seen(name, final)
+        seen = self.count_rows(name, final)
         for i in range(len(states) - 1, seen):
             states.append(step(states[i], self.positions[name][i]))
         return states[seen]
 
 
-Condition: TypeAlias = Callable[[Mapped], bool]
-RowCondition: TypeAlias = Callable[[Mapped, int], bool]
+Condition: TypeAlias = Callable[[GrowingMapping], bool]
+RowCondition: TypeAlias = Callable[[GrowingMapping, int], bool]
 
 
 class ScanResult(NamedTuple):
@@ -115,7 +115,7 @@ class ScanResult(NamedTuple):
 
     s: int
     labels: Sequence[str] | None
-    excluded: Sequence[bool]
+    is_excluded: Sequence[bool]
     number: int
 
 
@@ -129,53 +129,53 @@ class Search:
     """
 
     automaton: PrioritisedAutomaton[Any]
-    mapped: Mapped
+    mapping: GrowingMapping
     at_row: Mapping[str, RowCondition]
     of_mapping: Mapping[str, Condition]
     within: Callable[[int, int], bool] | None
     resume: Callable[[int, Sequence[str]], int]
     memory: Memory
-    registers: Callable[[Mapped], Hashable] | None = None
+    registers: Callable[[GrowingMapping], Hashable] | None = None
     """What conditions read of the mapping, None if nothing or not only registers."""
-    failed: set[tuple[int, int, Hashable]] = field(default_factory=set)
+    failures: set[tuple[int, int, Hashable]] = field(default_factory=set)
     truths: dict[tuple[str, int], bool] = field(default_factory=dict)
-    tried: int = 0
+    attempts: int = 0
     """How many steps were tried, for tests of cost."""
 
     def scan(self) -> Iterator[ScanResult]:
         """What is found at each row where the scan stands (rows.md 7.1).
 
-        A match is given as it stands in `mapped`, which changes when the scan goes on.
+        A match is given as it stands in `mapping`, which changes when the scan goes on.
         """
         s = number = 0
-        while s < self.mapped.length:
-            self.mapped.begin(s, number + 1)
+        while s < self.mapping.length:
+            self.mapping.begin(s, number + 1)
             if not self._match(s):
                 yield ScanResult(s, None, (), number)
                 s += 1
                 continue
             number += 1
-            labels = self.mapped.labels
-            yield ScanResult(s, labels, self.mapped.excluded, number)
+            labels = self.mapping.labels
+            yield ScanResult(s, labels, self.mapping.is_excluded, number)
             s = self.resume(s, labels) if labels else s + 1
 
     def _match(self, s: int) -> bool:
         """Whether there is a match at s; it is what is mapped then (rows.md 5.4)."""
-        many = self.registers is not None and len(self.failed) > MOST_FAILURES
+        many = self.registers is not None and len(self.failures) > MOST_FAILURES
         if many or self.memory is not Memory.PARTITION:
-            self.failed.clear()
-        length, mapped, look = self.mapped.length, self.mapped, self.tried
-        budget = self.tried + MAX_STEPS + STEPS_PER_ROW * length
+            self.failures.clear()
+        length, mapped, look = self.mapping.length, self.mapping, self.attempts
+        budget = self.attempts + MAX_STEPS + STEPS_PER_ROW * length
         path = [(self.automaton.initial, iter(self._steps(self.automaton.initial, s)))]
         while path:
             q, untried = path[-1]
             row = s + len(path) - 1
             for step in untried:
-                self.tried += 1
+                self.attempts += 1
                 if isinstance(step, Accept):
                     return True
                 if row < length and self._takes(step.variable, step.excluded, s, row):
-                    if self._place(step.target, row + 1) not in self.failed:
+                    if self._place(step.target, row + 1) not in self.failures:
                         steps = self._steps(step.target, row + 1)
                         path.append((step.target, iter(steps)))
                         break
@@ -183,22 +183,22 @@ class Search:
             else:
                 path.pop()
                 if self.memory is not Memory.NONE:
-                    self.failed.add(self._place(q, row))
+                    self.failures.add(self._place(q, row))
                 if path:
                     mapped.pop()
-            if self.tried > look:
+            if self.attempts > look:
                 poll()
-                look = self.tried + BETWEEN_POLLS
-            if self.tried > budget:
+                look = self.attempts + BETWEEN_POLLS
+            if self.attempts > budget:
                 raise too_long()
         return False
 
     def _place(self, q: int, row: int) -> tuple[int, int, Hashable]:
         """What a failure depends on: the state, the row, and what of the mapping is read."""
-        return q, row, None if self.registers is None else self.registers(self.mapped)
+        return q, row, None if self.registers is None else self.registers(self.mapping)
 
     def _steps(self, q: int, row: int) -> Steps:
-        return self.automaton.steps(q, row == 0, row == self.mapped.length)
+        return self.automaton.steps(q, row == 0, row == self.mapping.length)
 
     def _takes(self, variable: str, excluded: bool, s: int, row: int) -> bool:
         """Map the row to the variable, if its condition holds and WITHIN admits it."""
@@ -206,16 +206,16 @@ class Search:
             return False
         if variable in self.at_row and not self._holds_at(variable, row):
             return False
-        self.mapped.push(variable, excluded)
-        if variable in self.of_mapping and not self.of_mapping[variable](self.mapped):
-            self.mapped.pop()
+        self.mapping.push(variable, excluded)
+        if variable in self.of_mapping and not self.of_mapping[variable](self.mapping):
+            self.mapping.pop()
             return False
         return True
 
     def _holds_at(self, variable: str, row: int) -> bool:
         key = (variable, row)
         if key not in self.truths:
-            self.truths[key] = self.at_row[variable](self.mapped, row)
+            self.truths[key] = self.at_row[variable](self.mapping, row)
         return self.truths[key]
 
 

@@ -13,11 +13,11 @@ from cerlab.budget import poll
 from cerlab.engine.kernels.arrays import DONE, FULL, NEED_CELL, UNKNOWN, Bytes, Int32s, Int64s
 from cerlab.engine.kernels.row_walk import (
     ACCEPTS,
+    ATTEMPTS,
     LABELS,
     MATCHES,
     ROW,
     SKIP_ABSENT,
-    TRIED,
     Going,
     MatchBuffers,
     RowLetters,
@@ -40,7 +40,7 @@ class Matches(NamedTuple):
     length: Int64s  # (matches,)
     number: Int64s  # (matches,)
     variable: Int32s  # (labels,), indices of variables
-    excluded: Bytes  # (labels,)
+    is_excluded: Bytes  # (labels,)
 
 
 class Stuck(Exception):
@@ -74,7 +74,7 @@ class Walk:
             np.zeros((0, len(live.table.steps)), np.uint8),
         )
         self._written = 0
-        self.cells = self.tried = 0
+        self.cells = self.attempts = 0
         """How many cells were determinised and steps tried, for tests of cost."""
 
     @property
@@ -112,12 +112,12 @@ class Walk:
     def matches(self, going: Going) -> Iterator[Matches]:
         """The matches, a batch at a time; raises `Stuck`."""
         self.look_ahead()
-        cursor = np.zeros(TRIED + 1, np.int64)
+        cursor = np.zeros(ATTEMPTS + 1, np.int64)
 
         def run(B: MatchBuffers) -> int:
             poll()
             status = walk(self._table, self._rows, going, B, cursor)
-            self.tried = int(cursor[TRIED])
+            self.attempts = int(cursor[ATTEMPTS])
             return status
 
         return batches(self.rows, self._steps, cursor, run)
@@ -129,7 +129,7 @@ class FlatSteps(NamedTuple):
     first: Int32s  # (states + 1,)
     variable: Int32s  # (steps,), or ACCEPTS
     target: Int32s  # (steps,)
-    excluded: Bytes  # (steps,)
+    is_excluded: Bytes  # (steps,)
 
 
 def flat_steps(table: StepTable, variables: Sequence[str]) -> FlatSteps:
@@ -171,7 +171,7 @@ def batches(
             B.length[:m].copy(),
             B.number[:m].copy(),
             steps.variable[taken],
-            steps.excluded[taken],
+            steps.is_excluded[taken],
         )
     if status != DONE:
         raise Stuck(int(cursor[ROW]), absent=status == SKIP_ABSENT)

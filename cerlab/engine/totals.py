@@ -25,13 +25,13 @@ from cerlab.engine.clock import WindowStarts
 from cerlab.engine.columns import rows_of_streams, take_columns
 from cerlab.engine.end_totals import (
     MOST_INTEGER,
-    Carried,
+    AggregateInputs,
     EndTotals,
     columns_of,
     largest,
 )
 from cerlab.engine.general.tecs import CONSUMES
-from cerlab.engine.growth import doubled, firsts
+from cerlab.engine.growth import double_room, firsts
 from cerlab.engine.kernels import totals as k
 from cerlab.engine.kernels.arrays import DONE, FULL, NEED_SCRATCH, NONE, Bytes, Int64s
 from cerlab.engine.measures import limbs
@@ -66,7 +66,7 @@ def totals_of_ends(
     machine: Machine,
     stream: Stream,
     time: TimeAxis | None,
-    carried: Carried,
+    carried: AggregateInputs,
     *,
     by_start: bool,
 ) -> EndTotals:
@@ -101,7 +101,7 @@ def _exactly(
     machine: LabelledMachine,
     stream: Stream,
     time: TimeAxis | None,
-    carried: Carried,
+    carried: AggregateInputs,
     *,
     by_start: bool,
 ) -> Iterator[tuple[int, dict[Place, Total]]]:
@@ -121,11 +121,11 @@ def _without_starts(totals: dict[Place, Total]) -> dict[Place, Total]:
     made: dict[Place, Total] = {}
     for (_, group), total in totals.items():
         place = (ANY_START, group)
-        made[place] = reference.united(made[place], total) if place in made else total
+        made[place] = reference.add_totals(made[place], total) if place in made else total
     return made
 
 
-def _gains(machine: LabelledMachine, carried: Carried) -> Gains:
+def _gains(machine: LabelledMachine, carried: AggregateInputs) -> Gains:
     """What each event gives to a run that takes it with a mark."""
     groups = list(zip(carried.groups, carried.strides, strict=True))
 
@@ -159,7 +159,7 @@ class _KernelTotals:
         machine: LabelledMachine,
         stream: Stream,
         time: TimeAxis | None,
-        carried: Carried,
+        carried: AggregateInputs,
         *,
         by_start: bool,
     ) -> None:
@@ -219,9 +219,9 @@ class _KernelTotals:
     def totals(self) -> EndTotals:
         """The totals; raises `TooLarge`."""
         rows = self._all_rows(64 if self._options.separate else 1)
-        start = np.full(len(rows.begun), ANY_START, np.int64)
+        start = np.full(len(rows.start), ANY_START, np.int64)
         if self._options.by_start:
-            start = self._positions[rows.begun]
+            start = self._positions[rows.start]
         least = tuple(rows.least[:, n] for n in range(rows.least.shape[1]))
         end = self._positions[rows.event]
         return EndTotals(end, start, rows.group, rows.runs, self._sums_of_digits(rows.sums), least)
@@ -249,9 +249,9 @@ class _KernelTotals:
                 raise TooLarge("there are too many starts in the window, partitions and groups")
             poll(8 * (self._partitions * self._states + ops) * places * width)
 
-            def totals_of_states(partitions: int, states: int, places: int = places) -> k.Held:
+            def totals_of_states(partitions: int, states: int, places: int = places) -> k.RunTotals:
                 shape = (partitions, states, places, groups)
-                return k.Held(
+                return k.RunTotals(
                     np.zeros(shape, np.int64),
                     np.zeros((*shape, sums), np.int64),
                     np.full((*shape, least), k.NOTHING, np.int64),
@@ -271,11 +271,11 @@ class _KernelTotals:
                 while (
                     status := k.total_ends(self._moves, some, *state, out, rows, reg, self._options)
                 ) == FULL:
-                    rows = doubled(rows)
+                    rows = double_room(rows)
                 if status != DONE:
                     break
             else:
-                return k.Rows(*(column[: reg[k.LISTED]] for column in rows))
+                return k.Rows(*(column[: reg[k.ROWS]] for column in rows))
             if status != NEED_SCRATCH:
                 raise TooLarge("a sum needs more than 64 bits")
             places *= 2

@@ -18,7 +18,7 @@ from cerlab.model.clock import axis_for
 from cerlab.model.stream import Stream
 
 if TYPE_CHECKING:
-    from cerlab.engine.end_totals import Carried
+    from cerlab.engine.end_totals import AggregateInputs
     from cerlab.engine.kernels.arrays import Int64s
     from cerlab.engine.measures import Numbers, Ranks
 
@@ -63,7 +63,7 @@ class GroupTotals:
         self._numbers = {place: self._numbered(place[1]) for place in request.summands}
         windows = (request.window, plan.window)
         time = next(filter(None, (axis_for(w, stream, stream.time) for w in windows)), None)
-        carried, by_start = self._carried(), "start" in request.groups
+        carried, by_start = self._inputs(), "start" in request.groups
         totals = totals_of_ends(plan, machine, stream, time, carried, by_start=by_start)
         totals = totals.since(own)
         groups = [totals.start, totals.group]
@@ -88,14 +88,14 @@ class GroupTotals:
 
         return ranks(self._source(attribute), attribute)
 
-    def _carried(self) -> Carried:
+    def _inputs(self) -> AggregateInputs:
         """The integers that runs carry."""
-        from cerlab.engine.end_totals import Carried
+        from cerlab.engine.end_totals import AggregateInputs
 
         request = self._request
         ranked = [(m, self._rank(m.place[1])) for m in request.extremes]
         by = [(c.label, self._rank(str(c.attribute))) for c in request.labelled]
-        return Carried(
+        return AggregateInputs(
             sums=tuple(
                 (label, column)
                 for (label, _), of in self._numbers.items()
@@ -113,7 +113,7 @@ class GroupTotals:
 
         request = self._request
         if not request.groups and not len(self.totals.end):
-            self.totals = nothing(self._carried())
+            self.totals = nothing(self._inputs())
         made = {name: self.group(name) for name in request.groups}
         if request.count:
             made["count"] = integer_column(self.totals.runs.tolist(), "count")

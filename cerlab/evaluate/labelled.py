@@ -171,7 +171,7 @@ def rows_of_part(
     positions = np.arange(offset, offset + len(part))
     made, labels = answer_columns(pattern, part, columns, positions=positions)
     batches = batched_answers(answers, len(answers)) if answers else [joined_answers(())]
-    near = (batch.moved(-offset) for batch in batches)
+    near = (batch.shift_positions(-offset) for batch in batches)
     (rows,) = labelled_answers(pattern, part, near, labels)
     return made.table(rows)
 

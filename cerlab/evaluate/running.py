@@ -26,7 +26,7 @@ from cerlab.engine.reference.totals import (
     RunTotals,
     Sliding,
     Total,
-    united,
+    add_totals,
 )
 from cerlab.errors import BadData
 from cerlab.evaluate.aggregate_request import PLACES, Measure, Request
@@ -170,7 +170,7 @@ class RunningTotals:
         if read is None:
             return
         reader, lowest_start = read
-        if not (found := reader.ended(lowest_start)):
+        if not (found := reader.totals_of_end(lowest_start)):
             return
         self._driver.consume(reader)
         names = self._request.groups
@@ -181,7 +181,7 @@ class RunningTotals:
         for (begun, group), total in found.items():
             start = begun if "start" in names else None
             row = Row(end if "end" in names else None, start, key, group)
-            ending[row] = united(ending[row], total) if row in ending else total
+            ending[row] = add_totals(ending[row], total) if row in ending else total
         for row, total in ending.items():
             if lowest is not None:
                 queue = self._queues.setdefault(row._replace(end=None), Sliding())
@@ -190,7 +190,7 @@ class RunningTotals:
                 changed[row] = total
             else:
                 before = self._rows.get(row)
-                self._rows[row] = total if before is None else united(before, total)
+                self._rows[row] = total if before is None else add_totals(before, total)
                 changed[row] = self._rows[row]
 
     def _symbol(self, event: Event, _: int) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s
-from cerlab.engine.kernels.compiled import inlined, kernel
+from cerlab.engine.kernels.compiled import inline, kernel
 from cerlab.io.shapes import CORE, CORE_TEXT, CSV, JSON, WORD
 from cerlab.io.shapes import TEXT as AS_TEXT
 
@@ -88,7 +88,7 @@ def scan(data: Bytes, begin: int, end: int, shapes: Shapes, cells: Cells) -> tup
     return row, at
 
 
-@inlined
+@inline
 def _line(data: Bytes, at: int, end: int, shapes: Shapes, s: int, cells: Cells, row: int) -> int:
     """Where the next line begins if the one at `at` is of shape `s`, else -1."""
     if data[at] == _NEWLINE or data[at] == _RETURN:
@@ -115,7 +115,7 @@ def _line(data: Bytes, at: int, end: int, shapes: Shapes, s: int, cells: Cells, 
     return at
 
 
-@inlined
+@inline
 def _cell(
     data: Bytes, at: int, end: int, rule: int, until: np.uint8, cells: Cells, row: int, column: int
 ) -> int:
@@ -166,7 +166,7 @@ def _cell(
     return after
 
 
-@inlined
+@inline
 def _closing(data: Bytes, at: int, end: int, quote: np.uint8, rule: int) -> int:
     """Where the quote is closed on this line, without an escape of any kind before; else -1."""
     while at < end and data[at] >= _SPACE and (rule != JSON or data[at] != _BACKSLASH):
@@ -176,14 +176,14 @@ def _closing(data: Bytes, at: int, end: int, quote: np.uint8, rule: int) -> int:
     return -1
 
 
-@inlined
+@inline
 def _word_end(data: Bytes, at: int, end: int) -> int:
     while at < end and (_is_letter(data[at]) or _is_digit(data[at]) or data[at] == _UNDERSCORE):
         at += 1
     return at
 
 
-@inlined
+@inline
 def _plain_end(data: Bytes, at: int, end: int, of_core: bool, until: np.uint8) -> int:
     """Where a cell without quotes ends: at `until` or at the line's end; -1 for odd characters."""
     start = at
@@ -199,17 +199,17 @@ def _plain_end(data: Bytes, at: int, end: int, of_core: bool, until: np.uint8) -
     return at
 
 
-@inlined
+@inline
 def _is_digit(c: int) -> bool:
     return _ZERO <= c <= _NINE
 
 
-@inlined
+@inline
 def _is_letter(c: int) -> bool:
     return _A <= (c & 0xDF) <= _Z
 
 
-@inlined
+@inline
 def _number(
     data: Bytes, at: int, end: int, rule: int, cells: Cells, row: int, column: int
 ) -> tuple[int, int]:
@@ -259,7 +259,7 @@ def _number(
     return at, DECIMAL
 
 
-@inlined
+@inline
 def _exponent_end(data: Bytes, at: int, stop: int) -> int:
     """The end of an exponent at `at`; -1 if there is none."""
     if at >= stop or (data[at] & 0xDF) != _E:
@@ -273,7 +273,7 @@ def _exponent_end(data: Bytes, at: int, stop: int) -> int:
     return after if after > at else -1
 
 
-@inlined
+@inline
 def _exponent(data: Bytes, at: int, stop: int) -> int:
     negative = data[at] == _MINUS
     if negative or data[at] == _PLUS:
@@ -298,7 +298,7 @@ def _kind_of_text(data: Bytes, start: int, stop: int) -> int:
     return TEXT
 
 
-@inlined
+@inline
 def _is_word(data: Bytes, start: int, stop: int, word: tuple[int, ...]) -> bool:
     """Whether the cell is the word, which is in capitals, in any case."""
     if stop - start != len(word):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.engine.kernels.arrays import Bytes, Int32s
-from cerlab.engine.kernels.compiled import inlined, kernel
+from cerlab.engine.kernels.compiled import inline, kernel
 
 
 class TextDictionary(NamedTuple):
@@ -62,13 +62,13 @@ def number_texts(
     return count
 
 
-@inlined
+@inline
 def _mixed(sign: np.uint64, word: np.uint64) -> np.uint64:
     mixed = (sign ^ word ^ (word >> np.uint64(32))) & np.uint64(0x7FFFFFFF)
     return mixed * np.uint64(0x5BD1E995)
 
 
-@inlined
+@inline
 def _same_rest(data: Bytes, start: np.int64, stop: np.int64, other: np.int64) -> bool:
     """Whether two texts that are as long are the same after their first eight bytes."""
     for at in range(8, stop - start, 8):
@@ -77,7 +77,7 @@ def _same_rest(data: Bytes, start: np.int64, stop: np.int64, other: np.int64) ->
     return True
 
 
-@inlined
+@inline
 def _word(data: Bytes, at: np.int64, stop: np.int64) -> np.uint64:
     """The next eight bytes of a text that ends at `stop`, zeros after it: one load as a rule."""
     word, n, left = np.uint64(0), np.uintp(at), stop - at

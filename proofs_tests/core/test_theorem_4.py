@@ -79,7 +79,7 @@ def states_by_marks(runs: CeaRuns) -> dict[tuple[int, tuple[int, ...]], frozense
     """Where the runs are that have started at a position and have taken some."""
     states: dict[tuple[int, tuple[int, ...]], set[int]] = {}
     for run in runs._runs:
-        states.setdefault((run.start, run.taken), set()).add(run.state)
+        states.setdefault((run.start, run.positions), set()).add(run.state)
     return {marks: frozenset(reached) for marks, reached in states.items()}
 
 

@@ -198,7 +198,7 @@ def test_a_push_costs_what_it_brings_however_wide_the_window(
         for n in range(5_000):
             (first,) = starts.read({"t": column([n])}, np.array([n]))
             assert first == max(0, n - width)
-        moved.append(starts.moved)
+        moved.append(starts.moves)
     assert max(moved) <= 2 * 5_000
 
 

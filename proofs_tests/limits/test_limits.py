@@ -25,7 +25,7 @@ from cerlab.cli import main
 from cerlab.cli.limits import BETWEEN_ALARMS, within_limits
 from cerlab.engine.answers import Buffer
 from cerlab.engine.batches import whole
-from cerlab.engine.growth import doubled, joined
+from cerlab.engine.growth import double_room, join_arrays
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.windowed.counts import EndCounts
 from cerlab.evaluate import EvaluatorName
@@ -112,8 +112,10 @@ ROOM: dict[str, Callable[[int], object]] = {
     "symbols": lambda n: SymbolStage([]).symbols({}, n),
     "keys": lambda n: KeyCodes(("k",)).codes({}, n),
     "counts": counted,
-    "tables of an engine": lambda n: doubled((np.zeros(n, np.int64),)),
-    "tables laid end to end": lambda n: joined((np.zeros(n, np.int64),), (np.zeros(1, np.int64),)),
+    "tables of an engine": lambda n: double_room((np.zeros(n, np.int64),)),
+    "tables laid end to end": lambda n: join_arrays(
+        (np.zeros(n, np.int64),), (np.zeros(1, np.int64),)
+    ),
     "answers": lambda n: Buffer(n).lengthen(),
 }
 

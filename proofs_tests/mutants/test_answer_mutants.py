@@ -27,7 +27,7 @@ from proofs_tests.suite import Suite
 
 _MOVES, _INIT = LabelledStates._moves, LabelledStates.__init__
 _OF_REGISTERS, _PROGRAM = registers._labels, program_of_registers.labelling_program
-_UNITED, _TAKEN = reference.united, reference.taken
+_UNITED, _TAKEN = reference.add_totals, reference.add_gain
 _GROUPED, _PUSHED = end_totals.group_rows, running.RunningTotals._read
 
 
@@ -166,8 +166,8 @@ MUTANTS = [
     mutant(LABELS, labelled_rows, "_substreams", in_one_substream),
     mutant(BY_REGISTERS, registers, "_labels", gaps_change_nothing),
     mutant(BY_REGISTERS, registers, "labelling_program", kept_for_the_next_step),
-    mutant(EXACT, reference, "united", least_of_the_first),
-    mutant(EXACT, reference, "taken", gained_once),
+    mutant(EXACT, reference, "add_totals", least_of_the_first),
+    mutant(EXACT, reference, "add_gain", gained_once),
     mutant(EXACT, totals, "_without_starts", last_start),
     mutant(EXACT, RunTotals, "reset", no_reset),
     mutant(KERNEL, totals, "_stays", always_stays),

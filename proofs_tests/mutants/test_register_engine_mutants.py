@@ -15,7 +15,7 @@ from cerlab.engine.kernels.registers.arrays import KIND
 from cerlab.engine.registers import ambiguity, codes, evaluation, program, rules
 from cerlab.engine.registers.ambiguity import Rule
 from cerlab.engine.registers.operands import Names
-from cerlab.engine.registers.program import GONE, Move, RegisterProgram, Slot
+from cerlab.engine.registers.program import DEAD, Move, RegisterProgram, Slot
 from cerlab.model.clauses import Window
 from cerlab.model.clock import TimeAxis
 from cerlab.model.event import Value
@@ -66,7 +66,7 @@ def waits_and_writes(move: Move, fill: Sequence[int], own: Sequence[int]) -> boo
 def filled_with_the_old(made: RegisterProgram, names: Names, move: Move) -> list[int]:
     """A write that leaves in a register what it held, if it is live before and after."""
     before = made.live[move.source]
-    after = made.live[move.target] if move.target != GONE else frozenset[Slot]()
+    after = made.live[move.target] if move.target != DEAD else frozenset[Slot]()
     filled = _FILL(made, names, move)
     return [
         n if slot in before and slot in after and slot.register else filled[n]
@@ -88,7 +88,7 @@ _CODE = codes._code
 
 def asked_for_what_differs(names: Names, rule: Rule) -> tuple[int, int]:
     """Configurations are looked up by a value also where the guard wants another one."""
-    plain = (frozenset(each._replace(negated=False) for each in c) for c in rule.clauses)
+    plain = (frozenset(each._replace(is_negated=False) for each in c) for c in rule.clauses)
     return _KEY(names, Rule(rule.move, tuple(plain)))
 
 

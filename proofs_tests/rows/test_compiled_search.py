@@ -159,7 +159,7 @@ def test_it_is_linear_in_the_rows(clauses: str) -> None:
     for n in (400, 800, 1600):
         walk = walk_of(query, pa.table({"t": range(n), "x": [i % 5 for i in range(n)]}))
         assert isinstance(walk, RegisterSearch)
-        tried.append(walk.tried)
+        tried.append(walk.attempts)
     assert tried[2] <= 2.1 * tried[1] + 9
     assert tried[1] <= 2.1 * tried[0] + 9
 

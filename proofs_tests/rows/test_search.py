@@ -14,7 +14,7 @@ from cerlab.compile import row_expressions, rows_to_prioritised, rows_to_search
 from cerlab.compile.rows_to_prioritised import Loop, Stack, Todo, prioritised
 from cerlab.compile.rows_to_search import machine
 from cerlab.engine import row_search
-from cerlab.engine.row_search import Mapped, Memory, Search
+from cerlab.engine.row_search import GrowingMapping, Memory, Search
 from cerlab.errors import CerlabError, ResourceLimit
 from cerlab.io.tables import as_table, column_kinds, value_columns
 from cerlab.logic.rows import bound
@@ -61,7 +61,7 @@ def steps_tried(clause: str, table: Sequence[dict[str, Any]]) -> int:
     resume = rows_to_search._resume(query, range(len(table)))
     search = Search(
         M.automaton,
-        Mapped(columns, len(table), M.names_of),
+        GrowingMapping(columns, len(table), M.names_of),
         M.at_row,
         M.of_mapping,
         rows_to_search._within(M, columns),
@@ -71,7 +71,7 @@ def steps_tried(clause: str, table: Sequence[dict[str, Any]]) -> int:
     )
     for _ in search.scan():
         pass
-    return search.tried
+    return search.attempts
 
 
 HARD = [
@@ -115,9 +115,9 @@ def test_failures_of_registers_are_bounded(condition: str, monkeypatch: pytest.M
     match = Search._match
 
     def counting(search: Search, s: int) -> bool:
-        before = search.tried
+        before = search.attempts
         matched = match(search, s)
-        held.append(len(search.failed) - (search.tried - before))
+        held.append(len(search.failures) - (search.attempts - before))
         return matched
 
     monkeypatch.setattr(Search, "_match", counting)
@@ -243,7 +243,7 @@ def always_for_the_partition(query: Any, read: Any, registers: Any) -> Memory:
     return Memory.PARTITION
 
 
-def one_row_too_few(r: row_expressions.Register, m: Mapped) -> Any:
+def one_row_too_few(r: row_expressions.Register, m: GrowingMapping) -> Any:
     return REGISTER(r._replace(rows=max(0, r.rows - 1)), m)
 
 
@@ -260,17 +260,17 @@ def first_by_the_other_end(e: Any) -> Any:
 LANDING = row_expressions._landing
 
 
-def final_rows(self: Mapped, name: str | None, final: bool) -> int:
+def final_rows(self: GrowingMapping, name: str | None, final: bool) -> int:
     return len(self.positions.get(name, []))
 
 
-def folds_forget_to_shrink(self: Mapped) -> None:
+def folds_forget_to_shrink(self: GrowingMapping) -> None:
     folds, self.folds = self.folds, {}
     POP(self)
     self.folds = folds
 
 
-POP = Mapped.pop
+POP = GrowingMapping.pop
 
 
 def by_hand(row: Sequence[Any]) -> bool:
@@ -290,8 +290,8 @@ MUTANTS = [
     mutant(AGREEMENT, rows_to_search, "_memory", always_for_the_partition),
     mutant(BY_HAND, row_expressions, "_register", one_row_too_few),
     mutant(AGREEMENT, row_expressions, "_landing", first_by_the_other_end),
-    mutant(AGREEMENT, Mapped, "seen", final_rows),
-    mutant(BY_HAND, Mapped, "pop", folds_forget_to_shrink),
+    mutant(AGREEMENT, GrowingMapping, "count_rows", final_rows),
+    mutant(BY_HAND, GrowingMapping, "pop", folds_forget_to_shrink),
 ]
 
 

@@ -95,7 +95,7 @@ def test_it_is_linear_in_the_rows(pattern: str) -> None:
     define = "DEFINE A AS x < 3, B AS x > PREV(x) OR x < 3" + ", C AS x > 99" * ("C" in pattern)
     clause = f"MEASURES COUNT(*) AS n PATTERN ({pattern}) {define}"
     walks = [walk_of(clause, pa.table({"x": [i % 5 for i in range(n)]})) for n in (400, 800, 1600)]
-    tried, cells = [walk.tried for walk in walks], [cells_of(walk) for walk in walks]
+    tried, cells = [walk.attempts for walk in walks], [cells_of(walk) for walk in walks]
     assert tried[2] <= 2.1 * tried[1] + 9
     assert tried[1] <= 2.1 * tried[0] + 9
     assert cells[2] == cells[0] < 60
@@ -106,7 +106,7 @@ def test_what_decides_may_be_far_ahead() -> None:
     table = pa.table({"x": [0] * 5_000 + [1]})
     clause = "MEASURES LAST(B.x) AS b PATTERN (A+ C | B+ D) DEFINE C AS x = 2, D AS x = 1"
     walk = walk_of(clause, table)
-    assert walk.tried < 4 * 5_001
+    assert walk.attempts < 4 * 5_001
     assert rows_of(f"MATCH_RECOGNIZE ({clause})", table, "compiled") == [(0,)]
 
 
@@ -250,7 +250,7 @@ def only_the_best_step_leads(steps: Any, following: int, letter: Any) -> bool:
 
 
 def excluded_rows_shown(query: Any, M: Any, begins: Any) -> Any:
-    return SHOWN(query, M._replace(excluded=M.excluded * 0), begins)
+    return SHOWN(query, M._replace(is_excluded=M.is_excluded * 0), begins)
 
 
 def always_past_the_last_row(query: RowPattern) -> Any:

@@ -104,7 +104,7 @@ def test_example_19_and_its_live_runs(kind: Kind) -> None:
     reached, live, found = [], [], []
     for k, t in enumerate(TABLE_1):
         found.append(active.advance(t, k))
-        reached.append(active.counts.reached)
+        reached.append(active.counts.arrivals)
         live.append(active.live)
     assert found[3:5] == [{(0, 3), (1, 3)}, {(0, 4), (1, 4)}]
     assert not any(found[:3] + found[5:])

@@ -200,7 +200,7 @@ def test_clauses_hold_when_the_guard_does(suite: Suite) -> None:
         asks = all(isinstance(atom, RegisterComparison) for atom in atoms(left))
         assert asks or left in (EVERYTHING, FALSE)
         holds = any(
-            all(satisfies(t, each.comparison, v) != each.negated for each in clause)
+            all(satisfies(t, each.comparison, v) != each.is_negated for each in clause)
             for clause in clauses(left)
         )
         assert holds == satisfies(t, guard, v)

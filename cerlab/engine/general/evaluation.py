@@ -183,7 +183,7 @@ class GeneralEvaluation:
         if keys.count < self._enough_keys:
             return
         self._tecs.forget(self._starts.lowest())
-        occupied = self._tecs.occupied(keys.count)
+        occupied = self._tecs.live_partitions(keys.count)
         self._keys = keys.only(occupied.tolist())
         self._tecs.keep(occupied)
         self._enough_keys = KEYS_KEPT + 2 * len(occupied)

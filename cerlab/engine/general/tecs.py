@@ -15,7 +15,7 @@ from cerlab.automata.plan import Plan
 from cerlab.budget import poll
 from cerlab.engine.answers import AnswerBatch, Buffer
 from cerlab.engine.batches import paces
-from cerlab.engine.growth import arena_of, doubled, joined
+from cerlab.engine.growth import arena_of, double_room, join_arrays
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.kernels.tecs.batch import Events, read_batch
@@ -31,12 +31,12 @@ CONSUMES = {
 }
 
 
-MOST = k.UNLIMITED - 1
+MOST = k.NO_LIMIT - 1
 
 
 def limit_of(plan: Plan) -> int:
     """How many answers each end may have."""
-    return min(plan.limit.per_end, MOST) if plan.limit else k.UNLIMITED
+    return min(plan.limit.per_end, MOST) if plan.limit else k.NO_LIMIT
 
 
 class Tecs:
@@ -81,7 +81,7 @@ class Tecs:
         have = len(self.parts.start)
         if count > have:
             more = _partitions(2 * count - have, self._idle)
-            self.parts = joined(self.parts, more)
+            self.parts = join_arrays(self.parts, more)
 
     def read(self, events: Events, lowest: Int64s | None = None) -> Iterator[AnswerBatch]:
         """The answers that events complete, as `kernels.tecs.batch.read_batch` lists them.
@@ -94,8 +94,8 @@ class Tecs:
             self._idle_states = max(self._idle_states, int(events.idles.max()) + 1)
         for part in paces(len(events.symbols)):
             columns: list[Any] = [column[part] for column in events[:-1]]
-            unlisted = max(0, events.unlisted - part.start)
-            yield from self._read(Events._make((*columns, unlisted)), lowest)
+            report_from = max(0, events.report_from - part.start)
+            yield from self._read(Events._make((*columns, report_from)), lowest)
 
     def read_one(self, symbol: int, code: int, position: int, lowest: int) -> Iterator[AnswerBatch]:
         """The same for one event, in arrays that are there."""
@@ -124,9 +124,9 @@ class Tecs:
                 if status == k.DONE:
                     break
                 if status == k.FULL:
-                    if self._reg[k.LISTED]:
+                    if self._reg[k.ANSWERS]:
                         poll()
-                        yield self._answers.flush(self._reg, k.LISTED, k.TAKEN)
+                        yield self._answers.flush(self._reg, k.ANSWERS, k.POSITIONS)
                     else:  # one answer is longer than the buffer
                         self._answers.lengthen()
                 elif status == k.NEED_CELL:
@@ -138,8 +138,8 @@ class Tecs:
             self._idle_states = len(table.arrays.wait)
         finally:
             self._learned.give_back(table)
-        if self._reg[k.LISTED]:
-            yield self._answers.flush(self._reg, k.LISTED, k.TAKEN)
+        if self._reg[k.ANSWERS]:
+            yield self._answers.flush(self._reg, k.ANSWERS, k.POSITIONS)
 
     def just_skips(self, symbol: int, p: int) -> bool:
         """Whether an event is read by just counting it, as most are; it is then read.
@@ -161,7 +161,7 @@ class Tecs:
         )
         self._learned.give_back(table)
         if skips:
-            parts.seen[p] += 1
+            parts.events[p] += 1
         return skips
 
     def _provide(self, status: int, lowest: int | Int64s) -> None:
@@ -179,7 +179,7 @@ class Tecs:
                 move_together(self._reg, self.parts, self._pool, pool)
                 self._pool = pool
             case k.NEED_STACK:
-                self._stack = doubled(self._stack)
+                self._stack = double_room(self._stack)
             case _:
                 raise AssertionError(f"unknown status {status}")
 
@@ -198,7 +198,7 @@ class Tecs:
         now = (self._batches, int(self._reg[k.EVENT]))
         asked_carried, self._collected_at = self._collected_at == now, now
         if asked_carried or 2 * self._reg[k.HEAD] > self.nodes:
-            self._arena = doubled(self._arena)
+            self._arena = double_room(self._arena)
 
     def forget(self, lowest: int | Int64s) -> None:
         """Drop nodes outside the window, and what CONSUME BY ANY has ended.
@@ -215,11 +215,11 @@ class Tecs:
         limits = np.full(len(parts.start), -1, np.int64)
         limits[: np.size(lowest) if np.ndim(lowest) else None] = lowest
         if self._limits.width != k.NONE:
-            limits = parts.seen - self._limits.width
+            limits = parts.events - self._limits.width
         number = np.zeros(self.nodes, np.int64)
         collect(self._arena, self._reg, parts, self._pool, limits, number)
 
-    def occupied(self, count: int) -> Int64s:
+    def live_partitions(self, count: int) -> Int64s:
         """Which of the first `count` partitions are not as in the beginning; after `forget`."""
         parts = self.parts
         fresh = (parts.length[:count] == 0) & (parts.idle[:count] == self._idle)
@@ -246,7 +246,7 @@ class Tecs:
             "pool": self._pool[entries],
             "length": length,
             "idle_state": parts.idle[:count],
-            "seen": parts.seen[:count],
+            "seen": parts.events[:count],
         }
 
     def resume(self, arrays: dict[str, Any]) -> None:
@@ -261,7 +261,7 @@ class Tecs:
         parts.length[:count] = parts.room[:count] = arrays["length"]
         parts.start[:count] = np.cumsum(arrays["length"]) - arrays["length"]
         parts.idle[:count] = arrays["idle_state"]
-        parts.seen[:count] = arrays["seen"]
+        parts.events[:count] = arrays["seen"]
         parts.active[:count] = -1  # all bits: the first event looks at every state
         used = len(arrays["pool"])
         self._pool = np.zeros(max(1 << 10, 4 * used), np.int32)
@@ -276,7 +276,7 @@ def _partitions(count: int, idle: int) -> k.Partitions:
         length=np.zeros(count, np.int64),
         idle=np.full(count, idle, np.int32),
         epoch=np.zeros(count, np.int64),
-        seen=np.zeros(count, np.int64),
+        events=np.zeros(count, np.int64),
         active=np.zeros(count, np.int64),
     )
 

@@ -19,7 +19,7 @@ Offsets: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
 Symbols: TypeAlias = NDArray[np.unsignedinteger[Any]]
 """In the narrowest dtype that holds all of them."""
 
-UNLIMITED = np.iinfo(np.int64).max
+NO_LIMIT = np.iinfo(np.int64).max
 """The limit that is none."""
 
 NONE = -1
@@ -65,7 +65,7 @@ class Partitions(NamedTuple):
     length: Int64s  # (partitions,), used
     idle: Int32s  # (partitions,)
     epoch: Int64s  # (partitions,), when it was last reset
-    seen: Int64s  # (partitions,), events read
+    events: Int64s  # (partitions,), events read
     active: Int64s  # (partitions,): bit q < 63 if state q is active, bit 63 for all others
 
 
@@ -117,14 +117,14 @@ class CopySteps(NamedTuple):
     The latest starts are in cells: `BEGINNING` has the event being read, `SPARE` is for steps that
     do nothing, `NEVER` holds NONE, and state q has cell ``3 + q``. Action a copies cell
     ``source[a * width + n]`` to ``target[a * width + n]``, for n from 0 on, and accepts the runs of
-    the cells ``accepted[a * accepts + n]``.
+    the cells ``accepting[a * accepts + n]``.
     """
 
     width: int
     source: Cells  # (actions * width,)
     target: Cells  # (actions * width,)
     accepts: int
-    accepted: Cells  # (actions * accepts,)
+    accepting: Cells  # (actions * accepts,)
 
 
 BEGINNING, SPARE, NEVER = 0, 1, 2
@@ -177,9 +177,9 @@ class Answers(NamedTuple):
     TOP,
     ENTRY,
     LIST_INDEX,
-    FOUND,
-    LISTED,
-    TAKEN,
+    END_ANSWERS,
+    ANSWERS,
+    POSITIONS,
     STEPS,
     LEVEL,
     BASE,

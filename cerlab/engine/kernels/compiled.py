@@ -14,6 +14,6 @@ def kernel(function: Kernel) -> Kernel:
     return jit(function, nogil=True, _nrt=False)
 
 
-def inlined(function: Kernel) -> Kernel:
+def inline(function: Kernel) -> Kernel:
     """The same for a part of a kernel: an array is eight arguments, so a call would not be free."""
     return jit(function, nogil=True, _nrt=False, forceinline=True)

@@ -20,7 +20,7 @@ from cerlab.engine.kernels.arrays import (
     Int64s,
     Symbols,
 )
-from cerlab.engine.kernels.compiled import inlined, kernel
+from cerlab.engine.kernels.compiled import inline, kernel
 
 EVERYWHERE = -1
 """In ``LabelTable.changes``: events are read one by one."""
@@ -33,7 +33,7 @@ class LabelTable(NamedTuple):
     Its skips lead elsewhere at the events ``change_at[change_first[q] :][: changes[q]]`` only.
     """
 
-    known: Bytes  # (states,), whether there is a row
+    has_row: Bytes  # (states,), whether there is a row
     final: Bytes  # (states,)
     skip: Int32s  # (states, symbols), NONE for nowhere
     first: Int32s  # (states, symbols)
@@ -62,7 +62,7 @@ class Rows(NamedTuple):
     marks: Int32s  # (positions of all rows,)
 
 
-AT, STATE, LISTED, TAKEN, REGISTERS = range(5)
+AT, STATE, ROWS, MARKS, REGISTERS = range(5)
 """Registers, int64: the answer being read, a state without a row, rows and marks listed; how many
 there are."""
 
@@ -79,30 +79,30 @@ def label_answers(
         if label_one_way(table, symbols, given, rows, reg):
             reg[AT] += 1
             continue
-        listed, taken = reg[LISTED], reg[TAKEN]
+        listed, taken = reg[ROWS], reg[MARKS]
         status = label_answer(table, symbols, given, descent, rows, reg)
         if status != DONE:
-            reg[LISTED], reg[TAKEN] = listed, taken
+            reg[ROWS], reg[MARKS] = listed, taken
             return status
         reg[AT] += 1
     return DONE
 
 
-@inlined
+@inline
 def label_one_way(
     table: LabelTable, symbols: Symbols, given: Answers, rows: Rows, reg: Int64s
 ) -> bool:
     """The row of an answer that has one way through known rows; False, and no row, for others."""
-    n, taken = reg[AT], reg[TAKEN]
+    n, taken = reg[AT], reg[MARKS]
     begin, stop = given.offsets[n], given.offsets[n + 1]
-    room = reg[LISTED] < rows.answer.shape[0] and taken + stop - begin <= rows.marks.shape[0]
+    room = reg[ROWS] < rows.answer.shape[0] and taken + stop - begin <= rows.marks.shape[0]
     if not room:
         return False
     q, at = 0, given.start[n]
     for i in range(begin, stop):
         position = given.positions[i]
         q = pass_over(table, symbols, q, at, position)
-        if q <= NONE or not table.known[q]:
+        if q <= NONE or not table.has_row[q]:
             return False
         s = symbols[position]
         if table.takes[q, s] != 1:
@@ -115,20 +115,20 @@ def label_one_way(
     q = pass_over(table, symbols, q, at, given.end[n] + 1)
     if q <= NONE or not table.final[q]:
         return False
-    rows.answer[reg[LISTED]] = n
-    reg[LISTED] += 1
-    reg[TAKEN] = taken
+    rows.answer[reg[ROWS]] = n
+    reg[ROWS] += 1
+    reg[MARKS] = taken
     return True
 
 
-@inlined
+@inline
 def label_answer(
     table: LabelTable, symbols: Symbols, given: Answers, descent: Descent, rows: Rows, reg: Int64s
 ) -> int:
     """The rows of one answer, depth first; what leads to none is not tried twice."""
     n = reg[AT]
     begin, length = given.offsets[n], given.offsets[n + 1] - given.offsets[n]
-    last, states = given.end[n] + 1, table.known.shape[0]
+    last, states = given.end[n] + 1, table.has_row.shape[0]
     state, move = descent.state, descent.move
     until = given.positions[begin] if length else last
     q = pass_over(table, symbols, 0, given.start[n], until)
@@ -136,7 +136,7 @@ def label_answer(
         reg[STATE] = -2 - q
         return NEED_CELL
     depth = 0 if q != NONE else -1
-    state[0], move[0], descent.before[0] = q, 0, reg[LISTED]
+    state[0], move[0], descent.before[0] = q, 0, reg[ROWS]
     while depth >= 0:
         if depth == length:
             if table.final[state[depth]] and not list_row(descent.mark, length, length, rows, reg):
@@ -144,12 +144,12 @@ def label_answer(
             depth -= 1
             continue
         q, position = state[depth], given.positions[begin + depth]
-        if not table.known[q]:
+        if not table.has_row[q]:
             reg[STATE] = q
             return NEED_CELL
         s, tried = symbols[position], move[depth]
         if tried == table.takes[q, s]:
-            if reg[LISTED] == descent.before[depth]:
+            if reg[ROWS] == descent.before[depth]:
                 descent.dead[depth * states + q] = n
             depth -= 1
             continue
@@ -163,17 +163,17 @@ def label_answer(
         if after != NONE and descent.dead[(depth + 1) * states + after] != n:
             descent.mark[depth] = table.mark[o]
             depth += 1
-            state[depth], move[depth], descent.before[depth] = after, 0, reg[LISTED]
+            state[depth], move[depth], descent.before[depth] = after, 0, reg[ROWS]
     return DONE
 
 
-@inlined
+@inline
 def list_row(marks: Int32s, steps: int, length: int, rows: Rows, reg: Int64s) -> bool:
     """One more row, of the `length` marks among the first `steps`; False if there is no room.
 
     The others are NONE: those of events that are not taken.
     """
-    listed, taken = reg[LISTED], reg[TAKEN]
+    listed, taken = reg[ROWS], reg[MARKS]
     if listed == rows.answer.shape[0] or taken + length > rows.marks.shape[0]:
         return False
     rows.answer[listed] = reg[AT]
@@ -181,12 +181,12 @@ def list_row(marks: Int32s, steps: int, length: int, rows: Rows, reg: Int64s) ->
         if marks[k] != NONE:
             rows.marks[taken] = marks[k]
             taken += 1
-    reg[LISTED] = listed + 1
-    reg[TAKEN] = taken
+    reg[ROWS] = listed + 1
+    reg[MARKS] = taken
     return True
 
 
-@inlined
+@inline
 def pass_over(table: LabelTable, symbols: Symbols, q: int, begin: int, end: int) -> int:
     """The state after the events from `begin` to before `end`, none of which is taken.
 
@@ -194,7 +194,7 @@ def pass_over(table: LabelTable, symbols: Symbols, q: int, begin: int, end: int)
     """
     i = begin
     while i < end:
-        if not table.known[q]:
+        if not table.has_row[q]:
             return -2 - q
         i = next_change(table.changes[q], table.change_first[q], table.change_at, i, end)
         if i == end:
@@ -206,7 +206,7 @@ def pass_over(table: LabelTable, symbols: Symbols, q: int, begin: int, end: int)
     return q
 
 
-@inlined
+@inline
 def next_change(changes: int, first: int, change_at: Int64s, i: int, end: int) -> int:
     """The first of the events ``change_at[first : first + changes]`` from i to before `end`.
 

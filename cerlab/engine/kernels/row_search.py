@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from cerlab.engine.kernels.arrays import DONE, FULL, NEED_ARENA, NONE, Bytes, Int32s, Int64s
-from cerlab.engine.kernels.compiled import inlined, kernel
+from cerlab.engine.kernels.compiled import inline, kernel
 from cerlab.engine.kernels.row_values import (
     FIRST,
     FIRST_LABEL,
@@ -25,22 +25,22 @@ from cerlab.engine.kernels.row_values import (
 )
 from cerlab.engine.kernels.row_walk import (
     ACCEPTS,
-    COVERED,
+    ATTEMPTS,
+    COVER_END,
     LABELS,
     MATCHES,
     ROW,
-    TRIED,
     Going,
     MatchBuffers,
     going_on,
 )
 from cerlab.engine.kernels.row_walk import NUMBER as NUMBERED
 
-DEPTH, FAILURES, BUDGET, PAUSE = range(TRIED + 1, TRIED + 5)
+DEPTH, FAILURES, BUDGET, PAUSE = range(ATTEMPTS + 1, ATTEMPTS + 5)
 """More places of the cursor: how many rows are mapped, NONE between matches; how many failures are
 known; how many steps may be tried for this match, and before a pause."""
 
-PAUSED, TOO_LONG, FOUND, FAILED = range(20, 24)
+AT_PAUSE, TOO_LONG, MATCH, NO_MATCH = range(20, 24)
 """More statuses."""
 
 
@@ -67,10 +67,10 @@ class Path(NamedTuple):
 class Failures(NamedTuple):
     """A hash table of what has failed: a state, a row, the registers. NONE where it is free."""
 
-    kept: int
+    is_used: int
     """Whether anything is."""
     key: Int64s  # (capacity, 2 + registers), a power of 2
-    sought: Int64s  # (2 + registers,)
+    probe: Int64s  # (2 + registers,)
     register: Int32s  # (registers, 3): a row or label of a name, and offset; SIZE and name; OWN
 
 
@@ -79,7 +79,7 @@ class Search(NamedTuple):
 
     table: SearchTable
     programs: Programs
-    mapped: MappedRows
+    mapping: MappedRows
     path: Path
     failures: Failures
 
@@ -88,9 +88,9 @@ class Search(NamedTuple):
 def search(S: Search, G: Going, B: MatchBuffers, cursor: Int64s, budget: int) -> int:
     """Scan from the cursor on, with so many steps for a match at most.
 
-    It can go on after FULL, NEED_ARENA and PAUSED.
+    It can go on after FULL, NEED_ARENA and AT_PAUSE.
     """
-    T, M, path = S.table, S.mapped, S.path
+    T, M, path = S.table, S.mapping, S.path
     rows, first_row = len(T.letter), len(T.first) - 2
     while cursor[ROW] < rows:
         s = cursor[ROW]
@@ -101,21 +101,21 @@ def search(S: Search, G: Going, B: MatchBuffers, cursor: Int64s, budget: int) ->
             if s == 0 or T.last[s - 1]:
                 q = first_row
                 cursor[NUMBERED] = 0
-                cursor[COVERED] = s
+                cursor[COVER_END] = s
             M.size[:] = 0
             M.start[0] = s
             path.state[0], path.step[0] = q, T.first[q]
             cursor[DEPTH] = 0
-            cursor[BUDGET] = cursor[TRIED] + budget
+            cursor[BUDGET] = cursor[ATTEMPTS] + budget
         status = _match(S, cursor)
         m, labels, length = cursor[MATCHES], cursor[LABELS], cursor[DEPTH]
-        if status == FAILED:
-            if G.unmatched and s >= cursor[COVERED]:
+        if status == NO_MATCH:
+            if G.with_unmatched and s >= cursor[COVER_END]:
                 B.start[m], B.length[m], B.number[m] = s, -1, cursor[NUMBERED]
                 cursor[MATCHES] = m + 1
             cursor[ROW] = s + 1
             continue
-        if status != FOUND:
+        if status != MATCH:
             return status
         if labels + length > len(B.step):
             return FULL
@@ -127,39 +127,39 @@ def search(S: Search, G: Going, B: MatchBuffers, cursor: Int64s, budget: int) ->
         cursor[NUMBERED] += 1
         B.start[m], B.length[m], B.number[m] = s, length, cursor[NUMBERED]
         cursor[MATCHES], cursor[LABELS], cursor[ROW] = m + 1, labels + length, resumed
-        cursor[COVERED] = max(cursor[COVERED], s + length)
+        cursor[COVER_END] = max(cursor[COVER_END], s + length)
         cursor[DEPTH] = NONE
     return DONE
 
 
 @kernel
 def _match(S: Search, cursor: Int64s) -> int:
-    """Search on for the match at the cursor's row: FOUND, FAILED, or why it stops for now."""
-    T, P, M, path, F = S.table, S.programs, S.mapped, S.path, S.failures
+    """Search on for the match at the cursor's row: MATCH, NO_MATCH, or why it stops for now."""
+    T, P, M, path, F = S.table, S.programs, S.mapping, S.path, S.failures
     s, depth, number = cursor[ROW], cursor[DEPTH], cursor[NUMBERED] + 1
     while depth >= 0:
         cursor[DEPTH] = depth
-        if cursor[TRIED] > cursor[BUDGET]:
+        if cursor[ATTEMPTS] > cursor[BUDGET]:
             return TOO_LONG
-        if cursor[TRIED] > cursor[PAUSE]:
-            return PAUSED
+        if cursor[ATTEMPTS] > cursor[PAUSE]:
+            return AT_PAUSE
         q, row, k, deeper = path.state[depth], s + depth, path.step[depth], False
         end = T.first[q + 1]
         if depth > 0 and T.last[row - 1]:
-            cursor[TRIED] += 1
+            cursor[ATTEMPTS] += 1
             if T.final[q]:
-                return FOUND
+                return MATCH
             k = end
         admitted = len(T.limit) == 0 or k == end or row < T.limit[s]
         while k < end and not deeper:
             v = T.variable[k]
-            cursor[TRIED] += 1
+            cursor[ATTEMPTS] += 1
             if v == ACCEPTS:
-                return FOUND
+                return MATCH
             if admitted and T.holds[T.letter[row], v]:
                 push(P, M, v, row)
                 tested = P.first[v] == P.first[v + 1] or holds(P, M, v, row, number)
-                deeper = tested and not (F.kept and _known(F, M, T.target[k], row + 1, s))
+                deeper = tested and not (F.is_used and _has_failed(F, M, T.target[k], row + 1, s))
                 if not deeper:
                     pop(M, v)
             k += 1
@@ -169,7 +169,7 @@ def _match(S: Search, cursor: Int64s) -> int:
             q = T.target[k - 1]
             path.state[depth], path.step[depth] = q, T.first[q]
             continue
-        if F.kept:
+        if F.is_used:
             if 2 * cursor[FAILURES] >= len(F.key):
                 return NEED_ARENA
             _seek(F, M, q, row, s)
@@ -178,10 +178,10 @@ def _match(S: Search, cursor: Int64s) -> int:
         if depth >= 0:
             pop(M, T.variable[path.step[depth] - 1])
     cursor[DEPTH] = NONE
-    return FAILED
+    return NO_MATCH
 
 
-@inlined
+@inline
 def _register(F: Failures, M: MappedRows, k: int, s: int) -> int:
     """The value of a register: a row, its label, how many there are, or where the match begins."""
     where, name, offset = F.register[k, 0], F.register[k, 1], F.register[k, 2]
@@ -196,25 +196,25 @@ def _register(F: Failures, M: MappedRows, k: int, s: int) -> int:
     return M.variable[row - s] if where >= FIRST_LABEL else row
 
 
-@inlined
+@inline
 def _seek(F: Failures, M: MappedRows, q: int, row: int, s: int) -> None:
     """Make the key of a state at a row the one that is sought."""
-    F.sought[0], F.sought[1] = q, row
+    F.probe[0], F.probe[1] = q, row
     for k in range(len(F.register)):
-        F.sought[2 + k] = _register(F, M, k, s)
+        F.probe[2 + k] = _register(F, M, k, s)
 
 
 @kernel
 def _place(F: Failures) -> int:
     """Where the key that is sought stands in the table, or the free place where it would."""
-    h, width, mask = 0, len(F.sought), len(F.key) - 1
+    h, width, mask = 0, len(F.probe), len(F.key) - 1
     for k in range(width):
-        h = (h * 1_000_003 + F.sought[k]) & 0x7FFFFFFF
+        h = (h * 1_000_003 + F.probe[k]) & 0x7FFFFFFF
         h ^= h >> 15
     at = h & mask
     while F.key[at, 0] != NONE:
         k = 0
-        while k < width and F.key[at, k] == F.sought[k]:
+        while k < width and F.key[at, k] == F.probe[k]:
             k += 1
         if k == width:
             return at
@@ -222,21 +222,21 @@ def _place(F: Failures) -> int:
     return at
 
 
-@inlined
-def _known(F: Failures, M: MappedRows, q: int, row: int, s: int) -> bool:
+@inline
+def _has_failed(F: Failures, M: MappedRows, q: int, row: int, s: int) -> bool:
     """Whether a state at a row has failed with these registers."""
     _seek(F, M, q, row, s)
     return F.key[_place(F), 0] != NONE
 
 
-@inlined
+@inline
 def _add(F: Failures) -> int:
     """Add the key that is sought; how many more there are."""
     at = _place(F)
     if F.key[at, 0] != NONE:
         return 0
-    for k in range(len(F.sought)):
-        F.key[at, k] = F.sought[k]
+    for k in range(len(F.probe)):
+        F.key[at, k] = F.probe[k]
     return 1
 
 
@@ -245,8 +245,8 @@ def copy_failures(keys: Int64s, F: Failures) -> int:
     """Add keys to the table; how many more there are."""
     added = 0
     for i in range(len(keys)):
-        for k in range(len(F.sought)):
-            F.sought[k] = keys[i, k]
+        for k in range(len(F.probe)):
+            F.probe[k] = keys[i, k]
         added += _add(F)
     return added
 

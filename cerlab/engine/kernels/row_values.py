@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.engine.kernels.arrays import Bytes, Int32s, Int64s
-from cerlab.engine.kernels.compiled import inlined, kernel
+from cerlab.engine.kernels.compiled import inline, kernel
 
 Doubles = NDArray[np.float64]
 
@@ -45,7 +45,7 @@ class Programs(NamedTuple):
 class MappedRows(NamedTuple):
     """The rows of each name in a mapping that grows and shrinks, and the folds over them."""
 
-    named: Bytes  # (variables, names): whether rows of the variable are rows of the name
+    has_name: Bytes  # (variables, names): whether rows of the variable are rows of the name
     rows: Int64s  # (names, longest partition)
     size: Int64s  # (names,)
     total: Doubles  # (folds, longest partition + 1), after so many rows of the name
@@ -59,23 +59,23 @@ def push(P: Programs, M: MappedRows, v: int, row: int) -> None:
     """Map a row to a variable."""
     M.variable[row - M.start[0]] = v
     for name in range(len(M.size)):
-        if M.named[v, name]:
+        if M.has_name[v, name]:
             M.rows[name, M.size[name]] = row
             M.size[name] += 1
     for k in range(len(P.fold)):
         name = P.fold[k, 1]
-        if M.named[v, name]:
+        if M.has_name[v, name]:
             _fold(P, M, k, M.size[name], row)
 
 
-@inlined
+@inline
 def pop(M: MappedRows, v: int) -> None:
     """Map the last row, which is of this variable, no more."""
     for name in range(len(M.size)):
-        M.size[name] -= M.named[v, name]
+        M.size[name] -= M.has_name[v, name]
 
 
-@inlined
+@inline
 def _fold(P: Programs, M: MappedRows, k: int, size: int, row: int) -> None:
     """An aggregate after one row more, of which there are so many now."""
     which, column = P.fold[k, 0], P.fold[k, 2]
@@ -115,7 +115,7 @@ def holds(P: Programs, M: MappedRows, v: int, row: int, number: int) -> bool:
     return not P.absent[0] and P.stack[0] == 1
 
 
-@inlined
+@inline
 def _load(P: Programs, M: MappedRows, k: int, row: int, number: int, top: int) -> None:
     """Put the value of a load on the stack."""
     where, name, offset, column = P.load[k, 0], P.load[k, 1], P.load[k, 2], P.load[k, 3]
@@ -151,7 +151,7 @@ def _load(P: Programs, M: MappedRows, k: int, row: int, number: int, top: int) -
             P.stack[top] = total / present if where == AVG else total
 
 
-@inlined
+@inline
 def _unary(P: Programs, op: int, truth: int, top: int) -> None:
     """Replace the value on top."""
     a, absent = P.stack[top], P.absent[top]
@@ -167,7 +167,7 @@ def _unary(P: Programs, op: int, truth: int, top: int) -> None:
         P.stack[top] = abs(a)
 
 
-@inlined
+@inline
 def _binary(P: Programs, op: int, top: int) -> None:
     """Replace the two values on top by one."""
     a, no_a, b, no_b = P.stack[top], P.absent[top], P.stack[top + 1], P.absent[top + 1]
@@ -181,11 +181,11 @@ def _binary(P: Programs, op: int, top: int) -> None:
         if no_a:
             P.stack[top], P.absent[top] = b, no_b
     elif op == NULL_IF:
-        P.absent[top] = no_a or (not no_b and _compared(EQ, a, b))
+        P.absent[top] = no_a or (not no_b and _compare(EQ, a, b))
     elif no_a or no_b:
         P.absent[top] = 1
     elif EQ <= op <= GE:
-        P.stack[top] = _compared(op, a, b)
+        P.stack[top] = _compare(op, a, b)
     elif op == ADD:
         P.stack[top] = a + b
     elif op == SUBTRACT:
@@ -200,8 +200,8 @@ def _binary(P: Programs, op: int, top: int) -> None:
         P.stack[top] = math.nan if math.isinf(a) else np.fmod(a, b)
 
 
-@inlined
-def _compared(op: int, a: float, b: float) -> bool:
+@inline
+def _compare(op: int, a: float, b: float) -> bool:
     """A comparison; NaN equals itself and is greater than every number."""
     if a != a or b != b:
         a, b = 1.0 if a != a else 0.0, 1.0 if b != b else 0.0

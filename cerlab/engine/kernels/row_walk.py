@@ -17,7 +17,7 @@ from cerlab.engine.kernels.arrays import (
     Int32s,
     Int64s,
 )
-from cerlab.engine.kernels.compiled import inlined, kernel
+from cerlab.engine.kernels.compiled import inline, kernel
 
 ACCEPTS = -1
 """In ``WalkTable.variable``: the step that ends the match."""
@@ -28,7 +28,7 @@ PAST_LAST, TO_NEXT, TO_FIRST, TO_LAST = range(4)
 SKIP_ABSENT, SKIP_FIRST = -1, -2
 """Statuses: the match has no row to skip to; that row is the first one."""
 
-ROW, NUMBER, COVERED, MATCHES, LABELS, TRIED = range(6)
+ROW, NUMBER, COVER_END, MATCHES, LABELS, ATTEMPTS = range(6)
 """Places of the cursor: the row of the scan, the last match's number, the end of the rows that
 matches cover, how many matches and labels are written, and how many steps were tried."""
 
@@ -60,7 +60,7 @@ class Going(NamedTuple):
 
     skip: int
     targets: Bytes  # (variables,), whether the skip goes to their rows
-    unmatched: int  # whether rows without a match are told
+    with_unmatched: int  # whether rows without a match are listed
 
 
 class MatchBuffers(NamedTuple):
@@ -85,7 +85,7 @@ def look_ahead(T: WalkTable, R: RowLetters, row: int) -> tuple[int, int]:
     return DONE, row
 
 
-@inlined
+@inline
 def going_on(variable: Int32s, G: Going, step: Int32s, first: int, s: int, end: int) -> int:
     """Where the scan goes on after a match, or why it cannot (rows.md 7.2).
 
@@ -113,9 +113,9 @@ def walk(T: WalkTable, R: RowLetters, G: Going, B: MatchBuffers, cursor: Int64s)
         if s == 0 or R.last[s - 1]:
             q = first_row
             cursor[NUMBER] = 0
-            cursor[COVERED] = s
+            cursor[COVER_END] = s
         if not T.alive[R.live[s], q]:
-            if G.unmatched and s >= cursor[COVERED]:
+            if G.with_unmatched and s >= cursor[COVER_END]:
                 if matches == len(B.start):
                     return FULL
                 B.start[matches], B.length[matches], B.number[matches] = s, -1, cursor[NUMBER]
@@ -132,7 +132,7 @@ def walk(T: WalkTable, R: RowLetters, G: Going, B: MatchBuffers, cursor: Int64s)
                 T.holds[R.letter[i], T.variable[k]] and T.alive[following, T.target[k]]
             ):
                 k += 1
-            cursor[TRIED] += 1 + k - T.first[q]
+            cursor[ATTEMPTS] += 1 + k - T.first[q]
             if T.variable[k] == ACCEPTS:
                 inside = False
                 continue
@@ -149,5 +149,5 @@ def walk(T: WalkTable, R: RowLetters, G: Going, B: MatchBuffers, cursor: Int64s)
         cursor[NUMBER] += 1
         B.start[matches], B.length[matches], B.number[matches] = s, i - s, cursor[NUMBER]
         cursor[MATCHES], cursor[LABELS], cursor[ROW] = matches + 1, labels, resumed
-        cursor[COVERED] = max(cursor[COVERED], i)
+        cursor[COVER_END] = max(cursor[COVER_END], i)
     return DONE

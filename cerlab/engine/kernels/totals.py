@@ -23,7 +23,7 @@ from cerlab.engine.kernels.arrays import (
     Int32s,
     Int64s,
 )
-from cerlab.engine.kernels.compiled import inlined, kernel
+from cerlab.engine.kernels.compiled import inline, kernel
 
 MOST_RUNS = 1 << 37
 MOST = 1 << 61
@@ -36,7 +36,7 @@ NOTHING = np.iinfo(np.int64).max
 """The least of no values."""
 
 Place = tuple[int, int, int]
-"""Where `Held` has totals: partition, state, and place of the start in the ring."""
+"""Where `RunTotals` has them: partition, state, and place of the start in the ring."""
 
 
 class Ops(NamedTuple):
@@ -81,14 +81,14 @@ class Read(NamedTuple):
     divides: Bytes  # (marks, groups)
 
 
-class Held(NamedTuple):
+class RunTotals(NamedTuple):
     """The totals of runs by partition, state, place of their start, and group."""
 
     runs: Int64s  # (partitions, states, places, groups)
     sums: Int64s  # (partitions, states, places, groups, sums)
     least: Int64s  # (partitions, states, places, groups, least)
     order: Int64s  # (partitions, places), of the start
-    begun: Int64s  # (partitions, places), the event of the start
+    start: Int64s  # (partitions, places), the event of the start
     live: Int64s  # (partitions, 2), the first place inside the window and the next to be used
     epoch: Int64s  # (partitions,), when it was last reset
     idle: Int32s  # (partitions,)
@@ -98,7 +98,7 @@ class Rows(NamedTuple):
     """Totals of ends, by start and group."""
 
     event: Int64s  # (rows,)
-    begun: Int64s  # (rows,), the event of the start, or NONE
+    start: Int64s  # (rows,), the event of the start, or NONE
     group: Int64s  # (rows,)
     runs: Int64s  # (rows,)
     sums: Int64s  # (rows, sums)
@@ -114,7 +114,7 @@ class Options(NamedTuple):
     by_start: bool
 
 
-(AT, LISTED, EPOCH, REGISTERS) = range(4)
+(AT, ROWS, EPOCH, REGISTERS) = range(4)
 """Registers, int64: the next event, rows listed, resets so far; how many there are."""
 
 
@@ -122,9 +122,9 @@ class Options(NamedTuple):
 def total_ends(
     moves: Moves,
     read: Read,
-    held: Held,
-    carried: Held,
-    out: Held,
+    held: RunTotals,
+    carried: RunTotals,
+    out: RunTotals,
     rows: Rows,
     reg: Int64s,
     options: Options,
@@ -141,7 +141,7 @@ def total_ends(
         if p == NONE:
             reg[AT] += 1
             continue
-        if reg[LISTED] + places * groups > rows.event.shape[0]:
+        if reg[ROWS] + places * groups > rows.event.shape[0]:
             return FULL
         if held.epoch[p] != reg[EPOCH]:
             renew(held, p, reg[EPOCH], options)
@@ -160,8 +160,8 @@ def total_ends(
     return DONE
 
 
-@inlined
-def renew(held: Held, p: int, epoch: int, options: Options) -> None:
+@inline
+def renew(held: RunTotals, p: int, epoch: int, options: Options) -> None:
     """A partition as in the beginning."""
     held.epoch[p] = epoch
     held.idle[p] = 0
@@ -173,8 +173,8 @@ def renew(held: Held, p: int, epoch: int, options: Options) -> None:
             clear(held, p, q, 0, 1)
 
 
-@inlined
-def clear(held: Held, p: int, q: int, first: int, last: int) -> None:
+@inline
+def clear(held: RunTotals, p: int, q: int, first: int, last: int) -> None:
     """No runs at the places from `first` to before `last`."""
     for s in range(first, last):
         for g in range(held.runs.shape[3]):
@@ -185,8 +185,8 @@ def clear(held: Held, p: int, q: int, first: int, last: int) -> None:
                 held.least[p, q, s, g, r] = NOTHING
 
 
-@inlined
-def forget(held: Held, p: int, lowest: int) -> None:
+@inline
+def forget(held: RunTotals, p: int, lowest: int) -> None:
     """Drop the starts of a partition that have left the window."""
     mask, n = held.order.shape[1] - 1, held.live[p, 0]
     while n < held.live[p, 1] and held.order[p, n & mask] < lowest:
@@ -194,13 +194,13 @@ def forget(held: Held, p: int, lowest: int) -> None:
     held.live[p, 0] = n
 
 
-@inlined
+@inline
 def advance(
     moves: Moves,
     read: Read,
-    held: Held,
-    carried: Held,
-    out: Held,
+    held: RunTotals,
+    carried: RunTotals,
+    out: RunTotals,
     p: int,
     i: int,
     options: Options,
@@ -237,7 +237,7 @@ def advance(
             s = live[p, 1] & mask
             live[p, 1] += 1
             held.order[p, s] = read.order[i]
-            held.begun[p, s] = i
+            held.start[p, s] = i
             for q in range(held.runs.shape[1]):
                 clear(held, p, q, s, s + 1)
         clear(carried, 0, 0, s, s + 1)
@@ -252,8 +252,8 @@ def advance(
     return DONE if fine else TOO_LARGE
 
 
-@inlined
-def copy(held: Held, at: Place, to: Held, to_at: Place) -> None:
+@inline
+def copy(held: RunTotals, at: Place, to: RunTotals, to_at: Place) -> None:
     """The totals of one place to another."""
     (p, q, s), (to_p, to_q, to_s) = at, to_at
     for g in range(held.runs.shape[3]):
@@ -264,8 +264,10 @@ def copy(held: Held, at: Place, to: Held, to_at: Place) -> None:
             to.least[to_p, to_q, to_s, g, r] = held.least[p, q, s, g, r]
 
 
-@inlined
-def arrive(read: Read, mark: int, i: int, held: Held, at: Place, to: Held, to_at: Place) -> bool:
+@inline
+def arrive(
+    read: Read, mark: int, i: int, held: RunTotals, at: Place, to: RunTotals, to_at: Place
+) -> bool:
     """Add the totals of one place to another, with what event i gives; whether they fit."""
     (p, q, s), (to_p, to_q, to_s) = at, to_at
     grows, largest, many = 0, 0, 0
@@ -294,18 +296,18 @@ def arrive(read: Read, mark: int, i: int, held: Held, at: Place, to: Held, to_at
     return many <= MOST_RUNS and largest <= MOST
 
 
-@inlined
+@inline
 def list_totals(
-    held: Held, out: Held, rows: Rows, reg: Int64s, p: int, i: int, options: Options
+    held: RunTotals, out: RunTotals, rows: Rows, reg: Int64s, p: int, i: int, options: Options
 ) -> bool:
     """A row for each start and group with answers; whether there is one. There is room."""
-    listed = reg[LISTED]
+    listed = reg[ROWS]
     last = out.runs.shape[2] if options.by_start else 1
     for s in range(last):
         for g in range(out.runs.shape[3]):
             if out.runs[0, 0, s, g]:
                 rows.event[listed] = i
-                rows.begun[listed] = held.begun[p, s] if options.by_start else NONE
+                rows.start[listed] = held.start[p, s] if options.by_start else NONE
                 rows.group[listed] = g
                 rows.runs[listed] = out.runs[0, 0, s, g]
                 for r in range(rows.sums.shape[1]):
@@ -313,6 +315,6 @@ def list_totals(
                 for r in range(rows.least.shape[1]):
                     rows.least[listed, r] = out.least[0, 0, s, g, r]
                 listed += 1
-    before = reg[LISTED]
-    reg[LISTED] = listed
+    before = reg[ROWS]
+    reg[ROWS] = listed
     return bool(listed > before)

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from cerlab.automata.automaton import IntervalCea, Mark, Vcea
 from cerlab.budget import counted
-from cerlab.engine.reference.selection import selected
+from cerlab.engine.reference.selection import select_answers
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event
 from cerlab.model.clauses import Strategy
@@ -28,7 +28,7 @@ class Run(NamedTuple):
 
     state: int
     start: int
-    taken: Positions
+    positions: Positions
 
 
 class CeaRuns:
@@ -54,7 +54,7 @@ class CeaRuns:
                 Run(
                     t.target,
                     run.start,
-                    (*run.taken, position) if t.mark is Mark.TAKE else run.taken,
+                    (*run.positions, position) if t.mark is Mark.TAKE else run.positions,
                 )
                 for run in counted(current, len(enabled))
                 for t in enabled
@@ -66,11 +66,11 @@ class CeaRuns:
     def answers(self, lowest_start: int) -> Iterator[ComplexEvent]:
         """What the accepting runs took, each answer once."""
         found = {
-            ComplexEvent(run.start, self._position, run.taken)
+            ComplexEvent(run.start, self._position, run.positions)
             for run in self._runs
             if run.state in self._cea.F
         }
-        kept = selected(self._strategy, found, lambda m: _local(m.positions, self._places))
+        kept = select_answers(self._strategy, found, lambda m: _local(m.positions, self._places))
         inside = (answer for answer in kept if answer.start >= lowest_start)
         return iter(sorted(inside, key=latest_first))
 
@@ -128,7 +128,7 @@ class VceaRuns:
             for run in self._runs
             if run.state in self._vcea.F
         }
-        kept = selected(
+        kept = select_answers(
             self._strategy, found, lambda V: _local(complex_event(V).positions, self._places)
         )
         inside = (V for V in kept if V.start >= lowest_start)

@@ -13,7 +13,7 @@ A = TypeVar("A")
 
 
 @budgeted("the selection of a strategy")
-def selected(
+def select_answers(
     strategy: Strategy | None, answers: Iterable[A], positions: Callable[[A], Positions]
 ) -> set[A]:
     """The answers whose position sets the strategy keeps; all of them without one.

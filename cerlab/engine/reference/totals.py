@@ -102,7 +102,7 @@ class RunTotals:
             for mark, q in takes:
                 gain = self._gains.of(event, position, mark)
                 for (begun, group), total in runs.items():
-                    self._add(q, (begun, group + gain.group), taken(total, gain))
+                    self._add(q, (begun, group + gain.group), add_gain(total, gain))
             if skip is not None:
                 for place, total in runs.items():
                     self._add(skip, place, total)
@@ -110,16 +110,16 @@ class RunTotals:
 
     def _add(self, q: int, place: Place, total: Total) -> None:
         there = self._runs.setdefault(q, {})
-        there[place] = united(there[place], total) if place in there else total
+        there[place] = add_totals(there[place], total) if place in there else total
 
-    def ended(self, lowest_start: int) -> dict[Place, Total]:
+    def totals_of_end(self, lowest_start: int) -> dict[Place, Total]:
         """The totals of the answers that end at the event just read, by start and group."""
         found: dict[Place, Total] = {}
         for q, runs in self._runs.items():
             if self._machine.final[q]:
                 for place, total in runs.items():
                     if not self._by_start or place[0] >= lowest_start:
-                        found[place] = united(found[place], total) if place in found else total
+                        found[place] = add_totals(found[place], total) if place in found else total
         return found
 
     def forget(self, before: int) -> None:
@@ -157,13 +157,13 @@ class RunTotals:
         }
 
 
-def taken(total: Total, gain: Gain) -> Total:
+def add_gain(total: Total, gain: Gain) -> Total:
     """The total of runs that take an event more."""
     sums = tuple(s + total.runs * g for s, g in zip(total.sums, gain.sums, strict=True))
     return Total(total.runs, sums, _least(total.least, gain.least))
 
 
-def united(first: Total, second: Total) -> Total:
+def add_totals(first: Total, second: Total) -> Total:
     """The total of the runs of both."""
     sums = tuple(a + b for a, b in zip(first.sums, second.sums, strict=True))
     return Total(first.runs + second.runs, sums, _least(first.least, second.least))
@@ -186,7 +186,7 @@ class Sliding:
     def add(self, end: int, total: Total, lowest: int) -> Total:
         """Add an end; the total of all from `lowest` on, which never falls."""
         self._new.append((end, total))
-        self._newest = total if self._newest is None else united(self._newest, total)
+        self._newest = total if self._newest is None else add_totals(self._newest, total)
         while self._old and self._old[-1][0] < lowest:
             self._old.pop()
         if not self._old and self._new[0][0] < lowest:
@@ -195,7 +195,7 @@ class Sliding:
             assert self._newest is not None
             return self._newest
         old = self._old[-1][1]
-        return old if self._newest is None else united(old, self._newest)
+        return old if self._newest is None else add_totals(old, self._newest)
 
     def state(self) -> Any:
         """All of it, as nested tuples of values."""
@@ -211,7 +211,7 @@ class Sliding:
         for end, total in reversed(self._new):
             if end < lowest:
                 break
-            self._old.append((end, united(total, self._old[-1][1]) if self._old else total))
+            self._old.append((end, add_totals(total, self._old[-1][1]) if self._old else total))
         self._new, self._newest = [], None
 
 
@@ -230,4 +230,4 @@ def end_totals(
     def reader() -> RunTotals:
         return RunTotals(machine, symbol, gains, by_start=by_start)
 
-    return driver.ends(plan, reader, events, time, RunTotals.ended)
+    return driver.ends(plan, reader, events, time, RunTotals.totals_of_end)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations, product
 from typing import NamedTuple, TypeAlias
 
-from cerlab.engine.registers.program import GONE, Move
+from cerlab.engine.registers.program import DEAD, Move
 from cerlab.engine.registers.residual import Clause, Literal
 from cerlab.predicates.syntax import Operator
 
@@ -45,7 +45,7 @@ def unambiguous(moves: Sequence[Move], symbols: Symbols) -> bool:
         if (first.marks, first.begins) != (second.marks, second.begins):
             return False
         pair = min(first.target, second.target), max(first.target, second.target)
-        if GONE not in pair and pair not in found:
+        if DEAD not in pair and pair not in found:
             found.add(pair)
             pending.append(pair)
         return first.accepts and second.accepts
@@ -85,9 +85,9 @@ def _consistent(clause: frozenset[Literal]) -> bool:
     """Whether nothing in a clause excludes something else in it, as far as this can be seen."""
     orders: dict[object, set[int]] = {}
     for literal in clause:
-        if Literal(literal.comparison, not literal.negated) in clause:
+        if Literal(literal.comparison, not literal.is_negated) in clause:
             return False
-        if not literal.negated:
+        if not literal.is_negated:
             sides = (literal.comparison.left, literal.comparison.right)
             orders.setdefault(sides, {-1, 0, 1}).intersection_update(
                 _ORDERS[literal.comparison.operator]

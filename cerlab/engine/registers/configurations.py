@@ -9,7 +9,7 @@ import numpy as np
 from cerlab.budget import poll
 from cerlab.engine.answers import AnswerBatch, Buffer
 from cerlab.engine.batches import paces
-from cerlab.engine.growth import arena_of, doubled
+from cerlab.engine.growth import arena_of, double_room
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.registers import arrays as r
 from cerlab.engine.kernels.registers.live import move_over, restart, sweep
@@ -20,7 +20,7 @@ from cerlab.errors import ResourceLimit
 MAX_CONFIGURATIONS = 1 << 24
 """How many configurations may be active at once."""
 
-LISTED = np.zeros(0, np.float64)
+NO_TOTAL = np.zeros(0, np.float64)
 """No total: answers are listed."""
 
 
@@ -85,7 +85,7 @@ class Configurations:
         return float(total[0])
 
     def read(
-        self, rules: r.Rules, events: r.Events, total: r.Floats = LISTED
+        self, rules: r.Rules, events: r.Events, total: r.Floats = NO_TOTAL
     ) -> Iterator[AnswerBatch]:
         """The answers that events end, as soon as a buffer is full; to be exhausted.
 
@@ -95,8 +95,8 @@ class Configurations:
         for part in paces(len(events.symbol), careful=True):
             some = events._replace(symbol=events.symbol[: part.stop])
             yield from self._read(rules, some, total)
-        if self._reg[k.LISTED]:
-            yield self._answers.flush(self._reg, k.LISTED, k.TAKEN)
+        if self._reg[k.ANSWERS]:
+            yield self._answers.flush(self._reg, k.ANSWERS, k.POSITIONS)
 
     def _read(self, rules: r.Rules, events: r.Events, total: r.Floats) -> Iterator[AnswerBatch]:
         """The answers of some more events, but for the last ones, which are in the buffer."""
@@ -107,8 +107,8 @@ class Configurations:
             poll()
             if status != k.FULL:
                 self._provide(status, int(events.lowest[self._reg[k.EVENT]]))
-            elif self._reg[k.LISTED]:
-                yield self._answers.flush(self._reg, k.LISTED, k.TAKEN)
+            elif self._reg[k.ANSWERS]:
+                yield self._answers.flush(self._reg, k.ANSWERS, k.POSITIONS)
             else:  # one answer is longer than the buffer
                 self._answers.lengthen()
 
@@ -134,7 +134,7 @@ class Configurations:
             case k.NEED_ARENA:
                 self._collect(lowest)
                 if again or 2 * self._reg[k.HEAD] > len(self._arena.left):
-                    self._arena = doubled(self._arena)
+                    self._arena = double_room(self._arena)
                     self._memo = _memo(len(self._arena.left))
             case k.NEED_POOL:
                 sweep(self._live, self._reg, self._arena, lowest)
@@ -146,7 +146,7 @@ class Configurations:
                 self._arrivals = _arrivals(arrivals, slots, room)
                 self._pool = np.zeros(ENTRY_HEADER + arrivals, np.int32)
             case k.NEED_STACK:
-                self._stack = doubled(self._stack)
+                self._stack = double_room(self._stack)
             case _:
                 raise AssertionError(f"unknown status {status}")
 
@@ -248,6 +248,6 @@ def _entry() -> k.Partitions:
         length=np.zeros(1, np.int64),
         idle=np.zeros(1, np.int32),
         epoch=zero,
-        seen=zero,
+        events=zero,
         active=np.zeros(1, np.int64),
     )

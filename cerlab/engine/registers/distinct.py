@@ -35,4 +35,4 @@ def distinct(batches: Iterable[AnswerBatch]) -> Iterator[AnswerBatch]:
                 f"more than {MAX_ANSWERS:,} answers end at event {end}, and runs may share them",
                 hint="use a window, or LIMIT",
             )
-        yield batch.taken(np.array(kept, np.int64))
+        yield batch.take(np.array(kept, np.int64))

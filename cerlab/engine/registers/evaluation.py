@@ -105,7 +105,7 @@ class RegisterEvaluation:
         names = names_of(program)
         self.tables = _tables(program, names, atoms, stage.vectors)
         kept = compacted(symbols, self.tables.keep)
-        if program.partitioned:
+        if program.is_partitioned:
             assert isinstance(plan, CorrelatedPlan)
             keys = KeyCodes(plan.partition).codes(columns, len(positions))
             kept = kept[keys[kept] >= 0]
@@ -123,7 +123,7 @@ class RegisterEvaluation:
     def answers(self) -> Iterator[AnswerBatch]:
         """The answers, each once, by end; to be asked for once."""
         batches = self.configurations.read(self.tables.rules, self.events)
-        each_once = self.tables.unambiguous or self._limit != k.UNLIMITED
+        each_once = self.tables.unambiguous or self._limit != k.NO_LIMIT
         return batches if each_once else distinct(batches)
 
     def count(self) -> int:
@@ -177,7 +177,7 @@ def _windows(plan: AnyPlan) -> tuple[Window, ...]:
 
 def _limit(plan: AnyPlan) -> int:
     limit = plan.limit if isinstance(plan, CorrelatedPlan) else None
-    return min(limit.per_end, MOST) if limit else k.UNLIMITED
+    return min(limit.per_end, MOST) if limit else k.NO_LIMIT
 
 
 def _consume(plan: AnyPlan) -> int:

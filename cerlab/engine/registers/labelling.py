@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cerlab.automata.plan import PlanClauses
 from cerlab.automata.registers.labelled import LabelledSrt
 from cerlab.engine.answers import AnswerBatch
-from cerlab.engine.growth import doubled
+from cerlab.engine.growth import double_room
 from cerlab.engine.kernels.arrays import NONE, Answers, Int32s, Int64s
 from cerlab.engine.kernels.labelling import EVERYWHERE, Rows
 from cerlab.engine.kernels.registers import labelling as k
@@ -77,7 +77,7 @@ class RegisterLabelling:
             )
 
         def provide() -> None:
-            self._runs = doubled(self._runs)
+            self._runs = double_room(self._runs)
 
         return labelled_rows(answers, listed_rows(given, reg, read, provide), self.marks)
 

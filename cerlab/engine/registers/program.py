@@ -21,7 +21,7 @@ from cerlab.predicates.syntax import EVERYTHING, Guard, RegisterAttribute, Regis
 
 AnyPlan: TypeAlias = RegisterPlan | CorrelatedPlan
 
-GONE = -1
+DEAD = -1
 """No state: a run that goes there can answer nothing any more."""
 
 
@@ -58,7 +58,7 @@ class RegisterProgram:
 
     `live` has for each state the slots that some way from there reads before it writes them. A
     configuration is a state with the values of its live slots, so that runs whose registers hold
-    different events are one where nothing will tell them apart. Where it is `partitioned`, those in
+    different events are one where nothing will tell them apart. If it `is_partitioned`, those in
     other states than the first read the events of their substream only.
     """
 
@@ -66,7 +66,7 @@ class RegisterProgram:
     moves: tuple[Move, ...]
     slots: tuple[Slot, ...]
     live: tuple[frozenset[Slot], ...]
-    partitioned: bool
+    is_partitioned: bool
 
 
 class _Does(NamedTuple):
@@ -102,8 +102,8 @@ def register_program(plan: AnyPlan) -> RegisterProgram:
     found = crawl((T.q0, False), follow)
     moves = [Move(p, *does, q) for p, does, q in found.edges]
     useful = _useful(moves)
-    moves = [m if m.target in useful else m._replace(target=GONE) for m in moves]
-    kept = dict.fromkeys(m for m in moves if m.accepts or m.target != GONE)
+    moves = [m if m.target in useful else m._replace(target=DEAD) for m in moves]
+    kept = dict.fromkeys(m for m in moves if m.accepts or m.target != DEAD)
     return _program(len(found.states), tuple(kept), partitioned)
 
 
@@ -194,7 +194,7 @@ def _live(
     while changed:
         changed = False
         for m in reversed(moves):
-            after = live[m.target] if m.target != GONE else frozenset[Slot]()
+            after = live[m.target] if m.target != DEAD else frozenset[Slot]()
             needed = {*_read(m.guard), *(slot for slot in after if slot.register not in m.writes)}
             if not needed <= live[m.source]:
                 live[m.source] |= needed

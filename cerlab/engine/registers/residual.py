@@ -32,7 +32,7 @@ class Literal(NamedTuple):
     """A comparison, or that it does not hold."""
 
     comparison: RegisterComparison
-    negated: bool
+    is_negated: bool
 
 
 Clause: TypeAlias = frozenset[Literal]
@@ -67,21 +67,21 @@ def clauses(guard: Guard) -> tuple[Clause, ...]:
 
     Raises `TooManyClauses`.
     """
-    found = tuple(dict.fromkeys(_clauses(guard, negated=False)))
+    found = tuple(dict.fromkeys(_clauses(guard, is_negated=False)))
     return tuple(clause for clause in found if not any(other < clause for other in found))
 
 
-def _clauses(guard: Guard, *, negated: bool) -> list[Clause]:
+def _clauses(guard: Guard, *, is_negated: bool) -> list[Clause]:
     match guard:
         case Everything():
-            return [] if negated else [frozenset()]
+            return [] if is_negated else [frozenset()]
         case RegisterComparison():
-            return [frozenset({Literal(guard, negated)})]
+            return [frozenset({Literal(guard, is_negated)})]
         case Not(operand):
-            return _clauses(operand, negated=not negated)
+            return _clauses(operand, is_negated=not is_negated)
         case And(left, right) | Or(left, right):
-            first, second = _clauses(left, negated=negated), _clauses(right, negated=negated)
-            if isinstance(guard, Or) != negated:
+            first, second = (_clauses(side, is_negated=is_negated) for side in (left, right))
+            if isinstance(guard, Or) != is_negated:
                 return first + second
             return list(_pairs(first, second))
         case _:
@@ -94,5 +94,5 @@ def _pairs(first: list[Clause], second: list[Clause]) -> Iterator[Clause]:
     for left in first:
         for right in second:
             clause = left | right
-            if not any(Literal(each.comparison, not each.negated) in clause for each in clause):
+            if not any(Literal(each.comparison, not each.is_negated) in clause for each in clause):
                 yield clause

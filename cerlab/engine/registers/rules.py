@@ -19,7 +19,7 @@ from cerlab.engine.kernels.arrays import NONE, Bytes, Int32s
 from cerlab.engine.kernels.registers.arrays import BY_KEY, BY_STATE, Rules
 from cerlab.engine.registers.ambiguity import Rule, unambiguous
 from cerlab.engine.registers.operands import OPERATORS, Names
-from cerlab.engine.registers.program import GONE, PARTITION, Move, RegisterProgram, Slot
+from cerlab.engine.registers.program import DEAD, PARTITION, Move, RegisterProgram, Slot
 from cerlab.engine.registers.residual import Clause, Literal, clauses, residual
 from cerlab.predicates.syntax import (
     Atom,
@@ -31,7 +31,7 @@ from cerlab.predicates.syntax import (
 
 SAME_PARTITION = Literal(
     RegisterComparison(Operator.EQ, Attribute(PARTITION.attribute), RegisterAttribute(*PARTITION)),
-    negated=False,
+    is_negated=False,
 )
 
 
@@ -106,7 +106,7 @@ def _rules(
     leaving: list[list[int]] = [[] for _ in range(program.states)]
     for n, move in enumerate(program.moves):
         leaving[move.source].append(n)
-    inhabited = sorted({0, *(move.target for move in program.moves)} - {GONE})
+    inhabited = sorted({0, *(move.target for move in program.moves)} - {DEAD})
     symbols = []
     for vector in vectors:
         found = _found(program.moves, vector, bit)
@@ -123,7 +123,7 @@ def _found(moves: Sequence[Move], vector: int, bit: Mapping[Atom, int]) -> list[
 
 def _fill(program: RegisterProgram, names: Names, move: Move) -> list[int]:
     """For each slot the operand that it gets: its own, a value of the event, or nothing."""
-    live = program.live[move.target] if move.target != GONE else frozenset[Slot]()
+    live = program.live[move.target] if move.target != DEAD else frozenset[Slot]()
     first = len(names.slots)
     return [
         NONE
@@ -144,7 +144,7 @@ def _jobs(
     """
     waiting = _waiting(program, names, fill, q, rules)
     rest = tuple(r for r in rules if r not in waiting)
-    inside = program.partitioned and q != 0
+    inside = program.is_partitioned and q != 0
     if inside:
         rest = tuple(
             Rule(r.move, tuple(clause | {SAME_PARTITION} for clause in r.clauses)) for r in rest
@@ -183,7 +183,7 @@ def _key(names: Names, rule: Rule) -> tuple[int, int]:
     if len(rule.clauses) == 1:
         (clause,) = rule.clauses
         for literal in sorted(clause, key=repr):
-            if literal.comparison.operator is Operator.EQ and not literal.negated:
+            if literal.comparison.operator is Operator.EQ and not literal.is_negated:
                 a, b = _sides(names, literal)
                 if a < len(names.slots) <= b < len(names.slots) + len(names.values):
                     return a, b - len(names.slots)
@@ -232,7 +232,7 @@ def _arrays(
         move=_ints([rule.move for rule in rules]),
         clauses=firsts([rule.clauses for rule in rules]),
         literals=firsts([tuple(clause) for clause in conjunctions]),
-        negated=_bytes([each.negated for each in literals]),
+        is_negated=_bytes([each.is_negated for each in literals]),
         operator=_bytes([OPERATORS[each.comparison.operator] for each in literals]),
         left=_ints([names.number(each.comparison.left) for each in literals]),
         right=_ints([names.number(each.comparison.right) for each in literals]),

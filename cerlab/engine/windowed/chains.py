@@ -11,7 +11,7 @@ from cerlab.budget import poll
 from cerlab.engine.answers import AnswerBatch, Buffer
 from cerlab.engine.batches import paces
 from cerlab.engine.general.tecs import CONSUMES, limit_of
-from cerlab.engine.growth import doubled
+from cerlab.engine.growth import double_room
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.windowed import chains as c
 from cerlab.kernel_cache import RepeatedCalls
@@ -38,8 +38,8 @@ class Chains:
             some = events._replace(ends=events.ends[: part.stop])
             yield from self._list(moves, some, heads, epoch, reg)
         self.steps += int(reg[c.STEPS])
-        if reg[c.LISTED]:
-            yield self._answers.flush(reg, c.LISTED, c.TAKEN)
+        if reg[c.ANSWERS]:
+            yield self._answers.flush(reg, c.ANSWERS, c.POSITIONS)
 
     def _list(
         self, moves: k.Moves, events: c.Events, heads: k.Int32s, epoch: k.Int64s, reg: k.Int64s
@@ -51,12 +51,12 @@ class Chains:
             if status == k.DONE:
                 return
             if status == k.NEED_ARENA:
-                self._records = doubled(self._records)
+                self._records = double_room(self._records)
             elif status == k.NEED_STACK:
-                self._search = doubled(self._search)
-            elif reg[c.LISTED]:
+                self._search = double_room(self._search)
+            elif reg[c.ANSWERS]:
                 poll()
-                yield self._answers.flush(reg, c.LISTED, c.TAKEN)
+                yield self._answers.flush(reg, c.ANSWERS, c.POSITIONS)
             else:  # one answer is longer than the buffer
                 self._answers.lengthen()
 

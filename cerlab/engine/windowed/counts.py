@@ -13,7 +13,7 @@ from cerlab.engine.clock import first_inside
 from cerlab.engine.general.tecs import limit_of
 from cerlab.engine.kernels import arrays as k
 from cerlab.engine.kernels.windowed.counts import Counts, count_ends
-from cerlab.engine.kernels.windowed.ends import FOUND, REGISTERS, Events
+from cerlab.engine.kernels.windowed.ends import ENDS, REGISTERS, Events
 from cerlab.engine.learned import LearnedTables
 from cerlab.engine.windowed.program import Program
 from cerlab.engine.windowed.relevant_events import RelevantEvents
@@ -64,7 +64,7 @@ class EndCounts(WindowScan[tuple[k.Int64s, k.Int64s]]):
     ) -> int | None:
         """How many events end answers; None where the rings are too small."""
         counts, reg = self._counts(program), np.zeros(REGISTERS, np.int64)
-        limits = k.Limits(k.UNLIMITED, self._consume, k.NONE)
+        limits = k.Limits(k.NO_LIMIT, self._consume, k.NONE)
         for part in paces(len(events.actions), careful=True):
             read = events._replace(actions=events.actions[: part.stop])
             status = count_ends(program.moves, read, limits, counts, ends, found, reg)
@@ -72,7 +72,7 @@ class EndCounts(WindowScan[tuple[k.Int64s, k.Int64s]]):
                 raise CountOverflow("there are more answers of one end than 2^53")
             if status != k.DONE:
                 return None
-        return int(reg[FOUND])
+        return int(reg[ENDS])
 
     def _counts(self, program: Program) -> Counts:
         """Empty rings with room for so many starts."""
@@ -84,7 +84,7 @@ class EndCounts(WindowScan[tuple[k.Int64s, k.Int64s]]):
             starts=np.zeros((partitions, size), np.int32),
             live=np.zeros((partitions, 2), np.int64),
             runs=np.zeros((partitions, moves.states, size), np.int64),
-            carried=np.zeros((max(1, len(moves.move.source)), size), np.int64),
+            scratch=np.zeros((max(1, len(moves.move.source)), size), np.int64),
             epoch=np.zeros(partitions, np.int64),
             idle=np.zeros(partitions, np.int32),
         )

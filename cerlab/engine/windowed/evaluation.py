@@ -22,7 +22,7 @@ from cerlab.engine.kernels.tecs.batch import NO_IDLE_STATES
 from cerlab.engine.kernels.tecs.batch import Events as Batch
 from cerlab.engine.kernels.windowed.chains import Events as ChainEvents
 from cerlab.engine.kernels.windowed.ends import (
-    FOUND,
+    ENDS,
     REGISTERS,
     Events,
     Latest,
@@ -88,7 +88,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
             return np.zeros(0, np.int32)
         ends, idles = self._ends(program, events, again)
         in_order = program.latest_first or self._plan.limit is None
-        if len(ends) and program.chained and in_order:
+        if len(ends) and program.is_chained and in_order:
             yield from self._by_chains(program, events, ends)
         elif len(ends):
             yield from self._by_tecs(events, ends, idles, again)
@@ -107,7 +107,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
             start=np.full(partitions * moves.states, k.NONE, np.int32),
             epoch=np.zeros(partitions, np.int64),
             idle=np.zeros(partitions, np.int32),
-            carried=np.empty(len(moves.move.source), np.int32),
+            scratch=np.empty(len(moves.move.source), np.int32),
             idle_before=np.zeros(count if len(program.idles) > 1 else 0, np.int32),
         )
         latest.idle[0] = program.idle_of[self._idle]
@@ -118,12 +118,12 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
             times, first = np.zeros(0, np.int64), first_inside(times, self._width, 0)
         ends = np.empty(count, np.int32)
         scanned = Events(events.actions, events.codes, times, first, again)
-        limits = k.Limits(k.UNLIMITED, self._consume, width)
+        limits = k.Limits(k.NO_LIMIT, self._consume, width)
         reg = np.zeros(REGISTERS, np.int64)
         for part in paces(count):
             read = scanned._replace(actions=events.actions[: part.stop])
             find_ends(moves, read, limits, latest, ends, reg)
-        return ends[: reg[FOUND]], np.array(program.idles, np.int32)[latest.idle_before]
+        return ends[: reg[ENDS]], np.array(program.idles, np.int32)[latest.idle_before]
 
     def _ends_by_copies(
         self, program: Program, steps: k.CopySteps, events: RelevantEvents, again: int
@@ -137,7 +137,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         for part in paces(events.count):
             read = timed._replace(actions=events.actions[: part.stop])
             find_ends_by_copies(steps, read, int(self._width), latest, ends, reg)
-        return ends[: reg[FOUND]]
+        return ends[: reg[ENDS]]
 
     def _by_chains(
         self, program: Program, events: RelevantEvents, ends: k.Int32s
@@ -174,7 +174,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
             events.positions[first[chosen]],
             restarts=restarts[: len(chosen)],
             idles=idles[chosen] if len(idles) else NO_IDLE_STATES,
-            unlisted=int(np.searchsorted(chosen, again)),
+            report_from=int(np.searchsorted(chosen, again)),
         )
         return self._tecs.read(inside)
 
@@ -194,6 +194,6 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
             events.positions[first[at:]],
             restarts=restarts,
             idles=np.full(len(restarts), self._idle, np.int32),
-            unlisted=again - at,
+            report_from=again - at,
         )
         return self._tecs.read(fresh)

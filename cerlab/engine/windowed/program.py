@@ -43,7 +43,7 @@ class Program(NamedTuple):
     """The idle state of each number."""
     waits: Int32s  # (numbers, symbols)
     """The number after each symbol: machines over more symbols may tell more of them apart."""
-    chained: bool
+    is_chained: bool
     """Whether `kernels.windowed.chains` can list its answers."""
     latest_first: bool
     """Whether those list the answers of an end in that order, in which LIMIT takes them."""
@@ -91,7 +91,7 @@ def program(machine: Deterministic, vectors: Sequence[int]) -> Program | None:
         idles=tuple(one_idle[c] for c in range(idle_states)),
         idle_of=made.idle_of,
         waits=_waits(machine, vectors, list(made.idle_of)),
-        chained=chained,
+        is_chained=chained,
         latest_first=all(map(_is_one_to_one, [*moves, *begins])),
         copy_steps=copy_steps(len(actions), begin, move) if chained else None,
     )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cerlab.engine.clock import Instants, joined
+from cerlab.engine.clock import Instants, join_parts
 from cerlab.engine.columns import slice_rows, take_rows
 from cerlab.engine.kernels.arrays import Int32s, Int64s, Symbols
 from cerlab.engine.kernels.windowed.relevant_events import relevant, relevant_once
@@ -49,9 +49,9 @@ class RelevantPart(NamedTuple):
     """The events of one batch that have to be read."""
 
     batch: Batch
-    kept: Int32s  # their indices
-    actions: Symbols  # (kept,), what they do in the program
-    codes: Int32s | None  # (kept,), None where there is one partition
+    indices: Int32s  # (events,), in the batch
+    actions: Symbols  # (events,), what they do in the program
+    codes: Int32s | None  # (events,), None where there is one partition
 
 
 class RelevantEvents:
@@ -62,51 +62,53 @@ class RelevantEvents:
 
     def __init__(self, parts: Sequence[RelevantPart]) -> None:
         self.parts = parts
-        self.count = sum(len(part.kept) for part in parts)
+        self.count = sum(len(part.indices) for part in parts)
 
     def before(self, position: int) -> int:
         """How many of the events come before a position."""
-        return sum(bisect_left(part.kept, position, key=part.batch.at) for part in self.parts)
+        return sum(bisect_left(part.indices, position, key=part.batch.at) for part in self.parts)
 
     @cached_property
     def actions(self) -> Symbols:
         """What each event does in the program."""
-        return joined([part.actions for part in self.parts])
+        return join_parts([part.actions for part in self.parts])
 
     @cached_property
     def symbols(self) -> Symbols:
         """The symbol of each event."""
-        return joined([part.batch.symbols[part.kept] for part in self.parts])
+        return join_parts([part.batch.symbols[part.indices] for part in self.parts])
 
     @cached_property
     def codes(self) -> Int32s:
         """The partition of each event, NONE for none."""
         codes = [part.codes for part in self.parts if part.codes is not None]
-        return joined(codes) if len(codes) == len(self.parts) else np.zeros(self.count, np.int32)
+        return (
+            join_parts(codes) if len(codes) == len(self.parts) else np.zeros(self.count, np.int32)
+        )
 
     @cached_property
     def positions(self) -> Int64s:
         """The position of each event."""
-        return joined([part.batch.at(part.kept) for part in self.parts])
+        return join_parts([part.batch.at(part.indices) for part in self.parts])
 
     @property
     def positions_and_offset(self) -> tuple[NDArray[np.signedinteger[Any]], int]:
         """The position of each event less a number that is the same for all; not moved if so."""
         only = self.parts[0]
         if len(self.parts) == 1 and only.batch.positions is None:
-            return only.kept, only.batch.start
+            return only.indices, only.batch.start
         return self.positions, 0
 
     @cached_property
     def times(self) -> Instants:
         """What the window is measured in."""
-        return joined([_times(part.batch.times, part.kept) for part in self.parts])
+        return join_parts([_times(part.batch.times, part.indices) for part in self.parts])
 
     @property
     def times_by_index(self) -> tuple[Instants, Int32s]:
         """Times, and where that of each event is among them: not moved for one batch."""
         if len(self.parts) == 1:
-            return self.parts[0].batch.times, self.parts[0].kept
+            return self.parts[0].batch.times, self.parts[0].indices
         return self.times, np.arange(self.count, dtype=np.int32)
 
 
@@ -186,7 +188,7 @@ def last_window(batches: Sequence[Batch], width: Instant, keys: KeyCodes | None)
             break
     return Batch(
         np.concatenate([part.symbols for part in parts]),
-        joined([part.times for part in parts]),
+        join_parts([part.times for part in parts]),
         0,
         np.concatenate([part.positions for part in parts]),
         {},

@@ -14,7 +14,7 @@ import numpy as np
 
 from cerlab.automata.plan import Plan
 from cerlab.engine.answers import AnswerBatch
-from cerlab.engine.clock import Instants, TimeColumn, joined
+from cerlab.engine.clock import Instants, TimeColumn, join_parts
 from cerlab.engine.general.tecs import Tecs
 from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.kernels.tecs.batch import Events
@@ -127,7 +127,7 @@ class SequencesEngine:
             np.concatenate((before.sequence, fresh.sequence)),
             np.concatenate((before.number, fresh.number)),
             np.concatenate((before.position, fresh.position)),
-            joined((before.instants, instants)),
+            join_parts((before.instants, instants)),
         )
         order = np.argsort(whole.sequence, kind="stable")
         self._events = whole.take(order)
@@ -171,7 +171,7 @@ class SequencesEngine:
         bounds = self._bounds(partitions)
         if self._together:
             self.tecs.forget(bounds)
-            left = self.tecs.occupied(partitions)
+            left = self.tecs.live_partitions(partitions)
             self.tecs.keep(left)
         else:
             left = sequences

@@ -126,7 +126,7 @@ class Evaluation:
         events = buffer.of(first, end).select([f"a{n}" for n in range(len(self._job.attributes))])
         events = events.rename_columns(list(self._job.attributes))
         tables = RowTables(self._plan, self._job.names, events, self._places(np.arange(first, end)))
-        yield from tables.of(answers.moved(-first)).to_batches()
+        yield from tables.of(answers.shift_positions(-first)).to_batches()
 
     def _record_batch(self, answers: AnswerBatch, skipped: int, rows: Any, begins: int) -> Any:
         import pyarrow as pa

@@ -44,7 +44,7 @@ class Rules(NamedTuple):
     move: Int32s  # (rules,)
     clauses: Int32s  # (rules + 1,)
     literals: Int32s  # (clauses + 1,)
-    negated: Bytes  # (literals,)
+    is_negated: Bytes  # (literals,)
     operator: Bytes  # (literals,)
     left: Int32s  # (literals,)
     right: Int32s  # (literals,)
@@ -84,14 +84,14 @@ class Arrivals(NamedTuple):
 
 
 class NodeMemo(NamedTuple):
-    """What each node became at the attempt `of`, `joined` or `counted`: once is enough."""
+    """What each node became, and at which attempt at an event: once is enough."""
 
-    of: Int64s  # (nodes,)
-    extended: Int32s  # (nodes,)
-    joined: Int64s  # (nodes,)
+    extension_at: Int64s  # (nodes,)
+    extension: Int32s  # (nodes,)
+    union_at: Int64s  # (nodes,)
     with_right: Int32s  # (nodes,)
     union: Int32s  # (nodes,)
-    counted: Int64s  # (nodes,)
+    matches_at: Int64s  # (nodes,)
     matches: Floats  # (nodes,)
 
 
@@ -115,7 +115,9 @@ class Events(NamedTuple):
     constants: Int64s  # (constants,)
 
 
-FREE, ARRIVED, LEFT, ATTEMPT, BEGUN, BOTTOM, VISITS, ALL = range(REGISTERS, REGISTERS + 8)
+FREE, ARRIVALS, DEPARTURES, ATTEMPT, HEAD_BEFORE, BOTTOM, VISITS, ALL = range(
+    REGISTERS, REGISTERS + 8
+)
 """Registers besides those of `arrays`: free numbers, arrivals, configurations that leave, attempts
 at events so far, head of the arena before this attempt, the bottom node of the event, visits of
 configurations counted; how many registers there are."""

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from cerlab.engine.kernels.arrays import (
     DONE,
+    END_ANSWERS,
     ENTRY,
-    FOUND,
     NEED_STACK,
+    NO_LIMIT,
     NONE,
     TOP,
-    UNLIMITED,
     Tecs,
 )
-from cerlab.engine.kernels.compiled import inlined
+from cerlab.engine.kernels.compiled import inline
 from cerlab.engine.kernels.registers.arrays import ATTEMPT, Floats, NodeMemo
 
 
-@inlined
+@inline
 def count_event(tecs: Tecs, memo: NodeMemo, lowest: int, limit: int, total: Floats) -> int:
     """Add the number of the event's answers to `total`, at most `limit`: DONE or NEED_STACK.
 
@@ -29,12 +29,12 @@ def count_event(tecs: Tecs, memo: NodeMemo, lowest: int, limit: int, total: Floa
         if count_node(tecs, memo, pool[i], lowest) != DONE:
             return NEED_STACK
         found += memo.matches[pool[i]]
-    reg[FOUND] = 1 if found > 0 else 0
-    total[0] += found if limit == UNLIMITED else min(found, float(limit))
+    reg[END_ANSWERS] = 1 if found > 0 else 0
+    total[0] += found if limit == NO_LIMIT else min(found, float(limit))
     return DONE
 
 
-@inlined
+@inline
 def count_node(tecs: Tecs, memo: NodeMemo, root: int, lowest: int) -> int:
     """Write ``memo.matches[root]``: how many matches inside the window the node has."""
     arena, reg, stack = tecs.arena, tecs.reg, tecs.stack
@@ -51,19 +51,19 @@ def count_node(tecs: Tecs, memo: NodeMemo, root: int, lowest: int) -> int:
             if right != NONE and arena.max_start[right] < lowest:
                 right = NONE
         waits = False
-        if left != NONE and memo.counted[left] != now:
+        if left != NONE and memo.matches_at[left] != now:
             stack.node[reg[TOP]] = left
             reg[TOP] += 1
             waits = True
-        if right != NONE and memo.counted[right] != now:
+        if right != NONE and memo.matches_at[right] != now:
             stack.node[reg[TOP]] = right
             reg[TOP] += 1
             waits = True
         if waits:
             continue
         reg[TOP] -= 1
-        if memo.counted[node] != now:
-            memo.counted[node] = now
+        if memo.matches_at[node] != now:
+            memo.matches_at[node] = now
             memo.matches[node] = 1.0 if left == NONE else memo.matches[left]
             if right != NONE:
                 memo.matches[node] += memo.matches[right]

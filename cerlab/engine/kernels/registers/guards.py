@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from cerlab.engine.kernels.arrays import NONE, Int64s
-from cerlab.engine.kernels.compiled import inlined
+from cerlab.engine.kernels.compiled import inline
 from cerlab.engine.kernels.registers.arrays import EQ, GE, GT, KIND, LE, LT, Events, Rules
 
 
-@inlined
+@inline
 def compare(operator: int, left: int, right: int) -> bool:
     """``left op right`` of two codes; false where the two do not compare."""
     if left < 0 or right < 0 or (left >> KIND) != (right >> KIND):
@@ -25,7 +25,7 @@ def compare(operator: int, left: int, right: int) -> bool:
     return left != right
 
 
-@inlined
+@inline
 def operand(held: Int64s, events: Events, c: int, e: int, number: int) -> int:
     """The code of an operand: a slot of ``held[c]``, a value of event e, or a constant; else -1."""
     if number == NONE:
@@ -38,7 +38,7 @@ def operand(held: Int64s, events: Events, c: int, e: int, number: int) -> int:
     return events.constants[number - slots - values]
 
 
-@inlined
+@inline
 def guard_holds(rules: Rules, held: Int64s, events: Events, c: int, e: int, rule: int) -> bool:
     """Whether ``(t, v) |= guard``: whether all literals of some clause hold (SRT Def. 13)."""
     for clause in range(rules.clauses[rule], rules.clauses[rule + 1]):
@@ -46,7 +46,7 @@ def guard_holds(rules: Rules, held: Int64s, events: Events, c: int, e: int, rule
         for n in range(rules.literals[clause], rules.literals[clause + 1]):
             left = operand(held, events, c, e, rules.left[n])
             right = operand(held, events, c, e, rules.right[n])
-            if compare(rules.operator[n], left, right) == (rules.negated[n] == 1):
+            if compare(rules.operator[n], left, right) == (rules.is_negated[n] == 1):
                 holds = False
                 break
         if holds:

@@ -19,19 +19,19 @@ from cerlab.engine.kernels.arrays import (
     Int32s,
     Int64s,
 )
-from cerlab.engine.kernels.compiled import inlined, kernel
+from cerlab.engine.kernels.compiled import inline, kernel
 from cerlab.engine.kernels.labelling import (
     AT,
-    LISTED,
+    MARKS,
     REGISTERS,
-    TAKEN,
+    ROWS,
     Rows,
     list_row,
     next_change,
 )
 from cerlab.engine.kernels.registers.arrays import Events, Rules
 from cerlab.engine.kernels.registers.guards import guard_holds, operand
-from cerlab.engine.kernels.registers.live import HASHED
+from cerlab.engine.kernels.registers.live import HASH_MASK
 
 CONFIGURATIONS, LAYERS, STAMP, ALL = range(REGISTERS, REGISTERS + 4)
 """Registers besides those of `labelling`: configurations and layers of the answer being read, sets
@@ -93,18 +93,18 @@ def label_by_registers(
     Called again with the same registers it goes on, with the answer that it was at.
     """
     while reg[AT] < given.start.shape[0]:
-        listed, taken = reg[LISTED], reg[TAKEN]
+        listed, taken = reg[ROWS], reg[MARKS]
         status = unroll(rules, labels, events, given, runs, reg)
         if status == DONE and see_what_accepts(labels, runs, reg):
             status = walk(given, runs, rows, reg)
         if status != DONE:
-            reg[LISTED], reg[TAKEN] = listed, taken
+            reg[ROWS], reg[MARKS] = listed, taken
             return status
         reg[AT] += 1
     return DONE
 
 
-@inlined
+@inline
 def unroll(
     rules: Rules, labels: Labels, events: Events, given: Answers, runs: Trellis, reg: Int64s
 ) -> int:
@@ -138,7 +138,7 @@ def unroll(
     return DONE
 
 
-@inlined
+@inline
 def advance(
     rules: Rules,
     labels: Labels,
@@ -178,12 +178,12 @@ def advance(
     return DONE
 
 
-@inlined
+@inline
 def the_same(runs: Trellis, reg: Int64s, new: int) -> int:
     """The configuration of the layer being made that is as `new`; that one is kept if none is."""
     hashed = runs.state[new] + 1
     for s in range(runs.slots.shape[1]):
-        hashed = (hashed * 1_000_003 + runs.slots[new, s] + 1) & HASHED
+        hashed = (hashed * 1_000_003 + runs.slots[new, s] + 1) & HASH_MASK
     b = hashed & (runs.bucket.shape[0] - 1)
     c = runs.bucket[b] if runs.bucket_of[b] == reg[STAMP] else NONE
     runs.next[new] = c
@@ -200,7 +200,7 @@ def the_same(runs: Trellis, reg: Int64s, new: int) -> int:
     return new
 
 
-@inlined
+@inline
 def see_what_accepts(labels: Labels, runs: Trellis, reg: Int64s) -> bool:
     """Write `accepts` of all configurations; whether that of the first one is so."""
     last = runs.layer[reg[LAYERS]]
@@ -215,7 +215,7 @@ def see_what_accepts(labels: Labels, runs: Trellis, reg: Int64s) -> bool:
     return runs.accepts[0] == 1
 
 
-@inlined
+@inline
 def walk(given: Answers, runs: Trellis, rows: Rows, reg: Int64s) -> int:
     """The rows of the answer at AT, by marks in ascending order: DONE or FULL."""
     layers, length = reg[LAYERS], given.offsets[reg[AT] + 1] - given.offsets[reg[AT]]
@@ -250,7 +250,7 @@ def walk(given: Answers, runs: Trellis, rows: Rows, reg: Int64s) -> int:
     return DONE
 
 
-@inlined
+@inline
 def mark_after(runs: Trellis, depth: int) -> int:
     """The lowest mark above ``mark_of[depth]`` by which the walk goes on; below NONE for no such.
 

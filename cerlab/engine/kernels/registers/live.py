@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from cerlab.engine.kernels.arrays import NONE, Arena, Int64s
-from cerlab.engine.kernels.compiled import inlined, kernel
+from cerlab.engine.kernels.compiled import inline, kernel
 from cerlab.engine.kernels.registers.arrays import BY_CONTENTS, BY_STATE, FREE, Live
 
-HASHED = (1 << 31) - 1
+HASH_MASK = (1 << 31) - 1
 """Hashes are below this, so that no product overflows."""
 
 
-@inlined
+@inline
 def key_bucket(live: Live, state: int, key: int) -> int:
     """The bucket of a state and the value of one slot."""
-    return (((state + 1) * 1_000_003 + key) & HASHED) & (live.head.shape[1] - 1)
+    return (((state + 1) * 1_000_003 + key) & HASH_MASK) & (live.head.shape[1] - 1)
 
 
-@inlined
+@inline
 def contents_bucket(live: Live, state: int, slots: Int64s, row: int) -> int:
     """The bucket of a state and the values ``slots[row]``."""
     hashed = state + 1
     for s in range(slots.shape[1]):
-        hashed = (hashed * 1_000_003 + slots[row, s] + 1) & HASHED
+        hashed = (hashed * 1_000_003 + slots[row, s] + 1) & HASH_MASK
     return hashed & (live.head.shape[1] - 1)
 
 
-@inlined
+@inline
 def bucket_of(live: Live, c: int, chain: int) -> int:
     """The bucket that a configuration has in a list; NONE if it is in no such list."""
     state = live.state[c]
@@ -37,7 +37,7 @@ def bucket_of(live: Live, c: int, chain: int) -> int:
     return NONE if slot == NONE else key_bucket(live, state, live.slots[c, slot])
 
 
-@inlined
+@inline
 def link(live: Live, c: int) -> None:
     """Put a configuration at the end of its lists."""
     for chain in range(live.next.shape[0]):
@@ -53,7 +53,7 @@ def link(live: Live, c: int) -> None:
             live.tail[chain, bucket] = c
 
 
-@inlined
+@inline
 def unlink(live: Live, c: int) -> None:
     """Take a configuration out of its lists."""
     for chain in range(live.next.shape[0]):
@@ -70,7 +70,7 @@ def unlink(live: Live, c: int) -> None:
                 live.previous[chain, after] = before
 
 
-@inlined
+@inline
 def forget(live: Live, reg: Int64s, c: int) -> None:
     """Remove a configuration."""
     unlink(live, c)
@@ -78,7 +78,7 @@ def forget(live: Live, reg: Int64s, c: int) -> None:
     reg[FREE] += 1
 
 
-@inlined
+@inline
 def find(live: Live, state: int, slots: Int64s, row: int) -> int:
     """The configuration of a state with the values ``slots[row]``, or NONE."""
     c = live.head[BY_CONTENTS, contents_bucket(live, state, slots, row)]
@@ -92,7 +92,7 @@ def find(live: Live, state: int, slots: Int64s, row: int) -> int:
     return NONE
 
 
-@inlined
+@inline
 def create(live: Live, reg: Int64s, state: int, slots: Int64s, row: int, node: int) -> int:
     """A configuration with the values ``slots[row]``; there must be room."""
     reg[FREE] -= 1

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from cerlab.engine.kernels.arrays import NONE, Arena, Int64s
-from cerlab.engine.kernels.compiled import inlined
+from cerlab.engine.kernels.compiled import inline
 from cerlab.engine.kernels.registers.arrays import ATTEMPT, BOTTOM, NodeMemo
 from cerlab.engine.kernels.tecs.arena import bottom, extend, is_union, join, union
 
 
-@inlined
+@inline
 def singleton(arena: Arena, reg: Int64s, position: int, order: int) -> int:
     """The set of the partial match that begins at the event."""
     if reg[BOTTOM] == NONE:
@@ -16,16 +16,16 @@ def singleton(arena: Arena, reg: Int64s, position: int, order: int) -> int:
     return reg[BOTTOM]
 
 
-@inlined
-def marked(arena: Arena, memo: NodeMemo, reg: Int64s, node: int, position: int) -> int:
+@inline
+def with_mark(arena: Arena, memo: NodeMemo, reg: Int64s, node: int, position: int) -> int:
     """Those matches with the position of the event."""
-    if memo.of[node] != reg[ATTEMPT]:
-        memo.extended[node] = extend(arena, reg, node, position)
-        memo.of[node] = reg[ATTEMPT]
-    return memo.extended[node]
+    if memo.extension_at[node] != reg[ATTEMPT]:
+        memo.extension[node] = extend(arena, reg, node, position)
+        memo.extension_at[node] = reg[ATTEMPT]
+    return memo.extension[node]
 
 
-@inlined
+@inline
 def either(arena: Arena, memo: NodeMemo, reg: Int64s, first: int, second: int, lowest: int) -> int:
     """The matches of both, in the order of latest starts; those out of the window may be left out.
 
@@ -36,7 +36,7 @@ def either(arena: Arena, memo: NodeMemo, reg: Int64s, first: int, second: int, l
         first, second = second, first
     if arena.max_start[second] < lowest or first == second:
         return first
-    if memo.joined[first] == reg[ATTEMPT] and memo.with_right[first] == second:
+    if memo.union_at[first] == reg[ATTEMPT] and memo.with_right[first] == second:
         return memo.union[first]
     if not is_union(arena, first):
         united = join(arena, reg, first, second)
@@ -51,7 +51,7 @@ def either(arena: Arena, memo: NodeMemo, reg: Int64s, first: int, second: int, l
         else:
             older = join(arena, reg, second, older)
         united = join(arena, reg, left, older)
-    memo.joined[first] = reg[ATTEMPT]
+    memo.union_at[first] = reg[ATTEMPT]
     memo.with_right[first] = second
     memo.union[first] = united
     return united

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from cerlab.engine.kernels.arrays import (
     DONE,
+    END_ANSWERS,
     ENTRY,
     EVENT,
-    FOUND,
     HEAD,
     KEEP,
     LIST_INDEX,
@@ -25,15 +25,15 @@ from cerlab.engine.kernels.arrays import (
     Limits,
     Tecs,
 )
-from cerlab.engine.kernels.compiled import inlined, kernel
+from cerlab.engine.kernels.compiled import inline, kernel
 from cerlab.engine.kernels.registers.arrays import (
-    ARRIVED,
+    ARRIVALS,
     ATTEMPT,
-    BEGUN,
     BOTTOM,
     BY_STATE,
+    DEPARTURES,
     FREE,
-    LEFT,
+    HEAD_BEFORE,
     VISITS,
     Configurations,
     Events,
@@ -51,7 +51,7 @@ from cerlab.engine.kernels.registers.live import (
     restart,
     unlink,
 )
-from cerlab.engine.kernels.registers.marks import either, marked, singleton
+from cerlab.engine.kernels.registers.marks import either, singleton, with_mark
 from cerlab.engine.kernels.tecs.enumeration import enumerate_event
 
 ENTRY_HEADER = 2
@@ -80,11 +80,11 @@ def read_events(
             if status == DONE:
                 status = room_to_settle(tecs)
             if status != DONE:
-                reg[HEAD] = reg[BEGUN]
+                reg[HEAD] = reg[HEAD_BEFORE]
                 return status
             settle(rules, configurations, tecs, events.lowest[e])
             tecs.parts.length[0] = ENTRY_HEADER + pool[1]
-            reg[ENTRY] = reg[LIST_INDEX] = reg[FOUND] = reg[TOP] = 0
+            reg[ENTRY] = reg[LIST_INDEX] = reg[END_ANSWERS] = reg[TOP] = 0
             reg[PHASE] = LISTING
         if pool[1] > 0:
             end, lowest = events.position[e], events.lowest[e]
@@ -94,20 +94,20 @@ def read_events(
                 status = enumerate_event(tecs, 0, end, lowest, limits.limit)
             if status != DONE:
                 return status
-            if limits.consume != KEEP and reg[FOUND] > 0:
+            if limits.consume != KEEP and reg[END_ANSWERS] > 0:
                 restart(configurations.live, reg, configurations.empty)
         reg[PHASE] = READING
         reg[EVENT] += 1
     return DONE
 
 
-@inlined
+@inline
 def follow(rules: Rules, events: Events, configurations: Configurations, tecs: Tecs, e: int) -> int:
     """What every configuration does at event e: arrivals, and those that leave (SRT Alg. 1)."""
     live, arena, reg = configurations.live, tecs.arena, tecs.reg
     reg[ATTEMPT] += 1
-    reg[BEGUN] = reg[HEAD]
-    reg[ARRIVED] = reg[LEFT] = 0
+    reg[HEAD_BEFORE] = reg[HEAD]
+    reg[ARRIVALS] = reg[DEPARTURES] = 0
     reg[BOTTOM] = NONE
     symbol = events.symbol[e]
     for job in range(rules.jobs[symbol], rules.jobs[symbol + 1]):
@@ -134,7 +134,7 @@ def follow(rules: Rules, events: Events, configurations: Configurations, tecs: T
     return DONE
 
 
-@inlined
+@inline
 def visit(
     rules: Rules,
     events: Events,
@@ -149,7 +149,7 @@ def visit(
     for rule in range(rules.rules[job], rules.rules[job + 1]):
         if not guard_holds(rules, live.slots, events, c, e, rule):
             continue
-        if reg[ARRIVED] == arrivals.move.shape[0]:
+        if reg[ARRIVALS] == arrivals.move.shape[0]:
             return NEED_SCRATCH
         if reg[HEAD] + 2 > arena.left.shape[0]:
             return NEED_ARENA
@@ -158,24 +158,24 @@ def visit(
         if rules.begins[move]:
             node = singleton(arena, reg, events.position[e], events.order[e])
         if rules.marks[move]:
-            node = marked(arena, configurations.memo, reg, node, events.position[e])
-        at = reg[ARRIVED]
+            node = with_mark(arena, configurations.memo, reg, node, events.position[e])
+        at = reg[ARRIVALS]
         arrivals.move[at] = move
         arrivals.node[at] = node
         for s in range(live.slots.shape[1]):
             arrivals.slots[at, s] = operand(live.slots, events, c, e, rules.fill[move, s])
-        reg[ARRIVED] = at + 1
+        reg[ARRIVALS] = at + 1
     if rules.leaves[job]:
-        arrivals.leaving[reg[LEFT]] = c
-        reg[LEFT] += 1
+        arrivals.leaving[reg[DEPARTURES]] = c
+        reg[DEPARTURES] += 1
     return DONE
 
 
-@inlined
+@inline
 def room_to_settle(tecs: Tecs) -> int:
     """Whether all arrivals will find room."""
     reg = tecs.reg
-    arrived = reg[ARRIVED]
+    arrived = reg[ARRIVALS]
     if reg[FREE] < arrived:
         return NEED_POOL
     if reg[HEAD] + 3 * arrived > tecs.arena.left.shape[0]:
@@ -183,14 +183,14 @@ def room_to_settle(tecs: Tecs) -> int:
     return DONE if ENTRY_HEADER + arrived <= tecs.pool.shape[0] else NEED_SCRATCH
 
 
-@inlined
+@inline
 def settle(rules: Rules, configurations: Configurations, tecs: Tecs, lowest: int) -> None:
     """Let leave what leaves, and arrive what arrives; the nodes that accept go into the pool."""
     live, arrivals, reg, pool = configurations.live, configurations.arrivals, tecs.reg, tecs.pool
-    for n in range(reg[LEFT]):
+    for n in range(reg[DEPARTURES]):
         forget(live, reg, arrivals.leaving[n])
     accepted = 0
-    for n in range(reg[ARRIVED]):
+    for n in range(reg[ARRIVALS]):
         move, node = arrivals.move[n], arrivals.node[n]
         if rules.accepts[move] and (accepted == 0 or pool[ENTRY_HEADER + accepted - 1] != node):
             pool[ENTRY_HEADER + accepted] = node
@@ -200,7 +200,7 @@ def settle(rules: Rules, configurations: Configurations, tecs: Tecs, lowest: int
     pool[0], pool[1] = 0, accepted
 
 
-@inlined
+@inline
 def arrive(configurations: Configurations, tecs: Tecs, state: int, row: int, lowest: int) -> None:
     """Add the matches of an arrival to the configuration of a state and of its values."""
     live, arrivals, arena, reg = configurations.live, configurations.arrivals, tecs.arena, tecs.reg

@@ -23,11 +23,11 @@ from cerlab.engine.kernels.arrays import (
     Scratch,
     Tecs,
 )
-from cerlab.engine.kernels.compiled import inlined
+from cerlab.engine.kernels.compiled import inline
 from cerlab.engine.kernels.tecs.arena import bottom, extend, insert, merge
 
 
-@inlined
+@inline
 def advance(tecs: Tecs, p: int, symbol: int, position: int, order: int, lowest: int) -> int:
     """Read the event at a position of the stream in partition p; DONE, or what is lacking.
 
@@ -65,7 +65,7 @@ def advance(tecs: Tecs, p: int, symbol: int, position: int, order: int, lowest: 
     return DONE
 
 
-@inlined
+@inline
 def _is_ready(tecs: Tecs, p: int, symbol: int) -> int:
     """Whether all cells that the event needs are known, and the arena has room for its nodes."""
     table, parts, pool = tecs.table, tecs.parts, tecs.pool
@@ -81,7 +81,7 @@ def _is_ready(tecs: Tecs, p: int, symbol: int) -> int:
     return DONE if tecs.reg[HEAD] + nodes <= tecs.arena.position.shape[0] else NEED_ARENA
 
 
-@inlined
+@inline
 def _inside(arena: Arena, pool: Int32s, first: int, length: int, lowest: int) -> int:
     """How many nodes of a union-list the window still allows: they are in front."""
     if arena.max_start[pool[first]] < lowest:
@@ -92,7 +92,7 @@ def _inside(arena: Arena, pool: Int32s, first: int, length: int, lowest: int) ->
     return alive
 
 
-@inlined
+@inline
 def _execute(
     tecs: Tecs, count: int, q: int, first: int, length: int, symbol: int, position: int
 ) -> int:
@@ -118,7 +118,7 @@ def _execute(
     return _hand_over(scratch, count, skip, pool, first, length)
 
 
-@inlined
+@inline
 def _find(scratch: Scratch, count: int, state: int) -> int:
     """The entry of a state, NONE if there is none."""
     if state != NONE:
@@ -128,7 +128,7 @@ def _find(scratch: Scratch, count: int, state: int) -> int:
     return NONE
 
 
-@inlined
+@inline
 def _put(scratch: Scratch, count: int, state: int, node: int) -> int:
     """A new entry with a list of one node; there is room for two."""
     scratch.state[count] = state
@@ -137,7 +137,7 @@ def _put(scratch: Scratch, count: int, state: int, node: int) -> int:
     return count + 1
 
 
-@inlined
+@inline
 def _add(arena: Arena, reg: Int64s, scratch: Scratch, count: int, state: int, node: int) -> int:
     """``Add``: a new entry, or an insertion; -1 without room."""
     entry = _find(scratch, count, state)
@@ -146,7 +146,7 @@ def _add(arena: Arena, reg: Int64s, scratch: Scratch, count: int, state: int, no
     return _put(scratch, count, state, node) if count < scratch.state.shape[0] else -1
 
 
-@inlined
+@inline
 def _hand_over(
     scratch: Scratch, count: int, state: int, pool: Int32s, first: int, length: int
 ) -> int:
@@ -160,7 +160,7 @@ def _hand_over(
     return count + 1
 
 
-@inlined
+@inline
 def _commit(tecs: Tecs, p: int, count: int) -> bool:
     """Write the entries into the pool, where they were if there is room; False if there is none."""
     reg, parts, pool, scratch = tecs.reg, tecs.parts, tecs.pool, tecs.scratch

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from cerlab.engine.kernels.arrays import HEAD, NONE, Arena, Int32s, Int64s, Scratch
-from cerlab.engine.kernels.compiled import inlined
+from cerlab.engine.kernels.compiled import inline
 
 
-@inlined
+@inline
 def new_node(
     arena: Arena, reg: Int64s, position: int, left: int, right: int, max_start: int
 ) -> int:
@@ -20,31 +20,31 @@ def new_node(
     return node
 
 
-@inlined
+@inline
 def bottom(arena: Arena, reg: Int64s, position: int, order: int) -> int:
     """``new-bottom(i)``; `order` is its start as the window counts it."""
     return new_node(arena, reg, position, NONE, NONE, order)
 
 
-@inlined
+@inline
 def extend(arena: Arena, reg: Int64s, node: int, position: int) -> int:
     """``extend(n, j)``."""
     return new_node(arena, reg, position, node, NONE, arena.max_start[node])
 
 
-@inlined
+@inline
 def join(arena: Arena, reg: Int64s, left: int, right: int) -> int:
     """``left | right``, where the left one has no smaller max-start."""
     return new_node(arena, reg, NONE, left, right, arena.max_start[left])
 
 
-@inlined
+@inline
 def is_union(arena: Arena, node: int) -> bool:
     """Whether a node is a union; a bottom node has no left child, an output has a position."""
     return arena.position[node] == NONE
 
 
-@inlined
+@inline
 def union(arena: Arena, reg: Int64s, first: int, second: int) -> int:
     """``union(n1, n2)`` of two safe nodes with equal max-start: safe again (CORE Sec. 4.2)."""
     if not is_union(arena, first):
@@ -66,7 +66,7 @@ def union(arena: Arena, reg: Int64s, first: int, second: int) -> int:
     return join(arena, reg, l1, l2)
 
 
-@inlined
+@inline
 def insert(arena: Arena, reg: Int64s, scratch: Scratch, entry: int, node: int) -> bool:
     """``insert(ul, n)``, corrected (erratum E11); False if the list has no room."""
     length = scratch.length[entry]
@@ -89,7 +89,7 @@ def insert(arena: Arena, reg: Int64s, scratch: Scratch, entry: int, node: int) -
     return True
 
 
-@inlined
+@inline
 def merge(arena: Arena, reg: Int64s, pool: Int32s, first: int, length: int) -> int:
     """``merge(ul)`` of the list ``pool[first : first + length]``: ``n0 | (n1 | (.. | nk))``."""
     merged = pool[first + length - 1]

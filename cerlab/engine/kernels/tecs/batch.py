@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from cerlab.engine.kernels.arrays import (
     DONE,
+    END_ANSWERS,
     ENTRY,
     EPOCH,
     EVENT,
-    FOUND,
     KEEP,
     LIST_INDEX,
     LISTING,
@@ -28,7 +28,7 @@ from cerlab.engine.kernels.arrays import (
     Symbols,
     Tecs,
 )
-from cerlab.engine.kernels.compiled import inlined, kernel
+from cerlab.engine.kernels.compiled import inline, kernel
 from cerlab.engine.kernels.tecs.advance import advance
 from cerlab.engine.kernels.tecs.enumeration import enumerate_event
 
@@ -40,7 +40,8 @@ class Events(NamedTuple):
     """A batch of events; `restarts` and `idles` may be empty.
 
     Before an event with ``restarts[i]`` all is as in the beginning, but for the idle state, which
-    is ``idles[i]``. The answers of the events before `unlisted` are not listed and consume nothing.
+    is ``idles[i]``. The answers of the events before `report_from` are not listed, and consume
+    nothing.
     """
 
     symbols: Symbols  # (events,)
@@ -49,7 +50,7 @@ class Events(NamedTuple):
     lowest: Int64s  # (events,), the first start that the window allows, unless partitions count
     restarts: Bytes = NO_RESTARTS  # (events,)
     idles: Int32s = NO_IDLE_STATES  # (events,)
-    unlisted: int = 0
+    report_from: int = 0
 
 
 @kernel
@@ -68,25 +69,25 @@ def read_batch(tecs: Tecs, events: Events, limits: Limits, idle: int) -> int:
             return DONE
         p, position = events.codes[i], events.positions[i]
         if reg[PHASE] == READING:
-            seen = parts.seen[p]
+            seen = parts.events[p]
             order, lowest = position, events.lowest[i]
             if width != NONE:
                 order, lowest = seen, seen - width
             status = advance(tecs, p, events.symbols[i], position, order, lowest)
             if status != DONE:
                 return status
-            parts.seen[p] = seen + 1
-            if i < events.unlisted:
+            parts.events[p] = seen + 1
+            if i < events.report_from:
                 reg[EVENT] = i + 1
                 continue
             reg[PHASE] = LISTING
             reg[ENTRY] = parts.start[p]
-            reg[LIST_INDEX] = reg[TOP] = reg[FOUND] = 0
-        lowest = events.lowest[i] if width == NONE else parts.seen[p] - 1 - width
+            reg[LIST_INDEX] = reg[TOP] = reg[END_ANSWERS] = 0
+        lowest = events.lowest[i] if width == NONE else parts.events[p] - 1 - width
         status = enumerate_event(tecs, p, position, lowest, limits.limit)
         if status != DONE:
             return status
-        if reg[FOUND] > 0 and limits.consume != KEEP:
+        if reg[END_ANSWERS] > 0 and limits.consume != KEEP:
             if limits.consume == RESET_ALL:
                 reg[EPOCH] += 1
             else:
@@ -97,7 +98,7 @@ def read_batch(tecs: Tecs, events: Events, limits: Limits, idle: int) -> int:
         reg[EVENT] = i + 1
 
 
-@inlined
+@inline
 def next_that_matters(tecs: Tecs, events: Events, idle: int) -> int:
     """The next event from register EVENT on that some run, or the idle state, does not just skip.
 
@@ -106,7 +107,7 @@ def next_that_matters(tecs: Tecs, events: Events, idle: int) -> int:
     """
     reg, table, parts = tecs.reg, tecs.table, tecs.parts
     symbols, codes, restarts, idles = events.symbols, events.codes, events.restarts, events.idles
-    active, silent, seen, epoch = parts.active, table.silent, parts.seen, parts.epoch
+    active, silent, seen, epoch = parts.active, table.silent, parts.events, parts.epoch
     by_partition, length = parts.idle, parts.length
     begin_take, begin_skip, wait = table.begin_take, table.begin_skip, table.wait
     now = reg[EPOCH]

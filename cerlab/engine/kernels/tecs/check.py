@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cerlab.engine.kernels.arrays import NONE, Arena, Bytes, Int32s, Int64s
-from cerlab.engine.kernels.compiled import inlined, kernel
+from cerlab.engine.kernels.compiled import inline, kernel
 
 FINE = -1
 """No node is misplaced."""
@@ -79,7 +79,7 @@ def misplaced_entry(max_start: Int64s, lengths: Int64s, pool: Int32s, states: in
     return FINE
 
 
-@inlined
+@inline
 def is_before(arena: Arena, latest: NDArray[np.int64], node: int, position: int) -> bool:
     """Whether an output of a position may stand above a node."""
     return latest[node] < position or (arena.left[node] == NONE and latest[node] == position)

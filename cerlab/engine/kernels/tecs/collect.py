@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from cerlab.engine.kernels.arrays import HEAD, NONE, POOL_END, Arena, Int32s, Int64s, Partitions
-from cerlab.engine.kernels.compiled import inlined, kernel
+from cerlab.engine.kernels.compiled import inline, kernel
 
-UNMARKED = np.iinfo(np.int64).min
+UNREACHABLE = np.iinfo(np.int64).min
 
 
 @kernel
@@ -25,12 +25,12 @@ def collect(
     id. Entries of the pool that are outside the window are dropped.
     """
     head = reg[HEAD]
-    number[:head] = UNMARKED
+    number[:head] = UNREACHABLE
     for p in range(parts.start.shape[0]):
         _mark_roots(arena, reg, parts, pool, p, lowest[p], number)
     for node in range(head - 1, -1, -1):
         limit = number[node]
-        if limit == UNMARKED or arena.left[node] == NONE:
+        if limit == UNREACHABLE or arena.left[node] == NONE:
             continue
         number[arena.left[node]] = limit
         if arena.position[node] == NONE and arena.right[node] != NONE:
@@ -41,7 +41,7 @@ def collect(
                 arena.right[node] = NONE
     kept = 0
     for node in range(head):
-        if number[node] == UNMARKED:
+        if number[node] == UNREACHABLE:
             continue
         arena.position[kept] = arena.position[node]
         left, right = arena.left[node], arena.right[node]
@@ -59,7 +59,7 @@ def collect(
             at += 2 + pool[at + 1]
 
 
-@inlined
+@inline
 def _mark_roots(
     arena: Arena, reg: Int64s, parts: Partitions, pool: Int32s, p: int, lowest: int, number: Int64s
 ) -> None:

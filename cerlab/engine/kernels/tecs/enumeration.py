@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 from cerlab.engine.kernels.arrays import (
+    ANSWERS,
     DONE,
+    END_ANSWERS,
     ENTRY,
-    FOUND,
     FULL,
     LIST_INDEX,
-    LISTED,
     NEED_STACK,
+    NO_LIMIT,
     NONE,
+    POSITIONS,
     STEPS,
-    TAKEN,
     TOP,
-    UNLIMITED,
     Answers,
     Arena,
     Int64s,
     Stack,
     Tecs,
 )
-from cerlab.engine.kernels.compiled import inlined
+from cerlab.engine.kernels.compiled import inline
 from cerlab.engine.kernels.tecs.latest import list_latest
 
 
-@inlined
+@inline
 def enumerate_event(tecs: Tecs, p: int, end: int, lowest: int, limit: int) -> int:
     """``Output``: all answers of the final active states; DONE, FULL or NEED_STACK.
 
     Called again with the same registers it goes on. With a `limit` only so many of the event are
     listed, in the order `latest_first`.
     """
-    if limit != UNLIMITED:
+    if limit != NO_LIMIT:
         return list_latest(tecs, p, end, lowest, limit)
     reg, pool, stack, parts = tecs.reg, tecs.pool, tecs.stack, tecs.parts
     stop = parts.start[p] + parts.length[p]
@@ -60,7 +60,7 @@ def enumerate_event(tecs: Tecs, p: int, end: int, lowest: int, limit: int) -> in
     return DONE
 
 
-@inlined
+@inline
 def _search(
     arena: Arena,
     reg: Int64s,
@@ -70,8 +70,8 @@ def _search(
     lowest: int,
 ) -> int:
     """Depth first, left before right; a right child only if its max-start is inside the window."""
-    top, found = reg[TOP], reg[FOUND]
-    listed, taken = reg[LISTED], reg[TAKEN]
+    top, found = reg[TOP], reg[END_ANSWERS]
+    listed, taken = reg[ANSWERS], reg[POSITIONS]
     status = DONE
     while top > 0:
         top -= 1
@@ -111,6 +111,6 @@ def _search(
             node = arena.left[node]
         if status != DONE:
             break
-    reg[TOP], reg[FOUND] = top, found
-    reg[LISTED], reg[TAKEN] = listed, taken
+    reg[TOP], reg[END_ANSWERS] = top, found
+    reg[ANSWERS], reg[POSITIONS] = listed, taken
     return status

@@ -8,17 +8,17 @@ largest id leads to the latest position.
 from __future__ import annotations
 
 from cerlab.engine.kernels.arrays import (
+    ANSWERS,
     BASE,
     DONE,
+    END_ANSWERS,
     ENTRY,
-    FOUND,
     FULL,
     LEVEL,
-    LISTED,
     NEED_STACK,
     NONE,
+    POSITIONS,
     STEPS,
-    TAKEN,
     TOP,
     Answers,
     Arena,
@@ -27,7 +27,7 @@ from cerlab.engine.kernels.arrays import (
     Stack,
     Tecs,
 )
-from cerlab.engine.kernels.compiled import inlined, kernel
+from cerlab.engine.kernels.compiled import inline, kernel
 
 
 @kernel
@@ -42,7 +42,7 @@ def list_latest(tecs: Tecs, p: int, end: int, lowest: int, limit: int) -> int:
         if not roots(tecs, p, lowest):
             return NEED_STACK
         reg[ENTRY] = tecs.parts.start[p] + tecs.parts.length[p]
-    while reg[FOUND] < limit and reg[TOP] > 0:
+    while reg[END_ANSWERS] < limit and reg[TOP] > 0:
         if reg[TOP] == reg[BASE]:
             reg[TOP] = reg[BASE] - 1
             reg[BASE] = stack.node[reg[TOP]]
@@ -50,9 +50,9 @@ def list_latest(tecs: Tecs, p: int, end: int, lowest: int, limit: int) -> int:
             continue
         if reg[LEVEL] + 1 >= stack.path.shape[0]:
             return NEED_STACK
-        if reg[LISTED] == answers.start.shape[0]:
+        if reg[ANSWERS] == answers.start.shape[0]:
             return FULL
-        if reg[TAKEN] + reg[LEVEL] > answers.positions.shape[0]:
+        if reg[POSITIONS] + reg[LEVEL] > answers.positions.shape[0]:
             return FULL
         if not descend(tecs.arena, reg, stack, answers, end, lowest):
             return NEED_STACK
@@ -60,7 +60,7 @@ def list_latest(tecs: Tecs, p: int, end: int, lowest: int, limit: int) -> int:
     return DONE
 
 
-@inlined
+@inline
 def roots(tecs: Tecs, p: int, lowest: int) -> bool:
     """The first level: the nodes of the final active states; False if there is no room."""
     reg, pool, parts, node = tecs.reg, tecs.pool, tecs.parts, tecs.stack.node
@@ -80,7 +80,7 @@ def roots(tecs: Tecs, p: int, lowest: int) -> bool:
     return True
 
 
-@inlined
+@inline
 def descend(
     arena: Arena, reg: Int64s, stack: Stack, answers: Answers, end: int, lowest: int
 ) -> bool:
@@ -129,21 +129,21 @@ def descend(
     return True
 
 
-@inlined
+@inline
 def list_answer(start: int, end: int, reg: Int64s, path: Int64s, answers: Answers) -> None:
     """The answer of the positions taken; there is room for it."""
-    listed, taken, length = reg[LISTED], reg[TAKEN], reg[LEVEL]
+    listed, taken, length = reg[ANSWERS], reg[POSITIONS], reg[LEVEL]
     answers.start[listed] = start
     answers.end[listed] = end
     for i in range(length):
         answers.positions[taken + i] = path[length - 1 - i]
     answers.offsets[listed + 1] = taken + length
-    reg[LISTED] = listed + 1
-    reg[TAKEN] = taken + length
-    reg[FOUND] += 1
+    reg[ANSWERS] = listed + 1
+    reg[POSITIONS] = taken + length
+    reg[END_ANSWERS] += 1
 
 
-@inlined
+@inline
 def push(heap: Int32s, base: int, top: int, node: int) -> int:
     """Put a node into the heap from `base` to `top`; where it ends then."""
     at = top - base
@@ -157,7 +157,7 @@ def push(heap: Int32s, base: int, top: int, node: int) -> int:
     return top + 1
 
 
-@inlined
+@inline
 def pop(heap: Int32s, base: int, top: int) -> int:
     """Take the largest node out of the heap from `base` to `top`; where it ends then."""
     size = top - base - 1

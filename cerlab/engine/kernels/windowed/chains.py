@@ -2,7 +2,7 @@
 
 A record is an output node with the union that would stand above it: it is the event taken, the
 chain that it extends (`down`), and what the state had before (`older`). Where what enters a state
-never starts earlier than what is there (`program.chained`), the chain is ordered by latest start,
+never starts earlier than what is there (`is_chained`), the chain is ordered by latest start,
 newest first, so a search that stops at the window finds an answer at every step (CORE Thm. 2).
 """
 
@@ -28,7 +28,7 @@ from cerlab.engine.kernels.arrays import (
     Moves,
     Symbols,
 )
-from cerlab.engine.kernels.compiled import inlined, kernel
+from cerlab.engine.kernels.compiled import inline, kernel
 
 
 class Records(NamedTuple):
@@ -73,7 +73,21 @@ class Events(NamedTuple):
     first: Int32s  # (ends,), the first event inside the window of each
 
 
-(HEAD, AT, END, PHASE, OP, DEPTH, RECORD, FOUND, LISTED, TAKEN, EPOCH, STEPS, REGISTERS) = range(13)
+(
+    HEAD,
+    AT,
+    END,
+    PHASE,
+    OP,
+    DEPTH,
+    RECORD,
+    END_ANSWERS,
+    ANSWERS,
+    POSITIONS,
+    EPOCH,
+    STEPS,
+    REGISTERS,
+) = range(13)
 """Registers, int64: records used, next event to be read, number of the event that ends answers,
 what is being done with it, the op being listed, depth of the search, its record, answers of this
 end, answers and positions in the buffer, epoch, steps counted; how many there are."""
@@ -101,7 +115,7 @@ def list_chains(moves: Moves, events: Events, limits: Limits, chains: Chains) ->
                 return NEED_ARENA
             reg[PHASE] = ACCEPTING
             reg[OP] = 0
-            reg[FOUND] = 0
+            reg[END_ANSWERS] = 0
         if epoch[p] != reg[EPOCH]:
             renew(moves, chains, p)
         status = list_end(moves, events, limits, chains, end)
@@ -120,7 +134,7 @@ def list_chains(moves: Moves, events: Events, limits: Limits, chains: Chains) ->
     return DONE
 
 
-@inlined
+@inline
 def renew(moves: Moves, chains: Chains, p: int) -> None:
     """Empty the states of a partition that was last read before what has been reset since."""
     chains.epoch[p] = chains.reg[EPOCH]
@@ -128,7 +142,7 @@ def renew(moves: Moves, chains: Chains, p: int) -> None:
         chains.heads[q] = NONE
 
 
-@inlined
+@inline
 def read_until(moves: Moves, events: Events, chains: Chains, end: int) -> bool:
     """Read the events from register AT to before `end`; False if there is no room."""
     reg = chains.reg
@@ -145,7 +159,7 @@ def read_until(moves: Moves, events: Events, chains: Chains, end: int) -> bool:
     return True
 
 
-@inlined
+@inline
 def take_event(moves: Moves, chains: Chains, a: int, p: int, i: int) -> bool:
     """The records of an event; False if there is no room for them, and nothing is changed."""
     begin, move, records, heads = moves.begin, moves.move, chains.records, chains.heads
@@ -179,14 +193,14 @@ def take_event(moves: Moves, chains: Chains, a: int, p: int, i: int) -> bool:
     return True
 
 
-@inlined
+@inline
 def list_end(moves: Moves, events: Events, limits: Limits, chains: Chains, end: int) -> int:
     """The answers of the runs that an event accepts: those that it starts first."""
     begin, move, reg = moves.begin, moves.move, chains.reg
     a, row = events.actions[end], events.codes[end] * moves.states
     starts = begin.first[a + 1] - begin.first[a]
     stop = starts + move.first[a + 1] - move.first[a]
-    while reg[OP] < stop and reg[FOUND] < limits.limit:
+    while reg[OP] < stop and reg[END_ANSWERS] < limits.limit:
         if reg[PHASE] == ACCEPTING:
             op = reg[OP]
             if op < starts:
@@ -216,28 +230,31 @@ def list_end(moves: Moves, events: Events, limits: Limits, chains: Chains, end: 
     return DONE
 
 
-@inlined
+@inline
 def is_full(answers: Answers, reg: Int64s, length: int) -> bool:
     """Whether the buffer has no room for one more answer of that length."""
-    return reg[LISTED] == answers.start.shape[0] or reg[TAKEN] + length > answers.positions.shape[0]
+    return (
+        reg[ANSWERS] == answers.start.shape[0]
+        or reg[POSITIONS] + length > answers.positions.shape[0]
+    )
 
 
-@inlined
+@inline
 def list_start(marked: bool, position: int, answers: Answers, reg: Int64s) -> None:
     """The answer that begins and ends with one event."""
-    listed, taken = reg[LISTED], reg[TAKEN]
+    listed, taken = reg[ANSWERS], reg[POSITIONS]
     answers.start[listed] = position
     answers.end[listed] = position
     if marked:
         answers.positions[taken] = position
         taken += 1
     answers.offsets[listed + 1] = taken
-    reg[LISTED] = listed + 1
-    reg[TAKEN] = taken
-    reg[FOUND] += 1
+    reg[ANSWERS] = listed + 1
+    reg[POSITIONS] = taken
+    reg[END_ANSWERS] += 1
 
 
-@inlined
+@inline
 def search_chain(events: Events, limits: Limits, chains: Chains) -> int:
     """All ways down from register RECORD, newest first, each inside the window.
 
@@ -249,8 +266,8 @@ def search_chain(events: Events, limits: Limits, chains: Chains) -> int:
     end, open_record, open_position = search.position[0], search.record, search.position
     room, cells = np.uintp(answers.start.shape[0]), np.uintp(answers.positions.shape[0])
     depth, deepest = np.uintp(reg[DEPTH]), np.uintp(open_record.shape[0])
-    listed, taken = np.uintp(reg[LISTED]), np.uintp(reg[TAKEN])
-    one, r, steps, left = np.uintp(1), reg[RECORD], reg[STEPS], limits.limit - reg[FOUND]
+    listed, taken = np.uintp(reg[ANSWERS]), np.uintp(reg[POSITIONS])
+    one, r, steps, left = np.uintp(1), reg[RECORD], reg[STEPS], limits.limit - reg[END_ANSWERS]
     status = DONE
     while left > 0:
         steps += 1
@@ -287,6 +304,6 @@ def search_chain(events: Events, limits: Limits, chains: Chains) -> int:
             answers.offsets[listed] = taken
             left -= 1
             r = np.int64(older[n])
-    reg[DEPTH], reg[RECORD], reg[FOUND] = depth, r, limits.limit - left
-    reg[LISTED], reg[TAKEN], reg[STEPS] = listed, taken, steps
+    reg[DEPTH], reg[RECORD], reg[END_ANSWERS] = depth, r, limits.limit - left
+    reg[ANSWERS], reg[POSITIONS], reg[STEPS] = listed, taken, steps
     return status

@@ -22,8 +22,8 @@ from cerlab.engine.kernels.arrays import (
     Limits,
     Moves,
 )
-from cerlab.engine.kernels.compiled import inlined, kernel
-from cerlab.engine.kernels.windowed.ends import AT, FOUND, RESETS, Events
+from cerlab.engine.kernels.compiled import inline, kernel
+from cerlab.engine.kernels.windowed.ends import AT, ENDS, RESETS, Events
 
 LARGEST = np.int64(1 << 53)
 """Numbers above it are left to Python's integers; sums of fewer than 1,024 of them still fit."""
@@ -42,7 +42,7 @@ class Counts(NamedTuple):
     starts: Int32s  # (partitions, size)
     live: Int64s  # (partitions, 2)
     runs: Int64s  # (partitions, states, size)
-    carried: Int64s  # (ops of an action, size), scratch
+    scratch: Int64s  # (ops of an action, size), scratch
     epoch: Int64s  # (partitions,), when it was last reset
     idle: Int32s  # (partitions,)
 
@@ -63,7 +63,7 @@ def count_ends(
     or FULL where a number is too large; then all is to be done again.
     """
     begin, live, epoch = moves.begin, counts.live, counts.epoch
-    size, listed, now = counts.starts.shape[1], reg[FOUND], reg[RESETS]
+    size, listed, now = counts.starts.shape[1], reg[ENDS], reg[RESETS]
     for i in range(reg[AT], events.actions.shape[0]):
         a, p = events.actions[i], events.codes[i]
         if p == NONE:
@@ -82,7 +82,7 @@ def count_ends(
             ended += begin_counts(moves, counts, w, p, i)
         if ended > LARGEST or ended < 0:
             return FULL
-        if ended > 0 and i >= events.reported:
+        if ended > 0 and i >= events.report_from:
             ends[listed] = i
             found[listed] = ended
             listed += 1
@@ -90,11 +90,11 @@ def count_ends(
                 now += 1
             elif limits.consume != KEEP:
                 epoch[p] = NONE
-    reg[AT], reg[FOUND], reg[RESETS] = events.actions.shape[0], listed, now
+    reg[AT], reg[ENDS], reg[RESETS] = events.actions.shape[0], listed, now
     return DONE
 
 
-@inlined
+@inline
 def forget(counts: Counts, p: int, first: int) -> None:
     """Drop the starts of a partition before event `first`."""
     starts, live = counts.starts, counts.live
@@ -104,10 +104,10 @@ def forget(counts: Counts, p: int, first: int) -> None:
     live[p, 0] = n
 
 
-@inlined
+@inline
 def move_counts(moves: Moves, counts: Counts, a: int, p: int) -> int:
     """Move the runs of a partition on; how many are accepted, TOO_LARGE for too large a number."""
-    move, live, runs, carried = moves.move, counts.live, counts.runs, counts.carried
+    move, live, runs, carried = moves.move, counts.live, counts.runs, counts.scratch
     mask = runs.shape[2] - 1
     low, high = move.first[a], move.first[a + 1]
     for o in range(low, high):
@@ -131,7 +131,7 @@ def move_counts(moves: Moves, counts: Counts, a: int, p: int) -> int:
     return ended if largest <= LARGEST else TOO_LARGE
 
 
-@inlined
+@inline
 def begin_counts(moves: Moves, counts: Counts, w: int, p: int, i: int) -> int:
     """A new start in the ring of a partition; how many of its runs are accepted at once."""
     begin, live, runs = moves.begin, counts.live, counts.runs

@@ -33,10 +33,10 @@ class Events(NamedTuple):
     codes: Int32s  # (events,), the partition of each, NONE for none
     times: Int64s  # (events,)
     first: Int32s  # (events,), the first event inside the window of each
-    reported: int  # so many have been reported, and are only read again
+    report_from: int  # so many have been reported, and are only read again
 
 
-(AT, FOUND, RESETS, REGISTERS) = range(4)
+(AT, ENDS, RESETS, REGISTERS) = range(4)
 """Registers, int64: the next event, events found that end an answer, resets so far; how many."""
 
 
@@ -46,7 +46,7 @@ class Latest(NamedTuple):
     start: Int32s  # (partitions * states,), of the runs of partition p in state q at p * states + q
     epoch: Int64s  # (partitions,), when it was last reset
     idle: Int32s  # (partitions,)
-    carried: Int32s  # (ops of an action,), scratch
+    scratch: Int32s  # (ops of an action,), scratch
     idle_before: Int32s  # (events,), written with the idle state each meets, or empty
 
 
@@ -54,14 +54,14 @@ class Latest(NamedTuple):
 def find_ends(
     moves: Moves, events: Events, limits: Limits, latest: Latest, ends: Int32s, reg: Int64s
 ) -> None:
-    """Write the indices of the events that end an answer into `ends`, ``reg[FOUND]`` of them.
+    """Write the indices of the events that end an answer into `ends`, ``reg[ENDS]`` of them.
 
     Reads the events from ``reg[AT]`` on; called again with more events it goes on after them.
     """
     begin, move = moves.begin, moves.move
-    start, epoch, idle, carried = latest.start, latest.epoch, latest.idle, latest.carried
+    start, epoch, idle, carried = latest.start, latest.epoch, latest.idle, latest.scratch
     times, consume = events.times, limits.consume
-    found, now = reg[FOUND], reg[RESETS]
+    found, now = reg[ENDS], reg[RESETS]
     for i in range(reg[AT], events.actions.shape[0]):
         a, p = events.actions[i], events.codes[i]
         if p == NONE:
@@ -93,7 +93,7 @@ def find_ends(
                 start[row + begin.target[o]] = i
             if begin.accepts[o]:
                 best = i
-        if best == NONE or i < events.reported:
+        if best == NONE or i < events.report_from:
             continue
         if (
             (times[i] - times[best] <= limits.width)
@@ -107,7 +107,7 @@ def find_ends(
                     now += 1
                 else:
                     epoch[p] = NONE
-    reg[AT], reg[FOUND], reg[RESETS] = events.actions.shape[0], found, now
+    reg[AT], reg[ENDS], reg[RESETS] = events.actions.shape[0], found, now
 
 
 class TimedEvents(NamedTuple):
@@ -116,7 +116,7 @@ class TimedEvents(NamedTuple):
     actions: Symbols  # (events,)
     times: Int64s  # (events of the batch,)
     row: Int32s  # (events,): the time of event i is ``times[row[i]]``
-    reported: int
+    report_from: int
 
 
 @kernel
@@ -128,9 +128,9 @@ def find_ends_by_copies(
     `latest` has a cell each, as `CopySteps` says. Unsigned numbers and first steps outside the
     loop: that is half the time.
     """
-    source, target, accepted = steps.source, steps.target, steps.accepted
-    actions, times, row, reported = events.actions, events.times, events.row, events.reported
-    found, copies, accepts = reg[FOUND], np.uintp(steps.width), np.uintp(steps.accepts)
+    source, target, accepted = steps.source, steps.target, steps.accepting
+    actions, times, row, reported = events.actions, events.times, events.row, events.report_from
+    found, copies, accepts = reg[ENDS], np.uintp(steps.width), np.uintp(steps.accepts)
     for i in range(reg[AT], actions.shape[0]):
         a = np.uintp(actions[i])
         latest[BEGINNING] = i
@@ -150,7 +150,7 @@ def find_ends_by_copies(
         if best != NONE and i >= reported and times[row[i]] - times[row[best]] <= width:
             ends[found] = i
             found += 1
-    reg[AT], reg[FOUND] = actions.shape[0], found
+    reg[AT], reg[ENDS] = actions.shape[0], found
 
 
 @kernel

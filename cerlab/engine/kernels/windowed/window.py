@@ -20,16 +20,16 @@ def goes_back(times: Int64s) -> int:
 
 
 @kernel
-def window_starts(times: Int64s, width: int, skipped: int, first: Int32s) -> None:
-    """The index of the first event inside the window of each event after the `skipped` ones.
+def window_starts(times: Int64s, width: int, begin: int, first: Int32s) -> None:
+    """The index of the first event inside the window of each event from event `begin` on.
 
-    `times` is int64 (events,) and does not decrease, `first` int32 (events - skipped,) is written.
+    `times` is int64 (events,) and does not decrease, `first` int32 (events - begin,) is written.
     """
     low = 0
-    for i in range(skipped, times.shape[0]):
+    for i in range(begin, times.shape[0]):
         while times[i] - times[low] > width:
             low += 1
-        first[i - skipped] = low
+        first[i - begin] = low
 
 
 @kernel

@@ -17,7 +17,7 @@ class OperationCounts:
     evaluations: int = 0
     copies: int = 0
     updates: int = 0
-    reached: int = 0
+    arrivals: int = 0
     """Runs or configurations that the last event made, those in dead ends included."""
 
     def leave(self, transitions: int, enabled: int) -> None:

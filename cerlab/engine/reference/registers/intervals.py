@@ -11,9 +11,9 @@ from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.automata.registers.transducer import Srt
 from cerlab.budget import counted
 from cerlab.engine.reference.registers.counts import OperationCounts
-from cerlab.engine.reference.registers.marks import UNMARKED, Growth, MarkSet, listed
+from cerlab.engine.reference.registers.marks import EMPTY_MATCH, Growth, MarkSet, matches_of
 from cerlab.engine.reference.registers.shared import MAX_CONFIGURATIONS
-from cerlab.engine.reference.selection import selected
+from cerlab.engine.reference.selection import select_answers
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event
@@ -65,11 +65,11 @@ class IntervalRuns:
         begun = Configuration(self._plan.srt.q0, NO_REGISTERS, position)
         growth = Growth(position)
         arrived: dict[Configuration, list[MarkSet]] = {}
-        for c, marks in counted((*self._active.items(), (begun, UNMARKED))):
+        for c, marks in counted((*self._active.items(), (begun, EMPTY_MATCH))):
             for mark, after in self._successors(c, event):
-                made = growth.marked(marks) if mark is Mark.TAKE else marks
+                made = growth.with_mark(marks) if mark is Mark.TAKE else marks
                 arrived.setdefault(after, []).append(made)
-        self.counts.reached = len(arrived)
+        self.counts.arrivals = len(arrived)
         if len(arrived) > MAX_CONFIGURATIONS:
             raise ResourceLimit(
                 "CER0685",
@@ -104,7 +104,9 @@ class IntervalRuns:
             )
             return listed if self._plan.limit is None else iter(sorted(listed, key=latest_first))
         found = (ComplexEvent(start, end, M) for start in ended for M in _each_once(ended[start]))
-        kept = selected(strategy, found, lambda m: tuple(self._places[p] for p in m.positions))
+        kept = select_answers(
+            strategy, found, lambda m: tuple(self._places[p] for p in m.positions)
+        )
         chosen = (answer for answer in kept if answer.start >= lowest_start)
         return iter(sorted(chosen, key=latest_first))
 
@@ -122,7 +124,7 @@ def _each_once(sets: list[MarkSet]) -> Iterator[tuple[int, ...]]:
     """The matches of some sets, which may overlap."""
     seen: set[tuple[int, ...]] = set()
     for marks in sets:
-        for M in listed(marks):
+        for M in matches_of(marks):
             if M not in seen:
                 seen.add(M)
                 yield M

@@ -10,12 +10,12 @@ from cerlab.model.answer import Positions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unmarked:
+class EmptyMatch:
     """The set of the empty match alone."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Marked:
+class Extension:
     """The matches of `before`, each with one position more at its end."""
 
     before: MarkSet
@@ -29,8 +29,8 @@ class Either:
     parts: tuple[MarkSet, ...]
 
 
-MarkSet: TypeAlias = Unmarked | Marked | Either
-UNMARKED = Unmarked()
+MarkSet: TypeAlias = EmptyMatch | Extension | Either
+EMPTY_MATCH = EmptyMatch()
 
 
 class Growth:
@@ -38,12 +38,12 @@ class Growth:
 
     def __init__(self, position: int) -> None:
         self._position = position
-        self._marked: dict[int, Marked] = {}
+        self._extensions: dict[int, Extension] = {}
         self._either: dict[frozenset[int], Either] = {}
 
-    def marked(self, before: MarkSet) -> MarkSet:
+    def with_mark(self, before: MarkSet) -> MarkSet:
         """Those matches with the position of the event."""
-        return self._marked.setdefault(id(before), Marked(before, self._position))
+        return self._extensions.setdefault(id(before), Extension(before, self._position))
 
     def either(self, parts: Iterable[MarkSet]) -> MarkSet:
         """The union."""
@@ -54,20 +54,21 @@ class Growth:
         return self._either.setdefault(frozenset(different), made)
 
 
-def listed(node: MarkSet) -> Iterator[Positions]:
+def matches_of(node: MarkSet) -> Iterator[Positions]:
     """The matches of a set; one that two parts of it have is there twice.
 
-    >>> first = Marked(UNMARKED, 0)
-    >>> sorted(listed(Either((Marked(first, 2), Marked(Either((first, UNMARKED)), 3)))))
+    >>> first = Extension(EMPTY_MATCH, 0)
+    >>> later = Extension(Either((first, EMPTY_MATCH)), 3)
+    >>> sorted(matches_of(Either((Extension(first, 2), later))))
     [(0, 2), (0, 3), (3,)]
     """
     pending: list[tuple[MarkSet, Positions]] = [(node, ())]
     while pending:
         here, later = pending.pop()
         match here:
-            case Unmarked():
+            case EmptyMatch():
                 yield later
-            case Marked(before, position):
+            case Extension(before, position):
                 pending.append((before, (position, *later)))
             case Either(parts):
                 pending += ((part, later) for part in parts)

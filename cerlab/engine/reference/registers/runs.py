@@ -54,7 +54,7 @@ class Runs:
             after for run in counted(self._runs) for after in self._successors(run, event, position)
         ]
         reached = [run for run in reached if not self._expired(run)]
-        self.counts.reached = len(reached)
+        self.counts.arrivals = len(reached)
         if len(reached) > MAX_RUNS:
             raise ResourceLimit(
                 "CER0685",

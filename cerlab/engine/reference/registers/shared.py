@@ -11,7 +11,7 @@ from cerlab.automata.registers.transducer import RegisterTransition
 from cerlab.budget import counted
 from cerlab.engine.reference.registers.counts import OperationCounts
 from cerlab.engine.reference.registers.horizon import Horizon
-from cerlab.engine.reference.registers.marks import UNMARKED, Growth, MarkSet, listed
+from cerlab.engine.reference.registers.marks import EMPTY_MATCH, Growth, MarkSet, matches_of
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import Positions
 from cerlab.model.event import Event
@@ -46,7 +46,7 @@ class SharedRuns:
         self._F = plan.srt.F
         self._horizon = Horizon(plan.windows)
         start = Configuration(plan.srt.q0, Registers(), None)
-        self._active: dict[Configuration, MarkSet] = {start: UNMARKED}
+        self._active: dict[Configuration, MarkSet] = {start: EMPTY_MATCH}
         self.counts = OperationCounts()
 
     @property
@@ -63,11 +63,11 @@ class SharedRuns:
         for c, marks in counted(self._active.items()):
             for t, after in self._successors(c, event, position):
                 took = t.mark is Mark.TAKE
-                made = growth.marked(marks) if took else marks
+                made = growth.with_mark(marks) if took else marks
                 arrived.setdefault(after, []).append(made)
                 if took and t.target in self._F:
                     ended.append(made)
-        self.counts.reached = len(arrived)
+        self.counts.arrivals = len(arrived)
         if len(arrived) > MAX_CONFIGURATIONS:
             raise ResourceLimit(
                 "CER0685",
@@ -77,7 +77,7 @@ class SharedRuns:
         self._active = {
             c: growth.either(parts) for c, parts in arrived.items() if self._leaving[c.state]
         }
-        return frozenset(listed(growth.either(ended))) if ended else frozenset()
+        return frozenset(matches_of(growth.either(ended))) if ended else frozenset()
 
     def _successors(
         self, c: Configuration, event: Event, position: int
