@@ -12,13 +12,13 @@ from cerlab.model.stream import Stream
 
 
 def warn_about_answers(
-    pattern: AnyPattern, stream: Stream, answers: int | None, *, listed: bool = True
+    pattern: AnyPattern, stream: Stream, answers: int | None, *, as_list: bool = True
 ) -> None:
     """Warn of what a stream lacks for a pattern, and that there are no answers on it.
 
-    And that aggregates in SELECT say nothing of answers that are `listed`.
+    And that aggregates in SELECT say nothing of answers that come `as_list`.
     """
-    if listed and isinstance(pattern, Pattern) and pattern.ast.aggregates:
+    if as_list and isinstance(pattern, Pattern) and pattern.ast.aggregates:
         message = (
             "CER0913: SELECT asks for aggregates, and these are the answers that they are over"
         )

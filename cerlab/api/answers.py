@@ -40,7 +40,7 @@ class Matches:
 
     def __iter__(self) -> Iterator[ComplexEvent]:
         answers: Iterator[ComplexEvent]
-        numbered = self._numbered if self._workers > 1 else vars(self).get("_numbered")
+        numbered = self._access if self._workers > 1 else vars(self).get("_access")
         if self._workers > 1 and isinstance(numbered, BatchAccess):
             answers = chain.from_iterable(numbered.batches())
         elif isinstance(numbered, ListAccess):
@@ -53,14 +53,14 @@ class Matches:
             yield from answers
         self._warn(0 if first is None else None)
 
-    def _warn(self, answers: int | None, *, listed: bool = True) -> None:
+    def _warn(self, answers: int | None, *, as_list: bool = True) -> None:
         """Warn, once, of what the stream lacks, and that there is no answer if that is known."""
         if not self._warned:
             self._warned = True
-            warn_about_answers(self.query, self.stream, answers, listed=listed)
+            warn_about_answers(self.query, self.stream, answers, as_list=as_list)
 
     @cached_property
-    def _numbered(self) -> Access:
+    def _access(self) -> Access:
         return AUTO.by_number(self.query, self.stream, workers=self._workers)
 
     def __getitem__(self, k: int) -> ComplexEvent:
@@ -77,14 +77,14 @@ class Matches:
         >>> matches[2**99 - 1]
         ComplexEvent(start=99, end=99, positions=(99,))
         """
-        return self._numbered.answer(index(k))
+        return self._access.answer(index(k))
 
     def count(self) -> int:
         """How many answers there are, without listing them: exact, of any size.
 
         Where filters compare labels up to 2^53, and `ResourceLimit` beyond.
         """
-        self._warn(self._count, listed=False)
+        self._warn(self._count, as_list=False)
         return self._count
 
     @cached_property
@@ -98,7 +98,7 @@ class Matches:
         IndexError if there are no answers, `UsageError` for a negative n, `ResourceLimit` as
         ``m[k]`` does.
         """
-        return sample(self._numbered, n, seed)
+        return sample(self._access, n, seed)
 
     def why(self, answer: ComplexEvent | int) -> Why:
         """The derivation of an answer, or of the k-th one (`cerlab.why`); of others why not.
@@ -118,8 +118,8 @@ class Matches:
 
     def to_arrow(self) -> Any:
         """A pyarrow Table: ``start int64, end int64, positions list<int64>``."""
-        if isinstance(self._numbered, BatchAccess):
-            table = table_of_batches(self._numbered.batches())
+        if isinstance(self._access, BatchAccess):
+            table = table_of_batches(self._access.batches())
             self._warn(table.num_rows)
             return table
         return io.arrow_table(self)
@@ -191,14 +191,14 @@ class Matches:
         """
         request = request_of(self.query, **aggregates)
         totals = group_totals(self.query, self.stream, request)
-        self._warn(None if totals.some else 0, listed=False)
+        self._warn(None if totals.some else 0, as_list=False)
         return totals.table()
 
     def _batches(self) -> Iterator[AnswerBatch]:
         from cerlab.engine.answers import batched_answers
 
-        if isinstance(self._numbered, BatchAccess):
-            return self._numbered.batches()
+        if isinstance(self._access, BatchAccess):
+            return self._access.batches()
         return batched_answers(self, ROWS)
 
     def __repr__(self) -> str:
@@ -208,7 +208,7 @@ class Matches:
 @displayed
 @dataclass(frozen=True, repr=False)
 class Answers:
-    """What one evaluator answered on a stream, listed: by end, then start, then positions."""
+    """What one evaluator answered on a stream, as a list: by end, then start, then positions."""
 
     stream: Stream
     answers: tuple[ComplexEvent, ...]
@@ -226,5 +226,5 @@ class Answers:
         return f"<{len(self.answers):,} answers on {len(self.stream):,} events>"
 
     def count(self) -> int:
-        """How many were listed."""
+        """How many there are."""
         return len(self.answers)

@@ -73,7 +73,7 @@ def explain_rows(query: str | RowPattern, table: Any) -> Explanation:
     found = by_rows.compiled_scan(M, binding, rows)
     if isinstance(found, str):
         return Explanation((f"the search, as {found}", failures(M)))
-    from cerlab.compile.rows_to_walk import explained
+    from cerlab.compile.rows_to_walk import explanation_lines
 
     short = f"the search, on tables of fewer than {by_rows.SHORT:,} rows"
-    return Explanation((*explained(found[0]), *([short] if by_rows.SHORT else ())))
+    return Explanation((*explanation_lines(found[0]), *([short] if by_rows.SHORT else ())))

@@ -120,9 +120,9 @@ class RowSession:
         """`opened` gives the session of a state of its own."""
         self._query = query
         self._columns = None if columns is None else list(columns)
-        inner, self._offset, self._kept = None, 0, list[Event]()
+        inner, self._offset, self._events = None, 0, list[Event]()
         if state is not None:
-            inner, self._offset, self._kept = _rows_of_state(query, state)
+            inner, self._offset, self._events = _rows_of_state(query, state)
         self._session = opened(inner)
         answer_columns(query, Stream(()), self._columns)
 
@@ -149,17 +149,19 @@ class RowSession:
         try:
             answers = self._session.push(stream)
         except BadData as error:
-            self._kept += stream.events[: self._session.pushed - before]
+            self._events += stream.events[: self._session.pushed - before]
             error.matches = self._rows(error.matches)
             raise
-        self._kept += stream.events
+        self._events += stream.events
         return self._rows(answers)
 
     def _rows(self, answers: Sequence[ComplexEvent]) -> Any:
-        table = rows_of_part(self._query, Stream(self._kept), self._offset, answers, self._columns)
+        table = rows_of_part(
+            self._query, Stream(self._events), self._offset, answers, self._columns
+        )
         leaves = self._session.lowest - self._offset
-        if leaves > len(self._kept) // 2:
-            del self._kept[:leaves]
+        if leaves > len(self._events) // 2:
+            del self._events[:leaves]
             self._offset += leaves
         return table
 
@@ -171,7 +173,7 @@ class RowSession:
         """
         from cerlab.evaluate.session_state import state_to_bytes
 
-        events = [(e.type, e.stream, list(e.attributes.items())) for e in self._kept]
+        events = [(e.type, e.stream, list(e.attributes.items())) for e in self._events]
         body = self._session.state().hex(), self._offset, events
         return state_to_bytes("rows", self._query.plan, None, body)
 

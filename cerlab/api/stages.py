@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from cerlab import io
-from cerlab.api.timelines import Shown, timeline
+from cerlab.api.timelines import TimelineInput, timeline
 from cerlab.automata.registers.reduce import smaller
 from cerlab.automata.strategy import StrategyCea
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
@@ -30,7 +30,7 @@ WHAT = (
 
 
 def show(
-    query: Shown,
+    query: TimelineInput,
     events: Any = None,
     *,
     what: str | None = None,

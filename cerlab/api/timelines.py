@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from cerlab.viz.notebook.steps import Steps
     from cerlab.viz.timeline import Row, Timeline
 
-LISTED = 10_000
+MOST_ANSWERS = 10_000
 """How many answers of a row are listed at most; beyond, rows are compared as far as that goes."""
 
 STRATEGIES: dict[str, Strategy | None] = {
@@ -40,7 +40,7 @@ STRATEGIES: dict[str, Strategy | None] = {
 
 Answer: TypeAlias = ComplexEvent | Valuation
 
-Shown: TypeAlias = AnyWhat | Matches | Mapping[str, Iterable[Answer]] | Iterable[Answer]
+TimelineInput: TypeAlias = AnyWhat | Matches | Mapping[str, Iterable[Answer]] | Iterable[Answer]
 """What has a timeline: a query, a SREMO, its answers, any answers, or several lists by name."""
 
 
@@ -75,7 +75,7 @@ def step(
 
 
 def timeline(
-    what: Shown,
+    what: TimelineInput,
     events: Any = None,
     *,
     strategies: Sequence[str] = (),
@@ -142,8 +142,8 @@ def _name(
 def _row(name: str, pattern: AnyPattern, stream: Stream, evaluator: EvaluatorName) -> Row:
     from cerlab.viz.timeline import Row
 
-    listed = list(islice(answers_of(pattern, stream, evaluator), LISTED + 1))
-    if len(listed) <= LISTED:
+    listed = list(islice(answers_of(pattern, stream, evaluator), MOST_ANSWERS + 1))
+    if len(listed) <= MOST_ANSWERS:
         return Row(name, tuple(sorted(listed, key=by_end)), len(listed))
     total = AUTO.count(pattern, stream) if pattern.has_automaton else None
     return Row(name, tuple(sorted(listed, key=by_end)), total, listed[-1].end)

@@ -90,7 +90,7 @@ def count(query: AnyWhat, events: Any, **how: Unpack[io.HowToRead]) -> int:
     """
     pattern, stream = any_pattern(query), io.as_stream(events, **how)
     counted = AUTO.count(pattern, stream)
-    warn_about_answers(pattern, stream, counted, listed=False)
+    warn_about_answers(pattern, stream, counted, as_list=False)
     return counted
 
 

@@ -12,7 +12,7 @@ from cerlab.automata.automaton import LabelTransition, Vcea
 from cerlab.automata.product import both, in_any_order, strict, unless
 from cerlab.automata.trim import trim
 from cerlab.budget import budgeted
-from cerlab.compile.operators import Composed, compose, demand_of_label
+from cerlab.compile.operators import Composition, compose, demand_of_label
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
@@ -36,7 +36,7 @@ def cel_to_vcea(phi: cel.Formula) -> Vcea:
 
 
 def _construct(phi: cel.Formula) -> Vcea:
-    if isinstance(phi, Composed):
+    if isinstance(phi, Composition):
         return compose(phi, _construct, _demand)
     match phi:
         case cel.Atom() | cel.Not():

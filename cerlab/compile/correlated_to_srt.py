@@ -25,7 +25,7 @@ from cerlab.automata.registers.transducer import Srt
 from cerlab.budget import budgeted
 from cerlab.compile.cel_to_vcea import REFERENCE, cel_to_vcea
 from cerlab.compile.extremes import restrict
-from cerlab.compile.operators import Composed, compose, demand_of_label
+from cerlab.compile.operators import Composition, compose, demand_of_label
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
@@ -83,7 +83,7 @@ def why_not(query: CeqlQuery) -> str | None:
 def _construct(phi: cel.Formula, fresh: Fresh) -> LabelledSrt:
     if not correlates(phi):
         return of_vcea(cel_to_vcea(phi))
-    if isinstance(phi, Composed):
+    if isinstance(phi, Composition):
         A: LabelledSrt = compose(phi, partial(_construct, fresh=fresh), partial(_demand, fresh))
         return A
     inside = f"comparisons inside {node_text(phi)}"

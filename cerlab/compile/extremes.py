@@ -4,12 +4,12 @@
 event: a new event of x is compared with what is remembered of y, and is itself remembered if an
 event of y may still come.
 
-* ``<`` and ``<=`` need the greatest value seen of x and the least of y, ``>`` and ``>=`` the other
-  way round, ``=`` any value, as all of them must be equal. Where the values of a label do not all
-  compare with each other (missing, NULL, NaN, of different kinds), that is what is remembered: no
-  event of the other label may come any more.
-* ``!=`` needs every event seen. That is refused where a label is repeated without bound before the
-  other: it would need as many registers.
+* ``<`` and ``<=`` need the greatest value of x so far and the least of y, ``>`` and ``>=`` the
+  other way round, ``=`` any value, as all of them must be equal. Where the values of a label do
+  not all compare with each other (missing, NULL, NaN, of different kinds), that is what is
+  remembered: no event of the other label may come any more.
+* ``!=`` needs every event so far. That is refused where a label is repeated without bound before
+  the other: it would need as many registers.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from cerlab.errors import Unsupported
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Correlation, LabelAttribute
 
-Seen: TypeAlias = int
-"""What is known of a label: how many registers hold events of it, or `INCOMPARABLE`."""
+Summary: TypeAlias = int
+"""What a run knows of a label: how many registers hold events of it, or `INCOMPARABLE`."""
 
-NOTHING: Seen = 0
-INCOMPARABLE: Seen = -1
-"""Events of the label were seen that are not all comparable; for ``=``, that are not all equal."""
+NOTHING: Summary = 0
+INCOMPARABLE: Summary = -1
+"""The events of the label so far are not all comparable; for ``=``, not all equal."""
 
 CONVERSE = {
     pred.Operator.LT: pred.Operator.GT,
@@ -59,8 +59,8 @@ that one to be enough for both."""
 class Knowledge(NamedTuple):
     """What is known of the two labels of a comparison."""
 
-    left: Seen
-    right: Seen
+    left: Summary
+    right: Summary
 
 
 class Way(NamedTuple):
@@ -68,7 +68,7 @@ class Way(NamedTuple):
 
     when: pred.Guard
     writes: frozenset[str]
-    seen: Seen
+    summary: Summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +88,10 @@ def restrict(A: LabelledSrt, condition: Correlation, name: Callable[[str], str])
     """The runs of A whose labels satisfy a comparison: a state is one of A, and what is known.
 
     What is known of a label is forgotten where no event of the other may come any more. `name`
-    gives a fresh register for a label. Raises `Unsupported` (see `unbounded`).
+    gives a fresh register for a label. Raises `Unsupported` (see `why_unbounded`).
     """
     A = trim(A)
-    if (reason := unbounded(A, condition)) is not None:
+    if (reason := why_unbounded(A, condition)) is not None:
         raise Unsupported(
             "CER0491", reason, hint='evaluator="reference" takes it, on small streams'
         )
@@ -146,44 +146,46 @@ def _read(
     )
     for first, second in product(lefts, rights):
         when = pred.all_of((*guards, first.when, second.when))
-        yield when, first.writes | second.writes, Knowledge(first.seen, second.seen)
+        yield when, first.writes | second.writes, Knowledge(first.summary, second.summary)
 
 
-def _guard_against(side: Side, other: Side, seen: Seen) -> pred.Guard:
+def _guard_against(side: Side, other: Side, summary: Summary) -> pred.Guard:
     """Whether the event being read, as one of a side, goes with what is known of the other."""
-    if seen == INCOMPARABLE:
+    if summary == INCOMPARABLE:
         return pred.FALSE
-    return pred.all_of(_against(side, side.op, other, n) for n in range(seen))
+    return pred.all_of(_against(side, side.op, other, n) for n in range(summary))
 
 
-def _ways_after(side: Side, seen: Seen, *, here: bool, needed: bool, alone: bool) -> Iterator[Way]:
+def _ways_after(
+    side: Side, summary: Summary, *, here: bool, needed: bool, alone: bool
+) -> Iterator[Way]:
     """The ways to go on with what is known of a side, after an event that is of it or not."""
     if not needed:
         yield Way(pred.EVERYTHING, NONE, NOTHING)
     elif here:
-        yield from _memories(side, seen, alone=alone)
+        yield from _memories(side, summary, alone=alone)
     else:
-        yield Way(pred.EVERYTHING, NONE, seen)
+        yield Way(pred.EVERYTHING, NONE, summary)
 
 
-def _memories(side: Side, seen: Seen, *, alone: bool) -> Iterator[Way]:
+def _memories(side: Side, summary: Summary, *, alone: bool) -> Iterator[Way]:
     """The ways to remember the event being read as one of a side.
 
     `alone` says that there is no event of the other side. If there is one, this event compares with
     it, and therefore with all events of its own side.
     """
-    if side.op is pred.Operator.NE or seen == NOTHING:
-        yield Way(pred.EVERYTHING, frozenset({side.register(seen)}), seen + 1)
+    if side.op is pred.Operator.NE or summary == NOTHING:
+        yield Way(pred.EVERYTHING, frozenset({side.register(summary)}), summary + 1)
         return
-    if seen == INCOMPARABLE:
+    if summary == INCOMPARABLE:
         yield Way(pred.EVERYTHING, NONE, INCOMPARABLE)
         return
     instead, enough = EXTREME[side.op]
     further = pred.FALSE if instead is None else _against(side, instead, side, 0)
     within = _against(side, enough, side, 0)
     if further != pred.FALSE:
-        yield Way(further, frozenset({side.register(0)}), seen)
-    yield Way(within, NONE, seen)
+        yield Way(further, frozenset({side.register(0)}), summary)
+    yield Way(within, NONE, summary)
     if alone:
         yield Way(pred.negation(pred.disjunction(further, within)), NONE, INCOMPARABLE)
 
@@ -194,7 +196,7 @@ def _against(side: Side, op: pred.Operator, kept: Side, n: int) -> pred.Guard:
     return pred.RegisterComparison(op, pred.Attribute(side.attribute), stored)
 
 
-def unbounded(A: LabelledSrt, condition: Correlation) -> str | None:
+def why_unbounded(A: LabelledSrt, condition: Correlation) -> str | None:
     """Why no number of registers is enough for a comparison in the runs of A; None if one is.
 
     That is so for ``!=`` if events of a label on a cycle of A are compared with a later one. A is

@@ -26,7 +26,7 @@ HINT = "move OR into the brackets of one label where that is what you mean"
 M = TypeVar("M", bound=Automaton[Any])
 
 
-Composed: TypeAlias = (
+Composition: TypeAlias = (
     cel.As
     | cel.Filter
     | cel.Or
@@ -41,7 +41,7 @@ Composed: TypeAlias = (
 
 
 def compose(
-    phi: Composed, machine: Callable[[cel.Formula], M], demand: Callable[[M, Atomic], M]
+    phi: Composition, machine: Callable[[cel.Formula], M], demand: Callable[[M, Atomic], M]
 ) -> M:
     """The machine of a formula from those of its parts; `demand` puts a part of a filter to one."""
     match phi:

@@ -62,7 +62,7 @@ def label_read(e: ex.Expression) -> tuple[ex.Edge, int] | None:
             return None
 
 
-def joined(kind: Kind, *codes: Code, op: tuple[int, int], most: int = 0) -> Code:
+def operator_code(kind: Kind, *codes: Code, op: tuple[int, int], most: int = 0) -> Code:
     """An operator after its operands."""
     return Code((*(each for code in codes for each in code.ops), op), kind, most)
 

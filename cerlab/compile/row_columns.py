@@ -108,7 +108,7 @@ def at_rows(e: ex.Expression, R: OrderedRows) -> Values:
             return R.column(name)
         case ex.Prev(body, j) | ex.Next(body, j):
             rows = np.arange(len(R)) + (-j if isinstance(e, ex.Prev) else j)
-            return taken(spread(at_rows(body, R), len(R)), rows, inside(R, rows))
+            return take_rows(spread(at_rows(body, R), len(R)), rows, inside(R, rows))
         case ex.Classifier() | ex.MatchNumber() | ex.First() | ex.Last() | ex.Aggregate():
             raise NotColumnar
         case _:
@@ -146,7 +146,7 @@ def stepped_inside(R: OrderedRows, origin: Int64s, rows: Int64s) -> NDArray[np.b
     return within
 
 
-def taken(values: Values, rows: Int64s, there: NDArray[np.bool_]) -> Values:
+def take_rows(values: Values, rows: Int64s, there: NDArray[np.bool_]) -> Values:
     """The values at rows, NULL for those that are not there."""
     return values.take(pa.array(rows, mask=None if there.all() else ~there))
 
@@ -189,16 +189,16 @@ def operation(e: ex.Operation, part: Callable[[ex.Expression], Values]) -> Value
             return pc.fill_null(tested if truth else pc.invert(tested), False)
         case ex.In(body, members):
             tested = part(body)
-            held = [compared(ex.ComparisonOperator.EQ, tested, part(m)) for m in members]
+            held = [comparison(ex.ComparisonOperator.EQ, tested, part(m)) for m in members]
             return _any(held)
         case ex.Between(body, low, high):
             tested = part(body)
             return pc.and_kleene(
-                compared(ex.ComparisonOperator.GE, tested, part(low)),
-                compared(ex.ComparisonOperator.LE, tested, part(high)),
+                comparison(ex.ComparisonOperator.GE, tested, part(low)),
+                comparison(ex.ComparisonOperator.LE, tested, part(high)),
             )
         case ex.Comparison(sign, left, right):
-            return compared(sign, part(left), part(right))
+            return comparison(sign, part(left), part(right))
         case ex.Negative(body):
             return pc.negate_checked(part(body))
         case ex.Arithmetic(sign, left, right):
@@ -223,7 +223,7 @@ def _any(held: list[Values]) -> Values:
     return either
 
 
-def compared(sign: ex.ComparisonOperator, left: Values, right: Values) -> Values:
+def comparison(sign: ex.ComparisonOperator, left: Values, right: Values) -> Values:
     """A comparison; of an integer and a double, only where both are exact."""
     if left.type != right.type:
         left, right = _exact(left), _exact(right)
@@ -277,7 +277,7 @@ def _function_values(function: ex.Function, arguments: list[Values]) -> Values:
             return pc.coalesce(*arguments)
         case ex.Function.NULLIF:
             left, right = arguments
-            equal = pc.fill_null(compared(ex.ComparisonOperator.EQ, left, right), False)
+            equal = pc.fill_null(comparison(ex.ComparisonOperator.EQ, left, right), False)
             return pc.if_else(equal, pa.scalar(None, left.type), left)
         case ex.Function.ABS:
             return pc.abs_checked(*arguments)
@@ -300,6 +300,6 @@ def _case(e: ex.Case, part: Callable[[ex.Expression], Values]) -> Values:
     for (test, _), value in zip(reversed(e.branches), reversed(results), strict=True):
         tested = part(test)
         if operand is not None:
-            tested = compared(ex.ComparisonOperator.EQ, operand, tested)
+            tested = comparison(ex.ComparisonOperator.EQ, operand, tested)
         result = pc.if_else(pc.fill_null(tested, False), value, result)
     return result

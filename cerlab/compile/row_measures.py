@@ -1,7 +1,8 @@
 """MEASURES as Arrow columns, over many matches at once (rows.md 6).
 
-A row of the result sees the rows of its match that RUNNING sees. `Shown` says which match a row of
-the result is of and how many rows it sees; rows of a variable are found by counting up to there.
+A row of the result sees the rows of its match that RUNNING sees. `ResultRows` says which match a
+row of the result is of and how many rows it sees; rows of a variable are found by counting up to
+there.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from cerlab.compile.row_columns import (
     operation,
     spread,
     stepped_inside,
-    taken,
+    take_rows,
 )
 from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.kernels.row_folds import running_best
@@ -34,7 +35,7 @@ from cerlab.logic.rows import expressions as ex
 Flags: TypeAlias = NDArray[np.bool_]
 
 
-class Shown(NamedTuple):
+class ResultRows(NamedTuple):
     """The rows of a result that batches of matches have."""
 
     match: Int64s
@@ -53,7 +54,7 @@ class Rows(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasureInput:
     """What measures read: the rows, a batch of matches, the rows of the result.
 
     `members` are the variables, by index, of each name.
@@ -61,7 +62,7 @@ class Measured:
 
     R: OrderedRows
     M: Matches
-    shown: Shown
+    shown: ResultRows
     variables: Sequence[str]
     members: Mapping[str | None, frozenset[str]]
     offsets: Int64s
@@ -111,7 +112,7 @@ class Measured:
         return self.M.start[match] + label - self.offsets[match]
 
 
-def measure(e: ex.Expression, S: Measured) -> Values:
+def measure(e: ex.Expression, S: MeasureInput) -> Values:
     """The value of a measure in each row of the result; raises as `row_columns` says."""
     match e:
         case ex.Literal(constant):
@@ -135,7 +136,7 @@ def measure(e: ex.Expression, S: Measured) -> Values:
             return operation(e, lambda part: measure(part, S))
 
 
-def _landed(edge: ex.Edge, S: Measured, step: int) -> Values:
+def _landed(edge: ex.Edge, S: MeasureInput, step: int) -> Values:
     """The argument at the row where FIRST or LAST lands, or some rows on from there."""
     label, there = S.landing(edge)
     row = S.row_of(label)
@@ -143,18 +144,18 @@ def _landed(edge: ex.Edge, S: Measured, step: int) -> Values:
         stepped = row + step
         there = there & stepped_inside(S.R, np.where(there, row, 0), stepped)
         row = stepped
-    return taken(spread(at_rows(edge.body, S.R), len(S.R)), row, there)
+    return take_rows(spread(at_rows(edge.body, S.R), len(S.R)), row, there)
 
 
-def _label(edge: ex.Edge, S: Measured) -> Values:
+def _label(edge: ex.Edge, S: MeasureInput) -> Values:
     label, there = S.landing(edge)
     names = pa.array(S.variables, pa.large_string())
     if not len(S.M.variable):
         return pa.nulls(len(there), pa.large_string())
-    return taken(names, S.M.variable[np.where(there, label, 0)].astype(np.int64), there)
+    return take_rows(names, S.M.variable[np.where(there, label, 0)].astype(np.int64), there)
 
 
-def _aggregate(e: ex.Aggregate, S: Measured) -> Values:
+def _aggregate(e: ex.Aggregate, S: MeasureInput) -> Values:
     x = ex.variable_of(e.body)
     rows = S.rows(x, final=e.final)
     if isinstance(e.body, ex.AllRows):
@@ -180,7 +181,7 @@ def _aggregate(e: ex.Aggregate, S: Measured) -> Values:
             return pc.divide(total.cast(pa.float64()), pa.array(np.maximum(count, 1)))
 
 
-def _of_labels(values: Values, places: Int64s, S: Measured) -> Values:
+def _of_labels(values: Values, places: Int64s, S: MeasureInput) -> Values:
     """The values at the rows of labels."""
     match = np.searchsorted(S.offsets, places, "right") - 1
     return values.take(pa.array(S.M.start[match] + places - S.offsets[match]))
@@ -197,7 +198,7 @@ def _best(
     values: Values,
     present: Flags,
     rows: Rows,
-    S: Measured,
+    S: MeasureInput,
     x: str | None,
 ) -> Values:
     """MIN and MAX, as the best so far of the rows of each match."""
@@ -212,10 +213,10 @@ def _best(
     if not len(places):
         return pa.nulls(len(rows.length), values.type)
     at = np.where(rows.length > 0, rows.begin + rows.length - 1, 0)
-    return taken(pa.array(numbers), at, (rows.length > 0) & (there[at] > 0))
+    return take_rows(pa.array(numbers), at, (rows.length > 0) & (there[at] > 0))
 
 
-def masked(values: Values, length: int, absent: Flags) -> Values:
+def null_where(values: Values, length: int, absent: Flags) -> Values:
     """A measure as an array, NULL where a row is unmatched."""
     values = spread(values, length)
     if not absent.any():

@@ -84,7 +84,7 @@ def _sorted(keys: list[NDArray[Any]]) -> bool:
     return True
 
 
-def admitted(query: RowPattern, R: OrderedRows) -> Int64s:
+def window_ends(query: RowPattern, R: OrderedRows) -> Int64s:
     """Where the rows end that WITHIN admits to a match, by its first row (rows.md 9.1).
 
     Without WITHIN there are none of these.

@@ -25,9 +25,9 @@ from cerlab.compile.row_codes import (
     Read,
     by_rank,
     common,
-    joined,
     kind_of,
     label_read,
+    operator_code,
     within,
 )
 from cerlab.compile.row_columns import NotColumnar, OrderedRows, Values, at_rows, ranks, spread
@@ -199,16 +199,16 @@ class Compiler:
             case ex.Is(body, None):
                 return self._is_null(self._operand(body))
             case ex.Is(body, truth):
-                return joined("boolean", self.code(body), op=(do.IS, int(bool(truth))))
+                return operator_code("boolean", self.code(body), op=(do.IS, int(bool(truth))))
             case ex.In(body, members):
                 tests = [self._compared(do.EQ, body, member) for member in members]
                 either = tests[0]
                 for test in tests[1:]:
-                    either = joined("boolean", either, test, op=(do.OR, 0))
+                    either = operator_code("boolean", either, test, op=(do.OR, 0))
                 return either
             case ex.Between(body, low, high):
                 least, most = self._compared(do.GE, body, low), self._compared(do.LE, body, high)
-                return joined("boolean", least, most, op=(do.AND, 0))
+                return operator_code("boolean", least, most, op=(do.AND, 0))
             case ex.Comparison(sign, left, right):
                 return self._compared(_COMPARISONS[sign], left, right)
             case ex.Negative(body):
@@ -224,7 +224,9 @@ class Compiler:
             case ex.Call(ex.Function.COALESCE, arguments):
                 return self._coalesced([self.code(each) for each in arguments])
             case ex.Call(ex.Function.NULLIF, (left, right)):
-                return joined(*common([self.code(left), self.code(right)]), op=(do.NULL_IF, 0))
+                return operator_code(
+                    *common([self.code(left), self.code(right)]), op=(do.NULL_IF, 0)
+                )
             case ex.Case():
                 return self._case(e)
             case ex.Concatenation() | ex.Call():  # texts of several rows
@@ -233,14 +235,14 @@ class Compiler:
                 assert_never(e)
 
     def _applied(self, op: int, *parts: ex.Expression) -> Code:
-        return joined("boolean", *(self.code(part) for part in parts), op=(op, 0))
+        return operator_code("boolean", *(self.code(part) for part in parts), op=(op, 0))
 
     def _is_null(self, operand: Code | Read | Label) -> Code:
         """The test of a value of any kind."""
         if not isinstance(operand, Code):
             there = pc.if_else(pc.is_null(operand.values), pa.scalar(None, pa.bool_()), True)
             operand = self._number(operand._replace(values=there))
-        return joined("boolean", operand, op=(do.IS_NULL, 0))
+        return operator_code("boolean", operand, op=(do.IS_NULL, 0))
 
     def _length(self, operand: Code | Read | Label) -> Code:
         """The length of a text, as that of a column of texts."""
@@ -254,7 +256,7 @@ class Compiler:
         if not isinstance(a, Code) and not isinstance(b, Code) and by_rank(a.values, b.values):
             a, b = (self._column(each, "ranked") for each in self._ranked(a, b))
         codes = [each if isinstance(each, Code) else self._number(each) for each in (a, b)]
-        return joined("boolean", *codes, op=(op, 0))
+        return operator_code("boolean", *codes, op=(op, 0))
 
     def _ranked(self, a: Read | Label, b: Read | Label) -> tuple[Read | Label, Read | Label]:
         """Two columns, of rows or labels, by the ranks of their values among those of both."""
@@ -272,13 +274,13 @@ class Compiler:
             sizes = [code.most for code in codes]
             most = sizes[0] * sizes[1] if op == do.MULTIPLY else sum(sizes)
             within(most)
-        return joined("double" if double else "integer", *codes, op=(op, 0), most=most)
+        return operator_code("double" if double else "integer", *codes, op=(op, 0), most=most)
 
     def _coalesced(self, codes: list[Code]) -> Code:
         kind, *_ = common(codes)
         result = codes[-1]
         for code in reversed(codes[:-1]):
-            result = joined(kind, code, result, op=(do.COALESCE, 0))
+            result = operator_code(kind, code, result, op=(do.COALESCE, 0))
         return result._replace(kind=kind, most=max(code.most for code in codes))
 
     def _case(self, e: ex.Case) -> Code:
@@ -289,7 +291,7 @@ class Compiler:
         for (test, _), result in zip(reversed(e.branches), reversed(results), strict=True):
             operand = e.operand
             tested = self.code(test) if operand is None else self._compared(do.EQ, operand, test)
-            chosen = joined(kind, tested, result, chosen, op=(do.CHOOSE, 0))
+            chosen = operator_code(kind, tested, result, chosen, op=(do.CHOOSE, 0))
         return chosen._replace(most=max(code.most for code in (*results, otherwise)))
 
 

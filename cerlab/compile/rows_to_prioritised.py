@@ -34,7 +34,7 @@ class Loop(NamedTuple):
 Stack: TypeAlias = tuple[Todo | Loop, ...]
 
 
-def prioritised(p: rp.Pattern, *, every: bool = False) -> PrioritisedAutomaton[Stack]:
+def prioritised_automaton(p: rp.Pattern, *, every: bool = False) -> PrioritisedAutomaton[Stack]:
     """The automaton whose preferred accepting run from a row is the match there (rows.md 5.4).
 
     With `every` it has the steps that are preferred less than to accept, too.

@@ -16,7 +16,7 @@ from cerlab.compile.row_expressions import (
     registers_of,
     registers_read,
 )
-from cerlab.compile.rows_to_prioritised import prioritised
+from cerlab.compile.rows_to_prioritised import prioritised_automaton
 from cerlab.engine.row_search import GrowingMapping, Memory, ScanResult, Search
 from cerlab.errors import BadData, DataPlace
 from cerlab.logic.rows import expressions as ex
@@ -58,7 +58,7 @@ def machine(query: RowPattern, binding: Bound) -> Machine:
     return Machine(
         query,
         names,
-        prioritised(query.pattern),
+        prioritised_automaton(query.pattern),
         {v: _truth(at_row(e, names)) for v, e in reads.items() if v in rowwise},
         {v: _truth(of_mapping(e, names)) for v, e in reads.items() if v not in rowwise},
         tuple(of_mapping(measure.expression, names) for measure in query.measures),

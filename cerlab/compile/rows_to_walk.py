@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from cerlab.automata.live import Letter, LiveSets, StepTable, step_table
 from cerlab.compile.row_columns import REFUSALS, OrderedRows, at_rows, spread
 from cerlab.compile.row_expressions import at_row, of_mapping
-from cerlab.compile.row_measures import Measured, Shown, masked, measure, offsets_of
-from cerlab.compile.row_order import admitted, ordered_rows
+from cerlab.compile.row_measures import MeasureInput, ResultRows, measure, null_where, offsets_of
+from cerlab.compile.row_order import ordered_rows, window_ends
 from cerlab.compile.row_programs import match_conditions
 from cerlab.compile.rows_to_search import Machine, failures, stuck
 from cerlab.engine.kernels.arrays import Int32s, Int64s
@@ -60,7 +60,7 @@ class ByValue:
         return self.current[1]
 
 
-class Walked(NamedTuple):
+class CompiledScan(NamedTuple):
     """A query on a table as the compiled scan has it."""
 
     machine: Machine
@@ -83,7 +83,7 @@ def step_table_of(M: Machine) -> StepTable | str:
     return step_table(M.automaton) or "the pattern has too many states"
 
 
-def walked(M: Machine, steps: StepTable, binding: Bound, table: Any) -> Walked:
+def scan_of(M: Machine, steps: StepTable, binding: Bound, table: Any) -> CompiledScan:
     """The query on the rows of a table; raises `NotTaken`."""
     query = M.query
     try:
@@ -99,7 +99,7 @@ def walked(M: Machine, steps: StepTable, binding: Bound, table: Any) -> Walked:
         walk: Walk | RegisterSearch = _search(M, steps, R, lettered)
     else:
         walk = Walk(LiveSets(steps), lettered)
-    return Walked(M, R, begins, walk, slow)
+    return CompiledScan(M, R, begins, walk, slow)
 
 
 class NotTaken(Exception):
@@ -110,7 +110,7 @@ def _search(M: Machine, steps: StepTable, R: OrderedRows, lettered: LetteredRows
     """The compiled search, for conditions that read the match."""
     try:
         conditions = match_conditions(M, R)
-        limit = admitted(M.query, R)
+        limit = window_ends(M.query, R)
     except REFUSALS:
         raise NotTaken("what conditions read of the match has no form over columns") from None
     return RegisterSearch(steps, lettered, conditions, limit)
@@ -164,7 +164,7 @@ def _letters(
     return letters, letter
 
 
-def walked_result(W: Walked) -> Result:
+def result_of_scan(W: CompiledScan) -> Result:
     """The rows of the result (rows.md 8).
 
     Raises `BadData` (`skip-absent`, `skip-first`).
@@ -211,12 +211,12 @@ def _going(query: rp.RowPattern) -> Going:
     )
 
 
-def _shown(query: rp.RowPattern, M: Matches, begins: Int64s) -> Shown:
+def _shown(query: rp.RowPattern, M: Matches, begins: Int64s) -> ResultRows:
     """The rows of the result that a batch of matches has (rows.md 8.1 to 8.3)."""
     count = len(M.start)
     if query.rows is rp.Rows.ONE:
         first = begins[M.start] if count else M.start
-        return Shown(np.arange(count), first, M.length)
+        return ResultRows(np.arange(count), first, M.length)
     empties = int(query.rows is not rp.Rows.OMIT_EMPTY)
     alone = (M.length < 0) | ((M.length == 0) & bool(empties))
     width = np.where(M.length > 0, M.length, alone)
@@ -224,29 +224,31 @@ def _shown(query: rp.RowPattern, M: Matches, begins: Int64s) -> Shown:
     j = np.arange(len(match)) - np.repeat(np.cumsum(width) - width, width)
     row = M.start[match] + j
     if (M.length > 0).all() and not M.is_excluded.any():
-        return Shown(match, row, j + 1)
+        return ResultRows(match, row, j + 1)
     mapped = M.length[match] > 0
     seen = np.where(mapped, j + 1, 0)
     kept = np.ones(len(match), np.bool_)
     kept[mapped] = M.is_excluded == 0
-    return Shown(match[kept], row[kept], seen[kept])
+    return ResultRows(match[kept], row[kept], seen[kept])
 
 
-def _measures(W: Walked, M: Matches, shown: Shown) -> Iterator[Any]:
+def _measures(W: CompiledScan, M: Matches, shown: ResultRows) -> Iterator[Any]:
     """The values of each measure."""
     query = W.machine.query
-    S = Measured(W.rows, M, shown, rp.variables(query.pattern), rp.members(query), offsets_of(M))
+    S = MeasureInput(
+        W.rows, M, shown, rp.variables(query.pattern), rp.members(query), offsets_of(M)
+    )
     unmatched = M.length[shown.match] < 0
     for each in query.measures:
         try:
-            yield masked(measure(each.expression, S), len(shown.row), unmatched)
+            yield null_where(measure(each.expression, S), len(shown.row), unmatched)
         except REFUSALS:
             if (name := f"the measure {each.name}") not in W.slow.what:
                 W.slow.what.append(name)
             yield list(_measured_by_value(W, each.expression, S))
 
 
-def _measured_by_value(W: Walked, e: ex.Expression, S: Measured) -> Iterator[Any]:
+def _measured_by_value(W: CompiledScan, e: ex.Expression, S: MeasureInput) -> Iterator[Any]:
     """The values of a measure, one row of the result after the other."""
     M, value = S.M, of_mapping(e, W.rows.names)
     current, mapped = -1, GrowingMapping({}, 0, {})
@@ -265,7 +267,7 @@ def _measured_by_value(W: Walked, e: ex.Expression, S: Measured) -> Iterator[Any
         yield value(mapped)
 
 
-def explained(W: Walked) -> list[str]:
+def explanation_lines(W: CompiledScan) -> list[str]:
     """What the scan was, in words."""
     reading = W.machine.of_mapping
     conditions = [d.variable for d in W.machine.query.define if d.variable not in reading]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cerlab.automata.live import States, StepTable, step_table
 from cerlab.automata.prioritised import Accept
-from cerlab.compile.rows_to_prioritised import prioritised
+from cerlab.compile.rows_to_prioritised import prioritised_automaton
 from cerlab.decisions.row_letters import Row, conditions_of, undecidable
 from cerlab.decisions.row_regions import of_all
 from cerlab.logic.rows import syntax as rp
@@ -15,7 +15,7 @@ def two_ends(query: rp.RowPattern) -> list[Row] | None:
 
     The pattern has no anchors. Raises `Unsupported` as `equivalent_rows`.
     """
-    steps = step_table(prioritised(query.pattern, every=True))
+    steps = step_table(prioritised_automaton(query.pattern, every=True))
     if steps is None:
         raise undecidable("the pattern has too many states")
     graph = of_all(conditions_of((query,)))

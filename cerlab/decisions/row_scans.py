@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from cerlab.automata.live import Letter, LiveSets, step_table
 from cerlab.budget import poll
-from cerlab.compile.rows_to_prioritised import prioritised
+from cerlab.compile.rows_to_prioritised import prioritised_automaton
 from cerlab.decisions.row_letters import RowGraph, undecidable
 from cerlab.errors import ResourceLimit
 from cerlab.logic.rows import syntax as rp
@@ -43,7 +43,7 @@ class Side:
     """The scan of a query, row by row; a state is that of the match it is in, or None."""
 
     def __init__(self, query: rp.RowPattern, number: int, graph: RowGraph) -> None:
-        table = step_table(prioritised(query.pattern))
+        table = step_table(prioritised_automaton(query.pattern))
         if table is None:
             raise undecidable("a pattern has too many states")
         self.query, self.live = query, LiveSets(table)

@@ -10,7 +10,7 @@ from cerlab.io.tables import column_kinds, result_table, value_columns
 from cerlab.logic.rows import Bound, RowPattern, bound
 
 if TYPE_CHECKING:
-    from cerlab.compile.rows_to_walk import Result, Walked
+    from cerlab.compile.rows_to_walk import CompiledScan, Result
 
 SHORT = 1_000
 """Tables with fewer rows are searched unless it is asked for, which has less to begin with."""
@@ -43,7 +43,7 @@ def _compiled(M: Machine, binding: Bound, rows: Any, *, needed: bool) -> Result 
     return None
 
 
-def compiled_scan(M: Machine, binding: Bound, rows: Any) -> tuple[Walked, Result] | str:
+def compiled_scan(M: Machine, binding: Bound, rows: Any) -> tuple[CompiledScan, Result] | str:
     """What is compiled for a table and its result; a text is why a query is not."""
     from cerlab.compile import rows_to_walk as walk  # loads Numba
 
@@ -51,7 +51,7 @@ def compiled_scan(M: Machine, binding: Bound, rows: Any) -> tuple[Walked, Result
     if isinstance(steps, str):
         return steps
     try:
-        walked = walk.walked(M, steps, binding, rows)
-        return walked, walk.walked_result(walked)
+        scan = walk.scan_of(M, steps, binding, rows)
+        return scan, walk.result_of_scan(scan)
     except walk.NotTaken as error:
         return str(error)

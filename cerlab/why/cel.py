@@ -85,7 +85,7 @@ def _clause(here: Part) -> Iterator[CelDerivation]:
                 yield here.above(d, d.valuation, _unless(here, phi, d.valuation, rivals))
         case cel.Select() as phi:
             for d in of():
-                yield here.above(d, d.valuation, selected(here, phi, d.valuation, valuations))
+                yield here.above(d, d.valuation, selection(here, phi, d.valuation, valuations))
         case _:
             assert_never(here.phi)
 
@@ -281,7 +281,7 @@ def _alone(
 
 def _counter_examples(goal: Goal, right: Formula) -> list[Valuation]:
     """Valuations of the right side of UNLESS, of each interval one, shortest first."""
-    free = replace(goal, marked=(), start=None, end=None, allowance=0)
+    free = replace(goal, marks=(), start=None, end=None, allowance=0)
     every = derivations(Part(free, right, (), Context(labels_in(right), frozenset())))
     intervals = [d.valuation for d in every if d.valuation is not None]
     return sorted(intervals, key=lambda W: (W.end - W.start, W.start))
@@ -308,7 +308,7 @@ def _unless(
 # STRICT, NEXT, LAST, MAX
 
 
-def selected(
+def selection(
     here: Part, phi: cel.Select, V: Valuation | None, meaning: Meaning
 ) -> Iterator[Failure]:
     """Whether a strategy inside the formula keeps the valuation, on the whole substream."""

@@ -74,7 +74,7 @@ def item(context: Context, d: CelDerivation) -> Hashable:
 def _outside(here: Part, d: CelDerivation) -> int:
     """What it costs that a part which begins or ends the whole does it at the wrong place."""
     goal, context, V = here.goal, here.context, d.valuation
-    marked = goal.marked or ()
+    marked = goal.marks or ()
     if V is None or context.loose:
         return 0
     left_out = missed = 0
@@ -93,7 +93,7 @@ def of_atom(here: Part, phi: cel.Atom) -> Iterator[CelDerivation]:
     visible = phi.type in context.visible
     for i in _candidates(goal) if visible else range(goal.lo, goal.hi + 1):
         wrong = _wrong(goal, phi, path, i)
-        is_marked, p = goal.marks(i), (goal.at[i],)
+        is_marked, p = goal.is_marked(i), (goal.at[i],)
         if wrong and (goal.allowance < LIGHT or not (is_marked or goal.narrow)):
             continue
         failures = wrong
@@ -109,7 +109,7 @@ def of_atom(here: Part, phi: cel.Atom) -> Iterator[CelDerivation]:
 
 def _candidates(goal: Goal) -> Iterable[int]:
     """Where an atom may take an event that is in the answer."""
-    marked = goal.marked or ()
+    marked = goal.marks or ()
     if goal.allowance < HEAVY:
         return marked
     if goal.hi - goal.lo < NARROW:
@@ -142,7 +142,7 @@ def of_not(here: Part, phi: cel.Not) -> Iterator[CelDerivation]:
             p = goal.at[i]
             words = f"event {p} is {goal.events[i].type}, which {part_text(phi)} excludes"
             failures = (Failure(Kind.NOT, words, str(phi), path, (p,), (Alter(p),)),)
-        if goal.marks(i) and not context.loose:
+        if goal.is_marked(i) and not context.loose:
             failures += goal.leftover((i,))
         yield Derivation(phi, path, Valuation(i, i, {}), (), failures)
     yield from _no_event(here)

@@ -46,7 +46,7 @@ NEARBY = 8
 LONGEST = 60
 """How long the text of a part may be inside a sentence."""
 
-Stored: TypeAlias = tuple[tuple[str, int | None], ...]
+Contents: TypeAlias = tuple[tuple[str, int | None], ...]
 """Which event each register holds, by register; None is one that a part should have stored, for
 which no event is there. Registers that are not listed are empty."""
 
@@ -62,7 +62,7 @@ class Reading:
     start: int
     end: int
     marks: Positions
-    registers: Stored
+    registers: Contents
 
     @property
     def ends(self) -> Positions:
@@ -125,16 +125,16 @@ def derivations() -> Budget:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """Positions `marked` of some events, to be those that a derivation between lo and hi marks.
+    """Positions `marks` of some events, to be those that a derivation between lo and hi marks.
 
     `at` has the positions in the whole stream of the `events`; everything else counts in these.
-    `marked` is None where any marks will do, as inside a negation. `start` and `end` are those of
+    `marks` is None where any marks will do, as inside a negation. `start` and `end` are those of
     the answer, if they are given. `allowance` is the highest cost of a derivation in this pass.
     """
 
     events: Sequence[Event]
     at: Sequence[int]
-    marked: Positions | None
+    marks: Positions | None
     lo: int
     hi: int
     allowance: int
@@ -142,13 +142,13 @@ class Goal:
     end: int | None = None
     budget: Budget = field(default_factory=derivations)
 
-    def marks(self, i: int) -> bool:
+    def is_marked(self, i: int) -> bool:
         """Whether an event is among the marked ones."""
-        return self.marked is not None and i in self.marked
+        return self.marks is not None and i in self.marks
 
     def between(self, after: int, before: int) -> Positions:
         """The marked positions that lie strictly between two."""
-        marked = self.marked or ()
+        marked = self.marks or ()
         return marked[bisect_right(marked, after) : bisect_left(marked, before)]
 
     @property

@@ -22,7 +22,7 @@ from cerlab.logic.focel.semantics import fo_valuations
 from cerlab.model.answer import Positions, Valuation
 from cerlab.predicates.condition import labels_of
 from cerlab.predicates.text import name_text
-from cerlab.why.cel import false_filter, iterations, relabelled, selected, sequences
+from cerlab.why.cel import false_filter, iterations, relabelled, selection, sequences
 from cerlab.why.cel_atoms import Part, chart, of_atom
 from cerlab.why.deduction import CelDerivation, Goal
 from cerlab.why.failure import LIGHT, Failure, Kind, Relax
@@ -71,7 +71,7 @@ def _clause(here: Part, scope: Scope) -> Iterator[CelDerivation]:
             yield from iterations(here, _choosing(here.below(), scope))
         case cel.Select() as phi:
             for d in of():
-                yield here.above(d, d.valuation, selected(here, phi, d.valuation, fo_valuations))
+                yield here.above(d, d.valuation, selection(here, phi, d.valuation, fo_valuations))
         case _:
             raise AssertionError(f"not in FO-CEL: {here.phi}")
 
@@ -92,7 +92,7 @@ def _choosing(here: Part, outside: Scope) -> list[CelDerivation]:
     own = vdef_plus(phi)
     names = sorted(x for x in own if _needs_lookup(phi, x, outside.types))
     around = {x: p for x, p in outside.chosen.items() if x not in own}
-    candidates = (*(goal.marked or ()), *((None,) if goal.allowance >= LIGHT else ()))
+    candidates = (*(goal.marks or ()), *((None,) if goal.allowance >= LIGHT else ()))
     best = chart(here)
     for events in product(candidates, repeat=len(names)):
         spend(own=goal.budget)

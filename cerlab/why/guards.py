@@ -12,7 +12,7 @@ from cerlab.predicates.guards import registers_of
 from cerlab.predicates.mentions import leaves_of, mentioned
 from cerlab.predicates.text import name_text, predicate_text
 from cerlab.predicates.truth import kind_of, satisfies
-from cerlab.why.deduction import Stored
+from cerlab.why.deduction import Contents
 from cerlab.why.failure import Alter, Repair, Retype
 from cerlab.why.filters import value_words
 
@@ -27,12 +27,12 @@ class WhyFalse(NamedTuple):
     repairs: tuple[Repair, ...]
 
 
-def stored_events(v: Stored, events: Sequence[Event]) -> dict[str, Event]:
+def stored_events(v: Contents, events: Sequence[Event]) -> dict[str, Event]:
     """The events that the registers hold, as far as there are any."""
     return {r: events[p] for r, p in v if p is not None}
 
 
-def may_hold(guard: pred.Guard, t: Event, v: Stored, events: Sequence[Event]) -> bool:
+def may_hold(guard: pred.Guard, t: Event, v: Contents, events: Sequence[Event]) -> bool:
     """Whether the guard holds, whatever the registers hold for which no event is there yet."""
     unknown = frozenset(r for r, p in v if p is None)
     if not unknown & registers_of(guard):
@@ -59,7 +59,7 @@ def _truths(
             return frozenset({satisfies(t, atom, v)})
 
 
-def why_false(guard: pred.Guard, position: int, v: Stored, events: Sequence[Event]) -> WhyFalse:
+def why_false(guard: pred.Guard, position: int, v: Contents, events: Sequence[Event]) -> WhyFalse:
     """Why a guard fails on the event at a position: each side of AND that is false, with values.
 
     An event that alone may be altered for all of these is a repair.
@@ -89,7 +89,7 @@ def _retyped(
     guard: pred.Guard,
     false: Sequence[pred.Guard],
     position: int,
-    v: Stored,
+    v: Contents,
     events: Sequence[Event],
 ) -> Iterator[Repair]:
     """The type that the event lacks, where that is all it lacks."""
@@ -101,7 +101,7 @@ def _retyped(
                 yield Retype(position, name)
 
 
-def _values(guard: pred.Guard, t: Event, v: Stored, events: Sequence[Event]) -> str:
+def _values(guard: pred.Guard, t: Event, v: Contents, events: Sequence[Event]) -> str:
     """``price is 95, r is event 3 with price 97``: all that a guard looks at."""
     where = dict(v)
     read = [each for atom in pred.atoms(guard) for each in _reads(atom)]
@@ -139,7 +139,7 @@ def _reads(atom: GuardAtom) -> Iterator[tuple[str | None, str]]:
 
 
 def _may_mend(
-    side: pred.Guard, position: int, v: Stored, events: Sequence[Event]
+    side: pred.Guard, position: int, v: Contents, events: Sequence[Event]
 ) -> frozenset[int]:
     """The events each of which, with other values, may let a guard hold that does not.
 

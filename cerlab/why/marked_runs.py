@@ -13,7 +13,7 @@ from cerlab.model.answer import ComplexEvent, Positions
 from cerlab.model.event import Event
 from cerlab.predicates.truth import satisfies
 
-Taken: TypeAlias = "tuple[int, Taken] | None"
+PositionList: TypeAlias = "tuple[int, PositionList] | None"
 """The positions that a run has taken, the last first, as a linked list: runs share their tails."""
 
 
@@ -30,11 +30,11 @@ def accepts(cea: IntervalCea, events: Sequence[Event], marked: Positions) -> boo
     return bool(states & cea.F)
 
 
-class Larger(NamedTuple):
+class Run(NamedTuple):
     """A run: where it began, what it has taken, and whether that is more than the marked ones."""
 
     start: int
-    taken: Taken
+    taken: PositionList
     more: bool
 
 
@@ -48,9 +48,9 @@ def larger_answer(
     """
     goal = frozenset(marked)
     first = min(marked, default=len(events) - 1)
-    runs: dict[tuple[int, bool], Larger] = {}
+    runs: dict[tuple[int, bool], Run] = {}
     for i, t in enumerate(events):
-        step: dict[tuple[int, bool], Larger] = {}
+        step: dict[tuple[int, bool], Run] = {}
         for q, run in _to_continue(cea, runs, i, first):
             for move in cea.Delta:
                 takes = move.mark is Mark.TAKE
@@ -61,7 +61,7 @@ def larger_answer(
                 if satisfies(t, move.predicate):
                     taken = (i, run.taken) if takes else run.taken
                     more = run.more or (takes and i not in goal)
-                    step.setdefault((move.target, more), Larger(run.start, taken, more))
+                    step.setdefault((move.target, more), Run(run.start, taken, more))
         runs = step
     for (q, more), run in runs.items():
         if q in cea.F and more:
@@ -70,15 +70,15 @@ def larger_answer(
 
 
 def _to_continue(
-    cea: IntervalCea, runs: dict[tuple[int, bool], Larger], i: int, first: int
-) -> Iterator[tuple[int, Larger]]:
+    cea: IntervalCea, runs: dict[tuple[int, bool], Run], i: int, first: int
+) -> Iterator[tuple[int, Run]]:
     """The runs so far, by their state, and one that begins here if none of the marked is behind."""
     yield from ((q, run) for (q, _), run in runs.items())
     if i <= first:
-        yield cea.q0, Larger(i, None, False)
+        yield cea.q0, Run(i, None, False)
 
 
-def _positions(taken: Taken) -> Positions:
+def _positions(taken: PositionList) -> Positions:
     listed = []
     while taken is not None:
         position, taken = taken

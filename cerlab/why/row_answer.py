@@ -31,7 +31,7 @@ class RowKind(Enum):
     """The match at the first row is another one, which the pattern prefers."""
 
 
-class Taken(NamedTuple):
+class MappedRow(NamedTuple):
     """A row of the table that a variable takes, its condition, and what that reads."""
 
     row: int
@@ -60,10 +60,10 @@ class WhyRows:
 
     holds: bool
     rows: tuple[int, ...]
-    taken: tuple[Taken, ...] = ()
+    taken: tuple[MappedRow, ...] = ()
     kind: RowKind | None = None
     reasons: tuple[str, ...] = ()
-    others: tuple[Taken, ...] = ()
+    others: tuple[MappedRow, ...] = ()
     changes: tuple[Without, ...] = ()
 
 
@@ -91,7 +91,7 @@ def why_rows_text(why: WhyRows) -> str:
     return "\n".join(lines)
 
 
-def _taken_text(taken: Taken) -> str:
+def _taken_text(taken: MappedRow) -> str:
     head = f"  {taken.row} {name_text(taken.variable)}"
     if taken.condition is None:
         return head
@@ -101,7 +101,7 @@ def _taken_text(taken: Taken) -> str:
 def why_rows_to_json(why: WhyRows) -> dict[str, Any]:
     """All of it, as plain JSON values."""
 
-    def of(taken: Taken) -> dict[str, Any]:
+    def of(taken: MappedRow) -> dict[str, Any]:
         read = {name: cell_text(value) for name, value in taken.read}
         return {**taken._asdict(), "read": read}
 

@@ -26,7 +26,7 @@ MAX_STEPS = 100_000
 Labels = tuple[str, ...]
 
 
-class Tried(NamedTuple):
+class Attempt(NamedTuple):
     """A row that a variable was tried for, and how it came out: True, False or NULL.
 
     `read` is what the condition reads there. Without `variable` the pattern is complete before the
@@ -55,7 +55,7 @@ class Reader:
     N: int
     until: int | None = None
     labels: Labels = ()
-    dead_ends: list[Tried] = field(default_factory=list)
+    dead_ends: list[Attempt] = field(default_factory=list)
     _conditions: Mapping[str, ex.Expression] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -75,9 +75,9 @@ class Reader:
             elif isinstance(step, Accept):
                 if self.until in (None, self.s + len(labels)):
                     return tuple(labels)
-                self._dead_end(labels, Tried(None, self.s + len(labels)))
+                self._dead_end(labels, Attempt(None, self.s + len(labels)))
             else:
-                tried = self.tried(labels, step.variable)
+                tried = self.attempt(labels, step.variable)
                 if tried.holds is True:
                     labels.append(step.variable)
                     path.append(self._steps(step.target, labels))
@@ -95,21 +95,21 @@ class Reader:
         row = self.s + len(labels)
         steps = self.automaton.steps(q, row == 0, row == len(self.T.rows))
         if not steps:
-            self._dead_end(labels, Tried(None, None))
+            self._dead_end(labels, Attempt(None, None))
         return iter(steps)
 
-    def tried(self, labels: list[str], variable: str) -> Tried:
+    def attempt(self, labels: list[str], variable: str) -> Attempt:
         """What comes of the next row as a variable (rows.md 5.2 a)."""
         i = self.s + len(labels)
         if i >= (len(self.T.rows) if self.until is None else self.until):
-            return Tried(variable, None)
+            return Attempt(variable, None)
         if not self.admits(i):
-            return Tried(variable, i, False, self._times(i))
+            return Attempt(variable, i, False, self._times(i))
         condition = self._conditions.get(variable, ex.Literal(True))
         k = len(labels) + 1
         c = Context(self.T, self.s, [*labels, variable], k, k, self.N, rp.members(self.query))
         read = ((expression_text(e), value(e, c)) for e in _readings(condition))
-        return Tried(variable, i, value(condition, c), tuple(dict(read).items()))
+        return Attempt(variable, i, value(condition, c), tuple(dict(read).items()))
 
     def admits(self, i: int) -> bool:
         """Whether WITHIN admits row i (rows.md 9.1)."""
@@ -129,7 +129,7 @@ class Reader:
         name = self.query.order_by[0].column.name
         return ((name, self.T.value(i, name)), (f"FIRST({name})", self.T.value(self.s, name)))
 
-    def _dead_end(self, labels: list[str], tried: Tried) -> None:
+    def _dead_end(self, labels: list[str], tried: Attempt) -> None:
         """Keep what was tried after the reading that comes farthest, of these the preferred."""
         if len(labels) > len(self.labels) or not self.dead_ends:
             self.labels, self.dead_ends = tuple(labels), []

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cerlab.compile.rows_to_prioritised import prioritised
+from cerlab.compile.rows_to_prioritised import prioritised_automaton
 from cerlab.compile.rows_to_search import Machine, machine, partitions, search_of
 from cerlab.errors import UsageError
 from cerlab.io.tables import as_table, column_kinds, value_columns
@@ -14,8 +14,8 @@ from cerlab.logic.rows import Bound, RowPattern, bound
 from cerlab.logic.rows.evaluation import Partition
 from cerlab.logic.rows.text import expression_text, name_text, skip_text
 from cerlab.model.event import Value
-from cerlab.why.row_answer import RowKind, Taken, WhyRows, Without, cell_text, read_text
-from cerlab.why.row_reading import Labels, Reader, Tried
+from cerlab.why.row_answer import MappedRow, RowKind, WhyRows, Without, cell_text, read_text
+from cerlab.why.row_reading import Attempt, Labels, Reader
 
 
 def why_rows(query: str | RowPattern, table: Any, rows: Iterable[int] | None = None) -> WhyRows:
@@ -98,7 +98,7 @@ class _Scope:
     def reader(self, positions: Sequence[int], s: int, N: int, until: int | None) -> Reader:
         """The readings of a partition from its row s on; until row `until`, or however far."""
         rows = [{name: column[i] for name, column in self.columns.items()} for i in positions]
-        automaton = prioritised(self.query.pattern, every=until is not None)
+        automaton = prioritised_automaton(self.query.pattern, every=until is not None)
         return Reader(self.query, automaton, Partition(rows, self.M.names), s, N, until)
 
 
@@ -171,7 +171,7 @@ def _scan_to(
     return before, None, number + 1
 
 
-def _preferred(taken: tuple[Taken, ...], others: tuple[Taken, ...]) -> str:
+def _preferred(taken: tuple[MappedRow, ...], others: tuple[MappedRow, ...]) -> str:
     """Where the match takes a choice that stands before the one of the rows."""
     at = f"the match at row {taken[0].row} is another:"
     for ours, theirs in zip(taken, others, strict=False):
@@ -187,14 +187,14 @@ def _preferred(taken: tuple[Taken, ...], others: tuple[Taken, ...]) -> str:
 
 def _taken(
     scope: _Scope, positions: Sequence[int], s: int, labels: Labels, N: int
-) -> tuple[Taken, ...]:
+) -> tuple[MappedRow, ...]:
     """The rows of a reading, each with its condition and what that reads."""
     reader = scope.reader(positions, s, N, None)
     conditions = {d.variable: expression_text(d.condition) for d in scope.query.define}
     taken = []
     for j, variable in enumerate(labels):
-        read = reader.tried(list(labels[:j]), variable).read
-        taken.append(Taken(positions[s + j], variable, conditions.get(variable), read))
+        read = reader.attempt(list(labels[:j]), variable).read
+        taken.append(MappedRow(positions[s + j], variable, conditions.get(variable), read))
     return tuple(taken)
 
 
@@ -237,7 +237,7 @@ def _changes(scope: _Scope) -> Iterator[Without]:
             yield Without(definition.variable, rows)
 
 
-def _words(tried: Tried, reader: Reader, positions: Sequence[int]) -> str:
+def _words(tried: Attempt, reader: Reader, positions: Sequence[int]) -> str:
     """What kept a reading from going on."""
     variable, row = tried.variable, tried.row
     if variable is None:

@@ -20,10 +20,10 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.predicates.words import positions_text
 from cerlab.why.deduction import (
     NEARBY,
+    Contents,
     Derivation,
     Reading,
     SremoDerivation,
-    Stored,
     concatenation,
     part_text,
 )
@@ -48,10 +48,10 @@ def readings(here: Part) -> list[SremoDerivation]:
     Raises `ResourceLimit` where there are too many partial ones.
     """
     goal, _, path, i, v = here
-    key = (goal.marked is None, goal.by_marks, path, i, v)
-    if key not in goal.known:
-        goal.known[key] = goal.chart().all(_rule(here))
-    return goal.known[key]
+    key = (goal.marks is None, goal.by_marks, path, i, v)
+    if key not in goal.cache:
+        goal.cache[key] = goal.chart().all(_rule(here))
+    return goal.cache[key]
 
 
 def _rule(here: Part) -> Iterator[SremoDerivation]:
@@ -171,7 +171,7 @@ def _gaps(before: Reading, link: Link) -> Iterator[tuple[int, tuple[Failure, ...
 def _skipped(goal: MarkGoal, end: int) -> Iterator[tuple[int, tuple[Failure, ...]]]:
     """Any gap, as long as it leaves out no more marked positions than allowed."""
     for k in range(end, goal.stop + 1):
-        failures = goal.unmarked(end, k)
+        failures = goal.leftover_between(end, k)
         if HEAVY * len(failures) > goal.allowance:
             return
         yield k, failures
@@ -212,7 +212,7 @@ def _too_far(goal: MarkGoal, end: int, link: Link) -> Iterator[tuple[int, tuple[
     """Gaps where the operator allows none."""
     near = goal.stop if goal.narrow else min(goal.stop, end + NEARBY)
     for k in sorted({*range(end + 1, near), *goal.between(end, goal.stop)}):
-        skipped = goal.unmarked(end, k)
+        skipped = goal.leftover_between(end, k)
         if LIGHT + HEAVY * len(skipped) > goal.allowance:
             return
         yield k, (_gap(link.operator, end, k), *skipped)
@@ -245,7 +245,7 @@ def _without_marks(part: Part) -> list[SremoDerivation]:
     measuring = (sre.SpanWindow, sre.Within, sre.Intersection)
     by_marks = any(isinstance(each, measuring) for each in subexpressions(part.e))
     by_marks = by_marks or part.goal.by_marks
-    goal = replace(part.goal, marked=None, allowance=0, by_marks=by_marks)
+    goal = replace(part.goal, marks=None, allowance=0, by_marks=by_marks)
     return readings(part._replace(goal=goal))
 
 
@@ -253,7 +253,7 @@ def _of_negation(here: Part, taken: Iterable[SremoDerivation]) -> Iterator[Sremo
     """The events from i on that the body does not take; `taken` are derivations of it."""
     goal, by_end = here.goal, {d.valuation.end: d.valuation for d in taken}
     for j in range(here.i, goal.stop + 1):
-        failures = goal.unmarked(here.i, j)
+        failures = goal.leftover_between(here.i, j)
         if HEAVY * len(failures) > goal.allowance:
             return
         if j in by_end:
@@ -323,7 +323,7 @@ def _same_missing(failures: tuple[Failure, ...], others: tuple[Failure, ...]) ->
                 yield other
 
 
-def _merged(e: sre.Intersection, v: Stored, v1: Stored, v2: Stored) -> Stored:
+def _merged(e: sre.Intersection, v: Contents, v1: Contents, v2: Contents) -> Contents:
     """v1 on what the left side writes, v2 on what the right side writes, v elsewhere."""
     W1, W2 = writes(e.left), writes(e.right)
     kept = {r: p for r, p in v if r not in W1 | W2}

@@ -111,13 +111,13 @@ def _candidates(question: SremoQuestion, allowance: int) -> Iterator[SremoCandid
     real = (first, question.positions[-1])
     interval = other_interval(real, question.start, question.end)
     for i in range(lo, root.goal.stop + 1):
-        before = root.goal.unmarked(lo, i)
+        before = root.goal.leftover_between(lo, i)
         if HEAVY * len(before) > allowance:
             return
         for d in readings(root._replace(i=i)):
             failures = tuple(_at_an_end(root, failure) for failure in d.failures)
             if (inside := _reported(d, _consistent_repairs(d, failures))) is not None:
-                after = root.goal.unmarked(d.valuation.end, root.goal.stop)
+                after = root.goal.leftover_between(d.valuation.end, root.goal.stop)
                 yield SremoCandidate(d, before + inside + after + interval)
 
 

@@ -11,11 +11,11 @@ from cerlab.logic.sremo.syntax import Sremo, children
 from cerlab.model.answer import Positions
 from cerlab.why.deduction import (
     Chart,
+    Contents,
     Derivation,
     Goal,
     Reading,
     SremoDerivation,
-    Stored,
     part_text,
 )
 from cerlab.why.failure import (
@@ -44,19 +44,21 @@ class MarkGoal(Goal):
 
     read: frozenset[str] = frozenset()
     by_marks: bool = False
-    known: dict[Hashable, list[SremoDerivation]] = field(default_factory=dict)
+    cache: dict[Hashable, list[SremoDerivation]] = field(default_factory=dict)
 
     @property
     def stop(self) -> int:
         """The position after the last event that may be read."""
         return self.hi + 1
 
-    def stored(self, v: Stored, writes: frozenset[str], position: int | None) -> Stored:
+    def registers_after(
+        self, v: Contents, writes: frozenset[str], position: int | None
+    ) -> Contents:
         """``v[W <- t]``, by the positions of events (SRT Def. 12)."""
         followed = dict.fromkeys(writes & self.read, position)
         return tuple(sorted({**dict(v), **followed}.items()))
 
-    def unmarked(self, start: int, stop: int) -> tuple[Failure, ...]:
+    def leftover_between(self, start: int, stop: int) -> tuple[Failure, ...]:
         """The marked positions from `start` to before `stop`, which nothing there marks."""
         return self.leftover(self.between(start - 1, stop), "no part of the expression marks it")
 
@@ -77,7 +79,7 @@ class Part(NamedTuple):
     e: Sremo
     path: Path
     i: int
-    v: Stored
+    v: Contents
 
     def below(self, *path: int) -> Part:
         """The part of it at a path, from the same event on."""
@@ -108,13 +110,13 @@ def of_terminal(here: Part, e: sre.Terminal) -> Iterator[SremoDerivation]:
     goal, _, path, i, v = here
     if i < goal.stop:
         holds = may_hold(e.guard, goal.events[i], v, goal.events)
-        if holds or (goal.allowance >= LIGHT and (goal.marks(i) or goal.narrow)):
+        if holds or (goal.allowance >= LIGHT and (goal.is_marked(i) or goal.narrow)):
             wrong = () if holds else (_guard_failure(here, e),)
-            after = here._replace(v=goal.stored(v, e.writes, i))
+            after = here._replace(v=goal.registers_after(v, e.writes, i))
             failures = (*wrong, *_mark_failure(here, e))
             yield after.up_to(i + 1, *failures, marks=(i,) if e.marked else ())
     if goal.allowance >= HEAVY:
-        after = here._replace(v=goal.stored(v, e.writes, None))
+        after = here._replace(v=goal.registers_after(v, e.writes, None))
         yield after.up_to(i, missing(path, part_text(e), (Relax(path, sre.Option(e)),)))
 
 
@@ -127,7 +129,7 @@ def _guard_failure(here: Part, e: sre.Terminal) -> Failure:
 def _mark_failure(here: Part, e: sre.Terminal) -> Iterator[Failure]:
     """The event is asked for and the terminal does not mark it, or the other way round."""
     goal, _, path, i, _ = here
-    if goal.marked is None or goal.marks(i) == e.marked:
+    if goal.marks is None or goal.is_marked(i) == e.marked:
         return
     part, other = part_text(e), Remark(path, replace(e, marked=not e.marked))
     if e.marked:

@@ -22,7 +22,7 @@ def matches_of(case: Case) -> Matches:
 
 
 def weights_of(matches: Matches) -> Weights[Any]:
-    access = matches._numbered
+    access = matches._access
     assert isinstance(access, by_number.TecsAccess)
     return access._weights
 

@@ -82,7 +82,7 @@ def test_a_sample_is_one_pass(window: str, passes: int) -> None:
     types = "".join(Random(7).choices("AB", k=300))
     matches = as_query(f"SELECT * WHERE A ; B ; A {window}").run(all_of(types))
     matches.sample(500, seed=1)
-    access, weights = matches._numbered, weights_of(matches)
+    access, weights = matches._access, weights_of(matches)
     assert isinstance(access, by_number.TecsAccess)
     assert access._walk.evaluations == 1
     last = matches.count() - 1

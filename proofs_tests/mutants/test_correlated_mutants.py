@@ -43,12 +43,12 @@ _FOLLOWED = IntervalRuns._successors
 def incomparable_is_forgotten(side: Side, seen: int, *, alone: bool) -> Iterator[Way]:
     """A value that does not compare with the extreme is passed over."""
     for way in _REMEMBERED(side, seen, alone=alone):
-        yield way if way.seen != INCOMPARABLE else way._replace(seen=seen)
+        yield way if way.summary != INCOMPARABLE else way._replace(summary=seen)
 
 
 def incomparable_is_refused(side: Side, seen: int, *, alone: bool) -> Iterator[Way]:
     """A value that does not compare ends the run, though the other label may stay empty."""
-    return (way for way in _REMEMBERED(side, seen, alone=alone) if way.seen != INCOMPARABLE)
+    return (way for way in _REMEMBERED(side, seen, alone=alone) if way.summary != INCOMPARABLE)
 
 
 def first_is_kept(side: Side, seen: int, *, alone: bool) -> Iterator[Way]:

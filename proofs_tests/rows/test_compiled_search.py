@@ -226,7 +226,7 @@ def test_the_explanation_says_what_runs() -> None:
 
 # -- wrong versions ------------------------------------------------------------------------------
 
-ADMITTED = row_order.admitted
+ADMITTED = row_order.window_ends
 LANDING, KEPT = row_programs.Compiler._landing, row_programs._kept
 MATCH_CONDITIONS = row_programs.match_conditions
 

@@ -11,7 +11,7 @@ import pytest
 from cerlab.api.row_patterns import RowEvaluator, match_recognize, parse_rows
 from cerlab.automata.prioritised import ACCEPT, Step
 from cerlab.compile import row_expressions, rows_to_prioritised, rows_to_search
-from cerlab.compile.rows_to_prioritised import Loop, Stack, Todo, prioritised
+from cerlab.compile.rows_to_prioritised import Loop, Stack, Todo, prioritised_automaton
 from cerlab.compile.rows_to_search import machine
 from cerlab.engine import row_search
 from cerlab.engine.row_search import GrowingMapping, Memory, Search
@@ -192,7 +192,7 @@ def test_conditions_decide_how_long_a_failure_holds(condition: str, memory: Memo
 def test_an_automaton_has_its_steps_in_order_of_preference() -> None:
     """``A*? B``: first B, then A; nothing after B."""
     A, B = rp.Variable("A"), rp.Variable("B")
-    automaton = prioritised(rp.Concat((rp.Quantified(A, 0, None, True), B)))
+    automaton = prioritised_automaton(rp.Concat((rp.Quantified(A, 0, None, True), B)))
     b, a = automaton.steps(0, True, False)
     assert isinstance(b, Step)
     assert isinstance(a, Step)

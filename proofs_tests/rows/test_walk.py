@@ -75,9 +75,9 @@ def walk_of(clause: str, table: Any) -> Walk | RegisterSearch:
     M = machine(query, binding)
     steps = rows_to_walk.step_table_of(M)
     assert not isinstance(steps, str)
-    walked = rows_to_walk.walked(M, steps, binding, rows)
-    rows_to_walk.walked_result(walked)
-    return walked.walk
+    scan = rows_to_walk.scan_of(M, steps, binding, rows)
+    rows_to_walk.result_of_scan(scan)
+    return scan.walk
 
 
 def cells_of(walk: Walk | RegisterSearch) -> int:
@@ -271,7 +271,7 @@ def running_is_final(self: Any, x: Any, *, final: bool = False) -> Any:
     return ROWS(self, x, final=True)
 
 
-ROWS = row_measures.Measured.rows
+ROWS = row_measures.MeasureInput.rows
 AGREEMENT: Judge = on_seeds(agree, 3_000)
 
 
@@ -282,7 +282,7 @@ MUTANTS = [
     mutant(AGREEMENT, rows_to_walk, "_going", always_past_the_last_row),
     mutant(AGREEMENT, row_order, "_keys", never_nulls_first),
     mutant(AGREEMENT, row_columns, "stepped_inside", partitions_flow_together),
-    mutant(AGREEMENT, row_measures.Measured, "rows", running_is_final),
+    mutant(AGREEMENT, row_measures.MeasureInput, "rows", running_is_final),
 ]
 
 

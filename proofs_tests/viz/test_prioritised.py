@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import cerlab
-from cerlab.compile.rows_to_prioritised import prioritised
+from cerlab.compile.rows_to_prioritised import prioritised_automaton
 from cerlab.errors import ResourceLimit
 from cerlab.viz.graph import Graph
 from cerlab.viz.machines.prioritised import row_pattern_graph
@@ -43,7 +43,7 @@ def test_steps_are_numbered_by_preference(
 def test_a_row_pattern_and_its_automaton_show_themselves() -> None:
     query = cerlab.parse_rows(CLAUSE.format("A+ B"))
     assert str(query).startswith("MATCH_RECOGNIZE")
-    automaton = prioritised(query.pattern)
+    automaton = prioritised_automaton(query.pattern)
     assert str(automaton).splitlines() == [
         "prioritised automaton: 3 states, 3 transitions, initial {0}, final {2}",
         "  0 -> 1  1. A",

@@ -16,7 +16,7 @@ from cerlab import ComplexEvent, UsageError, evaluate
 from cerlab.api import Query
 from cerlab.api import timeline as asked
 from cerlab.api.stages import show
-from cerlab.api.timelines import LISTED
+from cerlab.api.timelines import MOST_ANSWERS
 from cerlab.errors import BadData, CerlabError
 from cerlab.model.order import by_end
 from cerlab.viz.timeline.layout import ANSWERS, EVENTS, timeline
@@ -200,7 +200,7 @@ def test_a_query_with_more_answers_than_are_listed() -> None:
     assert [row.total for row in T.rows] == [2**20 - 1, 20]
     end = T.rows[0].complete_before
     assert end is not None
-    assert len(T.rows[0].answers) == LISTED + 1
+    assert len(T.rows[0].answers) == MOST_ANSWERS + 1
     assert T.distinct == sum(a.end < end for a in T.rows[0].answers) == 2**end - 1
 
 

@@ -18,12 +18,12 @@ from cerlab.model.event import Event
 from cerlab.model.registers import Registers
 from cerlab.predicates.truth import satisfies
 from cerlab.why import SremoDerivation
-from cerlab.why.deduction import Reading, Stored
+from cerlab.why.deduction import Contents, Reading
 
 Stream = Sequence[Event]
 
 
-def check(node: SremoDerivation, v: Stored, S: Stream, read: frozenset[str]) -> None:
+def check(node: SremoDerivation, v: Contents, S: Stream, read: frozenset[str]) -> None:
     """One ``(e, S, i, j, M, v) |- v'``, and all below it; of the registers those that are read."""
     assert not node.failures
     taken = node.valuation
@@ -54,11 +54,11 @@ def paths(e: Sremo, path: tuple[int, ...] = ()) -> list[tuple[tuple[int, ...], S
     return [(path, e), *(each for n, child in below for each in paths(child, (*path, n)))]
 
 
-def registers(v: Stored, S: Stream) -> Registers:
+def registers(v: Contents, S: Stream) -> Registers:
     return Registers({r: S[p] for r, p in v if p is not None})
 
 
-def _follows(node: SremoDerivation, v: Stored, S: Stream, read: frozenset[str]) -> bool:
+def _follows(node: SremoDerivation, v: Contents, S: Stream, read: frozenset[str]) -> bool:
     taken, below = node.valuation, node.children
     i, j, marks, same = taken.start, taken.end, taken.marks, taken.registers == v
     match node.part:
@@ -131,7 +131,7 @@ def _follows(node: SremoDerivation, v: Stored, S: Stream, read: frozenset[str]) 
             assert_never(node.part)
 
 
-def _passed_on(node: SremoDerivation, v: Stored, S: Stream, read: frozenset[str]) -> bool:
+def _passed_on(node: SremoDerivation, v: Contents, S: Stream, read: frozenset[str]) -> bool:
     """The node is what its only child is."""
     (child,) = node.children
     check(child, v, S, read)
@@ -150,7 +150,7 @@ def _rounds_or_operands(node: SremoDerivation) -> bool:
 
 
 def _chained(
-    node: SremoDerivation, v: Stored, S: Stream, read: frozenset[str], *, gaps: str
+    node: SremoDerivation, v: Contents, S: Stream, read: frozenset[str], *, gaps: str
 ) -> bool:
     """The children one after another, with gaps only where the operator has some."""
     taken, below = node.valuation, node.children

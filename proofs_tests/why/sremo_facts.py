@@ -15,7 +15,7 @@ from cerlab.model.event import value_of
 from cerlab.predicates.text import value_text
 from cerlab.predicates.truth import satisfies
 from cerlab.why import Derivation, Failure, Kind, SremoDerivation, Why
-from cerlab.why.deduction import Stored
+from cerlab.why.deduction import Contents
 from cerlab.why.failure import Path
 from proofs_tests.why.sremo_checker import registers
 from proofs_tests.why.sremo_mutations import Question
@@ -32,7 +32,7 @@ def part_at(e: Sremo, path: Path) -> Sremo:
     return part_at(children(e)[path[0]], path[1:]) if path else e
 
 
-def entered(node: SremoDerivation, v: Stored = ()) -> Iterator[tuple[SremoDerivation, Stored]]:
+def entered(node: SremoDerivation, v: Contents = ()) -> Iterator[tuple[SremoDerivation, Contents]]:
     """All nodes, each with what the registers held before it."""
     yield node, v
     for child in node.children:
@@ -41,7 +41,7 @@ def entered(node: SremoDerivation, v: Stored = ()) -> Iterator[tuple[SremoDeriva
             v = child.valuation.registers
 
 
-def known(e: Sremo, v: Stored) -> bool:
+def known(e: Sremo, v: Contents) -> bool:
     """Whether it is known what all registers that an expression reads hold."""
     return all(p is not None or r not in reads(e) for r, p in v)
 
@@ -88,7 +88,7 @@ def _guard_fails(
     q: Question,
     failure: Failure,
     part: Sremo,
-    here: list[tuple[SremoDerivation, Stored]],
+    here: list[tuple[SremoDerivation, Contents]],
     root: SremoDerivation,
 ) -> bool:
     (p,) = failure.positions
@@ -115,7 +115,7 @@ def _takes(node: SremoDerivation, p: int) -> bool:
     return node.valuation.start <= p < node.valuation.end
 
 
-def _values_are_right(q: Question, p: int, words: str, v: Stored) -> bool:
+def _values_are_right(q: Question, p: int, words: str, v: Contents) -> bool:
     """Every ``v is 3``, ``r is event 2 with v 3``, ``r is empty`` of a sentence."""
     for name, value in re.findall(r"\b([vwt]|type) is ((?:'[^']*'|[^,' ])+)", words):
         real = value_text(value_of(q.stream[p], name))
@@ -184,7 +184,7 @@ def _is_missing(q: Question, failure: Failure, part: Sremo, root: SremoDerivatio
     return none and not free
 
 
-def _lacks(q: Question, part: Sremo, here: list[tuple[SremoDerivation, Stored]]) -> bool:
+def _lacks(q: Question, part: Sremo, here: list[tuple[SremoDerivation, Contents]]) -> bool:
     """One side takes what the other side does not."""
     assert isinstance(part, sre.Intersection)
     for node, v in here:
@@ -204,7 +204,7 @@ def _lacks(q: Question, part: Sremo, here: list[tuple[SremoDerivation, Stored]])
 
 
 def _too_wide(
-    q: Question, failure: Failure, part: Sremo, here: list[tuple[SremoDerivation, Stored]]
+    q: Question, failure: Failure, part: Sremo, here: list[tuple[SremoDerivation, Contents]]
 ) -> bool:
     first, last = failure.positions[0], failure.positions[-1]
     for node, _ in here:

@@ -12,7 +12,7 @@ import pytest
 
 import cerlab
 from cerlab.cli import main
-from cerlab.compile.rows_to_prioritised import prioritised
+from cerlab.compile.rows_to_prioritised import prioritised_automaton
 from cerlab.errors import CerlabError
 from cerlab.io.tables import column_kinds, value_rows
 from cerlab.logic.rows import bound
@@ -234,7 +234,7 @@ AGREEMENT: Judge = on_seeds(agrees, 2_000)
 
 
 def stops_where_it_may(pattern: Any, *, every: bool) -> Any:
-    return prioritised(pattern)
+    return prioritised_automaton(pattern)
 
 
 def admits_all(self: Any, i: int) -> bool:
@@ -242,7 +242,7 @@ def admits_all(self: Any, i: int) -> bool:
 
 
 MUTANTS = [
-    mutant(AGREEMENT, why_module, "prioritised", stops_where_it_may),
+    mutant(AGREEMENT, why_module, "prioritised_automaton", stops_where_it_may),
     mutant(AGREEMENT, row_reading.Reader, "admits", admits_all),
 ]
 

@@ -20,7 +20,7 @@ from cerlab.logic.sremo.syntax import SpanWindow, Sremo, Terminal, Window, subex
 from cerlab.predicates.syntax import And
 from cerlab.testing import Shape
 from cerlab.why import sremo, sremo_terminals, windows
-from cerlab.why.deduction import Reading, Stored
+from cerlab.why.deduction import Contents, Reading
 from cerlab.why.failure import Failure, Kind, Path, Relax
 from proofs_tests.why.test_sremo_agreement import agree, drawn
 from proofs_tests.why.test_sremo_mutations import BLAMES, SHAPE, changed, explained
@@ -44,20 +44,20 @@ _NEGATION = sremo._of_negation
 
 
 def nothing_stored(
-    self: sremo_terminals.MarkGoal, v: Stored, writes: frozenset[str], position: Any
-) -> Stored:
+    self: sremo_terminals.MarkGoal, v: Contents, writes: frozenset[str], position: Any
+) -> Contents:
     """Registers stay empty."""
     return v
 
 
 def first_stored(
-    self: sremo_terminals.MarkGoal, v: Stored, writes: frozenset[str], position: Any
-) -> Stored:
+    self: sremo_terminals.MarkGoal, v: Contents, writes: frozenset[str], position: Any
+) -> Contents:
     """A register keeps the first event."""
     return _STORED(self, v, writes - {r for r, _ in v}, position)
 
 
-_STORED = sremo_terminals.MarkGoal.stored
+_STORED = sremo_terminals.MarkGoal.registers_after
 
 
 def strict_window(
@@ -82,8 +82,8 @@ def by_length(e: Window, path: Path, taken: Reading, events: Sequence[Any]) -> I
 AGAINST_THE_REFERENCE: list[tuple[Any, str, Callable[..., Any], tuple[type, ...]]] = [
     (sremo, "instance_in_gap", no_instance, (sre.SkipNext,)),
     (sremo, "_of_negation", nothing_taken, (sre.Negation,)),
-    (sremo_terminals.MarkGoal, "stored", nothing_stored, (sre.Terminal,)),
-    (sremo_terminals.MarkGoal, "stored", first_stored, (sre.Terminal,)),
+    (sremo_terminals.MarkGoal, "registers_after", nothing_stored, (sre.Terminal,)),
+    (sremo_terminals.MarkGoal, "registers_after", first_stored, (sre.Terminal,)),
     (sremo, "out_of_window", strict_window, (sre.SpanWindow, sre.LengthWindow, sre.Within)),
     (sremo, "out_of_window", by_length, (sre.SpanWindow,)),
 ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from cerlab.automata.live import step_table
 from cerlab.automata.prioritised import Accept, PrioritisedAutomaton, Steps
-from cerlab.compile.rows_to_prioritised import prioritised
+from cerlab.compile.rows_to_prioritised import prioritised_automaton
 from cerlab.errors import ResourceLimit
 from cerlab.logic.rows.syntax import RowPattern
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
@@ -17,7 +17,7 @@ from cerlab.viz.machines.states import state_graph
 @picture.register(RowPattern)
 def row_pattern_graph(query: RowPattern, limit: int | None = None) -> Graph:
     """The automaton of its PATTERN."""
-    return prioritised_graph(prioritised(query.pattern), limit)
+    return prioritised_graph(prioritised_automaton(query.pattern), limit)
 
 
 @picture.register(PrioritisedAutomaton)
