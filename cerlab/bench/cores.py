@@ -42,8 +42,8 @@ class Cores:
 
 def measure_cores(name: str, query: Query, stream: Stream, cores: int, rounds: int) -> Cores:
     """Measure a query; raises ValueError if the threads list another number of answers."""
-    count = listed(query, stream, 1)
-    if (others := listed(query, stream, cores)) != count:
+    count = count_answers(query, stream, 1)
+    if (others := count_answers(query, stream, cores)) != count:
         raise ValueError(f"{cores} threads list {others} answers of '{name}', one lists {count}")
     threads, processes = [], []
     with controls(query, stream, cores) as control:
@@ -54,7 +54,7 @@ def measure_cores(name: str, query: Query, stream: Stream, cores: int, rounds: i
     return Cores(name, cores, rounds, count, median(threads), median(processes))
 
 
-def listed(query: Query, stream: Stream, workers: int) -> int:
+def count_answers(query: Query, stream: Stream, workers: int) -> int:
     """How many answers so many threads list."""
     time = stream.time
     return sum(map(len, compiled_answers(query.plan, query.learned, stream, time, workers=workers)))
@@ -62,7 +62,7 @@ def listed(query: Query, stream: Stream, workers: int) -> int:
 
 def _wall(query: Query, stream: Stream, workers: int) -> float:
     before = perf_counter()
-    listed(query, stream, workers)
+    count_answers(query, stream, workers)
     return perf_counter() - before
 
 
@@ -111,6 +111,6 @@ def serve(path: str, text: str, line: Connection) -> None:
     with pa.OSFile(path) as file:
         stream = in_memory(pa.ipc.open_file(file).read_all())
     query = parse_query(text)
-    line.send(listed(query, stream, 1))
+    line.send(count_answers(query, stream, 1))
     while line.recv() == "run":
-        line.send(listed(query, stream, 1))
+        line.send(count_answers(query, stream, 1))

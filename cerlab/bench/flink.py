@@ -24,7 +24,7 @@ SECONDS = 1_200.0
 """So long may all of it take."""
 
 
-def asked_of_flink(
+def flink_figures(
     clauses: Mapping[str, str], tables: Mapping[str, Any], python: str | None
 ) -> dict[str, dict[str, Any]]:
     """What Flink says of each benchmark, by its name: figures, or an ``error``."""
@@ -56,10 +56,10 @@ def _all(clauses: Mapping[str, str], error: str) -> dict[str, dict[str, Any]]:
     return {name: {"error": error} for name in clauses}
 
 
-def against(said: Mapping[str, Any], cpu: float) -> Against:
+def against(reply: Mapping[str, Any], cpu: float) -> Against:
     """The figures of Flink beside CPU seconds of ours."""
-    if "error" in said:
-        return Against(error=said["error"])
-    matching = max(0.0, said["cpu"] - said["reading"])
-    figures = {name: said[name] for name in ("cpu", "wall", "reading", "result")}
+    if "error" in reply:
+        return Against(error=reply["error"])
+    matching = max(0.0, reply["cpu"] - reply["reading"])
+    figures = {name: reply[name] for name in ("cpu", "wall", "reading", "result")}
     return Against(**figures, times=matching / cpu)

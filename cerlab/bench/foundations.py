@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from cerlab.api import Query, parse_query
 from cerlab.bench.streams import in_memory
-from cerlab.bench.timing import timed
+from cerlab.bench.timing import timing_of
 from cerlab.engine.general.tecs import Tecs
 from cerlab.engine.kernels.arrays import NONE
 from cerlab.engine.kernels.tecs.batch import Events
@@ -48,7 +48,7 @@ _SEED = 2019
 
 
 @dataclass(frozen=True, slots=True)
-class Processed:
+class StrategyRun:
     """A query under a strategy, or None, on S1 or S2, without output; by CPU time, a median."""
 
     stream: str
@@ -62,7 +62,7 @@ class Processed:
 
 
 @dataclass(frozen=True, slots=True)
-class Consumed:
+class ConsumptionRun:
     """A query on S1 with CONSUME BY ANY, all answers listed; CPU seconds, a median."""
 
     stream: str
@@ -86,20 +86,20 @@ def random_stream(name: str, events: int) -> Stream:
     return in_memory(pa.table({"type": drawn}))
 
 
-def measure_foundations(events: int, runs: int) -> Iterator[Processed | Consumed]:
+def measure_foundations(events: int, runs: int) -> Iterator[StrategyRun | ConsumptionRun]:
     """Both experiments; the consumption policy is measured on S1 as in the paper."""
     for name in WEIGHTS:
         stream = random_stream(name, events)
         for query in QUERIES:
             for strategy in _STRATEGIES:
-                yield measure_processed(name, query, strategy, stream, runs)
+                yield measure_strategy(name, query, strategy, stream, runs)
     stream = random_stream("S1", events)
     for query in QUERIES:
-        yield measure_consumed(query, stream, runs)
+        yield measure_consumption(query, stream, runs)
 
 
-def process(query: Query, stream: Stream, listed: int = 0) -> tuple[int, Iterator[tuple[int, ...]]]:
-    """Read a stream without a window (CORE Alg. 1): visits, and answers of the last `listed` ends.
+def process(query: Query, stream: Stream, ends: int = 0) -> tuple[int, Iterator[tuple[int, ...]]]:
+    """Read a stream without a window (CORE Alg. 1): visits, and answers of the last `ends` ends.
 
     An answer is its positions.
     """
@@ -113,22 +113,22 @@ def process(query: Query, stream: Stream, listed: int = 0) -> tuple[int, Iterato
                 nothing,
                 np.arange(length, dtype=np.int64),
                 nothing,
-                report_from=length - listed,
+                report_from=length - ends,
             )
         )
     )
     return tecs.steps, (answer.positions for batch in batches for answer in batch)
 
 
-def measure_processed(
+def measure_strategy(
     name: str, formula: str, strategy: Strategy | None, stream: Stream, runs: int
-) -> Processed:
+) -> StrategyRun:
     """A formula of `QUERIES` on a stream that is called `name`."""
     selected = f"{strategy.value} *" if strategy else "*"
     query = parse_query(f"SELECT {selected} WHERE {QUERIES[formula]}")
     visits, _ = process(query, stream)
-    timing = timed(partial(process, query, stream), runs, warm=True)
-    return Processed(
+    timing = timing_of(partial(process, query, stream), runs, warm=True)
+    return StrategyRun(
         stream=name,
         query=formula,
         strategy=strategy.value if strategy else None,
@@ -139,7 +139,7 @@ def measure_processed(
     )
 
 
-def measure_consumed(formula: str, stream: Stream, runs: int) -> Consumed:
+def measure_consumption(formula: str, stream: Stream, runs: int) -> ConsumptionRun:
     """A formula of `QUERIES` on S1."""
     query = parse_query(f"SELECT * WHERE {QUERIES[formula]} CONSUME BY ANY")
 
@@ -153,8 +153,8 @@ def measure_consumed(formula: str, stream: Stream, runs: int) -> Consumed:
         return answers, ends
 
     answers, ends = run()
-    timing = timed(run, runs, warm=True)
-    return Consumed(
+    timing = timing_of(run, runs, warm=True)
+    return ConsumptionRun(
         stream="S1",
         query=formula,
         events=len(stream),

@@ -15,7 +15,7 @@ import numpy as np
 from cerlab import io
 from cerlab.api import Query
 from cerlab.bench.streams import read_columns
-from cerlab.bench.timing import timed
+from cerlab.bench.timing import timing_of
 from cerlab.engine.batches import BATCH
 from cerlab.engine.whole_stream import compiled_answers
 from cerlab.evaluate import answers_of
@@ -82,10 +82,10 @@ def count(query: Query, stream: Stream) -> int:
 def measure(name: str, query: Query, stream: Stream, runs: int) -> Measurement:
     """Measure the compiled engine on a query."""
     total = answers(query, stream)
-    whole = timed(lambda: answers(query, stream), runs, warm=True)
-    known = SymbolStage(query.machine.predicates)
-    stage = timed(lambda: _stage(known, stream), runs)
-    columns = timed(lambda: _sums(query, stream), runs)
+    whole = timing_of(lambda: answers(query, stream), runs, warm=True)
+    symbol_stage = SymbolStage(query.machine.predicates)
+    stage = timing_of(lambda: _stage(symbol_stage, stream), runs)
+    columns = timing_of(lambda: _sums(query, stream), runs)
     return Measurement(
         query=name,
         events=len(stream),
@@ -102,19 +102,19 @@ def measure(name: str, query: Query, stream: Stream, runs: int) -> Measurement:
     )
 
 
-def measure_count(query: Query, stream: Stream, measured: Measurement) -> Counting:
-    """Measure counting without enumeration on what `measured` is of."""
-    counted = count(query, stream)
-    assert counted == measured.answers, f"count() is {counted}, listed are {measured.answers}"
-    timing = timed(lambda: count(query, stream), min(FEW, measured.runs), warm=True)
-    return Counting(len(stream) / timing.cpu, measured.cpu / timing.cpu)
+def measure_count(query: Query, stream: Stream, whole: Measurement) -> Counting:
+    """Measure counting without enumeration on what `whole` is of."""
+    total = count(query, stream)
+    assert total == whole.answers, f"count() is {total}, listed are {whole.answers}"
+    timing = timing_of(lambda: count(query, stream), min(FEW, whole.runs), warm=True)
+    return Counting(len(stream) / timing.cpu, whole.cpu / timing.cpu)
 
 
 def measure_tecs(query: Query, stream: Stream, prefix: int) -> AgainstTecs:
     """Measure the engine and the tECS in pure Python on the first `prefix` events."""
     some = _prefix(stream, prefix)
-    ours = timed(lambda: answers(query, some), FEW)
-    theirs = timed(lambda: sum(1 for _ in answers_of(query, some, "tecs")), 1)
+    ours = timing_of(lambda: answers(query, some), FEW)
+    theirs = timing_of(lambda: sum(1 for _ in answers_of(query, some, "tecs")), 1)
     return AgainstTecs(theirs.cpu / ours.cpu)
 
 

@@ -32,7 +32,7 @@ class Pair:
     wall_high: float
 
 
-def paired(runs: Mapping[str, Callable[[], object]], rounds: int) -> list[Pair]:
+def pair_runs(runs: Mapping[str, Callable[[], object]], rounds: int) -> list[Pair]:
     """Each of the runs against the first one, after one round that warms up.
 
     The order turns around from round to round. Needs two runs and two rounds or more.

@@ -27,15 +27,15 @@ from cerlab.io import read
 from cerlab.io.read import events_table
 from cerlab.model.stream import Stream
 
-PUSHED = 10_000
+EVENTS = 10_000
 """So many events are pushed to a session, one by one and in batches."""
 
-SIZES = {1: PUSHED, 100: PUSHED, PUSHED: 20 * PUSHED}
+SIZES = {1: EVENTS, 100: EVENTS, EVENTS: 20 * EVENTS}
 """How many events are in a push, and in all pushes of that size."""
 
 FLOOR = "pyarrow: csv"
 START = "start: run of a small csv"
-COMPILED = "start: compiled run of a small csv"
+START_COMPILED = "start: compiled run of a small csv"
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _calls(query: Query, stream: Stream, files: dict[str, Path]) -> dict[str, Pa
     }
     for kind, data in frames.items():
         add(f"run({kind}).to_arrow()", _arrow, query, data)
-    rows = table.slice(0, PUSHED).to_pylist()
+    rows = table.slice(0, EVENTS).to_pylist()
     for size in SIZES:
         add(f"push {len(rows):,} events by {size:,}", _push, query, rows, size)
     return calls
@@ -136,7 +136,7 @@ def _push(query: Query, rows: list[dict[str, Any]], size: int) -> None:
 
 def _single_pushes(query: Query, stream: Stream) -> dict[str, dict[str, float]]:
     """Microseconds of each of many pushes of one event, and of fixed work that takes as long."""
-    rows = plain(stream).slice(0, PUSHED).to_pylist()
+    rows = plain(stream).slice(0, EVENTS).to_pylist()
     session = query.open()
     pushes: dict[str, list[float]] = {"without answers": [], "with answers": [], "fixed work": []}
     _push(query, rows, 1)
@@ -189,10 +189,10 @@ def _processes(
         "cerlab --version": (["--version"], None),
         "cerlab check": (["check", text], None),
         START: (["run", text, str(small)], None),
-        COMPILED: (["run", text, str(small), "--evaluator", "compiled"], None),
+        START_COMPILED: (["run", text, str(small), "--evaluator", "compiled"], None),
     }
     for kind, file in files.items():
-        commands[f"run {kind} to ndjson"] = (["run", text, str(file)], COMPILED)
+        commands[f"run {kind} to ndjson"] = (["run", text, str(file)], START_COMPILED)
     return {
         path: PathRun(partial(_process, arguments, environment), FLOOR, without)
         for path, (arguments, without) in commands.items()

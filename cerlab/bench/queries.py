@@ -71,7 +71,7 @@ TAXI = Sequences(
 _TECH = (
     "msft[name = 'MSFT'] AND oracle[name = 'ORCL'] AND csco[name = 'CSCO'] AND amat[name = 'AMAT']"
 )
-_PRICED = (
+_TECH_PRICES = (
     "msft[name = 'MSFT'] AND msft[price > 26.0] AND oracle[name = 'ORCL'] AND oracle[price > 11.14]"
     " AND csco[name = 'CSCO'] AND amat[name = 'AMAT'] AND amat[price >= 18.92]"
 )
@@ -87,10 +87,10 @@ def _query(pattern: str, filters: str, *clauses: str) -> str:
 
 OTHERS = {
     "Q1": _query(_PLAIN, _TECH),
-    "Q2": _query(_PLAIN, _PRICED),
+    "Q2": _query(_PLAIN, _TECH_PRICES),
     "Q3": _query(_PLAIN, _TECH, "PARTITION BY [volume]"),
     "Q4": _query(_CHOICE, _TECH),
-    "Q5": _query(_CHOICE, _PRICED),
+    "Q5": _query(_CHOICE, _TECH_PRICES),
     "Q6": _query(_CHOICE, _TECH, "PARTITION BY [volume]"),
     "Q7": _query("SELL AS msft ; (BUY OR SELL)+ AS qqq ; SELL AS amat", _QQQ),
 }

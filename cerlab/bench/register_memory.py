@@ -22,13 +22,13 @@ PROGRAM = "cerlab.bench.register_memory"
 """This module, for `MemoryOf`."""
 
 
-def run_text(expression: str, *, listed: bool) -> str:
+def run_text(expression: str, *, is_listed: bool) -> str:
     """What the process reads.
 
-    >>> run_text("<TRUE>^", listed=True)
+    >>> run_text("<TRUE>^", is_listed=True)
     '{"expression": "<TRUE>^", "listed": true}'
     """
-    return json.dumps({"expression": expression, "listed": listed})
+    return json.dumps({"expression": expression, "listed": is_listed})
 
 
 def measure_text(path: str, text: str) -> Memory:

@@ -13,7 +13,7 @@ from itertools import count
 from typing import NamedTuple, TypeAlias
 
 
-class Compared(NamedTuple):
+class PriceTest(NamedTuple):
     """How the price is to be to that of an earlier step, by number."""
 
     operator: str
@@ -25,7 +25,7 @@ class Step(NamedTuple):
 
     types: tuple[str, ...]
     condition: str
-    compared: Compared | None = None
+    comparison: PriceTest | None = None
     repeats: bool = False
 
 
@@ -70,7 +70,7 @@ def _sequence(blocks: int) -> Iterator[Step]:
     for n, (first, second, last) in enumerate(_BLOCKS[:blocks]):
         yield Step(_SOLD, _name(first))
         yield Step(_BOUGHT, _name(second))
-        yield Step(_BOUGHT, _name(last), Compared(">", 3 * n))
+        yield Step(_BOUGHT, _name(last), PriceTest(">", 3 * n))
 
 
 def _kleene(blocks: int) -> Iterator[Step]:
@@ -79,17 +79,17 @@ def _kleene(blocks: int) -> Iterator[Step]:
         if n % 3 == 1:
             step = step._replace(condition=f"{step.condition} AND price < 500", repeats=True)
         if blocks == 2 and n == 5:
-            step = step._replace(compared=Compared("<", 3))
+            step = step._replace(comparison=PriceTest("<", 3))
         yield step
 
 
-def _nested(blocks: int) -> Iterator[Step | Group]:
+def _nested_kleene(blocks: int) -> Iterator[Step | Group]:
     """Between two sales, at a lower price, pairs of two purchases of which the second repeats."""
     for n, (first, once, often, last) in enumerate(_NESTED_BLOCKS[:blocks]):
         yield Step(_SOLD, _name(first))
         pair = Step(_BOUGHT, _name(once, "price < 500")), Step(_BOUGHT, _name(often), repeats=True)
         yield Group(pair)
-        yield Step(_SOLD, _name(last), Compared("<", 4 * n))
+        yield Step(_SOLD, _name(last), PriceTest("<", 4 * n))
 
 
 def _other(between: tuple[str, ...], *, thresholds: bool) -> Pattern:
@@ -99,14 +99,14 @@ def _other(between: tuple[str, ...], *, thresholds: bool) -> Pattern:
         Step(_SOLD, _name("MSFT", msft)),
         Step(between, _name("ORCL", orcl)),
         Step(between, _name("CSCO")),
-        Step(_SOLD, _name("AMAT", amat), Compared("<", 0)),
+        Step(_SOLD, _name("AMAT", amat), PriceTest("<", 0)),
     )
 
 
 PATTERNS: Mapping[str, Pattern] = {
     **{f"reg_{n}": tuple(_sequence(n)) for n in (1, 2, 3, 4)},
     **{f"k_{n}": tuple(_kleene(n)) for n in (1, 2, 3, 4)},
-    **{f"kn_{n}": tuple(_nested(n)) for n in (1, 2, 3, 4)},
+    **{f"kn_{n}": tuple(_nested_kleene(n)) for n in (1, 2, 3, 4)},
     "q1": _other(_BOUGHT, thresholds=False),
     "q2": _other(_BOUGHT, thresholds=True),
     "q3": _other(_ANY, thresholds=False),
@@ -114,7 +114,7 @@ PATTERNS: Mapping[str, Pattern] = {
     "q5": (
         Step(_SOLD, _name("MSFT")),
         Step(_ANY, _name("QQQ", "volume = 4000"), repeats=True),
-        Step(_SOLD, _name("AMAT"), Compared("<", 0)),
+        Step(_SOLD, _name("AMAT"), PriceTest("<", 0)),
     ),
 }
 """Sequences of 3 to 12 events, the same with iterations, nested ones in patterns of 4 to 16 events,
@@ -132,20 +132,20 @@ OF_FIGURES: Mapping[str, tuple[int, ...]] = {
 def sremo(pattern: Pattern, window: int) -> str:
     """A pattern as SREMO, in a strict window of milliseconds.
 
-    >>> print(sremo((Step(_SOLD, "volume > 9"), Step(_BOUGHT, "volume > 8", Compared("<", 0))), 5))
+    >>> print(sremo((Step(_SOLD, "volume > 9"), Step(_BOUGHT, "volume > 8", PriceTest("<", 0))), 5))
     (#(<type = 'SELL' AND volume > 9>^ -> r0,
        <type = 'BUY' AND volume > 8 AND price < r0.price>^))[within 4 stock_time]
     """
-    stored = {step.compared.step for step in _steps(pattern) if step.compared}
+    registers = {step.comparison.step for step in _steps(pattern) if step.comparison}
     number = count()
     parts: list[str] = []
     for part in pattern:
         if isinstance(part, Group):
-            inside = [text for step in part.steps for text in _parts(step, next(number), stored)]
+            inside = [text for step in part.steps for text in _parts(step, next(number), registers)]
             once = f"#({', '.join(inside)})"
             parts += [once, f"#(({once})*)"]
         else:
-            parts += _parts(part, next(number), stored)
+            parts += _parts(part, next(number), registers)
     return f"(#({', '.join(parts)}))[within {window - 1} stock_time]"
 
 
@@ -154,14 +154,14 @@ def _steps(pattern: Pattern) -> Iterator[Step]:
         yield from part.steps if isinstance(part, Group) else (part,)
 
 
-def _parts(step: Step, n: int, stored: set[int]) -> Iterator[str]:
+def _parts(step: Step, n: int, registers: set[int]) -> Iterator[str]:
     """A step as expressions in a sequence with gaps."""
     kinds = " OR ".join(f"type = '{kind}'" for kind in step.types)
     guard = f"({kinds})" if len(step.types) > 1 else kinds
     guard += f" AND {step.condition}"
-    if step.compared:
-        guard += f" AND price {step.compared.operator} r{step.compared.step}.price"
-    yield f"<{guard}>^" + (f" -> r{n}" if n in stored else "")
+    if step.comparison:
+        guard += f" AND price {step.comparison.operator} r{step.comparison.step}.price"
+    yield f"<{guard}>^" + (f" -> r{n}" if n in registers else "")
     if step.repeats:
         yield f"#(<{guard}>^*)"
 
@@ -183,8 +183,8 @@ def ceql(pattern: Pattern, window: int) -> str:
     filters = []
     for n, step in enumerate(_steps(pattern)):
         filters.append(f"x{n}[{step.condition}]")
-        if step.compared:
-            filters.append(f"x{n}.price {step.compared.operator} x{step.compared.step}.price")
+        if step.comparison:
+            filters.append(f"x{n}.price {step.comparison.operator} x{step.comparison.step}.price")
     return (
         f"SELECT * WHERE ({' ; '.join(parts)}) FILTER {' AND '.join(filters)} "
         f"WITHIN {window - 1} [stock_time]"

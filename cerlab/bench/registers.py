@@ -36,7 +36,7 @@ SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class PatternMeasurement:
     """A pattern in one window; seconds are CPU time, medians over rounds of all windows.
 
     Algorithm 1 reads as many of the first events as it can before its time or its limit is over;
@@ -63,7 +63,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """A pattern in a window, and what is known of its answers."""
+    """A pattern in a window, and how many answers it has."""
 
     window: int
     plan: RegisterPlan
@@ -71,13 +71,13 @@ class _Case:
     visits: int
 
     @property
-    def listed(self) -> bool:
+    def is_listed(self) -> bool:
         return self.answers <= MOST_LISTED
 
 
 def measure_patterns(
     stream: Stream, runs: int, prefix: int, windows: Mapping[str, Sequence[int]] | None = None
-) -> Iterator[Measured]:
+) -> Iterator[PatternMeasurement]:
     """Measure patterns in windows, else all in all; Algorithm 1 reads `prefix` events at most."""
     first_events = Stream(stream.events[:prefix])
     for name, some in (windows or dict.fromkeys(PATTERNS, WINDOWS)).items():
@@ -86,11 +86,11 @@ def measure_patterns(
         for n, each in enumerate(cases):
             seconds = median(times[n] for times in rounds)
             read, slow = _algorithm_1(each.plan, stream, first_events)
-            yield Measured(
+            yield PatternMeasurement(
                 query=name,
                 window=each.window,
                 answers=each.answers,
-                listed=each.listed,
+                listed=each.is_listed,
                 percent=100 * each.answers / len(stream),
                 paper_percent=PAPER.get((name, each.window)),
                 events_per_second=len(stream) / seconds,
@@ -108,7 +108,7 @@ def _case(name: str, window: int, stream: Stream) -> _Case:
     query = parse_query(ceql(PATTERNS[name], window)).registers
     counted = RegisterEvaluation(plan, stream)
     case = _Case(window, plan, counted.estimate(), counted.configurations.visits)
-    if case.listed:
+    if case.is_listed:
         same = digest(RegisterEvaluation(plan, stream)) == digest(RegisterEvaluation(query, stream))
     else:
         same = isclose(RegisterEvaluation(query, stream).estimate(), case.answers, rel_tol=1e-9)
@@ -143,7 +143,7 @@ def _seconds(case: _Case, stream: Stream) -> float:
 
     def evaluation() -> None:
         run = RegisterEvaluation(case.plan, stream)
-        count = sum(map(len, run.answers())) if case.listed else run.estimate()
+        count = sum(map(len, run.answers())) if case.is_listed else run.estimate()
         assert count == case.answers, f"{count} answers, and {case.answers} before"
 
     return max(once(evaluation)[0], SHORTEST)

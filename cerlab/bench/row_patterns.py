@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from cerlab.api.row_patterns import explain_rows, match_recognize, parse_rows
-from cerlab.bench.flink import against, asked_of_flink
-from cerlab.bench.timing import Against, timed
+from cerlab.bench.flink import against, flink_figures
+from cerlab.bench.timing import Against, timing_of
 
 
 class Benchmark(NamedTuple):
@@ -59,14 +59,14 @@ def measure_row_patterns(runs: int, share: float = 1.0) -> Iterator[RowRun]:
         table = table_of(name, int(benchmark.rows * share))
         half = table.slice(0, table.num_rows // 2)
         query = parse_rows(clause_of(name))
-        whole = timed(partial(match_recognize, query, table), runs)
+        whole = timing_of(partial(match_recognize, query, table), runs)
         yield RowRun(
             name,
             table.num_rows,
             match_recognize(query, table).num_rows,
             whole.cpu,
             whole.cpu_spread,
-            timed(partial(match_recognize, query, half), runs).cpu,
+            timing_of(partial(match_recognize, query, half), runs).cpu,
             str(explain_rows(query, table)).splitlines()[0],
         )
 
@@ -82,13 +82,13 @@ def clause_of(name: str, order: str = "i", skip: str = "") -> str:
 def beside_flink(
     runs: int, python: str | None, share: float = 1.0
 ) -> Iterator[tuple[RowRun, Against]]:
-    """Each benchmark by us, and by Flink in the interpreter that is given."""
+    """Each benchmark by us, and by Flink in an interpreter that has it."""
     tables = {name: table_of(name, int(each.rows * share)) for name, each in BENCHMARKS.items()}
     skip = "AFTER MATCH SKIP PAST LAST ROW "  # Flink's own default is another
     clauses = {name: clause_of(name, "ts", skip) for name in BENCHMARKS}
-    said = asked_of_flink(clauses, tables, python)
+    figures = flink_figures(clauses, tables, python)
     for run in measure_row_patterns(runs, share):
-        yield run, against(said[run.benchmark], run.cpu)
+        yield run, against(figures[run.benchmark], run.cpu)
 
 
 def table_of(name: str, rows: int) -> Any:

@@ -40,7 +40,7 @@ _TEXT = ["type", "name"]
 IN_ORDER, IN_NONE = "in order", "in none"
 """The folders with the stream, under that of `on_spark`."""
 
-UNSORTED = "unsorted"
+NO_ORDER = "unsorted"
 """The design whose rows lie in no order."""
 
 
@@ -103,7 +103,7 @@ def measure_spark(
                         cpu=cost.cpu,
                         wall=cost.wall,
                         share=local / cost.cpu,
-                        share_of_sorting=sorting / cost.cpu if cost.design == UNSORTED else None,
+                        share_of_sorting=sorting / cost.cpu if cost.design == NO_ORDER else None,
                     )
 
 
@@ -230,7 +230,7 @@ def on_spark(query: Query, folder: str, cores: int) -> list[Cost]:
 
         return answers_of_rows
 
-    designs = {"handed over": handed_over, "rows": moved(frame), UNSORTED: moved(unsorted)}
+    designs = {"handed over": handed_over, "rows": moved(frame), NO_ORDER: moved(unsorted)}
     if query.plan.partition:
         designs["by key"] = moved(frame, "keys")
     try:

@@ -36,7 +36,7 @@ class Timing:
 class Against:
     """Another engine on the same data: seconds, its result, and how many times as fast we are.
 
-    `times` is by CPU time, without the seconds of `reading` where they are known. Where it did not
+    `times` is by CPU time, without the seconds of `reading` where there are some. Where it did not
     run, `error` says why and the other fields are None.
     """
 
@@ -62,7 +62,7 @@ def once(run: Callable[[], object]) -> tuple[float, float]:
     return time.process_time() - cpu, time.perf_counter() - wall
 
 
-def timed(run: Callable[[], object], runs: int, *, warm: bool = False) -> Timing:
+def timing_of(run: Callable[[], object], runs: int, *, warm: bool = False) -> Timing:
     """Some runs after one that warms up, if what they need is not `warm` already."""
     if not warm:
         run()

@@ -31,7 +31,7 @@ def bench(arguments: argparse.Namespace) -> int:
     elif arguments.spark:
         rows = _on_spark(arguments)
     else:
-        rows = _by_stream(arguments, _chosen(arguments))
+        rows = _by_stream(arguments, _query_texts(arguments))
     with output(arguments.output) as file:
         write_rows(rows, arguments.format, file)
     return OK
@@ -57,7 +57,7 @@ def _on_spark(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
         from cerlab.bench.spark_streams import measure_streams
 
         return map(asdict, measure_streams(arguments.spark, whole_numbers(arguments.keys)))
-    queries = {name: parse_query(text) for name, text in _chosen(arguments)["stocks"].items()}
+    queries = {name: parse_query(text) for name, text in _query_texts(arguments)["stocks"].items()}
     return (
         {"stream": "stocks"} | asdict(row)
         for name, query in queries.items()
@@ -65,7 +65,7 @@ def _on_spark(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     )
 
 
-def _chosen(arguments: argparse.Namespace) -> dict[str, dict[str, str]]:
+def _query_texts(arguments: argparse.Namespace) -> dict[str, dict[str, str]]:
     """By stream the queries by name, with their texts."""
     from cerlab.bench.queries import QUICK, catalogue, of_figures
 
@@ -118,8 +118,8 @@ def _rows(
     if arguments.halves:
         return _in_halves(arguments, stream, queries)
     if arguments.pairs:
-        return _paired(arguments, stream, queries)
-    return _measured(arguments, name, stream, queries)
+        return _pairs(arguments, stream, queries)
+    return _measurements(arguments, name, stream, queries)
 
 
 def _on_paths(
@@ -133,7 +133,7 @@ def _on_paths(
         yield from measured(name, query, stream, arguments.runs or PATH_RUNS)
 
 
-def _measured(
+def _measurements(
     arguments: argparse.Namespace, name: str, stream: Stream, queries: dict[str, Query]
 ) -> Iterator[dict[str, Any]]:
     from cerlab.bench.measure import measure, measure_count, measure_tecs
@@ -161,11 +161,11 @@ def _measured(
             yield row
 
 
-def _paired(
+def _pairs(
     arguments: argparse.Namespace, stream: Stream, queries: dict[str, Query]
 ) -> Iterator[dict[str, Any]]:
     from cerlab.bench.measure import answers, count
-    from cerlab.bench.pairs import paired
+    from cerlab.bench.pairs import pair_runs
 
     runs = {name: partial(answers, query, stream) for name, query in queries.items()}
     if arguments.count:
@@ -174,7 +174,7 @@ def _paired(
         raise UsageError(
             "CER0820", "--pairs needs two queries or more", hint="see cerlab bench --help"
         )
-    for pair in paired(runs, arguments.pairs):
+    for pair in pair_runs(runs, arguments.pairs):
         yield asdict(pair)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from cerlab.cli.bench_papers import EVENTS, PAPERS, refused
+from cerlab.cli.bench_papers import EVENTS, PAPERS, conflicts
 from cerlab.errors import UsageError
 
 STREAMS = ("stocks", "homes", "taxi")
@@ -201,7 +201,7 @@ def check(arguments: argparse.Namespace) -> None:
             arguments.stream != "stocks"
             or any((*inner, paper, arguments.data, arguments.decoy, arguments.runs))
         ),
-    } | refused(arguments)
+    } | conflicts(arguments)
     for message, wrong in without.items():
         if wrong:
             raise UsageError("CER0820", message, hint="see cerlab bench --help")

@@ -17,8 +17,8 @@ EVENTS = 200_000
 """Of a synthetic stream, if not said otherwise."""
 
 
-def refused(arguments: argparse.Namespace) -> dict[str, object]:
-    """By message, if it is so, what such queries do not go with."""
+def conflicts(arguments: argparse.Namespace) -> dict[str, object]:
+    """By message, whether an option is there that such queries do not go with."""
     others = (
         arguments.decoy
         or arguments.count
@@ -84,5 +84,5 @@ def _registers(
             figures = head | asdict(row)
             if memory is not None:
                 expression = sremo(PATTERNS[row.query], row.window)
-                figures |= asdict(memory.measure(run_text(expression, listed=row.listed)))
+                figures |= asdict(memory.measure(run_text(expression, is_listed=row.listed)))
             yield figures

@@ -42,11 +42,11 @@ class OneByOne:
         self,
         evaluation: Callable[[Iterable[Event]], Answers],
         options: dict[str, Any],
-        seen: list[Event] | None,
+        history: list[Event] | None,
     ) -> None:
-        """`options` are those of `io.read_events`; the events are noted in `seen`."""
+        """`options` are those of `io.read_events`; the events are noted in `history`."""
         self._sink: Sink | None = None
-        self._answers = evaluation(arriving(options, self._give_out, seen))
+        self._answers = evaluation(arriving(options, self._give_out, history))
 
     def into(self, sink: Sink) -> None:
         """Read to the end; raises `BadData` after the answers on what came before."""
@@ -72,20 +72,20 @@ class GrowingRun:
         evaluation: Callable[[Stream], Answers],
         axis: TimeAxis | None,
         options: dict[str, Any],
-        seen: list[Event] | None,
+        history: list[Event] | None,
     ) -> None:
-        """`options` are those of `io.read_events`; the events are noted in `seen`."""
+        """`options` are those of `io.read_events`; the events are noted in `history`."""
         self._evaluation = evaluation
         self._axis = axis
         self._options = options
-        self._seen = [] if seen is None else seen
+        self._history = [] if history is None else history
         self._done = 0
         evaluation(Stream((), time=axis))  # raises for what cannot be evaluated
 
     def into(self, sink: Sink) -> None:
         """Read to the end; raises `BadData` after the answers on what came before."""
         try:
-            for _ in arriving(self._options, lambda: self._give_out(sink), self._seen):
+            for _ in arriving(self._options, lambda: self._give_out(sink), self._history):
                 pass
         except BadData:
             self._give_out(sink)
@@ -93,11 +93,11 @@ class GrowingRun:
         self._give_out(sink)
 
     def _give_out(self, sink: Sink) -> None:
-        if len(self._seen) > self._done:
-            for answer in self._evaluation(Stream(self._seen, time=self._axis)):
+        if len(self._history) > self._done:
+            for answer in self._evaluation(Stream(self._history, time=self._axis)):
                 if answer.end >= self._done:
                     sink.one(answer)
-            self._done = len(self._seen)
+            self._done = len(self._history)
         sink.flush()
 
 
@@ -108,7 +108,7 @@ def live_run(
     options: dict[str, Any],
     *,
     by_tecs: int,
-    seen: list[Event] | None,
+    history: list[Event] | None,
 ) -> Live | None:
     """The evaluation of a pattern by an evaluator; None for what has to read everything first.
 
@@ -119,25 +119,25 @@ def live_run(
     by = evaluator_of(evaluator)
     if isinstance(pattern, Pattern) and pattern.has_automaton and evaluator in ("auto", "compiled"):
         first = by_tecs if evaluator == "auto" else 0
-        return LiveRun(pattern, axis, options, by_tecs=first, seen=seen)
+        return LiveRun(pattern, axis, options, by_tecs=first, history=history)
     if evaluator == "compiled" and by.takes(pattern):
         return None
     if evaluator == "reference" or (evaluator == "auto" and not pattern.has_registers):
-        return GrowingRun(lambda S: by.answers(pattern, S), axis, options, seen)
-    return OneByOne(lambda S: by.live(pattern, S, axis), options, seen)
+        return GrowingRun(lambda S: by.answers(pattern, S), axis, options, history)
+    return OneByOne(lambda S: by.live(pattern, S, axis), options, history)
 
 
-class Labelled:
+class LabelledRun:
     """The valuations of an evaluation's answers: each answer is labelled when it is found.
 
     An answer is labelled on the events from its start to its end alone, whatever came before.
     """
 
-    def __init__(self, live: Live, pattern: Pattern, seen: Sequence[Event]) -> None:
-        """`seen` are the events so far, noted by the evaluation."""
+    def __init__(self, live: Live, pattern: Pattern, history: Sequence[Event]) -> None:
+        """`history` are the events so far, noted by the evaluation."""
         self._live = live
         self._pattern = pattern
-        self._seen = seen
+        self._history = history
         self._pending: list[ComplexEvent] = []
 
     def into(self, sink: Sink) -> None:
@@ -162,7 +162,7 @@ class Labelled:
             self.one(answer)
 
     def flush(self) -> None:
-        """Let the labels of all answers so far be seen."""
+        """Let the labels of all answers so far out."""
         self._label()
         self._sink.flush()
 
@@ -173,7 +173,7 @@ class Labelled:
         from cerlab.engine.answers import batched_answers  # NumPy loads here
 
         first = min(answer.start for answer in answers)
-        stream = Stream(self._seen[first : answers[-1].end + 1])
+        stream = Stream(self._history[first : answers[-1].end + 1])
         near = chain.from_iterable(
             b.shift_positions(-first) for b in batched_answers(answers, len(answers))
         )
@@ -193,18 +193,18 @@ def live_labels(
     options: dict[str, Any],
     *,
     by_tecs: int,
-    seen: list[Event] | None,
+    history: list[Event] | None,
 ) -> Live | None:
     """The same for valuations; raises `Unsupported` for evaluators that keep no labels."""
     axis = axis or io.time_of_schema(pattern.schema)
     if isinstance(pattern, Pattern) and pattern.has_automaton and evaluator == "automaton":
         check_clock(pattern.plan, axis)
         by = evaluator_of("automaton")
-        return OneByOne(lambda S: by.valuations(pattern, S, axis), options, seen)
+        return OneByOne(lambda S: by.valuations(pattern, S, axis), options, history)
     machine = isinstance(pattern, Pattern) and (pattern.has_automaton or pattern.has_registers)
     if machine and evaluator in ("auto", "compiled", "registers"):
-        events = [] if seen is None else seen
-        live = live_run(pattern, evaluator, axis, options, by_tecs=by_tecs, seen=events)
+        events = [] if history is None else history
+        live = live_run(pattern, evaluator, axis, options, by_tecs=by_tecs, history=events)
         assert isinstance(pattern, Pattern)
-        return None if live is None else Labelled(live, pattern, events)
-    return GrowingRun(lambda S: valuations_of(pattern, S, evaluator), axis, options, seen)
+        return None if live is None else LabelledRun(live, pattern, events)
+    return GrowingRun(lambda S: valuations_of(pattern, S, evaluator), axis, options, history)

@@ -22,7 +22,7 @@ from cerlab.cli.options import (
 )
 from cerlab.cli.progress import WatchedStream, whole_stream
 from cerlab.cli.status import OK
-from cerlab.cli.streaming import Enough, Limited, answers_on_file
+from cerlab.cli.streaming import Enough, LimitSink, answers_on_file
 from cerlab.compile.pattern import AnyPattern, Pattern, SremoPattern
 from cerlab.compile.text_to_pattern import LANGUAGES
 from cerlab.errors import Unsupported, UsageError
@@ -95,10 +95,10 @@ def run_pattern(query: AnyPattern, arguments: argparse.Namespace) -> int:
             query, arguments.events, _axis(arguments), options, warnings.batches
         )
         with _sink(query, arguments, None) as sink, suppress(Enough):
-            limited = Limited(sink, arguments.limit)
+            limit_sink = LimitSink(sink, arguments.limit)
             for batch in answers:
-                limited.batch(batch)
-            warnings.finish(limited.count)
+                limit_sink.batch(batch)
+            warnings.finish(limit_sink.count)
     else:
         _run_on_all(query, arguments)
     return OK
@@ -125,30 +125,32 @@ def _run_on_pipe(query: AnyPattern, arguments: argparse.Namespace) -> None:
 
     A window in hours, minutes or seconds needs ``--time`` here, or a schema with one timestamp.
     """
-    seen: list[Event] | None = [] if arguments.show_events else None
+    history: list[Event] | None = [] if arguments.show_events else None
     warnings = AnswerWarnings(query, arguments)
-    live = _live(query, arguments, seen, warnings)
+    live = _live(query, arguments, history, warnings)
     if live is None:
         _run_on_all(query, arguments)
         return
-    with _sink(query, arguments, seen) as sink, suppress(Enough):
-        limited = Limited(sink, arguments.limit)
-        live.into(limited)
-        warnings.finish(limited.count)
+    with _sink(query, arguments, history) as sink, suppress(Enough):
+        limit_sink = LimitSink(sink, arguments.limit)
+        live.into(limit_sink)
+        warnings.finish(limit_sink.count)
 
 
 def _live(
     query: AnyPattern,
     arguments: argparse.Namespace,
-    seen: list[Event] | None,
+    history: list[Event] | None,
     warnings: AnswerWarnings,
 ) -> Live | None:
     options = {"path": arguments.events, **input_options(arguments, query)}
     options["watch"] = warnings.arriving
     evaluator = arguments.evaluator
     if arguments.labels:
-        return live_labels(query, evaluator, _axis(arguments), options, by_tecs=SHORT, seen=seen)
-    return live_run(query, evaluator, _axis(arguments), options, by_tecs=SHORT, seen=seen)
+        return live_labels(
+            query, evaluator, _axis(arguments), options, by_tecs=SHORT, history=history
+        )
+    return live_run(query, evaluator, _axis(arguments), options, by_tecs=SHORT, history=history)
 
 
 def _run_on_all(query: AnyPattern, arguments: argparse.Namespace) -> None:
@@ -162,35 +164,35 @@ def _run_on_all(query: AnyPattern, arguments: argparse.Namespace) -> None:
     answers: Answers = answers_of(query, passing, by_name)
     if arguments.labels:
         answers = valuations_of(query, passing, evaluator)
-    seen = stream.events if arguments.show_events else None
-    with _sink(query, arguments, seen) as sink, suppress(Enough):
-        limited = Limited(sink, arguments.limit)
+    history = stream.events if arguments.show_events else None
+    with _sink(query, arguments, history) as sink, suppress(Enough):
+        limit_sink = LimitSink(sink, arguments.limit)
         for answer in answers:
-            limited.one(answer)
-            limited.flush()
+            limit_sink.one(answer)
+            limit_sink.flush()
         warnings = AnswerWarnings(query, arguments)
         warnings.read(stream)
-        warnings.finish(limited.count)
+        warnings.finish(limit_sink.count)
 
 
 @contextmanager
 def _sink(
-    query: AnyPattern, arguments: argparse.Namespace, seen: Sequence[Event] | None
+    query: AnyPattern, arguments: argparse.Namespace, history: Sequence[Event] | None
 ) -> Iterator[Sink]:
-    """Where the answers go; with the events `seen` so far if they are to be shown."""
+    """Where the answers go; with the events of `history` if answers have them."""
     if arguments.format == "parquet":
         with parquet_sink(arguments.output, labels=arguments.labels) as sink:
             yield sink
         return
 
     def shown(answer: ComplexEvent) -> dict[int, frozenset[str]]:
-        if isinstance(query, SremoPattern) or seen is None:
+        if isinstance(query, SremoPattern) or history is None:
             return {}
-        return shown_attributes(query, seen, answer)
+        return shown_attributes(query, history, answer)
 
     with output(arguments.output) as file:
         if arguments.format == "ndjson":
-            yield NdjsonSink(file, seen, shown)
+            yield NdjsonSink(file, history, shown)
             return
         kept = _Kept()
         yield kept

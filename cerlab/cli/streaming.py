@@ -36,32 +36,32 @@ class Enough(Exception):
     """There are as many answers as were asked for."""
 
 
-class Limited:
+class LimitSink:
     """A sink that raises `Enough` as soon as it has so many answers; None is no limit."""
 
     def __init__(self, sink: Sink, limit: int | None) -> None:
         self._sink = sink
         self._left = limit
         self.count = 0
-        self._took(0)
+        self._count_down(0)
 
     def one(self, answer: ComplexEvent | Valuation) -> None:
         """Pass an answer on."""
         self._sink.one(answer)
-        self._took(1)
+        self._count_down(1)
 
     def batch(self, answers: AnswerBatch) -> None:
         """Pass on as many of a batch as are still wanted."""
         if self._left is not None and len(answers) > self._left:
             answers = answers.first(self._left)
         self._sink.batch(answers)
-        self._took(len(answers))
+        self._count_down(len(answers))
 
     def flush(self) -> None:
         """Flush the sink."""
         self._sink.flush()
 
-    def _took(self, count: int) -> None:
+    def _count_down(self, count: int) -> None:
         self.count += count
         if self._left is not None:
             self._left -= count
@@ -88,10 +88,12 @@ def answers_on_file(
     run = stream_evaluation(query.plan, query.learned, axis)
     needed = attributes_read(query.plan, query.machine, axis)
     batches = io.batches(path, attributes=needed, **options)
-    return _pushed(run, watch(bar(batches, "evaluating", about(path), len)))
+    return _answers_on_batches(run, watch(bar(batches, "evaluating", about(path), len)))
 
 
-def _pushed(run: Evaluation[AnswerBatch], batches: Iterable[Stream]) -> Iterator[AnswerBatch]:
+def _answers_on_batches(
+    run: Evaluation[AnswerBatch], batches: Iterable[Stream]
+) -> Iterator[AnswerBatch]:
     """The answers on some batches; where one cannot be read those on what came before it."""
     try:
         for batch in batches:
@@ -118,9 +120,9 @@ class LiveRun:
         options: dict[str, Any],
         *,
         by_tecs: int,
-        seen: list[Event] | None,
+        history: list[Event] | None,
     ) -> None:
-        """`options` are those of `io.read_events`; the events are noted in `seen`.
+        """`options` are those of `io.read_events`; the events are noted in `history`.
 
         Raises `Unsupported` and `UsageError` for queries that cannot be run so.
         """
@@ -131,13 +133,13 @@ class LiveRun:
             clock_for(query.plan.window, self._axis)
         self._options = options
         self._by_tecs = by_tecs
-        self._seen = seen
+        self._history = history
         self._backlog: list[Event] = []
         self._run: GeneralEvaluation | None = None
 
     def into(self, sink: Sink) -> None:
         """Read to the end; raises `BadData` after the answers on what came before."""
-        events = arriving(self._options, lambda: self._give_out(sink), self._seen)
+        events = arriving(self._options, lambda: self._give_out(sink), self._history)
         first: list[Event] = []
         if self._by_tecs:
             live = _recording(islice(events, self._by_tecs), first)
@@ -168,7 +170,7 @@ class LiveRun:
         self._give_out(sink)
 
     def _give_out(self, sink: Sink) -> None:
-        """Push the events that have been read, and let their answers be seen."""
+        """Push the events that have been read, and let their answers out."""
         events, self._backlog = self._backlog, []
         if events and self._run is not None:
             for answers in self._run.push_stream(Stream(events)):
@@ -177,14 +179,14 @@ class LiveRun:
 
 
 def arriving(
-    options: dict[str, Any], before_wait: Callable[[], None], seen: list[Event] | None
+    options: dict[str, Any], before_wait: Callable[[], None], history: list[Event] | None
 ) -> Iterator[Event]:
-    """The events of standard input or a FIFO as they come, noted in `seen` if that is a list."""
+    """The events of standard input or a FIFO as they come, noted in `history` if that is a list."""
     events = io.read_events(before_reading=before_wait, **options)
-    return events if seen is None else _recording(events, seen)
+    return events if history is None else _recording(events, history)
 
 
-def _recording(events: Iterable[Event], seen: list[Event]) -> Iterator[Event]:
+def _recording(events: Iterable[Event], history: list[Event]) -> Iterator[Event]:
     for event in events:
-        seen.append(event)
+        history.append(event)
         yield event

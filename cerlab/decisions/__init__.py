@@ -20,7 +20,7 @@ from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate import EvaluatorName, answers_of
 from cerlab.model.clauses import Consume
 
-RECOMPUTED: dict[EvaluatorName, str] = {
+CHECKERS: dict[EvaluatorName, str] = {
     "reference": "the reference",
     "automaton": "the runs of the automaton",
     "tecs": "the tECS",
@@ -128,7 +128,7 @@ def _decide(
     for fixed in keys_of(queries):
         witness = question.answer(fixed)
         if isinstance(witness, Witness):
-            return confirmed(witness, left_query, right_query) if trust else _refutation(witness)
+            return confirm(witness, left_query, right_query) if trust else _refutation(witness)
         undecided |= witness
     if undecided:
         return bounded_search(
@@ -143,9 +143,9 @@ def _refutation(witness: Witness) -> Verdict:
     return Verdict(False, witness, "they differ before CONSUME BY")
 
 
-def confirmed(witness: Witness, left: Pattern, right: Pattern | None) -> Verdict:
-    """The verdict, once another evaluator has found the same on the witness."""
-    for evaluator, by in RECOMPUTED.items():  # noqa: B007
+def confirm(witness: Witness, left: Pattern, right: Pattern | None) -> Verdict:
+    """The verdict, once another evaluator has the same answers on the witness."""
+    for evaluator, by in CHECKERS.items():  # noqa: B007
         try:
             with budgeted("the check of the witness", HINT, own=4):
                 agrees = _agrees(witness, left, right, evaluator)

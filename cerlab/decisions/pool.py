@@ -34,11 +34,11 @@ _OTHERS: tuple[Value, ...] = ("a", "b", "c", False, True, Timestamp(0), Timestam
 
 
 class Pool(NamedTuple):
-    """Events to choose from, and which of their attributes several events are compared by."""
+    """Events to choose from, and the attributes by which several events are compared."""
 
     events: list[Row]
-    compared: list[str]
-    known: tuple[Value, ...]
+    attributes: list[str]
+    known_values: tuple[Value, ...]
     schema: Schema | None
 
     def values(self, row: Row, name: str) -> list[Value]:
@@ -48,7 +48,7 @@ class Pool(NamedTuple):
         of the declared type, and there are none where the attribute is not declared.
         """
         own = row.get(name)
-        candidates = (own, *_neighbours(own), *self.known, *_NUMBERS)
+        candidates = (own, *_neighbours(own), *self.known_values, *_NUMBERS)
         if self.schema is not None:
             event = self.schema.event(row["type"], row.get("stream"))
             declared = event.attribute(name) if event else None
@@ -56,10 +56,10 @@ class Pool(NamedTuple):
             candidates = tuple(v for v in every if declared and is_of(v, declared.type))
         return list({(kind_of(v), v): v for v in candidates if v is not None}.values())
 
-    def redrawn(self, row: Row, rng: Random) -> Row:
+    def random_variant(self, row: Row, rng: Random) -> Row:
         """The event with other values, or NULL where it may be, of what is compared."""
         again = dict(row)
-        for name in self.compared:
+        for name in self.attributes:
             if (values := self.values(row, name)) and rng.random() < 0.5:
                 again[name] = rng.choice(values)
             elif values and self._nullable(row, name) and rng.random() < 0.2:
@@ -93,12 +93,12 @@ def pool_of(queries: Sequence[Pattern]) -> Pool:
 
 def _with_values(plain: Pool) -> list[Row]:
     """Each event with the first few values of each compared attribute."""
-    few = 3 if len(plain.compared) == 1 else 2
+    few = 3 if len(plain.attributes) == 1 else 2
     rows: dict[str, Row] = {}
-    for picked in product(range(few), repeat=len(plain.compared)):
+    for picked in product(range(few), repeat=len(plain.attributes)):
         for event in plain.events:
             row = dict(event)
-            for name, k in zip(plain.compared, picked, strict=True):
+            for name, k in zip(plain.attributes, picked, strict=True):
                 if values := plain.values(event, name):
                     row[name] = values[k % len(values)]
             rows.setdefault(repr(sorted(row.items())), row)

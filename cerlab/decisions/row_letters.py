@@ -1,6 +1,6 @@
 """What rows there can be, for questions about all tables: a graph of rows, each with its letter.
 
-A letter is the set of variables whose conditions hold at a row. Over rows that are given, a node is
+A letter is the set of variables whose conditions hold at a row. Over a list of rows, a node is
 a row with as many neighbours as conditions read; over all tables see `row_regions`.
 """
 
@@ -19,7 +19,7 @@ from cerlab.logic.rows import syntax as rp
 from cerlab.model.event import Value
 
 Row: TypeAlias = dict[str, Value]
-Named: TypeAlias = tuple[int, str]
+SideVariable: TypeAlias = tuple[int, str]
 """A variable of the first query or of the second."""
 
 
@@ -27,7 +27,7 @@ Named: TypeAlias = tuple[int, str]
 class RowGraph:
     """Rows and which may follow which; every path from a first to a last one is a table."""
 
-    letters: tuple[frozenset[Named], ...]
+    letters: tuple[frozenset[SideVariable], ...]
     following: tuple[tuple[int, ...], ...]
     first: tuple[int, ...]
     last: frozenset[int]
@@ -35,15 +35,15 @@ class RowGraph:
     """The table of a path."""
 
 
-Conditions: TypeAlias = Mapping[Named, ex.Expression]
+Conditions: TypeAlias = Mapping[SideVariable, ex.Expression]
 
 
-def conditions_of(queries: Sequence[rp.RowPattern]) -> dict[Named, ex.Expression]:
+def conditions_of(queries: Sequence[rp.RowPattern]) -> dict[SideVariable, ex.Expression]:
     """The conditions of all variables; one that a query does not define is true.
 
     Raises `Unsupported` for conditions that read other rows of the match.
     """
-    conditions: dict[Named, ex.Expression] = {}
+    conditions: dict[SideVariable, ex.Expression] = {}
     for side, query in enumerate(queries):
         sets = rp.members(query)
         defined = {d.variable: d.condition for d in query.define}
@@ -60,7 +60,7 @@ def undecidable(why: str, hint: str = "compare them on tables: match_recognize")
     return Unsupported("CER0453", f"this is not decided: {why}", hint=hint)
 
 
-def held(conditions: Conditions, rows: Sequence[Row], i: int) -> frozenset[Named]:
+def letter_at(conditions: Conditions, rows: Sequence[Row], i: int) -> frozenset[SideVariable]:
     """The variables that hold at a row of a table."""
     names = {c.name for e in conditions.values() for c in columns_of(e)}
     columns = {name: [_value(row, name) for row in rows] for name in names}
@@ -81,7 +81,7 @@ def columns_of(e: ex.Expression) -> Iterator[ex.Column]:
     yield from (part for part in ex.subexpressions(e) if isinstance(part, ex.Column))
 
 
-def of_given(conditions: Conditions, rows: Sequence[Row]) -> RowGraph:
+def of_rows(conditions: Conditions, rows: Sequence[Row]) -> RowGraph:
     """The tables of which every row is one of these."""
     steps = [p for e in conditions.values() for p in ex.subexpressions(e)]
     back = max((p.offset for p in steps if isinstance(p, ex.Prev)), default=0)
@@ -92,7 +92,7 @@ def of_given(conditions: Conditions, rows: Sequence[Row]) -> RowGraph:
     for node in nodes:
         there = [rows[k] for k in node if k is not None]
         before = sum(k is not None for k in node[:back])
-        letters.append(held(conditions, there, before))
+        letters.append(letter_at(conditions, there, before))
         nexts = [(*node[1:], k) for k in (*range(len(rows)), None)]
         following.append(tuple(number[n] for n in nexts if n in number))
     first = tuple(k for k, node in enumerate(nodes) if all(r is None for r in node[:back]))
@@ -113,10 +113,10 @@ def quotient(G: RowGraph) -> RowGraph:
     nodes = range(len(G.letters))
     first = frozenset(G.first)
     keys: list[Hashable] = [(G.letters[n], n in first, n in G.last) for n in nodes]
-    block, count = _numbered(keys), 0
+    block, count = _numbers(keys), 0
     while len(set(block)) > count:
         count = len(set(block))
-        block = _numbered([(block[n], frozenset(block[m] for m in G.following[n])) for n in nodes])
+        block = _numbers([(block[n], frozenset(block[m] for m in G.following[n])) for n in nodes])
     chosen = {b: n for n, b in reversed(list(enumerate(block)))}
 
     def rows(path: Sequence[int]) -> list[Row]:
@@ -138,7 +138,7 @@ def quotient(G: RowGraph) -> RowGraph:
     )
 
 
-def _numbered(keys: Sequence[Hashable]) -> list[int]:
+def _numbers(keys: Sequence[Hashable]) -> list[int]:
     """Equal keys as equal numbers, by first appearance."""
     numbers: dict[Hashable, int] = {}
     return [numbers.setdefault(key, len(numbers)) for key in keys]

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
-from cerlab.decisions.row_letters import Row, columns_of, conditions_of, of_given, undecidable
+from cerlab.decisions.row_letters import Row, columns_of, conditions_of, of_rows, undecidable
 from cerlab.decisions.row_regions import of_all
-from cerlab.decisions.row_scans import Bad, Covers, Did, Scans, Side, Starts, shortest_path
+from cerlab.decisions.row_scans import Bad, Covers, Scans, ScanStep, Side, Starts, shortest_path
 from cerlab.display import shown
 from cerlab.errors import UsageError, nearest
 from cerlab.logic.rows import syntax as rp
@@ -46,10 +46,10 @@ def equivalent_rows(
     Raises `Unsupported` where that is not decided, and `ResourceLimit`.
     """
 
-    def bad(a: Did, b: Did) -> bool:
-        return _seen(a, same) != _seen(b, same)
+    def bad(a: ScanStep, b: ScanStep) -> bool:
+        return _observation(a, same) != _observation(b, same)
 
-    return _decided(left, right, same, rows, bad)
+    return _decide(left, right, same, rows, bad)
 
 
 def contained_rows(
@@ -61,16 +61,16 @@ def contained_rows(
 ) -> RowVerdict:
     """Whether the right one finds everything that the left one finds; as `equivalent_rows`."""
 
-    def bad(a: Did, b: Did) -> bool:
+    def bad(a: ScanStep, b: ScanStep) -> bool:
         if same == "rows":
             return a.label is not None and b.label is None
-        if a.ended > b.ended or a.empty > b.empty or a.begins > b.begins:
+        if a.ends > b.ends or a.empty > b.empty or a.begins > b.begins:
             return True
         if a.label is None:
             return False
-        return b.begins != a.begins or _seen(a, same)[-1] != _seen(b, same)[-1]
+        return b.begins != a.begins or _observation(a, same)[-1] != _observation(b, same)[-1]
 
-    return _decided(left, right, same, rows, bad)
+    return _decide(left, right, same, rows, bad)
 
 
 def satisfiable_rows(query: rp.RowPattern, *, rows: Sequence[Row] | None = None) -> RowVerdict:
@@ -97,7 +97,7 @@ def row_remarks(query: rp.RowPattern, *, rows: Sequence[Row] | None = None) -> l
     pattern without matches.
     """
     conditions = conditions_of((query,))
-    graph = of_all(conditions) if rows is None else of_given(conditions, rows)
+    graph = of_all(conditions) if rows is None else of_rows(conditions, rows)
     found = []
     for definition in query.define:
         holds = {(0, definition.variable) in letter for letter in graph.letters}
@@ -106,27 +106,27 @@ def row_remarks(query: rp.RowPattern, *, rows: Sequence[Row] | None = None) -> l
             found.append(f"the condition of {definition.variable} {how} holds")
     if not satisfiable_rows(query, rows=rows):
         return [*found, "no table has a match"]
-    for part, pattern in _turned(query.pattern):
+    for part, pattern in _reluctance_variants(query.pattern):
         if equivalent_rows(query, replace(query, pattern=pattern), rows=rows):
             said = "reluctant or greedy" if part.reluctant else "greedy or reluctant"
             found.append(f"{pattern_text(part)} is the same, {said}")
     return found
 
 
-def _turned(p: rp.Pattern) -> Iterator[tuple[rp.Quantified, rp.Pattern]]:
+def _reluctance_variants(p: rp.Pattern) -> Iterator[tuple[rp.Quantified, rp.Pattern]]:
     """Each quantifier, and the pattern with it turned from greedy to reluctant or back."""
     if isinstance(p, rp.Quantified):
         yield p, replace(p, reluctant=not p.reluctant)
     below = rp.children(p)
     for i, part in enumerate(below):
-        for quantified, turned in _turned(part):
+        for quantified, turned in _reluctance_variants(part):
             if isinstance(p, rp.Concat | rp.Alternation | rp.Permute):
                 yield quantified, type(p)((*below[:i], turned, *below[i + 1 :]))
             elif isinstance(p, rp.Quantified | rp.Exclusion):
                 yield quantified, replace(p, body=turned)
 
 
-def _seen(did: Did, same: Same) -> tuple[object, ...]:
+def _observation(did: ScanStep, same: Same) -> tuple[object, ...]:
     """What of a scan has to be the same."""
     mapped = did.label is not None
     if same == "rows":
@@ -134,7 +134,7 @@ def _seen(did: Did, same: Same) -> tuple[object, ...]:
     return did.empty, did.begins, did.label if same == "labels" else mapped
 
 
-def _decided(
+def _decide(
     left: rp.RowPattern,
     right: rp.RowPattern,
     same: Same,
@@ -147,7 +147,7 @@ def _decided(
     _check_scans(left, right)
     conditions = conditions_of((left, right))
     _check_keys(left, {c.name.casefold() for e in conditions.values() for c in columns_of(e)})
-    graph = of_all(conditions) if rows is None else of_given(conditions, rows)
+    graph = of_all(conditions) if rows is None else of_rows(conditions, rows)
     sides = Side(left, 0, graph), Side(right, 1, graph)
     if isinstance(left.skip, rp.PastLastRow):
         both: Scans | Starts | Covers = Scans(sides, bad)

@@ -18,7 +18,7 @@ from cerlab.decisions.row_letters import (
     Row,
     RowGraph,
     columns_of,
-    held,
+    letter_at,
     quotient,
     undecidable,
 )
@@ -74,7 +74,7 @@ def of_all(conditions: Conditions) -> RowGraph:
         for name, constant in _constants(e, stepped):
             found.setdefault(name, set()).add(constant)
     spelled = {c.name.casefold(): c.name for e in conditions.values() for c in columns_of(e)}
-    ordered = {n for e in conditions.values() for n in _ordered(e)}
+    ordered = {n for e in conditions.values() for n in _order_columns(e)}
     names = tuple(found)
     regions = [_regions(name, found[name], name in ordered) for name in names]
     nodes = [
@@ -172,7 +172,7 @@ def _more_than_comparing(e: ex.Expression) -> Exception:
     return undecidable(f"{expression_text(e)} is no comparison with constants or PREV", _GIVE)
 
 
-def _ordered(e: ex.Expression) -> Iterator[str]:
+def _order_columns(e: ex.Expression) -> Iterator[str]:
     """Columns that are compared by their order."""
     for part in ex.subexpressions(e):
         if isinstance(part, ex.Between) or (
@@ -221,7 +221,7 @@ def _letter(conditions: Conditions, columns: Sequence[str], node: Node) -> Any:
         before[name] = _some(place.before or place.region)
     own = _next_row(columns, before, node)
     rows = [own] if node.first else [before, own]
-    return held(conditions, rows, len(rows) - 1)
+    return letter_at(conditions, rows, len(rows) - 1)
 
 
 def _table(columns: Sequence[str], path: Sequence[Node]) -> list[Row]:

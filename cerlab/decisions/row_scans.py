@@ -26,11 +26,11 @@ MAX_NODES = 200_000
 """Nodes and configurations that a search may meet."""
 
 
-class Did(NamedTuple):
+class ScanStep(NamedTuple):
     """What a scan does at a row."""
 
-    ended: bool = False
-    """The match that it was in ended before the row."""
+    ends: bool = False
+    """The match that it was in ends before the row."""
     empty: bool = False
     """An empty match begins."""
     begins: bool = False
@@ -60,23 +60,23 @@ class Side:
         step = self.live.step(q, self.letters[R.node], R.following)
         return (None, None) if step is None else (step.variable, step.target)
 
-    def begin(self, R: At) -> tuple[Did, int | None]:
+    def begin(self, R: At) -> tuple[ScanStep, int | None]:
         """What begins at a row: a match, an empty one, or nothing."""
         q = self.live.table.first_row if R.first else 0
         if not self.live.lives(self.before(R.following, R.node), q):
-            return Did(), None
+            return ScanStep(), None
         label, target = self.go_on(q, R)
-        return Did(empty=label is None, begins=label is not None, label=label), target
+        return ScanStep(empty=label is None, begins=label is not None, label=label), target
 
-    def scan(self, q: int | None, R: At) -> tuple[Did, int | None]:
+    def scan(self, q: int | None, R: At) -> tuple[ScanStep, int | None]:
         """What a scan past the last row of each match does."""
         if q is None:
             return self.begin(R)
         label, target = self.go_on(q, R)
         if label is not None:
-            return Did(label=label), target
+            return ScanStep(label=label), target
         did, target = self.begin(R)
-        return did._replace(ended=True), target
+        return did._replace(ends=True), target
 
 
 class At(NamedTuple):
@@ -87,7 +87,7 @@ class At(NamedTuple):
     first: bool
 
 
-Bad: TypeAlias = Callable[[Did, Did], bool]
+Bad: TypeAlias = Callable[[ScanStep, ScanStep], bool]
 """Whether what the two scans do at a row is a difference."""
 Moves: TypeAlias = Iterator[tuple[bool, Hashable]]
 """Of a configuration at a row: whether there is a difference, and the next configuration."""
@@ -124,7 +124,7 @@ class Starts:
             begun = [side.begin(R) for side, R in zip(self.sides, at, strict=True)]
         else:
             begun = [
-                (Did(ended=label is None, label=label), q)
+                (ScanStep(ends=label is None, label=label), q)
                 for label, q in (
                     (None, None) if state is None else side.go_on(state, R)
                     for side, state, R in zip(self.sides, config, at, strict=True)
@@ -132,7 +132,7 @@ class Starts:
             ]
         (left, p), (right, q) = begun
         bad = self.bad(left, right)
-        if bad or (p is not None and (config is None or not left.ended)):
+        if bad or (p is not None and (config is None or not left.ends)):
             yield bad, (p, q)
 
 

@@ -103,7 +103,7 @@ def _small_streams(queries: Sequence[Pattern]) -> Iterator[list[Row]]:
             yield _with_clauses(chosen, pool, queries, rng)
     longest = min(length + 3, MAX_LENGTH)
     for drawn in sorted(rng.randint(length + 1, longest) for _ in range(MAX_TRIED - tried)):
-        events = [pool.redrawn(row, rng) for row in rng.choices(pool.events, k=drawn)]
+        events = [pool.random_variant(row, rng) for row in rng.choices(pool.events, k=drawn)]
         yield _with_clauses(events, pool, queries, rng)
 
 

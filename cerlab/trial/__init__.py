@@ -32,9 +32,9 @@ _ROUND = 25
 
 @dataclass(slots=True)
 class Tally:
-    """What was found of an engine.
+    """The verdicts on an engine, and the causes of its faults.
 
-    `unsorted` are faults for which there was no time; `reasons` why it refused.
+    `unsorted_faults` are those for which there was no time; `reasons` why it refused.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Tally:
     verdicts: Counter[Verdict] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     causes: list[Cause] = field(default_factory=list)
-    unsorted: list[tuple[Case, Judgement]] = field(default_factory=list)
+    unsorted_faults: list[tuple[Case, Judgement]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,12 @@ class Trial:
     absent: tuple[tuple[str, str], ...]
     seed: int
     cases: int
-    answered: int
+    with_answers: int
     seconds: float
 
 
 class _Entrant(NamedTuple):
-    """An engine in the trial, what is found of it, and the others of its language."""
+    """An engine in the trial, its tally, and the others of its language."""
 
     engine: Running
     tally: Tally
@@ -103,13 +103,13 @@ def trial(
                 _count(entrant, drawn)
             asking += time.monotonic() - begun_round
             asked += len(drawn)
-            answered += sum(bool(LANGUAGES[case.language].expected(case)) for case in drawn)
+            answered += sum(bool(LANGUAGES[case.language].answers(case)) for case in drawn)
             watch(asked, time.monotonic() - begun)
             for entrant in entrants:
                 _sort(entrant, begun, until, most=1)
             if asked >= cases or asking > share or time.monotonic() > until:
                 break
-        faulty = [entrant for entrant in entrants if entrant.tally.unsorted]
+        faulty = [entrant for entrant in entrants if entrant.tally.unsorted_faults]
         for n, entrant in enumerate(faulty):
             now = time.monotonic()
             part = max(0.0, until - now) / (len(faulty) - n)
@@ -162,9 +162,9 @@ def _count(entrant: _Entrant, drawn: Sequence[Case]) -> None:
     for case, judgement in judge(engine, taken):
         tally.verdicts[judgement.verdict] += 1
         if judgement.verdict is Verdict.REFUSED:
-            tally.reasons[" ".join(judgement.said.split())[:160]] += 1
+            tally.reasons[" ".join(judgement.message.split())[:160]] += 1
         if judgement.verdict in FAULTS:
-            tally.unsorted.append((case, judgement))
+            tally.unsorted_faults.append((case, judgement))
 
 
 def _sort(entrant: _Entrant, begun: float, until: float, most: int | None = None) -> None:
@@ -178,10 +178,10 @@ def _sort(entrant: _Entrant, begun: float, until: float, most: int | None = None
 
     engine, tally, others = entrant
     language = LANGUAGES[tally.language]
-    tally.unsorted.sort(key=lambda each: (len(each[0].data), size(each[0])))
+    tally.unsorted_faults.sort(key=lambda each: (len(each[0].data), size(each[0])))
     left: list[tuple[Case, Judgement]] = []
     made = 0
-    for case, judgement in tally.unsorted:
+    for case, judgement in tally.unsorted_faults:
         if _known(tally, case, judgement):
             continue
         if not in_time() or made == most:
@@ -192,12 +192,12 @@ def _sort(entrant: _Entrant, begun: float, until: float, most: int | None = None
         after = time.monotonic() - begun
         found = Cause(why.verdict, language.features_of(small), small, why, {}, after)
         if (same := _same(tally, found)) is not None:
-            same.met += 1
+            same.count += 1
             continue
         found.others = {e.adapter.name: _on(e, small) for e in others}
         tally.causes.append(found)
-    tally.unsorted = left
-    tally.causes.sort(key=lambda cause: -cause.met)
+    tally.unsorted_faults = left
+    tally.causes.sort(key=lambda cause: -cause.count)
 
 
 def _known(tally: Tally, case: Case, judgement: Judgement) -> bool:
@@ -205,7 +205,7 @@ def _known(tally: Tally, case: Case, judgement: Judgement) -> bool:
     features = LANGUAGES[case.language].features_of(case)
     explaining = [c for c in tally.causes if c.explains(judgement.verdict, features)]
     if explaining:
-        max(explaining, key=lambda cause: len(cause.features)).met += 1
+        max(explaining, key=lambda cause: len(cause.features)).count += 1
     return bool(explaining)
 
 
@@ -218,5 +218,5 @@ def _on(engine: Running, case: Case) -> Judgement:
     """What another engine does on a case."""
     lacking = LANGUAGES[case.language].features_of(case) - engine.adapter.takes
     if lacking:
-        return Judgement(Verdict.REFUSED, said=f"not asked: {min(lacking)}")
+        return Judgement(Verdict.REFUSED, message=f"not asked: {min(lacking)}")
     return judge(engine, [case])[0][1]

@@ -13,7 +13,7 @@ from itertools import islice
 from cerlab.errors import CerlabError
 from cerlab.trial.languages import LANGUAGES, Case
 from cerlab.trial.process import Running
-from cerlab.trial.verdicts import Judgement, Verdict, judged
+from cerlab.trial.verdicts import Judgement, Verdict, judgement_of
 
 _AT_ONCE = 12
 """So many smaller cases are asked together of an engine that takes many, at about a second each."""
@@ -21,7 +21,7 @@ _AT_ONCE = 12
 
 @dataclass(slots=True)
 class Cause:
-    """A verdict with the features that bring it about, and how often it was met."""
+    """A verdict with the features that bring it about, and how many faults it explains."""
 
     verdict: Verdict
     features: frozenset[str]
@@ -31,7 +31,7 @@ class Cause:
     """What other engines of the language do on the case."""
     after: float
     """The second of the trial at which it was small."""
-    met: int = 1
+    count: int = 1
 
     def explains(self, verdict: Verdict, features: frozenset[str]) -> bool:
         """Whether a fault may have this cause."""
@@ -40,17 +40,17 @@ class Cause:
 
 def judge(engine: Running, cases: Sequence[Case]) -> list[tuple[Case, Judgement]]:
     """What an engine does on cases; those to which the reference has no answer are left out."""
-    expected = [(case, answers) for case in cases if (answers := _expected(case)) is not None]
+    expected = [(case, answers) for case in cases if (answers := _answers(case)) is not None]
     outcomes = engine.ask([case for case, _ in expected])
     return [
-        (case, judged(case, answers, outcome, engine.adapter.orders(case)))
+        (case, judgement_of(case, answers, outcome, engine.adapter.orders(case)))
         for (case, answers), outcome in zip(expected, outcomes, strict=True)
     ]
 
 
-def _expected(case: Case) -> Sequence[object] | None:
+def _answers(case: Case) -> Sequence[object] | None:
     try:
-        return LANGUAGES[case.language].expected(case)
+        return LANGUAGES[case.language].answers(case)
     except CerlabError:
         return None
 

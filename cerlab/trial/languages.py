@@ -71,11 +71,11 @@ class Language(Protocol):
     def features_of(self, case: Case) -> frozenset[str]:
         """What a case has."""
 
-    def expected(self, case: Case) -> Sequence[Any]:
+    def answers(self, case: Case) -> Sequence[Any]:
         """The answers by the reference; raises `CerlabError` where it has none to give."""
 
-    def compared(
-        self, case: Case, expected: Sequence[Any], given: Sequence[Row], ordered: bool
+    def compare(
+        self, case: Case, expected: Sequence[Any], answers: Sequence[Row], has_order: bool
     ) -> tuple[list[Any], list[Any], bool]:
         """Answers that are missing, those that are too many, and whether the order is right."""
 
@@ -112,7 +112,7 @@ class RowPatterns:
         """What a case has."""
         return row_features(case.query, case.data)
 
-    def expected(self, case: Case) -> Sequence[Any]:
+    def answers(self, case: Case) -> Sequence[Any]:
         """The answers by the reference."""
         query = parse_rows(case.text)  # what is made of parts may be ill-formed
         result: list[Row] = match_recognize(
@@ -120,16 +120,16 @@ class RowPatterns:
         ).to_pylist()
         return result
 
-    def compared(
-        self, case: Case, expected: Sequence[Any], given: Sequence[Row], ordered: bool
+    def compare(
+        self, case: Case, expected: Sequence[Any], answers: Sequence[Row], has_order: bool
     ) -> tuple[list[Any], list[Any], bool]:
         """What is missing, what is too many, and whether the order is right."""
-        names = list(expected[0]) if expected else list(given[0]) if given else []
-        left, right = [_key(row, names) for row in expected], [_key(row, names) for row in given]
+        names = list(expected[0]) if expected else list(answers[0]) if answers else []
+        left, right = [_key(row, names) for row in expected], [_key(row, names) for row in answers]
         missing, extra = surplus(left, right), surplus(right, left)
         rows = [dict(zip(names, key, strict=True)) for key in missing]
         more = [dict(zip(names, key, strict=True)) for key in extra]
-        return rows, more, not ordered or left == right
+        return rows, more, not has_order or left == right
 
     def smaller(self, case: Case) -> Iterator[Case]:
         """Cases that are smaller in one thing."""
@@ -168,7 +168,7 @@ def _table(rng: Random) -> tuple[Row, ...]:
 def _answered(case: Case, rng: Random) -> bool:
     """Whether the reference has an answer; sometimes also where there is none to find."""
     try:
-        return bool(ROWS.expected(case)) or likely(rng, 0.3)
+        return bool(ROWS.answers(case)) or likely(rng, 0.3)
     except CerlabError:
         return False
 
@@ -219,7 +219,7 @@ class CeqlQueries:
             events = random_events(rng, query.formula, shape)
             case = Case("ceql", query, tuple(map(_whole, events)))
             try:
-                if self.expected(case) or likely(rng, 0.2):
+                if self.answers(case) or likely(rng, 0.2):
                     return (case,)
             except CerlabError:
                 continue
@@ -229,17 +229,17 @@ class CeqlQueries:
         """What a case has."""
         return ceql_features(case.query)
 
-    def expected(self, case: Case) -> Sequence[Any]:
+    def answers(self, case: Case) -> Sequence[Any]:
         """The answers by the reference."""
         if any("t" not in event.attributes for event in case.data):
             raise Unsupported("CER0413", "events have their time", hint="leave t")
         return reference(case.query, case.data)
 
-    def compared(
-        self, case: Case, expected: Sequence[Any], given: Sequence[Row], ordered: bool
+    def compare(
+        self, case: Case, expected: Sequence[Any], answers: Sequence[Row], has_order: bool
     ) -> tuple[list[Any], list[Any], bool]:
         """What is missing, what is too many, and whether the order is right."""
-        found = difference(case.query, case.data, expected, given)
+        found = difference(case.query, case.data, expected, answers)
         if found is None:
             return [], [], True
         missing = [

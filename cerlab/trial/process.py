@@ -36,7 +36,7 @@ class Running:
     seconds: float
     serving: ServerProcess = field(repr=False)
     log: IO[str] = field(repr=False)
-    asked: int = 0
+    question_count: int = 0
     """How many questions it was sent."""
 
     def ask(self, cases: Sequence[Case]) -> list[Outcome]:
@@ -54,7 +54,7 @@ class Running:
 
     def _exchange(self, cases: list[Case]) -> list[Outcome]:
         """Replies to one batch; where it breaks, to each half of it."""
-        self.asked += len(cases)
+        self.question_count += len(cases)
         questions = [self.adapter.question(case) for case in cases]
         asked = questions[0] if self.adapter.batch == 1 else {"batch": questions}
         said = self.serving.exchange(asked, self.seconds)

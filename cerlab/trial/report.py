@@ -44,7 +44,7 @@ def _write_lines(path: Path, rows: Sequence[Row]) -> None:
 
 def expected_rows(cause: Cause) -> list[Row]:
     """The answers of the reference."""
-    answers = LANGUAGES[cause.case.language].expected(cause.case)
+    answers = LANGUAGES[cause.case.language].answers(cause.case)
     if cause.case.language == "rows":
         return list(answers)
     return [{"start": m.start, "end": m.end, "positions": list(m.positions)} for m in answers]
@@ -56,7 +56,7 @@ def summary(outcome: Trial) -> Row:
         "cerlab": __version__,
         "seed": outcome.seed,
         "cases": outcome.cases,
-        "answered": outcome.answered,
+        "answered": outcome.with_answers,
         "seconds": round(outcome.seconds, 1),
         "absent": dict(outcome.absent),
         "engines": [
@@ -66,13 +66,13 @@ def summary(outcome: Trial) -> Row:
                 "verdicts": {v.value: tally.verdicts[v] for v in Verdict},
                 "unsorted": [
                     {"verdict": j.verdict.value, "query": case.text, "data": case.rows}
-                    for case, j in tally.unsorted
+                    for case, j in tally.unsorted_faults
                 ],
                 "causes": [
                     {
                         "verdict": cause.verdict.value,
                         "features": sorted(cause.features),
-                        "met": cause.met,
+                        "met": cause.count,
                         "after": round(cause.after, 1),
                         "query": cause.case.text,
                         "data": cause.case.rows,
@@ -92,8 +92,8 @@ def page(outcome: Trial) -> str:
         (
             "<!doctype html><html lang=en><meta charset=utf-8><title>cerlab trial</title>",
             f"<style>{_STYLE}</style><h1>Engines on trial</h1>",
-            f"<p>{outcome.cases:,} random cases, {outcome.answered:,} of them with answers; seed "
-            f"{outcome.seed}, {outcome.seconds:,.0f} seconds, cerlab {escape(__version__)}. "
+            f"<p>{outcome.cases:,} random cases, {outcome.with_answers:,} of them with answers; "
+            f"seed {outcome.seed}, {outcome.seconds:,.0f} seconds, cerlab {escape(__version__)}. "
             "What is right is what the reference semantics says.</p>",
             *_totals(outcome),
             *(line for tally in outcome.tallies for line in _engine(tally)),
@@ -119,12 +119,12 @@ def _engine(tally: Tally) -> Iterator[str]:
     yield f"<h2>{escape(tally.name)} {escape(tally.version)}</h2>"
     if not tally.causes:
         yield "<p>No fault.</p>"
-    if tally.unsorted:
-        yield f"<p>{len(tally.unsorted):,} faults are not sorted: there was no time.</p>"
+    if tally.unsorted_faults:
+        yield f"<p>{len(tally.unsorted_faults):,} faults are not sorted: there was no time.</p>"
     for number, cause in enumerate(tally.causes, 1):
         yield f"<h3>{number}. <span class=fault>{cause.verdict.value}</span>: "
         features = ", ".join(sorted(cause.features)) or "anything"
-        yield f"{escape(features)} ({cause.met:,} cases, after {cause.after:,.0f} s)</h3>"
+        yield f"{escape(features)} ({cause.count:,} cases, after {cause.after:,.0f} s)</h3>"
         yield f"<pre>{escape(cause_text(cause))}</pre>"
     if tally.reasons:
         yield "<details><summary>What it refuses</summary><ul>"
@@ -148,10 +148,10 @@ def cause_text(cause: Cause) -> str:
 def _wrong(judgement: Judgement) -> Iterator[str]:
     yield from (f"missing: {json.dumps(row, default=str)}" for row in judgement.missing)
     yield from (f"too many: {json.dumps(row, default=str)}" for row in judgement.extra)
-    if judgement.said:
-        yield f"{judgement.verdict.value}: {judgement.said}"
+    if judgement.message:
+        yield f"{judgement.verdict.value}: {judgement.message}"
 
 
 def _short(judgement: Judgement) -> str:
-    said = f" ({judgement.said[:120]})" if judgement.said else ""
+    said = f" ({judgement.message[:120]})" if judgement.message else ""
     return judgement.verdict.value + said

@@ -44,42 +44,42 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """A record, what came of it, and what was said."""
+class RecordCheck:
+    """A record with its verdict, and the message of an error or a difference."""
 
     path: Path
     record: Record
     verdict: Verdict
-    said: str = ""
+    message: str = ""
     clause: str = ""
     """What settles that the answer is another one."""
     lacks: str = ""
     """The file that it needs and that is not there."""
 
 
-class Settled(NamedTuple):
-    """A record of a file, told by a part of its SQL, and the clause by which its answer differs."""
+class Settlement(NamedTuple):
+    """A record of a file, by a part of its SQL, and the clause by which its answer differs."""
 
     file: str
     clause: str
     part: str
 
 
-def settled_in(text: str) -> list[Settled]:
+def settlements_in(text: str) -> list[Settlement]:
     """The records of a list: a line for each, ``FILE CLAUSE PART OF THE SQL``; # begins a comment.
 
-    >>> settled_in("a.test 11.10 SELECT * FROM t")
-    [Settled(file='a.test', clause='11.10', part='SELECT*FROMt')]
+    >>> settlements_in("a.test 11.10 SELECT * FROM t")
+    [Settlement(file='a.test', clause='11.10', part='SELECT*FROMt')]
     """
     lines = (line.split(None, 2) for line in text.splitlines())
-    listed = [words for words in lines if words and not words[0].startswith("#")]
-    if any(len(words) < 3 for words in listed):
+    entries = [words for words in lines if words and not words[0].startswith("#")]
+    if any(len(words) < 3 for words in entries):
         hint = "FILE CLAUSE PART OF THE SQL"
         raise UsageError("CER0857", "a line of a list of settled records is cut off", hint=hint)
-    return [Settled(file, clause, _dense(part)) for file, clause, part in listed]
+    return [Settlement(file, clause, _without_spaces(part)) for file, clause, part in entries]
 
 
-def _dense(text: str) -> str:
+def _without_spaces(text: str) -> str:
     return "".join(text.split())
 
 
@@ -97,17 +97,17 @@ def records(text: str) -> Iterator[Record]:
         while at < len(lines) and lines[at].strip() not in ("", "----"):
             sql.append(lines[at])
             at += 1
-        given: list[str] = []
+        answer_lines: list[str] = []
         if at < len(lines) and lines[at].strip() == "----":
             at += 1
             while at < len(lines) and lines[at].strip():
-                given.append(lines[at])
+                answer_lines.append(lines[at])
                 at += 1
         if words[0] == "statement":
             yield Record(first, "\n".join(sql), words[1] == "error")
         else:
             sort = next((word for word in words[2:] if word in _SORTS), "nosort")
-            yield Record(first, "\n".join(sql), False, _rows(given, len(words[1])), sort)
+            yield Record(first, "\n".join(sql), False, _rows(answer_lines, len(words[1])), sort)
 
 
 def _rows(lines: Sequence[str], width: int) -> list[list[str]]:
@@ -117,75 +117,77 @@ def _rows(lines: Sequence[str], width: int) -> list[list[str]]:
     return [list(lines[i : i + width]) for i in range(0, len(lines), width)]
 
 
-def check_files(folder: Path, settled: Sequence[Settled] = ()) -> Iterator[Checked]:
+def check_files(folder: Path, settlements: Sequence[Settlement] = ()) -> Iterator[RecordCheck]:
     """Every record that has to do with MATCH_RECOGNIZE of every ``*.test`` below a folder.
 
     Raises `UsageError` where DuckDB is not installed.
     """
     for path in sorted(folder.rglob("*.test")):
-        session, unmade = SqlSession(), dict[str, str]()
+        session, missing_files = SqlSession(), dict[str, str]()
         for record in records(path.read_text(encoding="utf-8")):
-            checked = _lacking(_check(session, path, record), unmade)
+            outcome = _with_lack(_check(session, path, record), missing_files)
             if _CLAUSE.search(record.sql):
-                yield checked if checked.verdict is Verdict.SAME else _settled(checked, settled)
+                yield outcome if outcome.verdict is Verdict.SAME else _settle(outcome, settlements)
 
 
-def _settled(checked: Checked, settled: Sequence[Settled]) -> Checked:
+def _settle(outcome: RecordCheck, settlements: Sequence[Settlement]) -> RecordCheck:
     """A record that differs, with the clause of the list that it is in, if it is."""
-    name, sql = checked.path.name, _dense(checked.record.sql)
-    clauses = (each.clause for each in settled if each.file == name and each.part in sql)
-    return replace(checked, clause=next(clauses, ""))
+    name, sql = outcome.path.name, _without_spaces(outcome.record.sql)
+    clauses = (each.clause for each in settlements if each.file == name and each.part in sql)
+    return replace(outcome, clause=next(clauses, ""))
 
 
-def _lacking(checked: Checked, unmade: dict[str, str]) -> Checked:
+def _with_lack(outcome: RecordCheck, missing_files: dict[str, str]) -> RecordCheck:
     """A record with the file that it needs, itself or for one of the tables that were not made."""
-    if checked.verdict is not Verdict.CRASH:
-        return checked
-    if (file := _NO_FILE.search(checked.said)) is not None:
-        if (table := _TABLE.match(checked.record.sql)) is not None:
-            unmade[table[1].lower()] = file[1]
-        return replace(checked, lacks=file[1])
-    unknown = _NO_TABLE.search(checked.said)
-    return replace(checked, lacks=unmade.get(unknown[1].lower(), "") if unknown else "")
+    if outcome.verdict is not Verdict.CRASH:
+        return outcome
+    if (file := _NO_FILE.search(outcome.message)) is not None:
+        if (table := _TABLE.match(outcome.record.sql)) is not None:
+            missing_files[table[1].lower()] = file[1]
+        return replace(outcome, lacks=file[1])
+    unknown = _NO_TABLE.search(outcome.message)
+    return replace(outcome, lacks=missing_files.get(unknown[1].lower(), "") if unknown else "")
 
 
-def _check(session: SqlSession, path: Path, record: Record) -> Checked:
+def _check(session: SqlSession, path: Path, record: Record) -> RecordCheck:
     try:
         result = session.run(record.sql)
-    except Unsupported as refused:
+    except Unsupported as why:
         verdict = Verdict.SAME if record.error else Verdict.REFUSED
-        return Checked(path, record, verdict, refused.message)
+        return RecordCheck(path, record, verdict, why.message)
     except CerlabError as error:
         verdict = Verdict.SAME if record.error else Verdict.CRASH
-        return Checked(path, record, verdict, error.message)
+        return RecordCheck(path, record, verdict, error.message)
     if record.error:
-        return Checked(path, record, Verdict.EXTRA, "an error was expected")
+        return RecordCheck(path, record, Verdict.EXTRA, "an error was expected")
     if record.rows is None:
-        return Checked(path, record, Verdict.SAME)
-    given = [[written(v) for v in row.values()] for row in _dicts(result)]
+        return RecordCheck(path, record, Verdict.SAME)
+    answers = [[value_text(v) for v in row.values()] for row in _dicts(result)]
     expected = [[_plain(v) for v in row] for row in record.rows]
-    missing, extra, ordered = _compared(expected, given, record.sort)
+    missing, extra, in_order = _compare(expected, answers, record.sort)
     if missing or extra:
-        said = f"missing {missing[:3]}, too many {extra[:3]}"
-        return Checked(path, record, Verdict.MISSING if missing else Verdict.EXTRA, said)
-    return Checked(path, record, Verdict.SAME if ordered else Verdict.ORDER)
+        difference = f"missing {missing[:3]}, too many {extra[:3]}"
+        return RecordCheck(path, record, Verdict.MISSING if missing else Verdict.EXTRA, difference)
+    return RecordCheck(path, record, Verdict.SAME if in_order else Verdict.ORDER)
 
 
 def _dicts(result: Any) -> list[dict[str, Any]]:
     return [] if result is None else list(result.to_pylist())
 
 
-def _compared(
-    expected: list[list[str]], given: list[list[str]], sort: str
+def _compare(
+    expected: list[list[str]], answers: list[list[str]], sort: str
 ) -> tuple[list[list[str]], list[list[str]], bool]:
     if sort == "valuesort":
-        expected, given = (sorted([v] for row in rows for v in row) for rows in (expected, given))
-    left, right = sorted(expected), sorted(given)
+        expected, answers = (
+            sorted([v] for row in rows for v in row) for rows in (expected, answers)
+        )
+    left, right = sorted(expected), sorted(answers)
     missing, extra = surplus(left, right), surplus(right, left)
-    return missing, extra, sort != "nosort" or expected == given
+    return missing, extra, sort != "nosort" or expected == answers
 
 
-def written(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A value as files have it, numbers by their value."""
     match value:
         case None:

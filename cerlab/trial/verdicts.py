@@ -1,4 +1,4 @@
-"""What an engine is found to do on a case, beside the reference."""
+"""What an engine does on a case, beside the reference."""
 
 from __future__ import annotations
 
@@ -34,22 +34,24 @@ FAULTS = frozenset(Verdict) - {Verdict.SAME, Verdict.REFUSED}
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict, the answers that it is about, and what the engine said if it gave none."""
+    """A verdict, the answers that it is about, and the message of an engine that gave none."""
 
     verdict: Verdict
     missing: tuple[Any, ...] = ()
     extra: tuple[Any, ...] = ()
-    said: str = ""
+    message: str = ""
 
 
-def judged(case: Case, expected: Sequence[Any], outcome: Outcome, ordered: bool) -> Judgement:
-    """What an outcome is worth; `ordered` says whether the order of answers counts."""
+def judgement_of(
+    case: Case, expected: Sequence[Any], outcome: Outcome, has_order: bool
+) -> Judgement:
+    """What an outcome is worth; `has_order` says whether the order of answers counts."""
     match outcome:
         case Refusal(why):
-            return Judgement(Verdict.REFUSED, said=why)
+            return Judgement(Verdict.REFUSED, message=why)
         case Failure(how, hung):
-            return Judgement(Verdict.HANG if hung else Verdict.CRASH, said=how)
-    compared = LANGUAGES[case.language].compared(case, expected, outcome.rows, ordered)
+            return Judgement(Verdict.HANG if hung else Verdict.CRASH, message=how)
+    compared = LANGUAGES[case.language].compare(case, expected, outcome.rows, has_order)
     missing, extra, in_order = tuple(compared[0]), tuple(compared[1]), compared[2]
     if missing:
         return Judgement(Verdict.MISSING, missing, extra)

@@ -13,7 +13,7 @@ from cerlab.api import parse_query
 from cerlab.bench.foundations import (
     QUERIES,
     WEIGHTS,
-    measure_consumed,
+    measure_consumption,
     process,
     random_stream,
 )
@@ -72,7 +72,7 @@ def test_types_occur_as_often_as_the_paper_says(name: str, shares: list[float]) 
 @pytest.mark.parametrize("query", QUERIES)
 def test_consumed_answers_are_those_of_the_reference(query: str) -> None:
     stream = random_stream("S1", 300)
-    row = measure_consumed(query, stream, 1)
+    row = measure_consumption(query, stream, 1)
     text = f"SELECT * WHERE {QUERIES[query]} CONSUME BY ANY"
     found = list(cerlab.evaluate(text, stream, evaluator="tecs"))
     assert row.answers == len(found) > 0
@@ -81,7 +81,7 @@ def test_consumed_answers_are_those_of_the_reference(query: str) -> None:
 
 def test_the_mean_that_is_known_is_found() -> None:
     """Before a D come 4 of A, B and C on average, if any does (Q3)."""
-    row = measure_consumed("Q3", random_stream("S1", 20_000), 1)
+    row = measure_consumption("Q3", random_stream("S1", 20_000), 1)
     assert row.per_end == pytest.approx(4, rel=0.05) == row.paper_per_end
 
 

@@ -13,10 +13,10 @@ from cerlab.api import parse_query
 from cerlab.bench import memory
 from cerlab.bench.measure import count, measure, measure_count, measure_tecs
 from cerlab.bench.memory import MemoryOf, measure_here, resident
-from cerlab.bench.pairs import paired
+from cerlab.bench.pairs import pair_runs
 from cerlab.bench.queries import catalogue
 from cerlab.bench.streams import from_file, synthetic
-from cerlab.bench.timing import Timing, timed
+from cerlab.bench.timing import Timing, timing_of
 from cerlab.errors import UsageError
 from cerlab.evaluate import answers_of
 from cerlab.io.synthetic import stocks
@@ -35,9 +35,9 @@ def test_medians_and_spreads_by_hand() -> None:
 
 def test_a_run_warms_up_unless_it_is_warm() -> None:
     ran: list[int] = []
-    timed(lambda: ran.append(1), 3)
+    timing_of(lambda: ran.append(1), 3)
     assert len(ran) == 4
-    timed(lambda: ran.append(1), 3, warm=True)
+    timing_of(lambda: ran.append(1), 3, warm=True)
     assert len(ran) == 7
 
 
@@ -45,8 +45,8 @@ def test_time_that_is_spent_is_measured() -> None:
     def spend() -> None:
         sum(range(200_000))
 
-    once = timed(spend, 5)
-    four_times = timed(lambda: [sum(range(200_000)) for _ in range(4)], 5)
+    once = timing_of(spend, 5)
+    four_times = timing_of(lambda: [sum(range(200_000)) for _ in range(4)], 5)
     assert 0 < once.cpu < four_times.cpu
     assert once.cpu_spread >= 1
     assert once.wall_spread >= 1
@@ -79,7 +79,7 @@ def test_a_count_that_differs_from_the_listed_answers_stops_the_benchmark() -> N
 def test_rounds_run_everything_once_and_turn_around() -> None:
     order: list[str] = []
     runs = {name: partial(order.append, name) for name in ("a", "b", "c")}
-    pairs = paired(runs, 3)
+    pairs = pair_runs(runs, 3)
     assert "".join(order) == "abc" + "cba" + "abc" + "cba"
     assert [(pair.query, pair.against, pair.rounds) for pair in pairs] == [
         ("b", "a", 3),
@@ -95,7 +95,7 @@ def test_a_ratio_above_one_is_faster_than_the_first() -> None:
         for _ in range(times):
             sum(range(100_000))
 
-    (pair,) = paired({"slow": partial(spend, 40), "fast": partial(spend, 1)}, 5)
+    (pair,) = pair_runs({"slow": partial(spend, 40), "fast": partial(spend, 1)}, 5)
     assert pair.cpu_ratio > 4
     assert pair.wall_ratio > 4
 

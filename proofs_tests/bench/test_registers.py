@@ -136,7 +136,7 @@ def test_the_process_for_memory_lists_or_counts(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(RegisterEvaluation, "estimate", lambda _: noted("estimate"))
     with MemoryOf(synthetic("stocks", 50), PROGRAM) as opened:
         for listed in (True, False):
-            text = run_text(sremo(PATTERNS["reg_1"], 500), listed=listed)
+            text = run_text(sremo(PATTERNS["reg_1"], 500), is_listed=listed)
             measure_text(str(opened._file), text)
     assert done == ["answers", "answers", "estimate", "estimate"], "on a prefix, then on the whole"
 

@@ -11,7 +11,7 @@ import pytest
 
 from cerlab import Timestamp, contained, equivalent, satisfiable
 from cerlab.compile.text_to_pattern import as_pattern
-from cerlab.decisions import Verdict, Witness, confirmed
+from cerlab.decisions import Verdict, Witness, confirm
 from cerlab.decisions.pool import Pool, pool_of
 from cerlab.decisions.search import _small_streams
 from cerlab.model.answer import ComplexEvent
@@ -69,7 +69,7 @@ def test_values_are_of_the_declared_type(name: str, values: list[Value]) -> None
 def test_only_what_is_compared_is_drawn_anew(schema: str | None, null: set[str]) -> None:
     pool = Pool([], ["v", "b"], (), declared() if schema else None)
     row = {"type": "A", "v": 5, "b": True, "n": "same"}
-    drawn = [pool.redrawn(row, rng) for rng in map(Random, range(200))]
+    drawn = [pool.random_variant(row, rng) for rng in map(Random, range(200))]
     assert {(row["type"], row["n"]) for row in drawn} == {("A", "same")}
     assert {name for row in drawn for name in ("v", "b") if name not in row} == null
     assert {row["v"] for row in drawn if "v" in row} == {5, 6, 4, 0, 1, 2}
@@ -102,7 +102,7 @@ def test_each_event_has_the_first_values_of_what_is_compared(
 def test_what_a_predicate_of_sets_reads_is_compared() -> None:
     predicate_named(lambda prices, events: True, "draws_on", each=False)
     text = "A AS x ; B AS y FILTER draws_on(x.v, y) AND x.w = y.u"
-    assert pool_of([as_pattern(text)]).compared == ["u", "v", "w"]
+    assert pool_of([as_pattern(text)]).attributes == ["u", "v", "w"]
 
 
 def test_all_short_streams_are_tried_and_longer_ones_at_random() -> None:
@@ -185,13 +185,13 @@ def test_a_witness_that_does_not_hold_is_an_error(left: str, side: str) -> None:
     """An answer of both sides, or of none, tells nothing apart; nor does one of the other side."""
     witness = Witness([{"type": "A"}], ComplexEvent(0, 0, (0,)), side)  # type: ignore[arg-type]
     with pytest.raises(AssertionError, match="does not hold"):
-        confirmed(witness, as_pattern(left), as_pattern(left))
+        confirm(witness, as_pattern(left), as_pattern(left))
     other = "B" if left == "A" else "A"
     if (left == "A") is (side == "left"):
-        assert confirmed(witness, as_pattern(left), as_pattern(other)).holds is False
+        assert confirm(witness, as_pattern(left), as_pattern(other)).holds is False
     else:
         with pytest.raises(AssertionError, match="does not hold"):
-            confirmed(witness, as_pattern(left), as_pattern(other))
+            confirm(witness, as_pattern(left), as_pattern(other))
 
 
 OTHER = "CREATE STREAM S { EVENT A { v:double } } "

@@ -60,7 +60,7 @@ def pair(rng: Random) -> tuple[rp.RowPattern, rp.RowPattern]:
     skip = rng.choice((rp.PastLastRow(), rp.ToNextRow()))
     whole = random_row_pattern(rng, rng.choice(("row", "row", "partition")), depth=2)
     left = replace(whole, skip=skip, within=None, subsets=(), partition_by=(), order_by=())
-    turned = [p for _, p in row_patterns._turned(left.pattern)]
+    turned = [p for _, p in row_patterns._reluctance_variants(left.pattern)]
     other = random_row_regex(rng, 2)
     pattern = rng.choice((*turned, *turned, rp.Alternation((left.pattern, other)), other))
     known = rp.variables(pattern)
@@ -271,12 +271,12 @@ def test_other_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- wrong versions ------------------------------------------------------------------------------
 
 SCANS, STARTS = row_scans.Side.scan, row_scans.Starts.moves
-SEEN, HELD = row_patterns._seen, row_letters.held
+OBSERVATION, LETTER_AT = row_patterns._observation, row_letters.letter_at
 
 
 def matches_end_for_good(self: Any, q: Any, R: Any) -> Any:
     did, target = SCANS(self, q, R)
-    return (row_scans.Did(ended=True), None) if did.ended else (did, target)
+    return (row_scans.ScanStep(ends=True), None) if did.ends else (did, target)
 
 
 def the_first_row_is_any(self: Any, R: Any) -> Any:
@@ -287,7 +287,7 @@ BEGIN = row_scans.Side.begin
 
 
 def empty_matches_unseen(did: Any, same: Same) -> Any:
-    return SEEN(did._replace(empty=False), same)
+    return OBSERVATION(did._replace(empty=False), same)
 
 
 def only_the_best_start(self: Any, config: Any, at: Any) -> Any:
@@ -296,16 +296,16 @@ def only_the_best_start(self: Any, config: Any, at: Any) -> Any:
 
 
 def no_neighbours(conditions: Any, rows: Any, i: int) -> Any:
-    return HELD(conditions, rows[i : i + 1], 0)
+    return LETTER_AT(conditions, rows[i : i + 1], 0)
 
 
 AGREEMENT: Judge = on_seeds(lambda rng: agree(rng, 2), 1_500)
 MUTANTS = [
     mutant(AGREEMENT, row_scans.Side, "scan", matches_end_for_good),
     mutant(AGREEMENT, row_scans.Side, "begin", the_first_row_is_any),
-    mutant(AGREEMENT, row_patterns, "_seen", empty_matches_unseen),
+    mutant(AGREEMENT, row_patterns, "_observation", empty_matches_unseen),
     mutant(AGREEMENT, row_scans.Starts, "moves", only_the_best_start),
-    mutant(AGREEMENT, row_letters, "held", no_neighbours),
+    mutant(AGREEMENT, row_letters, "letter_at", no_neighbours),
 ]
 
 
@@ -340,10 +340,10 @@ def test_regions_are_all_the_rows_there_are() -> None:
 def test_the_paths_of_rows_that_are_given_are_their_tables(define: str) -> None:
     conditions = row_letters.conditions_of((query("A B", define),))
     rows: list[dict[str, Any]] = [{"x": 0}, {"x": 1}]
-    G = row_letters.of_given(conditions, rows)
+    G = row_letters.of_rows(conditions, rows)
 
     def letters(table: Any) -> tuple[Any, ...]:
-        return tuple(row_letters.held(conditions, table, i) for i in range(len(table)))
+        return tuple(row_letters.letter_at(conditions, table, i) for i in range(len(table)))
 
     nodes = range(len(G.letters))
     for n in (1, 2, 3):

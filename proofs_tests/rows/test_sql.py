@@ -13,7 +13,14 @@ import cerlab
 from cerlab.api.sql import SqlSession, _first_clause, _with_before
 from cerlab.cli import main
 from cerlab.errors import CerlabError, UsageError
-from cerlab.trial.sqllogictest import Record, _compared, check_files, records, settled_in, written
+from cerlab.trial.sqllogictest import (
+    Record,
+    _compare,
+    check_files,
+    records,
+    settlements_in,
+    value_text,
+)
 from cerlab.trial.verdicts import Verdict
 
 MR = "MATCH_RECOGNIZE (ORDER BY t MEASURES {} AS m PATTERN (A+) DEFINE A AS x > 1)"
@@ -251,10 +258,10 @@ def test_records_are_read_as_they_stand() -> None:
 
 
 def test_values_are_compared_by_their_meaning() -> None:
-    assert [written(v) for v in (True, 1, 1.0, 0.1 + 0.2, None, "", "x")] == [
+    assert [value_text(v) for v in (True, 1, 1.0, 0.1 + 0.2, None, "", "x")] == [
         *("1", "1", "1", "0.3", "NULL", "(empty)", "x"),
     ]
-    assert _compared([["1", "2"]], [["2", "1"]], "valuesort") == ([], [], True)
+    assert _compare([["1", "2"]], [["2", "1"]], "valuesort") == ([], [], True)
 
 
 FOLDER = os.environ.get("CERLAB_SQLLOGICTEST")
@@ -268,11 +275,13 @@ def test_the_files_of_an_engine() -> None:
     """
     needs_duckdb()
     listed = Path(__file__).parents[2] / "examples" / "trial" / "duckdb" / "settled.txt"
-    checked = list(check_files(Path(str(FOLDER)), settled_in(listed.read_text(encoding="utf-8"))))
+    checked = list(
+        check_files(Path(str(FOLDER)), settlements_in(listed.read_text(encoding="utf-8")))
+    )
     distinct = {each.record.sql: each.verdict for each in checked}
     refused = [each for each in distinct.values() if each is Verdict.REFUSED]
     wrong = [
-        f"{each.path.name}:{each.record.line}: {each.said}"
+        f"{each.path.name}:{each.record.line}: {each.message}"
         for each in checked
         if each.verdict not in (Verdict.SAME, Verdict.REFUSED) and not (each.clause or each.lacks)
     ]

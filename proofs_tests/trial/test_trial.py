@@ -29,7 +29,7 @@ from cerlab.trial.features import OUTPUT, PATTERN, SKIP, row_features
 from cerlab.trial.languages import CEQL, LANGUAGES, ROWS, Case, arrow
 from cerlab.trial.process import Running, running
 from cerlab.trial.report import write_report
-from cerlab.trial.verdicts import judged
+from cerlab.trial.verdicts import judgement_of
 
 Answers = list[dict[str, Any]]
 
@@ -105,8 +105,8 @@ def test_faults_are_told_apart(
     (tally,) = tried(monkeypatch, fault).tallies
     assert {cause.verdict for cause in tally.causes} == {verdict}
     assert all(features <= cause.features for cause in tally.causes)
-    assert sum(cause.met for cause in tally.causes) == tally.verdicts[verdict]
-    assert not tally.unsorted
+    assert sum(cause.count for cause in tally.causes) == tally.verdicts[verdict]
+    assert not tally.unsorted_faults
 
 
 def test_a_refusal_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_ours_have_no_fault() -> None:
     outcome = trial([adapter("cerlab"), adapter("cerlab-ceql")], cases=60, seconds=20)
     for tally in outcome.tallies:
         assert set(tally.verdicts) == {Verdict.SAME}
-    assert outcome.answered >= outcome.cases / 2
+    assert outcome.with_answers >= outcome.cases / 2
 
 
 def test_the_same_seed_gives_the_same_cases() -> None:
@@ -217,20 +217,20 @@ def test_verdicts(
     given: Sequence[Any], verdict: str, missing: Sequence[Any], extra: Sequence[Any]
 ) -> None:
     outcome = AnswerRows(tuple({"m": value} for value in given))
-    found = judged(CASE, ROWS.expected(CASE), outcome, ordered=True)
+    found = judgement_of(CASE, ROWS.answers(CASE), outcome, has_order=True)
     assert found.verdict is Verdict(verdict)
     assert [row["m"] for row in found.missing] == list(missing)
     assert [row["m"] for row in found.extra] == list(extra)
 
 
 def test_verdicts_without_answers() -> None:
-    expected = ROWS.expected(CASE)
-    of = {outcome: judged(CASE, expected, outcome, True).verdict for outcome in OUTCOMES}
+    expected = ROWS.answers(CASE)
+    of = {outcome: judgement_of(CASE, expected, outcome, True).verdict for outcome in OUTCOMES}
     assert list(of.values()) == [Verdict.REFUSED, Verdict.CRASH, Verdict.HANG]
     shuffled = AnswerRows(({"m": 2}, {"m": 1}))
-    assert judged(CASE, expected, shuffled, ordered=False).verdict is Verdict.SAME
+    assert judgement_of(CASE, expected, shuffled, has_order=False).verdict is Verdict.SAME
     nameless = AnswerRows(({"n": 1}, {"n": 2}))
-    assert judged(CASE, expected, nameless, ordered=True).verdict is Verdict.MISSING
+    assert judgement_of(CASE, expected, nameless, has_order=True).verdict is Verdict.MISSING
 
 
 OUTCOMES = (Refusal("no"), Failure("it ended"), Failure("no answer", hung=True))
@@ -288,6 +288,6 @@ def test_what_ours_is_asked_is_what_users_ask() -> None:
     for n in range(20):
         for case in ROWS.draw(Random(n), ROWS.features):
             given = match_recognize(case.text, arrow(case.data)).to_pylist()
-            assert judged(case, ROWS.expected(case), AnswerRows(tuple(given)), True).verdict is (
-                Verdict.SAME
-            )
+            assert judgement_of(
+                case, ROWS.answers(case), AnswerRows(tuple(given)), True
+            ).verdict is (Verdict.SAME)

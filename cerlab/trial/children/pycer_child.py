@@ -14,8 +14,8 @@ else:  # a program of its own
     from line import Reply, serve  # type: ignore[import-not-found,no-redef]
 
 ATTRIBUTES = ("id", "v", "w", "k", "t")
-DECLARED = ", ".join(f"{name}:int" for name in ATTRIBUTES)
-EVENTS = ", ".join(f"EVENT {kind} {{ {DECLARED} }}" for kind in "ABC")
+ATTRIBUTE_TYPES = ", ".join(f"{name}:int" for name in ATTRIBUTES)
+EVENTS = ", ".join(f"EVENT {kind} {{ {ATTRIBUTE_TYPES} }}" for kind in "ABC")
 DECLARATION = f"CREATE STREAM S {{ {EVENTS} }}"
 
 
@@ -49,7 +49,7 @@ def positions(line: str) -> list[int]:
     return [int(number) for number in re.findall(r"attributes: \[(-?\d+)", line)]
 
 
-def found() -> str:
+def package_version() -> str:
     """The version; raises where the package cannot be imported."""
     import pycer  # noqa: F401
 
@@ -60,4 +60,4 @@ if __name__ == "__main__":
     folder = Path(tempfile.gettempdir(), "cerlab-pycer")
     folder.mkdir(exist_ok=True)
     os.chdir(folder)  # the package writes its log files where it runs
-    serve(found, reply)
+    serve(package_version, reply)
