@@ -9,7 +9,7 @@ from cerlab.engine.explanation import Explanation
 from cerlab.errors import UsageError, nearest
 from cerlab.evaluate import rows as by_rows
 from cerlab.io.tables import as_table, column_kinds, result_table, value_rows
-from cerlab.logic.rows import RowPattern, bound, result_rows
+from cerlab.logic.rows import RowPattern, bind, result_rows
 
 __all__ = ["RowEvaluator", "RowPattern", "explain_rows", "match_recognize", "parse_rows"]
 
@@ -46,7 +46,7 @@ def match_recognize(
     parsed = parse_rows(query) if isinstance(query, str) else query
     rows = as_table(table)
     if evaluator == "reference":
-        binding = bound(parsed, column_kinds(rows))
+        binding = bind(parsed, column_kinds(rows))
         found = result_rows(parsed, binding, value_rows(rows, binding.names.values()))
         measures = [[row.measures[i] for row in found] for i in range(len(parsed.measures))]
         return result_table(rows, binding, [row.row for row in found], measures)
@@ -68,7 +68,7 @@ def explain_rows(query: str | RowPattern, table: Any) -> Explanation:
     """
     parsed = parse_rows(query) if isinstance(query, str) else query
     rows = as_table(table)
-    binding = bound(parsed, column_kinds(rows))
+    binding = bind(parsed, column_kinds(rows))
     M = machine(parsed, binding)
     found = by_rows.compiled_scan(M, binding, rows)
     if isinstance(found, str):

@@ -13,7 +13,7 @@ from cerlab.decisions.row_ends import two_ends
 from cerlab.decisions.row_patterns import RowVerdict, Same
 from cerlab.display import shown
 from cerlab.io.tables import as_table, column_kinds
-from cerlab.logic.rows import RowPattern, bound
+from cerlab.logic.rows import RowPattern, bind
 
 __all__ = [
     "InCel",
@@ -113,7 +113,7 @@ def _read(rows: Rows, *queries: RowQuery) -> tuple[RowPattern, ...]:
     if rows is not None:
         kinds = column_kinds(as_table(list(rows)))
         for query in parsed:
-            bound(query, kinds)
+            bind(query, kinds)
     return parsed
 
 

@@ -21,7 +21,7 @@ from cerlab.engine.whole_stream import compiled_answers
 from cerlab.evaluate import answers_of
 from cerlab.model.stream import Stream
 from cerlab.predicates.columns import SymbolStage
-from cerlab.predicates.mentions import mentioned
+from cerlab.predicates.mentions import attributes_of
 from cerlab.predicates.syntax import atoms
 
 FEW = 3
@@ -139,6 +139,6 @@ def _stage(stage: SymbolStage, stream: Stream) -> None:
 
 def _sums(query: Query, stream: Stream) -> None:
     """Read every column that the query tests, as NumPy reads it."""
-    names = {"type", *(a for P in query.machine.predicates for a in mentioned(atoms(P)))}
+    names = {"type", *(a for P in query.machine.predicates for a in attributes_of(atoms(P)))}
     for column in read_columns(stream, sorted(names)):
         np.sum(column.to_numpy(zero_copy_only=False))

@@ -18,7 +18,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
 from cerlab.model.clauses import Strategy
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.condition import Applied, Atomic, Condition, Correlation, On
+from cerlab.predicates.condition import Application, Atomic, Condition, Correlation, On
 
 NO_LABELS: frozenset[str] = frozenset()
 
@@ -92,7 +92,7 @@ def _on_own_label(R: str, condition: Condition) -> pred.Predicate:
             return pred.And(_on_own_label(R, left), _on_own_label(R, right))
         case pred.Or(left, right):
             return pred.Or(_on_own_label(R, left), _on_own_label(R, right))
-        case Correlation() | Applied():
+        case Correlation() | Application():
             _refuse(condition)
         case _:
             assert_never(condition)
@@ -104,11 +104,11 @@ def _demand(A: Vcea, condition: Atomic) -> Vcea:
     return demand_of_label(A, condition)
 
 
-def _refuse(what: cel.Formula | Correlation | Applied) -> NoReturn:
+def _refuse(what: cel.Formula | Correlation | Application) -> NoReturn:
     hint = REFERENCE
     if isinstance(what, Correlation):
         name, hint = "comparisons between labels", f'evaluator="registers" may take it; {REFERENCE}'
-    elif isinstance(what, Applied):
+    elif isinstance(what, Application):
         name = f"'{what.predicate.name}', a predicate over sets of events"
     elif isinstance(what, cel.Select):
         name = f"{what.strategy.value}(..) inside a formula"

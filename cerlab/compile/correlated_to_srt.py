@@ -31,7 +31,7 @@ from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.syntax import CeqlQuery, partition_attributes, strategy_and_body
 from cerlab.logic.focel.binary import Names
-from cerlab.predicates.condition import Applied, Atomic, Correlation, On, atomics
+from cerlab.predicates.condition import Application, Atomic, Correlation, On, atomics
 
 Fresh = Callable[[str], str]
 
@@ -97,7 +97,7 @@ def _demand(fresh: Fresh, A: LabelledSrt, condition: Atomic) -> LabelledSrt:
             return demand_of_label(A, condition)
         case Correlation():
             return restrict(A, condition, fresh)
-        case Applied(P, _):
+        case Application(P, _):
             raise Unsupported(
                 "CER0492",
                 f"there is no transducer for '{P.name}', a predicate over sets of events",

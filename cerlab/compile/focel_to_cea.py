@@ -11,7 +11,7 @@ from cerlab.logic.cel.syntax import As, Atom, Filter, Formula, Or, Plus, Select,
 from cerlab.logic.focel.rewrite import lp_normal_form, safe_form
 from cerlab.logic.focel.scope import check_scopes, safe, unary, with_variables
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.condition import Applied, On
+from cerlab.predicates.condition import Application, On
 
 
 def focel_to_cea(phi: Formula) -> AnchoredCea:
@@ -40,7 +40,7 @@ def focel_to_epsilon_cea(phi: Formula) -> EpsilonCea:
     for psi in subformulas(named):
         if isinstance(psi, Select):
             _refuse(f"{psi.strategy.value}(..) inside a formula of FO-CEL")
-        if isinstance(psi, Filter) and isinstance(psi.condition, Applied):
+        if isinstance(psi, Filter) and isinstance(psi.condition, Application):
             _refuse(f"'{psi.condition.predicate.name}', a predicate from Python")
     if not unary(named):
         _refuse("filters over several variables")

@@ -19,11 +19,11 @@ from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.kernels.row_search import admitted_ends
 from cerlab.logic.rows import syntax as rp
 from cerlab.logic.rows.syntax import RowPattern
-from cerlab.logic.rows.types import Bound
+from cerlab.logic.rows.types import Binding
 from cerlab.model.clauses import TimeWindow
 
 
-def ordered_rows(query: RowPattern, binding: Bound, table: Any) -> OrderedRows:
+def ordered_rows(query: RowPattern, binding: Binding, table: Any) -> OrderedRows:
     """All partitions of a table, by first appearance; raises as `row_columns` says."""
     n = table.num_rows
     unordered = OrderedRows(None, np.zeros(n, np.uint8), None, table, binding.names)

@@ -125,10 +125,10 @@ def _spelled(p: rp.Pattern, atoms: dict[str, cel.Formula]) -> Spelled:
                 whole = Spelled(_either(whole.formula, each.formula), whole.empty or each.empty)
             return whole
         case rp.Permute():
-            return _spelled(rp.permuted(p), atoms)
+            return _spelled(rp.expand_permute(p), atoms)
         case rp.Exclusion(body):
             return _spelled(body, atoms)
-        case rp.Quantified(body, lo, hi):
+        case rp.Repetition(body, lo, hi):
             return _iterated(_spelled(body, atoms), lo, hi)
         case _:
             assert_never(p)

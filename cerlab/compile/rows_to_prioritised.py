@@ -25,7 +25,7 @@ class Todo(NamedTuple):
 class Loop(NamedTuple):
     """A quantifier after `done` iterations, as many as matter; `moved`: the last mapped a row."""
 
-    pattern: rp.Quantified
+    pattern: rp.Repetition
     excluded: bool
     done: int
     moved: bool
@@ -103,10 +103,10 @@ def _choices(head: Todo | Loop, rest: Stack, at_start: bool, at_end: bool) -> li
         case rp.Alternation(parts):
             return [(Todo(part, excluded), *rest) for part in parts]
         case rp.Permute():
-            return [(Todo(rp.permuted(p), excluded), *rest)]
+            return [(Todo(rp.expand_permute(p), excluded), *rest)]
         case rp.Exclusion(body):
             return [(Todo(body, True), *rest)]
-        case rp.Quantified():
+        case rp.Repetition():
             return [(Loop(p, excluded, 0, True), *rest)]
         case _:
             assert_never(p)

@@ -23,7 +23,7 @@ from cerlab.logic.rows import expressions as ex
 from cerlab.logic.rows import syntax as rp
 from cerlab.logic.rows.errors import CODES
 from cerlab.logic.rows.syntax import RowPattern
-from cerlab.logic.rows.types import Bound
+from cerlab.logic.rows.types import Binding
 from cerlab.model.clauses import TimeWindow
 
 Columns = Mapping[str, Sequence[Any]]
@@ -46,7 +46,7 @@ class Machine:
     """What conditions read of the mapping."""
 
 
-def machine(query: RowPattern, binding: Bound) -> Machine:
+def machine(query: RowPattern, binding: Binding) -> Machine:
     """The machine of a query on a table with these columns."""
     sets = rp.members(query)
     reads = {definition.variable: definition.condition for definition in query.define}

@@ -31,7 +31,7 @@ from cerlab.engine.row_search import GrowingMapping
 from cerlab.engine.row_walk import LetteredRows, Matches, Stuck, Walk
 from cerlab.logic.rows import expressions as ex
 from cerlab.logic.rows import syntax as rp
-from cerlab.logic.rows.types import Bound
+from cerlab.logic.rows.types import Binding
 from cerlab.model.columns import values_of
 
 _SMALL = 12
@@ -83,7 +83,7 @@ def step_table_of(M: Machine) -> StepTable | str:
     return step_table(M.automaton) or "the pattern has too many states"
 
 
-def scan_of(M: Machine, steps: StepTable, binding: Bound, table: Any) -> CompiledScan:
+def scan_of(M: Machine, steps: StepTable, binding: Binding, table: Any) -> CompiledScan:
     """The query on the rows of a table; raises `NotTaken`."""
     query = M.query
     try:

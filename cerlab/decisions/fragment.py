@@ -11,7 +11,7 @@ from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.model.clauses import AttributeWindow, Consume, TimeWindow
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.schema import AttributeType, Schema
-from cerlab.predicates.mentions import mentioned
+from cerlab.predicates.mentions import attributes_of
 from cerlab.predicates.minterms import constants, representatives
 from cerlab.predicates.syntax import Atom as AtomicTest
 from cerlab.predicates.syntax import Attribute, Between, Comparison, Constant, Member, atoms
@@ -53,7 +53,7 @@ def _time_that_is_tested(query: Pattern, queries: Sequence[Pattern]) -> str | No
     window, schema = query.plan.window, schema_of(queries)
     if isinstance(window, AttributeWindow):
         tested = {
-            name for q in queries for P in q.machine.predicates for name in mentioned(atoms(P))
+            name for q in queries for P in q.machine.predicates for name in attributes_of(atoms(P))
         } | {name for q in queries for name in q.plan.partition}
         if window.attribute in tested:
             return f"'{window.attribute}' is the time of the window and is tested too"
@@ -130,7 +130,7 @@ def _atoms_about(name: str, queries: Sequence[Pattern]) -> list[AtomicTest]:
         for q in queries
         for P in q.machine.predicates
         for atom in atoms(P)
-        if name in mentioned([atom])
+        if name in attributes_of([atom])
     ]
 
 

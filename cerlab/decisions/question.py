@@ -23,7 +23,7 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow
 from cerlab.model.event import Event, Timestamp, Value
 from cerlab.model.schema import AttributeType
-from cerlab.predicates.mentions import mentioned
+from cerlab.predicates.mentions import attributes_of
 from cerlab.predicates.minterms import minterms
 from cerlab.predicates.syntax import Computed, Negated, Predicate, StreamIs, atoms
 
@@ -48,7 +48,9 @@ class Question:
         every = [
             m
             for m in minterms(
-                [*self.predicates, *about_streams], schema=schema_of(self.queries), fixed=fixed
+                [*self.predicates, *about_streams],
+                schema=schema_of(self.queries),
+                values=fixed,
             )
             if m.example is None or _read(m.example, streams)
         ]
@@ -100,7 +102,7 @@ class Question:
         if axis:
             return axis, False
         schema = schema_of(self.queries)
-        tested = {name for P in self.predicates for name in mentioned(atoms(P))}
+        tested = {name for P in self.predicates for name in attributes_of(atoms(P))}
         free = next(name for name in ("time", "time_", "time__") if name not in tested)
         return (schema and timestamp_of(schema)) or free, True
 

@@ -113,16 +113,16 @@ def row_remarks(query: rp.RowPattern, *, rows: Sequence[Row] | None = None) -> l
     return found
 
 
-def _reluctance_variants(p: rp.Pattern) -> Iterator[tuple[rp.Quantified, rp.Pattern]]:
+def _reluctance_variants(p: rp.Pattern) -> Iterator[tuple[rp.Repetition, rp.Pattern]]:
     """Each quantifier, and the pattern with it turned from greedy to reluctant or back."""
-    if isinstance(p, rp.Quantified):
+    if isinstance(p, rp.Repetition):
         yield p, replace(p, reluctant=not p.reluctant)
     below = rp.children(p)
     for i, part in enumerate(below):
         for quantified, turned in _reluctance_variants(part):
             if isinstance(p, rp.Concat | rp.Alternation | rp.Permute):
                 yield quantified, type(p)((*below[:i], turned, *below[i + 1 :]))
-            elif isinstance(p, rp.Quantified | rp.Exclusion):
+            elif isinstance(p, rp.Repetition | rp.Exclusion):
                 yield quantified, replace(p, body=turned)
 
 

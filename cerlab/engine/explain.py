@@ -8,7 +8,7 @@ from cerlab.engine.learned import LearnedTables
 from cerlab.engine.windowed.program import BUDGET, Program, Read
 from cerlab.engine.windowed.scan import why_not_windowed
 from cerlab.model.clauses import Consume
-from cerlab.predicates.mentions import mentioned
+from cerlab.predicates.mentions import attributes_of
 from cerlab.predicates.syntax import atoms
 
 
@@ -19,7 +19,7 @@ def explain(plan: Plan, learned: LearnedTables) -> Explanation:
 
 def _predicates(learned: LearnedTables) -> list[str]:
     tests = list(dict.fromkeys(a for P in learned.machine.predicates for a in atoms(P)))
-    columns = ", ".join(sorted(mentioned(tests))) or "none"
+    columns = ", ".join(sorted(attributes_of(tests))) or "none"
     return [
         f"predicates: {len(tests)} tests on the columns {columns};"
         f" {learned.seen} different outcomes seen so far"

@@ -16,13 +16,13 @@ from cerlab.engine.windowed.scan import why_not_windowed
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.clock import TimeAxis
 from cerlab.model.stream import Stream
-from cerlab.predicates.mentions import mentioned
+from cerlab.predicates.mentions import attributes_of
 from cerlab.predicates.syntax import atoms
 
 
 def attributes_read(plan: Plan, machine: Machine, time: TimeAxis | None) -> frozenset[str]:
     """The attributes that the evaluation of a plan reads, ``type`` and ``stream`` perhaps too."""
-    tested = mentioned(atom for P in machine.predicates for atom in atoms(P))
+    tested = attributes_of(atom for P in machine.predicates for atom in atoms(P))
     names = {*tested, *plan.partition}
     if isinstance(plan.window, AttributeWindow):
         names.add(plan.window.attribute)

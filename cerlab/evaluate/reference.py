@@ -35,7 +35,7 @@ class Reference(Evaluator):
             case Pattern():
                 return iter(query_answers(pattern.ast, stream, _meaning(pattern)))
             case SremoPattern():
-                return iter(sremo.detected(pattern.ast, stream.events))
+                return iter(sremo.detections(pattern.ast, stream.events))
             case _:
                 assert_never(pattern)
 

@@ -22,7 +22,7 @@ from cerlab.model.event import Event, Value
 from cerlab.model.stream import Stream
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.condition import Correlation, On, alternatives
-from cerlab.predicates.mentions import mentioned, operands
+from cerlab.predicates.mentions import attributes_of, operands
 from cerlab.predicates.text import predicate_text
 from cerlab.predicates.truth import kind_of
 
@@ -270,7 +270,7 @@ def _of_atoms(made: Requirements, atoms: Iterable[Any]) -> None:
 
 def _of_comparison(made: Requirements, atom: pred.Atom) -> None:
     """The attributes, the kinds that they are compared with, and the texts that they may equal."""
-    made.attributes |= dict.fromkeys(mentioned([atom]))
+    made.attributes |= dict.fromkeys(attributes_of([atom]))
     sides = operands(atom)
     names = [side.name for side in sides if isinstance(side, pred.Attribute)]
     kinds = {kind_of(side.value) for side in sides if isinstance(side, pred.Constant)} - {None}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from cerlab.compile.rows_to_search import Machine, machine, result_positions
 from cerlab.errors import Unsupported
 from cerlab.io.tables import column_kinds, result_table, value_columns
-from cerlab.logic.rows import Bound, RowPattern, bound
+from cerlab.logic.rows import Binding, RowPattern, bind
 
 if TYPE_CHECKING:
     from cerlab.compile.rows_to_walk import CompiledScan, Result
@@ -21,7 +21,7 @@ def recognise(pattern: RowPattern, rows: Any, *, compiled: bool | None = None) -
 
     Whether it is to be `compiled`; None for what is sooner done.
     """
-    binding = bound(pattern, column_kinds(rows))
+    binding = bind(pattern, column_kinds(rows))
     M = machine(pattern, binding)
     if compiled or (compiled is None and rows.num_rows >= SHORT):
         result = _compiled(M, binding, rows, needed=bool(compiled))
@@ -32,7 +32,7 @@ def recognise(pattern: RowPattern, rows: Any, *, compiled: bool | None = None) -
     return result_table(rows, binding, positions, values)
 
 
-def _compiled(M: Machine, binding: Bound, rows: Any, *, needed: bool) -> Result | None:
+def _compiled(M: Machine, binding: Binding, rows: Any, *, needed: bool) -> Result | None:
     """The result by what is compiled; None, or `Unsupported`, where it does not take a query."""
     found = compiled_scan(M, binding, rows)
     if not isinstance(found, str):
@@ -43,7 +43,7 @@ def _compiled(M: Machine, binding: Bound, rows: Any, *, needed: bool) -> Result 
     return None
 
 
-def compiled_scan(M: Machine, binding: Bound, rows: Any) -> tuple[CompiledScan, Result] | str:
+def compiled_scan(M: Machine, binding: Binding, rows: Any) -> tuple[CompiledScan, Result] | str:
     """What is compiled for a table and its result; a text is why a query is not."""
     from cerlab.compile import rows_to_walk as walk  # loads Numba
 

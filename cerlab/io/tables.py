@@ -16,7 +16,7 @@ from cerlab.io.formats import COLUMNAR, existing, format_of, is_pipe, looks_like
 from cerlab.io.lines import row_of_bad_byte
 from cerlab.io.pipe import arriving_lines
 from cerlab.logic.rows.errors import mismatch
-from cerlab.logic.rows.types import Bound, InputColumn, Kind, MeasureColumn, Typed
+from cerlab.logic.rows.types import Binding, InputColumn, Kind, MeasureColumn, StaticType
 from cerlab.model.columns import is_moment, is_text, values_of
 from cerlab.model.event import Event, Timestamp, Value, to_value
 from cerlab.model.stream import Stream
@@ -172,7 +172,7 @@ def value_rows(table: Any, names: Iterable[str]) -> list[Row]:
     return [{name: column[i] for name, column in columns.items()} for i in range(table.num_rows)]
 
 
-def result_table(table: Any, binding: Bound, rows: Any, measures: Sequence[Any]) -> Any:
+def result_table(table: Any, binding: Binding, rows: Any, measures: Sequence[Any]) -> Any:
     """The result: columns of the table at `rows`, and the measures, a sequence or array each.
 
     Raises `BadData` for an integer beyond 64 bits.
@@ -200,7 +200,7 @@ def _takeable(column: Any) -> Any:
     return column.cast(pa.large_string()) if pa.types.is_string_view(column.type) else column
 
 
-def _measure_array(values: Any, name: str, typed: Typed, schema: Any) -> Any:
+def _measure_array(values: Any, name: str, typed: StaticType, schema: Any) -> Any:
     import pyarrow as pa
 
     arrow_type = _measure_type(typed, schema)
@@ -227,7 +227,7 @@ def _measure_array(values: Any, name: str, typed: Typed, schema: Any) -> Any:
         ) from None
 
 
-def _measure_type(typed: Typed, schema: Any) -> Any:
+def _measure_type(typed: StaticType, schema: Any) -> Any:
     import pyarrow as pa
     from pyarrow import types
 

@@ -62,7 +62,7 @@ def read(language: Language, text: str, start: str) -> Tree[Token]:
         _explain(language, text, start, error)
 
 
-def built(
+def build(
     builder: Transformer[Token, Any], tree: Tree[Token], *, too_deep: str | None = None
 ) -> Any:
     """What a builder makes of a tree; `too_deep`, if given, is the hint of its `ResourceLimit`."""

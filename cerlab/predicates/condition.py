@@ -38,14 +38,14 @@ class Correlation:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class Application:
     """``increasing(x.price, 5)``: a predicate over sets of events, registered from Python."""
 
     predicate: UserPredicate
     arguments: tuple[SetOf | Value, ...]
 
 
-Atomic: TypeAlias = On | Correlation | Applied
+Atomic: TypeAlias = On | Correlation | Application
 Condition: TypeAlias = Atomic | And["Condition"] | Or["Condition"]
 """AND nests filters; OR is the OR of two copies, so each copy decides as a whole."""
 
@@ -67,7 +67,7 @@ def labels_of(condition: Condition) -> frozenset[str]:
             return frozenset({label})
         case Correlation(_, left, right):
             return frozenset({left.label, right.label})
-        case Applied(_, arguments):
+        case Application(_, arguments):
             return frozenset(a.label for a in arguments if isinstance(a, SetOf))
         case And(first, second) | Or(first, second):
             return labels_of(first) | labels_of(second)

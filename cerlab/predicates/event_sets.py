@@ -19,21 +19,21 @@ NOWHERE = Event("nowhere")
 
 
 class EventSet(NamedTuple):
-    """A set of events: what `known` names is so, every other attribute varies in its domain."""
+    """A set of events: what `values` names is so, every other attribute varies in its domain."""
 
-    known: Mapping[str, Value]
+    values: Mapping[str, Value]
     domains: Mapping[str, Domain]
     example: Mapping[str, Value]
     """What an example holds where the predicates leave it open."""
 
 
 def event_sets(
-    schema: Schema | None, fixed: Mapping[str, Value], names: Sequence[str]
+    schema: Schema | None, values: Mapping[str, Value], names: Sequence[str]
 ) -> Iterator[EventSet]:
     """All events, as a union of sets in which each attribute varies on its own."""
     if schema is None:
-        if all(allows(name, domain_of(name, {}), value) for name, value in fixed.items()):
-            yield EventSet(fixed, {}, fixed)
+        if all(allows(name, domain_of(name, {}), value) for name, value in values.items()):
+            yield EventSet(values, {}, values)
         return
     every: dict[tuple[str | None, EventDeclaration], None] = {}
     for stream in schema.streams:
@@ -51,22 +51,22 @@ def event_sets(
             if each.name not in own
         }
         absent: dict[str, Value] = {
-            name: None for name in (*names, *fixed) if name not in domains and name not in own
+            name: None for name in (*names, *values) if name not in domains and name not in own
         }
         if all(
             allows(name, domains[name], value)
             if name in domains
             else value == {**absent, **own}[name]
-            for name, value in fixed.items()
+            for name, value in values.items()
         ):
             defaults = {name: candidates(name, domain, ())[0] for name, domain in domains.items()}
-            declared_only = {name: value for name, value in fixed.items() if name in domains}
-            known = {**absent, **declared_only, **own}
-            yield EventSet(known, domains, {**defaults, **declared_only, **own})
+            declared_only = {name: value for name, value in values.items() if name in domains}
+            constants = {**absent, **declared_only, **own}
+            yield EventSet(constants, domains, {**defaults, **declared_only, **own})
 
 
-def substituted(atom: pred.Atom, known: Mapping[str, Value]) -> pred.Atom:
-    """The atom with the known attributes as constants, and each constant expression evaluated.
+def substituted(atom: pred.Atom, values: Mapping[str, Value]) -> pred.Atom:
+    """The atom with these attributes as constants, and each constant expression evaluated.
 
     >>> v, w = pred.Attribute("v"), pred.Attribute("w")
     >>> substituted(pred.Comparison(pred.Operator.EQ, v, w), {"w": 3})
@@ -78,7 +78,7 @@ def substituted(atom: pred.Atom, known: Mapping[str, Value]) -> pred.Atom:
             case pred.Constant():
                 return expression
             case pred.Attribute(name):
-                return pred.Constant(known[name]) if name in known else expression
+                return pred.Constant(values[name]) if name in values else expression
             case pred.Computed(op, left, right):
                 result: pred.Expression = pred.Computed(op, substitute(left), substitute(right))
             case pred.Negated(inner):
@@ -93,8 +93,8 @@ def substituted(atom: pred.Atom, known: Mapping[str, Value]) -> pred.Atom:
             return pred.Comparison(
                 pred.Operator.EQ, substitute(pred.Attribute("type")), pred.Constant(name)
             )
-        case pred.StreamIs(name) if "stream" in known:
-            stream = pred.Constant(name if known["stream"] is None else known["stream"])
+        case pred.StreamIs(name) if "stream" in values:
+            stream = pred.Constant(name if values["stream"] is None else values["stream"])
             return pred.Comparison(pred.Operator.EQ, stream, pred.Constant(name))
         case pred.StreamIs():
             return atom

@@ -27,35 +27,39 @@ def reads_no_register(guard: pred.Guard) -> TypeGuard[pred.Predicate]:
     return not any(isinstance(atom, pred.RegisterComparison) for atom in pred.occurrences(guard))
 
 
-def redirected(guard: pred.Guard, where: Whereabouts) -> pred.Guard:
+def redirect_registers(guard: pred.Guard, where: Whereabouts) -> pred.Guard:
     """The guard with each register read where it is now; an atom of an empty one is false.
 
     It holds for the same events and registers as the plain tree would (SRT Def. 13).
 
     >>> stored = pred.RegisterAttribute("r", "id")
     >>> same = pred.RegisterComparison(pred.Operator.EQ, pred.Attribute("id"), stored)
-    >>> redirected(same, {"r": "b1"}.get).right
+    >>> redirect_registers(same, {"r": "b1"}.get).right
     RegisterAttribute(register='b1', attribute='id')
-    >>> redirected(pred.Not(same), lambda r: None)
+    >>> redirect_registers(pred.Not(same), lambda r: None)
     Everything()
     """
     match guard:
         case pred.RegisterComparison(op, left, right):
-            first, second = _moved(left, where), _moved(right, where)
+            first, second = _redirect_operand(left, where), _redirect_operand(right, where)
             if first is None or second is None:
                 return pred.FALSE
             return pred.RegisterComparison(op, first, second)
         case pred.Not(operand):
-            return pred.negation(redirected(operand, where))
+            return pred.negation(redirect_registers(operand, where))
         case pred.And(left, right):
-            return pred.conjunction(redirected(left, where), redirected(right, where))
+            return pred.conjunction(
+                redirect_registers(left, where), redirect_registers(right, where)
+            )
         case pred.Or(left, right):
-            return pred.disjunction(redirected(left, where), redirected(right, where))
+            return pred.disjunction(
+                redirect_registers(left, where), redirect_registers(right, where)
+            )
         case predicate:
             return predicate
 
 
-def _moved(side: pred.Operand, where: Whereabouts) -> pred.Operand | None:
+def _redirect_operand(side: pred.Operand, where: Whereabouts) -> pred.Operand | None:
     if not isinstance(side, pred.RegisterAttribute):
         return side
     there = where(side.register)

@@ -69,7 +69,7 @@ class Or:
 
 
 @dataclass(frozen=True, slots=True)
-class Repeated:
+class Repetition:
     """``body*``, ``body+`` where it is not `optional`, ``body?`` where it is not `many`."""
 
     body: Regex
@@ -77,7 +77,7 @@ class Repeated:
     many: bool
 
 
-Regex: TypeAlias = Characters | Start | End | Empty | Then | Or | Repeated
+Regex: TypeAlias = Characters | Start | End | Empty | Then | Or | Repetition
 
 
 # -- reading -----------------------------------------------------------------------------------
@@ -95,8 +95,8 @@ _PERL: dict[str, Ranges] = {
 _CONTROL = {"n": "\n", "r": "\r", "t": "\t", "f": "\f", "v": "\v"}
 
 
-class _Found(NamedTuple):
-    """What was read and the index behind it."""
+class _Parse(NamedTuple):
+    """A tree and the index behind its text."""
 
     regex: Regex
     after: int
@@ -106,7 +106,7 @@ def parse(pattern: str) -> Regex | None:
     """The tree of a pattern, None if it is outside the subset.
 
     >>> parse("^a+")
-    Then(first=Start(), second=Repeated(body=Characters(ranges=((97, 97),)), optional=False,
+    Then(first=Start(), second=Repetition(body=Characters(ranges=((97, 97),)), optional=False,
     many=True))
     >>> parse("a{2}") is None
     True
@@ -120,7 +120,7 @@ def parse(pattern: str) -> Regex | None:
     return tree.regex if tree.after == len(pattern) else None
 
 
-def _alternatives(pattern: str, at: int, depth: int) -> _Found:
+def _alternatives(pattern: str, at: int, depth: int) -> _Parse:
     if depth > MAX_DEPTH:
         raise _OutsideError
     ways: list[Regex] = []
@@ -128,22 +128,22 @@ def _alternatives(pattern: str, at: int, depth: int) -> _Found:
         way, at = _sequence(pattern, at, depth)
         ways.append(way)
         if pattern[at : at + 1] != "|":
-            return _Found(_balanced(ways, Or), at)
+            return _Parse(_balanced(ways, Or), at)
         at += 1
 
 
-def _sequence(pattern: str, at: int, depth: int) -> _Found:
+def _sequence(pattern: str, at: int, depth: int) -> _Parse:
     parts: list[Regex] = []
     while at < len(pattern) and pattern[at] not in "|)":
         part, at = _single(pattern, at, depth)
         if pattern[at : at + 1] in ("*", "+", "?"):
             operator = pattern[at]
-            part = Repeated(part, optional=operator != "+", many=operator != "?")
+            part = Repetition(part, optional=operator != "+", many=operator != "?")
             at += 1 + (pattern[at + 1 : at + 2] == "?")
             if pattern[at : at + 1] in ("*", "+", "?"):
                 raise _OutsideError
         parts.append(part)
-    return _Found(_balanced(parts, Then) if parts else Empty(), at)
+    return _Parse(_balanced(parts, Then) if parts else Empty(), at)
 
 
 def _balanced(parts: Sequence[Regex], join: type[Then] | type[Or]) -> Regex:
@@ -154,20 +154,20 @@ def _balanced(parts: Sequence[Regex], join: type[Then] | type[Or]) -> Regex:
     return join(_balanced(parts[:half], join), _balanced(parts[half:], join))
 
 
-def _single(pattern: str, at: int, depth: int) -> _Found:
+def _single(pattern: str, at: int, depth: int) -> _Parse:
     character = pattern[at]
     match character:
         case "^":
-            return _Found(Start(), at + 1)
+            return _Parse(Start(), at + 1)
         case "$":
-            return _Found(End(), at + 1)
+            return _Parse(End(), at + 1)
         case ".":
-            return _Found(Characters(complement(((10, 10),))), at + 1)
+            return _Parse(Characters(complement(((10, 10),))), at + 1)
         case "[":
             return _class(pattern, at + 1)
         case "\\":
             ranges, at = _escape(pattern, at + 1)
-            return _Found(Characters(ranges), at)
+            return _Parse(Characters(ranges), at)
         case "(":
             at += 1
             if pattern[at : at + 1] == "?":
@@ -177,11 +177,11 @@ def _single(pattern: str, at: int, depth: int) -> _Found:
             inner, at = _alternatives(pattern, at, depth + 1)
             if pattern[at : at + 1] != ")":
                 raise _OutsideError
-            return _Found(inner, at + 1)
+            return _Parse(inner, at + 1)
         case "{" | "*" | "+" | "?":
             raise _OutsideError
         case _:
-            return _Found(Characters(_one(character)), at + 1)
+            return _Parse(Characters(_one(character)), at + 1)
 
 
 def _one(character: str) -> Ranges:
@@ -204,7 +204,7 @@ def _escape(pattern: str, at: int) -> tuple[Ranges, int]:
     raise _OutsideError
 
 
-def _class(pattern: str, at: int) -> _Found:
+def _class(pattern: str, at: int) -> _Parse:
     """A class, read from behind its ``[``; a ``]`` that stands first is a character."""
     negated = pattern[at : at + 1] == "^"
     at += negated
@@ -221,7 +221,7 @@ def _class(pattern: str, at: int) -> _Found:
             raise _OutsideError
         ranges.append((low[0][0], high[0][0]))
     inside = complement(complement(tuple(ranges)))
-    return _Found(Characters(complement(inside) if negated else inside), at + 1)
+    return _Parse(Characters(complement(inside) if negated else inside), at + 1)
 
 
 def _class_item(pattern: str, at: int) -> tuple[Ranges, int]:
@@ -278,7 +278,7 @@ def _least(tree: Regex) -> str:
             return _least(first) + _least(second)
         case Or(left, _):
             return _least(left)
-        case Repeated(body, optional, _):
+        case Repetition(body, optional, _):
             return "" if optional else _least(body)
         case _:
             assert_never(tree)

@@ -9,7 +9,7 @@ from cerlab.model.event import Value
 from cerlab.predicates import syntax as pred
 
 
-def mentioned(group: Iterable[pred.Atom]) -> tuple[str, ...]:
+def attributes_of(group: Iterable[pred.Atom]) -> tuple[str, ...]:
     """The attributes that some atoms mention, from left to right."""
     leaves = (leaf for atom in group for operand in operands(atom) for leaf in leaves_of(operand))
     return tuple(dict.fromkeys(leaf.name for leaf in leaves if isinstance(leaf, pred.Attribute)))
@@ -64,7 +64,7 @@ def components(every: Sequence[pred.Atom]) -> tuple[tuple[pred.Atom, ...], ...]:
     """
     groups: list[tuple[set[str], list[pred.Atom]]] = []
     for atom in every:
-        names = set(mentioned([atom]))
+        names = set(attributes_of([atom]))
         touching = [group for group in groups if not names.isdisjoint(group[0])]
         groups = [group for group in groups if names.isdisjoint(group[0])]
         joined = [each for _, group in touching for each in group]

@@ -19,7 +19,7 @@ from cerlab.predicates import syntax as pred
 from cerlab.predicates.choices import Choice, by_representatives, event_of
 from cerlab.predicates.domains import Domain, domain_of
 from cerlab.predicates.event_sets import NOWHERE, EventSet, event_sets, substituted
-from cerlab.predicates.mentions import components, constants, mentioned, operands
+from cerlab.predicates.mentions import attributes_of, components, constants, operands
 from cerlab.predicates.representatives import representatives
 from cerlab.predicates.smt import by_solver
 from cerlab.predicates.truth import satisfies
@@ -43,13 +43,13 @@ def minterms(
     predicates: Sequence[pred.Predicate],
     *,
     schema: Schema | None = None,
-    fixed: Mapping[str, Value] | None = None,
+    values: Mapping[str, Value] | None = None,
 ) -> tuple[Minterm, ...]:
     """All truth vectors that events can have, in a fixed order, each once.
 
     With a `schema`, events are those it declares: each attribute of the type is there and of its
     type (a double may be NaN), or NULL where that is allowed, and there are no others; the stream
-    is a declared one or not known. Attributes that are `fixed` have exactly these values.
+    is a declared one or not known. Attributes that `values` names have exactly these.
 
     A vector that no event has is not listed where that is decided, and a vector without example
     is not decided. Arithmetic is decided over the rationals: what holds by rounding or overflow
@@ -63,7 +63,7 @@ def minterms(
     """
     every = tuple(dict.fromkeys(atom for P in predicates for atom in pred.atoms(P)))
     by_symbol: dict[int, Minterm] = {}
-    for events in event_sets(schema, fixed or {}, mentioned(every)):
+    for events in event_sets(schema, values or {}, attributes_of(every)):
         for minterm in _minterms_among(predicates, every, events):
             if by_symbol.setdefault(minterm.symbol, minterm).example is None:
                 by_symbol[minterm.symbol] = minterm
@@ -74,7 +74,7 @@ def _minterms_among(
     predicates: Sequence[pred.Predicate], every: Sequence[pred.Atom], events: EventSet
 ) -> Iterator[Minterm]:
     """The minterms of one set of events; one without example may come again with one."""
-    reduced = {atom: substituted(atom, events.known) for atom in every}
+    reduced = {atom: substituted(atom, events.values) for atom in every}
     groups = components(tuple(dict.fromkeys(reduced.values())))
     choices = [_choices(group, events.domains) for group in groups]
     done: set[int] = set()
@@ -113,7 +113,7 @@ def _example(chosen: Iterable[Choice], events: EventSet) -> Event | None:
 
 def _choices(group: tuple[pred.Atom, ...], domains: Mapping[str, Domain]) -> tuple[Choice, ...]:
     """One choice for each truth vector of a component that events have, or that is undecided."""
-    of = tuple((name, domain_of(name, domains)) for name in mentioned(group))
+    of = tuple((name, domain_of(name, domains)) for name in attributes_of(group))
     if not of:
         return (Choice(tuple(satisfies(NOWHERE, atom) for atom in group), ()),)
     if len(of) == 1 and all(map(_is_simple, group)):

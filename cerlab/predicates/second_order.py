@@ -36,7 +36,7 @@ class SetOf:
     attribute: str | None = None
 
 
-_registered: dict[str, UserPredicate] = {}
+_registry: dict[str, UserPredicate] = {}
 
 
 @overload
@@ -78,13 +78,13 @@ def predicate(
 
 def predicate_named(function: F, name: str, *, each: bool) -> F:
     """Register a function under a name, in place of what had it."""
-    _registered[name] = UserPredicate(name, function, each)
+    _registry[name] = UserPredicate(name, function, each)
     return function
 
 
-def registered() -> dict[str, UserPredicate]:
+def user_predicates() -> dict[str, UserPredicate]:
     """All predicates that texts can use now, by name."""
-    return dict(_registered)
+    return dict(_registry)
 
 
 def holds_of(

@@ -8,7 +8,7 @@ from typing import assert_never, get_args
 from cerlab import display
 from cerlab.model.event import Timestamp, Value
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.condition import Applied, Condition, Correlation, LabelAttribute, On
+from cerlab.predicates.condition import Application, Condition, Correlation, LabelAttribute, On
 from cerlab.predicates.second_order import SetOf
 
 _WORDS = """
@@ -110,7 +110,7 @@ def predicate_text(predicate: pred.Guard | Condition, level: int = 0) -> str:
             return f"{of_stream}{name_text(label)}[{predicate_text(of_each)}]"
         case Correlation(op, left, right):
             return f"{_side_text(left)} {op.value} {_side_text(right)}"
-        case Applied(P, arguments):
+        case Application(P, arguments):
             return f"{name_text(P.name)}({', '.join(map(_argument_text, arguments))})"
         case pred.And(left, right):
             text = f"{predicate_text(left, 1)} AND {predicate_text(right, 2)}"

@@ -31,10 +31,10 @@ def number_text(n: int) -> str:
     return f"about {10**rest:.2f}·10^{exponent:.0f}"
 
 
-def counted(n: int, what: str) -> str:
+def count_text(n: int, what: str) -> str:
     """A count with its noun.
 
-    >>> counted(1, "answer"), counted(2000, "event")
+    >>> count_text(1, "answer"), count_text(2000, "event")
     ('1 answer', '2,000 events')
     """
     return f"{number_text(n)} {what}" + ("" if n == 1 else "s")

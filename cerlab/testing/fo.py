@@ -6,7 +6,7 @@ from random import Random
 
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.syntax import Formula
-from cerlab.logic.focel.scope import unscoped
+from cerlab.logic.focel.scope import unscoped_variable
 from cerlab.predicates.condition import Correlation, LabelAttribute, On
 from cerlab.predicates.syntax import Operator
 from cerlab.testing.conditions import random_predicate
@@ -19,7 +19,7 @@ def random_fo_formula(rng: Random, shape: Shape = SMALL, *, binary: bool = False
     """A scoped well-formed formula (erratum E4); with `binary` it may compare two variables."""
     while True:
         phi = _draw(rng, shape, shape.depth, binary=binary)
-        if unscoped(phi) is None:
+        if unscoped_variable(phi) is None:
             return phi
 
 

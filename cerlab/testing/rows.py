@@ -67,7 +67,7 @@ def random_row_regex(rng: Random, depth: int, *, excluding: bool = True) -> rp.P
             return rp.Alternation(tuple(drawn() for _ in range(rng.choice((2, 2, 3)))))
         case "quantified":
             lo, hi = rng.choice(((0, None), (1, None), (0, 1), (1, 2), (2, None), (2, 2), (0, 2)))
-            return rp.Quantified(drawn(), lo, hi, likely(rng, 0.35))
+            return rp.Repetition(drawn(), lo, hi, likely(rng, 0.35))
         case _:
             if excluding and likely(rng, 0.6):
                 return rp.Exclusion(drawn())
@@ -84,7 +84,7 @@ def _repeated(rng: Random, v: str) -> rp.Pattern:
     if likely(rng, 0.4):
         return rp.Variable(v)
     lo, hi = rng.choice(((0, None), (1, None), (0, 1), (1, 2), (2, None), (2, 2)))
-    return rp.Quantified(rp.Variable(v), lo, hi, likely(rng, 0.3))
+    return rp.Repetition(rp.Variable(v), lo, hi, likely(rng, 0.3))
 
 
 def _leaf(rng: Random) -> rp.Pattern:

@@ -91,7 +91,7 @@ def plainer_patterns(p: rp.Pattern) -> Iterator[rp.Pattern]:
             yield rp.Variable(chr(ord(name[0]) - 1))
         case rp.Permute(parts):
             yield rp.Concat(parts)
-        case rp.Quantified(_, lo, hi, reluctant):
+        case rp.Repetition(_, lo, hi, reluctant):
             if reluctant:
                 yield replace(p, reluctant=False)
             rank = _BOUNDS.index((lo, hi)) if (lo, hi) in _BOUNDS else len(_BOUNDS)
@@ -109,7 +109,7 @@ def plainer_patterns(p: rp.Pattern) -> Iterator[rp.Pattern]:
         for plainer in plainer_patterns(part):
             if isinstance(p, rp.Concat | rp.Alternation | rp.Permute):
                 yield type(p)((*below[:i], plainer, *below[i + 1 :]))
-            elif isinstance(p, rp.Exclusion | rp.Quantified):
+            elif isinstance(p, rp.Exclusion | rp.Repetition):
                 yield replace(p, body=plainer)
 
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from cerlab.automata.product import remember
 from cerlab.automata.registers.transducer import NONE, Label, RegisterTransition, Srt
-from cerlab.predicates.guards import redirected
+from cerlab.predicates.guards import redirect_registers
 
 Placement: TypeAlias = tuple[tuple[str, str], ...]
 """Which place holds what each register holds, sorted; registers not in it are empty."""
@@ -23,7 +23,7 @@ def single_register(T: Srt) -> Srt:
     places = [f"p{i}" for i in range(1, len(T.R) + 1)]
 
     def follow(placement: Placement, t: RegisterTransition) -> Iterator[tuple[Label, Placement]]:
-        guard = redirected(t.guard, dict(placement).get)
+        guard = redirect_registers(t.guard, dict(placement).get)
         after = {r: p for r, p in placement if r not in t.writes}
         write = NONE
         if t.writes:

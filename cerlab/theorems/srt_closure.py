@@ -22,7 +22,7 @@ from cerlab.automata.registers.transducer import (
     Srt,
     Transducer,
 )
-from cerlab.predicates.guards import redirected
+from cerlab.predicates.guards import redirect_registers
 
 Registers: TypeAlias = frozenset[str]
 
@@ -51,7 +51,7 @@ def star(T: Srt) -> EpsilonSrt:
     """
 
     def follow(D: Registers, t: RegisterTransition) -> Iterator[tuple[Label, Registers]]:
-        guard = redirected(t.guard, {r: r for r in D}.get)
+        guard = redirect_registers(t.guard, {r: r for r in D}.get)
         yield Label(guard, t.mark, t.writes), D | t.writes
 
     body = shift(remember(T, NONE, follow, Srt, R=T.R), 1)

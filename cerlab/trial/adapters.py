@@ -186,7 +186,7 @@ class Flink(_Common):
         last = case.query.pattern
         while isinstance(last, rp.Concat):
             last = last.parts[-1]
-        if isinstance(last, rp.Quantified) and not (last.reluctant or last.lo == last.hi):
+        if isinstance(last, rp.Repetition) and not (last.reluctant or last.lo == last.hi):
             return "greedy quantifiers are not allowed as the last element"
         if not _needs_a_row(case.query.pattern):
             return "patterns that can produce empty matches are not supported"
@@ -225,27 +225,27 @@ def _sequence(p: rp.Pattern) -> list[rp.Pattern]:
 
 def _greedy(p: rp.Pattern) -> bool:
     """Whether Flink has a greedy loop for it: not for ``?`` and ``{n}``."""
-    if not isinstance(p, rp.Quantified) or p.reluctant:
+    if not isinstance(p, rp.Repetition) or p.reluctant:
         return False
     return p.lo != p.hi and (p.lo, p.hi) != (0, 1)
 
 
 def _may_be_none(p: rp.Pattern) -> bool:
-    return isinstance(p, rp.Quantified) and p.lo == 0
+    return isinstance(p, rp.Repetition) and p.lo == 0
 
 
 def _needs_a_row(p: rp.Pattern) -> bool:
     match p:
         case rp.Concat(parts):
             return any(map(_needs_a_row, parts))
-        case rp.Quantified(body, lo, _, _):
+        case rp.Repetition(body, lo, _, _):
             return lo > 0 and _needs_a_row(body)
         case _:
             return True
 
 
 def _optional_reluctant(p: rp.Pattern) -> bool:
-    return isinstance(p, rp.Quantified) and p.reluctant and (p.lo, p.hi) == (0, 1)
+    return isinstance(p, rp.Repetition) and p.reluctant and (p.lo, p.hi) == (0, 1)
 
 
 class DuckDB(_Common):

@@ -84,7 +84,7 @@ def _of_pattern(p: rp.Pattern) -> Iterator[str]:
             yield "PERMUTE"
         case rp.Exclusion():
             yield "{- -}"
-        case rp.Quantified(body, lo, hi, reluctant):
+        case rp.Repetition(body, lo, hi, reluctant):
             short = {(0, None): "*", (1, None): "+", (0, 1): "?"}
             yield short.get((lo, hi), "{n}") + ("?" if reluctant else "")
             if not isinstance(body, rp.Variable):

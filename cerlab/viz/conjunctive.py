@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from cerlab.logic.gcq.syntax import Atom, Gcq
 from cerlab.logic.gcq.text import atom_text, gcq_text
-from cerlab.predicates.mentions import mentioned
+from cerlab.predicates.mentions import attributes_of
 from cerlab.predicates.text import name_text, predicate_text
-from cerlab.predicates.words import counted, cut
+from cerlab.predicates.words import count_text, cut
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
 
 
@@ -27,9 +27,11 @@ def gcq_graph(query: Gcq, limit: int | None = None) -> Graph:
             edges.append(Edge(f"a{a}", variables[name], "", EdgeKind.COLUMN, {"column": n}))
     for p, predicate in enumerate(query.predicates):
         nodes.append(_box(f"p{p}", predicate_text(predicate), predicate=predicate))
-        asked = [variables[name] for name in mentioned([predicate])]
+        asked = [variables[name] for name in attributes_of([predicate])]
         edges += [Edge(f"p{p}", variable, "", EdgeKind.ASKED) for variable in asked]
-    title = f"Conjunctive query of {counted(len(query.atoms), 'atom')}: {cut(gcq_text(query), 80)}"
+    title = (
+        f"Conjunctive query of {count_text(len(query.atoms), 'atom')}: {cut(gcq_text(query), 80)}"
+    )
     return Graph(
         "gcq", title, tuple(nodes), tuple(edges), "TB", parts={"kind": "gcq", "head": query.head}
     )

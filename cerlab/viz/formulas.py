@@ -13,7 +13,7 @@ from cerlab.logic.cel.text import node_text
 from cerlab.logic.ceql.syntax import CeqlQuery
 from cerlab.logic.sremo import syntax as sremo
 from cerlab.logic.sremo.text import node_text as expression_node_text
-from cerlab.predicates.words import counted
+from cerlab.predicates.words import count_text
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
 
 CEL_KINDS: tuple[type, ...] = (cel.Atom, *get_args(cel.Unary), *get_args(cel.Binary))
@@ -89,14 +89,14 @@ def own_parts(value: Any) -> dict[str, Any]:
 def formula_graph(phi: cel.Formula, limit: int | None = None) -> Graph:
     """A CEL formula as a tree."""
     nodes, edges = tree(phi, node_text, cel.children, own_parts)
-    title = f"CEL formula of {counted(len(nodes), 'node')}: {_start(str(phi))}"
+    title = f"CEL formula of {count_text(len(nodes), 'node')}: {_start(str(phi))}"
     return Graph("formula", title, nodes, edges, "TB", parts={"language": "cel"})
 
 
 def sremo_graph(e: sremo.Sremo, limit: int | None = None) -> Graph:
     """A SREMO as a tree."""
     nodes, edges = tree(e, expression_node_text, sremo.children, own_parts)
-    title = f"SREMO of {counted(len(nodes), 'node')}: {_start(str(e))}"
+    title = f"SREMO of {count_text(len(nodes), 'node')}: {_start(str(e))}"
     return Graph("sremo", title, nodes, edges, "TB", parts={"language": "sremo"})
 
 

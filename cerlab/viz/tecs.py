@@ -17,7 +17,7 @@ from cerlab.engine.reference.snapshot import ActiveState, TecsNode, TecsSnapshot
 from cerlab.errors import UsageError
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
-from cerlab.predicates.words import answer_text, counted, event_text
+from cerlab.predicates.words import answer_text, count_text, event_text
 from cerlab.viz.graph import Cell, Edge, EdgeKind, Graph, Node, NodeKind, picture
 from cerlab.viz.machines.exploration import run_state_text
 
@@ -141,7 +141,7 @@ def snapshot_text(snapshot: TecsSnapshot) -> str:
       {1} : t1
       answers that end at 1: [0, 1] {0, 1}
     """
-    count = counted(len(snapshot.nodes), "node")
+    count = count_text(len(snapshot.nodes), "node")
     lines = [f"tECS after event {snapshot.position}, {event_text(snapshot.event)}: {count}"]
     lines += [_line(node, node.number in snapshot.new) for node in snapshot.nodes]
     for active in snapshot.active:

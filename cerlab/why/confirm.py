@@ -13,7 +13,7 @@ from cerlab.automata.registers.plan import MarkWindow, RegisterPlan
 from cerlab.budget import poll
 from cerlab.compile.register_plan import register_plan
 from cerlab.errors import ResourceLimit, Unsupported
-from cerlab.logic.sremo.semantics import elapsed
+from cerlab.logic.sremo.semantics import duration
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import EventWindow
@@ -116,4 +116,4 @@ def _shows(plan: RegisterPlan, events: Sequence[Event], marked: Positions, lo: i
 def _fits(window: MarkWindow, events: Sequence[Event], marked: Positions) -> bool:
     if isinstance(window, EventWindow):
         return marked[-1] - marked[0] <= window.width
-    return elapsed(marked, events, window.attribute) <= window.width
+    return duration(marked, events, window.attribute) <= window.width

@@ -9,7 +9,7 @@ from cerlab.logic.cel.semantics import holds
 from cerlab.model.answer import Valuation
 from cerlab.model.event import Event, value_of
 from cerlab.predicates.condition import (
-    Applied,
+    Application,
     Atomic,
     Condition,
     Correlation,
@@ -18,7 +18,7 @@ from cerlab.predicates.condition import (
     alternatives,
     labels_of,
 )
-from cerlab.predicates.mentions import mentioned
+from cerlab.predicates.mentions import attributes_of
 from cerlab.predicates.syntax import Predicate, atoms
 from cerlab.predicates.text import name_text, predicate_text, value_text
 from cerlab.predicates.truth import compare, kind_of, satisfies
@@ -83,7 +83,7 @@ def _atomic(condition: Atomic, V: Valuation, S: Sequence[Event], at: Sequence[in
             blamed = frozenset(i for pair in pairs for i in pair)
             ways = [_may_mend(S, i, x, j, y) for i, j in pairs]
             return WhyFalse(words, blamed, blamed.intersection(*ways))
-        case Applied():
+        case Application():
             taken = sorted({i for X in labels_of(condition) for i in V.labels.get(X, ())})
             where = _enumeration(at[i] for i in taken)
             words = f"{predicate_text(condition)} is false of the events at {where}"
@@ -111,7 +111,7 @@ def _side(side: LabelAttribute, event: Event, position: int) -> str:
 
 def values_text(event: Event, predicate: Predicate) -> str:
     """``price is 95, volume is missing``: what a predicate looks at in an event."""
-    names = mentioned(atoms(predicate))
+    names = attributes_of(atoms(predicate))
     if not names:
         return "no event satisfies it"
     return ", ".join(f"{name_text(name)} is {value_words(event, name)}" for name in names)

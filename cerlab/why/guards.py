@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 from cerlab.model.event import Event, value_of
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.guards import registers_of
-from cerlab.predicates.mentions import leaves_of, mentioned
+from cerlab.predicates.mentions import attributes_of, leaves_of
 from cerlab.predicates.text import name_text, predicate_text
 from cerlab.predicates.truth import kind_of, satisfies
 from cerlab.why.deduction import Contents
@@ -135,7 +135,7 @@ def _reads(atom: GuardAtom) -> Iterator[tuple[str | None, str]]:
                         (None, leaf.name) for leaf in leaves if isinstance(leaf, pred.Attribute)
                     )
         case _:
-            yield from ((None, name) for name in mentioned([atom]))
+            yield from ((None, name) for name in attributes_of([atom]))
 
 
 def _may_mend(

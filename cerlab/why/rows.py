@@ -10,7 +10,7 @@ from cerlab.compile.rows_to_prioritised import prioritised_automaton
 from cerlab.compile.rows_to_search import Machine, machine, partitions, search_of
 from cerlab.errors import UsageError
 from cerlab.io.tables import as_table, column_kinds, value_columns
-from cerlab.logic.rows import Bound, RowPattern, bound
+from cerlab.logic.rows import Binding, RowPattern, bind
 from cerlab.logic.rows.evaluation import Partition
 from cerlab.logic.rows.text import expression_text, name_text, skip_text
 from cerlab.model.event import Value
@@ -76,7 +76,7 @@ class _Scope:
 
     @staticmethod
     def of(query: RowPattern, table: Any) -> _Scope:
-        M = machine(query, bound(query, column_kinds(table)))
+        M = machine(query, bind(query, column_kinds(table)))
         columns = value_columns(table, M.names.values())
         return _Scope(M, columns, table.num_rows, partitions(M, columns, table.num_rows))
 
@@ -87,7 +87,7 @@ class _Scope:
     def without(self, variable: str) -> _Scope:
         """The query without the condition of a variable."""
         define = tuple(d for d in self.query.define if d.variable != variable)
-        M = machine(replace(self.query, define=define), Bound(self.M.names, ()))
+        M = machine(replace(self.query, define=define), Binding(self.M.names, ()))
         return replace(self, M=M)
 
     def scanned(self, positions: Sequence[int]) -> Iterator[tuple[int, Labels | None, int]]:

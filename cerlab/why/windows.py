@@ -11,7 +11,7 @@ from typing import assert_never
 from cerlab.logic.ceql.semantics import Substream
 from cerlab.logic.ceql.text import window_text
 from cerlab.logic.sremo import syntax as sre
-from cerlab.logic.sremo.semantics import elapsed
+from cerlab.logic.sremo.semantics import duration
 from cerlab.logic.sremo.text import node_text
 from cerlab.model.clauses import AttributeWindow, EventWindow, TimeWindow, Window
 from cerlab.model.clock import Clock, Instant, TimeAxis, clock_for
@@ -86,7 +86,7 @@ def _extent(e: sre.Window, d: Reading, S: Sequence[Event]) -> Instant:
         case sre.LengthWindow():
             return d.end - d.start
         case sre.Within(_, _, attribute):
-            return elapsed(d.marks, S, attribute)
+            return duration(d.marks, S, attribute)
         case _:
             assert_never(e)
 

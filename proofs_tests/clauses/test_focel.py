@@ -121,7 +121,7 @@ def test_well_formedness_as_printed_and_scoped(
 ) -> None:
     phi = parse_formula(formula)
     assert scope.well_formed(phi) is printed
-    assert scope.unscoped(phi) == variable
+    assert scope.unscoped_variable(phi) == variable
     if variable is not None:
         with pytest.raises(cerlab.IllFormed, match=f"'{variable}'"):
             cerlab.evaluate(formula, word("A"), logic="fo")

@@ -15,7 +15,7 @@ from cerlab.automata.registers.plan import RegisterPlan
 from cerlab.compile.register_plan import register_plan
 from cerlab.engine.reference.registers.runs import Runs
 from cerlab.engine.reference.registers.shared import SharedRuns
-from cerlab.logic.sremo import Sremo, detected
+from cerlab.logic.sremo import Sremo, detections
 from cerlab.model.event import Event
 from cerlab.testing import random_sremo, random_sremo_events
 from proofs_tests.sremo.tables import sre
@@ -64,7 +64,7 @@ def test_on_random_expressions_the_printed_one_fails_and_the_corrected_one_never
         rng = Random(seed)
         e = random_sremo(rng, SHAPE, "core")
         S = random_sremo_events(rng, e, SHAPE)
-        expected = {C.positions for C in detected(e, S)}
+        expected = {C.positions for C in detections(e, S)}
         assert reports(Runs, e, S) == reports(SharedRuns, e, S) == expected
         failed += reports(KilledRuns, e, S) != expected
         answered += bool(expected)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from random import Random
 
-from cerlab.logic.sremo import Sremo, detected, matches, parse_sremo
+from cerlab.logic.sremo import Sremo, detections, matches, parse_sremo
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.event import Event
 from cerlab.testing import Shape, random_sremo, random_sremo_events
@@ -34,7 +34,7 @@ def test_the_example_as_printed() -> None:
 
 def test_the_example_as_corrected() -> None:
     assert matches(PATTERN, STREAM[:4]) == {(0, 3)}
-    assert ComplexEvent(0, 3, (0, 3)) in detected(PATTERN, STREAM)
+    assert ComplexEvent(0, 3, (0, 3)) in detections(PATTERN, STREAM)
 
 
 def test_random_expressions_meet_it() -> None:

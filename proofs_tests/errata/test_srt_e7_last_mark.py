@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from cerlab.logic.sremo import Sremo, detected, matches, parse_sremo
+from cerlab.logic.sremo import Sremo, detections, matches, parse_sremo
 from cerlab.model.event import Event
 from cerlab.testing import Shape, random_sremo, random_sremo_events
 from proofs_tests.sremo.tables import Match
@@ -69,7 +69,7 @@ def test_no_complement_exists_with_the_condition() -> None:
 
 def test_as_a_filter_it_is_what_a_stream_shows() -> None:
     e = parse_sremo("<type = 'A'>^ . <TRUE>*")
-    assert [C.positions for C in detected(e, word("ABB"))] == [(0,)]
+    assert [C.positions for C in detections(e, word("ABB"))] == [(0,)]
 
 
 def test_random_expressions_meet_it() -> None:

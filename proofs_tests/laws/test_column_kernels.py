@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cerlab.predicates.columns import compacted, kernels, twins
+from cerlab.predicates.columns import kernels, relevant_indices, twins
 from cerlab.predicates.columns.lookup_tables import BLOCK, Cells, Stretches
 from proofs_tests.kernels import JIT
 from proofs_tests.laws.random_columns import DEEP
@@ -79,12 +79,12 @@ def test_kernels_and_their_twins_agree(suite: Suite) -> None:
     suite.run(check_twins, deep_count=DEEP // 10)
 
 
-def test_compacted_keeps_the_indices_of_kept_symbols() -> None:
+def test_relevant_indices_are_those_of_the_symbols_to_keep() -> None:
     symbols = np.array([0, 2, 1, 2, 0], np.uint8)
-    kept = compacted(symbols, np.array([False, False, True]))
+    kept = relevant_indices(symbols, np.array([False, False, True]))
     assert kept.dtype == np.int64
     assert kept.tolist() == [1, 3]
-    assert compacted(symbols[:0], np.zeros(0, bool)).tolist() == []
-    assert compacted(symbols, np.ones(3, bool)).tolist() == [0, 1, 2, 3, 4]
+    assert relevant_indices(symbols[:0], np.zeros(0, bool)).tolist() == []
+    assert relevant_indices(symbols, np.ones(3, bool)).tolist() == [0, 1, 2, 3, 4]
     with pytest.raises(IndexError, match="symbol 2"):
-        compacted(symbols, np.array([True, True]))
+        relevant_indices(symbols, np.array([True, True]))

@@ -26,7 +26,7 @@ from cerlab.logic.focel.rewrite import (
     lp_normal_form,
     safe_form,
 )
-from cerlab.logic.focel.scope import safe, unscoped, vdef, with_variables
+from cerlab.logic.focel.scope import safe, unscoped_variable, vdef, with_variables
 from cerlab.logic.focel.semantics import Sets, complex_events
 from cerlab.logic.focel.translate import fo_to_so, so_to_fo
 from cerlab.model.answer import complex_event
@@ -87,7 +87,7 @@ def test_p1_rewritings_keep_the_meaning(suite: Suite) -> None:
         for name, (rewriting, is_normal) in REWRITINGS.items():
             made = rewriting(phi)
             assert is_normal(made), (name, str(phi), str(made))
-            assert unscoped(made) is None
+            assert unscoped_variable(made) is None
             if made not in known:
                 known[made] = meaning(made, S)
             assert known[made] == expected, (name, str(phi), str(made))
@@ -178,7 +178,7 @@ def test_so_to_fo_keeps_the_complex_events_and_is_safe_and_lp(suite: Suite) -> N
         made = so_to_fo(phi)
         assert safe(made)
         assert is_lp(made)
-        assert unscoped(made) is None
+        assert unscoped_variable(made) is None
         S = tuple(random_events(rng, phi, SHAPE))
         expected = answers(phi, S)
         found = {(min(C), max(C), tuple(sorted(C))) for C in meaning(made, S)}
@@ -207,7 +207,7 @@ def test_e3b_a_filter_is_not_lost_on_the_branch_without_its_variable() -> None:
 def test_e4_deleting_an_unsafe_disjunct_needs_scopes() -> None:
     """Theorem 1 on a formula that is well-formed as printed and not scoped well-formed."""
     phi = parse_formula("A AS x ; ((B AS y FILTER x[v = 1]) OR (C AS x ; C AS x))+")
-    assert unscoped(phi) == "x"
+    assert unscoped_variable(phi) == "x"
     S = stream("AB", "01")
     assert meaning(phi, S) == {frozenset({0, 1})}
     assert meaning(safe_form(phi), S) == frozenset()

@@ -13,7 +13,7 @@ from cerlab.compile.text_to_pattern import as_pattern
 from cerlab.io import Stream
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import valuations
-from cerlab.logic.focel.scope import unary, unscoped, with_variables
+from cerlab.logic.focel.scope import unary, unscoped_variable, with_variables
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import predicate_text
 from cerlab.testing import (
@@ -95,7 +95,7 @@ def test_streams_shrink_towards_the_empty_one_and_queries_to_a() -> None:
 @given(formulas("fo"))
 def test_fo_formulas_are_unary_and_scoped(phi: cel.Formula) -> None:
     assert unary(phi)
-    assert unscoped(with_variables(phi)) is None
+    assert unscoped_variable(with_variables(phi)) is None
 
 
 @settings(max_examples=60, deadline=None)

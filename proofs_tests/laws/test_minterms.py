@@ -217,7 +217,7 @@ def test_fixed_attributes_have_exactly_their_values(suite: Suite) -> None:
             fixed["stream"] = rng.choice(("S", None))
         draws = (random_unary, lambda r: random_predicate(r, ATTRIBUTES))
         predicates = [rng.choice(draws)(rng) for _ in range(rng.randrange(1, 4))]
-        listed = minterms(predicates, fixed=fixed)
+        listed = minterms(predicates, values=fixed)
         for minterm in listed:
             assert minterm.example is not None
             assert symbol(minterm.example, predicates) == minterm.symbol
@@ -316,9 +316,9 @@ def test_a_schema_by_hand(
 def test_a_fixed_value_that_the_schema_forbids_leaves_no_event() -> None:
     schema = declared(AttributeType.INT)
     for fixed in ({"v": None}, {"v": 0.5}, {"v": "a"}, {"v": True}, {"type": "B"}, {"u": 1}):
-        assert minterms([IS_NUMBER], schema=schema, fixed=fixed) == ()
-    assert len(minterms([IS_NUMBER], schema=schema, fixed={"v": 1, "type": "A", "u": None})) == 1
-    assert minterms([IS_NUMBER], fixed={"type": ""}) == ()
+        assert minterms([IS_NUMBER], schema=schema, values=fixed) == ()
+    assert len(minterms([IS_NUMBER], schema=schema, values={"v": 1, "type": "A", "u": None})) == 1
+    assert minterms([IS_NUMBER], values={"type": ""}) == ()
 
 
 def test_too_many_minterms_are_refused() -> None:
@@ -344,7 +344,7 @@ def test_fixed_values_are_those_of_all_events(fixed: dict[str, Value], symbols: 
         Comparison(Operator.GT, Attribute("v"), Constant(3)),
         Comparison(Operator.EQ, Attribute("w"), Constant(1)),
     ]
-    found = minterms(predicates, schema=schema, fixed=fixed)
+    found = minterms(predicates, schema=schema, values=fixed)
     assert {minterm.symbol for minterm in found} == symbols
     for minterm in found:
         assert minterm.example is not None

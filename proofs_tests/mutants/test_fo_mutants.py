@@ -9,14 +9,14 @@ import pytest
 
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel import scope, semantics
-from cerlab.logic.focel.semantics import Assignment, Labelled
+from cerlab.logic.focel.semantics import Assignment, LabelledEvent
 from cerlab.model.event import Event
 from cerlab.predicates.condition import Condition, Correlation, On
 from proofs_tests.clauses.test_focel import CASES, raw
 from proofs_tests.mutants.driver import Mutant, Place, check_killed, each_of, mutant, on_rows
 from proofs_tests.suite import Suite
 
-Found = frozenset[Labelled]
+Found = frozenset[LabelledEvent]
 _UNDER = semantics._under
 _HOLDS = semantics._holds
 _ASSIGNMENTS = semantics._assignments
@@ -52,7 +52,7 @@ def seq_touching(phi: cel.Seq, S: Sequence[Event], nu: Assignment) -> Found:
 
 
 def seq_reversed(phi: cel.Seq, S: Sequence[Event], nu: Assignment) -> Found:
-    return semantics._concatenated(
+    return semantics._concatenations(
         semantics._under(phi.right, S, nu), semantics._under(phi.left, S, nu)
     )
 
@@ -69,7 +69,7 @@ def plus_once(phi: cel.Plus, S: Sequence[Event], nu: Assignment) -> Found:
 def plus_keeps_the_valuation(phi: cel.Plus, S: Sequence[Event], nu: Assignment) -> Found:
     """Iteration that does not rebind: every iteration is at the same positions."""
     once = semantics._under(phi.body, S, nu)
-    return once | semantics._concatenated(once, once)
+    return once | semantics._concatenations(once, once)
 
 
 def filter_ignored(phi: cel.Filter, S: Sequence[Event], nu: Assignment) -> Found:

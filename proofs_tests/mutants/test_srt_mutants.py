@@ -25,7 +25,7 @@ from cerlab.automata.registers.unroll import unroll
 from cerlab.automata.registers.windows import length_window, span_window
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.event import Event
-from cerlab.predicates.guards import redirected, registers_of
+from cerlab.predicates.guards import redirect_registers, registers_of
 from cerlab.predicates.syntax import Guard, all_of
 from cerlab.theorems import srt_runs as runs
 from cerlab.theorems import srt_to_sremo as decompiler
@@ -166,7 +166,7 @@ def _unrolled(
     def follow(state: Any) -> Iterator[tuple[Label, Any]]:
         d, q, where = state
         for t in leaving[q] if d < w else ():
-            guard = redirected(t.guard, lambda r: dict(where).get(r, otherwise))
+            guard = redirect_registers(t.guard, lambda r: dict(where).get(r, otherwise))
             after = written(dict(where), t.writes, d + 1)
             write = frozenset({f"b{d + 1}"}) if t.writes or otherwise else frozenset[str]()
             yield Label(guard, t.mark, write), (d + 1, t.target, tuple(sorted(after.items())))

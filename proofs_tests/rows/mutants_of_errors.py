@@ -139,9 +139,9 @@ def unless(name: str) -> Mutant:
     return mutant(ILL_FORMED, parser, "check_row_pattern", wrong, id=f"no_{name}")
 
 
-def any_bounds(self: Any, children: list[Any]) -> rp.Quantified:
+def any_bounds(self: Any, children: list[Any]) -> rp.Repetition:
     body, (lo, hi), reluctant = children
-    return rp.Quantified(body, lo, hi, reluctant is not None)
+    return rp.Repetition(body, lo, hi, reluctant is not None)
 
 
 def any_number_of_arguments(self: Any, node: Any, least: int, most: int | None) -> None:
@@ -195,7 +195,7 @@ def numbers_are_conditions(self: Any, e: Any, kinds: Any, message: str) -> Any:
 
 def sums_are_doubles(self: Any, function: Any, body: Any) -> Any:
     typed = AGGREGATE(self, function, body)
-    return types.Typed(types.Kind.DOUBLE) if function.value == "SUM" else typed
+    return types.StaticType(types.Kind.DOUBLE) if function.value == "SUM" else typed
 
 
 def an_absent_variable_is_passed_over(S: Any, s: int, m: Any) -> int:
@@ -272,7 +272,7 @@ OF_ERRORS = [
             "within-order",
         )
     ),
-    mutant(ILL_FORMED, _PatternBuilder, "quantified", any_bounds),
+    mutant(ILL_FORMED, _PatternBuilder, "repetition", any_bounds),
     of_builder(ILL_FORMED, "_count", any_number_of_arguments),
     of_builder(ILL_FORMED, "_navigation", offsets_unread),
     of_builder(ILL_FORMED, "_takes_mode", modes_anywhere),

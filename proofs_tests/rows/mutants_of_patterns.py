@@ -73,7 +73,7 @@ def alternation_is_ordered_choice(
     return next((side for side in sides if side), frozenset())
 
 
-PERMUTED = rp.permuted
+PERMUTED = rp.expand_permute
 
 
 def permute_in_reverse(p: rp.Permute) -> rp.Pattern:
@@ -97,35 +97,35 @@ def exclusion_within_exclusion_shown(
 RUNS = matching._runs
 
 
-def quantified(wrong: Callable[[rp.Quantified], rp.Quantified]) -> Any:
-    def runs(p: rp.Quantified, S: Start, d: Derivation, *, excluded: bool) -> Iterator[Derivation]:
+def quantified(wrong: Callable[[rp.Repetition], rp.Repetition]) -> Any:
+    def runs(p: rp.Repetition, S: Start, d: Derivation, *, excluded: bool) -> Iterator[Derivation]:
         return RUNS(wrong(p), S, d, excluded=excluded)
 
     return runs
 
 
-def always_greedy(p: rp.Quantified) -> rp.Quantified:
+def always_greedy(p: rp.Repetition) -> rp.Repetition:
     return replace(p, reluctant=False)
 
 
-def always_reluctant(p: rp.Quantified) -> rp.Quantified:
+def always_reluctant(p: rp.Repetition) -> rp.Repetition:
     return replace(p, reluctant=True)
 
 
-def at_least_one(p: rp.Quantified) -> rp.Quantified:
+def at_least_one(p: rp.Repetition) -> rp.Repetition:
     return replace(p, lo=max(p.lo, 1))
 
 
-def at_most_one_needed(p: rp.Quantified) -> rp.Quantified:
+def at_most_one_needed(p: rp.Repetition) -> rp.Repetition:
     return replace(p, lo=min(p.lo, 1))
 
 
-def no_option(p: rp.Quantified) -> rp.Quantified:
+def no_option(p: rp.Repetition) -> rp.Repetition:
     return replace(p, hi=None if p.hi == 1 else p.hi)
 
 
 def possessive(
-    p: rp.Quantified, S: Start, start: Derivation, *, excluded: bool
+    p: rp.Repetition, S: Start, start: Derivation, *, excluded: bool
 ) -> Iterator[Derivation]:
     """The preferred run only, as Flink's greedy quantifiers have it (decision 1)."""
     runs = list(RUNS(p, S, start, excluded=excluded))
@@ -134,7 +134,7 @@ def possessive(
 
 
 def an_empty_iteration_ends_the_loop(
-    p: rp.Quantified, S: Start, start: Derivation, *, excluded: bool
+    p: rp.Repetition, S: Start, start: Derivation, *, excluded: bool
 ) -> Iterator[Derivation]:
     """Below the least count too."""
     stop, more = ((0,), (1,)) if p.reluctant else ((1,), (0,))
@@ -152,7 +152,7 @@ def an_empty_iteration_ends_the_loop(
 
 
 def empty_iterations_are_rejected(
-    p: rp.Quantified, S: Start, start: Derivation, *, excluded: bool
+    p: rp.Repetition, S: Start, start: Derivation, *, excluded: bool
 ) -> Iterator[Derivation]:
     """JavaScript's rule (decision 2)."""
     stop, more = ((0,), (1,)) if p.reluctant else ((1,), (0,))
@@ -222,8 +222,8 @@ OF_PATTERNS = [
             (rp.Alternation, alternation_is_ordered_choice),
         )
     ),
-    mutant(PATTERNS, rp, "permuted", permute_in_reverse),
-    mutant(PATTERNS, rp, "permuted", permute_once_each),
+    mutant(PATTERNS, rp, "expand_permute", permute_in_reverse),
+    mutant(PATTERNS, rp, "expand_permute", permute_once_each),
     *(
         mutant(RESULTS, matching, "derivations", rule(rp.Exclusion, wrong), id=wrong.__name__)
         for wrong in (exclusion_forgotten, exclusion_within_exclusion_shown)

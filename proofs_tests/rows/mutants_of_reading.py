@@ -98,7 +98,7 @@ def at_most_is_exactly(*arguments: Any) -> Any:
 
 def each_exactly(p: Any) -> Any:
     match p:
-        case rp.Quantified(body, lo, hi):
+        case rp.Repetition(body, lo, hi):
             return replace(p, body=each_exactly(body), lo=lo if hi is None else hi)
         case rp.Concat(parts) | rp.Alternation(parts):
             return replace(p, parts=tuple(each_exactly(part) for part in parts))
@@ -205,7 +205,7 @@ def alternation_binds_tighter(p: Any) -> Any:
 
 def quantifiers_bind_looser(p: Any) -> Any:
     match p:
-        case rp.Concat((*before, rp.Quantified() as last)):
+        case rp.Concat((*before, rp.Repetition() as last)):
             return replace(last, body=rp.Concat((*before, last.body)))
         case _:
             return p
@@ -217,7 +217,7 @@ def in_the_order_of_the_standard() -> Mutant:
     def ranked(rank: int, reader: Any) -> Any:
         def read_in_order(cursor: Any, read_clauses: Any) -> None:
             if rank < getattr(cursor, "rank", 0):
-                raise cursor.unexpected("a later clause")
+                raise cursor.syntax_error("a later clause")
             cursor.rank = rank
             reader(cursor, read_clauses)
 

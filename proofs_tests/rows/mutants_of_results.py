@@ -7,12 +7,12 @@ from typing import Any
 
 from cerlab.logic.rows import matching, semantics, types
 from cerlab.logic.rows import syntax as rp
-from cerlab.logic.rows.matching import Mapped, RowMapping, Start
+from cerlab.logic.rows.matching import RowLabel, RowMapping, Start
 from proofs_tests.mutants.driver import mutant
 from proofs_tests.rows.judges import CLAUSES, RESULTS, SCAN
 
 RESUME = semantics.resume
-EMITTED = semantics.emitted
+OUTPUT_ROWS = semantics.output_rows
 SORT = semantics._sort
 
 
@@ -49,34 +49,34 @@ def unions_have_no_row(S: Any, x: str) -> frozenset[str]:
 def excluded_rows_shown(S: Any, found: Any, covered: set[int]) -> Any:
     m = found.match
     if m:
-        found = found._replace(match=tuple(Mapped(v, False) for v, _ in m))
-    return EMITTED(S, found, covered)
+        found = found._replace(match=tuple(RowLabel(v, False) for v, _ in m))
+    return OUTPUT_ROWS(S, found, covered)
 
 
 def empty_matches_hidden(S: Any, found: Any, covered: set[int]) -> Any:
-    return EMITTED(S, found, covered) if found.match != () else []
+    return OUTPUT_ROWS(S, found, covered) if found.match != () else []
 
 
 def empty_matches_shown(S: Any, found: Any, covered: set[int]) -> Any:
     if S.query.rows is rp.Rows.OMIT_EMPTY:
         S = replace(S, query=replace(S.query, rows=rp.Rows.ALL))
-    return EMITTED(S, found, covered)
+    return OUTPUT_ROWS(S, found, covered)
 
 
 def unmatched_rows_hidden(S: Any, found: Any, covered: set[int]) -> Any:
-    return EMITTED(S, found, covered) if found.match is not None else []
+    return OUTPUT_ROWS(S, found, covered) if found.match is not None else []
 
 
 def unmatched_rows_of_matches_shown(S: Any, found: Any, covered: set[int]) -> Any:
-    return EMITTED(S, found, set())
+    return OUTPUT_ROWS(S, found, set())
 
 
 def unmatched_rows_measured(S: Any, found: Any, covered: set[int]) -> Any:
     """Constants and COUNT as of an empty match (decision 19)."""
     unmatched = found.match is None and S.query.rows is rp.Rows.WITH_UNMATCHED
     if unmatched and found.s not in covered:
-        return EMITTED(S, found._replace(match=()), covered)
-    return EMITTED(S, found, covered)
+        return OUTPUT_ROWS(S, found._replace(match=()), covered)
+    return OUTPUT_ROWS(S, found, covered)
 
 
 def nulls_first_with_desc(positions: Any, item: rp.OrderItem, column: str, table: Any) -> None:
@@ -137,12 +137,12 @@ OF_RESULTS = [
     mutant(SCAN, semantics, "resume", first_is_last),
     mutant(SCAN, semantics, "resume", last_is_first_row),
     mutant(SCAN, semantics, "_members", unions_have_no_row),
-    mutant(RESULTS, semantics, "emitted", excluded_rows_shown),
-    mutant(RESULTS, semantics, "emitted", empty_matches_hidden),
-    mutant(RESULTS, semantics, "emitted", empty_matches_shown),
-    mutant(RESULTS, semantics, "emitted", unmatched_rows_hidden),
-    mutant(RESULTS, semantics, "emitted", unmatched_rows_of_matches_shown),
-    mutant(RESULTS, semantics, "emitted", unmatched_rows_measured),
+    mutant(RESULTS, semantics, "output_rows", excluded_rows_shown),
+    mutant(RESULTS, semantics, "output_rows", empty_matches_hidden),
+    mutant(RESULTS, semantics, "output_rows", empty_matches_shown),
+    mutant(RESULTS, semantics, "output_rows", unmatched_rows_hidden),
+    mutant(RESULTS, semantics, "output_rows", unmatched_rows_of_matches_shown),
+    mutant(RESULTS, semantics, "output_rows", unmatched_rows_measured),
     mutant(RESULTS, semantics, "_sort", nulls_first_with_desc),
     mutant(RESULTS, semantics, "_sort", nulls_always_last),
     mutant(RESULTS, semantics, "_sort", never_descending),

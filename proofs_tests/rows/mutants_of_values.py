@@ -210,24 +210,24 @@ def zero_for_null(operator: ex.ArithmeticOperator, a: Any, b: Any) -> Any:
     return ARITHMETIC(operator, a, 0 if b is None else b)
 
 
-AGGREGATED = values.aggregated
+AGGREGATE = values.aggregate
 
 
 def sum_is_0(function: ex.AggregateFunction, listed: Sequence[Any]) -> Any:
-    result = AGGREGATED(function, listed)
+    result = AGGREGATE(function, listed)
     return 0 if function is ex.AggregateFunction.SUM and result is None else result
 
 
 def avg_is_of_rows(function: ex.AggregateFunction, listed: Sequence[Any]) -> Any:
     if function is ex.AggregateFunction.AVG and listed:
         return sum(v or 0 for v in listed) / len(listed)
-    return AGGREGATED(function, listed)
+    return AGGREGATE(function, listed)
 
 
 def min_is_max(function: ex.AggregateFunction, listed: Sequence[Any]) -> Any:
     if function is ex.AggregateFunction.MIN:
-        return AGGREGATED(ex.AggregateFunction.MAX, listed)
-    return AGGREGATED(function, listed)
+        return AGGREGATE(ex.AggregateFunction.MAX, listed)
+    return AGGREGATE(function, listed)
 
 
 def of_value(by: Judge, kind: Any, wrong: Callable[[Any, Context], Any]) -> Mutant:
@@ -281,7 +281,7 @@ OF_VALUES = [
     mutant(VALUES, values, "arithmetic", division_truncates),
     mutant(VALUES, values, "arithmetic", remainder_of_the_divisor),
     mutant(VALUES, values, "arithmetic", zero_for_null),
-    mutant(VALUES, evaluation, "aggregated", sum_is_0),
-    mutant(VALUES, evaluation, "aggregated", avg_is_of_rows),
-    mutant(VALUES, evaluation, "aggregated", min_is_max),
+    mutant(VALUES, evaluation, "aggregate", sum_is_0),
+    mutant(VALUES, evaluation, "aggregate", avg_is_of_rows),
+    mutant(VALUES, evaluation, "aggregate", min_is_max),
 ]

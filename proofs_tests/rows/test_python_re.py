@@ -32,8 +32,8 @@ def expression_of(p: rp.Pattern) -> str:
         case rp.Alternation(parts):
             return "|".join(f"(?:{expression_of(part)})" for part in parts)
         case rp.Permute():
-            return expression_of(rp.permuted(p))
-        case rp.Quantified(body, lo, hi, reluctant):
+            return expression_of(rp.expand_permute(p))
+        case rp.Repetition(body, lo, hi, reluctant):
             bounds = f"{{{lo},{'' if hi is None else hi}}}"
             return f"(?:{expression_of(body)}){bounds}{'?' * reluctant}"
         case _:

@@ -17,7 +17,7 @@ from cerlab.engine import row_search
 from cerlab.engine.row_search import GrowingMapping, Memory, Search
 from cerlab.errors import CerlabError, ResourceLimit
 from cerlab.io.tables import as_table, column_kinds, value_columns
-from cerlab.logic.rows import bound
+from cerlab.logic.rows import bind
 from cerlab.logic.rows import syntax as rp
 from cerlab.testing.rows import Reach, random_row_pattern, random_row_table
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_rows, on_seeds
@@ -56,7 +56,7 @@ def test_the_search_agrees_with_the_reference(suite: Suite) -> None:
 def steps_tried(clause: str, table: Sequence[dict[str, Any]]) -> int:
     """How many steps the search of a whole scan tries."""
     query, rows = parse_rows(f"MATCH_RECOGNIZE ({clause})"), as_table(list(table))
-    binding = bound(query, column_kinds(rows))
+    binding = bind(query, column_kinds(rows))
     M, columns = machine(query, binding), value_columns(rows, binding.names.values())
     resume = rows_to_search._resume(query, range(len(table)))
     search = Search(
@@ -185,14 +185,14 @@ def test_conditions_decide_how_long_a_failure_holds(condition: str, memory: Memo
         f"""MATCH_RECOGNIZE (ORDER BY x MEASURES 1 AS m PATTERN (A B) SUBSET U = (A, B)
         DEFINE B AS {condition})"""
     )
-    binding = bound(query, column_kinds(as_table([{"x": 1}])))
+    binding = bind(query, column_kinds(as_table([{"x": 1}])))
     assert machine(query, binding).memory is memory
 
 
 def test_an_automaton_has_its_steps_in_order_of_preference() -> None:
     """``A*? B``: first B, then A; nothing after B."""
     A, B = rp.Variable("A"), rp.Variable("B")
-    automaton = prioritised_automaton(rp.Concat((rp.Quantified(A, 0, None, True), B)))
+    automaton = prioritised_automaton(rp.Concat((rp.Repetition(A, 0, None, True), B)))
     b, a = automaton.steps(0, True, False)
     assert isinstance(b, Step)
     assert isinstance(a, Step)
@@ -220,7 +220,7 @@ def always_greedy(loop: Loop, rest: Stack) -> list[Stack]:
 def one_too_many(loop: Loop, rest: Stack) -> list[Stack]:
     p = loop.pattern
     hi = None if p.hi is None else p.hi + 1
-    return ITERATIONS(loop._replace(pattern=rp.Quantified(p.body, p.lo, hi, p.reluctant)), rest)
+    return ITERATIONS(loop._replace(pattern=rp.Repetition(p.body, p.lo, hi, p.reluctant)), rest)
 
 
 def loops_forget_rows(w: Stack) -> Stack:

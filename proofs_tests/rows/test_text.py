@@ -157,7 +157,7 @@ def test_the_table_may_have_an_alias() -> None:
 def test_an_order_by_default_has_nulls_last() -> None:
     query = parse_rows("MATCH_RECOGNIZE (ORDER BY x DESC MEASURES 1 AS m PATTERN (A*))")
     assert query.order_by == (rp.OrderItem(ex.Column("x"), True),)
-    assert query.pattern == rp.Quantified(rp.Variable("A"), 0, None, False)
+    assert query.pattern == rp.Repetition(rp.Variable("A"), 0, None, False)
 
 
 def test_a_whole_query() -> None:

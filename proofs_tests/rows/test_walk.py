@@ -18,7 +18,7 @@ from cerlab.engine.register_search import RegisterSearch
 from cerlab.engine.row_walk import Walk
 from cerlab.errors import Unsupported
 from cerlab.io.tables import as_table, column_kinds
-from cerlab.logic.rows import bound
+from cerlab.logic.rows import bind
 from cerlab.testing.rows import Reach, random_row_pattern, random_row_table
 from proofs_tests.mutants.driver import Judge, check_killed, each_of, mutant, on_seeds
 from proofs_tests.rows.tables import EVALUATORS, rows_of, typed_table
@@ -71,7 +71,7 @@ def test_lengths_of_texts_are_numbers(suite: Suite) -> None:
 def walk_of(clause: str, table: Any) -> Walk | RegisterSearch:
     """The scan, done."""
     query, rows = parse_rows(f"MATCH_RECOGNIZE ({clause})"), as_table(table)
-    binding = bound(query, column_kinds(rows))
+    binding = bind(query, column_kinds(rows))
     M = machine(query, binding)
     steps = rows_to_walk.step_table_of(M)
     assert not isinstance(steps, str)

@@ -27,7 +27,7 @@ RENAMED = PHI.replace("(T ; H+ AS HS ; H AS LH)", "RENAME[H -> HS](T ; H+ AS HS)
 @pytest.fixture(autouse=True)
 def _own_predicates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Predicates of these tests are not there for others."""
-    monkeypatch.setattr(second_order, "_registered", {})
+    monkeypatch.setattr(second_order, "_registry", {})
 
     @cerlab.predicate
     def increasing(values: Sequence[float]) -> bool:

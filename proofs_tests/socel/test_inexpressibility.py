@@ -85,7 +85,7 @@ def test_the_witness_under_fo_means_something_else() -> None:
 
 @pytest.fixture
 def _zero_sum(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(second_order, "_registered", {})
+    monkeypatch.setattr(second_order, "_registry", {})
 
     @cerlab.predicate(each=True)
     def zero_sum(x: int, y: int, z: int) -> bool:

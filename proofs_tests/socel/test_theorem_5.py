@@ -21,7 +21,7 @@ from cerlab.logic.cel.semantics import valuations
 from cerlab.logic.cel.text import formula_text
 from cerlab.model.answer import Labels
 from cerlab.model.event import Event
-from cerlab.predicates.condition import Applied, Condition, Correlation, alternatives
+from cerlab.predicates.condition import Application, Condition, Correlation, alternatives
 from cerlab.predicates.syntax import (
     EVERYTHING,
     Attribute,
@@ -51,7 +51,7 @@ Answers: TypeAlias = tuple[frozenset[Labels], ...]
 
 def is_unary(condition: Condition) -> bool:
     parts = (part for way in alternatives(condition) for part in way)
-    return not any(isinstance(part, Correlation | Applied) for part in parts)
+    return not any(isinstance(part, Correlation | Application) for part in parts)
 
 
 def drawn_formula(rng: Random) -> cel.Formula:

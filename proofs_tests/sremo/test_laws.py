@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 
 import cerlab
-from cerlab.logic.sremo import Sremo, detected, matches, parse_sremo
+from cerlab.logic.sremo import Sremo, detections, matches, parse_sremo
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.rewrite import sequence, streaming
 from cerlab.logic.sremo.syntax import SKIP
@@ -25,7 +25,7 @@ def drawn(rng: Random) -> tuple[Sremo, list[Event]]:
     for _ in range(3):
         e = random_sremo(rng, SHAPE)
         S = random_sremo_events(rng, e, SHAPE)
-        if detected(e, S):
+        if detections(e, S):
             break
     return e, S
 
@@ -94,7 +94,7 @@ def test_p15_each_match_is_shown_once_where_it_ends(suite: Suite) -> None:
             if k - 1 in M
         ]
         assert len(expected) == len(set(expected))
-        assert detected(e, S) == set(expected)
+        assert detections(e, S) == set(expected)
         return bool(expected)
 
     suite.run(case, deep_count=10_000)

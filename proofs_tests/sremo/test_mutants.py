@@ -130,7 +130,7 @@ def within_is_strict(e: sre.Within, S: Reading, i: int, v: Registers) -> Derivat
     return frozenset(
         d
         for d in below(e.body, S, i, v)
-        if not d.marks or semantics.elapsed(d.marks, S.events, e.attribute) < e.width
+        if not d.marks or semantics.duration(d.marks, S.events, e.attribute) < e.width
     )
 
 
@@ -138,7 +138,7 @@ def within_of_the_slice(e: sre.Within, S: Reading, i: int, v: Registers) -> Deri
     return frozenset(
         d
         for d in below(e.body, S, i, v)
-        if d.end == i or semantics.elapsed({i, d.end - 1}, S.events, e.attribute) <= e.width
+        if d.end == i or semantics.duration({i, d.end - 1}, S.events, e.attribute) <= e.width
     )
 
 

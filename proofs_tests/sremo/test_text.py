@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from cerlab import ComplexEvent, IllFormed, QuerySyntaxError, ResourceLimit
-from cerlab.logic.sremo import check_sremo, detected, matches, parse_sremo, semantics, sremo_text
+from cerlab.logic.sremo import check_sremo, detections, matches, parse_sremo, semantics, sremo_text
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.registers import reads, writes
 from cerlab.model.event import Event
@@ -262,7 +262,7 @@ def test_what_is_just_small_enough_is_read_printed_and_evaluated(text: str) -> N
     e = parse_sremo(text)
     assert parse_sremo(str(e)) == e
     assert matches(e, [Event("A")]) <= {(), (0,)}
-    assert detected(e, [Event("A")]) <= {ComplexEvent(0, 0, (0,))}
+    assert detections(e, [Event("A")]) <= {ComplexEvent(0, 0, (0,))}
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from cerlab.engine.reference.registers import answers
 from cerlab.engine.reference.registers.runs import Runs
 from cerlab.engine.reference.registers.shared import SharedRuns
 from cerlab.errors import BadData, ResourceLimit, Unsupported
-from cerlab.logic.sremo import Sremo, detected, matches
+from cerlab.logic.sremo import Sremo, detections, matches
 from cerlab.logic.sremo import syntax as sre
 from cerlab.model.event import Event
 from cerlab.predicates.truth import satisfies
@@ -36,7 +36,7 @@ def shown_events(rng: Random, draw: Callable[[Random], Sremo]) -> tuple[Sremo, l
     for _ in range(3):
         e = draw(rng)
         S = random_sremo_events(rng, e, SHAPE)
-        if detected(e, S):
+        if detections(e, S):
             break
     return e, S
 
@@ -64,7 +64,7 @@ def test_p15_reports_are_what_the_stream_shows(suite: Suite) -> None:
             plan = register_plan(e)
         except (Unsupported, ResourceLimit):
             return None
-        expected = {(D.end, D.positions) for D in detected(e, S)}
+        expected = {(D.end, D.positions) for D in detections(e, S)}
         for active in (Runs(plan), SharedRuns(plan)):
             found = [(k, M) for k, t in enumerate(S) for M in active.advance(t, k)]
             assert len(found) == len(set(found))

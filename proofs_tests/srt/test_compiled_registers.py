@@ -33,7 +33,7 @@ from cerlab.engine.registers.operands import OPERATORS
 from cerlab.engine.registers.residual import clauses, residual
 from cerlab.engine.windowed.counts import CountOverflow
 from cerlab.evaluate import protocol
-from cerlab.logic.sremo import detected
+from cerlab.logic.sremo import detections
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, Limit, Strategy
 from cerlab.model.event import Event, Timestamp, Value
@@ -83,7 +83,7 @@ def test_expressions_on_streams(suite: Suite) -> None:
             return None
         found = compiled(plan, Stream(S))
         assert found == expected(plan, Stream(S))
-        shown = {(D.end, D.positions) for D in detected(e, S)}
+        shown = {(D.end, D.positions) for D in detections(e, S)}
         assert {(D.end, D.positions) for D in found} == shown
         return bool(found)
 

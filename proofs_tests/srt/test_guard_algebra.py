@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from cerlab.model.registers import Registers
-from cerlab.predicates.guards import redirected, registers_of
+from cerlab.predicates.guards import redirect_registers, registers_of
 from cerlab.predicates.syntax import EVERYTHING, FALSE, all_of, conjunction, disjunction, negation
 from cerlab.predicates.truth import satisfies
 from proofs_tests.srt.cases import guard, random_event, random_guard
@@ -34,7 +34,7 @@ def test_redirected_registers(suite: Suite) -> None:
         where = {r: f"p{rng.randrange(3)}" for r in v}
         kept = {r: where[r] for r in v if list(where.values()).count(where[r]) == 1}
         there = Registers({kept[r]: v[r] for r in kept})
-        moved = redirected(phi, kept.get)
+        moved = redirect_registers(phi, kept.get)
         meant = satisfies(t, phi, Registers({r: v[r] for r in kept}))
         assert satisfies(t, moved, there) == meant
         assert registers_of(moved) <= set(kept.values())
@@ -56,4 +56,4 @@ def test_constants_are_dropped() -> None:
     assert conjunction(FALSE, phi) == conjunction(phi, FALSE) == FALSE
     assert disjunction(EVERYTHING, phi) == EVERYTHING
     assert negation(negation(phi)) == phi
-    assert redirected(guard("NOT v = r.v AND v = 1"), lambda r: None) == guard("v = 1")
+    assert redirect_registers(guard("NOT v = r.v AND v = 1"), lambda r: None) == guard("v = 1")

@@ -50,7 +50,7 @@ def sequence(query: rp.RowPattern) -> FlinkPattern:
     """
     made: FlinkPattern | None = None
     for p in parts(query.pattern):
-        q = p if isinstance(p, rp.Quantified) else rp.Quantified(p, 1, 1, False)
+        q = p if isinstance(p, rp.Repetition) else rp.Repetition(p, 1, 1, False)
         assert isinstance(q.body, rp.Variable)
         name = q.body.name
         made = made.next(name, "row") if made else flink.begin(name, "row")

@@ -63,7 +63,7 @@ def _loses(p: rp.Pattern) -> bool:
     """``A* B``: a greedy loop before something else."""
     listed = p.parts[:-1] if isinstance(p, rp.Concat) else ()
     return any(
-        isinstance(q, rp.Quantified) and (q.hi, q.reluctant) == (None, False) for q in listed
+        isinstance(q, rp.Repetition) and (q.hi, q.reluctant) == (None, False) for q in listed
     )
 
 

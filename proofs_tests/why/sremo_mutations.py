@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
-from cerlab.logic.sremo import Sremo, detected
+from cerlab.logic.sremo import Sremo, detections
 from cerlab.logic.sremo import syntax as sre
 from cerlab.logic.sremo.rewrite import absence
 from cerlab.model.answer import Positions
@@ -36,7 +36,7 @@ class Question:
 
     def holds(self) -> bool:
         """By the reference."""
-        return any(m.positions == self.positions for m in detected(self.e, self.stream.events))
+        return any(m.positions == self.positions for m in detections(self.e, self.stream.events))
 
     def with_events(self, events: list[Event]) -> Question:
         return replace(self, stream=Stream(events))

@@ -15,7 +15,7 @@ from cerlab.cli import main
 from cerlab.compile.rows_to_prioritised import prioritised_automaton
 from cerlab.errors import CerlabError
 from cerlab.io.tables import column_kinds, value_rows
-from cerlab.logic.rows import bound
+from cerlab.logic.rows import bind
 from cerlab.logic.rows import syntax as rp
 from cerlab.logic.rows.evaluation import Partition
 from cerlab.logic.rows.matching import Start, derivations
@@ -138,7 +138,7 @@ def drawn(rng: Random) -> tuple[rp.RowPattern, pa.Table, list[int], list[ScanRes
     while True:
         query = random_row_pattern(rng, depth=rng.choice((1, 2, 2)))
         table = typed_table(random_row_table(rng, rows=5))
-        binding = bound(query, column_kinds(table))
+        binding = bind(query, column_kinds(table))
         rows = value_rows(table, binding.names.values())
         for part in partitions(query, binding, rows):
             try:
@@ -156,7 +156,7 @@ def agrees(rng: Random) -> bool:
     """
     query, table, positions, found = drawn(rng)
     s = rng.randrange(len(positions))
-    binding = bound(query, column_kinds(table))
+    binding = bind(query, column_kinds(table))
     rows = value_rows(table, binding.names.values())
     matches = [f for f in found if f.match]
     if matches and rng.random() < 0.8:
@@ -208,7 +208,7 @@ def none_agrees(rng: Random) -> bool | None:
     """Without rows it is the first match of the table; a change that is said gives one."""
     query = random_row_pattern(rng, depth=rng.choice((1, 2, 2)))
     table = typed_table(random_row_table(rng, rows=4))
-    binding = bound(query, column_kinds(table))
+    binding = bind(query, column_kinds(table))
     try:
         rows = value_rows(table, binding.names.values())
         matches = [

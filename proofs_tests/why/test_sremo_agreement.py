@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from cerlab.errors import ResourceLimit
-from cerlab.logic.sremo import Sremo, detected
+from cerlab.logic.sremo import Sremo, detections
 from cerlab.logic.sremo.registers import reads
 from cerlab.model.answer import ComplexEvent
 from cerlab.model.stream import Stream
@@ -23,7 +23,7 @@ def drawn(rng: Random, shape: Shape) -> tuple[Sremo, Stream, list[ComplexEvent]]
         e = random_sremo(rng, shape)
         stream = Stream(random_sremo_events(rng, e, shape))
         try:
-            shown = detected(e, stream.events)
+            shown = detections(e, stream.events)
         except ResourceLimit:  # many registers and rounds: too much for the reference
             continue
         if shown:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from cerlab.automata.registers.liveness import live_registers, without_dead_writes
 from cerlab.automata.registers.transducer import Srt
 from cerlab.budget import spend
-from cerlab.predicates.guards import redirected
+from cerlab.predicates.guards import redirect_registers
 
 Pair: TypeAlias = tuple[str, str]
 
@@ -40,7 +40,7 @@ def coalesce(T: Srt) -> Srt:
         place[r] = next((p for p in place.values() if p not in taken), r)
     Delta = dict.fromkeys(
         t._replace(
-            guard=redirected(t.guard, place.__getitem__),
+            guard=redirect_registers(t.guard, place.__getitem__),
             writes=frozenset(place[r] for r in t.writes),
         )
         for t in T.Delta

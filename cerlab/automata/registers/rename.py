@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from cerlab.automata.registers.transducer import Transducer
-from cerlab.predicates.guards import redirected
+from cerlab.predicates.guards import redirect_registers
 
 T = TypeVar("T", bound=Transducer)
 
@@ -15,7 +15,7 @@ T = TypeVar("T", bound=Transducer)
 def rename(A: T, name: Callable[[str], str]) -> T:
     """The same transducer with other names for its registers; `name` is injective."""
     Delta = tuple(
-        t._replace(guard=redirected(t.guard, name), writes=frozenset(map(name, t.writes)))
+        t._replace(guard=redirect_registers(t.guard, name), writes=frozenset(map(name, t.writes)))
         for t in A.Delta
     )
     return replace(A, R=frozenset(map(name, A.R)), Delta=Delta)

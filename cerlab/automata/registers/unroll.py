@@ -9,7 +9,7 @@ from cerlab.automata.product import remember
 from cerlab.automata.registers.rename import fresh
 from cerlab.automata.registers.transducer import NONE, Label, RegisterTransition, Srt
 from cerlab.automata.registers.trim import prune
-from cerlab.predicates.guards import redirected
+from cerlab.predicates.guards import redirect_registers
 
 Unrolled: TypeAlias = tuple[int, tuple[tuple[str, str], ...]]
 """How many events were read, and the register that holds each of the given transducer."""
@@ -34,7 +34,7 @@ def unroll(
     def follow(memory: Unrolled, t: RegisterTransition) -> Iterator[tuple[Label, Unrolled]]:
         d, where = memory
         if d < w:
-            guard = redirected(t.guard, dict(where).get)
+            guard = redirect_registers(t.guard, dict(where).get)
             after = {**dict(where), **dict.fromkeys(t.writes, names[d])}
             write = frozenset({names[d]}) if t.writes else NONE
             yield Label(guard, t.mark, write), (d + 1, tuple(sorted(after.items())))

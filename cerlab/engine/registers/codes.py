@@ -18,7 +18,7 @@ from cerlab.engine.kernels.arrays import Int64s
 from cerlab.engine.kernels.registers.arrays import KIND
 from cerlab.model.columns import Column, values_of
 from cerlab.model.event import Timestamp, Value
-from cerlab.predicates.columns.pieces import Coded, Numbers, Piece, pieces
+from cerlab.predicates.columns.pieces import DictionaryCodes, Numbers, Piece, pieces
 from cerlab.predicates.truth import kind_of
 
 KINDS = ("boolean", "number", "text", "timestamp")
@@ -95,7 +95,7 @@ def _distinct(piece: Piece, name: str) -> _Distinct:
                 inverse[nulls] = len(found)
             listed = found.tolist()
             return [*(map(Timestamp, listed) if moments else listed), None], inverse
-        case Coded(codes, dictionary):
+        case DictionaryCodes(codes, dictionary):
             return [*values_of(dictionary, name), None], codes
         case _:
             return piece.values, np.arange(len(piece.values))

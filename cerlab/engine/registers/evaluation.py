@@ -28,7 +28,7 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import Consume, EventWindow, Window
 from cerlab.model.clock import TimeAxis
 from cerlab.model.stream import Stream
-from cerlab.predicates.columns import SymbolStage, compacted
+from cerlab.predicates.columns import SymbolStage, relevant_indices
 from cerlab.predicates.columns.key_codes import KeyCodes
 from cerlab.predicates.columns.lookup_tables import Codes
 from cerlab.predicates.syntax import Atom
@@ -104,7 +104,7 @@ class RegisterEvaluation:
         symbols = stage.symbols(columns, len(positions))
         names = names_of(program)
         self.tables = _tables(program, names, atoms, stage.vectors)
-        kept = compacted(symbols, self.tables.keep)
+        kept = relevant_indices(symbols, self.tables.keep)
         if program.is_partitioned:
             assert isinstance(plan, CorrelatedPlan)
             keys = KeyCodes(plan.partition).codes(columns, len(positions))

@@ -19,7 +19,7 @@ from cerlab.logic.selection.strategies import select
 from cerlab.model.answer import Positions, Valuation
 from cerlab.model.event import Event, is_of_stream, value_of
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.condition import Applied, Condition, Correlation, On
+from cerlab.predicates.condition import Application, Condition, Correlation, On
 from cerlab.predicates.second_order import holds_of
 from cerlab.predicates.truth import compare, satisfies
 
@@ -113,7 +113,7 @@ def holds(condition: Condition, V: Valuation, S: Sequence[Event]) -> bool:
                 for i in V.labels.get(x.label, ())
                 for j in V.labels.get(y.label, ())
             )
-        case Applied(P, arguments):
+        case Application(P, arguments):
             return holds_of(P, arguments, lambda X: [S[i] for i in V.labels.get(X, ())])
         case _:
             assert_never(condition)

@@ -34,24 +34,24 @@ class Builder(ConditionBuilder):
     # -- formulas ----------------------------------------------------------------------------
 
     def type_atom(self, meta: Meta, children: list[str]) -> cel.Atom:
-        return self._made(meta, cel.Atom(children[0]))
+        return self._record(meta, cel.Atom(children[0]))
 
     def stream_atom(self, meta: Meta, children: list[str]) -> cel.Atom:
         stream, event_type = children
-        return self._made(meta, cel.Atom(event_type, stream))
+        return self._record(meta, cel.Atom(event_type, stream))
 
     def as_(self, meta: Meta, children: list[Any]) -> cel.As:
-        return self._made(meta, cel.As(*children), children[0])
+        return self._record(meta, cel.As(*children), children[0])
 
-    def filtered(self, meta: Meta, children: list[Any]) -> cel.Filter:
-        return self._made(meta, cel.Filter(*children), *children)
+    def filter_(self, meta: Meta, children: list[Any]) -> cel.Filter:
+        return self._record(meta, cel.Filter(*children), *children)
 
     def project(self, meta: Meta, children: list[Any]) -> cel.Project:
         labels, body = children
-        return self._made(meta, cel.projection(labels or (), body), body)
+        return self._record(meta, cel.projection(labels or (), body), body)
 
     def rename(self, meta: Meta, children: list[Any]) -> cel.Rename:
-        return self._made(meta, cel.Rename(*children), children[2])
+        return self._record(meta, cel.Rename(*children), children[2])
 
     # -- queries -----------------------------------------------------------------------------
 
@@ -60,7 +60,7 @@ class Builder(ConditionBuilder):
 
     def select_item(self, meta: Meta, children: list[Any]) -> SelectItem:
         (stream, label), attributes = children
-        return self._made(meta, SelectItem(label, attributes or (), stream))
+        return self._record(meta, SelectItem(label, attributes or (), stream))
 
     def select_all(self, meta: Meta, children: list[Any]) -> tuple[str, None]:
         return ("items", None)
@@ -74,16 +74,16 @@ class Builder(ConditionBuilder):
     def count_all(self, meta: Meta, children: list[str]) -> Aggregate:
         if children[0].upper() != "COUNT":
             raise self._no_aggregate(meta, f"{children[0]}(*)")
-        return self._made(meta, Aggregate("count"))
+        return self._record(meta, Aggregate("count"))
 
     def aggregate(self, meta: Meta, children: list[str]) -> Aggregate:
         function, label, attribute = children
         if function.upper() not in ("SUM", "AVG", "MIN", "MAX"):
             raise self._no_aggregate(meta, f"{function}({label}.{attribute})")
-        return self._made(meta, Aggregate(function.lower(), label, attribute))
+        return self._record(meta, Aggregate(function.lower(), label, attribute))
 
     def max_of(self, meta: Meta, children: list[str]) -> Aggregate:
-        return self._made(meta, Aggregate("max", *children))
+        return self._record(meta, Aggregate("max", *children))
 
     def _no_aggregate(self, meta: Meta, given: str) -> IllFormed:
         hint = "write COUNT(*), or SUM(b.price), AVG, MIN, MAX of an attribute of a label"
@@ -92,7 +92,7 @@ class Builder(ConditionBuilder):
     def select_aggregates(self, meta: Meta, children: list[Any]) -> tuple[str, Any]:
         return ("aggregates", tuple(children))
 
-    def grouped(self, meta: Meta, children: list[str]) -> tuple[str, ...]:
+    def group_key(self, meta: Meta, children: list[str]) -> tuple[str, ...]:
         return tuple(children)
 
     def group(self, meta: Meta, children: list[Any]) -> tuple[str, Any]:
@@ -143,7 +143,7 @@ class Builder(ConditionBuilder):
             message = "GROUP BY is for SELECT COUNT(*) and sums, and answers come by their end"
             hint = "for substreams write PARTITION BY [a]"
             raise IllFormed("CER0208", message, place=self.place(meta), hint=hint)
-        return self._made(meta, CeqlQuery(**fields))
+        return self._record(meta, CeqlQuery(**fields))
 
 
 def _constant_rule(value: object) -> Callable[[Builder, Meta, list[Any]], object]:
@@ -151,7 +151,7 @@ def _constant_rule(value: object) -> Callable[[Builder, Meta, list[Any]], object
 
 
 def _node_rule(make: Callable[..., object]) -> Callable[[Builder, Meta, list[Any]], object]:
-    return lambda self, meta, children: self._made(meta, make(*children), *children)
+    return lambda self, meta, children: self._record(meta, make(*children), *children)
 
 
 def _unit_rule(nanoseconds: int) -> Callable[[Builder, Meta, list[Any]], object]:

@@ -19,7 +19,7 @@ from cerlab.logic.ceql.types import check_correlation, check_predicate
 from cerlab.model.clauses import AttributeWindow
 from cerlab.model.schema import AttributeType, EventDeclaration, Schema
 from cerlab.predicates.condition import (
-    Applied,
+    Application,
     Atomic,
     Condition,
     Correlation,
@@ -178,7 +178,7 @@ def _check_atomic(
             check_predicate(P, events, source)
         return
     sides: list[LabelAttribute | SetOf] = []
-    if isinstance(atomic, Applied):
+    if isinstance(atomic, Application):
         sides += [a for a in atomic.arguments if isinstance(a, SetOf)]
     else:
         sides += [atomic.left, atomic.right]

@@ -13,7 +13,7 @@ from cerlab.errors import IllFormed, ResourceLimit, SourcePlace, Span, nearest
 from cerlab.logic.reading import place_at
 from cerlab.predicates import condition as cond
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.second_order import SetOf, registered
+from cerlab.predicates.second_order import SetOf, user_predicates
 from cerlab.predicates.truth import kind_of, search
 
 MAX_DEPTH = 200
@@ -43,7 +43,7 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         """The place of a rule's match."""
         return SourcePlace(self.text, _span(meta))
 
-    def _made(self, meta: Meta, node: T, *below: object) -> T:
+    def _record(self, meta: Meta, node: T, *below: object) -> T:
         """Record a new node and refuse one too deep."""
         depth = 1 + max((self._depths.get(id(child), 0) for child in below), default=0)
         if depth > MAX_DEPTH:
@@ -83,7 +83,7 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         return self._int(meta, children[0])
 
     def negative_integer(self, meta: Meta, children: list[Token]) -> pred.Constant:
-        return self._made(meta, pred.Constant(-self._int(meta, children[0])))
+        return self._record(meta, pred.Constant(-self._int(meta, children[0])))
 
     def _int(self, meta: Meta, digits: str) -> int:
         # 2^63 itself may stand there, for the sake of -9223372036854775808.
@@ -107,38 +107,38 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
         )
 
     def negative_decimal(self, meta: Meta, children: list[Token]) -> pred.Constant:
-        return self._made(meta, pred.Constant(-self.decimal(meta, children)))
+        return self._record(meta, pred.Constant(-self.decimal(meta, children)))
 
     def integer_constant(self, meta: Meta, children: list[Token]) -> pred.Constant:
-        return self._made(meta, pred.Constant(self.integer(meta, children)))
+        return self._record(meta, pred.Constant(self.integer(meta, children)))
 
     def decimal_constant(self, meta: Meta, children: list[Token]) -> pred.Constant:
-        return self._made(meta, pred.Constant(self.decimal(meta, children)))
+        return self._record(meta, pred.Constant(self.decimal(meta, children)))
 
     def text_constant(self, meta: Meta, children: list[Token]) -> pred.Constant:
-        return self._made(meta, pred.Constant(_unquoted(children[0])))
+        return self._record(meta, pred.Constant(_unquoted(children[0])))
 
     def true(self, meta: Meta, children: list[Token]) -> pred.Constant:
-        return self._made(meta, pred.Constant(True))
+        return self._record(meta, pred.Constant(True))
 
     def false(self, meta: Meta, children: list[Token]) -> pred.Constant:
-        return self._made(meta, pred.Constant(False))
+        return self._record(meta, pred.Constant(False))
 
     # -- expressions and predicates ----------------------------------------------------------
 
     def attribute(self, meta: Meta, children: list[str]) -> pred.Attribute:
-        return self._made(meta, pred.Attribute(children[0]))
+        return self._record(meta, pred.Attribute(children[0]))
 
-    def negated(self, meta: Meta, children: list[pred.Expression]) -> pred.Expression:
+    def negative(self, meta: Meta, children: list[pred.Expression]) -> pred.Expression:
         operand = children[0]
         if isinstance(operand, pred.Constant) and kind_of(operand.value) == "number":
             assert isinstance(operand.value, (int, float))
-            return self._made(meta, pred.Constant(-operand.value))
-        return self._made(meta, pred.Negated(operand), operand)
+            return self._record(meta, pred.Constant(-operand.value))
+        return self._record(meta, pred.Negated(operand), operand)
 
     def comparison(self, meta: Meta, children: list[Any]) -> pred.Comparison:
         left, op, right = children
-        return self._made(meta, pred.Comparison(op, left, right), left, right)
+        return self._record(meta, pred.Comparison(op, left, right), left, right)
 
     def like(self, meta: Meta, children: list[Any]) -> pred.Like:
         operand, token = children
@@ -150,7 +150,7 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
             place = place_at(self.text, token.start_pos or 0, len(token))
             hint = "RE2 has no look-around and no back-references"
             raise IllFormed("CER0205", message, place=place, hint=hint) from None
-        return self._made(meta, pred.Like(operand, pattern), operand)
+        return self._record(meta, pred.Like(operand, pattern), operand)
 
     def members(self, meta: Meta, children: list[pred.Constant]) -> tuple[pred.Constant, ...]:
         self._check_kinds(meta, "set", children)
@@ -164,12 +164,14 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
             raise IllFormed("CER0206", message, place=self.place(meta), hint=hint)
 
     def member(self, meta: Meta, children: list[Any]) -> pred.Member:
-        return self._made(meta, pred.Member(*children), children[0])
+        return self._record(meta, pred.Member(*children), children[0])
 
     def not_member(self, meta: Meta, children: list[Any]) -> pred.Member:
-        return self._made(meta, pred.Member(children[0], children[1], negated=True), children[0])
+        return self._record(meta, pred.Member(children[0], children[1], negated=True), children[0])
 
-    def closed(self, meta: Meta, children: list[Any]) -> tuple[pred.Expression, pred.Expression]:
+    def low_and_high(
+        self, meta: Meta, children: list[Any]
+    ) -> tuple[pred.Expression, pred.Expression]:
         self._check_kinds(meta, "range", children)
         low, high = children
         return low, high
@@ -182,36 +184,38 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
 
     def between(self, meta: Meta, children: list[Any]) -> pred.Between:
         operand, (low, high) = children
-        return self._made(meta, pred.Between(operand, low, high), operand, low, high)
+        return self._record(meta, pred.Between(operand, low, high), operand, low, high)
 
     def not_between(self, meta: Meta, children: list[Any]) -> pred.Between:
         operand, (low, high) = children
-        return self._made(meta, pred.Between(operand, low, high, negated=True), operand, low, high)
+        return self._record(
+            meta, pred.Between(operand, low, high, negated=True), operand, low, high
+        )
 
     # -- filters -----------------------------------------------------------------------------
 
     def on(self, meta: Meta, children: list[Any]) -> cond.On:
         (stream, label), predicate = children
         if stream is not None:
-            predicate = self._made(meta, pred.if_of_stream(stream, predicate), predicate)
-        return self._made(meta, cond.On(label, predicate), predicate)
+            predicate = self._record(meta, pred.if_of_stream(stream, predicate), predicate)
+        return self._record(meta, cond.On(label, predicate), predicate)
 
     def compare_constant(self, meta: Meta, children: list[Any]) -> cond.On:
         label, attribute, op, value = children
-        own = self._made(meta, pred.Attribute(attribute))
-        comparison = self._made(meta, pred.Comparison(op, own, value), own)
-        return self._made(meta, cond.On(label, comparison), comparison)
+        own = self._record(meta, pred.Attribute(attribute))
+        comparison = self._record(meta, pred.Comparison(op, own, value), own)
+        return self._record(meta, cond.On(label, comparison), comparison)
 
     def compare_labels(self, meta: Meta, children: list[Any]) -> cond.Condition:
         left, left_attribute, op, right, right_attribute = children
         if left == right:
-            first = self._made(meta, pred.Attribute(left_attribute))
-            second = self._made(meta, pred.Attribute(right_attribute))
-            comparison = self._made(meta, pred.Comparison(op, first, second), first)
-            return self._made(meta, cond.On(left, comparison), comparison)
+            first = self._record(meta, pred.Attribute(left_attribute))
+            second = self._record(meta, pred.Attribute(right_attribute))
+            comparison = self._record(meta, pred.Comparison(op, first, second), first)
+            return self._record(meta, cond.On(left, comparison), comparison)
         here = cond.LabelAttribute(left, left_attribute)
         there = cond.LabelAttribute(right, right_attribute)
-        return self._made(meta, cond.Correlation(op, here, there))
+        return self._record(meta, cond.Correlation(op, here, there))
 
     def set_of_events(self, meta: Meta, children: list[str]) -> SetOf:
         return SetOf(children[0])
@@ -219,9 +223,9 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
     def set_of_values(self, meta: Meta, children: list[str]) -> SetOf:
         return SetOf(*children)
 
-    def applied(self, meta: Meta, children: list[Any]) -> cond.Applied:
+    def application(self, meta: Meta, children: list[Any]) -> cond.Application:
         name, *arguments = children
-        known = registered()
+        known = user_predicates()
         if name not in known:
             raise IllFormed(
                 "CER0240",
@@ -230,7 +234,7 @@ class ConditionBuilder(Transformer_NonRecursive[Token, Any]):
                 hint=f"register it with @cerlab.predicate; {nearest(name, known)}",
             )
         given = [a.value if isinstance(a, pred.Constant) else a for a in arguments if a is not None]
-        return self._made(meta, cond.Applied(known[name], tuple(given)))
+        return self._record(meta, cond.Application(known[name], tuple(given)))
 
 
 def _unquoted(token: str) -> str:

@@ -15,7 +15,7 @@ from cerlab.logic.ceql.condition_builder import MAX_DEPTH
 from cerlab.logic.ceql.declarations import schema_of
 from cerlab.logic.ceql.habits import habit_hint
 from cerlab.logic.ceql.syntax import CeqlQuery
-from cerlab.logic.reading import Language, built, place_at, read
+from cerlab.logic.reading import Language, build, place_at, read
 from cerlab.model.schema import Schema
 
 
@@ -44,7 +44,7 @@ def parse_ceql(text: str) -> tuple[CeqlQuery, Schema | None, Source]:
     tree = _parse(text, "program")
     *declarations, query = tree.children
     builder = Builder(text)
-    made = built(builder, _as_tree(query))
+    made = build(builder, _as_tree(query))
     schema = schema_of([_as_tree(each) for each in declarations], text) if declarations else None
     return made, schema, Source(text, builder.spans, tuple(builder.nodes), is_query=True)
 
@@ -52,7 +52,7 @@ def parse_ceql(text: str) -> tuple[CeqlQuery, Schema | None, Source]:
 def parse_cel(text: str) -> tuple[Formula, Source]:
     """Read a formula; raises as `parse_ceql`."""
     builder = Builder(text)
-    made = built(builder, _parse(text, "formula"))
+    made = build(builder, _parse(text, "formula"))
     return made, Source(text, builder.spans, tuple(builder.nodes))
 
 

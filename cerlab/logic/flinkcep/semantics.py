@@ -30,22 +30,22 @@ MAX_PARTIAL = 20_000
 class Partial(NamedTuple):
     """A partial match: it waits in part `k`, which has taken `taken_here` events.
 
-    `waited`: an event was ignored since. `free`: the greedy part before was left at its ``until``.
-    `last` is the part that took the last event, and `taken` has each event with the name of its
-    part.
+    `has_waited`: an event was ignored since. `free`: the greedy part before was left at its
+    ``until``. `last` is the part that took the last event, and `events` has each event with the
+    name of its part.
     """
 
     k: int = 0
     taken_here: int = 0
-    waited: bool = False
+    has_waited: bool = False
     free: bool = False
     last: int = -1
-    taken: tuple[tuple[str, int], ...] = ()
+    events: tuple[tuple[str, int], ...] = ()
 
     @property
     def start(self) -> int:
         """The first event."""
-        return self.taken[0][1]
+        return self.events[0][1]
 
 
 class Action(Enum):
@@ -63,7 +63,7 @@ class Edge(NamedTuple):
     action: Action
     k: int = 0
     taken_here: int = 0
-    waited: bool = False
+    has_waited: bool = False
     free: bool = False
     by: int = -1
 
@@ -82,7 +82,7 @@ def flink_matches(pattern: FlinkPattern, events: Sequence[Event]) -> list[Valuat
         poll()
         kept: list[Partial] = []
         for partial in partials:
-            if times and partial.taken and times[i] - times[partial.start] >= _width(pattern):
+            if times and partial.events and times[i] - times[partial.start] >= _width(pattern):
                 continue
             retained, matches = _advanced(pattern, partial, t, i)
             kept += retained
@@ -136,21 +136,23 @@ def _advanced(
     matches: list[Valuation] = []
     edges = list(_edges(pattern, partial, t))
     for edge in edges:
-        if edge.action is Action.IGNORE and partial.taken:
-            _, k, count, waited, free, _ = edge
-            retained.append(partial._replace(k=k, taken_here=count, waited=waited, free=free))
-        elif edge.action is Action.FINISH and partial.taken:
-            matches.append(_valuation(partial.taken, i))
+        if edge.action is Action.IGNORE and partial.events:
+            _, k, count, has_waited, free, _ = edge
+            retained.append(
+                partial._replace(k=k, taken_here=count, has_waited=has_waited, free=free)
+            )
+        elif edge.action is Action.FINISH and partial.events:
+            matches.append(_valuation(partial.events, i))
         elif edge.action is Action.TAKE:
-            taken = (*partial.taken, (parts[edge.by].name, i))
-            after = Partial(edge.k, edge.taken_here, last=edge.by, taken=taken)
+            taken = (*partial.events, (parts[edge.by].name, i))
+            after = Partial(edge.k, edge.taken_here, last=edge.by, events=taken)
             if edge.k < len(parts):
                 retained.append(after)
             if _may_end(pattern, after, t):
                 matches.append(_valuation(taken, i))
     if any(edge.action is Action.STOP for edge in edges):
         retained = []
-    return ([*retained, partial] if not partial.taken else retained), matches
+    return ([*retained, partial] if not partial.events else retained), matches
 
 
 def _valuation(taken: Sequence[tuple[str, int]], end: int) -> Valuation:
@@ -165,7 +167,7 @@ def _edges(pattern: FlinkPattern, at: Partial, t: Event) -> Iterator[Edge]:
     if at.k == len(pattern.parts) or _withheld(pattern, at, t):
         return
     part = pattern.parts[at.k]
-    following = at._replace(k=at.k + 1, taken_here=0, waited=False, free=_freed(pattern, at, t))
+    following = at._replace(k=at.k + 1, taken_here=0, has_waited=False, free=_freed(pattern, at, t))
     if isinstance(part, NotPart):
         if part.anywhere:  # it is in the stops of what follows
             yield from _edges(pattern, following, t)
@@ -181,16 +183,16 @@ def _edges(pattern: FlinkPattern, at: Partial, t: Event) -> Iterator[Edge]:
         yield Edge(Action.TAKE, k, count, by=at.k)
     enough = _may_leave(part, at.taken_here)
     if _ignores(part, at.taken_here, t):
-        yield Edge(Action.IGNORE, at.k, at.taken_here, at.waited or enough, at.free)
+        yield Edge(Action.IGNORE, at.k, at.taken_here, at.has_waited or enough, at.free)
     if any(test.holds(t) for test in _stops(pattern, at)):
         yield Edge(Action.STOP)
-    if enough and not at.waited:  # else it was on its way already
+    if enough and not at.has_waited:  # else it was on its way already
         yield from _edges(pattern, following, t)
 
 
 def _withheld(pattern: FlinkPattern, at: Partial, t: Event) -> bool:
     """Whether a greedy part before withholds the event: it could take it, so nothing else may."""
-    if at.free or at.taken_here or at.waited:
+    if at.free or at.taken_here or at.has_waited:
         return False
     j = at.k - 1
     while j >= 0 and isinstance(each := pattern.parts[j], NotPart) and each.anywhere:
@@ -251,7 +253,7 @@ def _stops(pattern: FlinkPattern, at: Partial) -> list[EventTest]:
     before = [(j, each.test) for j, each in _nots_before(pattern, at.k)]
     if not at.taken_here:
         return [test for j, test in before if j > at.last]
-    if at.waited and part.hi is not None:
+    if at.has_waited and part.hi is not None:
         return [test for _, test in before]
     after = pattern.parts[at.k + 1] if at.k + 1 < len(pattern.parts) else None
     return [after.test] if isinstance(after, NotPart) and after.anywhere else []
@@ -299,13 +301,13 @@ def _skipped(
     emitted: list[Valuation] = []
     while waiting:
         first = min(waiting, key=lambda match: match.start)
-        if any(p.taken and p.start < first.start for p in partials):
+        if any(p.events and p.start < first.start for p in partials):
             break
         waiting.remove(first)
         emitted.append(first)
         before = _pruned_before(pattern, first)
         waiting = [match for match in waiting if match.start >= before]
-        partials = [p for p in partials if not p.taken or p.start >= before]
+        partials = [p for p in partials if not p.events or p.start >= before]
     return partials, emitted, waiting
 
 

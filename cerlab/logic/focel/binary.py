@@ -22,7 +22,7 @@ from cerlab.predicates.condition import Atomic, Correlation, LabelAttribute, On,
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class Binding:
     """``atom AS x``."""
 
     atom: cel.Atom
@@ -30,13 +30,13 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Iterated:
+class Iteration:
     """One or more iterations, each of one of the disjuncts."""
 
     disjuncts: tuple[Disjunct, ...]
 
 
-Item: TypeAlias = Bound | Iterated
+Item: TypeAlias = Binding | Iteration
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Disjunct:
     @property
     def own(self) -> frozenset[str]:
         """The variables that its own atoms bind."""
-        return frozenset(item.x for item in self.items if isinstance(item, Bound))
+        return frozenset(item.x for item in self.items if isinstance(item, Binding))
 
 
 def binary_fo_to_so(phi: cel.Formula) -> cel.Formula:
@@ -112,7 +112,7 @@ class Names:
 def _disjuncts(phi: cel.Formula, variables: Names) -> list[Disjunct]:
     match phi:
         case cel.As(cel.Atom() as atom, x):
-            return [Disjunct((Bound(atom, x),))]
+            return [Disjunct((Binding(atom, x),))]
         case cel.Filter(body, On() | Correlation() as condition):
             return [
                 replace(D, filters=D.filters | {condition}) for D in _disjuncts(body, variables)
@@ -130,7 +130,7 @@ def _disjuncts(phi: cel.Formula, variables: Names) -> list[Disjunct]:
         case cel.Plus(body):
             renaming = {x: variables.fresh(x) for x in sorted(vdef_plus(body))}
             inside = _disjuncts(_renamed(body, renaming), variables)
-            return [Disjunct((Iterated(tuple(inside)),))] if inside else []
+            return [Disjunct((Iteration(tuple(inside)),))] if inside else []
         case _:
             raise Unsupported(
                 "CER0407",
@@ -181,14 +181,14 @@ def _hoisted(D: Disjunct) -> list[Disjunct]:
     """The same as an OR, where every filter below a ``+`` has a variable of its iteration."""
     made = [Disjunct((), D.filters)]
     for item in D.items:
-        ways = [(item, frozenset[Atomic]())] if isinstance(item, Bound) else _ways(item)
+        ways = [(item, frozenset[Atomic]())] if isinstance(item, Binding) else _ways(item)
         made = _affordable(
             Disjunct((*E.items, way), E.filters | said) for E in made for way, said in ways
         )
     return made
 
 
-def _ways(item: Iterated) -> list[tuple[Item, frozenset[Atomic]]]:
+def _ways(item: Iteration) -> list[tuple[Item, frozenset[Atomic]]]:
     """An iteration, for each choice of what may be demanded outside: what is left, the demand.
 
     A demand allows the disjuncts that need no more than it; those whose own need it is.
@@ -204,7 +204,7 @@ def _ways(item: Iterated) -> list[tuple[Item, frozenset[Atomic]]]:
     )
     return [
         (
-            Iterated(
+            Iteration(
                 tuple(
                     replace(E, filters=E.filters - need)
                     for E, need in zip(inside, needs, strict=True)
@@ -226,7 +226,7 @@ def _affordable(made: Iterable[Disjunct]) -> list[Disjunct]:
 
 
 def _size(D: Disjunct) -> int:
-    inner = (E for item in D.items if isinstance(item, Iterated) for E in item.disjuncts)
+    inner = (E for item in D.items if isinstance(item, Iteration) for E in item.disjuncts)
     return len(D.items) + len(D.filters) + sum(map(_size, inner))
 
 
@@ -246,7 +246,7 @@ def _placed(
     parts: list[cel.Formula] = []
     filters = [_condition(f, known) for f in sorted(D.filters, key=repr)]
     for item in D.items:
-        if isinstance(item, Bound):
+        if isinstance(item, Binding):
             parts.append(cel.As(item.atom, own[item.x]))
             continue
         inside = [_placed(E, known, labels) for E in item.disjuncts]

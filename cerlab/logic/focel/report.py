@@ -9,7 +9,7 @@ from cerlab.budget import poll
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.logic.cel.syntax import Formula, size
 from cerlab.logic.focel.rewrite import disjunctive_normal_form, lp_normal_form, safe_form
-from cerlab.logic.focel.scope import safe, unary, unscoped, well_formed, with_variables
+from cerlab.logic.focel.scope import safe, unary, unscoped_variable, well_formed, with_variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def describe_fo(phi: Formula) -> str:
         named = with_variables(phi)
     except Unsupported as error:
         return f"no: {error.message}"
-    if (variable := unscoped(named)) is not None:
+    if (variable := unscoped_variable(named)) is not None:
         printed = "well-formed as printed" if well_formed(named) else "not well-formed"
         return f"{printed}, but '{variable}' is filtered outside its scope"
     parts = [

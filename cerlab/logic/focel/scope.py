@@ -13,7 +13,7 @@ from cerlab.errors import IllFormed, Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.text import node_text
 from cerlab.predicates import syntax as pred
-from cerlab.predicates.condition import Applied, Condition, Correlation, On, labels_of
+from cerlab.predicates.condition import Application, Condition, Correlation, On, labels_of
 
 
 def with_variables(phi: cel.Formula) -> cel.Formula:
@@ -57,7 +57,7 @@ def _nested(phi: cel.Formula, condition: Condition) -> cel.Formula:
             return _nested(_nested(phi, left), right)
         case pred.Or(left, right):
             return cel.Or(_nested(phi, left), _nested(phi, right))
-        case On() | Correlation() | Applied():
+        case On() | Correlation() | Application():
             return cel.Filter(phi, condition)
 
 
@@ -107,7 +107,7 @@ def bound(phi: cel.Formula) -> frozenset[str]:
 def well_formed(phi: cel.Formula, outside: frozenset[str] = frozenset()) -> bool:
     """Every variable of a filter is bound by some formula around it, as printed (FOUND Sec. 5.1).
 
-    Not enough: see `unscoped` (erratum E4).
+    Not enough: see `unscoped_variable` (erratum E4).
     """
     offered = outside | bound(phi)
     if isinstance(phi, cel.Filter) and not variables_of(phi.condition) <= offered:
@@ -115,7 +115,7 @@ def well_formed(phi: cel.Formula, outside: frozenset[str] = frozenset()) -> bool
     return all(well_formed(child, offered) for child in cel.children(phi))
 
 
-def unscoped(phi: cel.Formula, outside: frozenset[str] = frozenset()) -> str | None:
+def unscoped_variable(phi: cel.Formula, outside: frozenset[str] = frozenset()) -> str | None:
     """A variable that some filter uses where nothing binds it; None for scoped well-formed ones.
 
     As `well_formed`, but entering ``rho+`` takes the variables that it rebinds from what the
@@ -125,7 +125,7 @@ def unscoped(phi: cel.Formula, outside: frozenset[str] = frozenset()) -> str | N
     if isinstance(phi, cel.Filter) and (missing := variables_of(phi.condition) - offered):
         return min(missing)
     inside = offered - vdef_plus(phi.body) if isinstance(phi, cel.Plus) else offered
-    found = (unscoped(child, inside) for child in cel.children(phi))
+    found = (unscoped_variable(child, inside) for child in cel.children(phi))
     return next((variable for variable in found if variable is not None), None)
 
 
@@ -136,7 +136,7 @@ def check_first_order(phi: cel.Formula) -> None:
 
 def check_scopes(phi: cel.Formula) -> None:
     """Raise `IllFormed` if a filter uses a variable that is not in its scope (erratum E4)."""
-    if (variable := unscoped(phi)) is not None:
+    if (variable := unscoped_variable(phi)) is not None:
         raise IllFormed(
             "CER0230",
             f"the filter on '{variable}' is outside the scope of that variable "

@@ -18,7 +18,7 @@ from cerlab.logic.focel.scope import check_scopes, variables_of, vdef_plus, with
 from cerlab.logic.selection.strategies import select
 from cerlab.model.answer import Valuation
 from cerlab.model.event import Event, value_of
-from cerlab.predicates.condition import Applied, Condition, Correlation, On
+from cerlab.predicates.condition import Application, Condition, Correlation, On
 from cerlab.predicates.second_order import holds_of
 from cerlab.predicates.truth import compare, satisfies
 
@@ -29,7 +29,7 @@ Sets: TypeAlias = frozenset[frozenset[int]]
 
 MACHINES = 'evaluator="auto" uses machines where there are some'
 
-Labelled: TypeAlias = frozenset[tuple[str, int]]
+LabelledEvent: TypeAlias = frozenset[tuple[str, int]]
 """A complex event that remembers which variable and which type put each position there."""
 
 
@@ -54,7 +54,7 @@ def _selected(
     return frozenset(_valuation(C, written) for C in labelled_events(phi, S))
 
 
-def _valuation(C: Labelled, written: frozenset[str]) -> Valuation:
+def _valuation(C: LabelledEvent, written: frozenset[str]) -> Valuation:
     """The answer with the types and the variables of the text; others were bare types."""
     positions = _support(C)
     labels = {X: tuple(i for Y, i in C if X == Y) for X in written}
@@ -66,7 +66,7 @@ def complex_events(phi: cel.Formula, S: Sequence[Event]) -> Sets:
     return frozenset(map(_support, labelled_events(phi, S)))
 
 
-def labelled_events(phi: cel.Formula, S: Sequence[Event]) -> frozenset[Labelled]:
+def labelled_events(phi: cel.Formula, S: Sequence[Event]) -> frozenset[LabelledEvent]:
     """``[[phi]](S)``: the union over all assignments, of formulas with variables everywhere."""
     if len(S) > MAX_EVENTS:
         raise ResourceLimit(
@@ -74,18 +74,18 @@ def labelled_events(phi: cel.Formula, S: Sequence[Event]) -> frozenset[Labelled]
             f"the reference takes streams of up to {MAX_EVENTS} events, not {len(S)}",
             hint=MACHINES,
         )
-    found: frozenset[Labelled] = frozenset()
+    found: frozenset[LabelledEvent] = frozenset()
     with budgeted("the reference of FO-CEL", MACHINES, own=1):
         for nu in counted(_assignments(_free(phi), S)):
             found |= _under(phi, S, nu)
     return found
 
 
-def _support(C: Labelled) -> frozenset[int]:
+def _support(C: LabelledEvent) -> frozenset[int]:
     return frozenset(i for _, i in C)
 
 
-def _under(phi: cel.Formula, S: Sequence[Event], nu: Assignment) -> frozenset[Labelled]:
+def _under(phi: cel.Formula, S: Sequence[Event], nu: Assignment) -> frozenset[LabelledEvent]:
     """``[[phi]](S, nu)``."""
     match phi:
         case cel.As(cel.Atom(R, stream), x):
@@ -97,23 +97,25 @@ def _under(phi: cel.Formula, S: Sequence[Event], nu: Assignment) -> frozenset[La
         case cel.Or(left, right):
             return _under(left, S, nu) | _under(right, S, nu)
         case cel.Seq(left, right):
-            return _concatenated(_under(left, S, nu), _under(right, S, nu))
+            return _concatenations(_under(left, S, nu), _under(right, S, nu))
         case cel.Plus(rho):
-            once: frozenset[Labelled] = frozenset()
+            once: frozenset[LabelledEvent] = frozenset()
             for rebound in counted(_assignments(vdef_plus(rho), S)):
                 once |= _under(rho, S, {**nu, **rebound})
             M = new = once
             while new:
-                new = _concatenated(once, new) - M
+                new = _concatenations(once, new) - M
                 M |= new
             return M
         case _:
             raise AssertionError(f"not in FO-CEL: {phi}")
 
 
-def _concatenated(left: frozenset[Labelled], right: frozenset[Labelled]) -> frozenset[Labelled]:
+def _concatenations(
+    left: frozenset[LabelledEvent], right: frozenset[LabelledEvent]
+) -> frozenset[LabelledEvent]:
     starts = [(min(_support(C2)), C2) for C2 in right]
-    joined: set[Labelled] = set()
+    joined: set[LabelledEvent] = set()
     for C1 in left:
         spend(1 + len(right) // TRANSITION)
         end = max(_support(C1))
@@ -132,7 +134,7 @@ def _holds(condition: Condition, S: Sequence[Event], nu: Assignment) -> bool:
         case Correlation(op, x, y):
             left = value_of(S[nu[x.label]], x.attribute)
             return compare(op, left, value_of(S[nu[y.label]], y.attribute))
-        case Applied(P, arguments):
+        case Application(P, arguments):
             return holds_of(P, arguments, lambda x: [S[nu[x]]])
         case _:
             raise AssertionError("filters are nested before they are evaluated")

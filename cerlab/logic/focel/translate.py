@@ -11,7 +11,14 @@ from cerlab.logic.cel.text import node_text
 from cerlab.logic.focel.binary import binary_fo_to_so, labelled_binary_fo_to_so
 from cerlab.logic.focel.rewrite import lp_normal_form, safe_form
 from cerlab.logic.focel.scope import check_scopes, unary, vdef, with_variables
-from cerlab.predicates.condition import Applied, Atomic, Condition, Correlation, On, alternatives
+from cerlab.predicates.condition import (
+    Application,
+    Atomic,
+    Condition,
+    Correlation,
+    On,
+    alternatives,
+)
 from cerlab.predicates.syntax import conjunction
 
 
@@ -28,7 +35,7 @@ def fo_to_so(phi: cel.Formula) -> cel.Formula:
     """
     named = with_variables(phi)
     for psi in cel.subformulas(named):
-        if isinstance(psi, cel.Filter) and isinstance(psi.condition, Applied):
+        if isinstance(psi, cel.Filter) and isinstance(psi.condition, Application):
             name = psi.condition.predicate.name
             raise Unsupported(
                 "CER0407",
@@ -157,7 +164,7 @@ class _Translation:
 
     def _demand(self, psi: cel.Formula, condition: Atomic) -> cel.Formula:
         """``X[P]``, put to every atom whose event has label X."""
-        if isinstance(condition, Correlation | Applied):
+        if isinstance(condition, Correlation | Application):
             raise Unsupported(
                 "CER0407",
                 "only unary filters are translated to FO-CEL",

@@ -12,7 +12,7 @@ from cerlab.errors import SourcePlace
 from cerlab.logic.ceql.builder import Builder
 from cerlab.logic.gcq.check import check_gcq
 from cerlab.logic.gcq.syntax import Atom, Gcq
-from cerlab.logic.reading import Language, built, read
+from cerlab.logic.reading import Language, build, read
 from cerlab.predicates.syntax import Comparison
 
 
@@ -29,7 +29,7 @@ def parse_gcq(text: str) -> Gcq:
     """
     builder = _GcqBuilder(text)
     too_deep = "write several predicates, with commas between them"
-    query: Gcq = built(builder, read(_GCQ, text, "gcq"), too_deep=too_deep)
+    query: Gcq = build(builder, read(_GCQ, text, "gcq"), too_deep=too_deep)
     check_gcq(query, builder.place_of)
     return query
 
@@ -62,7 +62,7 @@ class _GcqBuilder(Builder):
         """``r(x, y)``."""
         relation, *variables = children
         assert relation is not None
-        return self._made(meta, Atom(relation, tuple(x for x in variables if x is not None)))
+        return self._record(meta, Atom(relation, tuple(x for x in variables if x is not None)))
 
     def body(self, meta: Meta, children: list[Atom | None]) -> tuple[Atom, ...]:
         """``atom, ..``."""
@@ -72,7 +72,7 @@ class _GcqBuilder(Builder):
         """``a < b <= c``: one predicate for each sign."""
         sides, signs = children[::2], children[1::2]
         return tuple(
-            self._made(meta, Comparison(sign, left, right), left, right)
+            self._record(meta, Comparison(sign, left, right), left, right)
             for sign, (left, right) in zip(signs, pairwise(sides), strict=True)
         )
 
@@ -85,7 +85,7 @@ class _GcqBuilder(Builder):
     def gcq(self, meta: Meta, children: list[Any]) -> Gcq:
         """The whole query."""
         head, atoms, predicates = children
-        return self._made(meta, Gcq(head, atoms, predicates or ()))
+        return self._record(meta, Gcq(head, atoms, predicates or ()))
 
 
 def _hint(text: str, at: int, expected: tuple[str, ...]) -> str:

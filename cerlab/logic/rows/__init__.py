@@ -8,14 +8,14 @@ from cerlab.logic.rows.check import check_row_pattern
 from cerlab.logic.rows.semantics import ResultRow, result_rows
 from cerlab.logic.rows.syntax import RowPattern
 from cerlab.logic.rows.text import row_pattern_text
-from cerlab.logic.rows.types import Bound, Kind, bound
+from cerlab.logic.rows.types import Binding, Kind, bind
 
 __all__ = [
-    "Bound",
+    "Binding",
     "Kind",
     "ResultRow",
     "RowPattern",
-    "bound",
+    "bind",
     "check_row_pattern",
     "result_rows",
     "row_pattern_text",

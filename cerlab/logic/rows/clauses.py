@@ -66,7 +66,7 @@ def read_clauses(cursor: Cursor) -> Clauses:
             for words in ("SEEK", "INITIAL"):
                 if cursor.at_words(words):
                     raise unsupported(words, cursor.place())
-            raise cursor.unexpected(*(each for each in _CLAUSES if each not in read), "')'")
+            raise cursor.syntax_error(*(each for each in _CLAUSES if each not in read), "')'")
         kind, reader = _CLAUSES[clause]
         if kind in read:
             place = cursor.place()
@@ -79,16 +79,16 @@ def read_clauses(cursor: Cursor) -> Clauses:
         reader(cursor, clauses)
     if clauses.pattern is None:
         cursor.at -= 1
-        raise cursor.unexpected("PATTERN")
+        raise cursor.syntax_error("PATTERN")
     return clauses
 
 
 def _partition_by(cursor: Cursor, clauses: Clauses) -> None:
-    clauses.partition_by = cursor.listed(lambda: SqlExpression(*cursor.expression()))
+    clauses.partition_by = cursor.comma_list(lambda: SqlExpression(*cursor.expression()))
 
 
 def _order_by(cursor: Cursor, clauses: Clauses) -> None:
-    clauses.order_by = cursor.listed(lambda: _order_item(cursor))
+    clauses.order_by = cursor.comma_list(lambda: _order_item(cursor))
 
 
 def _order_item(cursor: Cursor) -> tuple[SqlExpression, bool, bool]:
@@ -105,7 +105,7 @@ def _order_item(cursor: Cursor) -> tuple[SqlExpression, bool, bool]:
 
 
 def _measures(cursor: Cursor, clauses: Clauses) -> None:
-    clauses.measures = cursor.listed(lambda: _measure(cursor))
+    clauses.measures = cursor.comma_list(lambda: _measure(cursor))
 
 
 def _measure(cursor: Cursor) -> SqlExpression:
@@ -164,7 +164,7 @@ def _at_clause(cursor: Cursor, ahead: int) -> bool:
 
 
 def _pattern(cursor: Cursor, clauses: Clauses) -> None:
-    start, end = cursor.enclosed()
+    start, end = cursor.take_parentheses()
     parsed = parse_pattern(cursor.text, start, end)
     clauses.pattern, clauses.pattern_spans, clauses.pattern_nodes = parsed
 
@@ -204,7 +204,7 @@ def _no_duration(place: SourcePlace) -> QuerySyntaxError:
 
 
 def _subset(cursor: Cursor, clauses: Clauses) -> None:
-    clauses.subsets = cursor.listed(lambda: _union(cursor))
+    clauses.subsets = cursor.comma_list(lambda: _union(cursor))
 
 
 def _union(cursor: Cursor) -> tuple[rp.Subset, SourcePlace]:
@@ -212,7 +212,7 @@ def _union(cursor: Cursor) -> tuple[rp.Subset, SourcePlace]:
     name = cursor.canonical_name()
     cursor.need_sign(TokenType.EQ, "=")
     cursor.need_sign(TokenType.L_PAREN, "(")
-    union = rp.Subset(name, tuple(cursor.listed(cursor.canonical_name)))
+    union = rp.Subset(name, tuple(cursor.comma_list(cursor.canonical_name)))
     cursor.need_sign(TokenType.R_PAREN, ")")
     return union, place
 
@@ -220,7 +220,7 @@ def _union(cursor: Cursor) -> tuple[rp.Subset, SourcePlace]:
 def _define(cursor: Cursor, clauses: Clauses) -> None:
     if cursor.at_words("AUTO") and not cursor.at_words("AUTO", "AS"):
         raise unsupported("DEFINE AUTO", cursor.place())
-    clauses.define = cursor.listed(lambda: _definition(cursor))
+    clauses.define = cursor.comma_list(lambda: _definition(cursor))
 
 
 def _definition(cursor: Cursor) -> SqlExpression:

@@ -10,7 +10,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from cerlab.errors import IllFormed, QuerySyntaxError, ResourceLimit, SourcePlace
 from cerlab.logic.reading import place_at
-from cerlab.logic.rows.dialect import expression_at, is_name, tokens_of, unexpected
+from cerlab.logic.rows.dialect import expression_at, is_name, syntax_error, tokens_of
 
 MAX_NESTING = 100
 """How deep the parentheses of a text may nest."""
@@ -72,12 +72,12 @@ class Cursor:
     def need_sign(self, kind: TokenType, shown: str) -> None:
         """Go past a sign; raises `QuerySyntaxError` where another stands."""
         if not self.take_sign(kind):
-            raise self.unexpected(f"'{shown}'")
+            raise self.syntax_error(f"'{shown}'")
 
     def need_words(self, *words: str) -> None:
         """Go past words; raises `QuerySyntaxError` where others stand."""
         if not self.take_words(*words):
-            raise self.unexpected(" ".join(words))
+            raise self.syntax_error(" ".join(words))
 
     def at_name(self, ahead: int = 0) -> bool:
         """Whether a name stands here."""
@@ -88,7 +88,7 @@ class Cursor:
         """The name that stands here, as it is spelled."""
         token = self.token()
         if token is None or not is_name(token):
-            raise self.unexpected("a name")
+            raise self.syntax_error("a name")
         self.at += 1
         return str(token.text)
 
@@ -99,7 +99,7 @@ class Cursor:
         assert token is not None
         return name if token.token_type == TokenType.IDENTIFIER else name.upper()
 
-    def listed(self, part: Callable[[], Part]) -> list[Part]:
+    def comma_list(self, part: Callable[[], Part]) -> list[Part]:
         """One part or more, with commas between."""
         parts = [part()]
         while self.take_sign(TokenType.COMMA):
@@ -119,7 +119,7 @@ class Cursor:
             raise ResourceLimit("CER0602", message, place=place, hint=hint) from None
         return node, place
 
-    def enclosed(self) -> tuple[int, int]:
+    def take_parentheses(self) -> tuple[int, int]:
         """Go past ``( .. )``: where what it encloses begins and ends in the text."""
         opening = self.token()
         self.need_sign(TokenType.L_PAREN, "(")
@@ -131,7 +131,7 @@ class Cursor:
             self.at += 1
             if depth == 0:
                 return opening.end + 1, token.start
-        raise self.unexpected("')'")
+        raise self.syntax_error("')'")
 
     def place(self, ahead: int = 0) -> SourcePlace:
         """The place of a token, or of the end."""
@@ -140,9 +140,9 @@ class Cursor:
             return place_at(self.text, len(self.text.rstrip()), 1)
         return place_at(self.text, token.start, token.end - token.start + 1)
 
-    def unexpected(self, *expected: str) -> QuerySyntaxError:
+    def syntax_error(self, *expected: str) -> QuerySyntaxError:
         """The error that something else was expected here."""
-        return unexpected(self.tokens, self.text, self.at, *expected)
+        return syntax_error(self.tokens, self.text, self.at, *expected)
 
     def _refuse_large(self) -> None:
         depth = 0

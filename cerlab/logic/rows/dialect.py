@@ -168,14 +168,14 @@ def expression_at(tokens: list[Token], text: str, at: int) -> tuple[exp.Expr, in
         place = place_at(text, stopped.start, stopped.end - stopped.start + 1)
         raise QuerySyntaxError("CER0101", message, place=place, expected=()) from None
     if node is None:
-        raise unexpected(tokens, text, at, "an expression")
+        raise syntax_error(tokens, text, at, "an expression")
     for i in range(at, after):
         if tokens[i].token_type == TokenType.COMMA and tokens[i + 1].token_type in _NO_OPERAND:
-            raise unexpected(tokens, text, i + 1, "an expression")
+            raise syntax_error(tokens, text, i + 1, "an expression")
     return node, after
 
 
-def unexpected(tokens: list[Token], text: str, at: int, *expected: str) -> QuerySyntaxError:
+def syntax_error(tokens: list[Token], text: str, at: int, *expected: str) -> QuerySyntaxError:
     """The error that something else was expected where a token stands, or where the text ends."""
     if at < len(tokens):
         token = tokens[at]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cerlab.logic.rows import expressions as ex
-from cerlab.logic.rows.values import aggregated, operation
+from cerlab.logic.rows.values import aggregate, operation
 from cerlab.model.event import Value
 
 
@@ -68,7 +68,7 @@ def value(e: ex.Expression, c: Context) -> Value:
             R = rows_of(ex.variable_of(body), c, final=final)
             if isinstance(body, ex.AllRows):
                 return len(R)
-            return aggregated(function, [value_at(body, p, c) for p in R])
+            return aggregate(function, [value_at(body, p, c) for p in R])
         case _:
             return operation(e, lambda operand: value(operand, c))
 

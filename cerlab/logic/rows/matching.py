@@ -23,14 +23,14 @@ MAX_DERIVATIONS = 200_000
 """How many derivations the reference makes for the match at one row."""
 
 
-class Mapped(NamedTuple):
+class RowLabel(NamedTuple):
     """The variable that a row is mapped to, and whether it bears the mark *excluded*."""
 
     variable: str
     excluded: bool
 
 
-RowMapping: TypeAlias = tuple[Mapped, ...]
+RowMapping: TypeAlias = tuple[RowLabel, ...]
 
 
 class Derivation(NamedTuple):
@@ -42,7 +42,7 @@ class Derivation(NamedTuple):
 
 @dataclass(slots=True)
 class Start:
-    """What is fixed while the match at one row is sought: T, s, N, and the clauses of the query."""
+    """What all candidates for the match at one row share: T, s, N, and the clauses of the query."""
 
     T: Partition
     s: int
@@ -75,7 +75,7 @@ def derivations(p: rp.Pattern, S: Start, m: RowMapping, *, excluded: bool) -> fr
     i = S.s + len(m)
     match p:
         case rp.Variable(v):
-            longer = (*m, Mapped(v, excluded))
+            longer = (*m, RowLabel(v, excluded))
             admitted = i < len(S.T.rows) and _within(S, i) and _holds(v, S, longer)
             return frozenset({Derivation((), longer)} if admitted else ())
         case rp.Empty():
@@ -96,10 +96,10 @@ def derivations(p: rp.Pattern, S: Start, m: RowMapping, *, excluded: bool) -> fr
                 for d in derivations(part, S, m, excluded=excluded)
             )
         case rp.Permute():
-            return derivations(rp.permuted(p), S, m, excluded=excluded)
+            return derivations(rp.expand_permute(p), S, m, excluded=excluded)
         case rp.Exclusion(body):
             return derivations(body, S, m, excluded=True)
-        case rp.Quantified():
+        case rp.Repetition():
             return frozenset(_runs(p, S, Derivation((), m), excluded=excluded))
         case _:
             assert_never(p)
@@ -111,7 +111,7 @@ def _then(d1: Derivation, p: rp.Pattern, S: Start, *, excluded: bool) -> Iterato
         yield Derivation(d1.choices + d2.choices, d2.mapping)
 
 
-def _runs(p: rp.Quantified, S: Start, start: Derivation, *, excluded: bool) -> Iterator[Derivation]:
+def _runs(p: rp.Repetition, S: Start, start: Derivation, *, excluded: bool) -> Iterator[Derivation]:
     """All runs of iterations, from the state (c, idle) = (0, false) (rows.md 5.2 f)."""
     stop, more = ((0,), (1,)) if p.reluctant else ((1,), (0,))
     pending = [(start, 0, False)]

@@ -45,7 +45,7 @@ def parse_rows(text: str) -> rp.RowPattern:
     if cursor.token() is not None:
         if around is not None:
             raise unsupported(_outer_text(cursor), cursor.place())
-        raise cursor.unexpected("the end")
+        raise cursor.syntax_error("the end")
     query = _built(text, clauses, around)
     check_row_pattern(query)
     return query
@@ -68,7 +68,7 @@ def _before(cursor: Cursor) -> _OuterQuery:
         raise unsupported("SELECT DISTINCT", cursor.place(-1))
     items = None
     if not cursor.take_sign(TokenType.STAR):
-        items = cursor.listed(lambda: _item(cursor))
+        items = cursor.comma_list(lambda: _item(cursor))
     cursor.need_words("FROM")
     if cursor.at_sign(TokenType.L_PAREN):
         raise unsupported("a subquery in FROM", cursor.place())

@@ -9,7 +9,7 @@ from lark import Transformer, v_args
 from lark.tree import Meta
 
 from cerlab.errors import QuerySyntaxError, ResourceLimit, SourcePlace, Span
-from cerlab.logic.reading import Language, built, place_at, read
+from cerlab.logic.reading import Language, build, place_at, read
 from cerlab.logic.rows import syntax as rp
 from cerlab.logic.rows.errors import ill_formed, unsupported
 
@@ -35,7 +35,7 @@ def parse_pattern(
     builder = _PatternBuilder(text)
     _refuse_deep(text, start, end)
     try:
-        pattern: rp.Pattern = built(builder, read(_PATTERN, blank, "pattern"))
+        pattern: rp.Pattern = build(builder, read(_PATTERN, blank, "pattern"))
     except QuerySyntaxError as error:
         raise _placed(error, text) from None
     return pattern, builder.spans, builder.nodes
@@ -74,10 +74,10 @@ class _PatternBuilder(Transformer[Any, Any]):
         span = Span(meta.line, meta.column, meta.end_line, meta.end_column)
         return SourcePlace(self.text, span)
 
-    def regular(self, meta: Meta, children: list[str]) -> str:
+    def regular_name(self, meta: Meta, children: list[str]) -> str:
         return str(children[0]).upper()
 
-    def quoted(self, meta: Meta, children: list[str]) -> str:
+    def quoted_name(self, meta: Meta, children: list[str]) -> str:
         return str(children[0])[1:-1].replace('""', '"')
 
     def name(self, meta: Meta, children: list[str]) -> str:
@@ -115,7 +115,7 @@ class _PatternBuilder(Transformer[Any, Any]):
     def exclusion(self, meta: Meta, children: list[rp.Pattern]) -> rp.Exclusion:
         return rp.Exclusion(children[0])
 
-    def quantified(self, meta: Meta, children: list[Any]) -> rp.Quantified:
+    def repetition(self, meta: Meta, children: list[Any]) -> rp.Repetition:
         body, (lo, hi), reluctant = children
         if hi is not None and (hi < lo or hi < 1):
             raise ill_formed(
@@ -124,7 +124,7 @@ class _PatternBuilder(Transformer[Any, Any]):
                 self._place(meta),
                 "() is the pattern of no row",
             )
-        return rp.Quantified(body, lo, hi, reluctant is not None)
+        return rp.Repetition(body, lo, hi, reluctant is not None)
 
     def star(self, meta: Meta, children: list[Any]) -> tuple[int, int | None]:
         return (0, None)

@@ -15,7 +15,7 @@ from cerlab.logic.rows.errors import CODES
 from cerlab.logic.rows.evaluation import Context, Partition, value
 from cerlab.logic.rows.matching import RowMapping, Start, match_at
 from cerlab.logic.rows.syntax import RowPattern
-from cerlab.logic.rows.types import Bound
+from cerlab.logic.rows.types import Binding
 from cerlab.logic.rows.values import order_key
 from cerlab.model.event import Value
 
@@ -37,7 +37,7 @@ class ScanResult(NamedTuple):
     number: int
 
 
-def result_rows(query: RowPattern, binding: Bound, table: Sequence[Row]) -> list[ResultRow]:
+def result_rows(query: RowPattern, binding: Binding, table: Sequence[Row]) -> list[ResultRow]:
     """The rows of the result, in order (rows.md 8).
 
     Raises `BadData` (`skip-absent`, `skip-first`) and `ResourceLimit`.
@@ -48,13 +48,13 @@ def result_rows(query: RowPattern, binding: Bound, table: Sequence[Row]) -> list
         scope = Scan(query, T, positions)
         covered = set[int]()
         for found in scan(scope):
-            result += emitted(scope, found, covered)
+            result += output_rows(scope, found, covered)
             if found.match is not None:
                 covered.update(range(found.s, found.s + len(found.match)))
     return result
 
 
-def partitions(query: RowPattern, binding: Bound, table: Sequence[Row]) -> list[list[int]]:
+def partitions(query: RowPattern, binding: Binding, table: Sequence[Row]) -> list[list[int]]:
     """The positions of each ordered partition, in order of first appearance (rows.md 1.2, 1.3)."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for i, row in enumerate(table):
@@ -136,7 +136,7 @@ def _cannot_skip(S: Scan, s: int, name: str, message: str, hint: str) -> BadData
     return BadData(CODES[name], f"{name}: {message}", place=place, hint=hint)
 
 
-def emitted(S: Scan, found: ScanResult, covered: set[int]) -> list[ResultRow]:
+def output_rows(S: Scan, found: ScanResult, covered: set[int]) -> list[ResultRow]:
     """The rows that the result has of what the scan found (rows.md 8.1 to 8.3).
 
     `covered` are the rows of earlier matches.

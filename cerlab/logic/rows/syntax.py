@@ -78,7 +78,7 @@ class Exclusion:
 
 @shown
 @dataclass(frozen=True, slots=True)
-class Quantified:
+class Repetition:
     """``p*``, ``p+``, ``p?``, ``p{lo,hi}``, and ``?`` after it if reluctant; no bound is None."""
 
     body: Pattern
@@ -96,7 +96,7 @@ Pattern: TypeAlias = (
     | Alternation
     | Permute
     | Exclusion
-    | Quantified
+    | Repetition
 )
 
 
@@ -242,7 +242,7 @@ def members(query: RowPattern) -> Mapping[str | None, frozenset[str]]:
     }
 
 
-def permuted(p: Permute) -> Alternation | Pattern:
+def expand_permute(p: Permute) -> Alternation | Pattern:
     """The alternation that PERMUTE stands for (rows.md 4.3)."""
     orders = tuple(Concat(order) for order in permutations(p.parts))
     return p.parts[0] if len(p.parts) == 1 else Alternation(orders)

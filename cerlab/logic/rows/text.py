@@ -17,7 +17,7 @@ def pattern_text(p: rp.Pattern, level: int = _ALTERNATION) -> str:
     """The pattern, in parentheses where it binds looser than `level`.
 
     >>> A, B = rp.Variable("A"), rp.Variable("b")
-    >>> pattern_text(rp.Concat((rp.Quantified(rp.Alternation((A, B)), 0, None, True), A)))
+    >>> pattern_text(rp.Concat((rp.Repetition(rp.Alternation((A, B)), 0, None, True), A)))
     '(A | "b")*? A'
     """
     match p:
@@ -39,7 +39,7 @@ def pattern_text(p: rp.Pattern, level: int = _ALTERNATION) -> str:
             return f"PERMUTE({', '.join(map(pattern_text, parts))})"
         case rp.Exclusion(body):
             return f"{{- {pattern_text(body)} -}}"
-        case rp.Quantified(body, lo, hi, reluctant):
+        case rp.Repetition(body, lo, hi, reluctant):
             text = pattern_text(body, _ATOM) + _bounds_text(lo, hi) + "?" * reluctant
             return f"({text})" if level > _FACTOR else text
         case _:

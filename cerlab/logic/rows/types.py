@@ -37,7 +37,7 @@ Columns: TypeAlias = Mapping[str, Kind]
 _NUMBERS = (Kind.INTEGER, Kind.DOUBLE, Kind.NULL)
 
 
-class Typed(NamedTuple):
+class StaticType(NamedTuple):
     """The static type of an expression: its kind, and the column whose very type it has."""
 
     kind: Kind
@@ -58,21 +58,21 @@ class MeasureColumn:
 
     name: str
     index: int
-    type: Typed
+    type: StaticType
 
 
 OutputColumn: TypeAlias = InputColumn | MeasureColumn
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class Binding:
     """A query on a table: the column that each name stands for, the columns of the result."""
 
     names: Mapping[str, str]
     output: tuple[OutputColumn, ...]
 
 
-def bound(query: RowPattern, columns: Columns) -> Bound:
+def bind(query: RowPattern, columns: Columns) -> Binding:
     """The query on a table of these columns.
 
     Raises `IllFormed` (`unknown-column`, `ambiguous-column`, `duplicate-column`, `no-columns`) and
@@ -93,7 +93,7 @@ def bound(query: RowPattern, columns: Columns) -> Bound:
         scope.need(query.order_by[0].column, kinds, message)
     types = [scope.typed(measure.expression) for measure in query.measures]
     output = _output(query, names, columns, types)
-    return Bound(names, _selected(query, output))
+    return Binding(names, _selected(query, output))
 
 
 def _references(query: RowPattern) -> Iterator[ex.Column]:
@@ -121,7 +121,7 @@ def _resolved(query: RowPattern, column: ex.Column, columns: Iterable[str]) -> s
 
 
 def _output(
-    query: RowPattern, names: Mapping[str, str], columns: Columns, types: list[Typed]
+    query: RowPattern, names: Mapping[str, str], columns: Columns, types: list[StaticType]
 ) -> tuple[OutputColumn, ...]:
     """Keys, measures, and under ALL ROWS the remaining columns of the table (rows.md 8.4)."""
     keys = [column.name for column in query.partition_by]
@@ -190,32 +190,32 @@ class _Scope:
                 place = place_of(self.query, other)
                 raise mismatch(f"{listed} do not compare", place, "compare values of one kind")
 
-    def united(self, parts: Iterable[ex.Expression]) -> Typed:
+    def united(self, parts: Iterable[ex.Expression]) -> StaticType:
         """The one kind of several expressions; numbers of both kinds are doubles."""
         listed = list(parts)
         for part in listed[1:]:
             self.comparable(listed[0], part)
         kinds = {self.typed(part).kind for part in listed} - {Kind.NULL}
         if not kinds:
-            return Typed(Kind.NULL)
+            return StaticType(Kind.NULL)
         self.comparable(*listed)
-        return Typed(Kind.DOUBLE if Kind.DOUBLE in kinds else next(iter(kinds)))
+        return StaticType(Kind.DOUBLE if Kind.DOUBLE in kinds else next(iter(kinds)))
 
-    def typed(self, e: ex.Expression) -> Typed:
+    def typed(self, e: ex.Expression) -> StaticType:
         """The static type of an expression (rows.md 6.11, 8.6)."""
         match e:
             case ex.Literal(value):
-                return Typed(kind_of(value))
+                return StaticType(kind_of(value))
             case ex.Column(name):
                 kind = self.columns[self.names[name]]
                 if kind is Kind.OTHER:
                     message = f"column '{name}' holds {kind.value}"
                     raise mismatch(message, place_of(self.query, e), "cast it, or leave it out")
-                return Typed(kind, self.names[name])
+                return StaticType(kind, self.names[name])
             case ex.Classifier():
-                return Typed(Kind.TEXT)
+                return StaticType(Kind.TEXT)
             case ex.MatchNumber():
-                return Typed(Kind.INTEGER)
+                return StaticType(Kind.INTEGER)
             case ex.First(body) | ex.Last(body) | ex.Prev(body) | ex.Next(body):
                 return self.typed(body)
             case ex.Aggregate(function, body):
@@ -223,32 +223,34 @@ class _Scope:
             case _:
                 return self._operation(e)
 
-    def _aggregate(self, function: ex.AggregateFunction, body: ex.Expression | ex.AllRows) -> Typed:
+    def _aggregate(
+        self, function: ex.AggregateFunction, body: ex.Expression | ex.AllRows
+    ) -> StaticType:
         if isinstance(body, ex.AllRows):
-            return Typed(Kind.INTEGER)
+            return StaticType(Kind.INTEGER)
         typed = self.typed(body)
         match function:
             case ex.AggregateFunction.COUNT:
-                return Typed(Kind.INTEGER)
+                return StaticType(Kind.INTEGER)
             case ex.AggregateFunction.MIN | ex.AggregateFunction.MAX:
                 return typed
             case ex.AggregateFunction.SUM | ex.AggregateFunction.AVG:
                 self.need(body, _NUMBERS, f"{function.value} takes numbers")
                 exact = function is ex.AggregateFunction.SUM and typed.kind is not Kind.DOUBLE
-                return Typed(Kind.INTEGER if exact else Kind.DOUBLE)
+                return StaticType(Kind.INTEGER if exact else Kind.DOUBLE)
             case _:
                 assert_never(function)
 
-    def _operation(self, e: ex.Operation) -> Typed:
+    def _operation(self, e: ex.Operation) -> StaticType:
         match e:
             case ex.Negative(body):
-                return Typed(self.need(body, _NUMBERS, "- takes a number"))
+                return StaticType(self.need(body, _NUMBERS, "- takes a number"))
             case ex.Arithmetic(operator, left, right):
                 return self._number((left, right), operator)
             case ex.Concatenation(left, right):
                 for side in (left, right):
                     self.need(side, (Kind.TEXT, Kind.NULL), "|| takes texts")
-                return Typed(Kind.TEXT)
+                return StaticType(Kind.TEXT)
             case ex.Comparison(_, left, right):
                 self.comparable(left, right)
             case ex.And(left, right) | ex.Or(left, right):
@@ -269,7 +271,7 @@ class _Scope:
                 return self._call(function, arguments)
             case _:
                 assert_never(e)
-        return Typed(Kind.BOOLEAN)
+        return StaticType(Kind.BOOLEAN)
 
     def _booleans(self, *operands: ex.Expression) -> None:
         for operand in operands:
@@ -277,17 +279,17 @@ class _Scope:
 
     def _number(
         self, operands: tuple[ex.Expression, ...], operator: ex.ArithmeticOperator
-    ) -> Typed:
+    ) -> StaticType:
         kinds = {self.need(each, _NUMBERS, f"{operator.value} takes numbers") for each in operands}
         exact = operator is not ex.ArithmeticOperator.DIV and Kind.DOUBLE not in kinds
-        return Typed(Kind.INTEGER if exact else Kind.DOUBLE)
+        return StaticType(Kind.INTEGER if exact else Kind.DOUBLE)
 
     def _case(
         self,
         operand: ex.Expression | None,
         branches: tuple[tuple[ex.Expression, ex.Expression], ...],
         otherwise: ex.Expression | None,
-    ) -> Typed:
+    ) -> StaticType:
         tests = [test for test, _ in branches]
         if operand is None:
             self._booleans(*tests)
@@ -296,23 +298,23 @@ class _Scope:
         results = [result for _, result in branches]
         return self.united([*results, *([otherwise] if otherwise is not None else [])])
 
-    def _call(self, function: ex.Function, arguments: tuple[ex.Expression, ...]) -> Typed:
+    def _call(self, function: ex.Function, arguments: tuple[ex.Expression, ...]) -> StaticType:
         match function:
             case ex.Function.COALESCE:
                 return self.united(arguments)
             case ex.Function.LOWER | ex.Function.UPPER:
                 self.need(arguments[0], (Kind.TEXT, Kind.NULL), f"{function.value} takes a text")
-                return Typed(Kind.TEXT)
+                return StaticType(Kind.TEXT)
             case ex.Function.CHAR_LENGTH:
                 self.need(arguments[0], (Kind.TEXT, Kind.NULL), "CHAR_LENGTH takes a text")
-                return Typed(Kind.INTEGER)
+                return StaticType(Kind.INTEGER)
             case ex.Function.ABS:
-                return Typed(self.need(arguments[0], _NUMBERS, "ABS takes a number"))
+                return StaticType(self.need(arguments[0], _NUMBERS, "ABS takes a number"))
             case ex.Function.MOD:
                 return self._number(arguments, ex.ArithmeticOperator.MOD)
             case ex.Function.NULLIF:
                 self.comparable(*arguments)
-                return Typed(self.typed(arguments[0]).kind)
+                return StaticType(self.typed(arguments[0]).kind)
             case _:
                 assert_never(function)
 

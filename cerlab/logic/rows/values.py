@@ -38,11 +38,11 @@ def operation(e: ex.Operation, operand: Operand) -> Value:
         case ex.In(body, members):
             return disjunction([equal(operand(body), operand(each)) for each in members])
         case ex.Between(body, low, high):
-            at_least = compared(ex.ComparisonOperator.GE, operand(body), operand(low))
-            at_most = compared(ex.ComparisonOperator.LE, operand(body), operand(high))
+            at_least = compare(ex.ComparisonOperator.GE, operand(body), operand(low))
+            at_most = compare(ex.ComparisonOperator.LE, operand(body), operand(high))
             return conjunction((at_least, at_most))
         case ex.Comparison(operator, left, right):
-            return compared(operator, operand(left), operand(right))
+            return compare(operator, operand(left), operand(right))
         case ex.Negative(body):
             negated: Any = operand(body)
             return None if negated is None else -negated
@@ -87,10 +87,10 @@ def disjunction(values: Iterable[bool | None]) -> bool | None:
 
 def equal(a: Value, b: Value) -> bool | None:
     """``a = b``."""
-    return compared(ex.ComparisonOperator.EQ, a, b)
+    return compare(ex.ComparisonOperator.EQ, a, b)
 
 
-def compared(operator: ex.ComparisonOperator, a: Value, b: Value) -> bool | None:
+def compare(operator: ex.ComparisonOperator, a: Value, b: Value) -> bool | None:
     """``a operator b``, NULL where one is; integers and doubles compare by exact value."""
     if a is None or b is None:
         return None
@@ -177,7 +177,7 @@ def _function_value(function: ex.Function, arguments: Sequence[Any]) -> Value:
             assert_never(function)
 
 
-def aggregated(function: ex.AggregateFunction, values: Sequence[Any]) -> Value:
+def aggregate(function: ex.AggregateFunction, values: Sequence[Any]) -> Value:
     """An aggregate of the values that are not NULL; over none COUNT is 0, the others NULL."""
     present = [value for value in values if value is not None]
     if function is ex.AggregateFunction.COUNT:

@@ -5,7 +5,7 @@ Syntax, text, and the semantics that everything else is tested against.
 
 from cerlab.logic.sremo.check import check_sremo
 from cerlab.logic.sremo.parser import parse_sremo
-from cerlab.logic.sremo.semantics import Derivation, derivations, detected, matches
+from cerlab.logic.sremo.semantics import Derivation, derivations, detections, matches
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.logic.sremo.text import sremo_text
 
@@ -14,7 +14,7 @@ __all__ = [
     "Sremo",
     "check_sremo",
     "derivations",
-    "detected",
+    "detections",
     "matches",
     "parse_sremo",
     "sremo_text",

@@ -24,17 +24,17 @@ class SremoBuilder(Builder):
 
     def everything(self, meta: Meta, children: list[Any]) -> pred.Everything:
         """``TRUE``."""
-        return self._made(meta, pred.Everything())
+        return self._record(meta, pred.Everything())
 
-    def stored(self, meta: Meta, children: list[str]) -> pred.RegisterAttribute:
+    def register_attribute(self, meta: Meta, children: list[str]) -> pred.RegisterAttribute:
         """``r.attr``."""
-        return self._made(meta, pred.RegisterAttribute(*children))
+        return self._record(meta, pred.RegisterAttribute(*children))
 
     def comparison(self, meta: Meta, children: list[Any]) -> Any:
         """``side op side``: of the event being read alone, or with a register."""
         left, op, right = children
         if any(isinstance(side, pred.RegisterAttribute) for side in (left, right)):
-            return self._made(meta, pred.RegisterComparison(op, left, right), left, right)
+            return self._record(meta, pred.RegisterComparison(op, left, right), left, right)
         return super().comparison(meta, children)
 
     def registers(self, meta: Meta, children: list[str]) -> frozenset[str]:
@@ -45,62 +45,62 @@ class SremoBuilder(Builder):
         """``<guard>^ -> r``."""
         guard, mark, written = children
         terminal = sre.Terminal(guard, mark is not None, written or frozenset())
-        return self._made(meta, terminal, guard)
+        return self._record(meta, terminal, guard)
 
     def epsilon(self, meta: Meta, children: list[Any]) -> sre.Epsilon:
         """``EPS``."""
-        return self._made(meta, sre.Epsilon())
+        return self._record(meta, sre.Epsilon())
 
     def empty(self, meta: Meta, children: list[Any]) -> sre.Empty:
         """``EMPTY``."""
-        return self._made(meta, sre.Empty())
+        return self._record(meta, sre.Empty())
 
     def alternation(self, meta: Meta, children: list[sre.Sremo]) -> sre.Alternation:
         """``e | e``."""
-        return self._made(meta, sre.Alternation(*children), *children)
+        return self._record(meta, sre.Alternation(*children), *children)
 
     def intersection(self, meta: Meta, children: list[sre.Sremo]) -> sre.Intersection:
         """``e & e``."""
-        return self._made(meta, sre.Intersection(*children), *children)
+        return self._record(meta, sre.Intersection(*children), *children)
 
     def concat(self, meta: Meta, children: list[Any]) -> Any:
         """``e . e``."""
-        return self._made(meta, sre.Concat(*children), *children)
+        return self._record(meta, sre.Concat(*children), *children)
 
     def negation(self, meta: Meta, children: list[sre.Sremo]) -> sre.Negation:
         """``!e``."""
-        return self._made(meta, sre.Negation(*children), *children)
+        return self._record(meta, sre.Negation(*children), *children)
 
     def star(self, meta: Meta, children: list[Any]) -> Any:
         """``e*``."""
-        return self._made(meta, sre.Star(*children), *children)
+        return self._record(meta, sre.Star(*children), *children)
 
     def plus(self, meta: Meta, children: list[Any]) -> Any:
         """``e+``."""
-        return self._made(meta, sre.Plus(*children), *children)
+        return self._record(meta, sre.Plus(*children), *children)
 
     def option(self, meta: Meta, children: list[sre.Sremo]) -> sre.Option:
         """``e?``."""
-        return self._made(meta, sre.Option(*children), *children)
+        return self._record(meta, sre.Option(*children), *children)
 
     def span_window(self, meta: Meta, children: list[Any]) -> sre.SpanWindow:
         """``e[1..w]``."""
         body, _, width = children
-        return self._made(meta, sre.SpanWindow(body, self._int(meta, width)), body)
+        return self._record(meta, sre.SpanWindow(body, self._int(meta, width)), body)
 
     def length_window(self, meta: Meta, children: list[Any]) -> sre.LengthWindow:
         """``e[len<=w]``."""
         body, width = children
-        return self._made(meta, sre.LengthWindow(body, self._int(meta, width)), body)
+        return self._record(meta, sre.LengthWindow(body, self._int(meta, width)), body)
 
     def within(self, meta: Meta, children: list[Any]) -> Any:
         """``e[within n attr]``."""
-        return self._made(meta, sre.Within(*children), children[0])
+        return self._record(meta, sre.Within(*children), children[0])
 
     def skip_any(self, meta: Meta, children: list[sre.Sremo]) -> sre.SkipAny:
         """``#(e, .., e)``."""
-        return self._made(meta, sre.SkipAny(tuple(children)), *children)
+        return self._record(meta, sre.SkipAny(tuple(children)), *children)
 
     def skip_next(self, meta: Meta, children: list[sre.Sremo]) -> sre.SkipNext:
         """``@(e, .., e)``."""
-        return self._made(meta, sre.SkipNext(tuple(children)), *children)
+        return self._record(meta, sre.SkipNext(tuple(children)), *children)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cerlab.logic.reading import Language, built, read
+from cerlab.logic.reading import Language, build, read
 from cerlab.logic.sremo.builder import SremoBuilder
 from cerlab.logic.sremo.check import check_sremo
 from cerlab.logic.sremo.syntax import Sremo
@@ -18,7 +18,7 @@ def parse_sremo(text: str) -> Sremo:
     <type = 'B'>^ -> r1 . <TRUE>* . <type = 'S' AND id = r1.id>^
     """
     builder = SremoBuilder(text)
-    e: Sremo = built(builder, read(_SREMO, text, "alternation"), too_deep="")
+    e: Sremo = build(builder, read(_SREMO, text, "alternation"), too_deep="")
     check_sremo(e, builder.place_of)
     return e
 

@@ -88,14 +88,14 @@ def matches(e: sre.Sremo, S: Sequence[Event]) -> frozenset[Positions]:
     return frozenset(_positions(d.marks) for d in derivations(e, S) if d.end == len(S))
 
 
-def detected(e: sre.Sremo, S: Sequence[Event]) -> frozenset[ComplexEvent]:
+def detections(e: sre.Sremo, S: Sequence[Event]) -> frozenset[ComplexEvent]:
     """What a stream shows of e: ``Match(<TRUE>* . e, S[..k])`` for all k (SRT Def. 32).
 
     A match is reported at its last marked event, so those without any are not. `start` and `end`
     of an answer are its first and last marked position. Raises as `derivations`.
 
     >>> from cerlab.logic.sremo.parser import parse_sremo
-    >>> sorted(D.positions for D in detected(parse_sremo("<TRUE>^ . <TRUE>*"), [Event("A")] * 2))
+    >>> sorted(D.positions for D in detections(parse_sremo("<TRUE>^ . <TRUE>*"), [Event("A")] * 2))
     [(0,), (1,)]
     """
     _check(e, S)
@@ -129,7 +129,7 @@ def _rule(e: sre.Sremo, S: Reading, i: int, v: Registers) -> Derivations:
             return frozenset(d for d in _rule(body, S, i, v) if d.end - i <= w)
         case sre.Within(body, n, time):
             return frozenset(
-                d for d in _rule(body, S, i, v) if elapsed(d.marks, S.events, time) <= n
+                d for d in _rule(body, S, i, v) if duration(d.marks, S.events, time) <= n
             )
         case sre.Intersection(left, right):
             after_right = defaultdict(list)
@@ -186,7 +186,7 @@ def _span(M: Marks) -> int:
     return max(M) - min(M) + 1 if M else 0
 
 
-def elapsed(M: Collection[int], S: Sequence[Event], attribute: str) -> Instant:
+def duration(M: Collection[int], S: Sequence[Event], attribute: str) -> Instant:
     """``time(max M) - time(min M)``, and 0 of no marks (DESIGN 2.5)."""
     if not M:
         return 0

@@ -43,7 +43,7 @@ def narrow(numbers: Sequence[int]) -> Codes:
     return np.array(numbers, narrowest(max(numbers, default=0)))
 
 
-def joined(parts: Sequence[Codes]) -> Codes:
+def concatenate(parts: Sequence[Codes]) -> Codes:
     """The parts one after the other, in the widest of their dtypes."""
     import numpy as np
 
@@ -52,7 +52,7 @@ def joined(parts: Sequence[Codes]) -> Codes:
     return np.concatenate(parts) if parts else np.zeros(0, np.uint8)
 
 
-def translated(codes: NDArray[np.uint32], table: NDArray[T]) -> NDArray[T]:
+def look_up(codes: NDArray[np.uint32], table: NDArray[T]) -> NDArray[T]:
     """``table[codes]``, shape of `codes`, dtype of `table`."""
     import numpy as np
 
@@ -74,17 +74,17 @@ def combinations(
     key, radix = parts[0].astype(np.int64), counts[0]
     for part, count in zip(parts[1:], counts[1:], strict=True):
         if radix * count > MAX_KEY:
-            key = _numbered(key).astype(np.int64)
+            key = _codes_of(key).astype(np.int64)
             radix = int(key.max(initial=0)) + 1
         key = key * count + part.astype(np.int64)
         radix *= count
-    code = _numbered(key)
+    code = _codes_of(key)
     first = np.empty(int(code.max(initial=0)) + 1 if code.size else 0, np.int64)
     first[code[::-1]] = np.arange(code.size - 1, -1, -1)  # of equal places the last one is kept
     return first, code
 
 
-def _numbered(key: NDArray[np.int64]) -> NDArray[np.uint32]:
+def _codes_of(key: NDArray[np.int64]) -> NDArray[np.uint32]:
     """The number of each value among the distinct values, in order of the first event."""
     import numpy as np
 

@@ -11,13 +11,13 @@ from cerlab.model.columns import Column
 from cerlab.model.event import Event, Timestamp, Value, value_of
 from cerlab.predicates import syntax as pred
 from cerlab.predicates.columns import cuts
-from cerlab.predicates.columns.arrays import combinations, joined, narrow, operations, translated
+from cerlab.predicates.columns.arrays import combinations, concatenate, look_up, narrow, operations
 from cerlab.predicates.columns.lookup_tables import BLOCK, Codes, Stretches
 from cerlab.predicates.columns.pieces import (
-    Coded,
-    Listed,
+    DictionaryCodes,
     Lookup,
     Numbers,
+    ValueList,
     columns_of,
     pieces,
     same,
@@ -122,11 +122,11 @@ class Axis:
             match piece:
                 case Numbers():
                     found.append(self._by_stretches(piece))
-                case Coded() | Listed():
+                case DictionaryCodes() | ValueList():
                     found.append(self._lookup.numbers(piece, self.names[0], self._classes_of))
                 case _:
                     assert_never(piece)
-        return joined(found)
+        return concatenate(found)
 
     def _stretches_of(self, dtype: str, moments: bool) -> Stretches[Any, Any]:
         """The stretches of a dtype of numbers, or of moments, and their classes."""
@@ -169,7 +169,7 @@ class Axis:
         zero, one = (Timestamp(0), Timestamp(1)) if a.moments else (0, 1)
         examples = ((None, None), (zero, one), (zero, zero), (one, zero))
         table = narrow([self.class_of(example) for example in examples])
-        return translated(order.astype(np.uint32), table)
+        return look_up(order.astype(np.uint32), table)
 
     def _by_combinations(self, present: Mapping[str, Column], length: int) -> Codes:
         """Several attributes: each distinct combination of their values is evaluated once."""
@@ -191,7 +191,7 @@ class Axis:
             self.class_of(tuple(each[k] for each, k in zip(values, row, strict=True)))
             for row in rows
         ]
-        return translated(code, narrow(found))
+        return look_up(code, narrow(found))
 
 
 class _Distinct:
@@ -213,7 +213,7 @@ class _Distinct:
     def numbers(self, column: Column, name: str) -> Codes:
         """The place in ``values`` of each event's value."""
         lookup = Lookup()
-        return joined(
+        return concatenate(
             [
                 lookup.numbers(piece, name, self._numbers_of)
                 for piece in pieces(column, name, numeric=False)

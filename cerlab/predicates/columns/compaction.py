@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def compacted(symbols: Codes, keep: NDArray[np.bool_]) -> NDArray[np.int64]:
+def relevant_indices(symbols: Codes, keep: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The indices of the events whose symbol is kept, increasing; ``keep[s]`` says it of symbol s.
 
     `symbols` has shape (n,) and an integer dtype, `keep` has one boolean for each symbol id.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from cerlab.budget import poll
 from cerlab.model.columns import Column, array_from, numbers_of
 from cerlab.model.event import Event, Value, value_of
-from cerlab.predicates.columns.arrays import combinations, joined, translated
+from cerlab.predicates.columns.arrays import combinations, concatenate, look_up
 from cerlab.predicates.columns.lookup_tables import Codes
 from cerlab.predicates.columns.pieces import Lookup, Numbers, columns_of, pieces
 from cerlab.predicates.truth import kind_of
@@ -81,7 +81,7 @@ class KeyCodes:
         first, code = combinations(parts, counts)
         rows = np.stack([part[first].astype(np.int64) for part in parts], axis=1).tolist()
         ids = [self._id(tuple(row)) if all(row) else -1 for row in rows]
-        return translated(code, np.array(ids, np.int64))
+        return look_up(code, np.array(ids, np.int64))
 
     def code(self, event: Event) -> int:
         """The partition id of one event, -1 where it is in no partition; without columns."""
@@ -103,14 +103,14 @@ class KeyCodes:
         cells = parts[0].astype(np.uint32)
         for part, radix in zip(parts[1:], room[1:], strict=True):
             cells = cells * np.uint32(radix) + part.astype(np.uint32)
-        codes: NDArray[np.int64] = translated(cells, table)
+        codes: NDArray[np.int64] = look_up(cells, table)
         unseen = codes == _UNSEEN
         if unseen.any():
             fresh = numbers_of(array_from(cells[unseen]).unique()).astype(np.int64)  # as they come
             digits = [each.tolist() for each in np.unravel_index(fresh, room)]
             ids = self._ids
             table[fresh] = [ids.setdefault(row, len(ids)) for row in zip(*digits, strict=True)]
-            codes = translated(cells, table)
+            codes = look_up(cells, table)
         return codes
 
     def _with_room(self, room: tuple[int, ...]) -> NDArray[np.int64]:
@@ -153,7 +153,7 @@ class _Numbers:
 
     def of_column(self, column: Column, name: str) -> Codes:
         """The number of each event's value."""
-        return joined(
+        return concatenate(
             [
                 self._lookup.numbers(piece, name, self._numbers_of)
                 for piece in pieces(column, name, numeric=False)

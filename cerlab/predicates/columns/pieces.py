@@ -17,7 +17,7 @@ from cerlab.model.columns import (
     values_of,
 )
 from cerlab.model.event import Value
-from cerlab.predicates.columns.arrays import narrow, translated
+from cerlab.predicates.columns.arrays import look_up, narrow
 from cerlab.predicates.columns.lookup_tables import Codes
 
 if TYPE_CHECKING:
@@ -34,20 +34,20 @@ class Numbers(NamedTuple):
     moments: bool
 
 
-class Coded(NamedTuple):
+class DictionaryCodes(NamedTuple):
     """The place of each event's value in a dictionary; one past its end for NULL."""
 
     codes: NDArray[np.uint32]
     dictionary: Any
 
 
-class Listed(NamedTuple):
+class ValueList(NamedTuple):
     """A value for each event."""
 
     values: Sequence[Value]
 
 
-Piece: TypeAlias = Numbers | Coded | Listed
+Piece: TypeAlias = Numbers | DictionaryCodes | ValueList
 
 
 def columns_of(
@@ -79,7 +79,7 @@ def pieces(column: Column, name: str, *, numeric: bool) -> Iterator[Piece]:
     if not is_arrow(column):
         array = array_of(column)
         if array is None:
-            yield Listed(column)
+            yield ValueList(column)
             return
         column = array
     for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else (column,):
@@ -93,26 +93,26 @@ def _piece(chunk: Any, name: str, numeric: bool) -> Piece:
 
     types, kind = pa.types, chunk.type
     if types.is_dictionary(kind):
-        return _coded(chunk)
+        return _dictionary_codes(chunk)
     if types.is_null(kind):
-        return Coded(np.zeros(len(chunk), np.uint32), chunk.slice(0, 0))
+        return DictionaryCodes(np.zeros(len(chunk), np.uint32), chunk.slice(0, 0))
     if types.is_integer(kind) or types.is_floating(kind) or is_moment(kind):
-        return _numbers(chunk, name) if numeric else _coded(chunk.dictionary_encode())
+        return _numbers(chunk, name) if numeric else _dictionary_codes(chunk.dictionary_encode())
     if types.is_string_view(kind):
         chunk = chunk.cast(pa.large_string())
     if types.is_string(chunk.type) or types.is_large_string(chunk.type) or types.is_boolean(kind):
-        return _coded(chunk.dictionary_encode())
-    return Listed(values_of(chunk, name))
+        return _dictionary_codes(chunk.dictionary_encode())
+    return ValueList(values_of(chunk, name))
 
 
-def _coded(chunk: Any) -> Coded:
+def _dictionary_codes(chunk: Any) -> DictionaryCodes:
     import numpy as np
     import pyarrow as pa
 
     codes, nulls = numbers_of(chunk.indices.cast(pa.int32())), _nulls(chunk.indices)
     if nulls is not None:
         codes = np.where(nulls, np.int32(len(chunk.dictionary)), codes)
-    return Coded(codes.view(np.uint32), chunk.dictionary)
+    return DictionaryCodes(codes.view(np.uint32), chunk.dictionary)
 
 
 def _nulls(chunk: Any) -> NDArray[np.bool_] | None:
@@ -162,11 +162,13 @@ class Lookup:
     def __init__(self) -> None:
         self._last: tuple[Any, Codes] | None = None
 
-    def numbers(self, piece: Coded | Listed, name: str, numbers_of: NumbersOf) -> Codes:
+    def numbers(
+        self, piece: DictionaryCodes | ValueList, name: str, numbers_of: NumbersOf
+    ) -> Codes:
         """The number of each event's value, shape (events of the piece,), narrowest dtype."""
-        if isinstance(piece, Listed):
+        if isinstance(piece, ValueList):
             return narrow(numbers_of(piece.values))
-        return translated(piece.codes, self._table(piece.dictionary, name, numbers_of))
+        return look_up(piece.codes, self._table(piece.dictionary, name, numbers_of))
 
     def _table(self, dictionary: Any, name: str, numbers_of: NumbersOf) -> Codes:
         """The numbers of a dictionary's values and of NULL; batches often share a dictionary."""

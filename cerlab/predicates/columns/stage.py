@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from cerlab.budget import poll
 from cerlab.model.columns import Column
 from cerlab.model.event import Event
-from cerlab.predicates.columns.arrays import combinations, narrowest, operations, translated
+from cerlab.predicates.columns.arrays import combinations, look_up, narrowest, operations
 from cerlab.predicates.columns.axes import Axis
 from cerlab.predicates.columns.lookup_tables import BLOCK, Cells, Codes
-from cerlab.predicates.mentions import mentioned
+from cerlab.predicates.mentions import attributes_of
 from cerlab.predicates.syntax import Atom, Predicate, atoms, holds
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class SymbolStage:
             for atom in atoms(P):
                 if atom not in self._bit:
                     self._bit[atom] = len(self._bit)
-                    names = tuple(sorted(mentioned([atom])))
+                    names = tuple(sorted(attributes_of([atom])))
                     by_names.setdefault(names, []).append((self._bit[atom], atom))
         self._axes = [Axis(names, its_atoms) for names, its_atoms in by_names.items()]
         self._known: dict[tuple[int, ...], int] = {}
@@ -123,7 +123,7 @@ class SymbolStage:
                 row[k] = digit
             ids.append(self._symbol(tuple(row)))
         table = np.array(ids, narrowest(len(self.vectors) - 1))
-        return translated(code, table)
+        return look_up(code, table)
 
     def _constant(self, classes: Sequence[int], length: int) -> Codes:
         import numpy as np

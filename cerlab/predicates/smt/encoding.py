@@ -12,7 +12,7 @@ from cerlab.model.event import Value
 from cerlab.model.schema import AttributeType
 from cerlab.predicates.domains import INT64, Domain, is_finite
 from cerlab.predicates.like import LAST_MENTIONED, least, parse
-from cerlab.predicates.mentions import constants, mentioned, operands
+from cerlab.predicates.mentions import attributes_of, constants, operands
 from cerlab.predicates.smt.places import Cell, Places, cells, places
 from cerlab.predicates.syntax import Atom, Attribute, Like
 from cerlab.predicates.truth import kind_of
@@ -54,11 +54,11 @@ class Encoding:
     cells: tuple[Cell, ...]
     infinity: Fraction | None
     """What stands for the infinite, if that is among the constants."""
-    compared: tuple[str, ...]
+    text_operands: tuple[str, ...]
     """Attributes that are compared with each other as texts, where there are cells."""
 
 
-def encoded(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Encoding:
+def encode(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Encoding:
     """The encoding of some atoms over attributes of these domains."""
     import z3
 
@@ -72,7 +72,7 @@ def encoded(group: Sequence[Atom], of: Sequence[tuple[str, Domain]]) -> Encoding
     compared = dict.fromkeys(
         operand.name
         for atom in group
-        if len(mentioned([atom])) > 1
+        if len(attributes_of([atom])) > 1
         for operand in operands(atom)
         if isinstance(operand, Attribute)
     )
@@ -134,7 +134,7 @@ def world(E: Encoding) -> Iterator[Any]:
                     for n, cell in enumerate(E.cells)
                 )
             )
-    for one, other in combinations([E.variables[name] for name in E.compared], 2):
+    for one, other in combinations([E.variables[name] for name in E.text_operands], 2):
         yield z3.Implies(one.place == other.place, one.cell == other.cell)
 
 

@@ -52,7 +52,7 @@ def formula(atom: pred.Atom, E: Encoding) -> Any:
         case pred.Like(pred.Attribute(name), pattern):
             x = E.variables[name]
             bit = E.patterns.index(pattern)
-            holding = [x.cell == n for n, cell in enumerate(E.cells) if cell.held[bit]]
+            holding = [x.cell == n for n, cell in enumerate(E.cells) if cell.bits[bit]]
             return z3.And(x.kind == KINDS["text"], some_of(holding, E.context))
         case pred.Like():
             return z3.BoolVal(False, E.context)

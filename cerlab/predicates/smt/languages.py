@@ -14,7 +14,7 @@ from cerlab.predicates.like import (
     Or,
     Ranges,
     Regex,
-    Repeated,
+    Repetition,
     Start,
     Then,
     complement,
@@ -90,7 +90,7 @@ def _nullable(tree: Regex, at_start: bool, at_end: bool) -> bool:
             return _nullable(first, at_start, at_end) and _nullable(second, at_start, at_end)
         case Or(left, right):
             return _nullable(left, at_start, at_end) or _nullable(right, at_start, at_end)
-        case Repeated(body, optional, _):
+        case Repetition(body, optional, _):
             return optional or _nullable(body, at_start, at_end)
         case _:
             assert_never(tree)
@@ -128,7 +128,7 @@ def _build(tree: Regex, s: bool, t: bool, words: _Words) -> Any:
         case Or(left, right):
             ways = [_nonempty(left, s, t, words), _nonempty(right, s, t, words)]
             return _either(ways)
-        case Repeated(body, _, many):
+        case Repetition(body, _, many):
             once = _nonempty(body, s, t, words)
             if not many:
                 return once

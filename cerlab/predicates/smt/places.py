@@ -54,7 +54,7 @@ class Cell(NamedTuple):
 
     first: int
     last: int
-    held: tuple[bool, ...]
+    bits: tuple[bool, ...]
     language: Any
     text: str | None
     """One of them, None if z3 did not find out whether there is one."""
@@ -70,23 +70,23 @@ def cells(order: Places, patterns: Sequence[str], context: Any) -> tuple[Cell, .
     result: list[Cell] = []
 
     def split(
-        interval: tuple[int, int], held: tuple[bool, ...], language: Any, one: OneText
+        interval: tuple[int, int], bits: tuple[bool, ...], language: Any, one: OneText
     ) -> None:
         if not one.possible:
             return
-        if len(held) == len(patterns):
-            result.append(Cell(*interval, held, language, one.text))
+        if len(bits) == len(patterns):
+            result.append(Cell(*interval, bits, language, one.text))
             return
-        n = len(held)
+        n = len(bits)
         inside = None if one.text is None else search(patterns[n], one.text)
         for bit in (True, False):
             part = z3.Intersect(language, languages[n] if bit else z3.Complement(languages[n]))
             # The text that is known is on one of the two sides; the other has to be asked for.
-            split(interval, (*held, bit), part, one if inside is bit else member(part, context))
+            split(interval, (*bits, bit), part, one if inside is bit else member(part, context))
 
     for n, (text, at) in enumerate(zip(order.texts, order.at, strict=True)):
-        held = tuple(search(pattern, text) for pattern in patterns)
-        result.append(Cell(at, at, held, z3.Re(literal(text, context)), text))
+        bits = tuple(search(pattern, text) for pattern in patterns)
+        result.append(Cell(at, at, bits, z3.Re(literal(text, context)), text))
         following = order.texts[n + 1] if n + 1 < len(order.texts) else None
         last = order.at[n + 1] - 1 if following is not None else order.last
         if at < last:

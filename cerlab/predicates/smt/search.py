@@ -16,7 +16,7 @@ from cerlab.predicates.domains import Domain
 from cerlab.predicates.like import samples
 from cerlab.predicates.mentions import constants
 from cerlab.predicates.representatives import candidates
-from cerlab.predicates.smt.encoding import KINDS, Encoding, encoded, world
+from cerlab.predicates.smt.encoding import KINDS, Encoding, encode, world
 from cerlab.predicates.smt.formulas import formula
 from cerlab.predicates.smt.questions import check_sat, every_of, with_step_limit
 from cerlab.predicates.smt.values import Refutation, Texts, Values, texts_of, values_of
@@ -55,7 +55,7 @@ def _choices(group: tuple[Atom, ...], of: tuple[tuple[str, Domain], ...]) -> tup
     for values in _likely_values(group, of):
         start.verify(values)
     if len(start.values) < 2 ** len(group):
-        Search(encoded(group, of), start).run()
+        Search(encode(group, of), start).run()
     return tuple(Choice(vector, start.values[vector]) for vector in sorted(start.values))
 
 

@@ -43,7 +43,7 @@ def texts_of(model: Any, E: Encoding) -> Texts:
     if not E.cells:
         return {name: E.order.text(number(x.place)) for name, x in texts.items()}
     cell = {name: number(x.cell) for name, x in texts.items()}
-    place = {name: number(texts[name].place) for name in E.compared if name in texts}
+    place = {name: number(texts[name].place) for name in E.text_operands if name in texts}
     chain = [name for _, name in sorted({at: name for name, at in place.items()}.items())]
     possible, ascending = ascending_texts([E.cells[cell[name]] for name in chain], E)
     if not possible:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cerlab.errors import BadData, Unsupported
 from cerlab.evaluate.rows import recognise
 from cerlab.io.tables import column_kinds
-from cerlab.logic.rows import RowPattern, bound
+from cerlab.logic.rows import RowPattern, bind
 from cerlab.spark.batch.frame import quoted
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def match_recognize(df: DataFrame, query: str | RowPattern) -> DataFrame:
 
     pattern = _parsed(query)
     rows = to_arrow_schema(df.schema, timezone="UTC").empty_table()
-    names = bound(pattern, column_kinds(rows)).names
+    names = bind(pattern, column_kinds(rows)).names
     keys = [fn.col(quoted(names[column.name])) for column in pattern.partition_by]
     order = tuple(names[item.column.name] for item in pattern.order_by)
     schema = from_arrow_schema(recognise(pattern, rows).schema)

@@ -10,7 +10,7 @@ from cerlab.automata.plan import Plan
 from cerlab.errors import BadData
 from cerlab.model.clauses import AttributeWindow, TimeWindow
 from cerlab.model.clock import TimeAxis
-from cerlab.predicates.mentions import mentioned
+from cerlab.predicates.mentions import attributes_of
 from cerlab.predicates.syntax import atoms
 
 
@@ -21,7 +21,7 @@ def attributes_read(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
 
 def attributes_tested(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
     """The same without ``type`` where nothing asks for it."""
-    tested = (mentioned(atoms(P)) for P in machine_of(plan).predicates)
+    tested = (attributes_of(atoms(P)) for P in machine_of(plan).predicates)
     names = [*(name for group in tested for name in group), *plan.partition]
     if plan.streams:
         names.append("stream")
@@ -32,7 +32,7 @@ def attributes_tested(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
 
 def attributes_labelled(plan: Plan) -> tuple[str, ...]:
     """The attributes that decide the labels of an answer of a plan."""
-    tested = mentioned(atom for t in plan.vcea.Delta for atom in atoms(t.predicate))
+    tested = attributes_of(atom for t in plan.vcea.Delta for atom in atoms(t.predicate))
     return tuple(dict.fromkeys((*tested, *plan.partition)))
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from cerlab.automata.automaton import Automaton, IntervalCea, Mark
 from cerlab.automata.plan import Plan
 from cerlab.model.clauses import EventWindow, Strategy
-from cerlab.predicates.mentions import mentioned
+from cerlab.predicates.mentions import attributes_of
 from cerlab.predicates.syntax import (
     Arithmetic,
     Attribute,
@@ -123,5 +123,5 @@ def _bit(name: str, k: int) -> Predicate:
 
 def _unused_name(tests: Sequence[Predicate], partition: Sequence[str]) -> str:
     """A name that no attribute has: longer than all that are mentioned."""
-    names = {*partition, *(name for P in tests for name in mentioned(atoms(P)))}
+    names = {*partition, *(name for P in tests for name in attributes_of(atoms(P)))}
     return "bits" + "_" * max(map(len, names), default=0)

@@ -13,7 +13,7 @@ from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.explicit import STUCK, ExplicitCea
 from cerlab.automata.strategy import StrategyCea
 from cerlab.display import shown
-from cerlab.predicates.words import counted
+from cerlab.predicates.words import count_text
 from cerlab.viz.graph import Edge, Graph, picture
 from cerlab.viz.machines.exploration import ExploredCea, GuardedMove, explore
 from cerlab.viz.machines.grid import Grid, grid_graph
@@ -134,7 +134,7 @@ def table_grid(table: MintermTable, limit: int | None = None) -> Grid:
     for q, name in list(enumerate(A.states))[:limit]:
         head = f"{'>' if q == 0 else ''}{q} {name}{' *' if q in A.final else ''}"
         rows.append((head, *(_cell(moves.get((q, v), (None, None))) for v in every)))
-    title = f"{A.kind}: {counted(len(A.states), 'state')}, bits are truth values of the tests"
+    title = f"{A.kind}: {count_text(len(A.states), 'state')}, bits are truth values of the tests"
     legend = tuple(f"bit {k}: {text}" for k, text in enumerate(A.legend))
     return Grid(title, tuple(rows), legend, _left_out(A, limit), has_names=True)
 

@@ -10,7 +10,7 @@ from cerlab.model.schema import Schema
 from cerlab.predicates.minterms import Minterm, minterms
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import predicate_text
-from cerlab.predicates.words import counted, event_text
+from cerlab.predicates.words import count_text, event_text
 from cerlab.viz.graph import Graph, picture
 from cerlab.viz.machines.grid import Grid, grid_graph
 
@@ -48,7 +48,7 @@ def minterms_grid(listed: MintermList, limit: int | None = None) -> Grid:
     for m in every[:limit]:
         holds = ("holds" if m.symbol >> bit & 1 else "-" for bit in range(len(predicates)))
         rows.append((*holds, event_text(m.example, EXAMPLE) if m.example else "(not decided)"))
-    title = f"{counted(len(every), 'minterm')} of {counted(len(predicates), 'predicate')}"
+    title = f"{count_text(len(every), 'minterm')} of {count_text(len(predicates), 'predicate')}"
     cut = limit is not None and len(every) > limit
     note = f"showing {limit:,} of {len(every):,}" if cut else ""
     return Grid(title, tuple(rows), note=note)

@@ -17,7 +17,7 @@ from cerlab.automata.automaton import (
     Vcea,
 )
 from cerlab.predicates.text import name_text, predicate_text
-from cerlab.predicates.words import counted
+from cerlab.predicates.words import count_text
 from cerlab.viz.graph import Edge, EdgeKind, Graph, Node, NodeKind, picture
 
 Automaton: TypeAlias = Vcea | Ucea | IntervalCea | AnchoredCea | EpsilonCea
@@ -59,7 +59,7 @@ def state_graph(
     **parts: object,
 ) -> Graph:
     """States and transitions, from left to right, with a title that counts them."""
-    title = f"{called}: {counted(len(nodes), 'state')}, {counted(len(edges), 'transition')}"
+    title = f"{called}: {count_text(len(nodes), 'state')}, {count_text(len(edges), 'transition')}"
     return Graph(name, title, nodes, edges, legend=legend, note=note, parts={"kind": name, **parts})
 
 

@@ -9,7 +9,7 @@ from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.registers.transducer import EpsilonSrt, Srt
 from cerlab.automata.strategy import StrategyCea
 from cerlab.predicates.text import name_text
-from cerlab.predicates.words import counted
+from cerlab.predicates.words import count_text
 from cerlab.viz.graph import Graph, NodeKind, graph_of
 from cerlab.viz.machines.exploration import ExploredCea, explore
 
@@ -23,7 +23,7 @@ def machine_text(machine: object) -> str:
 
 
 def _head(machine: object, graph: Graph) -> str:
-    states = counted(len(graph.nodes), "state")
+    states = count_text(len(graph.nodes), "state")
     final = _set(node.label for node in graph.nodes if node.kind is NodeKind.FINAL)
     match machine:
         case Vcea():
@@ -48,7 +48,7 @@ def det_text(det: DeterministicCea | StrategyCea, *, limit: int | None = None) -
 
 def explored_text(A: ExploredCea) -> str:
     """The same for what is explored already."""
-    count = counted(len(A.states), "macro-state")
+    count = count_text(len(A.states), "macro-state")
     lines = [f"{A.kind}: {count}, initial 0, final {_set(map(str, sorted(A.final)))}"]
     lines += [f"  state {n} = {state}" for n, state in enumerate(A.states)]
     lines += [f"  {m.source} -> {m.target}  {A.guard(m)} / {m.mark.value}" for m in A.moves]

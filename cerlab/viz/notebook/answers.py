@@ -16,7 +16,7 @@ from cerlab.errors import CerlabError
 from cerlab.model.answer import ComplexEvent, Valuation
 from cerlab.model.event import Event
 from cerlab.model.stream import Stream
-from cerlab.predicates.words import SOME, counted, cut, event_text, positions_text
+from cerlab.predicates.words import SOME, count_text, cut, event_text, positions_text
 from cerlab.viz.html import block, note, pre, table
 from cerlab.viz.timeline import Row, Timeline, timeline
 from cerlab.viz.timeline.svg import timeline_svg, within_page
@@ -75,13 +75,13 @@ def showing(listed: Listing) -> str:
     if listed.total is None:
         return f"showing the first {shown} answers; count() says how many there are"
     if shown == listed.total:
-        return counted(shown, "answer")
-    return f"showing {shown} of {counted(listed.total, 'answer')}"
+        return count_text(shown, "answer")
+    return f"showing {shown} of {count_text(listed.total, 'answer')}"
 
 
 def answers_text(answers: LazyAnswers) -> str:
     """The first answers, one a line."""
-    head = f"Answers on {counted(len(answers.stream), 'event')}"
+    head = f"Answers on {count_text(len(answers.stream), 'event')}"
     try:
         listed = listing(answers)
     except CerlabError as error:
@@ -94,7 +94,7 @@ def answers_text(answers: LazyAnswers) -> str:
 
 def answers_html(answers: LazyAnswers) -> str:
     """The first answers as a table with their events, under their timeline."""
-    head = f"Answers on {counted(len(answers.stream), 'event')}"
+    head = f"Answers on {count_text(len(answers.stream), 'event')}"
     try:
         listed = listing(answers)
     except CerlabError as error:
@@ -158,7 +158,7 @@ def valuation_html(valuation: Valuation) -> str:
     caption = f"Valuation on [{valuation.start}, {valuation.end}]"
     items = list(valuation.labels.items())
     rows = [[cut(label, 60), positions_text(positions, SOME)] for label, positions in items[:MOST]]
-    more = f"showing {MOST} of {counted(len(items), 'label')}" if len(items) > MOST else ""
+    more = f"showing {MOST} of {count_text(len(items), 'label')}" if len(items) > MOST else ""
     return block(table(caption, ("label", "positions"), rows), note(more))
 
 

@@ -13,7 +13,7 @@ from cerlab.automata.registers.transducer import Srt
 from cerlab.engine.explanation import Explanation
 from cerlab.logic.ceql.text import window_text
 from cerlab.model.clauses import Consume
-from cerlab.predicates.words import counted
+from cerlab.predicates.words import count_text
 from cerlab.viz.html import block, items, table
 
 Facts: TypeAlias = Sequence[tuple[str, str]]
@@ -48,7 +48,7 @@ def register_plan_facts(plan: RegisterPlan) -> list[tuple[str, str]]:
 
 
 def _machine_facts(A: IntervalCea | Srt) -> list[tuple[str, str]]:
-    size = f"{counted(A.states, 'state')}, {counted(len(A.Delta), 'transition')}"
+    size = f"{count_text(A.states, 'state')}, {count_text(len(A.Delta), 'transition')}"
     if isinstance(A, IntervalCea):
         return [("machine", size)]
     return [("machine", size), ("registers", ", ".join(sorted(A.R)) or "none")]

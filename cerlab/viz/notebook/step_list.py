@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from cerlab.display import displayed
 from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.model.stream import Stream
-from cerlab.predicates.words import answer_text, counted, event_text
+from cerlab.predicates.words import answer_text, count_text, event_text
 from cerlab.viz.graph import Graph
 from cerlab.viz.tecs import snapshot_text
 
@@ -48,7 +48,9 @@ class Step:
         made = len(snapshot.new)
         unions = sum(n.kind == "union" for n in snapshot.nodes if n.number in snapshot.new)
         grown = (
-            f"{counted(made, 'new node')}, unions among them: {unions:,}" if made else "unchanged"
+            f"{count_text(made, 'new node')}, unions among them: {unions:,}"
+            if made
+            else "unchanged"
         )
         return (
             f"It passes: {passes}.",

@@ -10,7 +10,7 @@ from cerlab import display
 from cerlab.model.event import Event, Value
 from cerlab.model.schema import EventDeclaration, Schema
 from cerlab.model.stream import Stream
-from cerlab.predicates.words import counted, cut, event_text, value_text
+from cerlab.predicates.words import count_text, cut, event_text, value_text
 from cerlab.viz.html import bars, block, note, table
 from cerlab.viz.timeline import timeline
 from cerlab.viz.timeline.svg import timeline_svg
@@ -52,7 +52,7 @@ def event_html(event: Event) -> str:
 def stream_text(stream: Stream) -> str:
     """The first events of a stream, one a line."""
     shown = 20
-    lines = [f"{counted(len(stream), 'event')}"]
+    lines = [f"{count_text(len(stream), 'event')}"]
     for position, event in enumerate(stream.head(shown)):
         values = ", ".join(f"{name}={value}" for name, value in event.attributes.items())
         prefix = f"{event.stream}>" if event.stream else ""
@@ -67,13 +67,13 @@ def stream_html(stream: Stream) -> str:
     first = stream.head(ROWS)
     names = list(dict.fromkeys(name for event in first for name in event.attributes))
     said = (
-        [f"showing {len(first)} of {counted(len(stream), 'event')}"]
+        [f"showing {len(first)} of {count_text(len(stream), 'event')}"]
         if len(first) < len(stream)
         else []
     )
     if len(names) > ATTRIBUTES:
-        said.append(f"{ATTRIBUTES} of {counted(len(names), 'attribute')}")
-    caption = f"Stream of {counted(len(stream), 'event')}{_time(stream)}"
+        said.append(f"{ATTRIBUTES} of {count_text(len(names), 'attribute')}")
+    caption = f"Stream of {count_text(len(stream), 'event')}{_time(stream)}"
     shown = [_row(n, event, names[:ATTRIBUTES]) for n, event in enumerate(first)]
     columns = ["position", "type", *(cut(name, 30) for name in names[:ATTRIBUTES])]
     if any(event.stream for event in first):
@@ -100,7 +100,7 @@ def _histogram(stream: Stream) -> str:
     if not len(stream):
         return ""
     counts = list(type_counts(stream).items())
-    more = f"showing {TYPES} of {counted(len(counts), 'type')}" if len(counts) > TYPES else ""
+    more = f"showing {TYPES} of {count_text(len(counts), 'type')}" if len(counts) > TYPES else ""
     return bars("Events by type", [(cut(name, 40), n) for name, n in counts[:TYPES]]) + note(more)
 
 
@@ -132,7 +132,7 @@ def schema_html(schema: Schema) -> str:
     """A row for each event type."""
     declared = [(stream.name, event) for stream in schema.streams for event in stream.events]
     rows = [[cut(s, 40), cut(event.name, 40), _attributes(event)] for s, event in declared[:ROWS]]
-    more = f"showing {ROWS} of {counted(len(declared), 'type')}" if len(declared) > ROWS else ""
+    more = f"showing {ROWS} of {count_text(len(declared), 'type')}" if len(declared) > ROWS else ""
     columns = ("stream", "event type", "attributes")
     return block(table("Schema", columns, rows), note(more))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cerlab import display
 from cerlab.decisions.verdict import Verdict, Witness
-from cerlab.predicates.words import answer_text, counted, event_text
+from cerlab.predicates.words import answer_text, count_text, event_text
 from cerlab.viz.html import block, note, pre, strong
 from cerlab.viz.timeline import Timeline, timeline
 from cerlab.viz.timeline.svg import timeline_svg, within_page
@@ -58,7 +58,7 @@ def _witness(witness: Witness) -> str:
 
 
 def _witness_text(witness: Witness) -> str:
-    stream = f"a stream of {counted(len(witness.events), 'event')}"
+    stream = f"a stream of {count_text(len(witness.events), 'event')}"
     answer = answer_text(witness.complex_event)
     if witness.side is None:
         return f"{stream} with the answer {answer}"

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from cerlab import display
 from cerlab.model.event import value_of
-from cerlab.predicates.words import answer_text, counted, cut, event_text
+from cerlab.predicates.words import answer_text, count_text, cut, event_text
 from cerlab.viz.html import block, escape
 from cerlab.viz.timeline.style import glyph, number_of, style
 from cerlab.viz.timeline.value import Bar, Drawing, Tick, in_row, kinds, telling, track_count
@@ -150,7 +150,7 @@ def _breaks(sheet: _Sheet) -> Iterable[str]:
         left_out = after.position - before.position - 1
         if left_out and sheet.T.axis is None:
             x = (sheet.x(before) + sheet.x(after)) / 2
-            said = f"{counted(left_out, 'event')} not shown"
+            said = f"{count_text(left_out, 'event')} not shown"
             d = f"M{_n(x - 5)} {AXIS + 5}l5 -10m5 0l-5 10"
             yield f'<path class="break" d="{d}"><title>{said}</title></path>'
 

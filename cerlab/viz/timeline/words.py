@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cerlab.model.answer import ComplexEvent
-from cerlab.predicates.words import answer_text, counted, number_text
+from cerlab.predicates.words import answer_text, count_text, number_text
 from cerlab.viz.timeline.value import Drawing, Row, differs
 
 
@@ -21,8 +21,8 @@ def row_text(T: Drawing, number: int) -> str:
 
 def _total(row: Row) -> str:
     if row.total is not None:
-        return counted(row.total, "answer")
-    return f"over {counted(len(row.answers), 'answer')}"
+        return count_text(row.total, "answer")
+    return f"over {count_text(len(row.answers), 'answer')}"
 
 
 def comparison(T: Drawing) -> str:
@@ -32,9 +32,9 @@ def comparison(T: Drawing) -> str:
     ends = [row.complete_before for row in T.rows if row.complete_before is not None]
     until = f" that end before position {min(ends):,}" if ends else ""
     if T.distinct == T.common:
-        return f"All rows have the same {counted(T.distinct, 'answer')}{until}."
+        return f"All rows have the same {count_text(T.distinct, 'answer')}{until}."
     differing = number_text(T.distinct - T.common)
-    return f"Not in every row: {differing} of {counted(T.distinct, 'answer')}{until}."
+    return f"Not in every row: {differing} of {count_text(T.distinct, 'answer')}{until}."
 
 
 def extent(T: Drawing) -> str:
@@ -47,9 +47,9 @@ def extent(T: Drawing) -> str:
         said.append(_events(T))
     known = T.distinct if len(T.rows) > 1 else T.rows[0].total if T.rows else 0
     if known is None:
-        said.append(f"{len(T.bars)} of over {counted(T.distinct, 'answer')}")
+        said.append(f"{len(T.bars)} of over {count_text(T.distinct, 'answer')}")
     elif len(T.bars) < known:
-        said.append(f"{len(T.bars)} of {counted(known, 'answer')}")
+        said.append(f"{len(T.bars)} of {count_text(known, 'answer')}")
     drawn = {tick.position for tick in T.ticks}
     if any(p not in drawn for bar in T.bars for p in bar.answer.positions):
         said.append("positions in the gaps are not drawn")
@@ -65,7 +65,7 @@ def _events(T: Drawing) -> str:
 
 def description(T: Drawing) -> str:
     """All of it for who does not see the picture: rows, their answers, and the differences."""
-    lines = [f"{counted(T.length, 'event')}, {counted(len(T.rows), 'row')} of answers."]
+    lines = [f"{count_text(T.length, 'event')}, {count_text(len(T.rows), 'row')} of answers."]
     lines += [f"{row.name}: {row_text(T, n)}." for n, row in enumerate(T.rows)]
     lines += [_bar(T, bar.answer, bar.rows) for bar in T.bars if differs(T, bar)]
     lines += filter(None, [comparison(T), extent(T)])
