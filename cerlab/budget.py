@@ -180,7 +180,7 @@ def spend(steps: int = 1, own: Budget | None = None) -> None:
     poll()
 
 
-def counted(items: Iterable[T], steps: int = 1) -> Iterator[T]:
+def spend_over(items: Iterable[T], steps: int = 1) -> Iterator[T]:
     """The items, each of which takes so many steps."""
     for item in items:
         spend(steps)
@@ -188,7 +188,7 @@ def counted(items: Iterable[T], steps: int = 1) -> Iterator[T]:
 
 
 @contextmanager
-def budgeted(doing: str | None = None, hint: str = LESS, *, own: int = 0) -> Iterator[None]:
+def step_budget(doing: str | None = None, hint: str = LESS, *, own: int = 0) -> Iterator[None]:
     """A construction or search whose steps are counted together; inside another one, as its part.
 
     Errors say what was being done, `doing`, the innermost that says so. With `own` it has a budget

@@ -1,6 +1,6 @@
 """How values show themselves, without layer 0 knowing any picture.
 
-Higher layers register a renderer for a type and a mimetype; `shown` classes look their renderers
+Higher layers register a renderer for a type and a mimetype; `drawable` classes look their renderers
 up when they are displayed. The pictures register when they are imported, and they are imported
 when a value is first shown in a way that nothing has been registered for: until then a program
 that draws nothing loads nothing. A missing or failing renderer is never an error: the next poorer

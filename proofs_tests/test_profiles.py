@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from cerlab.budget import budgeted, spend
+from cerlab.budget import spend, step_budget
 from proofs_tests.suite import QUICK_STEPS, Profile, Suite
 
 
@@ -58,7 +58,7 @@ def test_a_large_case_is_left_to_the_deep_profile(
     profile: Profile, request: pytest.FixtureRequest
 ) -> None:
     def case(rng: Random) -> bool:
-        with budgeted("a large case"):
+        with step_budget("a large case"):
             spend(steps.pop())
         return True
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from cerlab import io
 from cerlab.api.answer_warnings import warn_about_answers
 from cerlab.compile.pattern import Pattern
-from cerlab.display import displayed, shown
+from cerlab.display import drawable, rich_display
 from cerlab.engine.random_access.by_number import Access, BatchAccess, ListAccess, sample
 from cerlab.evaluate import AUTO
 from cerlab.evaluate.aggregate_request import Aggregates, request_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from cerlab.why.answer import Why
 
 
-@shown
+@drawable
 class Matches:
     """The answers of a query on a stream, lazily: by end, inside one end in a fixed order."""
 
@@ -205,7 +205,7 @@ class Matches:
         return f"<Matches of a query on {len(self.stream)} events>"
 
 
-@displayed
+@rich_display
 @dataclass(frozen=True, repr=False)
 class Answers:
     """What one evaluator answered on a stream, as a list: by end, then start, then positions."""

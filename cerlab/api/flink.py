@@ -15,7 +15,7 @@ from typing import Any, Unpack
 from cerlab import io
 from cerlab.compile.flinkcep_to_cel import flink_query
 from cerlab.compile.text_to_pattern import What, as_pattern
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.errors import Unsupported
 from cerlab.evaluate import answers_of
 from cerlab.logic.cel.text import formula_text
@@ -77,7 +77,7 @@ def _pruned(pattern: FlinkPattern) -> Unsupported:
     )
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Difference:
     """A stream on which a pattern and a query take different events.

@@ -11,7 +11,7 @@ from cerlab.compile.rows_to_cel import formula_of
 from cerlab.decisions import row_patterns as decide
 from cerlab.decisions.row_ends import two_ends
 from cerlab.decisions.row_patterns import RowVerdict, Same
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.io.tables import as_table, column_kinds
 from cerlab.logic.rows import RowPattern, bind
 
@@ -73,7 +73,7 @@ def row_remarks(query: RowQuery, *, rows: Rows = None) -> list[str]:
     return decide.row_remarks(*_read(rows, query), rows=_dicts(rows))
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class InCel:
     """A row pattern as a CEL formula over rows, which are events of type row.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from cerlab import io
 from cerlab.automata.plan import Plan
 from cerlab.compile.pattern import Pattern
-from cerlab.display import displayed
+from cerlab.display import rich_display
 from cerlab.errors import BadData, UsageError
 from cerlab.evaluate.labelled import answer_columns, rows_of_part
 from cerlab.model.answer import ComplexEvent
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from cerlab.evaluate.running import RunningTotals
 
 
-@displayed
+@rich_display
 class Session:
     """The compiled engine on a stream that is still arriving; made by ``Query.open``.
 

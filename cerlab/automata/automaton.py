@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
 from cerlab.budget import spend
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.errors import IllFormed
 from cerlab.predicates.syntax import EVERYTHING, Predicate
 
@@ -123,7 +123,7 @@ class Automaton(Generic[Step]):
         return q0
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Vcea(Automaton[LabelTransition]):
     """``(Q, Delta, I, F)`` with ``Delta`` a subset of ``Q x P x 2^X x Q`` (CORE App. A.1).
@@ -136,7 +136,7 @@ class Vcea(Automaton[LabelTransition]):
     skip = (EVERYTHING, frozenset[str]())
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Ucea(Automaton[LabelTransition]):
     """``(Q, Delta, I, F)`` with ``Delta`` a subset of ``Q x U x 2^L x Q`` (SOCEL Sec. 5.1).
@@ -150,7 +150,7 @@ class Ucea(Automaton[LabelTransition]):
     skip = (EVERYTHING, frozenset[str]())
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class IntervalCea(Automaton[Transition]):
     """``(Q, Delta, {q0}, F)``; no transition enters ``q0`` (CORE Sec. 3).
@@ -164,7 +164,7 @@ class IntervalCea(Automaton[Transition]):
     fresh = True
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class AnchoredCea(Automaton[Transition]):
     """``(Q, Delta, I, F)`` whose runs read the stream from position 0 (FOUND Sec. 6).
@@ -177,7 +177,7 @@ class AnchoredCea(Automaton[Transition]):
     skip = (EVERYTHING, Mark.SKIP)
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class EpsilonCea(Automaton[Transition]):
     """``(Q, Delta, I, F)`` with empty moves beside the transitions (FOUND App. C.2).

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from cerlab.automata.automaton import Automaton
-from cerlab.budget import counted
+from cerlab.budget import spend_over
 
 M = TypeVar("M", bound=Automaton[Any])
 T = TypeVar("T")
@@ -70,4 +70,4 @@ def ends_in(A: Automaton[Any], targets: Iterable[int]) -> tuple[Any, ...]:
 
 def distinct(steps: Iterable[T]) -> tuple[T, ...]:
     """Each of some transitions once, in their order."""
-    return tuple(dict.fromkeys(counted(steps)))
+    return tuple(dict.fromkeys(spend_over(steps)))

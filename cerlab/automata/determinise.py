@@ -5,10 +5,10 @@ from __future__ import annotations
 from cerlab.automata.automaton import AnchoredCea, IntervalCea, Mark
 from cerlab.automata.deterministic import Numbering
 from cerlab.automata.successors import Moves, States, Successors
-from cerlab.display import shown
+from cerlab.display import drawable
 
 
-@shown
+@drawable
 class DeterministicCea:
     """The I/O-deterministic automaton of a CEA, made while events are read.
 

@@ -14,7 +14,7 @@ from cerlab.automata.automaton import Mark
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.explore import along, crawl, reachable
 from cerlab.automata.partition import coarsest
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.predicates.syntax import Predicate
 from cerlab.predicates.text import predicate_text
 
@@ -22,7 +22,7 @@ STUCK = -1
 """No run goes on."""
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class ExplicitCea:
     """An I/O-deterministic CEA as a table: ``Delta[state][letter]`` is a state or `STUCK`.

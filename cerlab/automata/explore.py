@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from cerlab.automata.automaton import Automaton
-from cerlab.budget import LESS, TRANSITION, budgeted, spend
+from cerlab.budget import LESS, TRANSITION, spend, step_budget
 from cerlab.errors import ResourceLimit
 
 State = TypeVar("State", bound=Hashable)
@@ -74,7 +74,7 @@ def crawl(
     number = {initial: 0}
     edges: list[Edge[Label]] = []
     pending = [initial]
-    with budgeted():
+    with step_budget():
         for source, state in enumerate(pending):
             for label, target in follow(state):
                 spend(TRANSITION)

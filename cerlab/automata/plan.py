@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cerlab.automata.automaton import IntervalCea, Vcea
-from cerlab.display import displayed
+from cerlab.display import rich_display
 from cerlab.model.clauses import Consume, Limit, Strategy, Window
 
 
@@ -24,7 +24,7 @@ class PlanClauses:
     strategy: Strategy | None = None
 
 
-@displayed
+@rich_display
 @dataclass(frozen=True, slots=True)
 class Plan(PlanClauses):
     """A query, compiled: its automaton (with and without labels) and its clauses.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Final, Generic, NamedTuple, TypeAlias, TypeVar
 
-from cerlab.display import shown
+from cerlab.display import drawable
 
 State = TypeVar("State", bound=Hashable)
 
@@ -38,7 +38,7 @@ class Open(NamedTuple, Generic[State]):
     target: State
 
 
-@shown
+@drawable
 class PrioritisedAutomaton(Generic[State]):
     """The automaton of an initial macro-state and what `follow` says can be done in each.
 

@@ -21,7 +21,7 @@ from cerlab.automata.automaton import (
 from cerlab.automata.explore import explore
 from cerlab.automata.successors import type_of
 from cerlab.automata.trim import trim
-from cerlab.budget import counted
+from cerlab.budget import spend_over
 from cerlab.predicates.minterms import minterms
 from cerlab.predicates.syntax import EVERYTHING, Or, Predicate, conjunction
 
@@ -169,7 +169,7 @@ def _successors(B: Outgoing, R: frozenset[int]) -> Iterator[tuple[Predicate, fro
     moves = [t for q in (*sorted(R), START) for t in B[q]]
     tests = list(dict.fromkeys(t.predicate for t in moves if t.predicate != EVERYTHING))
     cases: dict[frozenset[int], list[Predicate]] = {}
-    for minterm in counted(minterms(tests), 2 * (len(tests) + len(moves))):
+    for minterm in spend_over(minterms(tests), 2 * (len(tests) + len(moves))):
         held = {P for bit, P in enumerate(tests) if minterm.symbol >> bit & 1}
         reached = frozenset(
             t.target for t in moves if t.predicate == EVERYTHING or t.predicate in held

@@ -13,7 +13,7 @@ from cerlab.automata.automaton import IntervalCea, Mark, Transition
 from cerlab.automata.deterministic import Numbering
 from cerlab.automata.explore import along, reachable
 from cerlab.automata.successors import Moves, States, Successors
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.syntax import EVERYTHING
 
@@ -47,7 +47,7 @@ class Contender(NamedTuple):
     block: int
 
 
-@shown
+@drawable
 class StrategyCea:
     """The I/O-deterministic automaton of the answers that a strategy selects, made on the fly.
 

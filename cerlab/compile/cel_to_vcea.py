@@ -11,7 +11,7 @@ from typing import NoReturn, assert_never
 from cerlab.automata.automaton import LabelTransition, Vcea
 from cerlab.automata.product import both, in_any_order, strict, unless
 from cerlab.automata.trim import trim
-from cerlab.budget import budgeted
+from cerlab.budget import step_budget
 from cerlab.compile.operators import Composition, compose, demand_of_label
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
@@ -25,7 +25,7 @@ NO_LABELS: frozenset[str] = frozenset()
 REFERENCE = 'evaluator="reference" takes it, on small streams'
 
 
-@budgeted("the automaton of the formula")
+@step_budget("the automaton of the formula")
 def cel_to_vcea(phi: cel.Formula) -> Vcea:
     """A VCEA with the same valuations as the formula on every stream (CORE Thm. 2).
 

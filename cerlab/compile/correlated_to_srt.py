@@ -22,7 +22,7 @@ from cerlab.automata.registers.labelled import LabelledSrt, labels_to_marks, of_
 from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.automata.registers.reduce import quotient
 from cerlab.automata.registers.transducer import Srt
-from cerlab.budget import budgeted
+from cerlab.budget import step_budget
 from cerlab.compile.cel_to_vcea import REFERENCE, cel_to_vcea
 from cerlab.compile.extremes import restrict
 from cerlab.compile.operators import Composition, compose, demand_of_label
@@ -36,7 +36,7 @@ from cerlab.predicates.condition import Application, Atomic, Correlation, On, at
 Fresh = Callable[[str], str]
 
 
-@budgeted("the transducer of the formula", "compare fewer labels with each other", own=1)
+@step_budget("the transducer of the formula", "compare fewer labels with each other", own=1)
 def correlated_plan(query: CeqlQuery) -> CorrelatedPlan:
     """The plan of a query on registers; raises as `correlated_to_srt`."""
     strategy, formula = strategy_and_body(query)

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar, assert_never
 
 from cerlab.automata.automaton import Automaton
 from cerlab.automata.compose import iteration, relabel, sequence, union
-from cerlab.budget import budgeted
+from cerlab.budget import step_budget
 from cerlab.logic.cel import syntax as cel
 from cerlab.predicates.condition import Atomic, Condition, On, alternatives
 from cerlab.predicates.syntax import (
@@ -74,7 +74,7 @@ def apply_filter(A: M, condition: Condition, demand: Callable[[M, Atomic], M]) -
 
     Raises `ResourceLimit` where that takes too many steps.
     """
-    with budgeted("the copies of a formula for its filter", HINT):
+    with step_budget("the copies of a formula for its filter", HINT):
         return reduce(union, (reduce(demand, copy, A) for copy in alternatives(condition)))
 
 

@@ -20,7 +20,7 @@ from cerlab.compile.correlated_to_srt import correlated_plan, correlated_to_labe
 from cerlab.compile.foundations import anchored_query
 from cerlab.compile.pipeline import compile_query
 from cerlab.compile.register_plan import register_plan
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.logic.cel.syntax import Formula, Select, defined_labels
 from cerlab.logic.ceql.check import Remark, check_query, remarks
@@ -51,7 +51,7 @@ def _has_registers(pattern: AnyPattern) -> bool:
         return False
 
 
-@shown
+@drawable
 class Pattern:
     """A CEQL query under a logic, with its stages.
 

@@ -7,7 +7,7 @@ from cerlab.automata.registers.epsilon import without_epsilon
 from cerlab.automata.registers.plan import MarkWindow, RegisterPlan
 from cerlab.automata.registers.reduce import smaller
 from cerlab.automata.registers.windows import length_window, mark_bounded
-from cerlab.budget import budgeted
+from cerlab.budget import step_budget
 from cerlab.compile.slices import WHOLE
 from cerlab.compile.sremo_to_srt import SMALLER, sremo_to_srt
 from cerlab.logic.sremo.check import check_sremo
@@ -15,7 +15,7 @@ from cerlab.logic.sremo.syntax import LengthWindow, SpanWindow, Sremo, Within
 from cerlab.model.clauses import AttributeWindow, EventWindow
 
 
-@budgeted("the transducer of the expression", SMALLER, own=1)
+@step_budget("the transducer of the expression", SMALLER, own=1)
 def register_plan(e: Sremo) -> RegisterPlan:
     """What a stream shows of e: the transducer of ``<TRUE>* . e``, and windows (SRT Def. 32).
 

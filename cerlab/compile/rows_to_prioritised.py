@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple, TypeAlias, assert_never
 
 from cerlab.automata.prioritised import ACCEPT, Accept, Open, PrioritisedAutomaton
-from cerlab.budget import TRANSITION, budgeted, spend
+from cerlab.budget import TRANSITION, spend, step_budget
 from cerlab.logic.rows import syntax as rp
 
 
@@ -50,7 +50,7 @@ def follow(
     Choices that map no row are taken in order, depth first; a macro-state that was met before is
     left out, as its future is the same and its choices come later.
     """
-    with budgeted("the automaton of a row pattern", "make bounds smaller", own=1):
+    with step_budget("the automaton of a row pattern", "make bounds smaller", own=1):
         return _followed(w, at_start, at_end, every=every)
 
 

@@ -20,7 +20,7 @@ from cerlab.automata.registers.transducer import written_registers
 from cerlab.automata.registers.trim import longest
 from cerlab.automata.registers.unroll import unroll
 from cerlab.automata.registers.windows import length_window, span_window
-from cerlab.budget import budgeted
+from cerlab.budget import step_budget
 from cerlab.compile.slices import WHOLE, Slice, after, before
 from cerlab.errors import Unsupported
 from cerlab.logic.sremo import syntax as sre
@@ -41,7 +41,7 @@ class _Surroundings:
 SMALLER = "negate less, or under a window that is shorter"
 
 
-@budgeted("the transducer of the expression", SMALLER)
+@step_budget("the transducer of the expression", SMALLER)
 def sremo_to_srt(e: sre.Sremo, around: Slice = WHOLE) -> EpsilonSrt:
     """A transducer with the same matches on every string (SRT Thm. 27).
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from cerlab import io
 from cerlab.automata.decide import Side
-from cerlab.budget import budgeted, poll
+from cerlab.budget import poll, step_budget
 from cerlab.compile.pattern import Pattern
 from cerlab.compile.text_to_pattern import What, as_pattern
 from cerlab.decisions.fragment import keys_of, outside
@@ -33,7 +33,7 @@ __all__ = ["Verdict", "Witness", "contained", "equivalent", "satisfiable"]
 HINT = "ask about a smaller query, or about parts of it"
 
 
-@budgeted("the decision", HINT)
+@step_budget("the decision", HINT)
 def satisfiable(a: What) -> Verdict:
     """Whether a query has an answer on some stream; the witness is a shortest such stream.
 
@@ -73,7 +73,7 @@ def contained(a: What, b: What) -> Verdict:
     return _compare(a, b, (Side.LEFT,), "every answer of the left is one of the right")
 
 
-@budgeted("the decision", HINT)
+@step_budget("the decision", HINT)
 def _compare(a: What, b: What, sides: tuple[Side, ...], proved: str) -> Verdict:
     left, right = as_pattern(a), as_pattern(b)
     _refuse_aggregates(left, right)
@@ -147,7 +147,7 @@ def confirm(witness: Witness, left: Pattern, right: Pattern | None) -> Verdict:
     """The verdict, once another evaluator has the same answers on the witness."""
     for evaluator, by in CHECKERS.items():  # noqa: B007
         try:
-            with budgeted("the check of the witness", HINT, own=4):
+            with step_budget("the check of the witness", HINT, own=4):
                 agrees = _agrees(witness, left, right, evaluator)
             break
         except ResourceLimit:

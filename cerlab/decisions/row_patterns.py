@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias, get_args
 from cerlab.decisions.row_letters import Row, columns_of, conditions_of, of_rows, undecidable
 from cerlab.decisions.row_regions import of_all
 from cerlab.decisions.row_scans import Bad, Covers, Scans, ScanStep, Side, Starts, shortest_path
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.errors import UsageError, nearest
 from cerlab.logic.rows import syntax as rp
 from cerlab.logic.rows.text import pattern_text
@@ -22,7 +22,7 @@ Same: TypeAlias = Literal["labels", "matches", "rows"]
 labels, or the rows that lie in some match."""
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class RowVerdict:
     """Whether it holds on all tables; where not, a shortest table on which it does not."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from cerlab import io
 from cerlab.automata.decide import Side
-from cerlab.budget import budgeted, poll
+from cerlab.budget import poll, step_budget
 from cerlab.compile.pattern import Pattern
 from cerlab.decisions.fragment import timestamp_of
 from cerlab.decisions.pool import Pool, Row, pool_of
@@ -67,7 +67,7 @@ class _Question(NamedTuple):
     right: Pattern | None
     sides: tuple[Side, ...]
 
-    @budgeted("the search among small streams", own=1)
+    @step_budget("the search among small streams", own=1)
     def witness(self, events: list[Row]) -> Witness | None:
         """An answer on these events that one side has alone, by the reference; None if none."""
         stream = io.as_stream(events)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.model.answer import ComplexEvent
 
 SideName: TypeAlias = Literal["left", "right"]
 
 
-@shown
+@drawable
 @dataclass(frozen=True)
 class Witness:
     """A stream, and a complex event on it that `side` answers and the other does not.
@@ -24,7 +24,7 @@ class Witness:
     side: SideName | None = None
 
 
-@shown
+@drawable
 @dataclass(frozen=True)
 class Verdict:
     """The answer to a question about all streams; `holds` is None where it is not decided."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cerlab.display import displayed
+from cerlab.display import rich_display
 
 
-@displayed
+@rich_display
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Steps of the engine, one a line: what is done, and why so."""

@@ -19,7 +19,7 @@ from cerlab.automata.explore import along, reachable
 from cerlab.automata.labelled import LabelledMachine, LabelledMoves
 from cerlab.automata.machine import Machine
 from cerlab.automata.plan import Plan
-from cerlab.budget import budgeted, poll
+from cerlab.budget import poll, step_budget
 from cerlab.engine.batches import paces
 from cerlab.engine.clock import WindowStarts
 from cerlab.engine.columns import rows_of_streams, take_columns
@@ -80,7 +80,7 @@ def totals_of_ends(
     short = len(stream) <= SHORT
 
     def exactly(share: int) -> EndTotals:
-        with budgeted("totals by start and group", FEWER, own=share) if short else nullcontext():
+        with step_budget("totals by start and group", FEWER, own=share) if short else nullcontext():
             found = _exactly(plan, labelled, stream, time, carried, by_start=by_start)
             return columns_of(found, carried)
 

@@ -12,7 +12,14 @@ from cerlab.io.conversion import Reading, conform_event, duplicate_column, no_ty
 from cerlab.io.formats import STREAM_MAGIC
 from cerlab.io.text_codes import coded_frame, coded_text
 from cerlab.io.write import row_text
-from cerlab.model.columns import coded, decoded, is_moment, is_text, nanoseconds, values_of
+from cerlab.model.columns import (
+    decoded,
+    encode_text,
+    is_moment,
+    is_text,
+    nanoseconds,
+    values_of,
+)
 from cerlab.model.event import Event, TypeColumn, Value, type_of_all
 
 _BATCH = 65_536
@@ -111,7 +118,7 @@ def plain_columns(table: Any, type_name: str | None) -> dict[str, Any] | None:
         return None
     if streams is not None and not (is_text(streams.type) or pa.types.is_null(streams.type)):
         return None
-    columns["type"] = types = coded(types)
+    columns["type"] = types = encode_text(types)
     return None if types.null_count or _has_text(types, "") else columns
 
 

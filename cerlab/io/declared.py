@@ -11,7 +11,15 @@ from cerlab.errors import BadData, DataPlace
 from cerlab.io import arrow
 from cerlab.io.conversion import Reading, convert
 from cerlab.io.rows import Rows, UndecidedCells
-from cerlab.model.columns import Column, array_of, coded, is_arrow, is_text, numbers_of, values_of
+from cerlab.model.columns import (
+    Column,
+    array_of,
+    encode_text,
+    is_arrow,
+    is_text,
+    numbers_of,
+    values_of,
+)
 from cerlab.model.event import Value
 from cerlab.model.schema import AttributeType, EventDeclaration, Schema
 
@@ -163,7 +171,7 @@ def _codes(column: Any) -> tuple[list[str], Any]:
 
     if _is_nothing(column):
         return [], 0
-    column = coded(column)
+    column = encode_text(column)
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     texts: list[str] = whole.dictionary.to_pylist()
     return texts, numbers_of(whole.indices.fill_null(len(texts))).astype(np.int64)

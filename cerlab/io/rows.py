@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from cerlab.errors import BadData
 from cerlab.model.clock import TimeAxis
-from cerlab.model.columns import Column, as_arrow, joined, values_of
+from cerlab.model.columns import Column, as_arrow, concat_columns, values_of
 from cerlab.model.event import Event, value_of
 from cerlab.model.schema import Schema
 from cerlab.model.stream import Stream
@@ -115,7 +115,7 @@ def stream_of(
             yield from events_of(part)
 
     names = dict.fromkeys(name for part in parts for name in _names(part))
-    columns = {name: joined([_of(part, name) for part in parts]) for name in names}
+    columns = {name: concat_columns([_of(part, name) for part in parts]) for name in names}
     return kind.from_columns(columns, sum(map(length, parts)), load, time=axis, schema=schema)
 
 

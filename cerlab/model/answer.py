@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, TypeAlias
 
-from cerlab.display import displayed
+from cerlab.display import rich_display
 
 Positions: TypeAlias = tuple[int, ...]
 """Positions of a stream, increasing, 0-based."""
 
 
-@displayed
+@rich_display
 @dataclass(frozen=True, slots=True)
 class ComplexEvent:
     """``([start, end], D)``: an interval of the stream and the positions in it that matter.
@@ -99,7 +99,7 @@ class Labels(Mapping[str, Positions]):
         return repr(self._items)
 
 
-@displayed
+@rich_display
 @dataclass(frozen=True, slots=True)
 class Valuation:
     """``([start, end], mu)``: an interval and the positions of each label (CORE Sec. 2.2).

@@ -244,7 +244,7 @@ class Chunks(Sequence[Value]):
         return [values[n] for n in indices.tolist()]
 
 
-def joined(chunks: Sequence[Column]) -> Column:
+def concat_columns(chunks: Sequence[Column]) -> Column:
     """Columns one after the other: a ChunkedArray where their types are one, NULL apart."""
     import pyarrow as pa
 
@@ -253,7 +253,7 @@ def joined(chunks: Sequence[Column]) -> Column:
         return Chunks(chunks)
     kind = kinds.pop() if kinds else pa.null()
     whole = [c if c.type == kind else pa.nulls(len(c), kind) for c in chunks]
-    return coded(pa.chunked_array(whole, kind))
+    return encode_text(pa.chunked_array(whole, kind))
 
 
 class Columns(Mapping[str, Column]):
@@ -288,11 +288,11 @@ def as_arrow(column: Column) -> Column:
         return column
     if not is_arrow(column):
         array = array_of(column)
-        return column if array is None else coded(array)
-    return coded(column)
+        return column if array is None else encode_text(array)
+    return encode_text(column)
 
 
-def coded(column: Any) -> Any:
+def encode_text(column: Any) -> Any:
     """An Arrow column, its text in one dictionary."""
     import pyarrow as pa
 

@@ -8,11 +8,11 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-from cerlab.display import displayed
+from cerlab.display import rich_display
 from cerlab.errors import BadData, DataPlace
 
 
-@displayed
+@rich_display
 @dataclass(frozen=True, slots=True, order=True)
 class Timestamp:
     """A moment, in whole nanoseconds since 1970-01-01 UTC (naive datetimes are read as UTC).
@@ -47,7 +47,7 @@ def _year(year: int) -> str:
     return f"{year:04d}" if 0 <= year <= 9999 else f"{year:+05d}"
 
 
-@displayed
+@rich_display
 @dataclass(frozen=True, slots=True)
 class Event:
     """A data-tuple: its type, its attributes, and the stream it came from if that is known.

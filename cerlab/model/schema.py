@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from cerlab.display import shown
+from cerlab.display import drawable
 
 
 class AttributeType(Enum):
@@ -58,7 +58,7 @@ class StreamDeclaration:
     events: tuple[EventDeclaration, ...]
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Schema:
     """All declarations together; the first declaration of an event type is the one that counts."""

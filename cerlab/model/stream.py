@@ -10,7 +10,7 @@ from copy import copy
 from itertools import islice
 from typing import Any, Self, overload
 
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.errors import BadData, DataPlace
 from cerlab.model.clock import TimeAxis, TimeUnit, axis_of_options
 from cerlab.model.columns import Columns, as_arrow
@@ -18,7 +18,7 @@ from cerlab.model.event import Event, TypeColumn, Value, event_from_dict, value_
 from cerlab.model.schema import Schema
 
 
-@shown
+@drawable
 class Stream:
     """An immutable finite stream ``t_0 t_1 ..``; positions count from 0.
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from cerlab.budget import TRANSITION, budgeted, counted
+from cerlab.budget import TRANSITION, spend_over, step_budget
 from cerlab.model.event import Event, Value
 from cerlab.model.schema import Schema
 from cerlab.predicates import syntax as pred
@@ -38,7 +38,7 @@ class Minterm:
     example: Event | None
 
 
-@budgeted("the kinds of events", "compare fewer attributes, or with fewer constants")
+@step_budget("the kinds of events", "compare fewer attributes, or with fewer constants")
 def minterms(
     predicates: Sequence[pred.Predicate],
     *,
@@ -78,7 +78,7 @@ def _minterms_among(
     groups = components(tuple(dict.fromkeys(reduced.values())))
     choices = [_choices(group, events.domains) for group in groups]
     done: set[int] = set()
-    for chosen in counted(product(*choices), TRANSITION * (len(every) + len(predicates))):
+    for chosen in spend_over(product(*choices), TRANSITION * (len(every) + len(predicates))):
         held = {
             atom: value
             for group, choice in zip(groups, chosen, strict=True)

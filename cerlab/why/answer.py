@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.model.answer import Positions
 from cerlab.model.event import Event
 from cerlab.why.deduction import Derivation
@@ -16,7 +16,7 @@ from cerlab.why.repairs import right_repairs
 from cerlab.why.sremo_candidates import SremoQuestion
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Why:
     """Whether some positions are an answer of a query or a SREMO, and why or why not.

@@ -16,7 +16,7 @@ from itertools import chain, count
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from cerlab.budget import Budget, spend
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.sremo.syntax import Sremo
 from cerlab.model.answer import Positions, Valuation
@@ -74,7 +74,7 @@ P = TypeVar("P")
 V = TypeVar("V")
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Derivation(Generic[P, V]):
     """One node: a part of a query, what it takes of the events, and what that is made of.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias
 
-from cerlab.display import register, shown
+from cerlab.display import drawable, register
 from cerlab.logic.cel.syntax import Formula
 from cerlab.logic.sremo.syntax import Sremo, Terminal
 from cerlab.model.answer import ComplexEvent, Positions
@@ -141,7 +141,7 @@ Repair: TypeAlias = (
 )
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Failure:
     """An obligation that is not met.

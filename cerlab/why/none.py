@@ -9,7 +9,7 @@ from typing import Any, Unpack, assert_never
 from cerlab import display, io
 from cerlab.budget import poll
 from cerlab.compile.text_to_pattern import What, as_pattern
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.errors import ResourceLimit, Unsupported
 from cerlab.evaluate.requirements import Absent, requirements_of
 from cerlab.logic.ceql.syntax import CeqlQuery
@@ -36,7 +36,7 @@ class Change:
     answer: ComplexEvent
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class WhyNone:
     """Why a query has no answer on a stream of so many events.

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from cerlab import display
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.logic.rows import expressions as ex
 from cerlab.logic.rows.text import expression_text, name_text
 from cerlab.model.event import Value
@@ -47,7 +47,7 @@ class Without(NamedTuple):
     rows: tuple[int, ...]
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class WhyRows:
     """Whether rows are a match of a row pattern, and why or why not.

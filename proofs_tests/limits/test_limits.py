@@ -172,7 +172,7 @@ def test_a_limit_is_not_taken_for_a_query_that_is_too_large() -> None:
 
 
 def test_the_error_says_what_was_being_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    with cerlab.limits(seconds=0.001), budget.budgeted("the search of all"):
+    with cerlab.limits(seconds=0.001), budget.step_budget("the search of all"):
         sleep(0.002)
         with pytest.raises(cerlab.ResourceLimit, match=r"reached during the search of all"):
             budget.spend()

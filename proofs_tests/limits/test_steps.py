@@ -86,7 +86,7 @@ def test_each_place_counts_its_own_work(place: str, monkeypatch: pytest.MonkeyPa
     work, construct = PLACES[place]
     construct()
     monkeypatch.setattr(budget, "STEPS", work - 1)
-    with pytest.raises(cerlab.ResourceLimit) as caught, budget.budgeted(place):
+    with pytest.raises(cerlab.ResourceLimit) as caught, budget.step_budget(place):
         construct()
     assert caught.value.code == "CER0605"
 

@@ -15,7 +15,7 @@ from cerlab.automata.registers.transducer import (
     RegisterTransition,
     Srt,
 )
-from cerlab.budget import TRANSITION, counted, spend
+from cerlab.budget import TRANSITION, spend, spend_over
 from cerlab.predicates.syntax import EVERYTHING, FALSE, Guard, all_of, negation
 
 States: TypeAlias = frozenset[int]
@@ -80,7 +80,7 @@ def _subsets(
     def follow(X: States) -> Iterator[tuple[Label, States]]:
         transitions = [t for q in sorted(X) for t in leaving[q]]
         every = ways(tuple(t.guard for t in transitions))
-        for minterm in counted(every, len(transitions)):
+        for minterm in spend_over(every, len(transitions)):
             fired = [t for t in transitions if t.guard in minterm.holding]
             for mark, marks in followed.items():
                 these: list[RegisterTransition] = [t for t in fired if t.mark in marks]

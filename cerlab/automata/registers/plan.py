@@ -7,14 +7,14 @@ from typing import TypeAlias
 
 from cerlab.automata.plan import PlanClauses
 from cerlab.automata.registers.transducer import Srt
-from cerlab.display import displayed
+from cerlab.display import rich_display
 from cerlab.model.clauses import AttributeWindow, EventWindow
 
 MarkWindow: TypeAlias = EventWindow | AttributeWindow
 """A bound on last minus first marked position, or on the time between the two."""
 
 
-@displayed
+@rich_display
 @dataclass(frozen=True, slots=True)
 class RegisterPlan:
     """A transducer in its streaming form, and all windows on its matches (SRT Def. 32)."""
@@ -23,7 +23,7 @@ class RegisterPlan:
     windows: tuple[MarkWindow, ...] = ()
 
 
-@displayed
+@rich_display
 @dataclass(frozen=True, slots=True)
 class CorrelatedPlan(PlanClauses):
     """A query whose filters compare labels, compiled: its transducer and its clauses.

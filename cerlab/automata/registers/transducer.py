@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 from cerlab.automata.automaton import Automaton, Mark
 from cerlab.budget import TRANSITION, spend
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.errors import IllFormed
 from cerlab.predicates.guards import registers_of
 from cerlab.predicates.syntax import EVERYTHING, Guard
@@ -40,7 +40,7 @@ def label(t: RegisterTransition) -> Label:
     return Label(t.guard, t.mark, t.writes)
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Srt(Automaton[RegisterTransition]):
     """``(Q, {q0}, F, R, Delta)`` without empty moves (SRT Def. 21).
@@ -62,7 +62,7 @@ class Srt(Automaton[RegisterTransition]):
         _check_registers(self)
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class EpsilonSrt(Automaton[RegisterTransition]):
     """``(Q, {q0}, F, R, Delta)`` with empty moves, which read, mark, write nothing (SRT Def. 21).

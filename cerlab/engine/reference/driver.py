@@ -14,7 +14,7 @@ from itertools import chain, islice
 from typing import Any, Generic, TypeVar, assert_never
 
 from cerlab.automata.deterministic import Deterministic
-from cerlab.budget import counted, poll
+from cerlab.budget import poll, spend_over
 from cerlab.engine.reference.counting import RunCounts
 from cerlab.engine.reference.recogniser import Answer, Clauses, Reader, Recogniser
 from cerlab.model.clauses import AttributeWindow, Consume, EventWindow, TimeWindow, Window
@@ -152,7 +152,7 @@ def run(
     """All answers of a plan on a stream, lazily, by end; events are read only as needed."""
     per_end = min(plan.limit.per_end, sys.maxsize) if plan.limit else None
     for _, answers in ends(plan, recogniser, events, time, _answers):
-        yield from counted(islice(answers, per_end))
+        yield from spend_over(islice(answers, per_end))
 
 
 def _answers(reader: Recogniser[Answer], lowest: int) -> Iterator[Answer] | None:

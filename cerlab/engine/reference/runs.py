@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, TypeVar
 
 from cerlab.automata.automaton import IntervalCea, Mark, Vcea
-from cerlab.budget import counted
+from cerlab.budget import spend_over
 from cerlab.engine.reference.selection import select_answers
 from cerlab.errors import ResourceLimit
 from cerlab.model.answer import ComplexEvent, Positions, Valuation, complex_event
@@ -56,7 +56,7 @@ class CeaRuns:
                     run.start,
                     (*run.positions, position) if t.mark is Mark.TAKE else run.positions,
                 )
-                for run in counted(current, len(enabled))
+                for run in spend_over(current, len(enabled))
                 for t in enabled
                 if t.source == run.state
             )
@@ -114,7 +114,7 @@ class VceaRuns:
                     run.start,
                     (*run.labels, (position, t.labels)) if t.labels else run.labels,
                 )
-                for run in counted(self._runs | fresh, len(enabled))
+                for run in spend_over(self._runs | fresh, len(enabled))
                 for t in enabled
                 if t.source == run.state
             )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar, assert_never
 
-from cerlab.budget import ANSWER, COMPARISONS, budgeted, counted
+from cerlab.budget import ANSWER, COMPARISONS, spend_over, step_budget
 from cerlab.model.answer import Positions
 from cerlab.model.clauses import Strategy
 
 A = TypeVar("A")
 
 
-@budgeted("the selection of a strategy")
+@step_budget("the selection of a strategy")
 def select_answers(
     strategy: Strategy | None, answers: Iterable[A], positions: Callable[[A], Positions]
 ) -> set[A]:
@@ -22,7 +22,7 @@ def select_answers(
     events of the substream. Raises `ResourceLimit` where there are too many to list.
     """
     by_positions: dict[Positions, list[A]] = {}
-    for answer in counted(answers, ANSWER):
+    for answer in spend_over(answers, ANSWER):
         by_positions.setdefault(positions(answer), []).append(answer)
     return {answer for D in _kept(strategy, list(by_positions)) for answer in by_positions[D]}
 
@@ -38,7 +38,7 @@ def _kept(strategy: Strategy | None, sets: list[Positions]) -> list[Positions]:
         case Strategy.LAST:
             return [max(sets, key=_newest_first)] if sets else []
         case Strategy.MAX:
-            each = counted(sets, 1 + len(sets) // COMPARISONS)
+            each = spend_over(sets, 1 + len(sets) // COMPARISONS)
             return [D for D in each if not any(set(D) < set(other) for other in sets)]
         case _:
             assert_never(strategy)

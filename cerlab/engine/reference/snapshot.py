@@ -15,7 +15,7 @@ from typing import Literal
 from cerlab.automata.machine import Machine
 from cerlab.automata.plan import Plan
 from cerlab.automata.successors import Moves
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.engine.reference.driver import Driver
 from cerlab.engine.reference.evaluation import TecsEvaluation
 from cerlab.engine.reference.tecs import Bottom, Node, Output, Union
@@ -72,7 +72,7 @@ class Step:
     skip: str | None
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class TecsSnapshot:
     """The state of Algorithm 1 after the event at `position` (CORE Alg. 1; CORE Fig. 6).

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import TypeAlias, assert_never
 
-from cerlab.budget import TRANSITION, budgeted, counted, spend
+from cerlab.budget import TRANSITION, spend, spend_over, step_budget
 from cerlab.errors import ResourceLimit
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.selection.strategies import select
@@ -87,7 +87,7 @@ def _clause(phi: cel.Formula, S: Sequence[Event]) -> Valuations:
             rivals = valuations(right, S)
             return frozenset(
                 V
-                for V in counted(valuations(left, S), len(rivals))
+                for V in spend_over(valuations(left, S), len(rivals))
                 if not any(_inside(W, V) for W in rivals)
             )
         case cel.Rename(old, new, psi):
@@ -157,7 +157,7 @@ Precedes: TypeAlias = Callable[[Valuation, Valuation], bool]
 
 def _product(left: Valuations, right: Valuations, precedes: Precedes) -> Valuations:
     """All concatenations of a valuation of `left` with one of `right` that it precedes."""
-    with budgeted("a sequence by the reference", SHARED, own=1):
+    with step_budget("a sequence by the reference", SHARED, own=1):
         return _concatenations(left, right, precedes)
 
 
@@ -180,7 +180,7 @@ def _joined(V1: Valuation, V2: Valuation) -> Valuation:
 def _iterate(once: Valuations, precedes: Precedes) -> Valuations:
     """The least set M with ``M = once | once . M``: each round goes on from what the last added."""
     M = new = once
-    with budgeted("an iteration by the reference", SHARED, own=1):
+    with step_budget("an iteration by the reference", SHARED, own=1):
         while new:
             new = _concatenations(once, new, precedes) - M
             M = _affordable(M | new)

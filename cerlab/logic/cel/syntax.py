@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.model.clauses import Strategy
 from cerlab.predicates.condition import Condition
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Atom:
     """``R`` or ``S>R``: one event of type R (of stream S); sets label R."""
@@ -20,7 +20,7 @@ class Atom:
     stream: str | None = None
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Not:
     """``NOT(R)`` or ``NOT(R FILTER ..)``: one event that is not that; sets no label.
@@ -31,7 +31,7 @@ class Not:
     body: Formula
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class As:
     """``body AS label``."""
@@ -40,7 +40,7 @@ class As:
     label: str
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Filter:
     """``body FILTER condition``."""
@@ -49,7 +49,7 @@ class Filter:
     condition: Condition
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Or:
     """``left OR right``."""
@@ -58,7 +58,7 @@ class Or:
     right: Formula
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class And:
     """``left AND right``: the valuations in both."""
@@ -67,7 +67,7 @@ class And:
     right: Formula
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class All:
     """``left ALL right``: both, in any order, overlap allowed."""
@@ -76,7 +76,7 @@ class All:
     right: Formula
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Unless:
     """``left UNLESS right``: left, and no right inside its interval."""
@@ -85,7 +85,7 @@ class Unless:
     right: Formula
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Seq:
     """``left ; right``: right after left, a gap allowed."""
@@ -94,7 +94,7 @@ class Seq:
     right: Formula
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Concat:
     """``left : right``: right immediately after left."""
@@ -103,7 +103,7 @@ class Concat:
     right: Formula
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Plus:
     """``body+``: one or more, gaps allowed."""
@@ -111,7 +111,7 @@ class Plus:
     body: Formula
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class ConcatPlus:
     """``body:+``: one or more, each immediately after the one before."""
@@ -119,7 +119,7 @@ class ConcatPlus:
     body: Formula
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Project:
     """``PROJECT[x, S>y](body)``: the other labels are emptied, the interval is kept.
@@ -132,7 +132,7 @@ class Project:
     of_streams: frozenset[tuple[str, str]] = frozenset()
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Rename:
     """``RENAME[old -> new](body)``: what was at old is at new, with what was there."""
@@ -142,7 +142,7 @@ class Rename:
     body: Formula
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Select:
     """``STRICT(body)``, ``NEXT(body)``, ``LAST(body)``, ``MAX(body)``."""

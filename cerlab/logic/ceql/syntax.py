@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.logic.cel.syntax import Formula, Select, projection
 from cerlab.model.clauses import Consume, Limit, Strategy, Window
 
@@ -30,7 +30,7 @@ class Aggregate:
     attribute: str | None = None
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class CeqlQuery:
     """A whole query; every clause but the formula may be absent.

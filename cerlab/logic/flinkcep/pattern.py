@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cerlab.display import displayed
+from cerlab.display import rich_display
 from cerlab.errors import IllFormed, Unsupported
 from cerlab.logic.cel.syntax import Filter
 from cerlab.logic.ceql.parser import parse_cel
@@ -25,7 +25,7 @@ from cerlab.predicates.syntax import And, Or, Predicate
 from cerlab.predicates.text import name_text, predicate_text
 
 
-@displayed
+@rich_display
 @dataclass(frozen=True, slots=True)
 class FlinkPattern:
     """A pattern sequence; each method adds to its last part, or appends one, and gives a new one.

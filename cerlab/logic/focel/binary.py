@@ -13,7 +13,7 @@ from functools import reduce
 from itertools import chain, combinations, count
 from typing import TypeAlias
 
-from cerlab.budget import TRANSITION, budgeted, spend
+from cerlab.budget import TRANSITION, spend, step_budget
 from cerlab.errors import Unsupported
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel.rewrite import NOTHING
@@ -65,7 +65,7 @@ def binary_fo_to_so(phi: cel.Formula) -> cel.Formula:
     return labelled_binary_fo_to_so(phi)[0]
 
 
-@budgeted("the translation of the formula")
+@step_budget("the translation of the formula")
 def labelled_binary_fo_to_so(phi: cel.Formula) -> tuple[cel.Formula, dict[str, str]]:
     """The same with the variable that each label stands for, on some of its events; not of types.
 

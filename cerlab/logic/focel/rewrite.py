@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from cerlab.budget import budgeted, spend
+from cerlab.budget import spend, step_budget
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.focel.scope import bound, vdef_plus, with_variables
 from cerlab.predicates.condition import On
@@ -20,7 +20,7 @@ NOTHING = cel.Filter(
 """A formula without answers, for when every disjunct is deleted (erratum E4)."""
 
 
-@budgeted("the disjunctive form of the formula")
+@step_budget("the disjunctive form of the formula")
 def disjunctive_normal_form(phi: cel.Formula) -> cel.Formula:
     """OR only at the top or directly below a ``+`` (FOUND Lemma 2; FOUND App. B.1).
 
@@ -55,7 +55,7 @@ def _any_of(disjuncts: list[cel.Formula]) -> cel.Formula:
     return phi
 
 
-@budgeted("the safe form of the formula")
+@step_budget("the safe form of the formula")
 def safe_form(phi: cel.Formula) -> cel.Formula:
     """No ``;`` binds a variable on both sides: such disjuncts have no answers (FOUND Thm. 1).
 
@@ -91,7 +91,7 @@ def _safe(psi: cel.Formula) -> cel.Formula | None:
             return psi
 
 
-@budgeted("the LP-normal form of the formula")
+@step_budget("the LP-normal form of the formula")
 def lp_normal_form(phi: cel.Formula) -> cel.Formula:
     """Every unary filter directly on the ``R AS x`` of its variable (FOUND Thm. 2, corrected).
 

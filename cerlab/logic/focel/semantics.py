@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TypeAlias
 
-from cerlab.budget import TRANSITION, budgeted, counted, spend
+from cerlab.budget import TRANSITION, spend, spend_over, step_budget
 from cerlab.errors import ResourceLimit
 from cerlab.logic.cel import syntax as cel
 from cerlab.logic.cel.semantics import MAX_EVENTS, MAX_VALUATIONS
@@ -75,8 +75,8 @@ def labelled_events(phi: cel.Formula, S: Sequence[Event]) -> frozenset[LabelledE
             hint=MACHINES,
         )
     found: frozenset[LabelledEvent] = frozenset()
-    with budgeted("the reference of FO-CEL", MACHINES, own=1):
-        for nu in counted(_assignments(_free(phi), S)):
+    with step_budget("the reference of FO-CEL", MACHINES, own=1):
+        for nu in spend_over(_assignments(_free(phi), S)):
             found |= _under(phi, S, nu)
     return found
 
@@ -100,7 +100,7 @@ def _under(phi: cel.Formula, S: Sequence[Event], nu: Assignment) -> frozenset[La
             return _concatenations(_under(left, S, nu), _under(right, S, nu))
         case cel.Plus(rho):
             once: frozenset[LabelledEvent] = frozenset()
-            for rebound in counted(_assignments(vdef_plus(rho), S)):
+            for rebound in spend_over(_assignments(vdef_plus(rho), S)):
                 once |= _under(rho, S, {**nu, **rebound})
             M = new = once
             while new:

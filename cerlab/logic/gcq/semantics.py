@@ -12,7 +12,7 @@ from itertools import product
 from math import prod
 from typing import TypeAlias, assert_never
 
-from cerlab.budget import counted
+from cerlab.budget import spend_over
 from cerlab.errors import BadData, ResourceLimit
 from cerlab.logic.gcq.check import check_gcq
 from cerlab.logic.gcq.syntax import Atom, Gcq
@@ -89,7 +89,7 @@ def answers(Q: Gcq, D: Database) -> frozenset[Row]:
             hint="use fewer tuples, or the maintained query of cerlab.engine.reference.dqe",
         )
     found = set()
-    for rows in counted(product(*relations)):
+    for rows in spend_over(product(*relations)):
         t = _joined(Q.atoms, rows)
         if t is not None and all(_holds(P, t) for P in Q.predicates):
             found.add(tuple(t[x] for x in Q.head))

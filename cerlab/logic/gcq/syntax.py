@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.predicates.syntax import Comparison
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Atom:
     """``relation(x, y)``: a tuple of the relation, with a variable for each of its columns.
@@ -26,7 +26,7 @@ class Atom:
     variables: tuple[str, ...]
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Gcq:
     """``head <- atom, .. | predicate, ..``: project the join of the atoms that the predicates keep.

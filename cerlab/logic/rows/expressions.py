@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.model.event import Value
 
 
@@ -57,7 +57,7 @@ class AggregateFunction(Enum):
     MAX = "MAX"
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Literal:
     """``1``, ``1.5``, ``'text'``, ``TRUE``, ``NULL``."""
@@ -65,7 +65,7 @@ class Literal:
     value: Value
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Column:
     """``x.c``, ``c``: column c at the last row of x."""
@@ -74,7 +74,7 @@ class Column:
     qualifier: str | None = None
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Classifier:
     """``CLASSIFIER()``, ``CLASSIFIER(x)``: the variable that the last row of x is mapped to."""
@@ -82,13 +82,13 @@ class Classifier:
     qualifier: str | None = None
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class MatchNumber:
     """``MATCH_NUMBER()``."""
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class First:
     """``FIRST(e, j)``, ``FINAL FIRST(e, j)``: e at the (j+1)-th of its variable's rows."""
@@ -98,7 +98,7 @@ class First:
     final: bool = False
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Last:
     """``LAST(e, j)``, ``FINAL LAST(e, j)``: e at the (j+1)-th of its rows from the back."""
@@ -108,7 +108,7 @@ class Last:
     final: bool = False
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Prev:
     """``PREV(e, j)``: e j rows of the partition before the row where it stands."""
@@ -117,7 +117,7 @@ class Prev:
     offset: int = 1
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Next:
     """``NEXT(e, j)``: e j rows of the partition after the row where it stands."""
@@ -126,7 +126,7 @@ class Next:
     offset: int = 1
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class AllRows:
     """``*``, ``x.*`` of COUNT: the rows themselves."""
@@ -134,7 +134,7 @@ class AllRows:
     qualifier: str | None = None
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Aggregate:
     """``SUM(e)``, ``FINAL SUM(e)``, ``COUNT(x.*)``: over the rows of the variable of e."""
@@ -144,7 +144,7 @@ class Aggregate:
     final: bool = False
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Negative:
     """``-e``."""
@@ -152,7 +152,7 @@ class Negative:
     body: Expression
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
     """``e + e``, and so on."""
@@ -162,7 +162,7 @@ class Arithmetic:
     right: Expression
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Concatenation:
     """``e || e``, of texts."""
@@ -171,7 +171,7 @@ class Concatenation:
     right: Expression
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """``e < e``, and so on."""
@@ -181,7 +181,7 @@ class Comparison:
     right: Expression
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class And:
     """``e AND e``."""
@@ -190,7 +190,7 @@ class And:
     right: Expression
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Or:
     """``e OR e``."""
@@ -199,7 +199,7 @@ class Or:
     right: Expression
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Not:
     """``NOT e``; ``e NOT IN (..)`` and the like are read as ``NOT e IN (..)``."""
@@ -207,7 +207,7 @@ class Not:
     body: Expression
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class In:
     """``e IN (e, ..)``."""
@@ -216,7 +216,7 @@ class In:
     members: tuple[Expression, ...]
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Between:
     """``e BETWEEN low AND high``, both included."""
@@ -226,7 +226,7 @@ class Between:
     high: Expression
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Is:
     """``e IS NULL``, ``e IS TRUE``, ``e IS FALSE``."""
@@ -235,7 +235,7 @@ class Is:
     truth: bool | None
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Case:
     """``CASE [e] WHEN e THEN e .. [ELSE e] END``."""
@@ -245,7 +245,7 @@ class Case:
     otherwise: Expression | None = None
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Call:
     """``ABS(e)``, ``COALESCE(e, ..)``, and so on."""

@@ -12,13 +12,13 @@ from enum import Enum
 from itertools import permutations
 from typing import TypeAlias
 
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.logic.ceql.parser import Source
 from cerlab.logic.rows.expressions import Column, Expression
 from cerlab.model.clauses import TimeWindow
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Variable:
     """``v``: one row."""
@@ -26,25 +26,25 @@ class Variable:
     name: str
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Empty:
     """``()``: no row."""
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class PartitionStart:
     """``^``: before the first row of the partition."""
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class PartitionEnd:
     """``$``: after the last row of the partition."""
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Concat:
     """``p p``: two parts or more."""
@@ -52,7 +52,7 @@ class Concat:
     parts: tuple[Pattern, ...]
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Alternation:
     """``p | p``: two parts or more, the earlier ones preferred."""
@@ -60,7 +60,7 @@ class Alternation:
     parts: tuple[Pattern, ...]
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Permute:
     """``PERMUTE(p, .., p)``: the parts in any order, lexicographically earlier ones preferred."""
@@ -68,7 +68,7 @@ class Permute:
     parts: tuple[Pattern, ...]
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Exclusion:
     """``{- p -}``: p, whose rows ALL ROWS PER MATCH does not show."""
@@ -76,7 +76,7 @@ class Exclusion:
     body: Pattern
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Repetition:
     """``p*``, ``p+``, ``p?``, ``p{lo,hi}``, and ``?`` after it if reluctant; no bound is None."""
@@ -190,7 +190,7 @@ class Select:
     alias: str | None = None
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class RowPattern:
     """A MATCH_RECOGNIZE clause, and the SELECT around it where there is one (rows.md 3)."""

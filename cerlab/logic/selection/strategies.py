@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import assert_never
 
-from cerlab.budget import COMPARISONS, budgeted, counted
+from cerlab.budget import COMPARISONS, spend_over, step_budget
 from cerlab.model.answer import Positions, Valuation, complex_event
 from cerlab.model.clauses import Strategy
 
@@ -25,12 +25,12 @@ def select(strategy: Strategy, answers: Iterable[Valuation]) -> frozenset[Valuat
     by_end: dict[int, list[Valuation]] = {}
     for V in answers:
         by_end.setdefault(V.end, []).append(V)
-    with budgeted("a selection by the reference", "use a window, which leaves fewer", own=1):
+    with step_budget("a selection by the reference", "use a window, which leaves fewer", own=1):
         return frozenset(
             V
             for group in by_end.values()
             for rivals in [list({_support(V) for V in group})]
-            for V in counted(group, 1 + len(rivals) // COMPARISONS)
+            for V in spend_over(group, 1 + len(rivals) // COMPARISONS)
             if _survives(strategy, _support(V), rivals)
         )
 

@@ -9,23 +9,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.predicates.syntax import EVERYTHING, Guard
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Epsilon:
     """``EPS``: no event."""
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Empty:
     """``EMPTY``: matches nothing, not even no events."""
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Terminal:
     """``<guard>``, ``<guard>^``, ``<guard>^ -> r``, ``<guard> -> {r, s}``: one event.
@@ -39,7 +39,7 @@ class Terminal:
     writes: frozenset[str] = frozenset()
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Concat:
     """``left . right``: right immediately after left."""
@@ -48,7 +48,7 @@ class Concat:
     right: Sremo
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Alternation:
     """``left | right``."""
@@ -57,7 +57,7 @@ class Alternation:
     right: Sremo
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Star:
     """``body*``: none or more, contiguous; registers keep their values from one to the next."""
@@ -65,7 +65,7 @@ class Star:
     body: Sremo
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class SpanWindow:
     """``body[1..width]``: from the first to the last marked position at most `width` positions."""
@@ -74,7 +74,7 @@ class SpanWindow:
     width: int
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class LengthWindow:
     """``body[len<=width]``: at most `width` events, marked or not."""
@@ -83,7 +83,7 @@ class LengthWindow:
     width: int
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Within:
     """``body[within width attribute]``: at most `width` from the first marked time to the last."""
@@ -93,7 +93,7 @@ class Within:
     attribute: str
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Intersection:
     """``left & right``: the same events with the same marks; neither writes what the other uses."""
@@ -102,7 +102,7 @@ class Intersection:
     right: Sremo
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Negation:
     """``!body``: any run of events that is none of body's; marks nothing and writes nothing."""
@@ -110,7 +110,7 @@ class Negation:
     body: Sremo
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Plus:
     """``body+``: one or more, contiguous."""
@@ -118,7 +118,7 @@ class Plus:
     body: Sremo
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class Option:
     """``body?``: none or one."""
@@ -126,7 +126,7 @@ class Option:
     body: Sremo
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class SkipAny:
     """``#(e, .., e)``: skip-till-any-match, a sequence with any gaps; of one iteration as well."""
@@ -134,7 +134,7 @@ class SkipAny:
     operands: tuple[Sremo, ...]
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class SkipNext:
     """``@(e, .., e)``: skip-till-next-match, no gap holds an instance of the next; also of one."""

@@ -12,7 +12,7 @@ from cerlab.automata.automaton import Mark
 from cerlab.automata.determinise import DeterministicCea
 from cerlab.automata.explicit import STUCK, ExplicitCea
 from cerlab.automata.strategy import StrategyCea
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.predicates.words import count_text
 from cerlab.viz.graph import Edge, Graph, picture
 from cerlab.viz.machines.exploration import ExploredCea, GuardedMove, explore
@@ -23,7 +23,7 @@ from cerlab.viz.machines.states import mark_kind, state_graph, state_nodes
 EXACT_NOTE = "LIKE, arithmetic and two-attribute comparisons are taken as independent"
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class MintermTable:
     """The table of a deterministic machine, as far as it was explored."""

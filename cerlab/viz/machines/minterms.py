@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.model.schema import Schema
 from cerlab.predicates.minterms import Minterm, minterms
 from cerlab.predicates.syntax import Predicate
@@ -18,7 +18,7 @@ EXAMPLE = 200
 """How many characters of an example are shown."""
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True)
 class MintermList:
     """All truth vectors of some predicates that events can have, each with such an event."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 
-from cerlab.display import displayed
+from cerlab.display import rich_display
 from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.model.stream import Stream
 from cerlab.predicates.words import answer_text, count_text, event_text
@@ -19,7 +19,7 @@ MOST_SENTENCES = 6
 """How many moves, and how many answers, the words of a step tell one by one."""
 
 
-@displayed
+@rich_display
 @dataclass(frozen=True, slots=True)
 class Step:
     """One event of a run: the state after it, and the tests that it passes."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from cerlab.automata.machine import Machine
 from cerlab.automata.plan import Plan
-from cerlab.display import displayed
+from cerlab.display import rich_display
 from cerlab.engine.reference.snapshot import TecsSnapshot
 from cerlab.errors import CerlabError, UsageError
 from cerlab.io.output import whole_text
@@ -25,7 +25,7 @@ MOST_STATES = 24
 """Up to so many macro-states of a machine are drawn beside a step."""
 
 
-@displayed
+@rich_display
 @dataclass(frozen=True, slots=True)
 class Steps(StepList):
     """The steps of a query on a stream, with the ways to see them.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from cerlab import io
-from cerlab.display import shown
+from cerlab.display import drawable
 from cerlab.model.answer import ComplexEvent, Valuation, complex_event
 from cerlab.model.clauses import TimeWindow
 from cerlab.model.clock import Instant, TimeAxis, TimeUnit, clock_for
@@ -38,7 +38,7 @@ BREAK = 1.5
 Answer: TypeAlias = ComplexEvent | Valuation
 
 
-@shown
+@drawable
 @dataclass(frozen=True, slots=True, repr=False)
 class Timeline(Drawing):
     """Rows of answers under events, laid out, with the ways to draw it."""

@@ -9,7 +9,7 @@ from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.registers.liveness import live_registers
 from cerlab.automata.registers.plan import CorrelatedPlan
 from cerlab.automata.registers.transducer import Srt
-from cerlab.budget import counted
+from cerlab.budget import spend_over
 from cerlab.engine.reference.registers.counts import OperationCounts
 from cerlab.engine.reference.registers.marks import EMPTY_MATCH, Growth, MarkSet, matches_of
 from cerlab.engine.reference.registers.shared import MAX_CONFIGURATIONS
@@ -65,7 +65,7 @@ class IntervalRuns:
         begun = Configuration(self._plan.srt.q0, NO_REGISTERS, position)
         growth = Growth(position)
         arrived: dict[Configuration, list[MarkSet]] = {}
-        for c, marks in counted((*self._active.items(), (begun, EMPTY_MATCH))):
+        for c, marks in spend_over((*self._active.items(), (begun, EMPTY_MATCH))):
             for mark, after in self._successors(c, event):
                 made = growth.with_mark(marks) if mark is Mark.TAKE else marks
                 arrived.setdefault(after, []).append(made)

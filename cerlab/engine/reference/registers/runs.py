@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.registers.plan import RegisterPlan
-from cerlab.budget import counted
+from cerlab.budget import spend_over
 from cerlab.engine.reference.registers.counts import OperationCounts
 from cerlab.engine.reference.registers.horizon import Horizon
 from cerlab.errors import ResourceLimit
@@ -51,7 +51,9 @@ class Runs:
         """Follow all runs over an event; the matches whose last mark is on it."""
         self._horizon.read(event, position)
         reached = [
-            after for run in counted(self._runs) for after in self._successors(run, event, position)
+            after
+            for run in spend_over(self._runs)
+            for after in self._successors(run, event, position)
         ]
         reached = [run for run in reached if not self._expired(run)]
         self.counts.arrivals = len(reached)

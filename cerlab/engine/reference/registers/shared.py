@@ -8,7 +8,7 @@ from typing import NamedTuple
 from cerlab.automata.automaton import Mark, outgoing
 from cerlab.automata.registers.plan import RegisterPlan
 from cerlab.automata.registers.transducer import RegisterTransition
-from cerlab.budget import counted
+from cerlab.budget import spend_over
 from cerlab.engine.reference.registers.counts import OperationCounts
 from cerlab.engine.reference.registers.horizon import Horizon
 from cerlab.engine.reference.registers.marks import EMPTY_MATCH, Growth, MarkSet, matches_of
@@ -60,7 +60,7 @@ class SharedRuns:
         growth = Growth(position)
         arrived: dict[Configuration, list[MarkSet]] = {}
         ended: list[MarkSet] = []
-        for c, marks in counted(self._active.items()):
+        for c, marks in spend_over(self._active.items()):
             for t, after in self._successors(c, event, position):
                 took = t.mark is Mark.TAKE
                 made = growth.with_mark(marks) if took else marks
