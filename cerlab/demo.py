@@ -19,7 +19,7 @@ FILTER T1[name = 'INTC'] AND T2[name = 'RIMM'] AND T3[name = 'QQQ']
 WITHIN 10000 [stock_time]
 """
 _EVENTS = 20_000
-_SHOWN = 5
+_MOST_ANSWERS = 5
 _PREFIX = 100
 
 
@@ -39,7 +39,7 @@ def run(out: TextIO) -> None:
     stream = Stream(stocks(_EVENTS), schema=STOCK_SCHEMA)
     say(f"\n3. Its first answers on {len(stream):,} synthetic stock events:\n")
     matches = query.run(stream)
-    for answer in islice(matches, _SHOWN):
+    for answer in islice(matches, _MOST_ANSWERS):
         say(f"   {answer}")
         for position in answer.positions:
             event = stream[position]

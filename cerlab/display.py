@@ -65,11 +65,11 @@ def text(value: object) -> str:
     """The value as plain text; `repr` where nothing better is registered, or it fails."""
     for says in (render, repr):
         try:
-            said: str | None = says(value)
+            result: str | None = says(value)
         except Exception:  # too large, too deep: a value can always be printed
             continue
-        if said is not None:
-            return said
+        if result is not None:
+            return result
     return object.__repr__(value)
 
 
@@ -85,11 +85,11 @@ def mimebundle(value: object) -> dict[str, str]:
 
 def _add(bundle: dict[str, str], value: object, mimetype: str) -> None:
     try:
-        rendered = render(value, mimetype)
+        picture = render(value, mimetype)
     except Exception:  # a picture that cannot be drawn here must not hide the value
         return
-    if rendered is not None:
-        bundle[mimetype] = rendered
+    if picture is not None:
+        bundle[mimetype] = picture
 
 
 def _mimebundle(self: object, include: Any = None, exclude: Any = None) -> dict[str, str]:
@@ -112,13 +112,13 @@ def _to_graphviz(self: object) -> Any:
     return render(self, GRAPHVIZ)
 
 
-def displayed(cls: T) -> T:
+def rich_display(cls: T) -> T:
     """Class decorator: Jupyter's display goes through the registry, `str` stays as it is."""
     cls._repr_mimebundle_ = _mimebundle  # type: ignore[attr-defined]
     return cls
 
 
-def shown(cls: T) -> T:
+def drawable(cls: T) -> T:
     """Class decorator: `str`, Jupyter's display and graph conversions go through the registry."""
     cls.__str__ = text  # type: ignore[method-assign, assignment]
     cls._repr_mimebundle_ = _mimebundle  # type: ignore[attr-defined]

@@ -42,9 +42,9 @@ class SourcePlace:
         start = self.span.column - 1
         end = self.span.end_column - 1 if self.span.end_line == self.span.line else len(line)
         left = max(0, start - 60)
-        shown = line[left : left + 100]
-        width = max(1, min(end - start, len(shown) - (start - left)))
-        return f"    {shown}\n    {' ' * (start - left)}{'^' * width}"
+        part = line[left : left + 100]
+        width = max(1, min(end - start, len(part) - (start - left)))
+        return f"    {part}\n    {' ' * (start - left)}{'^' * width}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,10 @@ class QuerySyntaxError(CerlabError):
         hint: str = "",
     ) -> None:
         self.expected = tuple(expected)
-        listed = f"expected {', '.join(self.expected)}" if self.expected else ""
-        super().__init__(code, message, place=place, hint="; ".join(filter(None, [listed, hint])))
+        expectation = f"expected {', '.join(self.expected)}" if self.expected else ""
+        super().__init__(
+            code, message, place=place, hint="; ".join(filter(None, [expectation, hint]))
+        )
         self.line = place.span.line
         self.column = place.span.column
         self.caret = place.excerpt()
@@ -180,17 +182,17 @@ class AnswerWarning(CerlabWarning):
     """What no event of a stream has and the query needs, or that there is no answer at all."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The hint ``did you mean 'price'?`` if a known name is near, else the list of known names.
+def nearest(name: str, candidates: Iterable[str]) -> str:
+    """The hint ``did you mean 'price'?`` if a candidate is near, else a list of some.
 
     >>> nearest("prize", ["price", "volume"])
     "did you mean 'price'?"
     """
-    names = sorted(set(known))
-    lowered = {known_name.lower(): known_name for known_name in names}
-    if (same := lowered.get(name.lower())) is not None:
+    names = sorted(set(candidates))
+    by_lower_case = {each.lower(): each for each in names}
+    if (same := by_lower_case.get(name.lower())) is not None:
         return f"did you mean '{same}'?"
     if close := difflib.get_close_matches(name, names, n=1, cutoff=0.5):
         return f"did you mean '{close[0]}'?"
-    shown = ", ".join(names[:10]) + (", .." if len(names) > 10 else "")
-    return f"known: {shown}" if names else ""
+    some = ", ".join(names[:10]) + (", .." if len(names) > 10 else "")
+    return f"known: {some}" if names else ""

@@ -66,11 +66,11 @@ def ceql_magic(names: MutableMapping[str, Any], line: str, cell: str | None) -> 
                 hint="%%ceql EVENTS, and the query in the lines below",
             )
         options |= {"on": words[0]} if words else {}
-    with _warnings_shown():
-        found = _result(names, options, rest if cell is None else cell)
+    with _print_warnings():
+        result = _result(names, options, rest if cell is None else cell)
     if "as" in options:
-        names[options["as"]] = found
-    return found
+        names[options["as"]] = result
+    return result
 
 
 def _options(line: str, *, in_cell: bool) -> tuple[dict[str, str], str]:
@@ -113,8 +113,8 @@ def _result(names: MutableMapping[str, Any], options: dict[str, str], text: str)
 
 def _variable(names: MutableMapping[str, Any], name: str) -> Any:
     if name not in names:
-        known = [each for each in names if not each.startswith("_")]
-        raise UsageError("CER0846", f"there is no variable '{name}'", hint=nearest(name, known))
+        variables = [each for each in names if not each.startswith("_")]
+        raise UsageError("CER0846", f"there is no variable '{name}'", hint=nearest(name, variables))
     return names[name]
 
 
@@ -140,7 +140,7 @@ def _limit(text: str | None) -> int | None:
 
 
 @contextmanager
-def _warnings_shown() -> Iterator[None]:
+def _print_warnings() -> Iterator[None]:
     """Print our warnings on standard error in one line each, also those already given once."""
     with warnings.catch_warnings():
         others = warnings.showwarning

@@ -134,7 +134,7 @@ def _tasks_read(query: Pattern, arguments: argparse.Namespace) -> bool:
 def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespace) -> int:
     from cerlab.spark.batch import inputs
     from cerlab.spark.batch.answer_warnings import warn_about_answers
-    from cerlab.spark.batch.explain import explained
+    from cerlab.spark.batch.explain import explanation
     from cerlab.spark.batch.first_pass import first_pass
     from cerlab.spark.batch.match import request_of, write
 
@@ -158,7 +158,7 @@ def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespac
     )
     found = first_pass(request)
     if arguments.explain:
-        print(explained(request, found, query.text))
+        print(explanation(request, found, query.text))
         return OK
     output, overwrite = arguments.output, arguments.overwrite
     rows = write(request, found, output, overwrite=overwrite, events=files)
@@ -172,7 +172,7 @@ def _run_batch(spark: SparkSession, query: Pattern, arguments: argparse.Namespac
 def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespace) -> int:
     from cerlab.spark.batch.request import parallelism
     from cerlab.spark.stream.checkpoint import claim
-    from cerlab.spark.stream.explain import explained_stream
+    from cerlab.spark.stream.explain import stream_explanation
     from cerlab.spark.stream.files import read_stream, write_stream
     from cerlab.spark.stream.match_stream import stream_answers, stream_request_of, use_rocksdb
     from cerlab.spark.stream.step import digest
@@ -199,7 +199,7 @@ def _run_stream(spark: SparkSession, query: Pattern, arguments: argparse.Namespa
         columns=_columns(arguments),
     )
     if arguments.explain:
-        print(explained_stream(request, query.text))
+        print(stream_explanation(request, query.text))
         return OK
     checkpoint = arguments.checkpoint or f"{arguments.output.rstrip('/')}/_checkpoint"
     use_rocksdb(spark)

@@ -130,16 +130,16 @@ def valuations_of_columns(
     """
     kind: Any = Valuation
     slots: Any = Labels
-    made = list(map(object.__new__, repeat(kind, len(starts))))
-    held = list(map(object.__new__, repeat(slots, len(starts))))
+    valuations = list(map(object.__new__, repeat(kind, len(starts))))
+    label_maps = list(map(object.__new__, repeat(slots, len(starts))))
     for slot, objects, column in (
-        (kind.start, made, starts),
-        (kind.end, made, ends),
-        (kind.labels, made, held),
-        (slots._items, held, labels),
+        (kind.start, valuations, starts),
+        (kind.end, valuations, ends),
+        (kind.labels, valuations, label_maps),
+        (slots._items, label_maps, labels),
     ):
         deque(map(slot.__set__, objects, column), maxlen=0)
-    return made
+    return valuations
 
 
 def complex_event(valuation: Valuation) -> ComplexEvent:

@@ -82,12 +82,12 @@ def only_timestamp(events: Iterable[Event]) -> TimeAxis | None:
 
 
 def axis_for(
-    window: Window | None, events: Iterable[Event], known: TimeAxis | None
+    window: Window | None, events: Iterable[Event], axis: TimeAxis | None
 ) -> TimeAxis | None:
-    """The axis that is known, or what `only_timestamp` finds where a window needs one."""
-    if known is None and isinstance(window, TimeWindow):
+    """The axis if there is one, else the `only_timestamp` where a window needs one."""
+    if axis is None and isinstance(window, TimeWindow):
         return only_timestamp(events)
-    return known
+    return axis
 
 
 def clock_for(window: AttributeWindow | TimeWindow, axis: TimeAxis | None) -> Clock:

@@ -74,8 +74,8 @@ def values_of(column: Column, name: str) -> Sequence[Value]:
     if isinstance(column, Chunks):
         return [value for chunk in column.chunks for value in values_of(chunk, name)]
     if not is_arrow(column):
-        listed: Sequence[Value] = column
-        return listed
+        items: Sequence[Value] = column
+        return items
     from pyarrow import types
 
     kind = column.type
@@ -195,18 +195,18 @@ def _texts(values: Sequence[Any]) -> Any:
     import numpy as np
     import pyarrow as pa
 
-    encoded = [None if value is None else value.encode() for value in values]
-    lengths = np.fromiter((len(each or b"") for each in encoded), np.int64, len(encoded))
+    utf8 = [None if value is None else value.encode() for value in values]
+    lengths = np.fromiter((len(each or b"") for each in utf8), np.int64, len(utf8))
     ends = np.concatenate([[0], np.cumsum(lengths)])
     if ends[-1] > np.iinfo(np.int32).max:
         return pa.array(values, pa.string())
-    nulls = np.fromiter((each is None for each in encoded), np.bool_, len(encoded))
+    nulls = np.fromiter((each is None for each in utf8), np.bool_, len(utf8))
     validity = pa.py_buffer(np.packbits(~nulls, bitorder="little")) if nulls.any() else None
     offsets, data = (
         pa.py_buffer(ends.astype(np.int32)),
-        pa.py_buffer(b"".join(filter(None, encoded))),
+        pa.py_buffer(b"".join(filter(None, utf8))),
     )
-    return pa.StringArray.from_buffers(len(encoded), offsets, data, validity)
+    return pa.StringArray.from_buffers(len(utf8), offsets, data, validity)
 
 
 class Chunks(Sequence[Value]):
@@ -259,9 +259,9 @@ def concat_columns(chunks: Sequence[Column]) -> Column:
 class Columns(Mapping[str, Column]):
     """Columns by name; each is made at its first use, and kept."""
 
-    def __init__(self, names: Iterable[str], made: Callable[[str], Column]) -> None:
+    def __init__(self, names: Iterable[str], make_column: Callable[[str], Column]) -> None:
         self._names = dict.fromkeys(names)
-        self._made = made
+        self._make_column = make_column
         self._columns: dict[str, Column] = {}
 
     def __getitem__(self, name: str) -> Column:
@@ -269,7 +269,7 @@ class Columns(Mapping[str, Column]):
         if column is None:
             if name not in self._names:
                 raise KeyError(name)
-            column = self._columns[name] = self._made(name)
+            column = self._columns[name] = self._make_column(name)
         return column
 
     def __iter__(self) -> Iterator[str]:

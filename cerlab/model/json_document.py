@@ -67,11 +67,11 @@ class JsonNode:
         """This text."""
         return unicode(self.of(str), self.path)
 
-    def one_of(self, known: Mapping[str, T], what: str) -> T:
+    def one_of(self, meanings: Mapping[str, T], what: str) -> T:
         """What this text stands for; `what` says what it should name."""
-        if (name := self.text()) not in known:
-            raise self.error("CER0753", f"'{name}' is no {what}", nearest(name, known))
-        return known[name]
+        if (name := self.text()) not in meanings:
+            raise self.error("CER0753", f"'{name}' is no {what}", nearest(name, meanings))
+        return meanings[name]
 
 
 def check_head(root: JsonNode, name: str, form: str, version: int) -> None:

@@ -46,6 +46,6 @@ def in_order(answers: Iterable[ComplexEvent], limit: int | None = None) -> list[
     """
     by_columns = getattr(answers, "in_order", None)
     if by_columns is not None:
-        listed: list[ComplexEvent] = by_columns(limit)
-        return listed
+        result: list[ComplexEvent] = by_columns(limit)
+        return result
     return sorted(islice(answers, limit), key=by_end)

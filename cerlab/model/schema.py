@@ -67,9 +67,9 @@ class Schema:
 
     def event(self, name: str, stream: str | None = None) -> EventDeclaration | None:
         """The declaration of an event type, in one stream or in any."""
-        for declared in self.streams:
-            if stream in (None, declared.name):
-                for event in declared.events:
+        for declaration in self.streams:
+            if stream in (None, declaration.name):
+                for event in declaration.events:
                     if event.name == name:
                         return event
         return None

@@ -150,15 +150,15 @@ def events_of_dicts(
     return tuple(_event(each, n, type) for n, each in enumerate(events, 1))
 
 
-def _event(given: Event | Mapping[str, Any], number: int, type: str | None) -> Event:
-    if isinstance(given, Event):
-        return given
-    if isinstance(type, TypeColumn) and isinstance(given, Mapping):
-        given = dict(zip(type.renamed(given), given.values(), strict=True))
-    elif type is not None and isinstance(given, Mapping) and given.get("type") is None:
-        given = {**given, "type": type}
+def _event(event: Event | Mapping[str, Any], number: int, type: str | None) -> Event:
+    if isinstance(event, Event):
+        return event
+    if isinstance(type, TypeColumn) and isinstance(event, Mapping):
+        event = dict(zip(type.renamed(event), event.values(), strict=True))
+    elif type is not None and isinstance(event, Mapping) and event.get("type") is None:
+        event = {**event, "type": type}
     try:
-        return event_from_dict(given)
+        return event_from_dict(event)
     except BadData as error:
         error.place = DataPlace("the events", number, error.column)
         raise

@@ -18,9 +18,9 @@ from cerlab.predicates.keys import partition_key
 from cerlab.spark.plan.modes import Mode, why_not
 from cerlab.spark.plan.order import Labels
 from cerlab.spark.plan.reads import attributes_read
-from cerlab.spark.stream.state import BucketState, unpacked
+from cerlab.spark.stream.state import BucketState, state_from_bytes
 from cerlab.spark.stream.step import BucketStep, StreamJob, digest, empty_state
-from cerlab.spark.tasks.evaluation import known
+from cerlab.spark.tasks.evaluation import plan_and_tables
 from cerlab.spark.tasks.named_rows import RowNames
 from proofs_tests.spark.cases import TIME, Typed
 
@@ -134,7 +134,7 @@ def fed(rng: Random, job: StreamJob, groups: dict[int, Any], slack: int, lag: in
             take(step, key, named if job.names else answers, late, states)
     waiting = set()
     for state in states.values():
-        waiting |= set(positions_of(read_state(job, state).sequences.held))
+        waiting |= set(positions_of(read_state(job, state).sequences.pending_rows))
     return Fed(answers, named, late, waiting, states)
 
 
@@ -149,7 +149,7 @@ def take(
         found += [row for rows in step.rows() for row in rows.to_pylist()]
     else:
         for batch, ends in step.answers():
-            assert positions_of(step.released.take(ends)) == batch.end.tolist()
+            assert positions_of(step.released_rows.take(ends)) == batch.end.tolist()
             found.extend(batch)
     late += positions_of(step.late)
     state, _ = step.state()
@@ -158,8 +158,8 @@ def take(
 
 
 def read_state(job: StreamJob, state: bytes) -> BucketState:
-    machine = known(job.plan)[1].machine
-    return unpacked(state, machine, digest(job), empty_state(job), by_key=job.by_key)
+    machine = plan_and_tables(job.plan)[1].machine
+    return state_from_bytes(state, machine, digest(job), empty_state(job), by_key=job.by_key)
 
 
 def without(case: Typed, positions: set[int]) -> list[ComplexEvent]:

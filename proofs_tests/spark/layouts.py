@@ -158,7 +158,7 @@ def by_part(made: list[Any], rng: Random) -> Iterator[Iterator[Any]]:
 def assigned(case: Typed, mode: Mode, runs: tuple[Run, ...], lie: Layout) -> RangeAssignment:
     """Who reads which run."""
     made = plans.coarser(runs, lie.longest)
-    return plans.assigned(made, case.query.plan, TIME, mode, lie.parts, 1)
+    return plans.assign_ranges(made, case.query.plan, TIME, mode, lie.parts, 1)
 
 
 def begins_of(case: Typed, mode: Mode, runs: list[Run], starts: list[int]) -> list[int]:
@@ -237,7 +237,7 @@ def second_pass(
         names = row_names.read(plan, attributes_read(replace(plan, streams=()), time))
     job = Job(plan_to_bytes(tested.plan), time, names, names=row_names)
     numbered = case.positions is None and (mode is Mode.KEYS or bool(plan.streams))
-    whole = tested.kept_whole is not None or case.positions is None or not with_bits
+    whole = tested.why_all is not None or case.positions is None or not with_bits
     placing = Placing(case.positions is not None, numbered, whole)
     table = sent(case, tested, names, keys, rng, numbered=numbered, whole=whole)
     if row_names is None and case.positions is not None and rng.random() < 0.7:
@@ -341,7 +341,7 @@ class Chosen:
             table = table.set_column(table.column_names.index("group"), "group", buckets)
         columns = {name: table.column(name).combine_chunks() for name in fields.names}
         rest = table.drop(fields.names)
-        return Chosen(rest.append_column("k0", fields.packed(columns)), chosen)
+        return Chosen(rest.append_column("k0", fields.encode(columns)), chosen)
 
     def take(self, numbers: Any) -> Any:
         at = numbers.to_numpy()
@@ -364,7 +364,7 @@ def _by_keys(
     lie: Layout,
     rng: Random,
 ) -> Iterator[Any]:
-    if not placing.numbered:
+    if not placing.is_numbered:
         buckets = shuffled(
             lambda batches: tasks.units_of_buckets(
                 batches, assignment, BUCKETS, placing.fields, lie.size

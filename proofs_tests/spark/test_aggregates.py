@@ -16,10 +16,10 @@ from cerlab.evaluate import aggregated
 from cerlab.evaluate.aggregate_request import Request, selected_request
 from cerlab.evaluate.labelled import repeatable_labels, selected_labels
 from cerlab.logic.ceql.syntax import Aggregate, partition_attributes
-from cerlab.spark.plan.footers import Unproved
+from cerlab.spark.plan.footers import NoProof
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.tasks import aggregates as tasks
-from cerlab.spark.tasks.aggregates import GroupRows, merged
+from cerlab.spark.tasks.aggregates import GroupRows, merge_parts
 from proofs_tests.spark.cases import Typed
 from proofs_tests.spark.layouts import in_units
 from proofs_tests.spark.test_any_split import case_for, fails
@@ -80,7 +80,7 @@ def as_spark(batches: Iterable[Any], asked: Request, schema: Any) -> Any:
         of = ([v for p in parts if (v := p[f"m{n}"]) is not None] for parts in by_group.values())
         columns[f"m{n}"] = [least(values, default=None) for values in of]
     rest = pa.table(columns)
-    return list(merged(rest.to_batches(max_chunksize=2), GroupRows(asked, schema)))
+    return list(merge_parts(rest.to_batches(max_chunksize=2), GroupRows(asked, schema)))
 
 
 def rows_of(batches: Iterable[Any]) -> list[str]:
@@ -118,7 +118,7 @@ def test_a_stream_in_files_has_the_aggregates_of_the_whole(suite: Suite, tmp_pat
             try:
                 read = lambda case, rows: batches_in_files(case, mode, rng, tmp_path, rows)  # noqa: E731
                 return check(rng, mode, read)
-            except Unproved:
+            except NoProof:
                 continue
 
     suite.run(case, deep_count=500)

@@ -85,10 +85,10 @@ def fails(check: Callable[[Random], bool], seed: int) -> bool:
 
 
 def test_answers_that_end_before_the_range_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    def given(self: Any, answers: Any, rows: Any, begins: int) -> Any:
+    def all_batches(self: Any, answers: Any, rows: Any, begins: int) -> Any:
         yield self._record_batch(answers, 0, rows, begins)
 
-    monkeypatch.setattr(evaluation.Evaluation, "_given", given)
+    monkeypatch.setattr(evaluation.Evaluation, "_own_batches", all_batches)
     assert seen(Mode.RANGES)
 
 
@@ -103,8 +103,8 @@ def test_buckets_that_split_a_key_are_seen(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_runs_of_a_bucket_in_another_order_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = tasks.received
-    monkeypatch.setattr(tasks, "received", lambda batches: reversed(list(right(batches))))
+    right = tasks.runs_of_units
+    monkeypatch.setattr(tasks, "runs_of_units", lambda batches: reversed(list(right(batches))))
     assert seen(Mode.KEYS)
 
 
@@ -125,8 +125,10 @@ def test_a_run_that_a_window_needs_is_missed(monkeypatch: pytest.MonkeyPatch, be
 def test_places_that_forget_the_rows_before_are_seen(
     monkeypatch: pytest.MonkeyPatch, mode: Mode
 ) -> None:
-    right = tasks._placed
-    monkeypatch.setattr(tasks, "_placed", lambda rows, before, placing: right(rows, 0, placing))
+    right = tasks._with_positions
+    monkeypatch.setattr(
+        tasks, "_with_positions", lambda rows, before, placing: right(rows, 0, placing)
+    )
     assert seen(mode)
 
 

@@ -28,9 +28,9 @@ def test_a_row_with_a_value_outside_is_null() -> None:
     fields = bit_fields([("k0", 10, 12)], [("a0", 0, 3)])
     assert fields is not None
     columns = {"k0": pa.array([9, 10, 12, 13, None, 11]), "a0": pa.array([0, 3, 4, 0, 0, None])}
-    packed = fields.packed(columns)
+    packed = fields.encode(columns)
     assert packed.is_valid().to_pylist() == [False, True, False, False, False, False]
-    rows = fields.unpacked(pa.RecordBatch.from_pydict({"k0": packed}))
+    rows = fields.decode(pa.RecordBatch.from_pydict({"k0": packed}))
     assert rows.to_pydict() == {"k0": [None] * 6, "a0": [None] * 6}
 
 
@@ -57,8 +57,8 @@ def test_integers_come_back_and_are_in_the_order_of_the_keys(suite: Suite) -> No
             ]
             for each in fields.fields
         }
-        packed = fields.packed({name: pa.array(column) for name, column in chosen.items()})
-        rows = fields.unpacked(pa.RecordBatch.from_pydict({"k0": packed}))
+        packed = fields.encode({name: pa.array(column) for name, column in chosen.items()})
+        rows = fields.decode(pa.RecordBatch.from_pydict({"k0": packed}))
         assert rows.to_pydict() == chosen
         places = list(zip(*(chosen[f"k{n}"] for n in range(keys)), strict=True))
         whole = packed.to_pylist()

@@ -21,7 +21,7 @@ from cerlab.model.answer import ComplexEvent
 from cerlab.model.clauses import EventWindow
 from cerlab.spark.plan import assignment
 from cerlab.spark.plan.files import UnorderedFiles, ranges_in_files
-from cerlab.spark.plan.footers import Columns, RowGroups, Unproved, layout, row_groups
+from cerlab.spark.plan.footers import Columns, NoProof, RowGroups, layout, row_groups
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.plan.order import Labels
 from cerlab.spark.plan.reads import attributes_read, time_attribute
@@ -67,7 +67,7 @@ def write(rng: Random, table: Any, folder: Path) -> list[str]:
 
 
 def in_files(case: Typed, mode: Mode, rng: Random, folder: Path) -> list[ComplexEvent]:
-    """The answers by the tasks of all ranges; raises `Unproved` where the footers do not do."""
+    """The answers by the tasks of all ranges; raises `NoProof` where the footers do not do."""
     return sorted(_answers(batches_in_files(case, mode, rng, folder)), key=_place)
 
 
@@ -77,7 +77,7 @@ def batches_in_files(
     """The record batches of answers, or of rows with names; raises as `in_files`."""
     plan = case.query.plan
     if plan.streams:
-        raise Unproved("FROM")
+        raise NoProof("FROM")
     rows = case.table.num_rows
     ids = range(rows) if case.positions is None else case.positions
     table = case.table.append_column("id", pa.array(ids, pa.int64()))
@@ -103,7 +103,7 @@ def check(rng: Random, mode: Mode, folder: Path) -> bool:
         expected = case.expected()
         try:
             found = in_files(case, mode, rng, folder)
-        except Unproved:
+        except NoProof:
             continue
         break
     if found != expected:
@@ -126,7 +126,7 @@ def test_limit_is_per_end(suite: Suite, tmp_path: Path) -> None:
             limited = Typed(with_limit(drawn.ast, 2), drawn.table, drawn.positions)
             try:
                 found = in_files(limited, Mode.RANGES, rng, tmp_path)
-            except Unproved:
+            except NoProof:
                 continue
             break
         assert set(found) == set(limited.expected())
@@ -187,7 +187,7 @@ def some_of_files(rng: Random, mode: Mode, folder: Path) -> bool:
         try:
             stated = row_groups(paths, columns)
             runs = rng.choice((runs_of_clusters, runs_of_unordered))(case, stated, columns, rng)
-        except Unproved:
+        except NoProof:
             continue
         chosen = sorted(rng.sample(range(len(ids)), rng.randrange(len(ids) + 1)))
         break
@@ -237,8 +237,8 @@ def test_rows_that_are_not_sorted_inside_a_cluster_are_seen(
 def test_answers_of_the_window_before_a_range_are_seen(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def given(self: Any, answers: Any, rows: Any, begins: int) -> Any:
+    def all_batches(self: Any, answers: Any, rows: Any, begins: int) -> Any:
         yield self._record_batch(answers, 0, rows, begins)
 
-    monkeypatch.setattr(Evaluation, "_given", given)
+    monkeypatch.setattr(Evaluation, "_own_batches", all_batches)
     assert seen(tmp_path)

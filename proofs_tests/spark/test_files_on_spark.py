@@ -19,7 +19,7 @@ from cerlab.spark.batch.first_pass import RowRanges, first_pass
 from cerlab.spark.batch.match import answers, request_of
 from cerlab.spark.plan import footers
 from cerlab.spark.plan.files import FileRanges
-from cerlab.spark.plan.footers import Unproved
+from cerlab.spark.plan.footers import NoProof
 
 ROWS = 400
 QUERY = "SELECT * WHERE A AS a ; B AS b FILTER a[v > 1] WITHIN 7 [t]"
@@ -127,7 +127,7 @@ def test_rows_of_other_files_are_asked_for(spark: Any, folder: str, tmp_path: Pa
     all_of_it = spark.read.parquet(str(tmp_path)).where("v < 9")
     with pytest.raises(cerlab.BadData, match="CER0714"):
         first_pass(request_of(all_of_it, QUERY, position="id"))
-    with pytest.raises(Unproved, match="computed"):
+    with pytest.raises(NoProof, match="computed"):
         files_below(request_of(some.selectExpr("type", "t", "v", "id + 1 AS id"), QUERY, [], "id"))
 
 
@@ -160,14 +160,14 @@ SHAPES: dict[str, Callable[[Any, str], Any]] = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_plan_but_a_bare_scan_is_refused(spark: Any, folder: str, shape: str) -> None:
-    with pytest.raises(Unproved):
+    with pytest.raises(NoProof):
         bare_scan(SHAPES[shape](spark, folder))
 
 
 def test_columns_in_the_names_of_folders_are_refused(spark: Any, tmp_path: Path) -> None:
     place = str(tmp_path / "by_v")
     spark.createDataFrame(table().to_pandas()).write.partitionBy("v").parquet(place)
-    with pytest.raises(Unproved, match="names of folders"):
+    with pytest.raises(NoProof, match="names of folders"):
         bare_scan(spark.read.parquet(place))
 
 
@@ -194,7 +194,7 @@ def test_another_format_than_sparks_own_is_refused(monkeypatch: pytest.MonkeyPat
     relation = Node(files._FILES, fileFormat=delta, location=index)
     plan = Node(files._RELATION, relation=relation, output=Nothing())
     java = Node("", queryExecution=Node("", analyzed=plan))
-    with pytest.raises(Unproved, match="own format"):
+    with pytest.raises(NoProof, match="own format"):
         bare_scan(SimpleNamespace(_jdf=java))
 
 

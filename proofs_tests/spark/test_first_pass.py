@@ -113,7 +113,7 @@ def test_nan_has_no_place() -> None:
 def test_the_times_of_other_streams_are_not_looked_at() -> None:
     kept = [True, False, True, False, True]
     runs = survey(base([0, 1, 2, 3, 4], time=[1, None, 2, 0, 3], kept=kept), [2])
-    assert [run.kept for run in runs] == [1, 2]
+    assert [run.rows_in_from for run in runs] == [1, 2]
 
 
 def test_the_first_problem_is_the_one_that_is_told() -> None:

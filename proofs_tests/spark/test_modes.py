@@ -8,7 +8,7 @@ import pytest
 import cerlab
 from cerlab.logic.ceql.parser import parse_ceql
 from cerlab.model.answer import ComplexEvent
-from cerlab.spark.plan.modes import Mode, chosen, why_not
+from cerlab.spark.plan.modes import Mode, choose_mode, why_not
 from proofs_tests.spark.cases import Typed
 from proofs_tests.spark.layouts import cut_at
 
@@ -40,16 +40,16 @@ def test_the_table(text: str) -> None:
     plan = cerlab.parse_query(text).plan
     exact = {mode for mode in Mode if why_not(plan, mode) is None}
     assert exact == TABLE[text]
-    first = chosen(plan)
+    first = choose_mode(plan)
     assert first.mode is next(mode for mode in Mode if mode in exact)
     assert first.is_default
     for mode in exact:
-        asked = chosen(plan, mode.value)
+        asked = choose_mode(plan, mode.value)
         assert (asked.mode, asked.is_default) == (mode, False)
-    assert set(first.passed_over) == set(list(Mode)[: list(Mode).index(first.mode)])
+    assert set(first.reasons) == set(list(Mode)[: list(Mode).index(first.mode)])
     for mode in set(Mode) - exact:
         with pytest.raises(cerlab.Unsupported, match=f"mode '{mode.value}'.*: ") as caught:
-            chosen(plan, mode.value)
+            choose_mode(plan, mode.value)
         assert caught.value.code == "CER0490"
         assert (
             caught.value.hint == f"exact for it: {', '.join(m.value for m in Mode if m in exact)}"
@@ -58,7 +58,7 @@ def test_the_table(text: str) -> None:
 
 def test_a_mode_that_there_is_not() -> None:
     with pytest.raises(cerlab.UsageError, match="CER0870") as caught:
-        chosen(cerlab.parse_query("SELECT * WHERE A").plan, "key")
+        choose_mode(cerlab.parse_query("SELECT * WHERE A").plan, "key")
     assert "keys" in caught.value.hint
 
 

@@ -14,7 +14,7 @@ from cerlab.engine.general.evaluation import GeneralEvaluation
 from cerlab.evaluate.labelled import named_columns, repeatable_labels, selected_labels
 from cerlab.io import Stream
 from cerlab.logic.ceql.syntax import partition_attributes
-from cerlab.spark.plan.footers import Unproved
+from cerlab.spark.plan.footers import NoProof
 from cerlab.spark.plan.modes import Mode
 from cerlab.spark.stream.step import BucketStep
 from cerlab.spark.tasks.named_rows import RowNames
@@ -93,7 +93,7 @@ def test_a_stream_in_files_has_the_rows_of_the_whole(suite: Suite, tmp_path: Pat
             names = names_of(drawn, random_columns(rng, drawn))
             try:
                 found = rows_of(batches_in_files(drawn, mode, rng, tmp_path, names))
-            except Unproved:
+            except NoProof:
                 continue
             assert found == expected(drawn, names), drawn.describe()
             return bool(found)

@@ -16,7 +16,7 @@ from cerlab.spark.batch.first_pass import RowRanges, first_pass
 from cerlab.spark.batch.inputs import files_elsewhere, read
 from cerlab.spark.batch.match import answers, request_of
 from cerlab.spark.plan.files import FileRanges
-from cerlab.spark.plan.places import inside, resolved
+from cerlab.spark.plan.places import inside, resolve
 from proofs_tests.spark.test_files_on_spark import QUERY, ROWS, expected, rows_of, table
 
 SCHEMA = "CREATE STREAM S { " + ", ".join(f"EVENT {e} {{ t:long, v:long, id:long }}" for e in "ABC")
@@ -37,7 +37,7 @@ def store(spark: Any) -> Iterator[str]:
             _, port = server.get_host_and_port()
             where = f"endpoint_override=127.0.0.1:{port}&scheme=http&region=us-east-1"
             place = f"s3://lake?{where}&allow_bucket_creation=true"
-            files, bucket = resolved(place)
+            files, bucket = resolve(place)
             files.create_dir(bucket)
             yield place
     finally:
@@ -49,7 +49,7 @@ def events(store: str) -> str:
     """Three files of a stream in a folder of the bucket, the last written first."""
     folder = inside(store, "a folder")
     for n, (start, end) in enumerate(((300, ROWS), (100, 300), (0, 100))):
-        files, path = resolved(inside(folder, f"{n}.parquet"))
+        files, path = resolve(inside(folder, f"{n}.parquet"))
         rows = table().slice(start, end - start)
         pq.write_table(rows, path, row_group_size=40, filesystem=files)
     return folder
@@ -72,13 +72,13 @@ def test_tasks_read_the_objects_and_find_the_same(spark: Any, events: str) -> No
 
 def written(place: str) -> list[tuple[int, int, tuple[int, ...]]]:
     """What a reader of Parquet finds, which passes over hidden files."""
-    files, path = resolved(place)
+    files, path = resolve(place)
     rows = pq.read_table(path, filesystem=files).to_pylist()
     return sorted((row["start"], row["end"], tuple(row["positions"])) for row in rows)
 
 
 def names_in(place: str) -> list[str]:
-    files, path = resolved(place)
+    files, path = resolve(place)
     found = files.get_file_info(FileSelector(path, recursive=True))
     return sorted(each.base_name for each in found)
 
@@ -112,7 +112,7 @@ def test_what_fails_leaves_nothing(
     store: str, events: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bad = pa.table({**{n: table().column(n) for n in ("type", "v", "id")}, "t": [0, 1] * 200})
-    files, path = resolved(inside(store, "bad.parquet"))
+    files, path = resolve(inside(store, "bad.parquet"))
     pq.write_table(bad, path, filesystem=files)
     places = ["--input", inside(store, "bad.parquet"), "--output", inside(store, "never")]
     assert main(["spark", QUERY, *places, "--position", "id"]) == 2
@@ -129,13 +129,13 @@ def test_rows_with_names_and_aggregates(
     command = ["spark", "--input", events, "--position", "id"]
     place = inside(store, "named")
     assert main([*command, QUERY, "--columns", "a.v,b.id", "--output", place]) == 0
-    files, path = resolved(place)
+    files, path = resolve(place)
     rows = pq.read_table(path, filesystem=files)
     assert rows.column_names == ["start", "end", "a.v", "b.id"]
     assert rows.num_rows == len(expected())
     totals = QUERY.replace("SELECT *", "SELECT COUNT(*), SUM(a.v)")
     place = inside(store, "totals")
     assert main([*command, totals, "--output", place]) == 0, capsys.readouterr().err
-    files, path = resolved(place)
+    files, path = resolve(place)
     (row,) = pq.read_table(path, filesystem=files).to_pylist()
     assert row["count"] == len(expected())

@@ -21,7 +21,7 @@ from cerlab.spark.batch.inputs import files_elsewhere, format_of
 from cerlab.spark.batch.writer import publish_files, refuse_input, write_folder
 from cerlab.spark.plan import places
 from cerlab.spark.plan.modes import Mode
-from cerlab.spark.plan.places import files_in, inside, resolved, why_not_opened
+from cerlab.spark.plan.places import files_in, inside, resolve, why_not_opened
 from cerlab.spark.tasks.files import rows_of_files, write_rows
 from proofs_tests.spark import test_files
 from proofs_tests.suite import Suite
@@ -68,9 +68,9 @@ def test_all_files_of_a_folder_have_one_file_system(monkeypatch: pytest.MonkeyPa
         return "files", address.partition("?")[0].removeprefix("s3://")
 
     monkeypatch.setattr(places, "_from_address", opened)
-    assert resolved("s3://bucket/a/b%20c?region=x") == ("files", "bucket/a/b c")
-    assert resolved("s3://bucket/d") == ("files", "bucket/d")
-    assert resolved("s3://bucket/") == ("files", "bucket")
+    assert resolve("s3://bucket/a/b%20c?region=x") == ("files", "bucket/a/b c")
+    assert resolve("s3://bucket/d") == ("files", "bucket/d")
+    assert resolve("s3://bucket/") == ("files", "bucket")
     assert asked == ["s3://bucket/a?region=x", "s3://bucket", "s3://bucket/"]
 
 

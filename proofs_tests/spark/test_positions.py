@@ -33,7 +33,7 @@ def test_of_consecutive_positions_nothing_is_kept() -> None:
     made = Positions()
     for start in range(0, 10_000, 100):
         made.append(np.arange(start, start + 100) + 5)
-    assert made.kept == 0
+    assert made.size == 0
     assert made.of(np.array([0, 9_999])).tolist() == [5, 10_004]
 
 
@@ -42,4 +42,4 @@ def test_what_is_forgotten_gives_its_room_back() -> None:
     for start in range(0, 100_000, 100):
         made.append(2 * np.arange(start, start + 100))
         made.forget(start)
-        assert made.kept <= 300
+        assert made.size <= 300

@@ -44,9 +44,9 @@ def test_released_late_and_held_back_by_hand() -> None:
     for come, released, late, held in BY_HAND:
         made = arrive(kept, rows_at(*come), 3, LABELS)
         kept = made.after
-        assert positions_of(made.released) == released, come
+        assert positions_of(made.released_rows) == released, come
         assert positions_of(made.late) == late, come
-        assert positions_of(kept.held) == held, come
+        assert positions_of(kept.pending_rows) == held, come
         assert kept.waiting().tolist() == [bool(held)]
 
 
@@ -54,10 +54,10 @@ def test_a_floor_releases_what_is_before_it_and_no_more() -> None:
     kept = arrive(EMPTY, rows_at((5, 0), (6, 1), (7, 2)), 10, LABELS).after
     made = arrive(kept, rows_at((4, 9)), 10, LABELS, floor=6)
     assert positions_of(made.late) == [9]
-    assert positions_of(made.released) == [0]
-    made = arrive(made.after, EMPTY.held, 10, LABELS, floor=100)
-    assert positions_of(made.released) == [1, 2]
-    assert made.after.held.num_rows == 0
+    assert positions_of(made.released_rows) == [0]
+    made = arrive(made.after, EMPTY.pending_rows, 10, LABELS, floor=100)
+    assert positions_of(made.released_rows) == [1, 2]
+    assert made.after.pending_rows.num_rows == 0
     assert made.after.newest().tolist() == [7]
 
 
@@ -93,11 +93,11 @@ def test_any_order_within_the_lateness_is_the_order(suite: Suite) -> None:
             batch, come = come[:size], come[size:]
             made = arrive(kept, rows_at(*rng.sample(batch, len(batch))), lateness, LABELS)
             kept = made.after
-            read += positions_of(made.released)
+            read += positions_of(made.released_rows)
             late += positions_of(made.late)
             model.take(batch)
             assert read == [position for _, position in model.released]
-        held = positions_of(kept.held)
+        held = positions_of(kept.pending_rows)
         assert late == model.late
         assert read + held == sorted(set(range(0, 80, 2)) - set(late))
         if slack == lateness:

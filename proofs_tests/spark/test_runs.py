@@ -193,7 +193,7 @@ def test_rows_that_were_not_there_before_are_seen() -> None:
     def read(keys: list[int]) -> None:
         table = pa.table({"k0": keys, "a0": ["A"] * len(keys), "a1": keys})
         made = list(units_of_ranges(table.to_batches(), assignment))
-        list(evaluate_ranges(made, job, assignment, Placing(given=True)))
+        list(evaluate_ranges(made, job, assignment, Placing(has_positions=True)))
 
     read([0, 3, 4, 10, 12, 14])
     for keys in ([0, 3, 5, 10, 12, 14], [-1, 3, 4, 10, 12, 14], [0, 3, 4, 10, 12, 15]):

@@ -44,7 +44,7 @@ def table(count: int = 400) -> Any:
 
 def test_a_state_is_read_under_its_own_query_and_version_only() -> None:
     job, rows, state = stepped("SELECT * WHERE A ; B WITHIN 9 [t]", table())
-    assert read_state(job, state).sequences.held.num_rows == 3
+    assert read_state(job, state).sequences.pending_rows.num_rows == 3
     for other in (
         replace(job, lateness=3),
         replace(job, labels=Labels(("t", "n"), "t")),

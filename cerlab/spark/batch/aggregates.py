@@ -10,7 +10,7 @@ from cerlab.engine.measures import no_sum
 from cerlab.errors import UsageError
 from cerlab.evaluate.aggregate_request import PLACES, Measure, check_attributes, selected_request
 from cerlab.spark.batch.frame import FLOATS, WHOLE, Source, arrow_schema
-from cerlab.spark.tasks.aggregates import GroupRows, merged
+from cerlab.spark.tasks.aggregates import GroupRows, merge_parts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -23,7 +23,7 @@ def group_rows(pattern: Pattern, source: Source, **others: object) -> GroupRows:
     And `Unsupported` for queries without an automaton and under LIMIT, `UsageError` for columns
     that there are not, `TypeMismatch` for sums of what is no number.
     """
-    for option in (name for name, given in others.items() if given):
+    for option in (name for name, value in others.items() if value):
         message = f"{option} does not go with SELECT COUNT(*) and sums"
         raise UsageError("CER0865", message, hint=f"leave {option} out")
     request = check_attributes(selected_request(pattern), pattern, source.names)
@@ -71,9 +71,9 @@ def merged_groups(parts: DataFrame, source: Source, rows: GroupRows) -> DataFram
         (fn.min if measure.function == "min" else fn.max)(f"m{n}").alias(f"m{n}")
         for n, measure in enumerate(request.extremes)
     ]
-    gathered = parts.groupBy(*(f"g{n}" for n in range(len(request.groups)))).agg(*lists, *extremes)
-    put_together = partial(merged, rows=GroupRows(request, arrow_schema(types)))
-    return gathered.mapInArrow(put_together, types)
+    by_group = parts.groupBy(*(f"g{n}" for n in range(len(request.groups)))).agg(*lists, *extremes)
+    merge = partial(merge_parts, rows=GroupRows(request, arrow_schema(types)))
+    return by_group.mapInArrow(merge, types)
 
 
 def _sums(rows: GroupRows) -> list[str]:
@@ -85,8 +85,8 @@ def _group_type(source: Source, rows: GroupRows, name: str) -> DataType:
 
     if name in PLACES:
         return LongType()
-    labelled = {column.name: str(column.attribute) for column in rows.request.labelled}
-    return _by_code_point(source.type_of(labelled.get(name, name)))
+    attribute_of = {column.name: str(column.attribute) for column in rows.request.labelled}
+    return _by_code_point(source.type_of(attribute_of.get(name, name)))
 
 
 def _measure_type(source: Source, measure: Measure) -> DataType:

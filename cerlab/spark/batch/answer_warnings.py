@@ -28,7 +28,7 @@ def warn_about_answers(pattern: Pattern, source: Source, answers: int, ask: str)
     """Warn of what a stream lacks for a query, and that there is no answer; `ask` is how to ask."""
     requirements = requirements_of(pattern)
     requirements.note(source.names)
-    columns = _needed(requirements, source)
+    columns = _relevant_columns(requirements, source)
     first = source.frame.select(*(source.column(n).alias(n) for n in columns)).limit(FIRST)
     rows = first.toArrow()
     requirements.read(_stream(rows))
@@ -38,13 +38,13 @@ def warn_about_answers(pattern: Pattern, source: Source, answers: int, ask: str)
         warn(AnswerWarning(line), stacklevel=2)
 
 
-def _needed(requirements: Requirements, source: Source) -> list[str]:
+def _relevant_columns(requirements: Requirements, source: Source) -> list[str]:
     """The columns that show what is needed; ``type`` first."""
-    named = (
+    candidates = (
         *requirements.attributes,
         *(name for name, _ in (*requirements.kinds, *requirements.texts)),
     )
-    columns = [name for name in dict.fromkeys(("stream", *named)) if name in source.names]
+    columns = [name for name in dict.fromkeys(("stream", *candidates)) if name in source.names]
     return ["type", *columns]
 
 
@@ -57,15 +57,15 @@ def _examples(requirements: Requirements, source: Source, columns: list[str]) ->
     """A few rows that have what is needed of all that the stream has, by one pass over it."""
     import pyarrow as pa
 
-    found = source.frame.agg(*_aggregates(requirements, source, columns)).toArrow()
-    rows = max(1, *(len(found.column(name)[0]) for name in columns))
-    made = {}
+    arrays = source.frame.agg(*_aggregates(requirements, source, columns)).toArrow()
+    rows = max(1, *(len(arrays.column(name)[0]) for name in columns))
+    examples = {}
     for name in columns:
-        values = found.column(name)[0].values
-        known = list(requirements.names[name]) if name in ("type", "stream") else [None]
-        cells = values.to_pylist() or known or [None]
-        made[name] = pa.array(islice(cycle(cells), rows), values.type)
-    return pa.table(made)
+        values = arrays.column(name)[0].values
+        fallback = list(requirements.names[name]) if name in ("type", "stream") else [None]
+        cells = values.to_pylist() or fallback or [None]
+        examples[name] = pa.array(islice(cycle(cells), rows), values.type)
+    return pa.table(examples)
 
 
 def _aggregates(requirements: Requirements, source: Source, columns: list[str]) -> Iterator[Column]:
@@ -75,8 +75,8 @@ def _aggregates(requirements: Requirements, source: Source, columns: list[str]) 
     for name in columns:
         column = source.column(name)
         if name in ("type", "stream"):
-            wanted = requirements.types if name == "type" else requirements.streams
-            yield fn.collect_set(fn.when(column.isin(*wanted), column)).alias(name)
+            values = requirements.types if name == "type" else requirements.streams
+            yield fn.collect_set(fn.when(column.isin(*values), column)).alias(name)
             continue
         texts = [text.lower() for each, text in requirements.texts if each == name]
         if texts and source.kind(name) == "string":

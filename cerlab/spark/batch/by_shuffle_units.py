@@ -28,20 +28,22 @@ UNITS = "part int, run int, unit binary"
 
 
 def answers_in_units(
-    request: Request, assignment: RangeAssignment, mode: Mode, sent: RelevantEvents
+    request: Request, assignment: RangeAssignment, mode: Mode, events: RelevantEvents
 ) -> DataFrame:
     """The answers; a task gets the units of one range, or of one bucket of keys."""
-    numbered = request.is_numbered(mode)
+    is_numbered = request.is_numbered(mode)
     buckets = max(request.parts, -(-sum(assignment.rows) // ROWS_OF_A_BUCKET))
-    fields = _fields(request, assignment, sent, buckets if mode is Mode.KEYS else None)
-    placing = Placing(request.position is not None, numbered, sent.condition is None, fields)
+    fields = _fields(request, assignment, events, buckets if mode is Mode.KEYS else None)
+    placing = Placing(request.position is not None, is_numbered, events.condition is None, fields)
     schema = answer_schema(request)
-    rows = _rows(request, sent, numbered=numbered, buckets=buckets if mode is Mode.KEYS else None)
+    rows = _rows(
+        request, events, is_numbered=is_numbered, buckets=buckets if mode is Mode.KEYS else None
+    )
     if fields is not None:
-        rows, assignment = _packed(rows, fields), fields.over(assignment)
+        rows, assignment = _with_bit_fields(rows, fields), fields.over(assignment)
     by_range = partial(tasks.units_of_ranges, assignment=assignment)
     if mode is Mode.KEYS:
-        if numbered:
+        if is_numbered:
             in_ranges = by_part(rows.mapInArrow(by_range, UNITS), assignment.parts)
             spread = partial(
                 tasks.number_units, assignment=assignment, buckets=buckets, placing=placing
@@ -52,15 +54,17 @@ def answers_in_units(
                 tasks.units_of_buckets, assignment=assignment, buckets=buckets, fields=fields
             )
             units = rows.mapInArrow(spread, UNITS)
-        evaluate = partial(tasks.evaluate_buckets, job=sent.job, fields=fields)
+        evaluate = partial(tasks.evaluate_buckets, job=events.job, fields=fields)
         return by_part(units, buckets).mapInArrow(evaluate, schema)
-    evaluate = partial(tasks.evaluate_ranges, job=sent.job, assignment=assignment, placing=placing)
+    evaluate = partial(
+        tasks.evaluate_ranges, job=events.job, assignment=assignment, placing=placing
+    )
     units = rows.mapInArrow(by_range, UNITS)
     return by_part(units, assignment.parts).mapInArrow(evaluate, schema)
 
 
 def _rows(
-    request: Request, sent: RelevantEvents, *, numbered: bool, buckets: int | None
+    request: Request, events: RelevantEvents, *, is_numbered: bool, buckets: int | None
 ) -> DataFrame:
     """The rows where they lie, those that have to be seen, and what of them.
 
@@ -68,17 +72,17 @@ def _rows(
     """
     from pyspark.sql import functions as fn
 
-    rows, columns = request.source.frame, [*keys_of(request), *sent.columns]
-    if sent.condition is not None:
-        rows = rows.where(sent.condition)
-    if request.kept is not None and not numbered:
-        rows = rows.where(request.kept)
-    elif request.kept is not None:
-        columns.append(request.kept.alias("kept"))
+    rows, columns = request.source.frame, [*keys_of(request), *events.columns]
+    if events.condition is not None:
+        rows = rows.where(events.condition)
+    if request.from_filter is not None and not is_numbered:
+        rows = rows.where(request.from_filter)
+    elif request.from_filter is not None:
+        columns.append(request.from_filter.alias("kept"))
     if buckets is not None:
         group, present = group_of(request.source, request.plan.partition)
         bucket = fn.pmod(group, fn.lit(buckets))
-        if numbered:
+        if is_numbered:
             bucket = fn.when(present, bucket)
         else:
             rows = rows.where(present)
@@ -87,7 +91,7 @@ def _rows(
 
 
 def _fields(
-    request: Request, assignment: RangeAssignment, sent: RelevantEvents, buckets: int | None
+    request: Request, assignment: RangeAssignment, events: RelevantEvents, buckets: int | None
 ) -> BitFields | None:
     """What of an event crosses as one integer; None where its columns cross.
 
@@ -100,16 +104,16 @@ def _fields(
     if not assignment.first:
         return None
     ends = zip(assignment.first[0], assignment.last[-1], strict=True)
-    others = [("a0", 0, (1 << sent.bits) - 1)]
+    others = [("a0", 0, (1 << events.bits) - 1)]
     if buckets is not None:
         others.append(("group", 0, buckets - 1))
     time = request.labels.time
     if time is not None and assignment.times is not None and source.kind(time) == "bigint":
-        others.append((f"a{sent.job.attributes.index(time)}", *assignment.times))
+        others.append((f"a{events.job.attributes.index(time)}", *assignment.times))
     return bit_fields([(f"k{n}", *each) for n, each in enumerate(ends)], others)
 
 
-def _packed(rows: DataFrame, fields: BitFields) -> DataFrame:
+def _with_bit_fields(rows: DataFrame, fields: BitFields) -> DataFrame:
     """The rows with one column for those in `fields`; NULL where one is outside."""
     from pyspark.sql import functions as fn
 
@@ -122,9 +126,9 @@ def _packed(rows: DataFrame, fields: BitFields) -> DataFrame:
         fn.shiftleft(fn.col(field.name) - fn.lit(field.least).cast("bigint"), field.shift)
         for field in fields.fields
     ]
-    packed = fn.when(reduce(and_, inside), reduce(lambda a, b: a.bitwiseOR(b), above))
+    code = fn.when(reduce(and_, inside), reduce(lambda a, b: a.bitwiseOR(b), above))
     others = [name for name in rows.columns if name not in fields.names]
-    return rows.select(packed.alias("k0"), *others)
+    return rows.select(code.alias("k0"), *others)
 
 
 def by_part(units: DataFrame, parts: int) -> DataFrame:

@@ -79,13 +79,13 @@ def correlated_answers(
         types = answer_types(source, names)
         names = replace(names, schema=arrow_schema(types))
     group, present = frame.group_of(source, plan.partition)
-    kept = frame.is_kept(source, plan.streams)
+    from_filter = frame.from_filter(source, plan.streams)
     columns = [source.column(name).alias(f"a{n}") for n, name in enumerate(attributes)]
     place = frame.position_column(source, position).alias("position")
     text = query_text(replace(pattern.ast, streams=()))
     job = GroupJob(text, time, attributes, names)
     return (
-        source.frame.where(present if kept is None else present & kept)
+        source.frame.where(present if from_filter is None else present & from_filter)
         .select(group.alias("group"), place, *columns)
         .repartition(parts, fn.col("group"))
         .sortWithinPartitions("group", "position")

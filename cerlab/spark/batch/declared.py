@@ -20,7 +20,7 @@ _TYPES = {
 }
 
 
-def conformed(frame: DataFrame, schema: Schema, path: str) -> DataFrame:
+def conform(frame: DataFrame, schema: Schema, path: str) -> DataFrame:
     """The same events with the declared types; one pass counts what does not conform.
 
     Raises `BadData` for columns and event types that are not declared, values that are not of the
@@ -28,7 +28,7 @@ def conformed(frame: DataFrame, schema: Schema, path: str) -> DataFrame:
     """
     from pyspark.sql import functions as fn
 
-    types = _declared(schema, path)
+    types = _attribute_types(schema, path)
     columns, wrong = [], {}
     for name in frame.columns:
         cell = frame[quoted(name)]
@@ -40,14 +40,16 @@ def conformed(frame: DataFrame, schema: Schema, path: str) -> DataFrame:
             raise BadData(
                 "CER0723", "no event has it", place=DataPlace(path, None, name), hint=hint
             )
-        typed = cell.try_cast(_TYPES[types[name]])
-        columns.append(typed.alias(name))
+        cast = cell.try_cast(_TYPES[types[name]])
+        columns.append(cast.alias(name))
         what = f"not every cell is {types[name].value}"
-        wrong[("CER0721", name, what)] = cell.isNotNull() & typed.isNull()
+        wrong[("CER0721", name, what)] = cell.isNotNull() & cast.isNull()
     if "type" in frame.columns:
         wrong |= _rows_against(frame, schema)
-    counted = frame.agg(*(fn.count_if(bad).alias(f"n{n}") for n, bad in enumerate(wrong.values())))
-    counts = counted.first() if wrong else None
+    aggregates = frame.agg(
+        *(fn.count_if(bad).alias(f"n{n}") for n, bad in enumerate(wrong.values()))
+    )
+    counts = aggregates.first() if wrong else None
     for n, (code, name, what) in enumerate(wrong):
         if counts is not None and counts[n]:
             rows = f"{counts[n]:,} rows: {what}"
@@ -55,7 +57,7 @@ def conformed(frame: DataFrame, schema: Schema, path: str) -> DataFrame:
     return frame.select(*columns)
 
 
-def _declared(schema: Schema, path: str) -> dict[str, AttributeType]:
+def _attribute_types(schema: Schema, path: str) -> dict[str, AttributeType]:
     types: dict[str, AttributeType] = {}
     for event in (event for stream in schema.streams for event in stream.events):
         for attribute in event.attributes:
@@ -74,7 +76,7 @@ def _rows_against(frame: DataFrame, schema: Schema) -> dict[tuple[str, str, str]
     """What is wrong with rows, by code, column and text."""
     names = schema.event_names()
     kind = frame["type"]
-    found = {("CER0722", "type", "the event type is not declared"): ~kind.isin(*names)}
+    problems = {("CER0722", "type", "the event type is not declared"): ~kind.isin(*names)}
     for name in dict.fromkeys(names):
         event = schema.event(name)
         assert event is not None
@@ -82,5 +84,5 @@ def _rows_against(frame: DataFrame, schema: Schema) -> dict[tuple[str, str, str]
             if not attribute.nullable and attribute.name in frame.columns:
                 missing = frame[quoted(attribute.name)].isNull()
                 key = ("CER0724", attribute.name, f"{name} needs it, and it is missing or NULL")
-                found[key] = (kind == name) & missing
-    return found
+                problems[key] = (kind == name) & missing
+    return problems

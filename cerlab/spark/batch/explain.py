@@ -21,7 +21,7 @@ from cerlab.spark.tasks.aggregates import GroupRows
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_SHOWN = 8
+_MOST_CUTS = 8
 
 _STAGES = {
     Mode.KEYS: "by bucket of keys (a hash), in order; an engine with PARTITION BY on each bucket",
@@ -40,16 +40,16 @@ def explain(
     **options: Unpack[Options],
 ) -> str:
     """What `match` would do with the same arguments; the first pass runs, nothing else."""
-    made = as_pattern(query)
-    request = request_of(df, made, order_by, position, **options)
-    return explained(request, first_pass(request), made.text)
+    pattern = as_pattern(query)
+    request = request_of(df, pattern, order_by, position, **options)
+    return explanation(request, first_pass(request), pattern.text)
 
 
-def explained(request: Request, ranges: FirstPass, query: str) -> str:
+def explanation(request: Request, ranges: FirstPass, query: str) -> str:
     """The same of a request whose first pass has been made."""
     mode = ranges.mode
     lines = [*of_plan(request.plan, query), ("mode", mode.value)]
-    lines += [("not by", f"{other.value}: {why}") for other, why in _passed_over(request, mode)]
+    lines += [("not by", f"{other.value}: {why}") for other, why in _other_modes(request, mode)]
     sizes = _sizes(ranges)
     count = f"{sum(sizes):,} events"
     if isinstance(ranges, RowRanges) and ranges.some:
@@ -58,7 +58,7 @@ def explained(request: Request, ranges: FirstPass, query: str) -> str:
     lines.append(("rows", _lie(ranges)))
     if not isinstance(ranges, FileRanges):
         lines.append(("files", f"not read by the tasks themselves: {why_not_files(request)}"))
-        lines += _crossing(ranges.sent)
+        lines += _crossing(ranges.events)
     lines.append(("parts", f"{len(sizes)}, of {min(sizes):,} to {max(sizes):,} rows"))
     if mode is Mode.RANGES:
         lines += [("cut", _cut(request, cut)) for cut in _some(_cuts(ranges))]
@@ -86,12 +86,12 @@ def _order(request: Request) -> str:
     return order if request.position is not None else f"{order}; positions are counted"
 
 
-def _passed_over(request: Request, mode: Mode) -> list[tuple[Mode, str]]:
-    made = list(request.choice.passed_over.items())
+def _other_modes(request: Request, mode: Mode) -> list[tuple[Mode, str]]:
+    reasons = list(request.choice.reasons.items())
     if mode is not request.choice.mode:
         why = "ranges read little again, and keys need not be gathered"
-        made.append((request.choice.mode, why))
-    return made
+        reasons.append((request.choice.mode, why))
+    return reasons
 
 
 def _lie(ranges: FirstPass) -> str:
@@ -107,11 +107,11 @@ def _lie(ranges: FirstPass) -> str:
             assert_never(ranges)
 
 
-def _crossing(sent: RelevantEvents) -> list[tuple[str, str]]:
+def _crossing(events: RelevantEvents) -> list[tuple[str, str]]:
     """What leaves the JVM."""
-    events = "those that a test of the query holds for" if sent.why_all is None else "all"
-    why = "" if sent.why_all is None else f": {sent.why_all}"
-    return [("events", events + why), *(("python", reason) for reason in sent.in_python)]
+    which = "those that a test of the query holds for" if events.why_all is None else "all"
+    why = "" if events.why_all is None else f": {events.why_all}"
+    return [("events", which + why), *(("python", reason) for reason in events.in_python)]
 
 
 def _sizes(ranges: FirstPass) -> list[int]:
@@ -127,12 +127,12 @@ def _cuts(ranges: FirstPass) -> Sequence[tuple[Any, ...]]:
 
 
 def _cut(request: Request, cut: tuple[Any, ...]) -> str:
-    named = zip(request.labels.keys, cut, strict=True)
-    return ", ".join(f"{name} = {value!r}" for name, value in named)
+    pairs = zip(request.labels.keys, cut, strict=True)
+    return ", ".join(f"{name} = {value!r}" for name, value in pairs)
 
 
 def _some(cuts: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    step = max(1, -(-len(cuts) // _SHOWN))
+    step = max(1, -(-len(cuts) // _MOST_CUTS))
     return list(cuts[::step])
 
 
@@ -140,7 +140,7 @@ def _stages(request: Request, mode: Mode) -> list[str]:
     first = [f"read {', '.join(request.attributes)}"]
     if request.is_numbered(mode):
         first.append("by part, in order: positions")
-    if request.kept is not None:
+    if request.from_filter is not None:
         first.append(f"events of {', '.join(request.plan.streams)}")
     if isinstance(request.names, GroupRows):
         last = "no answer is listed: " + ("a row for each end" if request.names.are_final else _PUT)

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 from cerlab.spark.batch.frame import arrow_schema
 from cerlab.spark.batch.request import Request, answer_schema
-from cerlab.spark.batch.writer import WRITTEN, write_folder
+from cerlab.spark.batch.writer import FILE_SCHEMA, write_folder
 from cerlab.spark.plan.files import FileRanges, UnorderedFiles, ranges_in_files
-from cerlab.spark.plan.footers import Columns, RowGroups, Unproved, layout, row_groups
+from cerlab.spark.plan.footers import Columns, NoProof, RowGroups, layout, row_groups
 from cerlab.spark.plan.modes import Mode, why_not
 from cerlab.spark.plan.places import local_path
 from cerlab.spark.tasks.files import evaluate_files, write_files
@@ -33,65 +33,67 @@ _INDEX = f"{_DATASOURCES}.InMemoryFileIndex"
 
 
 def file_ranges(request: Request) -> FileRanges:
-    """The ranges of a stream in files; raises `Unproved` with the reason why its rows are moved."""
+    """The ranges of a stream in files; raises `NoProof` with the reason why its rows are moved."""
     mode = request.choice.mode
     if request.choice.is_default and why_not(request.plan, Mode.RANGES) is None:
         mode = Mode.RANGES
     if mode is Mode.KEYS:
-        raise Unproved("the events of a key may lie in all files")
-    if request.kept is not None:
-        raise Unproved("FROM leaves events out, and footers count all")
+        raise NoProof("the events of a key may lie in all files")
+    if request.from_filter is not None:
+        raise NoProof("FROM leaves events out, and footers count all")
     paths, names = _files_of(request, bare_scan)
     columns = _columns(request, names)
-    stated = row_groups(paths, columns)
-    _same_types(request, names, stated)
-    return _ranges(request, columns, stated, mode)
+    footers = row_groups(paths, columns)
+    _same_types(request, names, footers)
+    return _ranges(request, columns, footers, mode)
 
 
-def _ranges(request: Request, columns: Columns, stated: RowGroups, mode: Mode) -> FileRanges:
-    lie, plan, time = layout(stated, columns), request.plan, request.time
+def _ranges(request: Request, columns: Columns, footers: RowGroups, mode: Mode) -> FileRanges:
+    lie, plan, time = layout(footers, columns), request.plan, request.time
     return ranges_in_files(lie, columns, request.labels, plan, time, mode, request.parts)
 
 
 def files_below(request: Request) -> FileRanges | UnorderedFiles:
     """The files of a DataFrame that is some of their rows, and what orders them.
 
-    Raises `Unproved` with the reason why Spark has to be asked.
+    Raises `NoProof` with the reason why Spark has to be asked.
     """
     from pyarrow.types import is_signed_integer
 
     paths, names = _files_of(request, scan_below)
     columns = _columns(request, names, attributes=("type",))
-    stated = row_groups(paths, columns)
-    _same_types(request, names, stated)
-    kinds, ordering = dict(stated.kinds), {*columns.keys, columns.time} - {None}
+    footers = row_groups(paths, columns)
+    _same_types(request, names, footers)
+    kinds, ordering = dict(footers.kinds), {*columns.keys, columns.time} - {None}
     if not all(is_signed_integer(kinds[str(name)]) for name in ordering):
-        raise Unproved("moments order the stream, which Spark and the files count in other units")
-    if stated.overlap_much:
-        return UnorderedFiles(stated.groups, columns)
-    return _ranges(request, columns, stated, Mode.KEYS)
+        raise NoProof("moments order the stream, which Spark and the files count in other units")
+    if footers.overlap_much:
+        return UnorderedFiles(footers.groups, columns)
+    return _ranges(request, columns, footers, Mode.KEYS)
 
 
 def why_not_files(request: Request) -> str | None:
     """Why tasks cannot read the files themselves; None if they can."""
     try:
         file_ranges(request)
-    except Unproved as reason:
+    except NoProof as reason:
         return str(reason)
     return None
 
 
-def _same_types(request: Request, names: Mapping[str, str], stated: RowGroups) -> None:
-    """Raise `Unproved` for a column that Spark was told to read as another type."""
+def _same_types(request: Request, names: Mapping[str, str], footers: RowGroups) -> None:
+    """Raise `NoProof` for a column that Spark was told to read as another type."""
     from pyspark.sql.pandas.types import from_arrow_type
 
     users = {f"c{n}": user for n, user in enumerate(request.source.names)}
     by_file = {file: users[name] for name, file in names.items()}
-    for name, kind in stated.kinds:
+    for name, kind in footers.kinds:
         without_zone = getattr(kind, "tz", None) is None
-        told = from_arrow_type(kind, prefer_timestamp_ntz=without_zone).simpleString()
-        if request.source.kind(by_file[name]) != told:
-            raise Unproved(f"'{name}' is {told} in the files, and Spark reads it as another type")
+        spark_kind = from_arrow_type(kind, prefer_timestamp_ntz=without_zone).simpleString()
+        if request.source.kind(by_file[name]) != spark_kind:
+            raise NoProof(
+                f"'{name}' is {spark_kind} in the files, and Spark reads it as another type"
+            )
 
 
 def _columns(
@@ -99,18 +101,18 @@ def _columns(
 ) -> Columns:
     """The columns of the files, by those of the DataFrame, which `names` gives.
 
-    Raises `Unproved` where one that orders the stream is not among them.
+    Raises `NoProof` where one that orders the stream is not among them.
     """
     source = request.source
     by_user = {user: names.get(f"c{n}") for n, user in enumerate(source.names)}
 
     def ordering(name: str) -> str:
-        if (known := by_user[name]) is None:
-            raise Unproved(f"'{name}' is computed")
-        return known
+        if (column := by_user[name]) is None:
+            raise NoProof(f"'{name}' is computed")
+        return column
 
     if "type" in by_user and by_user["type"] is None:
-        raise Unproved("the type of events is computed")
+        raise NoProof("the type of events is computed")
     return Columns(
         keys=tuple(map(ordering, request.labels.keys)),
         has_position=request.position is not None,
@@ -133,10 +135,10 @@ def _files_of(
 def bare_scan(frame: DataFrame) -> tuple[list[str], dict[str, str]]:
     """The local files that a DataFrame is, and for each of its columns the name in the files.
 
-    Raises `Unproved` for every other DataFrame, and for one of Spark Connect, whose plan is not
+    Raises `NoProof` for every other DataFrame, and for one of Spark Connect, whose plan is not
     here.
     """
-    return _scan(frame, _renamed, through=())
+    return _scan(frame, _projection, through=())
 
 
 def scan_below(frame: DataFrame) -> tuple[list[str], dict[str, str]]:
@@ -144,57 +146,57 @@ def scan_below(frame: DataFrame) -> tuple[list[str], dict[str, str]]:
 
     Those have no name in the files.
     """
-    return _scan(frame, _renamed_if_at_all, through=(f"{_CATALYST}.plans.logical.Filter",))
+    return _scan(frame, _projection_or_none, through=(f"{_CATALYST}.plans.logical.Filter",))
 
 
 def _scan(
-    frame: DataFrame, renamed: Callable[[Any], tuple[int, int | None]], through: Sequence[str]
+    frame: DataFrame, projection: Callable[[Any], tuple[int, int | None]], through: Sequence[str]
 ) -> tuple[list[str], dict[str, str]]:
     java = getattr(frame, "_jdf", None)
     if java is None:
-        raise Unproved("a session of Spark Connect does not show its plan")
+        raise NoProof("a session of Spark Connect does not show its plan")
     node = java.queryExecution().analyzed()
     source_of: dict[int, int | None]
     source_of = {out.exprId().id(): out.exprId().id() for out in _items(node.output())}
-    named = {out.name(): out.exprId().id() for out in _items(node.output())}
+    numbers = {out.name(): out.exprId().id() for out in _items(node.output())}
     while _class(node) in (f"{_CATALYST}.plans.logical.Project", *through):
         if _class(node) not in through:
-            below = dict(map(renamed, _items(node.projectList())))
+            below = dict(map(projection, _items(node.projectList())))
             source_of = {
                 out: None if here is None else below[here] for out, here in source_of.items()
             }
         node = node.child()
     if _class(node) != _RELATION or _class(node.relation()) != _FILES:
-        raise Unproved(f"the DataFrame is more than files: {node.nodeName()}")
+        raise NoProof(f"the DataFrame is more than files: {node.nodeName()}")
     relation = node.relation()
     if _class(relation.fileFormat()) != _PARQUET or _class(relation.location()) != _INDEX:
-        raise Unproved("the files are not plain Parquet of Spark's own format")
+        raise NoProof("the files are not plain Parquet of Spark's own format")
     if not relation.partitionSchema().isEmpty():
-        raise Unproved("the names of folders hold columns")
+        raise NoProof("the names of folders hold columns")
     columns: dict[int | None, str] = {
         out.exprId().id(): out.name() for out in _items(node.output())
     }
     paths = [_local(path) for path in relation.location().inputFiles()]
-    known = {name: columns.get(source_of[number]) for name, number in named.items()}
-    return paths, {name: file for name, file in known.items() if file is not None}
+    by_name = {name: columns.get(source_of[number]) for name, number in numbers.items()}
+    return paths, {name: file for name, file in by_name.items() if file is not None}
 
 
-def _renamed_if_at_all(expression: Any) -> tuple[int, int | None]:
+def _projection_or_none(expression: Any) -> tuple[int, int | None]:
     """A projected column and the one it renames, None for one that is computed."""
     try:
-        return _renamed(expression)
-    except Unproved:
+        return _projection(expression)
+    except NoProof:
         return expression.exprId().id(), None
 
 
-def _renamed(expression: Any) -> tuple[int, int | None]:
-    """A projected column and the one it renames; raises `Unproved` for one that is computed."""
+def _projection(expression: Any) -> tuple[int, int | None]:
+    """A projected column and the one it renames; raises `NoProof` for one that is computed."""
     attribute = f"{_CATALYST}.expressions.AttributeReference"
     inner = expression
     if _class(expression) == f"{_CATALYST}.expressions.Alias":
         inner = expression.child()
     if _class(inner) != attribute:
-        raise Unproved(f"a column is computed: {expression.sql()}")
+        raise NoProof(f"a column is computed: {expression.sql()}")
     return expression.exprId().id(), inner.exprId().id()
 
 
@@ -207,12 +209,12 @@ def _items(sequence: Any) -> list[Any]:
 
 
 def _local(address: str) -> str:
-    """The path of a file on this machine; raises `Unproved` for other file systems.
+    """The path of a file on this machine; raises `NoProof` for other file systems.
 
     What Spark finds there is by settings of its own, which need not be those of pyarrow.
     """
     if (path := local_path(address)) is None:
-        raise Unproved(f"Spark reads '{urlsplit(address).scheme}:' by settings of its own")
+        raise NoProof(f"Spark reads '{urlsplit(address).scheme}:' by settings of its own")
     return str(path)
 
 
@@ -232,8 +234,10 @@ def write_answers(
     schema = arrow_schema(answer_schema(request))
 
     def write(folder: str) -> DataFrame:
-        made = partial(write_files, job=request.job, ranges=ranges, folder=folder, schema=schema)
-        return numbers_of(request, ranges.parts).mapInArrow(made, WRITTEN)
+        write_part = partial(
+            write_files, job=request.job, ranges=ranges, folder=folder, schema=schema
+        )
+        return numbers_of(request, ranges.parts).mapInArrow(write_part, FILE_SCHEMA)
 
     events = {group.path for cluster in ranges.clusters for group in cluster}
     return write_folder(write, output, events, overwrite=overwrite)

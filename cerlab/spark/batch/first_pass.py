@@ -11,9 +11,9 @@ from cerlab.spark.batch.frame import MICROSECOND
 from cerlab.spark.batch.relevant_events import RelevantEvents, relevant_events
 from cerlab.spark.batch.request import Request
 from cerlab.spark.batch.runs import RUNS_OF_A_PART, lying_runs, runs_in_files, surveyed_runs
-from cerlab.spark.plan.assignment import RangeAssignment, assigned, coarser
+from cerlab.spark.plan.assignment import RangeAssignment, assign_ranges, coarser
 from cerlab.spark.plan.files import FileRanges
-from cerlab.spark.plan.footers import Unproved
+from cerlab.spark.plan.footers import NoProof
 from cerlab.spark.plan.modes import Mode, why_not
 from cerlab.spark.plan.runs import Run
 
@@ -27,7 +27,7 @@ class RowRanges:
 
     mode: Mode
     assignment: RangeAssignment
-    sent: RelevantEvents
+    events: RelevantEvents
     in_order: bool = True
     """Whether the rows lie in order."""
     some: bool = False
@@ -46,18 +46,18 @@ def first_pass(request: Request) -> FirstPass:
     """
     try:
         return file_ranges(request)
-    except Unproved:
+    except NoProof:
         pass
-    sent = relevant_events(request)
-    if sent.condition is not None:  # else the rows of a run have to be counted
+    events = relevant_events(request)
+    if events.condition is not None:  # else the rows of a run have to be counted
         try:
             runs, lie_in_order = runs_in_files(request)
-            return RowRanges(*_spread(request, runs), sent, lie_in_order, some=True)
-        except Unproved:
+            return RowRanges(*_spread(request, runs), events, lie_in_order, some=True)
+        except NoProof:
             pass
     if (lying := lying_runs(request)) is None:
-        return RowRanges(*_spread(request, surveyed_runs(request)), sent, in_order=False)
-    return RowRanges(*_spread(request, lying), sent)
+        return RowRanges(*_spread(request, surveyed_runs(request)), events, in_order=False)
+    return RowRanges(*_spread(request, lying), events)
 
 
 def _spread(request: Request, runs: Sequence[Run]) -> tuple[Mode, RangeAssignment]:
@@ -69,11 +69,11 @@ def _spread(request: Request, runs: Sequence[Run]) -> tuple[Mode, RangeAssignmen
         and request.choice.is_default
         and why_not(request.plan, Mode.RANGES) is None
     ):
-        by_ranges = _assigned(request, runs, Mode.RANGES)
+        by_ranges = _assignment(request, runs, Mode.RANGES)
         if by_ranges.read_again * MUCH <= sum(by_ranges.rows):
             return Mode.RANGES, by_ranges
-    return mode, _assigned(request, runs, mode)
+    return mode, _assignment(request, runs, mode)
 
 
-def _assigned(request: Request, runs: Sequence[Run], mode: Mode) -> RangeAssignment:
-    return assigned(runs, request.plan, request.time, mode, request.parts, MICROSECOND)
+def _assignment(request: Request, runs: Sequence[Run], mode: Mode) -> RangeAssignment:
+    return assign_ranges(runs, request.plan, request.time, mode, request.parts, MICROSECOND)

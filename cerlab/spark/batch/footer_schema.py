@@ -37,8 +37,8 @@ def footer_schema(path: str) -> StructType | None:
 
 def _files(folder: Path) -> list[Path]:
     """The files that Spark would read of a folder; none where folders are in it."""
-    shown = [each for each in folder.iterdir() if each.name[0] not in "._"]
-    return sorted(shown) if all(each.is_file() for each in shown) else []
+    entries = [each for each in folder.iterdir() if each.name[0] not in "._"]
+    return sorted(entries) if all(each.is_file() for each in entries) else []
 
 
 def _of_file(file: Path) -> StructType | None:
@@ -51,15 +51,15 @@ def _of_file(file: Path) -> StructType | None:
         schema = pq.read_schema(file)
     except (pa.ArrowException, OSError):
         return None
-    if (written := (schema.metadata or {}).get(_WRITTEN_BY_SPARK)) is not None:
-        return StructType.fromJson(json.loads(written))
+    if (spark_schema := (schema.metadata or {}).get(_WRITTEN_BY_SPARK)) is not None:
+        return StructType.fromJson(json.loads(spark_schema))
     if not all(_is_plain(field.type) for field in schema):
         return None
-    made = StructType()
+    struct = StructType()
     for field in schema:
         without_zone = getattr(field.type, "tz", None) is None
-        made.add(field.name, from_arrow_type(field.type, prefer_timestamp_ntz=without_zone))
-    return made
+        struct.add(field.name, from_arrow_type(field.type, prefer_timestamp_ntz=without_zone))
+    return struct
 
 
 def schema_for_tasks(place: str) -> StructType:
@@ -76,17 +76,17 @@ def schema_for_tasks(place: str) -> StructType:
         schema = parquet_file(place).schema_arrow
     except pa.ArrowInvalid as error:
         raise unreadable(place, "Parquet", error) from None
-    made = StructType()
+    struct = StructType()
     for field in schema:
         try:
-            made.add(field.name, from_arrow_type(field.type))
+            struct.add(field.name, from_arrow_type(field.type))
         except PySparkTypeError:
             raise BadData(
                 "CER0741",
                 f"Spark has no {field.type}, which column '{field.name}' is",
                 hint="cast it to numbers, text, booleans or moments, or drop it",
             ) from None
-    return made
+    return struct
 
 
 def _is_plain(kind: Any) -> bool:
@@ -94,7 +94,7 @@ def _is_plain(kind: Any) -> bool:
 
     if types.is_timestamp(kind):
         return kind.unit in ("ms", "us")
-    known = (
+    tests = (
         types.is_signed_integer,
         types.is_float32,
         types.is_float64,
@@ -102,4 +102,4 @@ def _is_plain(kind: Any) -> bool:
         types.is_string,
         types.is_date32,
     )
-    return any(holds(kind) for holds in known)
+    return any(holds(kind) for holds in tests)

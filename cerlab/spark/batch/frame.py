@@ -49,15 +49,15 @@ class Source:
         """The type of a column as Spark writes it, without parameters; None if there is none."""
         if name not in self.names:
             return "string" if name == "type" and self.type is not None else None
-        written: str = self.schema[self.names.index(name)].dataType.simpleString()
-        return written.partition("(")[0].partition("<")[0].partition(" ")[0]
+        text: str = self.schema[self.names.index(name)].dataType.simpleString()
+        return text.partition("(")[0].partition("<")[0].partition(" ")[0]
 
     def type_of(self, name: str) -> DataType:
         """The type of `column` for a name."""
         from pyspark.sql.types import NullType, StringType
 
-        known = self.schema[self.names.index(name)].dataType if name in self.names else None
-        return StringType() if known is None or isinstance(known, NullType) else known
+        kind = self.schema[self.names.index(name)].dataType if name in self.names else None
+        return StringType() if kind is None or isinstance(kind, NullType) else kind
 
     def is_plain_text(self, name: str) -> bool:
         """Whether the values of an attribute are text that Spark compares byte by byte."""
@@ -66,8 +66,8 @@ class Source:
         if name not in self.names:
             return self.kind(name) == "string"
         field = self.schema[self.names.index(name)]
-        padded = any("char_varchar" in key.lower() for key in field.metadata)
-        return field.dataType == StringType() and not padded
+        is_padded = any("char_varchar" in key.lower() for key in field.metadata)
+        return field.dataType == StringType() and not is_padded
 
     def column(self, name: str) -> Column:
         """The values of an attribute, NULL where no column has it."""
@@ -96,21 +96,21 @@ def source_of(frame: DataFrame, type_name: str | None, files: Sequence[str] = ()
             "there is no column 'type'",
             hint="give type= (on the command line: --type NAME) if all rows are of one type",
         )
-    renamed = frame.toDF(*(f"c{n}" for n in range(len(names))))
-    made = Source(renamed, names, type_name, tuple(files))
+    renamed_frame = frame.toDF(*(f"c{n}" for n in range(len(names))))
+    source = Source(renamed_frame, names, type_name, tuple(files))
     for name in ("type", "stream"):
-        if made.kind(name) not in (None, "string", "char", "varchar", "void"):
+        if source.kind(name) not in (None, "string", "char", "varchar", "void"):
             raise BadData(
                 "CER0701",
-                f"column '{name}' is {made.kind(name)}, not text",
+                f"column '{name}' is {source.kind(name)}, not text",
                 hint="cast it to string",
             )
-    return made
+    return source
 
 
 def check_values(source: Source, attributes: Sequence[str]) -> None:
     """Raise `BadData` for columns of types that hold no values of events."""
-    known = (
+    kinds = (
         *WHOLE,
         *FLOATS,
         *MOMENTS,
@@ -122,7 +122,7 @@ def check_values(source: Source, attributes: Sequence[str]) -> None:
         "void",
     )
     for name in attributes:
-        if (kind := source.kind(name)) is not None and kind not in known:
+        if (kind := source.kind(name)) is not None and kind not in kinds:
             raise BadData(
                 "CER0741",
                 f"a column of {kind} holds no values of events: '{name}'",
@@ -213,7 +213,7 @@ def _micros(source: Source, name: str) -> Column:
             return fn.expr(f"timestampdiff(MICROSECOND, {_EPOCH}, {place})")
 
 
-def is_kept(source: Source, streams: Sequence[str]) -> Column | None:
+def from_filter(source: Source, streams: Sequence[str]) -> Column | None:
     """Whether an event is of one of the streams in FROM; None if all are."""
     if not streams or "stream" not in source.names:
         return None

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from cerlab.errors import BadData, DataPlace, UsageError, nearest
 from cerlab.model.schema import Schema
-from cerlab.spark.batch.declared import conformed
+from cerlab.spark.batch.declared import conform
 from cerlab.spark.batch.footer_schema import footer_schema, schema_for_tasks
 from cerlab.spark.batch.frame import arrow_schema, quoted
 from cerlab.spark.plan.places import files_in, local_path, why_not_opened
@@ -58,8 +58,9 @@ def read(
             numbers = spark.range(0, len(files), 1, len(files))
             frame = numbers.mapInArrow(read_all, types)
         case "parquet":
-            known = footer_schema(path)
-            frame = (spark.read if known is None else spark.read.schema(known)).parquet(path)
+            footer_types = footer_schema(path)
+            reader = spark.read if footer_types is None else spark.read.schema(footer_types)
+            frame = reader.parquet(path)
         case "csv":
             frame = _csv(spark, path, schema)
         case "ndjson":
@@ -67,7 +68,7 @@ def read(
         case unknown:
             hint = nearest(unknown, FORMATS)
             raise UsageError("CER0811", f"unknown format '{unknown}'", hint=hint)
-    return frame if schema is None else conformed(frame, schema, path)
+    return frame if schema is None else conform(frame, schema, path)
 
 
 def files_elsewhere(path: str, format: str | None = None) -> tuple[str, ...]:
@@ -95,13 +96,13 @@ def _csv(spark: SparkSession, path: str, schema: Schema | None) -> DataFrame:
     cells = spark.read.csv(
         path, header=True, quote='"', escape='"', mode="FAILFAST", encoding="UTF-8"
     )
-    named = cells.toDF(*(name.strip() for name in cells.columns))
-    plain = named.select(*(fn.nullif(named[quoted(n)], fn.lit("")).alias(n) for n in named.columns))
+    cells = cells.toDF(*(name.strip() for name in cells.columns))
+    plain = cells.select(*(fn.nullif(cells[quoted(n)], fn.lit("")).alias(n) for n in cells.columns))
     if schema is not None:
         return plain
-    known = [name for name in plain.columns if name not in ("type", "stream")]
+    attributes = [name for name in plain.columns if name not in ("type", "stream")]
     kinds = plain.agg(
-        *(fn.collect_set(_look(plain[quoted(name)])).alias(name) for name in known)
+        *(fn.collect_set(_look(plain[quoted(name)])).alias(name) for name in attributes)
     ).first()
     looks = {} if kinds is None else kinds.asDict()
     return plain.select(
@@ -125,10 +126,10 @@ def _look(cell: Column) -> Column:
     """What a cell looks like, NULL if it is none, as `cerlab.io.conversion.infer` reads it."""
     from pyspark.sql import functions as fn
 
-    made = fn.when(cell.isNull() | (fn.upper(cell) == "NULL"), fn.lit(None))
+    look = fn.when(cell.isNull() | (fn.upper(cell) == "NULL"), fn.lit(None))
     for name, pattern in _LOOKS.items():
-        made = made.when(cell.rlike(pattern), fn.lit(name))
-    return made.otherwise(fn.lit("text"))
+        look = look.when(cell.rlike(pattern), fn.lit(name))
+    return look.otherwise(fn.lit("text"))
 
 
 def _kind(looks: set[str], path: str, name: str) -> str:
@@ -159,21 +160,21 @@ def _ndjson(spark: SparkSession, path: str) -> DataFrame:
 
     lines = spark.read.text(path).where(fn.trim("value") != "")
     objects = lines.select(fn.parse_json("value").alias("v"))
-    found = objects.agg(fn.schema_of_variant_agg("v")).first()
-    written = "" if found is None or found[0] is None else str(found[0])
-    if not written.startswith("OBJECT"):
+    row = objects.agg(fn.schema_of_variant_agg("v")).first()
+    schema_text = "" if row is None or row[0] is None else str(row[0])
+    if not schema_text.startswith("OBJECT"):
         raise BadData(
             "CER0734",
             "an event is a JSON object",
             place=DataPlace(path),
             hint='for example {"type": "BUY", "price": 27.85}',
         )
-    kinds = spark.createDataFrame([], f"v {written.replace('OBJECT<', 'STRUCT<')}").schema
+    kinds = spark.createDataFrame([], f"v {schema_text.replace('OBJECT<', 'STRUCT<')}").schema
     columns = []
     for field in kinds["v"].dataType.fields:
-        quoted = field.name.replace("\\", "\\\\").replace("'", "\\'")
+        key = field.name.replace("\\", "\\\\").replace("'", "\\'")
         kind = _of_json(field.dataType.simpleString(), path, field.name)
-        columns.append(fn.variant_get("v", f"$['{quoted}']", kind).alias(field.name))
+        columns.append(fn.variant_get("v", f"$['{key}']", kind).alias(field.name))
     return objects.select(*columns)
 
 

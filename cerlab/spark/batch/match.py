@@ -17,9 +17,9 @@ from cerlab.spark.batch.first_pass import FirstPass, RowRanges, first_pass
 from cerlab.spark.batch.frame import Source, arrow_schema, source_of
 from cerlab.spark.batch.named import row_names
 from cerlab.spark.batch.request import PARTS_PER_CORE, Request, parallelism, request
-from cerlab.spark.batch.writer import WRITTEN, write_folder
+from cerlab.spark.batch.writer import FILE_SCHEMA, write_folder
 from cerlab.spark.plan.files import FileRanges
-from cerlab.spark.plan.modes import Mode, chosen, warn_of_one_task
+from cerlab.spark.plan.modes import Mode, choose_mode, warn_of_one_task
 from cerlab.spark.plan.places import local_path, why_not_opened
 from cerlab.spark.tasks.aggregates import GroupRows
 from cerlab.spark.tasks.files import write_rows
@@ -123,7 +123,7 @@ def request_of(
     files: Sequence[str] = (),
     **options: Unpack[Options],
 ) -> Request:
-    """What `match` is asked, checked; nothing is read yet. Raises as `match`.
+    """The request of `match` with the same arguments; nothing is read yet. Raises as `match`.
 
     `files` are the places of those that the DataFrame is, where tasks read them for it.
     """
@@ -139,7 +139,7 @@ def request_of(
     return request(
         source,
         plan,
-        chosen(plan, options.get("mode")),
+        choose_mode(plan, options.get("mode")),
         order_by=[order_by] if isinstance(order_by, str) else list(order_by),
         position=position,
         time=_axis(options),
@@ -176,16 +176,18 @@ def write(
     rows = answers(request, ranges)
     if is_opened and not is_here:
         schema = arrow_schema(rows.schema)
-        renamed = rows.toDF(*(f"c{n}" for n in range(len(rows.columns))))  # they may have dots
+        plain_rows = rows.toDF(*(f"c{n}" for n in range(len(rows.columns))))  # they may have dots
 
         def by_tasks(folder: str) -> DataFrame:
-            return renamed.mapInArrow(partial(write_rows, folder=folder, schema=schema), WRITTEN)
+            return plain_rows.mapInArrow(
+                partial(write_rows, folder=folder, schema=schema), FILE_SCHEMA
+            )
 
         return write_folder(by_tasks, output, events, overwrite=overwrite)
-    counted = Observation("cerlab")
-    rows = rows.observe(counted, fn.count(fn.lit(1)).alias("rows"))
+    observation = Observation("cerlab")
+    rows = rows.observe(observation, fn.count(fn.lit(1)).alias("rows"))
     rows.write.mode("overwrite" if overwrite else "error").parquet(output)
-    return int(counted.get["rows"])
+    return int(observation.get["rows"])
 
 
 def answers(request: Request, ranges: FirstPass | None = None) -> DataFrame:
@@ -194,13 +196,13 @@ def answers(request: Request, ranges: FirstPass | None = None) -> DataFrame:
     ranges = ranges or first_pass(request)
     match ranges:
         case FileRanges():
-            made = answers_in_files(request, ranges)
-        case RowRanges(mode=mode, assignment=assignment, sent=sent):
-            made = answers_in_units(request, assignment, mode, sent)
+            frame = answers_in_files(request, ranges)
+        case RowRanges(mode=mode, assignment=assignment, events=events):
+            frame = answers_in_units(request, assignment, mode, events)
         case _:
             assert_never(ranges)
     rows = _parts(request)
-    return made if rows is None else merged_groups(made, request.source, rows)
+    return frame if rows is None else merged_groups(frame, request.source, rows)
 
 
 def _parts(request: Request) -> GroupRows | None:

@@ -42,9 +42,9 @@ def row_names(
             hint="leave partition out (on the command line: --partition)",
         )
     texts = None if columns == OF_SELECT else [columns] if isinstance(columns, str) else columns
-    named = named_columns(pattern, texts, source_names)
+    selection = named_columns(pattern, texts, source_names)
     key = tuple(dict.fromkeys(partition_attributes(pattern.ast)))
-    return RowNames(tuple(named), key, repeatable_labels(pattern))
+    return RowNames(tuple(selection), key, repeatable_labels(pattern))
 
 
 def answer_types(source: Source, names: RowNames | GroupRows) -> StructType:

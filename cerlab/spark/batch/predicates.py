@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 _LEAST, _GREATEST = -(2**63), 2**63 - 1
-_SWAPPED = {
+_MIRROR = {
     Operator.LT: Operator.GT,
     Operator.LE: Operator.GE,
     Operator.GT: Operator.LT,
@@ -114,19 +114,19 @@ def _atom(atom: Atom, source: Source) -> Column:
     """True where an event satisfies it, else false or NULL."""
     match atom:
         case TypeIs(name):
-            return _compared(Operator.EQ, Attribute("type"), name, source)
+            return _comparison(Operator.EQ, Attribute("type"), name, source)
         case StreamIs(name):
             of_every = source.column("stream").isNull()
-            return of_every | _compared(Operator.EQ, Attribute("stream"), name, source)
+            return of_every | _comparison(Operator.EQ, Attribute("stream"), name, source)
         case Comparison(op, left, right) if _is_constant(right):
-            return _compared(op, left, _value(right), source)
+            return _comparison(op, left, _value(right), source)
         case Comparison(op, left, right) if _is_constant(left):
-            return _compared(_SWAPPED[op], right, _value(left), source)
+            return _comparison(_MIRROR[op], right, _value(left), source)
         case Comparison(op, left, right):
             return _between_attributes(op, _values(left, source), _values(right, source))
         case Member(operand, values, negated):
             op = Operator.NE if negated else Operator.EQ
-            each = [_compared(op, operand, value.value, source) for value in values]
+            each = [_comparison(op, operand, value.value, source) for value in values]
             return _all(each) if negated else _any(each)
         case Between(operand, low, high, negated):
             ends = [(low, Operator.LT if negated else Operator.GE)]
@@ -200,7 +200,7 @@ def _is_number(values: _Values) -> Column:
 
 
 def _by(op: Operator, left: Any, right: Any) -> Column:
-    made: dict[Operator, Callable[[], Column]] = {
+    comparisons: dict[Operator, Callable[[], Column]] = {
         Operator.LT: lambda: left < right,
         Operator.LE: lambda: left <= right,
         Operator.GT: lambda: left > right,
@@ -208,10 +208,10 @@ def _by(op: Operator, left: Any, right: Any) -> Column:
         Operator.EQ: lambda: left == right,
         Operator.NE: lambda: left != right,
     }
-    return made[op]()
+    return comparisons[op]()
 
 
-def _compared(op: Operator, operand: Expression, constant: Value, source: Source) -> Column:
+def _comparison(op: Operator, operand: Expression, constant: Value, source: Source) -> Column:
     """``operand op constant``."""
     from pyspark.sql import functions as fn
 
@@ -234,9 +234,9 @@ def _compared(op: Operator, operand: Expression, constant: Value, source: Source
         return values.column.isNotNull() & _is_number(values) & fn.lit(op is Operator.NE)
     if isinstance(constant, str):
         _check_unicode(constant)
-    known = _by(op, values.column, _literal(constant))
+    test = _by(op, values.column, _literal(constant))
     # no row group is left out by its floats: writers differ in what they state of NaN and of zeros
-    return known if values.kind != "float" else _two_valued(known) & _is_number(values)
+    return test if values.kind != "float" else _two_valued(test) & _is_number(values)
 
 
 def _check_unicode(text: str) -> None:
@@ -250,8 +250,8 @@ def _literal(constant: Value) -> Column:
     from pyspark.sql import functions as fn
 
     if isinstance(constant, float):
-        written = "Infinity" if constant > 0 else "-Infinity"
-        return fn.lit(constant if math.isfinite(constant) else written).cast("double")
+        infinity = "Infinity" if constant > 0 else "-Infinity"
+        return fn.lit(constant if math.isfinite(constant) else infinity).cast("double")
     if isinstance(constant, int) and not isinstance(constant, bool):
         return fn.lit(constant).cast("bigint")
     return fn.lit(constant)

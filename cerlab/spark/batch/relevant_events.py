@@ -45,11 +45,11 @@ def relevant_events(request: Request) -> RelevantEvents:
     from pyspark.sql import functions as fn
 
     if request.names is not None:
-        named = tuple(
+        all_columns = tuple(
             request.source.column(name).alias(f"a{n}") for n, name in enumerate(request.attributes)
         )
         why = "rows with names and aggregates are made of the events of whole windows"
-        return RelevantEvents(request.job, named, None, why, ())
+        return RelevantEvents(request.job, all_columns, None, why, ())
     source, inexact = request.source, dict[Predicate, str]()
 
     def has_bit(test: Predicate) -> bool:
@@ -60,24 +60,24 @@ def relevant_events(request: Request) -> RelevantEvents:
             return False
         return True
 
-    tested = plan_over_bits(replace(request.plan, streams=()), has_bit)
-    names = (tested.bits, *attributes_tested(tested.plan, request.time))
+    over_bits = plan_over_bits(replace(request.plan, streams=()), has_bit)
+    names = (over_bits.bits, *attributes_tested(over_bits.plan, request.time))
     names = tuple(dict.fromkeys(names))
-    true = (column_where(P, source) for P in tested.tests)
+    true = (column_where(P, source) for P in over_bits.tests)
     bits = [fn.when(column, 1 << k).otherwise(0) for k, column in enumerate(true)]
-    packed = reduce(lambda left, right: left + right, bits, fn.lit(0)).cast("bigint")
-    columns = [packed if name == tested.bits else source.column(name) for name in names]
-    why_all = tested.kept_whole
+    code = reduce(lambda left, right: left + right, bits, fn.lit(0)).cast("bigint")
+    columns = [code if name == over_bits.bits else source.column(name) for name in names]
+    why_all = over_bits.why_all
     if request.position is None:
         why_all = "positions are counted"
-    above = (column_above(P, source) for P in (*tested.tests, *tested.others))
+    above = (column_above(P, source) for P in (*over_bits.tests, *over_bits.others))
     return RelevantEvents(
-        job=Job(plan_to_bytes(tested.plan), request.time, names, request.with_partition),
+        job=Job(plan_to_bytes(over_bits.plan), request.time, names, request.with_partition),
         columns=tuple(column.alias(f"a{n}") for n, column in enumerate(columns)),
         condition=None
         if why_all
         else reduce(lambda left, right: left | right, above, fn.lit(False)),
         why_all=why_all,
-        in_python=tuple(inexact[P] for P in tested.others if P in inexact),
-        bits=len(tested.tests),
+        in_python=tuple(inexact[P] for P in over_bits.others if P in inexact),
+        bits=len(over_bits.tests),
     )

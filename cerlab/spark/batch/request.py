@@ -38,7 +38,7 @@ class Request:
     """What orders the stream; the positions are the last of them, if there is a column of those."""
     labels: Labels
     position: Column | None
-    kept: Column | None
+    from_filter: Column | None
     """Whether an event is of a stream in FROM; None if all are."""
     clock: Column | None
     """What a window in time is measured on."""
@@ -62,7 +62,7 @@ class Request:
 
         Otherwise there is a column of them, or the rows of a range are consecutive.
         """
-        return self.position is None and (mode is Mode.KEYS or self.kept is not None)
+        return self.position is None and (mode is Mode.KEYS or self.from_filter is not None)
 
 
 def request(
@@ -109,16 +109,16 @@ def request(
     if places is not None:
         keys.append(places)
     label_of_time = None if clock is None else time_attribute(plan, time)
-    ordered = (*order_by, *(() if position is None else (position,)))
+    key_names = (*order_by, *(() if position is None else (position,)))
     return Request(
         source=source,
         plan=plan,
         choice=choice,
         time=time,
         keys=tuple(keys),
-        labels=Labels(ordered, label_of_time),
+        labels=Labels(key_names, label_of_time),
         position=places,
-        kept=frame.is_kept(source, plan.streams),
+        from_filter=frame.from_filter(source, plan.streams),
         clock=clock,
         whole_times=whole_times,
         attributes=attributes,

@@ -26,7 +26,7 @@ def match_recognize(df: DataFrame, query: str | RowPattern) -> DataFrame:
     from pyspark.sql import functions as fn
     from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 
-    pattern = _parsed(query)
+    pattern = _row_pattern(query)
     rows = to_arrow_schema(df.schema, timezone="UTC").empty_table()
     names = bind(pattern, column_kinds(rows)).names
     keys = [fn.col(quoted(names[column.name])) for column in pattern.partition_by]
@@ -58,12 +58,12 @@ class PartitionTask:
         return recognise(self.pattern, rows).cast(self.schema)
 
 
-def _parsed(query: str | RowPattern) -> RowPattern:
+def _row_pattern(query: str | RowPattern) -> RowPattern:
     from cerlab.logic.rows.parser import parse_rows  # loads sqlglot
 
     pattern = parse_rows(query) if isinstance(query, str) else query
-    for clause, given in (("PARTITION BY", pattern.partition_by), ("ORDER BY", pattern.order_by)):
-        if not given:
+    for clause, columns in (("PARTITION BY", pattern.partition_by), ("ORDER BY", pattern.order_by)):
+        if not columns:
             raise Unsupported(
                 "CER0494",
                 f"a row pattern without {clause} is not local to a task of Spark",

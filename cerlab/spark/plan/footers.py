@@ -21,7 +21,7 @@ LONGEST = 1 << 23
 """How many rows a cluster may have: as many as a task sorts in its memory."""
 
 
-class Unproved(Exception):
+class NoProof(Exception):
     """Why the footers of some files do not prove what has to hold."""
 
 
@@ -42,8 +42,8 @@ class Columns:
     @property
     def read(self) -> list[str]:
         """All of them, once each."""
-        named = (*self.keys, self.time, *self.attributes)
-        return list(dict.fromkeys(name for name in named if name is not None))
+        names = (*self.keys, self.time, *self.attributes)
+        return list(dict.fromkeys(name for name in names if name is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,31 +86,31 @@ class RowGroups:
 
 
 def row_groups(paths: Sequence[str], columns: Columns) -> RowGroups:
-    """What the footers of some files state; raises `Unproved` where they do not tell enough."""
+    """What the footers of some files state; raises `NoProof` where they do not tell enough."""
     groups: list[RowGroup] = []
     schema, unit = None, 1
     for path in paths:
         file = parquet_file(path)
         names = [name for name in columns.read if name in file.schema_arrow.names]
         if missing := sorted(set(columns.read) - set(names)):
-            raise Unproved(f"{path} has no column '{missing[0]}'")
+            raise NoProof(f"{path} has no column '{missing[0]}'")
         kinds = [(name, _kind(file, path, name)) for name in names]
         if schema is not None and kinds != schema:
-            raise Unproved("the files have not the same columns")
+            raise NoProof("the files have not the same columns")
         schema, unit = kinds, _unit(file, columns)
         groups += _row_groups(file, path, columns)
     return RowGroups(tuple(groups), unit, tuple(schema or ()))
 
 
-def layout(stated: RowGroups, columns: Columns) -> Layout:
-    """How the rows of some files lie; raises `Unproved` where the footers do not tell."""
-    clusters = _clusters(stated.groups)
+def layout(footers: RowGroups, columns: Columns) -> Layout:
+    """How the rows of some files lie; raises `NoProof` where the footers do not tell."""
+    clusters = _clusters(footers.groups)
     if long := next(filter(_is_too_long, clusters), None):
-        raise Unproved(f"{len(long):,} row groups overlap, too many rows for one task")
+        raise NoProof(f"{len(long):,} row groups overlap, too many rows for one task")
     runs = in_order(map(_run, clusters), positions=columns.has_position)
     if runs is None:
-        raise Unproved("by the footers the time or the position goes back, which a row shows best")
-    return Layout(tuple(clusters), runs, stated.unit)
+        raise NoProof("by the footers the time or the position goes back, which a row shows best")
+    return Layout(tuple(clusters), runs, footers.unit)
 
 
 def _kind(file: Any, path: str, name: str) -> Any:
@@ -118,7 +118,7 @@ def _kind(file: Any, path: str, name: str) -> Any:
     import pyarrow as pa
 
     kind = file.schema_arrow.field(name).type
-    known = (
+    tests = (
         pa.types.is_signed_integer,
         pa.types.is_floating,
         pa.types.is_boolean,
@@ -128,9 +128,9 @@ def _kind(file: Any, path: str, name: str) -> Any:
         pa.types.is_date32,
     )
     if b"org.apache.spark.legacyDateTime" in (file.metadata.metadata or {}):
-        raise Unproved(f"{path} has moments in the calendar of Spark 2")
-    if not any(holds(kind) for holds in known) or kind == pa.float16():
-        raise Unproved(f"column '{name}' is {kind}")
+        raise NoProof(f"{path} has moments in the calendar of Spark 2")
+    if not any(holds(kind) for holds in tests) or kind == pa.float16():
+        raise NoProof(f"column '{name}' is {kind}")
     return kind
 
 
@@ -148,7 +148,7 @@ def _unit(file: Any, columns: Columns) -> int:
 
 
 def _row_groups(file: Any, path: str, columns: Columns) -> Iterator[RowGroup]:
-    """The row groups of a file; raises `Unproved` for one whose statistics do not tell enough."""
+    """The row groups of a file; raises `NoProof` for one whose statistics do not tell enough."""
     metadata = file.metadata
     index = {metadata.schema.column(n).path: n for n in range(metadata.num_columns)}
     for number in range(metadata.num_row_groups):
@@ -170,30 +170,30 @@ _UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 
 def _ends(chunk: Any, unit: str | None, what: str) -> tuple[int, int]:
     """The least and the greatest value of a column in a row group, as the integers of Parquet."""
-    stated = chunk.statistics
+    stats = chunk.statistics
     if chunk.physical_type not in ("INT32", "INT64"):
-        raise Unproved(f"{what} is no integer and no moment, so its statistics do not order it")
-    if stated is None or not stated.has_min_max or not stated.has_null_count:
-        raise Unproved(f"{what} has no statistics")
-    if stated.null_count:
-        raise Unproved(f"{what} has NULL, which a row shows best")
-    kind = json.loads(stated.logical_type.to_json())
+        raise NoProof(f"{what} is no integer and no moment, so its statistics do not order it")
+    if stats is None or not stats.has_min_max or not stats.has_null_count:
+        raise NoProof(f"{what} has no statistics")
+    if stats.null_count:
+        raise NoProof(f"{what} has NULL, which a row shows best")
+    kind = json.loads(stats.logical_type.to_json())
     if kind["Type"] == "Timestamp" and _UNITS[kind["timeUnit"]] != unit:
-        raise Unproved(f"{what} is kept in {kind['timeUnit']} and read in {unit}")
-    return stated.min_raw, stated.max_raw
+        raise NoProof(f"{what} is kept in {kind['timeUnit']} and read in {unit}")
+    return stats.min_raw, stats.max_raw
 
 
 def _clusters(groups: Sequence[RowGroup]) -> list[tuple[RowGroup, ...]]:
     """Row groups that may overlap together, in the order of the stream."""
     clusters: list[list[RowGroup]] = []
-    reached: tuple[int, ...] = ()
+    end: tuple[int, ...] = ()
     for group in sorted(groups, key=lambda group: (group.first, group.last)):
-        if clusters and not reached < group.first:
+        if clusters and not end < group.first:
             clusters[-1].append(group)
-            reached = tuple(map(max, reached, group.last))
+            end = tuple(map(max, end, group.last))
         else:
             clusters.append([group])
-            reached = group.last
+            end = group.last
     return list(map(tuple, clusters))
 
 
@@ -208,7 +208,7 @@ def _run(cluster: Sequence[RowGroup]) -> Run:
         first=tuple(map(min, zip(*(group.first for group in cluster), strict=True))),
         last=tuple(map(max, zip(*(group.last for group in cluster), strict=True))),
         rows=rows,
-        kept=rows,
+        rows_in_from=rows,
         first_time=min(group.first_time for group in cluster),
         last_time=max(group.last_time for group in cluster),
     )

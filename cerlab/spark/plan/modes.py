@@ -29,15 +29,15 @@ class Choice:
     """A mode, and why each mode that would spread more was not taken."""
 
     mode: Mode
-    passed_over: Mapping[Mode, str]
+    reasons: Mapping[Mode, str]
     is_default: bool = True
     """Whether the user has left it to cerlab."""
 
 
 def warn_of_one_task(choice: Choice, stacklevel: int) -> None:
     """Warn of the one task that reads all events, unless the user has asked for it."""
-    if choice.mode is Mode.ONE and choice.passed_over:
-        reasons = "; ".join(f"{mode.value}: {why}" for mode, why in choice.passed_over.items())
+    if choice.mode is Mode.ONE and choice.reasons:
+        reasons = "; ".join(f"{mode.value}: {why}" for mode, why in choice.reasons.items())
         message = f"CER0950: all events go through one task, in order ({reasons})"
         warn(CerlabWarning(message), stacklevel=stacklevel + 1)
 
@@ -81,27 +81,27 @@ def _not_by_ranges(plan: PlanClauses) -> str | None:
     return None
 
 
-def chosen(plan: PlanClauses, asked: str | None = None) -> Choice:
+def choose_mode(plan: PlanClauses, name: str | None = None) -> Choice:
     """The mode that a user asks for, else the first of keys, ranges and one that is exact.
 
     Raises `Unsupported` if the one asked for is not exact, `UsageError` if there is none of that
     name.
     """
-    if asked is None:
-        passed_over: dict[Mode, str] = {}
+    if name is None:
+        reasons: dict[Mode, str] = {}
         for mode in Mode:
             reason = why_not(plan, mode)
             if reason is None:
-                return Choice(mode, passed_over)
-            passed_over[mode] = reason
-    known = {mode.value: mode for mode in Mode}
-    if asked not in known:
-        raise UsageError("CER0870", f"there is no mode '{asked}'", hint=nearest(str(asked), known))
-    if (reason := why_not(plan, known[asked])) is not None:
+                return Choice(mode, reasons)
+            reasons[mode] = reason
+    modes = {mode.value: mode for mode in Mode}
+    if name not in modes:
+        raise UsageError("CER0870", f"there is no mode '{name}'", hint=nearest(str(name), modes))
+    if (reason := why_not(plan, modes[name])) is not None:
         exact = [mode.value for mode in Mode if why_not(plan, mode) is None]
         raise Unsupported(
             "CER0490",
-            f"mode '{asked}' does not give the answers of this query: {reason}",
+            f"mode '{name}' does not give the answers of this query: {reason}",
             hint=f"exact for it: {', '.join(exact)}",
         )
-    return Choice(known[asked], {}, is_default=False)
+    return Choice(modes[name], {}, is_default=False)

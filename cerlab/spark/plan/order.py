@@ -38,12 +38,12 @@ class Problem:
 
 def first_problem(before: Any | None, rows: Any, labels: Labels) -> Problem | None:
     """The first row that is no next event after `before`, the row before the table."""
-    found = [
-        Problem(int(wrong.argmax()), code, shown(int(wrong.argmax())))
-        for wrong, code, shown in _checks(before, rows, labels)
+    problems = [
+        Problem(int(wrong.argmax()), code, message(int(wrong.argmax())))
+        for wrong, code, message in _checks(before, rows, labels)
         if wrong.any()
     ]
-    return min(found, key=lambda problem: problem.row, default=None)
+    return min(problems, key=lambda problem: problem.row, default=None)
 
 
 def is_stream(keys: Sequence[Any], times: Any | None, *, positions: bool) -> bool:
@@ -64,7 +64,7 @@ def increase(keys: Sequence[Any]) -> bool:
     return bool(after.all())
 
 
-def kept_rows(rows: Any) -> Any:
+def indices_in_from(rows: Any) -> Any:
     """The indices of the rows of a stream in FROM, int64."""
     if "kept" not in rows.column_names:
         return np.arange(rows.num_rows)
@@ -76,7 +76,7 @@ class _Check(NamedTuple):
 
     wrong: Any
     code: str
-    shown: Callable[[int], str]
+    message: Callable[[int], str]
 
 
 def _checks(before: Any | None, rows: Any, labels: Labels) -> Iterator[_Check]:
@@ -85,7 +85,7 @@ def _checks(before: Any | None, rows: Any, labels: Labels) -> Iterator[_Check]:
     yield _out_of_place(before, rows, labels)
     yield _nameless(rows)
     if labels.time is not None:
-        times = rows.column("time").take(kept_rows(rows)).combine_chunks()
+        times = rows.column("time").take(indices_in_from(rows)).combine_chunks()
         yield _missing_time(rows, times, labels.time)
         yield _goes_back(rows, times)
 
@@ -103,7 +103,7 @@ def _nameless(rows: Any) -> _Check:
     types = rows.column("type")
     nameless = mask(pc.or_(pc.is_null(types), pc.fill_null(pc.equal(types, ""), True)))
     what = "an event type is a text, not"
-    return _Check(nameless, "CER0701", lambda row: f"{what} {_shown(rows, 'type', row)}")
+    return _Check(nameless, "CER0701", lambda row: f"{what} {_cell_text(rows, 'type', row)}")
 
 
 def _out_of_place(before: Any | None, rows: Any, labels: Labels) -> _Check:
@@ -116,11 +116,11 @@ def _out_of_place(before: Any | None, rows: Any, labels: Labels) -> _Check:
 
     def beside(name: str, compare: Callable[..., Any]) -> Any:
         column = both.column(name).combine_chunks()
-        found = mask(compare(column.slice(1), column.slice(0, count)))
-        return found if before is not None else np.concatenate(([False], found))
+        flags = mask(compare(column.slice(1), column.slice(0, count)))
+        return flags if before is not None else np.concatenate(([False], flags))
 
     def place(row: int) -> str:
-        values = (_shown(rows, f"k{n}", row) for n in range(len(labels.keys)))
+        values = (_cell_text(rows, f"k{n}", row) for n in range(len(labels.keys)))
         return ", ".join(f"{label} = {v}" for label, v in zip(labels.keys, values, strict=True))
 
     if "position" in rows.column_names:
@@ -135,22 +135,22 @@ def _missing_time(rows: Any, times: Any, label: str) -> _Check:
     import pyarrow.compute as pc
 
     missing = np.zeros(rows.num_rows, bool)
-    missing[kept_rows(rows)] = mask(pc.invert(pc.fill_null(pc.is_finite(times), False)))
+    missing[indices_in_from(rows)] = mask(pc.invert(pc.fill_null(pc.is_finite(times), False)))
     what = f"the event has no time: '{label}' is"
-    return _Check(missing, "CER0712", lambda row: f"{what} {_shown(rows, 'time', row)}")
+    return _Check(missing, "CER0712", lambda row: f"{what} {_cell_text(rows, 'time', row)}")
 
 
 def _goes_back(rows: Any, times: Any) -> _Check:
     """Kept rows whose time is before that of the kept row before, in this table."""
     import pyarrow.compute as pc
 
-    kept = kept_rows(rows)
+    in_from = indices_in_from(rows)
     later = times.slice(1)
     back = np.zeros(rows.num_rows, bool)
-    back[kept[1:]] = mask(pc.less(later, times.slice(0, len(later))))
+    back[in_from[1:]] = mask(pc.less(later, times.slice(0, len(later))))
 
     def steps(row: int) -> str:
-        at = int(np.searchsorted(kept, row))
+        at = int(np.searchsorted(in_from, row))
         return backwards(times[at - 1].as_py(), times[at].as_py())
 
     return _Check(back, "CER0714", steps)
@@ -167,5 +167,5 @@ def mask(column: Any) -> Any:
     return whole.fill_null(False).to_numpy(zero_copy_only=False).astype(bool)
 
 
-def _shown(rows: Any, name: str, row: int) -> str:
+def _cell_text(rows: Any, name: str, row: int) -> str:
     return repr(rows.column(name)[row].as_py())

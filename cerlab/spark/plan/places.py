@@ -30,7 +30,7 @@ def inside(folder: str, name: str) -> str:
     return f"{head.rstrip('/')}/{quote(name)}{mark}{rest}"
 
 
-def resolved(place: str) -> tuple[Any, str]:
+def resolve(place: str) -> tuple[Any, str]:
     """The file system of a place, one for all files of a folder, and the path there.
 
     Raises as `pyarrow.fs.FileSystem.from_uri`.
@@ -60,7 +60,7 @@ def parquet_file(place: str, **options: Any) -> Any:
     """The Parquet file at a place, as `pyarrow.parquet.ParquetFile`."""
     from pyarrow.parquet import ParquetFile
 
-    files, path = resolved(place)
+    files, path = resolve(place)
     return ParquetFile(path, filesystem=files, **options)
 
 
@@ -78,7 +78,7 @@ def why_not_opened(place: str) -> str | None:
             hint="leave it out: pyarrow takes credentials from the environment of each process",
         )
     try:
-        files, path = resolved(place)
+        files, path = resolve(place)
         files.get_file_info(path)
     except (pa.ArrowException, OSError, ValueError, ImportError) as error:
         return str(error)
@@ -92,16 +92,16 @@ def files_in(place: str) -> tuple[str, ...]:
     """
     from pyarrow.fs import FileSelector, FileType
 
-    files, path = resolved(place)
+    files, path = resolve(place)
     match files.get_file_info(path).type:
         case FileType.File:
             return (place,)
         case FileType.NotFound:
             what, hint = "there is no such file", "check the path"
             raise BadData("CER0743", what, place=DataPlace(place), hint=hint)
-    listed = files.get_file_info(FileSelector(path))
-    found = [each for each in listed if each.base_name[0] not in "._"]
-    if folders := sorted(each.base_name for each in found if each.type == FileType.Directory):
+    entries = files.get_file_info(FileSelector(path))
+    visible = [each for each in entries if each.base_name[0] not in "._"]
+    if folders := sorted(each.base_name for each in visible if each.type == FileType.Directory):
         what = f"in the folder of the events is another folder, '{folders[0]}'"
         raise UsageError("CER0899", what, hint="name the folder that the files are in")
-    return tuple(inside(place, name) for name in sorted(each.base_name for each in found))
+    return tuple(inside(place, name) for name in sorted(each.base_name for each in visible))

@@ -21,8 +21,8 @@ def attributes_read(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
 
 def attributes_tested(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
     """The same without ``type`` where nothing asks for it."""
-    tested = (attributes_of(atoms(P)) for P in machine_of(plan).predicates)
-    names = [*(name for group in tested for name in group), *plan.partition]
+    groups = (attributes_of(atoms(P)) for P in machine_of(plan).predicates)
+    names = [*(name for group in groups for name in group), *plan.partition]
     if plan.streams:
         names.append("stream")
     if (clock := time_attribute(plan, time)) is not None:
@@ -32,8 +32,8 @@ def attributes_tested(plan: Plan, time: TimeAxis | None) -> tuple[str, ...]:
 
 def attributes_labelled(plan: Plan) -> tuple[str, ...]:
     """The attributes that decide the labels of an answer of a plan."""
-    tested = attributes_of(atom for t in plan.vcea.Delta for atom in atoms(t.predicate))
-    return tuple(dict.fromkeys((*tested, *plan.partition)))
+    names = attributes_of(atom for t in plan.vcea.Delta for atom in atoms(t.predicate))
+    return tuple(dict.fromkeys((*names, *plan.partition)))
 
 
 def time_attribute(plan: Plan, time: TimeAxis | None) -> str | None:

@@ -41,7 +41,7 @@ class PlanOverBits:
     tests: tuple[Predicate, ...]
     others: tuple[Predicate, ...]
     """The tests that the plan makes itself, on the attributes that they mention."""
-    kept_whole: str | None
+    why_all: str | None
     """Why events that satisfy none of all tests have to be read too; None if they have not."""
 
 
@@ -60,7 +60,7 @@ def plan_over_bits(plan: Plan, has_bit: Callable[[Predicate], bool]) -> PlanOver
         bits=bits,
         tests=tuple(tests),
         others=tuple(P for P in every if P not in bit_of),
-        kept_whole=why_all_events(plan),
+        why_all=why_all_events(plan),
     )
 
 
@@ -82,10 +82,10 @@ def why_all_events(plan: Plan) -> str | None:
 def _goes_on(A: IntervalCea, state: int) -> bool:
     """Whether an event that satisfies no test does something in a state, but for waiting."""
     leaving = [t for t in A.Delta if t.source == state]
-    enabled = {(t.mark, t.target) for t in leaving if _holds_of_none(t.predicate)}
+    moves = {(t.mark, t.target) for t in leaving if _holds_of_none(t.predicate)}
     if state == A.q0 or not leaving:
-        return bool(enabled)
-    return enabled != {(Mark.SKIP, state)} or state in A.F
+        return bool(moves)
+    return moves != {(Mark.SKIP, state)} or state in A.F
 
 
 def _holds_of_none(predicate: Predicate) -> bool:

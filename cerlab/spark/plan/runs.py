@@ -20,8 +20,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from cerlab.model.columns import numbers_of
-from cerlab.spark.plan.order import kept_rows, mask
-from cerlab.spark.tasks.rows import SIZE, gathered, keys_in
+from cerlab.spark.plan.order import indices_in_from, mask
+from cerlab.spark.tasks.rows import SIZE, keys_in, tables_of
 
 Instant: TypeAlias = int | float
 
@@ -30,7 +30,7 @@ RUN = 1 << 13
 
 FEW = 64
 
-ALLOWED = 64
+MOST_SHORT_RUNS = 64
 """So many runs a task may have, however short; with many more its rows are not in order."""
 
 
@@ -41,7 +41,7 @@ class Run:
     first: tuple[Any, ...]
     last: tuple[Any, ...]
     rows: int
-    kept: int
+    rows_in_from: int
     first_time: Instant | None = None
     last_time: Instant | None = None
 
@@ -57,14 +57,14 @@ def runs_of(
     """
     import pyarrow as pa
 
-    made = read = 0
-    for table in gathered(batches, size):
+    count = read = 0
+    for table in tables_of(batches, size):
         (rows,) = table.combine_chunks().to_batches()
         length = max(longest, read // FEW)
         starts = _starts(rows, length) if _has_all(rows) else np.zeros(0, np.int64)
         batch = run_table(rows, starts)
-        made, read = made + len(starts), read + rows.num_rows
-        too_many = made > ALLOWED + 8 * read // longest
+        count, read = count + len(starts), read + rows.num_rows
+        too_many = count > MOST_SHORT_RUNS + 8 * read // longest
         if not len(starts) or too_many or _goes_back(rows, starts, positions=positions):
             yield pa.RecordBatch.from_pylist([{}], batch.schema)
             return
@@ -85,12 +85,12 @@ def run_in(row: dict[str, Any], keys: int) -> Run:
 
 def in_order(runs: Iterable[Run], *, positions: bool) -> tuple[Run, ...] | None:
     """The runs in the order of the stream; None if two overlap, or a position or time goes back."""
-    made = tuple(sorted(runs, key=lambda run: run.first))
-    if not all(_follows(run, after, positions=positions) for run, after in pairwise(made)):
+    sorted_runs = tuple(sorted(runs, key=lambda run: run.first))
+    if not all(_follows(run, after, positions=positions) for run, after in pairwise(sorted_runs)):
         return None
-    ends = (time for run in made for time in (run.first_time, run.last_time))
+    ends = (time for run in sorted_runs for time in (run.first_time, run.last_time))
     times = [time for time in ends if time is not None]
-    return made if all(time <= after for time, after in pairwise(times)) else None
+    return sorted_runs if all(time <= after for time, after in pairwise(times)) else None
 
 
 def _follows(run: Run, after: Run, *, positions: bool) -> bool:
@@ -135,19 +135,19 @@ def _has_all(rows: Any) -> bool:
     for key in map(rows.column, keys_in(rows)):
         if not is_whole(key) and mask(pc.is_null(key, nan_is_null=True)).any():
             return False
-    times = _kept_times(rows)
-    named = "named" not in rows.schema.names or mask(rows.column("named")).all()
-    return bool(named and (is_whole(times) or mask(pc.is_finite(times)).all()))
+    times = _times_in_from(rows)
+    have_types = "named" not in rows.schema.names or mask(rows.column("named")).all()
+    return bool(have_types and (is_whole(times) or mask(pc.is_finite(times)).all()))
 
 
-def _kept_times(rows: Any) -> Any:
+def _times_in_from(rows: Any) -> Any:
     """The times of the kept rows; 0 for all where the query has no window in time."""
     import pyarrow as pa
 
-    kept = kept_rows(rows) if "kept" in rows.schema.names else None
+    indices = indices_in_from(rows) if "kept" in rows.schema.names else None
     if "time" not in rows.schema.names:
-        return pa.array(np.zeros(rows.num_rows if kept is None else len(kept), np.int64))
-    return rows.column("time") if kept is None else rows.column("time").take(kept)
+        return pa.array(np.zeros(rows.num_rows if indices is None else len(indices), np.int64))
+    return rows.column("time") if indices is None else rows.column("time").take(indices)
 
 
 def _starts(rows: Any, longest: int) -> Any:
@@ -182,10 +182,10 @@ def _gaps(column: Any) -> Any:
 
 def _goes_back(rows: Any, starts: Any, *, positions: bool) -> bool:
     """Whether the time of kept rows, or the position, goes back inside a run."""
-    checked = [(_kept_times(rows).to_numpy(), kept_rows(rows))]
+    pairs = [(_times_in_from(rows).to_numpy(), indices_in_from(rows))]
     if positions:
-        checked.append((rows.column(keys_in(rows)[-1]).to_numpy(), np.arange(rows.num_rows)))
-    for values, at in checked:
+        pairs.append((rows.column(keys_in(rows)[-1]).to_numpy(), np.arange(rows.num_rows)))
+    for values, at in pairs:
         run = np.searchsorted(starts, at, side="right")
         if ((values[1:] < values[:-1]) & (run[1:] == run[:-1])).any():
             return True
@@ -201,10 +201,10 @@ def run_table(rows: Any, starts: Iterable[int]) -> Any:
 
     starts = np.array(list(starts), np.int64)
     ends = np.append(starts[1:], [rows.num_rows] if len(starts) else []).astype(np.int64)
-    low, high, times = starts, ends, _kept_times(rows)
+    low, high, times = starts, ends, _times_in_from(rows)
     if "kept" in rows.schema.names:
-        kept = kept_rows(rows)
-        low, high = np.searchsorted(kept, starts), np.searchsorted(kept, ends)
+        indices = indices_in_from(rows)
+        low, high = np.searchsorted(indices, starts), np.searchsorted(indices, ends)
     empty = low == high
     keys = [rows.column(key) for key in keys_in(rows)]
     columns = {f"f{n}": key.take(pa.array(starts)) for n, key in enumerate(keys)}

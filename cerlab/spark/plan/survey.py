@@ -11,7 +11,14 @@ from typing import Any
 
 from cerlab.errors import BadData
 from cerlab.model.columns import numbers_of
-from cerlab.spark.plan.order import Labels, backwards, first_problem, is_stream, kept_rows, mask
+from cerlab.spark.plan.order import (
+    Labels,
+    backwards,
+    first_problem,
+    indices_in_from,
+    is_stream,
+    mask,
+)
 from cerlab.spark.plan.runs import Run, is_whole, run_in, run_table
 from cerlab.spark.tasks.rows import keys_in
 
@@ -26,13 +33,13 @@ HINTS = {
 """What to do about an event that is not where a stream can have it, by the code of its error."""
 
 
-def quantiles(ordered: Sequence[tuple[Any, ...]], parts: int) -> list[tuple[Any, ...]]:
+def quantiles(sample: Sequence[tuple[Any, ...]], parts: int) -> list[tuple[Any, ...]]:
     """At most ``parts - 1`` cuts between rows of an ordered sample, all different, evenly far.
 
     >>> quantiles([(1,), (2,), (3,), (4,), (5,), (6,)], 3)
     [(3,), (5,)]
     """
-    distinct = list(dict.fromkeys(ordered))
+    distinct = list(dict.fromkeys(sample))
     places = {len(distinct) * k // parts for k in range(1, parts)} - {0}
     return [distinct[place] for place in sorted(places)]
 
@@ -50,23 +57,23 @@ numbers of rows in the run. ``code`` and ``what`` say what is wrong.
 """
 
 
-def surveyed(number: int, rows: Any, labels: Labels, *, positions: bool) -> Any:
+def survey_run(number: int, rows: Any, labels: Labels, *, positions: bool) -> Any:
     """A record batch with the run of some rows, and the columns of `SURVEY`."""
     import pyarrow as pa
 
     problem = None
     if not _is_plainly_a_stream(rows, positions=positions):
-        problem = first_problem(None, _checked(rows, positions=positions), labels)
+        problem = first_problem(None, _order_table(rows, positions=positions), labels)
 
     def place(row: int) -> int | None:
-        made: int | None = rows.column(keys_in(rows)[-1])[row].as_py() if positions else row
-        return made
+        value: int | None = rows.column(keys_in(rows)[-1])[row].as_py() if positions else row
+        return value
 
-    kept = kept_rows(rows)
+    in_from = indices_in_from(rows)
     more = {
         "unit": pa.array([number], pa.int32()),
         "first": pa.array([place(0)], pa.int64()),
-        "first_kept": pa.array([place(int(kept[0])) if len(kept) else None], pa.int64()),
+        "first_kept": pa.array([place(int(in_from[0])) if len(in_from) else None], pa.int64()),
         "at": pa.array([place(problem.row) if problem else None], pa.int64()),
         "code": pa.array([problem.code if problem else None], pa.string()),
         "what": pa.array([problem.what if problem else None], pa.string()),
@@ -89,23 +96,23 @@ def _is_plainly_a_stream(rows: Any, *, positions: bool) -> bool:
     return in_order and ("named" not in rows.schema.names or bool(mask(rows.column("named")).all()))
 
 
-def _checked(rows: Any, *, positions: bool) -> Any:
+def _order_table(rows: Any, *, positions: bool) -> Any:
     """The columns of `cerlab.spark.plan.order`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     table = pa.Table.from_batches([rows])
-    named = (
+    has_type = (
         table.column("named") if "named" in table.column_names else pa.array([True] * len(table))
     )
-    table = table.append_column("type", pc.if_else(named, "a type", ""))
+    table = table.append_column("type", pc.if_else(has_type, "a type", ""))
     return table.append_column("position", table.column(keys_in(rows)[-1])) if positions else table
 
 
 def runs_of_survey(
     rows: Iterable[dict[str, Any]], labels: Labels, *, positions: bool
 ) -> tuple[Run, ...]:
-    """The runs that rows of `surveyed` tell of, in order.
+    """The runs that rows of `survey_run` tell of, in order.
 
     Raises `BadData` for the first event that is not where a stream can have it.
     """

@@ -45,10 +45,10 @@ class Log:
         compact = [n for n, name in self.names.items() if name.endswith(".compact")]
         for number in range(max(compact, default=0), self.newest):
             if number not in self.names:
-                raise damaged(self.place, f"entry {number} is missing")
+                raise damage_error(self.place, f"entry {number} is missing")
 
 
-def damaged(place: str, what: str) -> BadData:
+def damage_error(place: str, what: str) -> BadData:
     """The error of a log that is not what it has to be."""
     hint = "go on with older copies of checkpoint and output, or begin anew with other places"
     return BadData("CER0778", what, place=DataPlace(place), hint=hint)
@@ -63,46 +63,46 @@ def check_logs(spark: SparkSession, checkpoint: str, output: str | None = None) 
     if getattr(spark, "_jvm", None) is None:
         return
     place = checkpoint.rstrip("/")
-    begun, over, files = (
+    offsets, commits, sources = (
         _log(spark, f"{place}/{folder}") for folder in ("offsets", "commits", "sources/0")
     )
-    if over.newest > begun.newest:
-        raise damaged(begun.place, f"micro-batch {over.newest} is over and has not begun")
-    files.check_whole()
-    for number in files.names:
-        _text(spark, files, number)
-    if over.names:
-        _text(spark, over, over.newest)
-    if begun.names:
-        text = _text(spark, begun, begun.newest)
-        if (read := _READ.search(text)) is not None and int(read[1]) > files.newest:
-            raise damaged(files.place, f"entry {read[1]}, which was read, is missing")
+    if commits.newest > offsets.newest:
+        raise damage_error(offsets.place, f"micro-batch {commits.newest} is over and has not begun")
+    sources.check_whole()
+    for number in sources.names:
+        _text(spark, sources, number)
+    if commits.names:
+        _text(spark, commits, commits.newest)
+    if offsets.names:
+        text = _text(spark, offsets, offsets.newest)
+        if (read := _READ.search(text)) is not None and int(read[1]) > sources.newest:
+            raise damage_error(sources.place, f"entry {read[1]}, which was read, is missing")
     if output is not None:
-        _check_output(_log(spark, f"{output.rstrip('/')}/_spark_metadata"), begun, over)
+        _check_output(_log(spark, f"{output.rstrip('/')}/_spark_metadata"), offsets, commits)
 
 
-def _check_output(answers: Log, begun: Log, over: Log) -> None:
+def _check_output(answers: Log, offsets: Log, commits: Log) -> None:
     """The output has the answers of the micro-batches that are over, and of none to come."""
-    if answers.newest > begun.newest:
+    if answers.newest > offsets.newest:
         what = f"it has the answers of micro-batch {answers.newest}, which has not begun"
-        raise damaged(answers.place, f"{what} by {begun.place}")
-    if answers.newest < over.newest:
-        raise damaged(answers.place, f"it lacks the answers of micro-batch {over.newest}")
+        raise damage_error(answers.place, f"{what} by {offsets.place}")
+    if answers.newest < commits.newest:
+        raise damage_error(answers.place, f"it lacks the answers of micro-batch {commits.newest}")
     answers.check_whole()
 
 
 def _log(spark: Any, place: str) -> Log:
-    files, path = _opened(spark, place)
-    listed = files.listStatus(path) if files.exists(path) else ()
-    found = (_FILE.fullmatch(each.getPath().getName()) for each in listed)
-    return Log(place, {int(each[1]): each[0] for each in found if each is not None})
+    files, path = _file_system(spark, place)
+    entries = files.listStatus(path) if files.exists(path) else ()
+    matches = (_FILE.fullmatch(each.getPath().getName()) for each in entries)
+    return Log(place, {int(each[1]): each[0] for each in matches if each is not None})
 
 
 def _text(spark: Any, log: Log, number: int) -> str:
     """An entry, which the file system compares with its checksum."""
     from py4j.protocol import Py4JJavaError
 
-    files, path = _opened(spark, f"{log.place}/{log.names[number]}")
+    files, path = _file_system(spark, f"{log.place}/{log.names[number]}")
     try:
         stream = files.open(path)
         try:
@@ -110,10 +110,12 @@ def _text(spark: Any, log: Log, number: int) -> str:
         finally:
             stream.close()
     except Py4JJavaError as error:
-        raise damaged(log.place, f"entry {number}: {error.java_exception.getMessage()}") from None
+        raise damage_error(
+            log.place, f"entry {number}: {error.java_exception.getMessage()}"
+        ) from None
 
 
-def _opened(spark: Any, place: str) -> tuple[Any, Any]:
+def _file_system(spark: Any, place: str) -> tuple[Any, Any]:
     """The file system of a path, and the path, as Spark has them."""
     path = spark._jvm.org.apache.hadoop.fs.Path(place)
     return path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()), path
@@ -133,7 +135,7 @@ def claim(spark: SparkSession, checkpoint: str, job: str) -> None:
     except AnalysisException:
         owners = []
     if not owners:
-        claimed = spark.createDataFrame([(job,)], "job string").coalesce(1)
-        claimed.write.mode("overwrite").text(place)
+        frame = spark.createDataFrame([(job,)], "job string").coalesce(1)
+        frame.write.mode("overwrite").text(place)
     elif owners != [job]:
         raise BadData("CER0776", ANOTHER, place=DataPlace(checkpoint), hint=GO_ON)

@@ -35,7 +35,9 @@ def kind_of(source: Source, name: str) -> str:
     return _KINDS.get(spark_kind, "string")
 
 
-def sent(source: Source, attributes: Sequence[str], *, exact: bool) -> Iterator[Column]:
+def attribute_columns(
+    source: Source, attributes: Sequence[str], *, exact: bool
+) -> Iterator[Column]:
     """The columns ``a0``, ``a1``, .. of attributes, with masks ``m0``, .. where they need one.
 
     The engine takes NaN as it takes NULL, and pandas does not tell them apart; if they are to be
@@ -46,12 +48,12 @@ def sent(source: Source, attributes: Sequence[str], *, exact: bool) -> Iterator[
         column = source.column(name)
         if kind == "timestamp[us]":
             column = order_key(source, name)
-        yield from masked(column, kind, f"a{n}", f"m{n}")
+        yield from column_and_mask(column, kind, f"a{n}", f"m{n}")
         if exact and kind == "double":
             yield column.isNull().alias(f"m{n}")
 
 
-def masked(column: Column, kind: str, name: str, mask: str) -> Iterator[Column]:
+def column_and_mask(column: Column, kind: str, name: str, mask: str) -> Iterator[Column]:
     """A column of a kind, and where pandas would lose its type to NULL a mask of those cells."""
     from pyspark.sql import functions as fn
 
@@ -65,15 +67,15 @@ def masked(column: Column, kind: str, name: str, mask: str) -> Iterator[Column]:
         yield column.cast(spark_kinds[kind]).alias(name)
 
 
-def received(frames: Iterable[Any], kinds: Mapping[str, tuple[str, str]]) -> Any:
+def table_of_frames(frames: Iterable[Any], kinds: Mapping[str, tuple[str, str]]) -> Any:
     """All rows of some pandas frames as one Arrow table; `kinds` are types and masks by column."""
     import pyarrow as pa
 
-    made = []
+    tables = []
     for frame in frames:
         arrays = [_array(frame, name, kind, mask) for name, (kind, mask) in kinds.items()]
-        made.append(pa.table(arrays, schema=schema_of(kinds)))
-    return pa.concat_tables(made) if made else schema_of(kinds).empty_table()
+        tables.append(pa.table(arrays, schema=schema_of(kinds)))
+    return pa.concat_tables(tables) if tables else schema_of(kinds).empty_table()
 
 
 def _array(frame: Any, name: str, kind: str, mask: str) -> Any:
@@ -103,33 +105,33 @@ def _type(kind: str) -> Any:
     return pa.type_for_alias(kind)
 
 
-def given(column: Any) -> Any:
+def pandas_column(column: Any) -> Any:
     """A column of answers as pandas takes it: moments as integers, floats as text.
 
-    So no value is taken for NULL; `restored` makes them again what they were.
+    So no value is taken for NULL; `restore` makes them again what they were.
     """
     import pandas as pd
 
-    return pd.Series(column.cast(_given_type(column.type)).to_pylist(), dtype=object)
+    return pd.Series(column.cast(_arrow_type_for_pandas(column.type)).to_pylist(), dtype=object)
 
 
-def _given_type(kind: Any) -> Any:
+def _arrow_type_for_pandas(kind: Any) -> Any:
     import pyarrow as pa
 
     if pa.types.is_list(kind):
-        return pa.list_(_given_type(kind.value_type))
+        return pa.list_(_arrow_type_for_pandas(kind.value_type))
     if pa.types.is_floating(kind):
         return pa.string()
     return pa.int64() if pa.types.is_timestamp(kind) or pa.types.is_integer(kind) else kind
 
 
-def given_type(kind: DataType) -> DataType:
-    """The type in which values of a type of Spark are `given`."""
+def pandas_type(kind: DataType) -> DataType:
+    """The type of Spark for a `pandas_column` of values of another."""
     from pyspark.sql import types as ty
 
     match kind:
         case ty.ArrayType(elementType=inside):
-            return ty.ArrayType(given_type(inside))
+            return ty.ArrayType(pandas_type(inside))
         case ty.FloatType() | ty.DoubleType():
             return ty.StringType()
         case ty.IntegralType() | ty.DateType() | ty.TimestampType() | ty.TimestampNTZType():
@@ -138,8 +140,8 @@ def given_type(kind: DataType) -> DataType:
             return kind
 
 
-def restored(column: Column, source: Source, name: str) -> Column:
-    """A value that has been `sent`, in the type that it had."""
+def restore(column: Column, source: Source, name: str) -> Column:
+    """A value of `attribute_columns`, in the type that it had."""
     from pyspark.sql import functions as fn
 
     match source.kind(name):

@@ -24,7 +24,7 @@ _NANOSECONDS = {
 }
 _UNITS = {name: size for names, size in _NANOSECONDS.items() for name in names}
 _UNITS |= {f"{long}s": size for (_, long), size in _NANOSECONDS.items()}
-_WRITTEN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+_LENGTH = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
 
 
 def length_in(unit: int | None, length: Length, what: str) -> Fraction:
@@ -38,27 +38,27 @@ def length_in(unit: int | None, length: Length, what: str) -> Fraction:
     """
     if isinstance(length, timedelta):
         microseconds = length // timedelta(microseconds=1)
-        return _converted(unit, Fraction(microseconds * 1_000), str(length), what)
+        return _in_unit(unit, Fraction(microseconds * 1_000), str(length), what)
     if isinstance(length, str):
-        written = _WRITTEN.fullmatch(length)
-        if written is None or (written[2] and written[2].lower() not in _UNITS):
+        match = _LENGTH.fullmatch(length)
+        if match is None or (match[2] and match[2].lower() not in _UNITS):
             raise _no_length(length, what)
-        number = Fraction(written[1])
-        if not written[2]:
+        number = Fraction(match[1])
+        if not match[2]:
             return number
-        return _converted(unit, number * _UNITS[written[2].lower()], length, what)
+        return _in_unit(unit, number * _UNITS[match[2].lower()], length, what)
     if isinstance(length, bool) or not math.isfinite(length) or length < 0:
         raise _no_length(length, what)
     return Fraction(length)
 
 
-def _converted(unit: int | None, nanoseconds: Fraction, written: str, what: str) -> Fraction:
+def _in_unit(unit: int | None, nanoseconds: Fraction, text: str, what: str) -> Fraction:
     if nanoseconds < 0:
-        raise _no_length(written, what)
+        raise _no_length(text, what)
     if unit is None:
         raise UsageError(
             "CER0882",
-            f"{what}={written!r}: nothing says what a number in the column of times means",
+            f"{what}={text!r}: nothing says what a number in the column of times means",
             hint="give unit= (on the command line: --time COLUMN:UNIT), or a plain number",
         )
     return nanoseconds / unit

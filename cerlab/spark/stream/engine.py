@@ -71,7 +71,7 @@ class SequencesEngine:
     def __init__(
         self,
         plan: Plan,
-        learned: LearnedTables,
+        tables: LearnedTables,
         time: TimeAxis | None,
         *,
         together: bool,
@@ -80,8 +80,8 @@ class SequencesEngine:
     ) -> None:
         """`read` events have been read, `events` are those of them that can still matter."""
         width = plan.window.width if isinstance(plan.window, EventWindow) else NONE
-        self.tecs = Tecs(plan, learned, width, arena=_NODES, answers=_ANSWERS)
-        self._learned = learned
+        self.tecs = Tecs(plan, tables, width, arena=_NODES, answers=_ANSWERS)
+        self._tables = tables
         self._counts = width != NONE
         self._together = together
         self._clock = (
@@ -111,7 +111,7 @@ class SequencesEngine:
         self.tecs.partitions(partitions)
         bounds = self._bounds(partitions)
         lowest = self._append(columns, EventTable(sequence, numbers, position, numbers))
-        symbols = self._learned.symbols(columns, length)
+        symbols = self._tables.symbols(columns, length)
         by_number = np.argsort(self._events.number)
         self._by_number = self._events.number[by_number], self._events.position[by_number]
         self.read += length
@@ -178,12 +178,12 @@ class SequencesEngine:
             self.tecs.keep(left)
             self.tecs.forget(bounds[left])
         events = self._events
-        named = self.tecs.arrays(0)
-        kept = np.isin(events.number, named["position"])
+        nodes = self.tecs.arrays(0)
+        is_needed = np.isin(events.number, nodes["position"])
         if not self._counts:
-            kept |= np.isin(events.number, named["max_start"])
+            is_needed |= np.isin(events.number, nodes["max_start"])
         if self._clock is not None:
-            kept |= events.last()
-        chosen = events.take(np.flatnonzero(kept & np.isin(events.sequence, sequences)))
-        numbers = np.searchsorted(sequences, chosen.sequence)
-        return left, EventTable(numbers, chosen.number, chosen.position, chosen.instants)
+            is_needed |= events.last()
+        survivors = events.take(np.flatnonzero(is_needed & np.isin(events.sequence, sequences)))
+        numbers = np.searchsorted(sequences, survivors.sequence)
+        return left, EventTable(numbers, survivors.number, survivors.position, survivors.instants)

@@ -26,21 +26,25 @@ def explain_stream(
     **options: Unpack[StreamOptions],
 ) -> str:
     """What `match_stream` would do with the same arguments; nothing runs."""
-    made = as_pattern(query)
-    request = stream_request_of(sdf, made, position=position, lateness=lateness, **options)
-    return explained_stream(request, made.text)
+    pattern = as_pattern(query)
+    request = stream_request_of(sdf, pattern, position=position, lateness=lateness, **options)
+    return stream_explanation(request, pattern.text)
 
 
-def explained_stream(request: StreamRequest, query: str) -> str:
+def stream_explanation(request: StreamRequest, query: str) -> str:
     """The same of a request."""
     choice = request.choice
     lines = [*of_plan(request.plan, query), ("mode", choice.mode.value)]
-    lines += [("not by", f"{mode.value}: {why}") for mode, why in choice.passed_over.items()]
+    lines += [("not by", f"{mode.value}: {why}") for mode, why in choice.reasons.items()]
     time, position = request.job.labels.keys
     lines.append(("order", position if not request.is_ordered_by_time else f"{time}, {position}"))
-    lines += [("waits", _waits(request)), ("late", _late(request)), ("kept", _kept(request))]
+    lines += [
+        ("waits", _waits(request)),
+        ("late", _late(request)),
+        ("kept", _state_lifetime(request)),
+    ]
     lines.append(("stage", f"read {', '.join(request.job.attributes)}"))
-    if request.kept is not None:
+    if request.from_filter is not None:
         lines.append(("stage", f"events of {', '.join(request.plan.streams)}"))
     where, what = "in one task", "all rows"
     if request.choice.mode is Mode.KEYS:
@@ -70,7 +74,7 @@ def _late(request: StreamRequest) -> str:
     return f"{own}, or is more than {request.job.lag} older than the newest of all keys"
 
 
-def _kept(request: StreamRequest) -> str:
+def _state_lifetime(request: StreamRequest) -> str:
     if request.job.lag is None:
         return "the state of each key, for ever (lag= lets those go whose window has passed)"
     if (width := reach(request.plan, request.job.time)) is None:

@@ -10,7 +10,7 @@ from cerlab.model.schema import Schema
 from cerlab.spark.batch import inputs
 from cerlab.spark.batch.frame import quoted
 from cerlab.spark.stream.checkpoint import check_logs
-from cerlab.spark.stream.match_stream import counted
+from cerlab.spark.stream.match_stream import row_counts
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -51,19 +51,19 @@ def read_stream(
     Raises `BadData` as it does, and for Parquet of other types than the schema declares.
     """
     kind = format or inputs.format_of(path)
-    found = inputs.read(spark, path, format=kind, schema=schema).schema
+    kinds = inputs.read(spark, path, format=kind, schema=schema).schema
     reader = spark.readStream.option("maxFilesPerTrigger", files)
     match kind:
         case "csv":
             options = {"header": True, "quote": '"', "escape": '"', "mode": "FAILFAST"}
-            made = reader.schema(found).csv(path, enforceSchema=False, encoding="UTF-8", **options)
-            return made.select(*(_plain(made, field) for field in found.fields))
+            frame = reader.schema(kinds).csv(path, enforceSchema=False, encoding="UTF-8", **options)
+            return frame.select(*(_plain(frame, field) for field in kinds.fields))
         case "ndjson":
-            return reader.schema(found).json(path, mode="FAILFAST")
+            return reader.schema(kinds).json(path, mode="FAILFAST")
         case _:
-            stored = spark.read.parquet(path).schema
-            for field in stored.fields:
-                if field.dataType != found[field.name].dataType:
+            file_schema = spark.read.parquet(path).schema
+            for field in file_schema.fields:
+                if field.dataType != kinds[field.name].dataType:
                     place = DataPlace(path, None, field.name)
                     raise BadData(
                         "CER0786",
@@ -71,7 +71,7 @@ def read_stream(
                         place=place,
                         hint="declare the type that the file has",
                     )
-            return reader.schema(stored).parquet(path)
+            return reader.schema(file_schema).parquet(path)
 
 
 def _plain(frame: DataFrame, field: Any) -> Column:
@@ -108,40 +108,40 @@ def write_stream(
     writer = writer.option("checkpointLocation", checkpoint)
     if not follow:
         writer = writer.trigger(availableNow=True)
-    seen: dict[int, Done] = {}
+    batches: dict[int, Done] = {}
     for start in range(1, STARTS + 1):
         try:
-            _run(writer.start(), seen)
+            _run(writer.start(), batches)
             break
         except StreamingQueryException as error:
             if start == STARTS or _GAVE_UP not in str(error):
                 raise
-    return _total(seen)
+    return _total(batches)
 
 
-def _run(query: StreamingQuery, seen: dict[int, Done]) -> None:
+def _run(query: StreamingQuery, batches: dict[int, Done]) -> None:
     """Wait until a query ends, and note what its micro-batches do."""
     try:
         over = False
         while not over:
             over = bool(query.awaitTermination(0.5))
             for progress in query.recentProgress:
-                seen[progress["batchId"]] = _done(progress)
+                batches[progress["batchId"]] = _done(progress)
     finally:
         query.stop()
 
 
 def _done(progress: Any) -> Done:
-    counts = counted(progress)
+    counts = row_counts(progress)
     buckets = sum(int(store.numRowsTotal) for store in progress.stateOperators)
     return Done(1, int(progress.numInputRows), counts["answers"], counts["late"], buckets)
 
 
-def _total(seen: dict[int, Done]) -> Done:
+def _total(batches: dict[int, Done]) -> Done:
     return Done(
-        len(seen),
-        sum(each.events for each in seen.values()),
-        sum(each.answers for each in seen.values()),
-        sum(each.late for each in seen.values()),
-        seen[max(seen)].buckets if seen else 0,
+        len(batches),
+        sum(each.events for each in batches.values()),
+        sum(each.answers for each in batches.values()),
+        sum(each.late for each in batches.values()),
+        batches[max(batches)].buckets if batches else 0,
     )

@@ -14,21 +14,21 @@ import numpy as np
 from cerlab.engine.general.state_check import expect
 
 
-def numbered(known: Any, columns: Sequence[Any], length: int) -> tuple[Any, Any]:
+def number_keys(keys: Any, columns: Sequence[Any], length: int) -> tuple[Any, Any]:
     """The number of each row's key, -1 for none, and the table of all keys so far.
 
-    `known` is the table of those before, which are numbered by row and keep their numbers. New ones
+    `keys` is the table of those before, which are numbered by row and keep their numbers. New ones
     are numbered in the order in which they come. `columns` are those of the key, of `length` rows.
     Raises `BadData` where known keys are equal, or none.
     """
     import pyarrow as pa
 
     if not columns:
-        return np.zeros(length, np.int64), known
-    before = known.num_rows
+        return np.zeros(length, np.int64), keys
+    before = keys.num_rows
     codes = None
-    for name, column in zip(known.column_names, columns, strict=True):
-        part = _codes(pa.chunked_array([*known.column(name).chunks, *_chunks(column)]))
+    for name, column in zip(keys.column_names, columns, strict=True):
+        part = _codes(pa.chunked_array([*keys.column(name).chunks, *_chunks(column)]))
         if codes is not None:
             absent = (codes < 0) | (part < 0)
             both = codes * (part.max(initial=0) + 1) + part
@@ -39,8 +39,8 @@ def numbered(known: Any, columns: Sequence[Any], length: int) -> tuple[Any, Any]
     fresh = codes[before:]
     values, first = np.unique(fresh, return_index=True)
     new = first[values >= before]  # numbers are in the order of the first rows, so these are too
-    rows = pa.table(list(columns), names=known.column_names).take(pa.array(new, pa.int64()))
-    return fresh, pa.concat_tables([known, rows]).combine_chunks()
+    rows = pa.table(list(columns), names=keys.column_names).take(pa.array(new, pa.int64()))
+    return fresh, pa.concat_tables([keys, rows]).combine_chunks()
 
 
 def _codes(column: Any) -> Any:

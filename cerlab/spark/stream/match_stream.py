@@ -12,7 +12,7 @@ from cerlab.spark.batch.frame import Source, group_of
 from cerlab.spark.batch.named import answer_types, row_names
 from cerlab.spark.plan.modes import Mode, warn_of_one_task
 from cerlab.spark.stream.checkpoint import check_logs, claim
-from cerlab.spark.stream.columns import given_type, masked, restored, sent
+from cerlab.spark.stream.columns import attribute_columns, column_and_mask, pandas_type, restore
 from cerlab.spark.stream.durations import Length
 from cerlab.spark.stream.request import StreamRequest, stream_request
 from cerlab.spark.stream.step import BUCKETS, digest
@@ -26,7 +26,7 @@ PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 METRICS = "cerlab"
-"""Names of observed metrics begin with it; `counted` reads them."""
+"""Names of observed metrics begin with it; `row_counts` reads them."""
 
 
 class StreamOptions(TypedDict, total=False):
@@ -109,7 +109,7 @@ def stream_request_of(
     lateness: Length,
     **options: Unpack[StreamOptions],
 ) -> StreamRequest:
-    """What `match_stream` is asked, checked. Raises as it does."""
+    """The request of `match_stream` with the same arguments. Raises as it does."""
     pattern, partition = as_pattern(query), options.get("partition", False)
     refuse_aggregates(pattern)
     refuse_correlated(pattern)
@@ -130,11 +130,11 @@ def stream_request_of(
 
 def use_rocksdb(spark: SparkSession) -> None:
     """Set the state store of a session; raises `UsageError` where another one is set."""
-    configured = spark.conf.get(PROVIDER, "")
-    if configured and configured != ROCKSDB:
+    provider = spark.conf.get(PROVIDER, "")
+    if provider and provider != ROCKSDB:
         raise UsageError(
             "CER0880",
-            f"state as bytes needs RocksDB, and {PROVIDER} is {configured}",
+            f"state as bytes needs RocksDB, and {PROVIDER} is {provider}",
             hint=f"set it to {ROCKSDB}",
         )
     spark.conf.set(PROVIDER, ROCKSDB)
@@ -147,7 +147,7 @@ def stream_answers(request: StreamRequest) -> DataFrame:
     from cerlab.spark.stream.processor import BucketProcessor
 
     warn_of_one_task(request.choice, stacklevel=3)
-    found = (
+    rows = (
         _rows(request)
         .groupBy("bucket")
         .transformWithStateInPandas(
@@ -159,20 +159,20 @@ def stream_answers(request: StreamRequest) -> DataFrame:
     )
     columns: list[Column] = [fn.col(name) for name in ("start", "end")]
     if request.job.names is not None:
-        columns += _named(request, request.job.names)
+        columns += _columns_with_names(request, request.job.names)
     else:
         columns.append(fn.col("positions"))
     if request.job.with_partition:
         columns.append(fn.struct(*_partition(request)).alias("partition"))
     late = fn.count_if(fn.col("late").isNotNull())
-    return found.select(*columns, "late").observe(
+    return rows.select(*columns, "late").observe(
         f"{METRICS}-{digest(request.job)[:12]}",
         (fn.count(fn.lit(1)) - late).alias("answers"),
         late.alias("late"),
     )
 
 
-def counted(progress: Mapping[str, Any]) -> dict[str, int]:
+def row_counts(progress: Mapping[str, Any]) -> dict[str, int]:
     """The ``answers`` and ``late`` rows of a micro-batch, of the progress that Spark reports."""
     counts = {"answers": 0, "late": 0}
     for name, row in (progress.get("observedMetrics") or {}).items():
@@ -196,54 +196,54 @@ def _rows(request: StreamRequest) -> DataFrame:
     from pyspark.sql import functions as fn
 
     job, source = request.job, request.source
-    columns: list[Column] = [*masked(request.position, "int64", "position", "no_position")]
-    columns += masked(request.clock, job.time_kind, "time", "no_time")
-    columns += sent(source, job.attributes, exact=job.names is not None)
+    columns: list[Column] = [*column_and_mask(request.position, "int64", "position", "no_position")]
+    columns += column_and_mask(request.clock, job.time_kind, "time", "no_time")
+    columns += attribute_columns(source, job.attributes, exact=job.names is not None)
     if request.choice.mode is Mode.KEYS:
         group, present = group_of(source, request.plan.partition)
         bucket = fn.pmod(group, fn.lit(BUCKETS))
-        kept = present if request.kept is None else present & request.kept
+        condition = present if request.from_filter is None else present & request.from_filter
     else:
-        bucket, kept = fn.lit(0).cast("bigint"), request.kept
+        bucket, condition = fn.lit(0).cast("bigint"), request.from_filter
     if job.tick is not None and job.lag is not None:
         ticks = fn.floor(request.clock / fn.lit(job.tick)).cast("bigint")
         columns.append(fn.timestamp_millis(ticks).alias("watermark"))
-    rows = source.frame if kept is None else source.frame.where(kept)
-    made = rows.select(bucket.alias("bucket"), *columns)
+    rows = source.frame if condition is None else source.frame.where(condition)
+    rows = rows.select(bucket.alias("bucket"), *columns)
     if job.tick is not None and job.lag is not None:
         delay = f"{round(job.lag / job.tick)} milliseconds"
-        made = made.withWatermark("watermark", delay).drop("watermark")
-    return made
+        rows = rows.withWatermark("watermark", delay).drop("watermark")
+    return rows
 
 
 def _partition(request: StreamRequest) -> list[Column]:
     from pyspark.sql import functions as fn
 
     return [
-        restored(fn.col(f"p{n}"), request.source, name).alias(name)
+        restore(fn.col(f"p{n}"), request.source, name).alias(name)
         for n, name in enumerate(dict.fromkeys(request.plan.partition))
     ]
 
 
-def _named(request: StreamRequest, names: RowNames) -> Iterator[Column]:
+def _columns_with_names(request: StreamRequest, names: RowNames) -> Iterator[Column]:
     """The columns of rows with names, as they are called."""
     from pyspark.sql import functions as fn
 
-    taken: list[tuple[str, str | None, bool]] = [(name, name, False) for name in names.key]
+    fields: list[tuple[str, str | None, bool]] = [(name, name, False) for name in names.key]
     for column in names.columns:
         attribute = None if column.function == "count" else column.attribute
-        taken.append((column.name, attribute, column in names.lists))
-    for n, (name, attribute, is_list) in enumerate(taken):
+        fields.append((column.name, attribute, column in names.lists))
+    for n, (name, attribute, is_list) in enumerate(fields):
         place = fn.col(f"n{n}")
         if attribute is not None and is_list:
             place = fn.transform(place, _restoring(request.source, attribute))
         elif attribute is not None:
-            place = restored(place, request.source, attribute)
+            place = restore(place, request.source, attribute)
         yield place.alias(name)
 
 
 def _restoring(source: Source, name: str) -> Callable[[Column], Column]:
-    return lambda value: restored(value, source, name)
+    return lambda value: restore(value, source, name)
 
 
 def _schema(request: StreamRequest) -> StructType:
@@ -253,7 +253,7 @@ def _schema(request: StreamRequest) -> StructType:
     schema = StructType([StructField("start", LongType()), StructField("end", LongType())])
     if request.job.names is not None:
         for n, field in enumerate(answer_types(request.source, request.job.names).fields[2:]):
-            schema.add(f"n{n}", given_type(field.dataType))
+            schema.add(f"n{n}", pandas_type(field.dataType))
         return schema.add("late", LongType())
     schema.add("positions", ArrayType(LongType()))
     if request.job.with_partition:

@@ -10,7 +10,7 @@ from pyspark.sql.streaming import StatefulProcessor
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from cerlab.engine.answers import AnswerBatch
-from cerlab.spark.stream.columns import given, received
+from cerlab.spark.stream.columns import pandas_column, table_of_frames
 from cerlab.spark.stream.step import BucketStep, StreamJob
 
 STATE = "cerlab"
@@ -41,7 +41,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         timerValues: Any,
     ) -> Iterator[Any]:
         """The rows of a bucket in a micro-batch: its answers and late rows, as frames."""
-        yield from self._step(received(rows, self._job.columns), timerValues, None)
+        yield from self._step(table_of_frames(rows, self._job.columns), timerValues, None)
 
     def handleExpiredTimer(
         self,
@@ -51,7 +51,7 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
     ) -> Iterator[Any]:
         """A time that all keys have passed: what it releases, and the end of keys."""
         due = expiredTimerInfo.getExpiryTimeInMs()
-        yield from self._step(received((), self._job.columns), timerValues, due)
+        yield from self._step(table_of_frames((), self._job.columns), timerValues, due)
 
     def close(self) -> None:
         """Nothing is open."""
@@ -64,10 +64,10 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
             self._job, None if before is None else bytes(before), rows, max(0, watermark) or None
         )
         if self._job.names is not None:
-            yield from map(self._named, step.rows())
+            yield from map(self._frame_with_names, step.rows())
         else:
             for answers, ends in step.answers():
-                yield self._frame(answers, step.released, ends)
+                yield self._frame(answers, step.released_rows, ends)
         if step.late.num_rows:
             yield self._late(step.late)
         after, timer = step.state()
@@ -91,12 +91,12 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
         columns = {"start": answers.start, "end": answers.end, "positions": positions}
         return pd.DataFrame({**columns, **self._partition(rows, ends), "late": [None] * count})
 
-    def _named(self, rows: Any) -> Any:
+    def _frame_with_names(self, rows: Any) -> Any:
         """Rows with names: ``start``, ``end``, then ``n0``, ``n1``, .., and ``late``."""
         import pandas as pd
 
         places = {name: rows.column(name) for name in rows.column_names[:2]}
-        others = {f"n{n}": given(rows.column(2 + n)) for n in range(rows.num_columns - 2)}
+        others = {f"n{n}": pandas_column(rows.column(2 + n)) for n in range(rows.num_columns - 2)}
         return pd.DataFrame(
             {**{name: place.to_numpy() for name, place in places.items()}, **others}
             | {"late": [None] * rows.num_rows}
@@ -107,7 +107,9 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
 
         none = [None] * rows.num_rows
         if (names := self._job.names) is not None:
-            keys = {f"n{n}": given(rows.column(f"a{a}")) for n, a in enumerate(self._job.keys)}
+            keys = {
+                f"n{n}": pandas_column(rows.column(f"a{a}")) for n, a in enumerate(self._job.keys)
+            }
             others = {f"n{len(keys) + n}": none for n in range(len(names.columns))}
             late = rows.column("position").to_numpy()
             return pd.DataFrame({"start": none, "end": none, **keys, **others, "late": late})
@@ -123,10 +125,10 @@ class BucketProcessor(StatefulProcessor):  # type: ignore[misc]
             return {}
         import pyarrow as pa
 
-        found = {}
+        columns = {}
         for n, attribute in enumerate(self._job.keys):
             column = rows.column(f"a{attribute}").take(which)
             if pa.types.is_timestamp(column.type):
                 column = column.cast(pa.int64())
-            found[f"p{n}"] = column.to_pandas(integer_object_nulls=True)
-        return found
+            columns[f"p{n}"] = column.to_pandas(integer_object_nulls=True)
+        return columns

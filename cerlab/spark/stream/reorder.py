@@ -35,43 +35,45 @@ class Sequences:
     one.
     """
 
-    released: Any
+    has_released: Any
     time: Any
     position: Any
-    held: Any
+    pending_rows: Any
     """The rows held back, a table, by sequence and in order."""
 
     def __len__(self) -> int:
-        return len(self.released)
+        return len(self.has_released)
 
-    def grown(self, count: int) -> Sequences:
+    def with_count(self, count: int) -> Sequences:
         """With so many sequences, of which the last ones are new."""
         more = count - len(self)
-        released, time, position = (np.pad(array, (0, more)) for array in self.arrays())
-        return Sequences(released, time, position, self.held)
+        has_released, time, position = (np.pad(array, (0, more)) for array in self.arrays())
+        return Sequences(has_released, time, position, self.pending_rows)
 
     def only(self, numbers: Any) -> Sequences:
         """These sequences, which are numbered anew; the others have no rows held back."""
-        made = np.full(len(self), -1, np.int64)
-        made[numbers] = np.arange(len(numbers))
-        held = with_sequence(self.held, made[_numbers(self.held, "sequence")])
-        released, time, position = (array[numbers] for array in self.arrays())
-        return Sequences(released, time, position, held)
+        new_number = np.full(len(self), -1, np.int64)
+        new_number[numbers] = np.arange(len(numbers))
+        sequence = new_number[_numbers(self.pending_rows, "sequence")]
+        pending = with_sequence(self.pending_rows, sequence)
+        has_released, time, position = (array[numbers] for array in self.arrays())
+        return Sequences(has_released, time, position, pending)
 
     def arrays(self) -> tuple[Any, Any, Any]:
         """Whether a row has been released, and time and position of the last one."""
-        return self.released, self.time, self.position
+        return self.has_released, self.time, self.position
 
     def waiting(self) -> Any:
         """Whether rows are held back, bool (sequences,)."""
         waiting = np.zeros(len(self), bool)
-        waiting[_numbers(self.held, "sequence")] = True
+        waiting[_numbers(self.pending_rows, "sequence")] = True
         return waiting
 
     def newest(self) -> Any:
         """The latest time so far of each sequence that has had a row, (sequences,)."""
         newest = self.time.copy()
-        newest[_numbers(self.held, "sequence")] = _numbers(self.held, "time")  # the last one stays
+        sequence = _numbers(self.pending_rows, "sequence")
+        newest[sequence] = _numbers(self.pending_rows, "time")  # the last one stays
         return newest
 
 
@@ -79,7 +81,7 @@ class Sequences:
 class Arrival:
     """What becomes of rows that come: each is released, or late, or held back."""
 
-    released: Any
+    released_rows: Any
     """By sequence, in order."""
     late: Any
     after: Sequences
@@ -116,23 +118,24 @@ def arrive(
     _check_positions(before, fresh, labels, np.zeros(len(before), bool))
     late = _late(before, fresh, floor)
     whole = fresh if not late.any() else fresh.filter(pa.array(~late))
-    if before.held.num_rows:
-        whole = _in_order(pa.concat_tables([before.held, whole]))
-    _check_positions(before, whole, labels, before.released)
+    if before.pending_rows.num_rows:
+        whole = _in_order(pa.concat_tables([before.pending_rows, whole]))
+    _check_positions(before, whole, labels, before.has_released)
     sequence, times = _numbers(whole, "sequence"), _numbers(whole, "time")
     newest = before.time.copy()
     newest[sequence] = times  # the last one of each stays
     due = _is_more(newest[sequence], times, lateness)
     if floor is not None:
         due |= times < floor
-    released, time, position = (array.copy() for array in before.arrays())
-    passed = sequence[due]
-    released[passed] = True
-    time[passed], position[passed] = times[due], _numbers(whole, "position")[due]
+    has_released, time, position = (array.copy() for array in before.arrays())
+    due_sequences = sequence[due]
+    has_released[due_sequences] = True
+    time[due_sequences] = times[due]
+    position[due_sequences] = _numbers(whole, "position")[due]
     return Arrival(
-        released=whole.filter(pa.array(due)),
+        released_rows=whole.filter(pa.array(due)),
         late=fresh.filter(pa.array(late)),
-        after=Sequences(released, time, position, whole.filter(pa.array(~due))),
+        after=Sequences(has_released, time, position, whole.filter(pa.array(~due))),
     )
 
 
@@ -153,7 +156,7 @@ def _late(before: Sequences, rows: Any, floor: Instant | None) -> Any:
     sequence, times, positions = (_numbers(rows, n) for n in ("sequence", "time", "position"))
     time, position = before.time[sequence], before.position[sequence]
     late = (times < time) | ((times == time) & (positions <= position))
-    late &= before.released[sequence]
+    late &= before.has_released[sequence]
     if floor is not None:
         late |= times < floor
     return late
@@ -171,25 +174,25 @@ def _check_cells(before: Sequences, rows: Any, labels: Labels) -> None:
     if pc.any(wrong).as_py():
         row = int(wrong.combine_chunks().to_numpy(zero_copy_only=False).argmax())
         number = rows.column("sequence")[row].as_py()
-        ordered = rows.filter(pc.equal(rows.column("sequence"), pa.scalar(number)))
-        _refuse(None, ordered.sort_by(_ORDER), labels)
+        rows_of_sequence = rows.filter(pc.equal(rows.column("sequence"), pa.scalar(number)))
+        _refuse(None, rows_of_sequence.sort_by(_ORDER), labels)
 
 
-def _check_positions(before: Sequences, rows: Any, labels: Labels, released: Any) -> None:
+def _check_positions(before: Sequences, rows: Any, labels: Labels, has_released: Any) -> None:
     """Raise `BadData` where the positions of ordered rows do not increase along a sequence.
 
-    Those of the sequences with `released` come after the last row released.
+    In a sequence that `has_released` rows they come after the last of those.
     """
     import pyarrow as pa
 
     sequence, position = _numbers(rows, "sequence"), _numbers(rows, "position")
     same = np.diff(sequence, prepend=-1) == 0
-    wrong = ~same & released[sequence] & (position <= before.position[sequence])
+    wrong = ~same & has_released[sequence] & (position <= before.position[sequence])
     wrong[1:] |= same[1:] & (position[1:] <= position[:-1])
     if wrong.any():
         number = int(sequence[wrong.argmax()])
         last = None
-        if released[number]:
+        if has_released[number]:
             place = {"position": before.position[[number]], "time": before.time[[number]]}
             last = pa.table({**place, "a0": ["?"]})
         _refuse(last, rows.filter(pa.array(sequence == number)), labels)
@@ -208,8 +211,8 @@ def _view(rows: Any) -> Any:
     import pyarrow as pa
 
     position, time = rows.column("position"), rows.column("time")
-    viewed = {"k0": time, "k1": position, "position": position, "time": time}
-    return pa.table({**viewed, "type": rows.column("a0").cast(pa.string())})
+    columns = {"k0": time, "k1": position, "position": position, "time": time}
+    return pa.table({**columns, "type": rows.column("a0").cast(pa.string())})
 
 
 def _numbers(rows: Any, name: str) -> Any:

@@ -15,7 +15,7 @@ from cerlab.model.clock import TimeAxis, clock_for, time_axis
 from cerlab.spark.batch import frame
 from cerlab.spark.batch.frame import FLOATS, MOMENTS, WHOLE, Source
 from cerlab.spark.batch.request import check_partition
-from cerlab.spark.plan.modes import Choice, Mode, chosen, why_not
+from cerlab.spark.plan.modes import Choice, Mode, choose_mode, why_not
 from cerlab.spark.plan.order import Labels
 from cerlab.spark.plan.reads import attributes_read, time_attribute
 from cerlab.spark.stream.columns import kind_of
@@ -43,7 +43,7 @@ class StreamRequest:
     position: Column
     clock: Column
     """The times that order a key."""
-    kept: Column | None
+    from_filter: Column | None
     """Whether an event is of a stream in FROM; None if all are."""
     job: StreamJob
 
@@ -88,9 +88,9 @@ def stream_request(
         unit_of_time = MICROSECOND if source.kind(axis.attribute) in MOMENTS else None
         if axis.unit is not None and unit_of_time is None:
             unit_of_time = axis.unit.value
-    allowed = length_in(unit_of_time, lateness, "lateness")
-    tick, behind = _ticks(None if lag is None else length_in(unit_of_time, lag, "lag"), allowed)
-    choice = _chosen(plan, mode)
+    tolerance = length_in(unit_of_time, lateness, "lateness")
+    tick, behind = _ticks(None if lag is None else length_in(unit_of_time, lag, "lag"), tolerance)
+    choice = _choice(plan, mode)
     job = StreamJob(
         plan=plan_to_bytes(whole),
         time=axis,
@@ -98,7 +98,7 @@ def stream_request(
         kinds=tuple(kind_of(source, name) for name in attributes),
         time_kind=kind,
         labels=_labels(axis, position),
-        lateness=_in_kind(allowed, kind),
+        lateness=_in_kind(tolerance, kind),
         keys=tuple(attributes.index(name) for name in dict.fromkeys(plan.partition)),
         by_key=choice.mode is Mode.KEYS,
         with_partition=with_partition,
@@ -106,8 +106,8 @@ def stream_request(
         tick=tick,
         lag=None if behind is None else _in_kind(behind, kind),
     )
-    kept = frame.is_kept(source, plan.streams)
-    return StreamRequest(source, plan, choice, place, clock, kept, job)
+    from_filter = frame.from_filter(source, plan.streams)
+    return StreamRequest(source, plan, choice, place, clock, from_filter, job)
 
 
 def _source(df: DataFrame, type_name: str | None) -> Source:
@@ -116,11 +116,11 @@ def _source(df: DataFrame, type_name: str | None) -> Source:
         raise UsageError(
             "CER0881", "this DataFrame is no stream", hint="cerlab.spark.match takes a batch"
         )
-    checked = frame.source_of(df.sparkSession.createDataFrame([], df.schema), type_name)
-    return replace(checked, frame=df.toDF(*(f"c{n}" for n in range(len(checked.names)))))
+    empty = frame.source_of(df.sparkSession.createDataFrame([], df.schema), type_name)
+    return replace(empty, frame=df.toDF(*(f"c{n}" for n in range(len(empty.names)))))
 
 
-def _chosen(plan: Plan, mode: str | None) -> Choice:
+def _choice(plan: Plan, mode: str | None) -> Choice:
     """By key where that is exact, else one task for all keys."""
     if mode == Mode.RANGES.value:
         exact = [each.value for each in (Mode.KEYS, Mode.ONE) if why_not(plan, each) is None]
@@ -128,7 +128,7 @@ def _chosen(plan: Plan, mode: str | None) -> Choice:
             "CER0490", f"no stream is cut into ranges: {_NO_RANGES}", hint=f"use {exact[0]}"
         )
     if mode is not None or (reason := why_not(plan, Mode.KEYS)) is None:
-        return chosen(plan, mode or Mode.KEYS.value)
+        return choose_mode(plan, mode or Mode.KEYS.value)
     return Choice(Mode.ONE, {Mode.KEYS: reason, Mode.RANGES: _NO_RANGES})
 
 
@@ -145,12 +145,12 @@ def _axis(source: Source, plan: Plan, time: str | None, unit: str | None) -> Tim
         axis = frame.only_moment(source)
     if axis is None and isinstance(window, TimeWindow):
         clock_for(window, axis)  # raises: nothing says what the time is
-    measured = time_attribute(plan, axis)
-    if axis is not None and measured not in (None, axis.attribute):
+    measure = time_attribute(plan, axis)
+    if axis is not None and measure not in (None, axis.attribute):
         raise UsageError(
             "CER0884",
-            f"the stream is ordered by '{axis.attribute}', the window is measured on '{measured}'",
-            hint=f"time='{measured}'",
+            f"the stream is ordered by '{axis.attribute}', the window is measured on '{measure}'",
+            hint=f"time='{measure}'",
         )
     return axis
 

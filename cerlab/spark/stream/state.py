@@ -91,7 +91,7 @@ class BucketState:
     """When Spark is to come back to the bucket, in milliseconds of the watermark."""
 
 
-def packed(state: BucketState, machine: Machine, job: str) -> bytes:
+def state_to_bytes(state: BucketState, machine: Machine, job: str) -> bytes:
     """A state with arrays as bytes; `job` is the digest under which it is to be read again."""
     assert state.arrays is not None
     names, arrays = with_names(machine, state.arrays)
@@ -99,7 +99,7 @@ def packed(state: BucketState, machine: Machine, job: str) -> bytes:
     whole = isinstance(events.instants, np.ndarray)
     members = {
         **arrays,
-        "released": sequences.released,
+        "released": sequences.has_released,
         "last_time": sequences.time,
         "last_position": sequences.position,
         "event_sequence": events.sequence,
@@ -107,15 +107,15 @@ def packed(state: BucketState, machine: Machine, job: str) -> bytes:
         "event_position": events.position,
         "instants": events.instants if whole else _text([str(t) for t in events.instants]),
         "keys": _table_bytes(state.keys),
-        "held": _table_bytes(sequences.held),
+        "held": _table_bytes(sequences.pending_rows),
         "recent": _table_bytes(state.recent),
     }
-    written = []
+    parts = []
     for name, kind in MEMBERS.items():
         exact = kind and (name != "instants" or whole)
         array = np.asarray(members[name], kind) if exact else members[name]
-        written.append(np.ascontiguousarray(array).tobytes())
-    body = b"".join(part + bytes(-len(part) % _WORD) for part in written)
+        parts.append(np.ascontiguousarray(array).tobytes())
+    body = b"".join(part + bytes(-len(part) % _WORD) for part in parts)
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -125,14 +125,14 @@ def packed(state: BucketState, machine: Machine, job: str) -> bytes:
         "timer": state.timer,
         **names,
         "whole": whole,
-        "sizes": [len(part) for part in written],
+        "sizes": [len(part) for part in parts],
     }
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % _WORD)
     return b"".join((len(text).to_bytes(_WORD, "little"), text, body))
 
 
-def unpacked(
+def state_from_bytes(
     state: bytes, machine: Machine, job: str, empty: BucketState, *, by_key: bool
 ) -> BucketState:
     """The state again; `empty` is that of a bucket of which nothing is known, with its schemas.
@@ -155,7 +155,7 @@ def unpacked(
         body = np.frombuffer(state, np.uint8, offset=begin).copy()
         if crc32(body.data) != header["checksum"]:
             raise _no_state("its checksum is another one")
-        return _checked(_read(header, body, machine, empty), by_key=by_key)
+        return _check_state(_read(header, body, machine, empty), by_key=by_key)
     except _UNREADABLE as error:
         raise _no_state(str(error)) from None
 
@@ -174,40 +174,40 @@ def _read(
     sizes, read, timer = header["sizes"], header["read"], header["timer"]
     ends = [0, *accumulate(size + -size % _WORD for size in sizes)]
     parts = dict(zip(MEMBERS, pairwise(ends), strict=True))
-    made = {
+    buffers = {
         name: body[begin : begin + size]
         for (name, (begin, _)), size in zip(parts.items(), sizes, strict=True)
     }
     expect(type(read) is int and 0 <= read < MOST_EVENTS, "how many events were read")
     expect(timer is None or (type(timer) is int and 0 < timer < MOST_EVENTS), "when to come back")
     expect(all(isinstance(header[name], list) for name in ("states", "idle")), "the states")
-    expect((made["released"] <= 1).all(), "whether a row has been released")
+    expect((buffers["released"] <= 1).all(), "whether a row has been released")
     kinds = MEMBERS | {"last_time": empty.sequences.time.dtype}
-    arrays = {name: made[name].view(kinds[name]) for name in ENGINE}
+    arrays = {name: buffers[name].view(kinds[name]) for name in ENGINE}
     expect(_fits(arrays["idle_state"], len(header["idle"])), "an idle state")
     check_pool(arrays, len(header["states"]))
-    released, time, position, sequence, number, place = (
-        made[name].view(kinds[name])
+    has_released, time, position, sequence, number, place = (
+        buffers[name].view(kinds[name])
         for name in list(MEMBERS)[len(ENGINE) : list(MEMBERS).index("instants")]
     )
-    instants: Any = made["instants"]
+    instants: Any = buffers["instants"]
     if header["whole"]:
         instants = instants.view("<i8")
     else:
         instants = [_instant(text) for text in json.loads(instants.tobytes())]
-    held = _table(made["held"], empty.sequences.held.schema)
+    pending = _table(buffers["held"], empty.sequences.pending_rows.schema)
     return BucketState(
-        Sequences(released, time, position, held),
-        _table(made["keys"], empty.keys.schema),
+        Sequences(has_released, time, position, pending),
+        _table(buffers["keys"], empty.keys.schema),
         EventTable(sequence, number, place, instants),
-        _table(made["recent"], empty.recent.schema),
+        _table(buffers["recent"], empty.recent.schema),
         with_numbers(machine, header, arrays),
         read,
         timer,
     )
 
 
-def _checked(state: BucketState, *, by_key: bool) -> BucketState:
+def _check_state(state: BucketState, *, by_key: bool) -> BucketState:
     """The state, if what its parts say of each other is so; raises `BadData`."""
     arrays, events, sequences = state.arrays, state.events, state.sequences
     assert arrays is not None
@@ -215,28 +215,30 @@ def _checked(state: BucketState, *, by_key: bool) -> BucketState:
     nodes = {len(arrays[name]) for name in ("position", "left", "right", "max_start")}
     expect(len(nodes) == 1, "the number of nodes")
     check_nodes(dict(arrays), state.read, state.read)
-    counted = {len(arrays[name]) for name in ("length", "idle_state", "seen")}
+    counts = {len(arrays[name]) for name in ("length", "idle_state", "seen")}
     keys = {state.keys.num_rows}
-    expect(counted == keys if state.keys.num_columns else counted in ({0}, {1}), "the partitions")
+    expect(counts == keys if state.keys.num_columns else counts in ({0}, {1}), "the partitions")
     expect({*map(len, sequences.arrays())} == (keys if by_key else {1}), "the sequences")
-    listed = {len(each) for each in (events.sequence, events.position, events.instants)}
-    expect(listed == {len(events)}, "the number of events")
+    lengths = {len(each) for each in (events.sequence, events.position, events.instants)}
+    expect(lengths == {len(events)}, "the number of events")
     expect(_fits(events.sequence, len(sequences)), "the sequence of an event")
     expect(_fits(events.number, state.read), "the number of an event")
     expect((np.diff(events.sequence) >= 0).all(), "the order of the events")
     expect(len(np.unique(events.number)) == len(events), "equal numbers of events")
-    named = arrays["position"][arrays["position"] >= 0]
-    expect(np.isin(named, events.number).all(), "an event that a node names")
-    rows = [sequences.held.column(name) for name in ("sequence", "position", "time", "a0")]
+    node_events = arrays["position"][arrays["position"] >= 0]
+    expect(np.isin(node_events, events.number).all(), "an event that a node names")
+    rows = [sequences.pending_rows.column(name) for name in ("sequence", "position", "time", "a0")]
     expect(not any(column.null_count for column in rows), "a row without position, time or type")
     expect(_fits(rows[0].to_numpy(), len(sequences)), "a row held back")
-    kept = [state.recent.column(name) for name in ("number", "sequence", "position")]
-    expect(not any(column.null_count for column in kept), "a row without number or position")
-    recent = kept[0].to_numpy()
+    recent_columns = [state.recent.column(name) for name in ("number", "sequence", "position")]
+    expect(
+        not any(column.null_count for column in recent_columns), "a row without number or position"
+    )
+    recent = recent_columns[0].to_numpy()
     expect(_fits(recent, state.read) and (np.diff(recent) > 0).all(), "the number of a row")
-    expect(_fits(kept[1].to_numpy(), len(sequences)), "the sequence of a row")
+    expect(_fits(recent_columns[1].to_numpy(), len(sequences)), "the sequence of a row")
     if state.recent.num_rows:
-        expect(np.isin(named, recent).all(), "a row that a node names")
+        expect(np.isin(node_events, recent).all(), "a row that a node names")
     return state
 
 

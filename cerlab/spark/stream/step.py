@@ -22,10 +22,10 @@ from cerlab.spark.plan.order import Labels
 from cerlab.spark.plan.reads import engine_column, window_width
 from cerlab.spark.stream.columns import schema_of
 from cerlab.spark.stream.engine import EventTable, SequencesEngine, no_events
-from cerlab.spark.stream.keys import numbered
+from cerlab.spark.stream.keys import number_keys
 from cerlab.spark.stream.reorder import Instant, arrive, nothing, with_sequence
-from cerlab.spark.stream.state import VERSION, BucketState, packed, unpacked
-from cerlab.spark.tasks.evaluation import known
+from cerlab.spark.stream.state import VERSION, BucketState, state_from_bytes, state_to_bytes
+from cerlab.spark.tasks.evaluation import plan_and_tables
 from cerlab.spark.tasks.named_rows import RowNames, RowTables
 
 MICROSECOND = 1_000
@@ -66,8 +66,8 @@ class StreamJob:
     @property
     def columns(self) -> dict[str, tuple[str, str]]:
         """The columns of the rows, with their Arrow types and masks."""
-        made = {"position": ("int64", "no_position"), "time": (self.time_kind, "no_time")}
-        return made | {f"a{n}": (kind, f"m{n}") for n, kind in enumerate(self.kinds)}
+        order_columns = {"position": ("int64", "no_position"), "time": (self.time_kind, "no_time")}
+        return order_columns | {f"a{n}": (kind, f"m{n}") for n, kind in enumerate(self.kinds)}
 
     @property
     def recent(self) -> Any:
@@ -86,7 +86,7 @@ class StreamJob:
 def digest(job: StreamJob) -> str:
     """A name for all that decides what a state means."""
     plain = [
-        plan_digest(known(job.plan)[0]),
+        plan_digest(plan_and_tables(job.plan)[0]),
         None if job.time is None else [job.time.attribute, str(job.time.unit)],
         [job.attributes, job.kinds, job.time_kind, job.labels.keys],
         [str(job.lateness), job.tick, str(job.lag), job.by_key, BUCKETS, VERSION],
@@ -116,36 +116,38 @@ class BucketStep:
         """`rows` may be empty; `watermark` is that of Spark in milliseconds, None for none yet.
 
         Raises `BadData` as `cerlab.spark.stream.reorder.arrive` and
-        `cerlab.spark.stream.state.unpacked`.
+        `cerlab.spark.stream.state.state_from_bytes`.
         """
         self.job = job
-        self._plan, self._learned = known(job.plan)
+        self._plan, self._tables = plan_and_tables(job.plan)
         self._before = empty_state(job)
         if state is not None:
-            machine = self._learned.machine
-            self._before = unpacked(state, machine, digest(job), self._before, by_key=job.by_key)
+            machine = self._tables.machine
+            self._before = state_from_bytes(
+                state, machine, digest(job), self._before, by_key=job.by_key
+            )
         self._floor: int | None = None
         if job.tick is not None and watermark is not None:
             self._floor = watermark * job.tick
         self._keys = self._before.keys
         sequence, count = np.zeros(rows.num_rows, np.int64), 1
         if job.by_key:
-            sequence = self._numbered(rows)
+            sequence = self._number_keys(rows)
             count = self._keys.num_rows
-        before = self._before.sequences.grown(count)
+        before = self._before.sequences.with_count(count)
         rows = with_sequence(rows, sequence)
         arrival = arrive(before, rows, job.lateness, job.labels, self._floor)
         self._sequences = arrival.after
-        self.released = arrival.released
+        self.released_rows = arrival.released_rows
         """The rows that the engine reads now, by sequence and in order, as a table."""
         self.late = arrival.late
         """The late rows, as a table."""
         self._recent = self._before.recent
         if job.names is not None:
-            self._recent = self._with_released()
+            self._recent = self._with_released_rows()
         self._engine = SequencesEngine(
             self._plan,
-            self._learned,
+            self._tables,
             job.time,
             together=not job.by_key,
             read=self._before.read,
@@ -154,24 +156,24 @@ class BucketStep:
         if self._before.arrays is not None:
             self._engine.tecs.resume(dict(self._before.arrays))
 
-    def _with_released(self) -> Any:
+    def _with_released_rows(self) -> Any:
         """The rows that answers of this micro-batch can name, by number."""
         import pyarrow as pa
 
-        numbers = self._before.read + np.arange(self.released.num_rows)
-        released = self.released.append_column("number", pa.array(numbers, pa.int64()))
+        numbers = self._before.read + np.arange(self.released_rows.num_rows)
+        rows = self.released_rows.append_column("number", pa.array(numbers, pa.int64()))
         before = self._before.recent
-        return pa.concat_tables([before, released.select(before.column_names)]).combine_chunks()
+        return pa.concat_tables([before, rows.select(before.column_names)]).combine_chunks()
 
     @property
     def timer_before(self) -> int | None:
         """When Spark was to come back to the bucket."""
         return self._before.timer
 
-    def _numbered(self, rows: Any) -> Any:
+    def _number_keys(self, rows: Any) -> Any:
         """The number of each row's key, -1 for none."""
         columns = [rows.column(f"a{n}") for n in self.job.keys]
-        numbers, self._keys = numbered(self._keys, columns, rows.num_rows)
+        numbers, self._keys = number_keys(self._keys, columns, rows.num_rows)
         return numbers
 
     @property
@@ -179,39 +181,39 @@ class BucketStep:
         return int(self._keys.num_rows) if self.job.keys else 1
 
     def answers(self) -> Iterator[tuple[AnswerBatch, Any]]:
-        """The answers that `released` rows complete, and which of those is the end of each.
+        """The answers that `released_rows` complete, and which of those is the end of each.
 
         Their positions are those of the stream. Raises `BadData` where the engine does.
         """
-        for found in self._found():
-            listed = found.positions[: found.offsets[-1]]
-            start, end, listed = map(self._engine.positions, (found.start, found.end, listed))
-            yield AnswerBatch(start, end, found.offsets, listed), found.end - self._before.read
+        for batch in self._numbered_answers():
+            numbers = batch.positions[: batch.offsets[-1]]
+            start, end, numbers = map(self._engine.positions, (batch.start, batch.end, numbers))
+            yield AnswerBatch(start, end, batch.offsets, numbers), batch.end - self._before.read
 
     def rows(self) -> Iterator[Any]:
         """The same answers as rows with names: pyarrow Tables, under a job that asks for them."""
         assert self.job.names is not None
-        made: RowTables | None = None
+        tables: RowTables | None = None
         number = self._recent.column("number").to_numpy()
-        for found in self._found():
-            if made is None:
+        for batch in self._numbered_answers():
+            if tables is None:
                 columns = [f"a{n}" for n in range(len(self.job.attributes))]
                 events = self._recent.select(columns).rename_columns(list(self.job.attributes))
                 positions = self._recent.column("position").to_numpy()
-                made = RowTables(self._plan, self.job.names, events, positions)
-            listed = found.positions[: found.offsets[-1]]
-            start, end, listed = (
-                np.searchsorted(number, each) for each in (found.start, found.end, listed)
+                tables = RowTables(self._plan, self.job.names, events, positions)
+            numbers = batch.positions[: batch.offsets[-1]]
+            start, end, numbers = (
+                np.searchsorted(number, each) for each in (batch.start, batch.end, numbers)
             )
-            yield made.of(AnswerBatch(start, end, found.offsets, listed))
+            yield tables.of(AnswerBatch(start, end, batch.offsets, numbers))
 
-    def _found(self) -> Iterator[AnswerBatch]:
+    def _numbered_answers(self) -> Iterator[AnswerBatch]:
         """The answers, with the numbers of events."""
-        rows = self.released
+        rows = self.released_rows
         if not rows.num_rows:
             return
         sequence = rows.column("sequence").to_numpy()
-        codes = sequence if self.job.by_key else self._numbered(rows)
+        codes = sequence if self.job.by_key else self._number_keys(rows)
         columns = {
             name: engine_column(rows.column(f"a{n}"), name)
             for n, name in enumerate(self.job.attributes)
@@ -223,7 +225,7 @@ class BucketStep:
         """The state of the bucket from now on, None for none, and when to come back to it."""
         sequences = self._sequences
         newest, waiting = sequences.newest(), sequences.waiting()
-        alive = np.flatnonzero(waiting | (sequences.released & ~self._is_over(newest)))
+        alive = np.flatnonzero(waiting | (sequences.has_released & ~self._is_over(newest)))
         if not len(alive):
             return None, None
         left, events = self._engine.keep(self._partitions, alive)
@@ -236,7 +238,7 @@ class BucketStep:
             self._engine.read,
             timer := self._timer(newest[alive], waiting[alive]),
         )
-        return packed(after, self._learned.machine, digest(self.job)), timer
+        return state_to_bytes(after, self._tables.machine, digest(self.job)), timer
 
     def _still_needed(self, alive: Any, events: EventTable) -> Any:
         """The rows since the first event of each sequence that answers to come can name."""
@@ -244,10 +246,10 @@ class BucketStep:
 
         first = np.full(len(alive), np.iinfo(np.int64).max)
         np.minimum.at(first, events.sequence, events.number)
-        sequence = self._recent.column("sequence").to_numpy()
+        sequence, number = (self._recent.column(n).to_numpy() for n in ("sequence", "number"))
         at = np.minimum(np.searchsorted(alive, sequence), len(alive) - 1)
-        kept = (alive[at] == sequence) & (self._recent.column("number").to_numpy() >= first[at])
-        return with_sequence(self._recent.filter(pa.array(kept)), at[kept])
+        is_needed = (alive[at] == sequence) & (number >= first[at])
+        return with_sequence(self._recent.filter(pa.array(is_needed)), at[is_needed])
 
     def _is_over(self, newest: Any) -> Any:
         """Whether no row to come can be in an answer with one of each sequence that has been."""

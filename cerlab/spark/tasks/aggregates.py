@@ -43,8 +43,8 @@ class GroupRows:
     @property
     def attributes(self) -> tuple[str, ...]:
         """The attributes of events that the rows are made of."""
-        named = (str(column.attribute) for column in self.request.columns)
-        return tuple(dict.fromkeys((*self.request.key, *named)))
+        names = (str(column.attribute) for column in self.request.columns)
+        return tuple(dict.fromkeys((*self.request.key, *names)))
 
     def read(self, plan: Plan, others: Iterable[str]) -> tuple[str, ...]:
         """All attributes that a task needs: others, and what these rows are made of."""
@@ -105,8 +105,8 @@ class GroupEvaluation:
             own=self.read if self.own is None else self.own,
             positions=positions,
         )
-        made = totals.table() if self._rows.are_final else _parts(totals, self._rows.request)
-        yield from _fitting(made, self._rows.schema).to_batches()
+        result = totals.table() if self._rows.are_final else _parts(totals, self._rows.request)
+        yield from _fitting(result, self._rows.schema).to_batches()
 
 
 def _values(column: Any, name: str) -> Any:
@@ -124,15 +124,15 @@ def _parts(totals: GroupTotals, request: Request) -> Any:
 
     from cerlab.evaluate.aggregated import EXPONENT
 
-    made = {f"g{n}": totals.group(name) for n, name in enumerate(request.groups)}
-    made["runs"] = _binary(totals.totals.runs.tolist())
+    columns = {f"g{n}": totals.group(name) for n, name in enumerate(request.groups)}
+    columns["runs"] = _binary(totals.totals.runs.tolist())
     for n, place in enumerate(request.summands):
         pairs, of = totals.sums(place)
-        made[f"s{n}"] = _binary(total << of.exponent + EXPONENT for total, _ in pairs)
-        made[f"p{n}"] = _binary(present for _, present in pairs)
+        columns[f"s{n}"] = _binary(total << of.exponent + EXPONENT for total, _ in pairs)
+        columns[f"p{n}"] = _binary(present for _, present in pairs)
     for n, measure in enumerate(request.extremes):
-        made[f"m{n}"] = totals.extreme(measure)
-    return pa.table(made)
+        columns[f"m{n}"] = totals.extreme(measure)
+    return pa.table(columns)
 
 
 def _binary(integers: Iterable[int]) -> Any:
@@ -142,7 +142,7 @@ def _binary(integers: Iterable[int]) -> Any:
     return pa.array(list(sizes), pa.binary())
 
 
-def merged(batches: Iterable[Any], rows: GroupRows) -> Iterator[Any]:
+def merge_parts(batches: Iterable[Any], rows: GroupRows) -> Iterator[Any]:
     """The rows of groups, each with the lists of all its parts but for ``m0 m1 ..``."""
     import pyarrow as pa
 
@@ -150,12 +150,12 @@ def merged(batches: Iterable[Any], rows: GroupRows) -> Iterator[Any]:
 
     request = rows.request
     for batch in batches:
-        made = {name: batch.column(f"g{n}") for n, name in enumerate(request.groups)}
+        columns = {name: batch.column(f"g{n}") for n, name in enumerate(request.groups)}
         if request.count:
-            made["count"] = integer_column(_sums(batch.column("runs")), "count")
+            columns["count"] = integer_column(_sums(batch.column("runs")), "count")
         for measure in request.measures:
             if measure in request.extremes:
-                made[measure.name] = batch.column(f"m{request.extremes.index(measure)}")
+                columns[measure.name] = batch.column(f"m{request.extremes.index(measure)}")
                 continue
             at, kind = request.summands.index(measure.place), rows.schema.field(measure.name).type
             totals, present = (_sums(batch.column(f"{name}{at}")) for name in "sp")
@@ -163,8 +163,8 @@ def merged(batches: Iterable[Any], rows: GroupRows) -> Iterator[Any]:
             exponent = 0 if whole else -EXPONENT
             totals = [total >> EXPONENT for total in totals] if whole else totals
             pairs = zip(totals, present, strict=True)
-            made[measure.name] = sum_column(measure, pairs, exponent, whole=whole)
-        yield from _fitting(pa.table(made), rows.schema).to_batches()
+            columns[measure.name] = sum_column(measure, pairs, exponent, whole=whole)
+        yield from _fitting(pa.table(columns), rows.schema).to_batches()
 
 
 def _sums(lists: Any) -> list[int]:

@@ -44,24 +44,24 @@ class Job:
 
 
 @lru_cache(maxsize=16)
-def known(plan: bytes) -> tuple[Plan, LearnedTables]:
+def plan_and_tables(content: bytes) -> tuple[Plan, LearnedTables]:
     """A plan, and what a worker has learnt of it; kept from task to task."""
-    made = plan_from_bytes(plan)
-    return made, LearnedTables(machine_of(made))
+    plan = plan_from_bytes(content)
+    return plan, LearnedTables(machine_of(plan))
 
 
 @lru_cache(maxsize=16)
-def _tested(plan: bytes, time: TimeAxis | None) -> frozenset[str]:
+def _attributes_of_engine(plan: bytes, time: TimeAxis | None) -> frozenset[str]:
     """The attributes that the engine itself reads."""
-    return frozenset(attributes_read(known(plan)[0], time))
+    return frozenset(attributes_read(plan_and_tables(plan)[0], time))
 
 
-def begun(job: Job) -> Evaluation | GroupEvaluation:
+def new_evaluation(job: Job) -> Evaluation | GroupEvaluation:
     """A run of the plan of a job, or of its aggregates."""
     if not isinstance(job.names, GroupRows):
         return Evaluation(job)
-    plan, learned = known(job.plan)
-    return GroupEvaluation(job.names, plan, learned.machine, job.time, job.attributes)
+    plan, tables = plan_and_tables(job.plan)
+    return GroupEvaluation(job.names, plan, tables.machine, job.time, job.attributes)
 
 
 class Evaluation:
@@ -71,14 +71,14 @@ class Evaluation:
     """
 
     def __init__(self, job: Job) -> None:
-        plan, prepared = known(job.plan)
+        plan, tables = plan_and_tables(job.plan)
         self._job = job
         self._plan = plan
         at_once = job.with_partition or job.names is not None
-        self._tested = _tested(job.plan, job.time)
+        self._engine_attributes = _attributes_of_engine(job.plan, job.time)
         self._buffer = None if job.names is None else EventBuffer()
         make = GeneralEvaluation if at_once else stream_evaluation
-        self._run = make(plan, prepared, job.time)
+        self._run = make(plan, tables, job.time)
         self._positions: Positions | None = None
         self.first = 0
         self.own: int | None = 0
@@ -95,10 +95,10 @@ class Evaluation:
         columns = {
             name: engine_column(rows.column(f"a{n}"), name)
             for n, name in enumerate(self._job.attributes)
-            if name in self._tested
+            if name in self._engine_attributes
         }
         for answers in self._run.push(columns, rows.num_rows):
-            yield from self._given(answers, rows, begins)
+            yield from self._own_batches(answers, rows, begins)
         if self._buffer is not None:
             self._buffer.forget(self._run.lowest)
         if self._positions is not None:
@@ -107,19 +107,19 @@ class Evaluation:
     def finish(self) -> Iterator[Any]:
         """The answers that were held back."""
         for answers in self._run.finish():
-            yield from self._given(answers, None, self.read)
+            yield from self._own_batches(answers, None, self.read)
 
-    def _given(self, answers: AnswerBatch, rows: Any, begins: int) -> Iterator[Any]:
+    def _own_batches(self, answers: AnswerBatch, rows: Any, begins: int) -> Iterator[Any]:
         own = self.read if self.own is None else self.own
-        skipped = int(np.searchsorted(answers.end, own))
-        if skipped == len(answers):
+        skip = int(np.searchsorted(answers.end, own))
+        if skip == len(answers):
             return
         if self._buffer is not None:
-            yield from self._named(answers.after(skipped), self._buffer)
+            yield from self._rows_with_names(answers.after(skip), self._buffer)
         else:
-            yield self._record_batch(answers, skipped, rows, begins)
+            yield self._record_batch(answers, skip, rows, begins)
 
-    def _named(self, answers: AnswerBatch, buffer: EventBuffer) -> Iterator[Any]:
+    def _rows_with_names(self, answers: AnswerBatch, buffer: EventBuffer) -> Iterator[Any]:
         """The rows with names of some answers."""
         assert isinstance(self._job.names, RowNames)
         first, end = int(answers.start.min()), int(answers.end.max()) + 1
@@ -128,23 +128,23 @@ class Evaluation:
         tables = RowTables(self._plan, self._job.names, events, self._places(np.arange(first, end)))
         yield from tables.of(answers.shift_positions(-first)).to_batches()
 
-    def _record_batch(self, answers: AnswerBatch, skipped: int, rows: Any, begins: int) -> Any:
+    def _record_batch(self, answers: AnswerBatch, skip: int, rows: Any, begins: int) -> Any:
         import pyarrow as pa
 
-        offsets = answers.offsets[skipped:]
-        taken = answers.positions[offsets[0] : offsets[-1]]
-        flat = pa.array(self._places(taken))
+        offsets = answers.offsets[skip:]
+        indices = answers.positions[offsets[0] : offsets[-1]]
+        flat = pa.array(self._places(indices))
         positions = pa.ListArray.from_arrays(
             pa.array((offsets - offsets[0]).astype(np.int32)), flat
         )
         columns = [
-            pa.array(self._places(answers.start[skipped:])),
-            pa.array(self._places(answers.end[skipped:])),
+            pa.array(self._places(answers.start[skip:])),
+            pa.array(self._places(answers.end[skip:])),
             positions,
         ]
         schema = arrow_schema()
         if self._job.with_partition:
-            keys = self._keys(answers.end[skipped:] - begins, rows)
+            keys = self._keys(answers.end[skip:] - begins, rows)
             schema = schema.append(pa.field("partition", keys.type))
             columns.append(keys)
         return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -21,12 +21,12 @@ from cerlab.model.columns import array_from
 from cerlab.spark.plan.files import FileRanges
 from cerlab.spark.plan.footers import Columns, RowGroup
 from cerlab.spark.plan.order import first_problem, increase, is_stream
-from cerlab.spark.plan.places import inside, parquet_file, resolved
+from cerlab.spark.plan.places import inside, parquet_file, resolve
 from cerlab.spark.plan.runs import run_table
 from cerlab.spark.plan.survey import HINTS
-from cerlab.spark.tasks.evaluation import Job, begun
-from cerlab.spark.tasks.rows import SIZE, gathered, integers
-from cerlab.spark.tasks.shuffle_units import changed
+from cerlab.spark.tasks.evaluation import Job, new_evaluation
+from cerlab.spark.tasks.rows import SIZE, integers, tables_of
+from cerlab.spark.tasks.shuffle_units import change_error
 
 RUN_IN_FILES = 1 << 15
 """How many rows a run has that a task tells of, for a stream whose rows Spark reads."""
@@ -42,24 +42,24 @@ def evaluate_files(batches: Iterable[Any], job: Job, ranges: FileRanges) -> Iter
 def write_files(
     batches: Iterable[Any], job: Job, ranges: FileRanges, folder: str, schema: Any
 ) -> Iterator[Any]:
-    """A Parquet file for each range; yields what `written` says of it."""
+    """A Parquet file for each range; yields what `write_file` says of it."""
     for batch in batches:
         for part in batch.column(0).to_pylist():
-            yield written(answers_of_range(part, job, ranges), folder, schema, f"part-{part:05}")
+            yield write_file(answers_of_range(part, job, ranges), folder, schema, f"part-{part:05}")
 
 
 def write_rows(batches: Iterable[Any], folder: str, schema: Any) -> Iterator[Any]:
-    """A Parquet file of all rows that a task is given; yields what `written` says of it.
+    """A Parquet file of all rows that a task is given; yields what `write_file` says of it.
 
     Their columns have any names, and are those of the schema in order.
     """
     import pyarrow as pa
 
     rows = (pa.RecordBatch.from_arrays(each.columns, schema.names).cast(schema) for each in batches)
-    yield written(rows, folder, schema, "part")
+    yield write_file(rows, folder, schema, "part")
 
 
-def written(batches: Iterable[Any], folder: str, schema: Any, name: str) -> Any:
+def write_file(batches: Iterable[Any], folder: str, schema: Any, name: str) -> Any:
     """Write a file whose name begins so, and which no other task has.
 
     A record batch of its ``name`` (text) and ``answers`` (int64). A task that runs twice writes two
@@ -69,11 +69,11 @@ def written(batches: Iterable[Any], folder: str, schema: Any, name: str) -> Any:
     import pyarrow.parquet as pq
 
     name, answers = f"{name}-{uuid4().hex}.parquet", 0
-    files, path = resolved(inside(folder, name))
+    files, path = resolve(inside(folder, name))
     with pq.ParquetWriter(path, schema, filesystem=files, **parquet_encoding(schema)) as writer:
-        for found in gathered(batches, ROWS):
-            writer.write_table(found)
-            answers += found.num_rows
+        for table in tables_of(batches, ROWS):
+            writer.write_table(table)
+            answers += table.num_rows
     return pa.RecordBatch.from_pydict({"name": [name], "answers": [answers]})
 
 
@@ -86,7 +86,7 @@ def rows_of_files(batches: Iterable[Any], files: Sequence[str], schema: Any) -> 
 
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            file = opened_file(files[number], [])
+            file = open_file(files[number], [])
             try:
                 for rows in file.iter_batches(SIZE, use_threads=False):
                     yield rows.select(schema.names).cast(schema)
@@ -115,8 +115,8 @@ def runs_of_files(batches: Iterable[Any], ranges: FileRanges) -> Iterator[Any]:
             try:
                 for _, cluster in _clusters_of_range(part, ranges, begins):
                     whole = pa.RecordBatch.from_pydict(_places(cluster, ranges.columns))
-                    made = run_table(whole, range(0, whole.num_rows, RUN_IN_FILES))
-                    yield made.append_column("what", pa.nulls(made.num_rows, pa.string()))
+                    runs = run_table(whole, range(0, whole.num_rows, RUN_IN_FILES))
+                    yield runs.append_column("what", pa.nulls(runs.num_rows, pa.string()))
             except BadData as error:
                 yield pa.RecordBatch.from_pylist([{"what": str(error)}], schema)
 
@@ -128,7 +128,7 @@ def answers_of_range(part: int, job: Job, ranges: FileRanges) -> Iterator[Any]:
     """
     assignment = ranges.assignment
     begins = bisect_left(assignment.reader, part)
-    run = begun(job)
+    run = new_evaluation(job)
     run.own, run.first = None, assignment.before[begins]
     for number, cluster in _clusters_of_range(part, ranges, begins):
         if assignment.part[number] == part and run.own is None:
@@ -151,11 +151,11 @@ def _clusters_of_range(
 
     Between clusters there is nothing to check: their footers follow one another.
     """
-    opened = lru_cache(maxsize=4)(partial(opened_file, read=ranges.columns.read))
+    file_of = lru_cache(maxsize=4)(partial(open_file, read=ranges.columns.read))
     for number in range(begins, bisect_right(ranges.assignment.part, part)):
         groups = ranges.clusters[number]
         cluster = _in_order(
-            [_row_group(opened(group.path), group, ranges.columns) for group in groups],
+            [_row_group(file_of(group.path), group, ranges.columns) for group in groups],
             ranges.columns,
         )
         if not _is_stream(cluster, ranges.columns):
@@ -202,11 +202,11 @@ def _refuse(cluster: _Cluster, ranges: FileRanges, before: int) -> None:
     import pyarrow as pa
 
     columns = ranges.columns
-    checked = pa.table({**_places(cluster, columns), "type": types_of(cluster.rows, columns)})
-    if (problem := first_problem(None, checked, ranges.labels)) is not None:
+    events = pa.table({**_places(cluster, columns), "type": types_of(cluster.rows, columns)})
+    if (problem := first_problem(None, events, ranges.labels)) is not None:
         place = before + problem.row
         if columns.has_position:
-            place = checked.column("position")[problem.row].as_py()
+            place = events.column("position")[problem.row].as_py()
         what = f"at position {place}: {problem.what}"
         raise BadData(problem.code, what, hint=HINTS[problem.code])
 
@@ -214,20 +214,22 @@ def _refuse(cluster: _Cluster, ranges: FileRanges, before: int) -> None:
 def _row_group(file: Any, group: RowGroup, columns: Columns) -> _Cluster:
     """The rows of a row group; raises `BadData` where they are not as its footer has stated."""
     table = file.read_row_group(group.number, columns=columns.read, use_threads=False)
-    stated = dict(zip(columns.keys, zip(group.first, group.last, strict=True), strict=True))
+    ends = dict(zip(columns.keys, zip(group.first, group.last, strict=True), strict=True))
     if columns.time is not None:
-        stated[columns.time] = group.first_time, group.last_time
+        ends[columns.time] = group.first_time, group.last_time
     numbers = {}
-    for name, (least, greatest) in stated.items():
+    for name, (least, greatest) in ends.items():
         if table.column(name).null_count:
-            raise changed(f"'{name}' of {group.path} has NULL where its footer says it has none")
+            raise change_error(
+                f"'{name}' of {group.path} has NULL where its footer says it has none"
+            )
         numbers[name] = values = integers(table, name)
         if len(values) != group.rows or values.min() < least or values.max() > greatest:
-            raise changed(f"{group.path} has other rows than its footer says: see '{name}'")
+            raise change_error(f"{group.path} has other rows than its footer says: see '{name}'")
     return _Cluster(table, numbers)
 
 
-def opened_file(place: str, read: Sequence[str]) -> Any:
+def open_file(place: str, read: Sequence[str]) -> Any:
     """A Parquet file; text in the columns to read is read as codes."""
     import pyarrow as pa
 
@@ -241,10 +243,10 @@ def opened_file(place: str, read: Sequence[str]) -> Any:
 def _places(cluster: _Cluster, columns: Columns) -> dict[str, Any]:
     """The columns of `cerlab.spark.plan.order`, but for the type."""
     numbers = {name: array_from(each) for name, each in cluster.numbers.items()}
-    made = {f"k{n}": numbers[name] for n, name in enumerate(columns.keys)}
+    places = {f"k{n}": numbers[name] for n, name in enumerate(columns.keys)}
     if columns.has_position:
-        made["position"] = numbers[columns.keys[-1]]
-    return made if columns.time is None else {**made, "time": numbers[columns.time]}
+        places["position"] = numbers[columns.keys[-1]]
+    return places if columns.time is None else {**places, "time": numbers[columns.time]}
 
 
 def types_of(rows: Any, columns: Columns) -> Any:
@@ -262,10 +264,10 @@ def _for_engine(cluster: _Cluster, columns: Columns) -> Any:
     import pyarrow as pa
 
     rows = cluster.rows
-    made = {"a0": types_of(rows, columns)}
+    arrays = {"a0": types_of(rows, columns)}
     for n, name in enumerate(columns.attributes[1:], 1):
         nothing = pa.nulls(rows.num_rows, pa.string())
-        made[f"a{n}"] = nothing if name is None else rows.column(name)
+        arrays[f"a{n}"] = nothing if name is None else rows.column(name)
     if columns.has_position:
-        made["position"] = array_from(cluster.numbers[columns.keys[-1]])
-    return pa.table(made)
+        arrays["position"] = array_from(cluster.numbers[columns.keys[-1]])
+    return pa.table(arrays)

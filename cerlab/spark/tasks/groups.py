@@ -19,7 +19,7 @@ from cerlab.io.sink import ROWS
 from cerlab.io.write import table_of_batches
 from cerlab.model.clock import TimeAxis
 from cerlab.spark.tasks.named_rows import RowNames, in_types
-from cerlab.spark.tasks.rows import SIZE, gathered, integers
+from cerlab.spark.tasks.rows import SIZE, integers, tables_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class GroupJob:
 
 
 @lru_cache(maxsize=16)
-def _known(query: str) -> Pattern:
+def _pattern_of(query: str) -> Pattern:
     return as_pattern(query)
 
 
@@ -48,7 +48,7 @@ def evaluate_groups(batches: Iterable[Any], job: GroupJob, size: int = SIZE) -> 
     import pyarrow as pa
 
     waiting: list[Any] = []
-    for rows in gathered(batches, size):
+    for rows in tables_of(batches, size):
         before, groups = len(waiting), integers(rows, "group")
         cut = int(np.searchsorted(groups, groups[-1]))
         same = not cut and before and integers(waiting[-1], "group")[-1] == groups[-1]
@@ -74,16 +74,18 @@ def _together(rows: Any, job: GroupJob) -> Iterator[Any]:
     columns = {name: rows.column(f"a{n}") for n, name in enumerate(job.attributes)}
     stream = io.as_stream(pa.table(columns))
     stream = stream if job.time is None else stream.on_time(job.time)
-    pattern = _known(job.query)
-    found = batched_answers(CompiledEvaluator().answers(pattern, stream), ROWS)
+    pattern = _pattern_of(job.query)
+    batches = batched_answers(CompiledEvaluator().answers(pattern, stream), ROWS)
     if job.names is None:
-        yield from table_of_batches(_placed(batch, positions) for batch in found).to_batches()
+        yield from table_of_batches(
+            _with_positions(batch, positions) for batch in batches
+        ).to_batches()
         return
     texts = [column.name for column in job.names.columns]
-    for table in answer_tables(pattern, stream, found, texts, positions=positions):
+    for table in answer_tables(pattern, stream, batches, texts, positions=positions):
         yield from in_types(table, job.names.schema).to_batches()
 
 
-def _placed(answers: AnswerBatch, positions: Any) -> AnswerBatch:
-    start, end, listed = (positions[x] for x in (answers.start, answers.end, answers.positions))
-    return AnswerBatch(start, end, answers.offsets, listed)
+def _with_positions(answers: AnswerBatch, positions: Any) -> AnswerBatch:
+    start, end, places = (positions[x] for x in (answers.start, answers.end, answers.positions))
+    return AnswerBatch(start, end, answers.offsets, places)

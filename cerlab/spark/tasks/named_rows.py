@@ -1,6 +1,6 @@
 """Rows with names of the answers of a run: the events that they name are in the task that has them.
 
-What is made is the table of `cerlab.api.answers.Matches.table`, batch by batch.
+They are the table of `cerlab.api.answers.Matches.table`, batch by batch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class RowNames:
     columns: tuple[NamedColumn, ...]
     key: tuple[str, ...]
     """The attributes of PARTITION BY."""
-    repeated: frozenset[str]
+    list_labels: frozenset[str]
     """The labels that may hold several events."""
     schema: Any = None
     """The Arrow types that Spark expects of the columns; None for those of the events."""
@@ -34,13 +34,13 @@ class RowNames:
     @property
     def attributes(self) -> tuple[str, ...]:
         """The attributes of events that the columns are taken from."""
-        named = (column.attribute for column in self.columns)
-        return tuple(dict.fromkeys((*self.key, *(name for name in named if name is not None))))
+        names = (column.attribute for column in self.columns)
+        return tuple(dict.fromkeys((*self.key, *(name for name in names if name is not None))))
 
     @property
     def lists(self) -> frozenset[NamedColumn]:
         """The columns that are lists."""
-        return frozenset(c for c in self.columns if not c.function and c.label in self.repeated)
+        return frozenset(c for c in self.columns if not c.function and c.label in self.list_labels)
 
     def read(self, plan: Plan, others: Iterable[str]) -> tuple[str, ...]:
         """All attributes that a task needs: others, and what these rows are made of."""
@@ -89,7 +89,7 @@ class RowTables:
             names.columns,
             _stream({name: events.column(name) for name in names.attributes}, events.num_rows),
             key=names.key,
-            repeated=names.repeated,
+            repeated=names.list_labels,
             positions=positions,
         )
         self._schema = names.schema
@@ -107,8 +107,8 @@ def in_types(table: Any, schema: Any) -> Any:
     """The same rows without codes of text, in the types of a schema if there is one."""
     import pyarrow as pa
 
-    made = pa.table({name: _plain(table.column(name)) for name in table.column_names})
-    return made if schema is None else made.cast(schema)
+    plain = pa.table({name: _plain(table.column(name)) for name in table.column_names})
+    return plain if schema is None else plain.cast(schema)
 
 
 def _plain(column: Any) -> Any:

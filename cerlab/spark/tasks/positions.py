@@ -12,7 +12,7 @@ class Positions:
 
     >>> positions = Positions()
     >>> positions.append(np.array([10, 11, 12, 40, 41]))
-    >>> positions.of(np.array([0, 2, 3])).tolist(), positions.kept
+    >>> positions.of(np.array([0, 2, 3])).tolist(), positions.size
     ([10, 12, 40], 5)
     """
 
@@ -22,7 +22,7 @@ class Positions:
         self._first = self._read = 0
 
     @property
-    def kept(self) -> int:
+    def size(self) -> int:
         """How many positions are kept."""
         return 0 if self._values is None else self._read - self._first
 
@@ -38,12 +38,12 @@ class Positions:
             return
         if self._values is None:
             self._values = np.arange(self._first, self._read) + self._shift
-        used = self._read - self._first
-        if used + count > len(self._values):
-            before = self._values[:used]
-            self._values = np.empty(max(used + count, 2 * used), np.int64)
-            self._values[:used] = before
-        self._values[used : used + count] = positions
+        length = self._read - self._first
+        if length + count > len(self._values):
+            before = self._values[:length]
+            self._values = np.empty(max(length + count, 2 * length), np.int64)
+            self._values[:length] = before
+        self._values[length : length + count] = positions
         self._read += count
 
     def of(self, indices: Any) -> Any:
@@ -57,6 +57,6 @@ class Positions:
         over = before - self._first
         if self._values is None:
             self._first = before
-        elif over > self.kept // 2:  # moved at most once for each that is given up
+        elif over > self.size // 2:  # moved at most once for each that is given up
             self._values = self._values[over : self._read - self._first].copy()
             self._first = before

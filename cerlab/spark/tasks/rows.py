@@ -1,4 +1,4 @@
-"""Rows as tasks get them: record batches, gathered until there are enough for an engine."""
+"""Rows as tasks get them: record batches, and tables that have enough rows for an engine."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from cerlab.model.columns import numbers_of
 
 SIZE = 1 << 16
-"""How many rows are gathered before an engine reads them."""
+"""How many rows a table has before an engine reads it."""
 
 
-def gathered(batches: Iterable[Any], size: int = SIZE) -> Iterator[Any]:
+def tables_of(batches: Iterable[Any], size: int = SIZE) -> Iterator[Any]:
     """Tables of at least `size` rows, but for the last; no row is copied."""
     import pyarrow as pa
 

@@ -28,28 +28,28 @@ from cerlab.spark.plan.assignment import RangeAssignment
 from cerlab.spark.plan.bit_fields import BitFields
 from cerlab.spark.plan.order import Labels
 from cerlab.spark.plan.runs import descents, is_whole
-from cerlab.spark.plan.survey import surveyed
-from cerlab.spark.tasks.evaluation import Job, begun
-from cerlab.spark.tasks.rows import SIZE, gathered, keys_in
+from cerlab.spark.plan.survey import survey_run
+from cerlab.spark.tasks.evaluation import Job, new_evaluation
+from cerlab.spark.tasks.rows import SIZE, keys_in, tables_of
 
-SENT = 1 << 18
-"""How many rows are gathered before units are made of them."""
+ROWS_OF_A_UNIT = 1 << 18
+"""How many rows a task has at least before it makes units of them."""
 
 
 class Placing(NamedTuple):
     """How events get their positions, and whether all rows of the stream are sent."""
 
-    given: bool
+    has_positions: bool
     """Whether the last key is the position."""
-    numbered: bool = False
+    is_numbered: bool = False
     """Whether positions are made of the numbers of rows; else events are consecutive."""
     whole: bool = True
-    """Whether all rows are sent that are of a stream in FROM, as `RangeAssignment.kept` counts."""
+    """Whether all rows are sent that `RangeAssignment.rows_in_from` counts."""
     fields: BitFields | None = None
     """What is in their column ``k0``, where that is not the first key."""
 
 
-def changed(what: str) -> BadData:
+def change_error(what: str) -> BadData:
     """The error for rows that are not those of the first pass."""
     hint = "the DataFrame is not the same each time it is read: write or cache it first"
     return BadData("CER0783", what, hint=hint)
@@ -59,7 +59,7 @@ def changed(what: str) -> BadData:
 
 
 def units_of_ranges(
-    batches: Iterable[Any], assignment: RangeAssignment, size: int = SENT
+    batches: Iterable[Any], assignment: RangeAssignment, size: int = ROWS_OF_A_UNIT
 ) -> Iterator[Any]:
     """Rows as they lie to units, each for all ranges that read it.
 
@@ -74,7 +74,7 @@ def units_of_buckets(
     assignment: RangeAssignment,
     buckets: int,
     fields: BitFields | None = None,
-    size: int = SENT,
+    size: int = ROWS_OF_A_UNIT,
 ) -> Iterator[Any]:
     """Rows with a ``group`` to units, one for each bucket that a run has groups of."""
     for run, rows in _by_run(batches, assignment, size):
@@ -82,10 +82,10 @@ def units_of_buckets(
 
 
 def units_of_cuts(
-    batches: Iterable[Any], cuts: Sequence[tuple[Any, ...]], parts: int, size: int = SENT
+    batches: Iterable[Any], cuts: Sequence[tuple[Any, ...]], parts: int, size: int = ROWS_OF_A_UNIT
 ) -> Iterator[Any]:
     """Rows to units between some cuts: run k is from cut k - 1 to cut k. NULL is in the first."""
-    for rows in _gathered_in_order(batches, size):
+    for rows in _batches_in_order(batches, size):
         for run, piece in _between(rows, cuts):
             yield _units(run, [run * parts // (len(cuts) + 1)], piece)
 
@@ -94,18 +94,19 @@ def _by_run(
     batches: Iterable[Any], assignment: RangeAssignment, size: int
 ) -> Iterator[tuple[int, Any]]:
     """The rows in order, by the run of the first pass that they are in."""
-    for rows in _gathered_in_order(batches, size):
+    for rows in _batches_in_order(batches, size):
         for run, piece in _between(rows, assignment.first[1:]):
             first, last = _place(piece, 0), _place(piece, piece.num_rows - 1)
-            known = assignment.first and None not in (*first, *last)
-            if not known or first < assignment.first[run] or last > assignment.last[run]:
-                raise changed("some rows were not in the first pass, by the columns that order it")
+            has_place = assignment.first and None not in (*first, *last)
+            if not has_place or first < assignment.first[run] or last > assignment.last[run]:
+                what = "some rows were not in the first pass, by the columns that order it"
+                raise change_error(what)
             yield run, piece
 
 
-def _gathered_in_order(batches: Iterable[Any], size: int) -> Iterator[Any]:
+def _batches_in_order(batches: Iterable[Any], size: int) -> Iterator[Any]:
     """Record batches of about so many rows, each in the order of its keys."""
-    for table in gathered(batches, size):
+    for table in tables_of(batches, size):
         yield _in_order(table)
 
 
@@ -129,8 +130,8 @@ def _order(rows: Any) -> Any:
     if all(map(is_whole, keys)):
         numbers = [*map(numbers_of, reversed(keys))]
         return array_from(np.lexsort(numbers) if numbers[1:] else np.argsort(numbers[0]))
-    known = [pc.invert(pc.is_null(key, nan_is_null=True)) for key in keys]
-    pairs = [column for pair in zip(known, keys, strict=True) for column in pair]
+    valid = [pc.invert(pc.is_null(key, nan_is_null=True)) for key in keys]
+    pairs = [column for pair in zip(valid, keys, strict=True) for column in pair]
     table = pa.table(pairs, names=[str(n) for n in range(len(pairs))])
     return pc.sort_indices(table, sort_keys=[(name, "ascending") for name in table.column_names])
 
@@ -176,7 +177,7 @@ def _in_buckets(
         rows = rows.drop_columns(["group"])
     else:
         assert fields is not None
-        group = fields.unpacked(rows).column("group")
+        group = fields.decode(rows).column("group")
     if group.null_count:
         rows, group = rows.filter(group.is_valid()), group.drop_null()
     bucket = np.mod(group.to_numpy(), buckets)
@@ -192,24 +193,24 @@ def _units(run: int, parts: Sequence[int], rows: Any) -> Any:
     """A record batch of one unit, for each of some parts."""
     import pyarrow as pa
 
-    written = _written(rows)
+    content = _ipc_bytes(rows)
     return pa.RecordBatch.from_pydict(
         {
             "part": pa.array(parts, pa.int32()),
             "run": pa.array([run] * len(parts), pa.int32()),
-            "unit": pa.array([written] * len(parts), pa.binary()),
+            "unit": pa.array([content] * len(parts), pa.binary()),
         }
     )
 
 
-def _written(rows: Any) -> bytes:
+def _ipc_bytes(rows: Any) -> bytes:
     import pyarrow as pa
 
     with pa.BufferOutputStream() as sink:
         with pa.ipc.new_stream(sink, rows.schema) as stream:
             stream.write_batch(rows)
-        written: bytes = sink.getvalue().to_pybytes()
-    return written
+        content: bytes = sink.getvalue().to_pybytes()
+    return content
 
 
 # -- where units arrive --------------------------------------------------------------------------
@@ -223,10 +224,10 @@ class RunRows(NamedTuple):
     rows: Any
 
 
-def received(batches: Iterable[Any]) -> Iterator[RunRows]:
+def runs_of_units(batches: Iterable[Any]) -> Iterator[RunRows]:
     """The runs of some parts, each part's in order; units come sorted by part and run."""
-    sent = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
-    for (part, run), units in groupby(sent, key=itemgetter(0, 1)):
+    rows = (row for batch in batches for row in zip(*map(_values, batch.columns), strict=True))
+    for (part, run), units in groupby(rows, key=itemgetter(0, 1)):
         yield RunRows(part, run, _together([unit for *_, unit in units]))
 
 
@@ -234,13 +235,13 @@ def _together(units: list[Any]) -> Any:
     """The rows of some units of a run, in order."""
     import pyarrow as pa
 
-    made = [batch for unit in units for batch in pa.ipc.open_stream(unit)]
-    if len(made) == 1:
-        return made[0]
-    places = [_place(rows, 0) for rows in made]
+    batches = [batch for unit in units for batch in pa.ipc.open_stream(unit)]
+    if len(batches) == 1:
+        return batches[0]
+    places = [_place(rows, 0) for rows in batches]
     if not any(None in place for place in places):  # tasks may have read stretches of the order
-        made = [made[n] for n in sorted(range(len(made)), key=places.__getitem__)]
-    return _in_order(pa.Table.from_batches(made))
+        batches = [batches[n] for n in sorted(range(len(batches)), key=places.__getitem__)]
+    return _in_order(pa.Table.from_batches(batches))
 
 
 def _values(column: Any) -> Any:
@@ -256,17 +257,17 @@ def survey_units(
     batches: Iterable[Any], labels: Labels, *, positions: bool, fields: BitFields | None = None
 ) -> Iterator[Any]:
     """What there is to say of each run (`cerlab.spark.plan.survey`)."""
-    for unit in received(batches):
-        rows = unit.rows if fields is None else fields.unpacked(unit.rows)
-        yield surveyed(unit.run, rows, labels, positions=positions)
+    for unit in runs_of_units(batches):
+        rows = unit.rows if fields is None else fields.decode(unit.rows)
+        yield survey_run(unit.run, rows, labels, positions=positions)
 
 
 def number_units(
     batches: Iterable[Any], assignment: RangeAssignment, buckets: int, placing: Placing
 ) -> Iterator[Any]:
     """Units of ranges to units of buckets, whose events have positions."""
-    for unit in _checked(received(batches), assignment, placing):
-        rows = _placed(unit.rows, assignment.before[unit.run], placing)
+    for unit in _check_counts(runs_of_units(batches), assignment, placing):
+        rows = _with_positions(unit.rows, assignment.before[unit.run], placing)
         yield from _in_buckets(unit.run, rows, buckets)
 
 
@@ -277,10 +278,10 @@ def evaluate_buckets(
 
     Their events have positions: the last of their keys, or a column of its own.
     """
-    placing = Placing(given=True, fields=fields)
-    for _, runs in groupby(received(batches), key=attrgetter("part")):
-        run = begun(job)
-        for rows in gathered((_placed(each.rows, 0, placing) for each in runs), size):
+    placing = Placing(has_positions=True, fields=fields)
+    for _, runs in groupby(runs_of_units(batches), key=attrgetter("part")):
+        run = new_evaluation(job)
+        for rows in tables_of((_with_positions(each.rows, 0, placing) for each in runs), size):
             yield from run.push(rows)
         yield from run.finish()
 
@@ -293,52 +294,52 @@ def evaluate_ranges(
     size: int = SIZE,
 ) -> Iterator[Any]:
     """The answers that end in the ranges whose units these are; each range's come in order."""
-    units = _checked(received(batches), assignment, placing)
+    units = _check_counts(runs_of_units(batches), assignment, placing)
     for part, some in groupby(units, key=attrgetter("part")):
-        run = begun(job)
+        run = new_evaluation(job)
         run.own, run.first = None, assignment.before[bisect_left(assignment.reader, part)]
         for own, inside in groupby(some, key=lambda unit: assignment.part[unit.run] == unit.part):
             if own:
                 run.own = run.read
-            placed = (_placed(u.rows, assignment.before[u.run], placing) for u in inside)
-            for rows in gathered(placed, size):
+            events = (_with_positions(u.rows, assignment.before[u.run], placing) for u in inside)
+            for rows in tables_of(events, size):
                 yield from run.push(rows)
         yield from run.finish()
 
 
-def _checked(
+def _check_counts(
     units: Iterable[RunRows], assignment: RangeAssignment, placing: Placing
 ) -> Iterator[RunRows]:
     """The same units; raises `BadData` if a part has not as many rows as in the first pass."""
     if not placing.whole:
         yield from units
         return
-    counts = assignment.rows if placing.numbered else assignment.kept
+    counts = assignment.rows if placing.is_numbered else assignment.rows_in_from
     for part, some in groupby(units, key=attrgetter("part")):
         read = 0
         for unit in some:
             _same(unit.rows.num_rows, counts[unit.run])
             read += unit.rows.num_rows
             yield unit
-        expected = slice(bisect_left(assignment.reader, part), bisect_right(assignment.part, part))
-        _same(read, sum(counts[expected]))
+        stretch = slice(bisect_left(assignment.reader, part), bisect_right(assignment.part, part))
+        _same(read, sum(counts[stretch]))
 
 
 def _same(read: int, before: int) -> None:
     if read != before:
-        raise changed(f"a stretch had {before} rows in the first pass and has {read} now")
+        raise change_error(f"a stretch had {before} rows in the first pass and has {read} now")
 
 
-def _placed(rows: Any, before: int, placing: Placing) -> Any:
+def _with_positions(rows: Any, before: int, placing: Placing) -> Any:
     """The kept rows without their keys, with positions where they would not be consecutive."""
     import pyarrow as pa
 
     if placing.fields is not None:
-        rows = placing.fields.unpacked(rows).drop_columns(["group"])
+        rows = placing.fields.decode(rows).drop_columns(["group"])
     keys = keys_in(rows)
-    if placing.given and keys:
+    if placing.has_positions and keys:
         rows = rows.append_column("position", rows.column(keys[-1]))
-    elif placing.numbered:
+    elif placing.is_numbered:
         places = np.arange(before, before + rows.num_rows)
         rows = rows.append_column("position", pa.array(places))
     if "kept" in rows.schema.names:

@@ -11,23 +11,23 @@ from typing import Any
 from cerlab.spark.plan.bit_fields import BitFields
 from cerlab.spark.plan.files import UnorderedFiles
 from cerlab.spark.plan.footers import Columns, RowGroup
-from cerlab.spark.tasks.files import are_named, opened_file, types_of
+from cerlab.spark.tasks.files import are_named, open_file, types_of
 from cerlab.spark.tasks.shuffle_units import units_of_cuts
 
-SAMPLED = 8
+SAMPLE_GROUPS = 8
 """From so many row groups a sample is taken, about."""
 
 
 def sample_of_files(files: UnorderedFiles, rows: int) -> list[tuple[Any, ...]]:
     """The keys of about so many rows in order, of some row groups; none of NULL."""
-    groups = files.groups[:: max(1, len(files.groups) // SAMPLED)]
+    groups = files.groups[:: max(1, len(files.groups) // SAMPLE_GROUPS)]
     step = max(1, sum(group.rows for group in groups) // rows)
-    made: list[tuple[Any, ...]] = []
+    sample: list[tuple[Any, ...]] = []
     for group in groups:
         keys = _read(group, list(files.columns.keys))
         places = zip(*(keys.column(n)[::step].to_pylist() for n in keys.column_names), strict=True)
-        made += (place for place in places if None not in place)
-    return sorted(made)
+        sample += (place for place in places if None not in place)
+    return sorted(sample)
 
 
 def units_of_files(
@@ -54,17 +54,17 @@ def _ordering(group: RowGroup, columns: Columns, fields: BitFields | None) -> An
     import pyarrow as pa
 
     rows = _read(group, columns.read)
-    made = {f"k{n}": rows.column(name).cast(pa.int64()) for n, name in enumerate(columns.keys)}
+    arrays = {f"k{n}": rows.column(name).cast(pa.int64()) for n, name in enumerate(columns.keys)}
     if columns.time is not None:
-        made["time"] = rows.column(columns.time).cast(pa.int64())
-    made = {name: column.combine_chunks() for name, column in made.items()}
+        arrays["time"] = rows.column(columns.time).cast(pa.int64())
+    arrays = {name: column.combine_chunks() for name, column in arrays.items()}
     if fields is not None:
-        made = {"k0": fields.packed(made)}
+        arrays = {"k0": fields.encode(arrays)}
     if not all(map(are_named, types_of(rows, columns).chunks)):
-        made["k0"] = pa.nulls(rows.num_rows, pa.int64())
-    return pa.RecordBatch.from_pydict(made)
+        arrays["k0"] = pa.nulls(rows.num_rows, pa.int64())
+    return pa.RecordBatch.from_pydict(arrays)
 
 
 def _read(group: RowGroup, names: list[str]) -> Any:
-    file = opened_file(group.path, names)
+    file = open_file(group.path, names)
     return file.read_row_group(group.number, columns=names, use_threads=False)
