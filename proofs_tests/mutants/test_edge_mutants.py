@@ -42,7 +42,7 @@ def no_last_instant(self: WindowStarts, times: list[Any], positions: list[int]) 
 
 def rows_of_other_streams_count(runs: Sequence[Run], starts: Sequence[int], width: int) -> Any:
     """Rows that FROM drops are events of the window."""
-    return _BEGINS([replace(run, kept=run.rows) for run in runs], list(starts), width)
+    return _BEGINS([replace(run, rows_in_from=run.rows) for run in runs], list(starts), width)
 
 
 def time_back_is_seen(row: tuple[str, str, bool]) -> bool:

