@@ -41,7 +41,7 @@ WITHIN n [attribute], n SECONDS   exact; the stream is ordered by the time that 
 everything else                   exact
 ================================  ======================================================
 
-Keys are dealt out to buckets by a hash. A bucket has one engine and one state, a flat buffer, so a
+Keys go to buckets by a hash. A bucket has one engine and one state, a flat buffer, so a
 micro-batch costs what it brings and hardly what the number of keys is; each key is put in order by
 itself. What is known of a key goes when its window has passed for all keys (`lag`); never without a
 window in time, nor with NEXT, LAST and MAX, which compare with answers older than the window.

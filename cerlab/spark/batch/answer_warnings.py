@@ -1,4 +1,4 @@
-"""What is said beside the answers of a batch: what no event has, and that there is no answer.
+"""Warnings beside the answers of a batch: what no event has, and that there is no answer.
 
 The first rows have what most queries need. If something is missing there, one more pass looks for
 just that, in the columns where it could be.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 FIRST = 1 << 12
-"""How many rows are looked at before all are."""
+"""How many rows are read before all are."""
 
 
 def warn_about_answers(pattern: Pattern, source: Source, answers: int, ask: str) -> None:

@@ -29,7 +29,7 @@ _STAGES = {
     Mode.ONE: "all rows in order, in one task",
 }
 
-_PUT = "exact sums of each part, which are put together by group"
+_EXACT_SUMS = "exact sums of each part, which are put together by group"
 
 
 def explain(
@@ -143,6 +143,8 @@ def _stages(request: Request, mode: Mode) -> list[str]:
     if request.from_filter is not None:
         first.append(f"events of {', '.join(request.plan.streams)}")
     if isinstance(request.names, GroupRows):
-        last = "no answer is listed: " + ("a row for each end" if request.names.are_final else _PUT)
+        last = "no answer is listed: " + (
+            "a row for each end" if request.names.are_final else _EXACT_SUMS
+        )
         return [*first, _STAGES[mode], last]
     return [*first, _STAGES[mode]]

@@ -224,7 +224,7 @@ def from_filter(source: Source, streams: Sequence[str]) -> Column | None:
 def group_of(source: Source, attributes: Sequence[str]) -> tuple[Column, Column]:
     """A number that is equal for equal keys, and whether an event has a key at all.
 
-    Spark deals out rows by this number, so it may be coarser than the equality of keys
+    Spark shuffles rows by this number, so it may be coarser than the equality of keys
     (`cerlab.predicates.keys`) and never finer: the two zeros are one, and decimals are taken as the
     nearest float, as some of them are equal to floats.
     """

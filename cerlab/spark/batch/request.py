@@ -53,7 +53,7 @@ class Request:
 
     @property
     def job(self) -> Job:
-        """What is sent to tasks; the other streams are left out before them."""
+        """The job of the tasks; the other streams are left out before them."""
         plan = replace(self.plan, streams=())
         return Job(plan_to_bytes(plan), self.time, self.attributes, self.with_partition, self.names)
 

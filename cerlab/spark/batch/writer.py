@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 FILE_SCHEMA = "name string, answers bigint"
-"""What a task tells of a file that it has written."""
+"""The columns in which a task names each file that it writes."""
 
 _SUCCESS = "_SUCCESS"
 

@@ -37,7 +37,7 @@ class Java:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What was found, and a line for each place that was looked at."""
+    """The Java, if there is one, and a line for each place of the search."""
 
     java: Java | None
     notes: tuple[str, ...]

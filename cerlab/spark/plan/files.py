@@ -15,7 +15,7 @@ from cerlab.spark.plan.order import Labels
 
 @dataclass(frozen=True, slots=True)
 class FileRanges:
-    """What tasks are told: the clusters of a stream, and which range reads each of them."""
+    """The clusters of a stream, as tasks get them, and which range reads each of them."""
 
     mode: Mode
     clusters: tuple[tuple[RowGroup, ...], ...]

@@ -14,7 +14,7 @@ from cerlab.model.clauses import Consume, EventWindow, Strategy
 
 
 class Mode(Enum):
-    """How events are dealt out to tasks; the value is its name for users."""
+    """How events are spread over tasks; the value is its name for users."""
 
     KEYS = "keys"
     """All events of a key in one task."""
@@ -26,7 +26,7 @@ class Mode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A mode, and why each mode that would spread more was not taken."""
+    """A mode, and the reason against each mode that would spread more."""
 
     mode: Mode
     reasons: Mapping[Mode, str]

@@ -141,7 +141,7 @@ def _missing_time(rows: Any, times: Any, label: str) -> _Check:
 
 
 def _goes_back(rows: Any, times: Any) -> _Check:
-    """Kept rows whose time is before that of the kept row before, in this table."""
+    """Rows in FROM whose time is before that of the one in FROM before, in this table."""
     import pyarrow.compute as pc
 
     in_from = indices_in_from(rows)
@@ -157,7 +157,7 @@ def _goes_back(rows: Any, times: Any) -> _Check:
 
 
 def backwards(before: object, now: object) -> str:
-    """What is said of a time after a later one."""
+    """The text on a time after a later one."""
     return f"time goes backwards: {before}, then {now}"
 
 

@@ -1,4 +1,4 @@
-"""Runs: stretches of rows that are in order where they lie, each told by one row.
+"""Runs: stretches of rows that are in order where they lie, each described by one row.
 
 Where the runs of all tasks do not overlap, to sort them is to sort the stream: then the first pass
 moves a row for each run, and no others. What it reads has these columns:
@@ -36,7 +36,7 @@ MOST_SHORT_RUNS = 64
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A stretch of the stream: the keys of its ends, its rows, and the times of the kept ones."""
+    """A stretch of the stream: the keys of its ends, its rows, and the times of those in FROM."""
 
     first: tuple[Any, ...]
     last: tuple[Any, ...]
@@ -72,13 +72,13 @@ def runs_of(
 
 
 def runs_in(rows: Iterable[dict[str, Any]], keys: int) -> list[Run] | None:
-    """The runs that rows of `runs_of` tell of; None if a task gave up."""
+    """The runs that rows of `runs_of` describe; None if a task gave up."""
     every = list(rows)
     return None if any(row["rows"] is None for row in every) else [run_in(r, keys) for r in every]
 
 
 def run_in(row: dict[str, Any], keys: int) -> Run:
-    """The run that one row tells of."""
+    """The run that one row describes."""
     first, last = (tuple(row[f"{end}{n}"] for n in range(keys)) for end in "fl")
     return Run(first, last, row["rows"], row["kept"], row["first_time"], row["last_time"])
 
@@ -129,7 +129,7 @@ def is_whole(column: Any) -> bool:
 
 
 def _has_all(rows: Any) -> bool:
-    """Whether every event has its keys and a type, and every kept one a time."""
+    """Whether every event has its keys and a type, and every one in FROM a time."""
     import pyarrow.compute as pc
 
     for key in map(rows.column, keys_in(rows)):
@@ -141,7 +141,7 @@ def _has_all(rows: Any) -> bool:
 
 
 def _times_in_from(rows: Any) -> Any:
-    """The times of the kept rows; 0 for all where the query has no window in time."""
+    """The times of the rows in FROM; 0 for all where the query has no window in time."""
     import pyarrow as pa
 
     indices = indices_in_from(rows) if "kept" in rows.schema.names else None
@@ -181,7 +181,7 @@ def _gaps(column: Any) -> Any:
 
 
 def _goes_back(rows: Any, starts: Any, *, positions: bool) -> bool:
-    """Whether the time of kept rows, or the position, goes back inside a run."""
+    """Whether the time of rows in FROM, or the position, goes back inside a run."""
     pairs = [(_times_in_from(rows).to_numpy(), indices_in_from(rows))]
     if positions:
         pairs.append((rows.column(keys_in(rows)[-1]).to_numpy(), np.arange(rows.num_rows)))

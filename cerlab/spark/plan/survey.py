@@ -1,7 +1,7 @@
 """The survey of a stream whose rows lie in no order: its runs, and whether they are a stream.
 
 A task gets all rows of a run, put in order (`cerlab.spark.tasks.shuffle_units`), with the columns
-of `cerlab.spark.plan.runs`, and tells of the run in one row.
+of `cerlab.spark.plan.runs`, and describes the run in one row.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _order_table(rows: Any, *, positions: bool) -> Any:
 def runs_of_survey(
     rows: Iterable[dict[str, Any]], labels: Labels, *, positions: bool
 ) -> tuple[Run, ...]:
-    """The runs that rows of `survey_run` tell of, in order.
+    """The runs that rows of `survey_run` describe, in order.
 
     Raises `BadData` for the first event that is not where a stream can have it.
     """

@@ -94,7 +94,7 @@ class SequencesEngine:
         self._lowest = self._window_starts(events)
 
     def positions(self, numbers: Any) -> Any:
-        """The positions of events by their numbers; of those of the last `push` and those kept."""
+        """The positions of events by number: of the last `push`, and of all that still matter."""
         number, position = self._by_number
         return position[np.searchsorted(number, numbers)]
 

@@ -190,7 +190,7 @@ def _rows(request: StreamRequest) -> DataFrame:
     """The rows of the streams in FROM that have a key, with all that tasks read.
 
     The watermark, if there is one, is on a column that is dropped again: Spark would leave out the
-    rows that it has passed, and what is late is to be told here. It is never below 0, which stands
+    rows that it has passed, and the late ones are reported here. It is never below 0, which stands
     for none: until there are times above 0 nothing is let go.
     """
     from pyspark.sql import functions as fn

@@ -32,7 +32,7 @@ MICROSECOND = 1_000
 """Moments are integers of so many nanoseconds."""
 
 BUCKETS = 16
-"""Keys are dealt out to so many buckets by a hash; a bucket is in one task at a time."""
+"""Keys go to so many buckets by a hash; a bucket is in one task at a time."""
 
 
 @dataclass(frozen=True, slots=True)

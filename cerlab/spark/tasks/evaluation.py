@@ -45,7 +45,7 @@ class Job:
 
 @lru_cache(maxsize=16)
 def plan_and_tables(content: bytes) -> tuple[Plan, LearnedTables]:
-    """A plan, and what a worker has learnt of it; kept from task to task."""
+    """A plan and the tables of its machine, which a worker keeps from task to task."""
     plan = plan_from_bytes(content)
     return plan, LearnedTables(machine_of(plan))
 

@@ -29,7 +29,7 @@ from cerlab.spark.tasks.rows import SIZE, integers, tables_of
 from cerlab.spark.tasks.shuffle_units import change_error
 
 RUN_IN_FILES = 1 << 15
-"""How many rows a run has that a task tells of, for a stream whose rows Spark reads."""
+"""How many rows a run of a task has, for a stream whose rows Spark reads."""
 
 
 def evaluate_files(batches: Iterable[Any], job: Job, ranges: FileRanges) -> Iterator[Any]:

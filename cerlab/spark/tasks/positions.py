@@ -23,7 +23,7 @@ class Positions:
 
     @property
     def size(self) -> int:
-        """How many positions are kept."""
+        """How many positions are in memory."""
         return 0 if self._values is None else self._read - self._first
 
     def append(self, positions: Any) -> None:

@@ -331,7 +331,7 @@ def _same(read: int, before: int) -> None:
 
 
 def _with_positions(rows: Any, before: int, placing: Placing) -> Any:
-    """The kept rows without their keys, with positions where they would not be consecutive."""
+    """The rows in FROM without their keys, with positions where they would not be consecutive."""
     import pyarrow as pa
 
     if placing.fields is not None:
