@@ -30,8 +30,8 @@ ANSWER = 20
 COMPARISONS = 16
 """So many comparisons of two sets of positions are a step."""
 
-BETWEEN_LOOKS = 0.02
-"""Seconds between two looks at the memory, each of which asks the operating system."""
+CHECK_INTERVAL = 0.02
+"""Seconds between two checks of the memory, each of which asks the operating system."""
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class Limits:
     where something is too large does not go on beyond it.
     """
 
-    __slots__ = ("ceiling", "deadline", "look_at", "memory", "over", "seconds")
+    __slots__ = ("ceiling", "deadline", "memory", "next_check", "over", "seconds")
 
     def __init__(self, seconds: float, memory: float, outer: Limits | None) -> None:
         self.seconds, self.deadline = seconds, monotonic() + seconds
@@ -57,7 +57,7 @@ class Limits:
             self.seconds, self.deadline = outer.seconds, outer.deadline
         if outer is not None and outer.ceiling < self.ceiling:
             self.memory, self.ceiling = outer.memory, outer.ceiling
-        self.look_at = 0.0
+        self.next_check = 0.0
         self.over = False
 
     def check(self, more: int = 0) -> None:
@@ -69,8 +69,8 @@ class Limits:
                 f"the limit of {self.seconds:g} seconds is reached{_during()}",
                 hint=f"raise it, as in cerlab.limits(seconds={2 * self.seconds:g}), or {LESS}",
             )
-        if self.ceiling < math.inf and (more or now >= self.look_at):
-            self.look_at = now + BETWEEN_LOOKS
+        if self.ceiling < math.inf and (more or now >= self.next_check):
+            self.next_check = now + CHECK_INTERVAL
             self.over = self.over or resident_bytes() + more > self.ceiling
         if self.over:
             raise ResourceLimit(

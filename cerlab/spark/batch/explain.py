@@ -61,7 +61,7 @@ def explanation(request: Request, ranges: FirstPass, query: str) -> str:
         lines += _crossing(ranges.events)
     lines.append(("parts", f"{len(sizes)}, of {min(sizes):,} to {max(sizes):,} rows"))
     if mode is Mode.RANGES:
-        lines += [("cut", _cut(request, cut)) for cut in _some(_cuts(ranges))]
+        lines += [("cut", _cut_text(request, cut)) for cut in _some(_cuts(ranges))]
         again = ranges.assignment.read_again
         share = again / sum(sizes) if any(sizes) else 0.0
         lines.append(("overlap", f"about {again:,} rows are read again ({share:.1%})"))
@@ -126,7 +126,7 @@ def _cuts(ranges: FirstPass) -> Sequence[tuple[Any, ...]]:
     return [ranges.assignment.first[start] for start in starts_of(ranges.assignment.part)[1:]]
 
 
-def _cut(request: Request, cut: tuple[Any, ...]) -> str:
+def _cut_text(request: Request, cut: tuple[Any, ...]) -> str:
     pairs = zip(request.labels.keys, cut, strict=True)
     return ", ".join(f"{name} = {value!r}" for name, value in pairs)
 

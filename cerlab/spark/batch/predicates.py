@@ -78,13 +78,13 @@ def column_above(predicate: Predicate, source: Source) -> Column:
     """True for all events that satisfy a predicate, and perhaps for more; else false or NULL."""
     from pyspark.sql import functions as fn
 
-    def bound(atom: Atom, above: bool) -> Column:
+    def of_atom(atom: Atom, above: bool) -> Column:
         try:
             return _atom(atom, source)
         except Inexact:
             return fn.lit(above)
 
-    return _where(predicate, bound, above=True)
+    return _where(predicate, of_atom, above=True)
 
 
 def _where(predicate: Predicate, of_atom: Callable[[Atom, bool], Column], *, above: bool) -> Column:
