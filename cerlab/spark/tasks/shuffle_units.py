@@ -335,7 +335,8 @@ def _with_positions(rows: Any, before: int, placing: Placing) -> Any:
     import pyarrow as pa
 
     if placing.fields is not None:
-        rows = placing.fields.decode(rows).drop_columns(["group"])
+        rows = placing.fields.decode(rows)
+        rows = rows.select([name for name in rows.schema.names if name != "group"])
     keys = keys_in(rows)
     if placing.has_positions and keys:
         rows = rows.append_column("position", rows.column(keys[-1]))
