@@ -69,20 +69,20 @@ there are."""
 
 @kernel
 def label_answers(
-    table: LabelTable, symbols: Symbols, given: Answers, descent: Descent, rows: Rows, reg: Int64s
+    table: LabelTable, symbols: Symbols, answers: Answers, descent: Descent, rows: Rows, reg: Int64s
 ) -> int:
     """List the rows of all answers; DONE, FULL, or NEED_CELL for the row of register STATE.
 
     Called again with the same registers it goes on, with the answer that it was at.
     """
-    while reg[AT] < given.start.shape[0]:
-        if label_one_way(table, symbols, given, rows, reg):
+    while reg[AT] < answers.start.shape[0]:
+        if label_one_way(table, symbols, answers, rows, reg):
             reg[AT] += 1
             continue
-        listed, taken = reg[ROWS], reg[MARKS]
-        status = label_answer(table, symbols, given, descent, rows, reg)
+        rows_before, marks_before = reg[ROWS], reg[MARKS]
+        status = label_answer(table, symbols, answers, descent, rows, reg)
         if status != DONE:
-            reg[ROWS], reg[MARKS] = listed, taken
+            reg[ROWS], reg[MARKS] = rows_before, marks_before
             return status
         reg[AT] += 1
     return DONE
@@ -90,17 +90,17 @@ def label_answers(
 
 @inline
 def label_one_way(
-    table: LabelTable, symbols: Symbols, given: Answers, rows: Rows, reg: Int64s
+    table: LabelTable, symbols: Symbols, answers: Answers, rows: Rows, reg: Int64s
 ) -> bool:
     """The row of an answer that has one way through known rows; False, and no row, for others."""
-    n, taken = reg[AT], reg[MARKS]
-    begin, stop = given.offsets[n], given.offsets[n + 1]
-    room = reg[ROWS] < rows.answer.shape[0] and taken + stop - begin <= rows.marks.shape[0]
+    n, place = reg[AT], reg[MARKS]
+    begin, stop = answers.offsets[n], answers.offsets[n + 1]
+    room = reg[ROWS] < rows.answer.shape[0] and place + stop - begin <= rows.marks.shape[0]
     if not room:
         return False
-    q, at = 0, given.start[n]
+    q, at = 0, answers.start[n]
     for i in range(begin, stop):
-        position = given.positions[i]
+        position = answers.positions[i]
         q = pass_over(table, symbols, q, at, position)
         if q <= NONE or not table.has_row[q]:
             return False
@@ -108,30 +108,30 @@ def label_one_way(
         if table.takes[q, s] != 1:
             return False
         o = table.first[q, s]
-        rows.marks[taken] = table.mark[o]
-        taken += 1
+        rows.marks[place] = table.mark[o]
+        place += 1
         q = table.target[o]
         at = position + 1
-    q = pass_over(table, symbols, q, at, given.end[n] + 1)
+    q = pass_over(table, symbols, q, at, answers.end[n] + 1)
     if q <= NONE or not table.final[q]:
         return False
     rows.answer[reg[ROWS]] = n
     reg[ROWS] += 1
-    reg[MARKS] = taken
+    reg[MARKS] = place
     return True
 
 
 @inline
 def label_answer(
-    table: LabelTable, symbols: Symbols, given: Answers, descent: Descent, rows: Rows, reg: Int64s
+    table: LabelTable, symbols: Symbols, answers: Answers, descent: Descent, rows: Rows, reg: Int64s
 ) -> int:
     """The rows of one answer, depth first; what leads to none is not tried twice."""
     n = reg[AT]
-    begin, length = given.offsets[n], given.offsets[n + 1] - given.offsets[n]
-    last, states = given.end[n] + 1, table.has_row.shape[0]
+    begin, length = answers.offsets[n], answers.offsets[n + 1] - answers.offsets[n]
+    last, states = answers.end[n] + 1, table.has_row.shape[0]
     state, move = descent.state, descent.move
-    until = given.positions[begin] if length else last
-    q = pass_over(table, symbols, 0, given.start[n], until)
+    until = answers.positions[begin] if length else last
+    q = pass_over(table, symbols, 0, answers.start[n], until)
     if q < NONE:
         reg[STATE] = -2 - q
         return NEED_CELL
@@ -143,19 +143,19 @@ def label_answer(
                 return FULL
             depth -= 1
             continue
-        q, position = state[depth], given.positions[begin + depth]
+        q, position = state[depth], answers.positions[begin + depth]
         if not table.has_row[q]:
             reg[STATE] = q
             return NEED_CELL
-        s, tried = symbols[position], move[depth]
-        if tried == table.takes[q, s]:
+        s, number = symbols[position], move[depth]
+        if number == table.takes[q, s]:
             if reg[ROWS] == descent.before[depth]:
                 descent.dead[depth * states + q] = n
             depth -= 1
             continue
         move[depth] += 1
-        o = table.first[q, s] + tried
-        until = given.positions[begin + depth + 1] if depth + 1 < length else last
+        o = table.first[q, s] + number
+        until = answers.positions[begin + depth + 1] if depth + 1 < length else last
         after = pass_over(table, symbols, table.target[o], position + 1, until)
         if after < NONE:
             reg[STATE] = -2 - after
@@ -173,16 +173,16 @@ def list_row(marks: Int32s, steps: int, length: int, rows: Rows, reg: Int64s) ->
 
     The others are NONE: those of events that are not taken.
     """
-    listed, taken = reg[ROWS], reg[MARKS]
-    if listed == rows.answer.shape[0] or taken + length > rows.marks.shape[0]:
+    row, place = reg[ROWS], reg[MARKS]
+    if row == rows.answer.shape[0] or place + length > rows.marks.shape[0]:
         return False
-    rows.answer[listed] = reg[AT]
+    rows.answer[row] = reg[AT]
     for k in range(steps):
         if marks[k] != NONE:
-            rows.marks[taken] = marks[k]
-            taken += 1
-    reg[ROWS] = listed + 1
-    reg[MARKS] = taken
+            rows.marks[place] = marks[k]
+            place += 1
+    reg[ROWS] = row + 1
+    reg[MARKS] = place
     return True
 
 
@@ -232,15 +232,15 @@ def hold(
     marks: Int32s,
     offsets: Int64s,
     positions: Int64s,
-    held_offsets: Int64s,
-    held: Int64s,
+    selection_offsets: Int64s,
+    selection: Int64s,
 ) -> int:
     """Write the positions of each row whose mark is `inside`, and their offsets; how many."""
     count = 0
     for n in range(offsets.shape[0] - 1):
         for i in range(offsets[n], offsets[n + 1]):
             if inside[marks[i]]:
-                held[count] = positions[i]
+                selection[count] = positions[i]
                 count += 1
-        held_offsets[n + 1] = count
+        selection_offsets[n + 1] = count
     return count

@@ -121,12 +121,12 @@ def search(S: Search, G: Going, B: MatchBuffers, cursor: Int64s, budget: int) ->
             return FULL
         for j in range(length):
             B.step[labels + j] = path.step[j] - 1
-        resumed = going_on(T.variable, G, B.step, labels, s, s + length)
-        if resumed < 0:
-            return resumed
+        next_row = going_on(T.variable, G, B.step, labels, s, s + length)
+        if next_row < 0:
+            return next_row
         cursor[NUMBERED] += 1
         B.start[m], B.length[m], B.number[m] = s, length, cursor[NUMBERED]
-        cursor[MATCHES], cursor[LABELS], cursor[ROW] = m + 1, labels + length, resumed
+        cursor[MATCHES], cursor[LABELS], cursor[ROW] = m + 1, labels + length, next_row
         cursor[COVER_END] = max(cursor[COVER_END], s + length)
         cursor[DEPTH] = NONE
     return DONE
@@ -150,16 +150,16 @@ def _match(S: Search, cursor: Int64s) -> int:
             if T.final[q]:
                 return MATCH
             k = end
-        admitted = len(T.limit) == 0 or k == end or row < T.limit[s]
+        is_inside = len(T.limit) == 0 or k == end or row < T.limit[s]
         while k < end and not deeper:
             v = T.variable[k]
             cursor[ATTEMPTS] += 1
             if v == ACCEPTS:
                 return MATCH
-            if admitted and T.holds[T.letter[row], v]:
+            if is_inside and T.holds[T.letter[row], v]:
                 push(P, M, v, row)
-                tested = P.first[v] == P.first[v + 1] or holds(P, M, v, row, number)
-                deeper = tested and not (F.is_used and _has_failed(F, M, T.target[k], row + 1, s))
+                passes = P.first[v] == P.first[v + 1] or holds(P, M, v, row, number)
+                deeper = passes and not (F.is_used and _has_failed(F, M, T.target[k], row + 1, s))
                 if not deeper:
                     pop(M, v)
             k += 1
@@ -243,12 +243,12 @@ def _add(F: Failures) -> int:
 @kernel
 def copy_failures(keys: Int64s, F: Failures) -> int:
     """Add keys to the table; how many more there are."""
-    added = 0
+    count = 0
     for i in range(len(keys)):
         for k in range(len(F.probe)):
             F.probe[k] = keys[i, k]
-        added += _add(F)
-    return added
+        count += _add(F)
+    return count
 
 
 @kernel

@@ -105,8 +105,8 @@ def holds(P: Programs, M: MappedRows, v: int, row: int, number: int) -> bool:
             _load(P, M, argument, row, number, top)
         elif op == CHOOSE:
             top -= 2
-            taken = top + 1 if not P.absent[top] and P.stack[top] == 1 else top + 2
-            P.stack[top], P.absent[top] = P.stack[taken], P.absent[taken]
+            branch = top + 1 if not P.absent[top] and P.stack[top] == 1 else top + 2
+            P.stack[top], P.absent[top] = P.stack[branch], P.absent[branch]
         elif op <= ABSOLUTE:
             _unary(P, op, argument, top)
         else:

@@ -143,11 +143,11 @@ def walk(T: WalkTable, R: RowLetters, G: Going, B: MatchBuffers, cursor: Int64s)
             q = T.target[k]
             inside = not R.last[i]
             i += 1
-        resumed = going_on(T.variable, G, B.step, cursor[LABELS], s, i)
-        if resumed < 0:
-            return resumed
+        next_row = going_on(T.variable, G, B.step, cursor[LABELS], s, i)
+        if next_row < 0:
+            return next_row
         cursor[NUMBER] += 1
         B.start[matches], B.length[matches], B.number[matches] = s, i - s, cursor[NUMBER]
-        cursor[MATCHES], cursor[LABELS], cursor[ROW] = matches + 1, labels, resumed
+        cursor[MATCHES], cursor[LABELS], cursor[ROW] = matches + 1, labels, next_row
         cursor[COVER_END] = max(cursor[COVER_END], i)
     return DONE

@@ -122,8 +122,8 @@ class Options(NamedTuple):
 def total_ends(
     moves: Moves,
     read: Read,
-    held: RunTotals,
-    carried: RunTotals,
+    totals: RunTotals,
+    scratch: RunTotals,
     out: RunTotals,
     rows: Rows,
     reg: Int64s,
@@ -132,9 +132,9 @@ def total_ends(
     """List the totals of every end; DONE, FULL for more rows, NEED_SCRATCH for more places.
 
     TOO_LARGE where a sum is too large; NEED_SCRATCH and TOO_LARGE leave nothing to go on from.
-    `carried` has the totals that the ops of a symbol move, and `out` those of the answers.
+    `scratch` has the totals that the ops of a symbol move, and `out` those of the answers.
     """
-    places, groups = held.runs.shape[2], held.runs.shape[3]
+    places, groups = totals.runs.shape[2], totals.runs.shape[3]
     while reg[AT] < read.symbols.shape[0]:
         i = reg[AT]
         p = read.codes[i]
@@ -143,92 +143,92 @@ def total_ends(
             continue
         if reg[ROWS] + places * groups > rows.event.shape[0]:
             return FULL
-        if held.epoch[p] != reg[EPOCH]:
-            renew(held, p, reg[EPOCH], options)
+        if totals.epoch[p] != reg[EPOCH]:
+            renew(totals, p, reg[EPOCH], options)
         if options.separate:
-            forget(held, p, read.lowest[i])
+            forget(totals, p, read.lowest[i])
         clear(out, 0, 0, 0, out.runs.shape[2])
-        status = advance(moves, read, held, carried, out, p, i, options)
+        status = advance(moves, read, totals, scratch, out, p, i, options)
         if status != DONE:
             return status
-        if list_totals(held, out, rows, reg, p, i, options) and options.consume != KEEP:
+        if list_totals(totals, out, rows, reg, p, i, options) and options.consume != KEEP:
             if options.consume == RESET_ALL:
                 reg[EPOCH] += 1
             else:
-                held.epoch[p] = NONE
+                totals.epoch[p] = NONE
         reg[AT] += 1
     return DONE
 
 
 @inline
-def renew(held: RunTotals, p: int, epoch: int, options: Options) -> None:
+def renew(totals: RunTotals, p: int, epoch: int, options: Options) -> None:
     """A partition as in the beginning."""
-    held.epoch[p] = epoch
-    held.idle[p] = 0
-    held.live[p, 0] = held.live[p, 1]
+    totals.epoch[p] = epoch
+    totals.idle[p] = 0
+    totals.live[p, 0] = totals.live[p, 1]
     if not options.separate:
-        held.live[p, 0] = 0
-        held.live[p, 1] = 1
-        for q in range(held.runs.shape[1]):
-            clear(held, p, q, 0, 1)
+        totals.live[p, 0] = 0
+        totals.live[p, 1] = 1
+        for q in range(totals.runs.shape[1]):
+            clear(totals, p, q, 0, 1)
 
 
 @inline
-def clear(held: RunTotals, p: int, q: int, first: int, last: int) -> None:
+def clear(totals: RunTotals, p: int, q: int, first: int, last: int) -> None:
     """No runs at the places from `first` to before `last`."""
     for s in range(first, last):
-        for g in range(held.runs.shape[3]):
-            held.runs[p, q, s, g] = 0
-            for r in range(held.sums.shape[4]):
-                held.sums[p, q, s, g, r] = 0
-            for r in range(held.least.shape[4]):
-                held.least[p, q, s, g, r] = NOTHING
+        for g in range(totals.runs.shape[3]):
+            totals.runs[p, q, s, g] = 0
+            for r in range(totals.sums.shape[4]):
+                totals.sums[p, q, s, g, r] = 0
+            for r in range(totals.least.shape[4]):
+                totals.least[p, q, s, g, r] = NOTHING
 
 
 @inline
-def forget(held: RunTotals, p: int, lowest: int) -> None:
+def forget(totals: RunTotals, p: int, lowest: int) -> None:
     """Drop the starts of a partition that have left the window."""
-    mask, n = held.order.shape[1] - 1, held.live[p, 0]
-    while n < held.live[p, 1] and held.order[p, n & mask] < lowest:
+    mask, n = totals.order.shape[1] - 1, totals.live[p, 0]
+    while n < totals.live[p, 1] and totals.order[p, n & mask] < lowest:
         n += 1
-    held.live[p, 0] = n
+    totals.live[p, 0] = n
 
 
 @inline
 def advance(
     moves: Moves,
     read: Read,
-    held: RunTotals,
-    carried: RunTotals,
+    totals: RunTotals,
+    scratch: RunTotals,
     out: RunTotals,
     p: int,
     i: int,
     options: Options,
 ) -> int:
     """Move the totals of a partition on, and begin a run; DONE, NEED_SCRATCH or TOO_LARGE."""
-    begin, move, live = moves.begin, moves.move, held.live
+    begin, move, live = moves.begin, moves.move, totals.live
     symbols = moves.wait.shape[1]
     a = read.symbols[i]
-    w = held.idle[p] * symbols + a
-    held.idle[p] = moves.wait[held.idle[p], a]
-    mask, size = held.order.shape[1] - 1, held.order.shape[1]
+    w = totals.idle[p] * symbols + a
+    totals.idle[p] = moves.wait[totals.idle[p], a]
+    mask, size = totals.order.shape[1] - 1, totals.order.shape[1]
     low, high = move.first[a], move.first[a + 1]
     for o in range(low, high):
         for n in range(live[p, 0], live[p, 1]):
-            copy(held, (p, move.source[o], n & mask), carried, (0, o - low, n & mask))
+            copy(totals, (p, move.source[o], n & mask), scratch, (0, o - low, n & mask))
     for o in range(moves.leave_first[a], moves.leave_first[a + 1]):
         for n in range(live[p, 0], live[p, 1]):
-            clear(held, p, moves.leave[o], n & mask, (n & mask) + 1)
+            clear(totals, p, moves.leave[o], n & mask, (n & mask) + 1)
     fine = True
     for o in range(low, high):
         for n in range(live[p, 0], live[p, 1]):
             s = n & mask
             if move.target[o] != NONE:
                 to = move.target[o]
-                fine &= arrive(read, move.mark[o], i, carried, (0, o - low, s), held, (p, to, s))
+                fine &= arrive(read, move.mark[o], i, scratch, (0, o - low, s), totals, (p, to, s))
             if move.accepts[o]:
                 to = s if options.by_start else 0
-                fine &= arrive(read, move.mark[o], i, carried, (0, o - low, s), out, (0, 0, to))
+                fine &= arrive(read, move.mark[o], i, scratch, (0, o - low, s), out, (0, 0, to))
     if begin.first[w] < begin.first[w + 1]:
         s = 0
         if options.separate:
@@ -236,37 +236,37 @@ def advance(
                 return NEED_SCRATCH
             s = live[p, 1] & mask
             live[p, 1] += 1
-            held.order[p, s] = read.order[i]
-            held.start[p, s] = i
-            for q in range(held.runs.shape[1]):
-                clear(held, p, q, s, s + 1)
-        clear(carried, 0, 0, s, s + 1)
-        carried.runs[0, 0, s, 0] = 1
+            totals.order[p, s] = read.order[i]
+            totals.start[p, s] = i
+            for q in range(totals.runs.shape[1]):
+                clear(totals, p, q, s, s + 1)
+        clear(scratch, 0, 0, s, s + 1)
+        scratch.runs[0, 0, s, 0] = 1
         for o in range(begin.first[w], begin.first[w + 1]):
             if begin.target[o] != NONE:
                 to = begin.target[o]
-                fine &= arrive(read, begin.mark[o], i, carried, (0, 0, s), held, (p, to, s))
+                fine &= arrive(read, begin.mark[o], i, scratch, (0, 0, s), totals, (p, to, s))
             if begin.accepts[o]:
                 to = s if options.by_start else 0
-                fine &= arrive(read, begin.mark[o], i, carried, (0, 0, s), out, (0, 0, to))
+                fine &= arrive(read, begin.mark[o], i, scratch, (0, 0, s), out, (0, 0, to))
     return DONE if fine else TOO_LARGE
 
 
 @inline
-def copy(held: RunTotals, at: Place, to: RunTotals, to_at: Place) -> None:
+def copy(totals: RunTotals, at: Place, to: RunTotals, to_at: Place) -> None:
     """The totals of one place to another."""
     (p, q, s), (to_p, to_q, to_s) = at, to_at
-    for g in range(held.runs.shape[3]):
-        to.runs[to_p, to_q, to_s, g] = held.runs[p, q, s, g]
-        for r in range(held.sums.shape[4]):
-            to.sums[to_p, to_q, to_s, g, r] = held.sums[p, q, s, g, r]
-        for r in range(held.least.shape[4]):
-            to.least[to_p, to_q, to_s, g, r] = held.least[p, q, s, g, r]
+    for g in range(totals.runs.shape[3]):
+        to.runs[to_p, to_q, to_s, g] = totals.runs[p, q, s, g]
+        for r in range(totals.sums.shape[4]):
+            to.sums[to_p, to_q, to_s, g, r] = totals.sums[p, q, s, g, r]
+        for r in range(totals.least.shape[4]):
+            to.least[to_p, to_q, to_s, g, r] = totals.least[p, q, s, g, r]
 
 
 @inline
 def arrive(
-    read: Read, mark: int, i: int, held: RunTotals, at: Place, to: RunTotals, to_at: Place
+    read: Read, mark: int, i: int, totals: RunTotals, at: Place, to: RunTotals, to_at: Place
 ) -> bool:
     """Add the totals of one place to another, with what event i gives; whether they fit."""
     (p, q, s), (to_p, to_q, to_s) = at, to_at
@@ -275,21 +275,21 @@ def arrive(
         for r in range(read.groups.shape[0]):
             if read.divides[mark, r]:
                 grows += read.groups[r, i]
-    for g in range(held.runs.shape[3]):
-        runs = held.runs[p, q, s, g]
+    for g in range(totals.runs.shape[3]):
+        runs = totals.runs[p, q, s, g]
         if runs == 0:
             continue
         h = g + grows
         to.runs[to_p, to_q, to_s, h] += runs
         many = max(many, to.runs[to_p, to_q, to_s, h])
-        for r in range(held.sums.shape[4]):
-            gained = held.sums[p, q, s, g, r]
+        for r in range(totals.sums.shape[4]):
+            gain = totals.sums[p, q, s, g, r]
             if mark != NONE and read.adds[mark, r]:
-                gained += runs * read.sums[r, i]
-            to.sums[to_p, to_q, to_s, h, r] += gained
+                gain += runs * read.sums[r, i]
+            to.sums[to_p, to_q, to_s, h, r] += gain
             largest = max(largest, abs(to.sums[to_p, to_q, to_s, h, r]))
-        for r in range(held.least.shape[4]):
-            least = held.least[p, q, s, g, r]
+        for r in range(totals.least.shape[4]):
+            least = totals.least[p, q, s, g, r]
             if mark != NONE and read.lessens[mark, r] and read.least[r, i] >= 0:
                 least = min(least, read.least[r, i])
             to.least[to_p, to_q, to_s, h, r] = min(least, to.least[to_p, to_q, to_s, h, r])
@@ -298,23 +298,23 @@ def arrive(
 
 @inline
 def list_totals(
-    held: RunTotals, out: RunTotals, rows: Rows, reg: Int64s, p: int, i: int, options: Options
+    totals: RunTotals, out: RunTotals, rows: Rows, reg: Int64s, p: int, i: int, options: Options
 ) -> bool:
     """A row for each start and group with answers; whether there is one. There is room."""
-    listed = reg[ROWS]
+    row = reg[ROWS]
     last = out.runs.shape[2] if options.by_start else 1
     for s in range(last):
         for g in range(out.runs.shape[3]):
             if out.runs[0, 0, s, g]:
-                rows.event[listed] = i
-                rows.start[listed] = held.start[p, s] if options.by_start else NONE
-                rows.group[listed] = g
-                rows.runs[listed] = out.runs[0, 0, s, g]
+                rows.event[row] = i
+                rows.start[row] = totals.start[p, s] if options.by_start else NONE
+                rows.group[row] = g
+                rows.runs[row] = out.runs[0, 0, s, g]
                 for r in range(rows.sums.shape[1]):
-                    rows.sums[listed, r] = out.sums[0, 0, s, g, r]
+                    rows.sums[row, r] = out.sums[0, 0, s, g, r]
                 for r in range(rows.least.shape[1]):
-                    rows.least[listed, r] = out.least[0, 0, s, g, r]
-                listed += 1
+                    rows.least[row, r] = out.least[0, 0, s, g, r]
+                row += 1
     before = reg[ROWS]
-    reg[ROWS] = listed
-    return bool(listed > before)
+    reg[ROWS] = row
+    return bool(row > before)

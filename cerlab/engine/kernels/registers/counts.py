@@ -22,15 +22,15 @@ def count_event(tecs: Tecs, memo: NodeMemo, lowest: int, limit: int, total: Floa
 
     A float64: exact up to 2^53. Costs the nodes that the window reaches, not the answers.
     """
-    arena, reg, pool, found = tecs.arena, tecs.reg, tecs.pool, 0.0
+    arena, reg, pool, count = tecs.arena, tecs.reg, tecs.pool, 0.0
     for i in range(reg[ENTRY] + 2, tecs.parts.length[0]):
         if arena.max_start[pool[i]] < lowest:
             continue
         if count_node(tecs, memo, pool[i], lowest) != DONE:
             return NEED_STACK
-        found += memo.matches[pool[i]]
-    reg[END_ANSWERS] = 1 if found > 0 else 0
-    total[0] += found if limit == NO_LIMIT else min(found, float(limit))
+        count += memo.matches[pool[i]]
+    reg[END_ANSWERS] = 1 if count > 0 else 0
+    total[0] += count if limit == NO_LIMIT else min(count, float(limit))
     return DONE
 
 

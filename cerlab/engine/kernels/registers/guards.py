@@ -26,26 +26,26 @@ def compare(operator: int, left: int, right: int) -> bool:
 
 
 @inline
-def operand(held: Int64s, events: Events, c: int, e: int, number: int) -> int:
-    """The code of an operand: a slot of ``held[c]``, a value of event e, or a constant; else -1."""
+def operand(contents: Int64s, events: Events, c: int, e: int, number: int) -> int:
+    """The code of an operand: of ``contents[c]``, a value of event e, or a constant; else -1."""
     if number == NONE:
         return NONE
-    slots, values = held.shape[1], events.values.shape[1]
+    slots, values = contents.shape[1], events.values.shape[1]
     if number < slots:
-        return held[c, number]
+        return contents[c, number]
     if number < slots + values:
         return events.values[e, number - slots]
     return events.constants[number - slots - values]
 
 
 @inline
-def guard_holds(rules: Rules, held: Int64s, events: Events, c: int, e: int, rule: int) -> bool:
+def guard_holds(rules: Rules, contents: Int64s, events: Events, c: int, e: int, rule: int) -> bool:
     """Whether ``(t, v) |= guard``: whether all literals of some clause hold (SRT Def. 13)."""
     for clause in range(rules.clauses[rule], rules.clauses[rule + 1]):
         holds = True
         for n in range(rules.literals[clause], rules.literals[clause + 1]):
-            left = operand(held, events, c, e, rules.left[n])
-            right = operand(held, events, c, e, rules.right[n])
+            left = operand(contents, events, c, e, rules.left[n])
+            right = operand(contents, events, c, e, rules.right[n])
             if compare(rules.operator[n], left, right) == (rules.is_negated[n] == 1):
                 holds = False
                 break

@@ -83,7 +83,7 @@ def label_by_registers(
     rules: Rules,
     labels: Labels,
     events: Events,
-    given: Answers,
+    answers: Answers,
     runs: Trellis,
     rows: Rows,
     reg: Int64s,
@@ -92,13 +92,13 @@ def label_by_registers(
 
     Called again with the same registers it goes on, with the answer that it was at.
     """
-    while reg[AT] < given.start.shape[0]:
-        listed, taken = reg[ROWS], reg[MARKS]
-        status = unroll(rules, labels, events, given, runs, reg)
+    while reg[AT] < answers.start.shape[0]:
+        rows_before, marks_before = reg[ROWS], reg[MARKS]
+        status = unroll(rules, labels, events, answers, runs, reg)
         if status == DONE and see_what_accepts(labels, runs, reg):
-            status = walk(given, runs, rows, reg)
+            status = walk(answers, runs, rows, reg)
         if status != DONE:
-            reg[ROWS], reg[MARKS] = listed, taken
+            reg[ROWS], reg[MARKS] = rows_before, marks_before
             return status
         reg[AT] += 1
     return DONE
@@ -106,12 +106,12 @@ def label_by_registers(
 
 @inline
 def unroll(
-    rules: Rules, labels: Labels, events: Events, given: Answers, runs: Trellis, reg: Int64s
+    rules: Rules, labels: Labels, events: Events, answers: Answers, runs: Trellis, reg: Int64s
 ) -> int:
     """The layers of the answer at AT: DONE or NEED_SCRATCH."""
     n = reg[AT]
-    i, last = given.start[n], given.end[n] + 1
-    at, stop = given.offsets[n], given.offsets[n + 1]
+    i, last = answers.start[n], answers.end[n] + 1
+    at, stop = answers.offsets[n], answers.offsets[n + 1]
     runs.state[0] = labels.begin
     for s in range(runs.slots.shape[1]):
         runs.slots[0, s] = NONE
@@ -119,7 +119,7 @@ def unroll(
     runs.layer[1] = 1
     reg[CONFIGURATIONS], reg[LAYERS] = 1, 0
     while i < last:
-        position = given.positions[at] if at < stop else last
+        position = answers.positions[at] if at < stop else last
         until = position
         for c in range(runs.layer[reg[LAYERS]], reg[CONFIGURATIONS]):
             q = runs.state[c]
@@ -181,10 +181,10 @@ def advance(
 @inline
 def the_same(runs: Trellis, reg: Int64s, new: int) -> int:
     """The configuration of the layer being made that is as `new`; that one is kept if none is."""
-    hashed = runs.state[new] + 1
+    code = runs.state[new] + 1
     for s in range(runs.slots.shape[1]):
-        hashed = (hashed * 1_000_003 + runs.slots[new, s] + 1) & HASH_MASK
-    b = hashed & (runs.bucket.shape[0] - 1)
+        code = (code * 1_000_003 + runs.slots[new, s] + 1) & HASH_MASK
+    b = code & (runs.bucket.shape[0] - 1)
     c = runs.bucket[b] if runs.bucket_of[b] == reg[STAMP] else NONE
     runs.next[new] = c
     while c != NONE:
@@ -216,9 +216,9 @@ def see_what_accepts(labels: Labels, runs: Trellis, reg: Int64s) -> bool:
 
 
 @inline
-def walk(given: Answers, runs: Trellis, rows: Rows, reg: Int64s) -> int:
+def walk(answers: Answers, runs: Trellis, rows: Rows, reg: Int64s) -> int:
     """The rows of the answer at AT, by marks in ascending order: DONE or FULL."""
-    layers, length = reg[LAYERS], given.offsets[reg[AT] + 1] - given.offsets[reg[AT]]
+    layers, length = reg[LAYERS], answers.offsets[reg[AT] + 1] - answers.offsets[reg[AT]]
     runs.members[0] = runs.begin[0] = depth = 0
     runs.begin[1] = 1
     runs.mark_of[0] = NONE - 1
@@ -239,8 +239,8 @@ def walk(given: Answers, runs: Trellis, rows: Rows, reg: Int64s) -> int:
             c = runs.members[m]
             for step in range(runs.first[c], runs.first[c + 1]):
                 other = runs.target[step]
-                wanted = runs.mark[step] == mark and runs.accepts[other] == 1
-                if wanted and runs.inside[other] != reg[STAMP]:
+                goes_on = runs.mark[step] == mark and runs.accepts[other] == 1
+                if goes_on and runs.inside[other] != reg[STAMP]:
                     runs.inside[other] = reg[STAMP]
                     runs.members[end] = other
                     end += 1
@@ -256,12 +256,12 @@ def mark_after(runs: Trellis, depth: int) -> int:
 
     NONE itself is that of an event that is not taken.
     """
-    found, before = NONE - 1, runs.mark_of[depth]
+    lowest, before = NONE - 1, runs.mark_of[depth]
     for m in range(runs.begin[depth], runs.begin[depth + 1]):
         c = runs.members[m]
         for step in range(runs.first[c], runs.first[c + 1]):
             mark = runs.mark[step]
-            lower = mark > before and (found < NONE or mark < found)
+            lower = mark > before and (lowest < NONE or mark < lowest)
             if lower and runs.accepts[runs.target[step]] == 1:
-                found = mark
-    return found
+                lowest = mark
+    return lowest

@@ -19,10 +19,10 @@ def key_bucket(live: Live, state: int, key: int) -> int:
 @inline
 def contents_bucket(live: Live, state: int, slots: Int64s, row: int) -> int:
     """The bucket of a state and the values ``slots[row]``."""
-    hashed = state + 1
+    code = state + 1
     for s in range(slots.shape[1]):
-        hashed = (hashed * 1_000_003 + slots[row, s] + 1) & HASH_MASK
-    return hashed & (live.head.shape[1] - 1)
+        code = (code * 1_000_003 + slots[row, s] + 1) & HASH_MASK
+    return code & (live.head.shape[1] - 1)
 
 
 @inline

@@ -39,9 +39,9 @@ def either(arena: Arena, memo: NodeMemo, reg: Int64s, first: int, second: int, l
     if memo.union_at[first] == reg[ATTEMPT] and memo.with_right[first] == second:
         return memo.union[first]
     if not is_union(arena, first):
-        united = join(arena, reg, first, second)
+        both = join(arena, reg, first, second)
     elif arena.max_start[first] == arena.max_start[second]:
-        united = union(arena, reg, first, second)
+        both = union(arena, reg, first, second)
     else:
         older, left = arena.right[first], arena.left[first]
         if older == NONE or arena.max_start[older] < lowest:
@@ -50,8 +50,8 @@ def either(arena: Arena, memo: NodeMemo, reg: Int64s, first: int, second: int, l
             older = join(arena, reg, older, second)
         else:
             older = join(arena, reg, second, older)
-        united = join(arena, reg, left, older)
+        both = join(arena, reg, left, older)
     memo.union_at[first] = reg[ATTEMPT]
     memo.with_right[first] = second
-    memo.union[first] = united
-    return united
+    memo.union[first] = both
+    return both

@@ -175,12 +175,12 @@ def visit(
 def room_to_settle(tecs: Tecs) -> int:
     """Whether all arrivals will find room."""
     reg = tecs.reg
-    arrived = reg[ARRIVALS]
-    if reg[FREE] < arrived:
+    arrivals = reg[ARRIVALS]
+    if reg[FREE] < arrivals:
         return NEED_POOL
-    if reg[HEAD] + 3 * arrived > tecs.arena.left.shape[0]:
+    if reg[HEAD] + 3 * arrivals > tecs.arena.left.shape[0]:
         return NEED_ARENA
-    return DONE if ENTRY_HEADER + arrived <= tecs.pool.shape[0] else NEED_SCRATCH
+    return DONE if ENTRY_HEADER + arrivals <= tecs.pool.shape[0] else NEED_SCRATCH
 
 
 @inline
@@ -189,15 +189,15 @@ def settle(rules: Rules, configurations: Configurations, tecs: Tecs, lowest: int
     live, arrivals, reg, pool = configurations.live, configurations.arrivals, tecs.reg, tecs.pool
     for n in range(reg[DEPARTURES]):
         forget(live, reg, arrivals.leaving[n])
-    accepted = 0
+    count = 0
     for n in range(reg[ARRIVALS]):
         move, node = arrivals.move[n], arrivals.node[n]
-        if rules.accepts[move] and (accepted == 0 or pool[ENTRY_HEADER + accepted - 1] != node):
-            pool[ENTRY_HEADER + accepted] = node
-            accepted += 1
+        if rules.accepts[move] and (count == 0 or pool[ENTRY_HEADER + count - 1] != node):
+            pool[ENTRY_HEADER + count] = node
+            count += 1
         if rules.target[move] != NONE:
             arrive(configurations, tecs, rules.target[move], n, lowest)
-    pool[0], pool[1] = 0, accepted
+    pool[0], pool[1] = 0, count
 
 
 @inline
@@ -209,9 +209,9 @@ def arrive(configurations: Configurations, tecs: Tecs, state: int, row: int, low
     if c == NONE:
         create(live, reg, state, slots, row, node)
     elif node != live.latest[c]:
-        united = either(arena, configurations.memo, reg, node, live.node[c], lowest)
-        if arena.max_start[united] > arena.max_start[live.node[c]]:
+        both = either(arena, configurations.memo, reg, node, live.node[c], lowest)
+        if arena.max_start[both] > arena.max_start[live.node[c]]:
             unlink(live, c)  # lists of a state are by latest start
             link(live, c)
-        live.node[c] = united
+        live.node[c] = both
         live.latest[c] = node

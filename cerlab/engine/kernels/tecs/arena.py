@@ -92,7 +92,7 @@ def insert(arena: Arena, reg: Int64s, scratch: Scratch, entry: int, node: int) -
 @inline
 def merge(arena: Arena, reg: Int64s, pool: Int32s, first: int, length: int) -> int:
     """``merge(ul)`` of the list ``pool[first : first + length]``: ``n0 | (n1 | (.. | nk))``."""
-    merged = pool[first + length - 1]
+    node = pool[first + length - 1]
     for i in range(length - 2, -1, -1):
-        merged = join(arena, reg, pool[first + i], merged)
-    return merged
+        node = join(arena, reg, pool[first + i], node)
+    return node

@@ -69,14 +69,14 @@ def read_batch(tecs: Tecs, events: Events, limits: Limits, idle: int) -> int:
             return DONE
         p, position = events.codes[i], events.positions[i]
         if reg[PHASE] == READING:
-            seen = parts.events[p]
+            count = parts.events[p]
             order, lowest = position, events.lowest[i]
             if width != NONE:
-                order, lowest = seen, seen - width
+                order, lowest = count, count - width
             status = advance(tecs, p, events.symbols[i], position, order, lowest)
             if status != DONE:
                 return status
-            parts.events[p] = seen + 1
+            parts.events[p] = count + 1
             if i < events.report_from:
                 reg[EVENT] = i + 1
                 continue
@@ -107,7 +107,7 @@ def next_that_matters(tecs: Tecs, events: Events, idle: int) -> int:
     """
     reg, table, parts = tecs.reg, tecs.table, tecs.parts
     symbols, codes, restarts, idles = events.symbols, events.codes, events.restarts, events.idles
-    active, silent, seen, epoch = parts.active, table.silent, parts.events, parts.epoch
+    active, silent, counts, epoch = parts.active, table.silent, parts.events, parts.epoch
     by_partition, length = parts.idle, parts.length
     begin_take, begin_skip, wait = table.begin_take, table.begin_skip, table.wait
     now = reg[EPOCH]
@@ -135,5 +135,5 @@ def next_that_matters(tecs: Tecs, events: Events, idle: int) -> int:
             or wait[w, s] != w
         ):
             return i
-        seen[p] += 1
+        counts[p] += 1
     return symbols.shape[0]

@@ -39,18 +39,18 @@ def collect(
                 number[right] = limit
             else:
                 arena.right[node] = NONE
-    kept = 0
+    new_id = 0
     for node in range(head):
         if number[node] == UNREACHABLE:
             continue
-        arena.position[kept] = arena.position[node]
+        arena.position[new_id] = arena.position[node]
         left, right = arena.left[node], arena.right[node]
-        arena.left[kept] = NONE if left == NONE else number[left]
-        arena.right[kept] = NONE if right == NONE else number[right]
-        arena.max_start[kept] = arena.max_start[node]
-        number[node] = kept
-        kept += 1
-    reg[HEAD] = kept
+        arena.left[new_id] = NONE if left == NONE else number[left]
+        arena.right[new_id] = NONE if right == NONE else number[right]
+        arena.max_start[new_id] = arena.max_start[node]
+        number[node] = new_id
+        new_id += 1
+    reg[HEAD] = new_id
     for p in range(parts.start.shape[0]):
         at, end = parts.start[p], parts.start[p] + parts.length[p]
         while at < end:
@@ -68,18 +68,18 @@ def _mark_roots(
     active = 0
     while at < end:
         state, length = pool[at], pool[at + 1]
-        kept = 0
+        count = 0
         for i in range(length):
             node = pool[at + 2 + i]
             if arena.max_start[node] >= lowest:
-                pool[to + 2 + kept] = node
+                pool[to + 2 + count] = node
                 number[node] = lowest
-                kept += 1
+                count += 1
         at += 2 + length
-        if kept:
-            pool[to], pool[to + 1] = state, kept
+        if count:
+            pool[to], pool[to + 1] = state, count
             active |= 1 << min(state, 63)
-            to += 2 + kept
+            to += 2 + count
     parts.length[p] = to - parts.start[p]
     parts.active[p] = active
 

@@ -70,8 +70,8 @@ def _search(
     lowest: int,
 ) -> int:
     """Depth first, left before right; a right child only if its max-start is inside the window."""
-    top, found = reg[TOP], reg[END_ANSWERS]
-    listed, taken = reg[ANSWERS], reg[POSITIONS]
+    top, count = reg[TOP], reg[END_ANSWERS]
+    answer, place = reg[ANSWERS], reg[POSITIONS]
     status = DONE
     while top > 0:
         top -= 1
@@ -81,7 +81,7 @@ def _search(
             if depth + 1 >= stack.path.shape[0] or top + 1 >= stack.node.shape[0]:
                 status = NEED_STACK
             elif arena.left[node] == NONE and (
-                listed == answers.start.shape[0] or taken + depth > answers.positions.shape[0]
+                answer == answers.start.shape[0] or place + depth > answers.positions.shape[0]
             ):
                 status = FULL
             if status != DONE:
@@ -90,14 +90,14 @@ def _search(
                 top += 1
                 break
             if arena.left[node] == NONE:
-                answers.start[listed] = arena.position[node]
-                answers.end[listed] = end
+                answers.start[answer] = arena.position[node]
+                answers.end[answer] = end
                 for k in range(depth):
-                    answers.positions[taken + k] = stack.path[depth - 1 - k]
-                taken += depth
-                listed += 1
-                answers.offsets[listed] = taken
-                found += 1
+                    answers.positions[place + k] = stack.path[depth - 1 - k]
+                place += depth
+                answer += 1
+                answers.offsets[answer] = place
+                count += 1
                 break
             if arena.position[node] == NONE:
                 right = arena.right[node]
@@ -111,6 +111,6 @@ def _search(
             node = arena.left[node]
         if status != DONE:
             break
-    reg[TOP], reg[END_ANSWERS] = top, found
-    reg[ANSWERS], reg[POSITIONS] = listed, taken
+    reg[TOP], reg[END_ANSWERS] = top, count
+    reg[ANSWERS], reg[POSITIONS] = answer, place
     return status

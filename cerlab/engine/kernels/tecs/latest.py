@@ -90,7 +90,7 @@ def descend(
     """
     node, taking = stack.node, stack.depth
     base, top = reg[BASE], reg[TOP]
-    position, begun, takes = NONE, NONE, 0
+    position, start, takes = NONE, NONE, 0
     while top > base:
         x = node[base]
         if arena.position[x] != NONE and arena.position[x] < position:
@@ -98,8 +98,8 @@ def descend(
         if top + takes + 4 > node.shape[0]:
             for i in range(takes):
                 top = push(node, base, top, taking[i])
-            if begun != NONE:
-                top = push(node, base, top, begun)
+            if start != NONE:
+                top = push(node, base, top, start)
             reg[TOP] = top
             return False
         reg[STEPS] += 1
@@ -107,7 +107,7 @@ def descend(
         while top > base and node[base] == x:
             top = pop(node, base, top)
         if arena.left[x] == NONE:
-            position, begun = arena.position[x], x
+            position, start = arena.position[x], x
         elif arena.position[x] != NONE:
             position = arena.position[x]
             taking[takes] = x
@@ -117,8 +117,8 @@ def descend(
             right = arena.right[x]
             if right != NONE and arena.max_start[right] >= lowest:
                 top = push(node, base, top, right)
-    if begun != NONE:
-        list_answer(arena.position[begun], end, reg, stack.path, answers)
+    if start != NONE:
+        list_answer(arena.position[start], end, reg, stack.path, answers)
     stack.path[reg[LEVEL]] = position
     reg[LEVEL] += 1
     node[top] = base
@@ -132,14 +132,14 @@ def descend(
 @inline
 def list_answer(start: int, end: int, reg: Int64s, path: Int64s, answers: Answers) -> None:
     """The answer of the positions taken; there is room for it."""
-    listed, taken, length = reg[ANSWERS], reg[POSITIONS], reg[LEVEL]
-    answers.start[listed] = start
-    answers.end[listed] = end
+    answer, place, length = reg[ANSWERS], reg[POSITIONS], reg[LEVEL]
+    answers.start[answer] = start
+    answers.end[answer] = end
     for i in range(length):
-        answers.positions[taken + i] = path[length - 1 - i]
-    answers.offsets[listed + 1] = taken + length
-    reg[ANSWERS] = listed + 1
-    reg[POSITIONS] = taken + length
+        answers.positions[place + i] = path[length - 1 - i]
+    answers.offsets[answer + 1] = place + length
+    reg[ANSWERS] = answer + 1
+    reg[POSITIONS] = place + length
     reg[END_ANSWERS] += 1
 
 

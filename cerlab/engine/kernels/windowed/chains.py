@@ -240,17 +240,17 @@ def is_full(answers: Answers, reg: Int64s, length: int) -> bool:
 
 
 @inline
-def list_start(marked: bool, position: int, answers: Answers, reg: Int64s) -> None:
+def list_start(has_mark: bool, position: int, answers: Answers, reg: Int64s) -> None:
     """The answer that begins and ends with one event."""
-    listed, taken = reg[ANSWERS], reg[POSITIONS]
-    answers.start[listed] = position
-    answers.end[listed] = position
-    if marked:
-        answers.positions[taken] = position
-        taken += 1
-    answers.offsets[listed + 1] = taken
-    reg[ANSWERS] = listed + 1
-    reg[POSITIONS] = taken
+    answer, place = reg[ANSWERS], reg[POSITIONS]
+    answers.start[answer] = position
+    answers.end[answer] = position
+    if has_mark:
+        answers.positions[place] = position
+        place += 1
+    answers.offsets[answer + 1] = place
+    reg[ANSWERS] = answer + 1
+    reg[POSITIONS] = place
     reg[END_ANSWERS] += 1
 
 
@@ -266,7 +266,7 @@ def search_chain(events: Events, limits: Limits, chains: Chains) -> int:
     end, open_record, open_position = search.position[0], search.record, search.position
     room, cells = np.uintp(answers.start.shape[0]), np.uintp(answers.positions.shape[0])
     depth, deepest = np.uintp(reg[DEPTH]), np.uintp(open_record.shape[0])
-    listed, taken = np.uintp(reg[ANSWERS]), np.uintp(reg[POSITIONS])
+    answer, place = np.uintp(reg[ANSWERS]), np.uintp(reg[POSITIONS])
     one, r, steps, left = np.uintp(1), reg[RECORD], reg[STEPS], limits.limit - reg[END_ANSWERS]
     status = DONE
     while left > 0:
@@ -286,24 +286,24 @@ def search_chain(events: Events, limits: Limits, chains: Chains) -> int:
             depth += one
             r = np.int64(down[n])
         else:
-            if listed == room or taken + depth >= cells:
+            if answer == room or place + depth >= cells:
                 status = FULL
                 break
             first = offset + positions[np.uintp(start[n])]
-            answers.start[listed] = first
-            answers.end[listed] = end
+            answers.start[answer] = first
+            answers.end[answer] = end
             if event[n] != NONE:
-                answers.positions[taken] = first
-                taken += one
+                answers.positions[place] = first
+                place += one
             k = depth
             while k > np.uintp(0):
                 k -= one
-                answers.positions[taken] = open_position[k]
-                taken += one
-            listed += one
-            answers.offsets[listed] = taken
+                answers.positions[place] = open_position[k]
+                place += one
+            answer += one
+            answers.offsets[answer] = place
             left -= 1
             r = np.int64(older[n])
     reg[DEPTH], reg[RECORD], reg[END_ANSWERS] = depth, r, limits.limit - left
-    reg[ANSWERS], reg[POSITIONS], reg[STEPS] = listed, taken, steps
+    reg[ANSWERS], reg[POSITIONS], reg[STEPS] = answer, place, steps
     return status

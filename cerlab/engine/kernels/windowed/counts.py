@@ -54,16 +54,16 @@ def count_ends(
     limits: Limits,
     counts: Counts,
     ends: Int32s,
-    found: Int64s,
+    numbers: Int64s,
     reg: Int64s,
 ) -> int:
-    """Write the events that end answers into `ends`, their numbers into `found`.
+    """Write the events that end answers into `ends`, how many each ends into `numbers`.
 
     `events` have `first`. Goes on as `find_ends` does. Returns DONE, NEED_SCRATCH for larger rings
     or FULL where a number is too large; then all is to be done again.
     """
     begin, live, epoch = moves.begin, counts.live, counts.epoch
-    size, listed, now = counts.starts.shape[1], reg[ENDS], reg[RESETS]
+    size, count, now = counts.starts.shape[1], reg[ENDS], reg[RESETS]
     for i in range(reg[AT], events.actions.shape[0]):
         a, p = events.actions[i], events.codes[i]
         if p == NONE:
@@ -75,22 +75,22 @@ def count_ends(
         w = counts.idle[p] * moves.actions + a
         counts.idle[p] = moves.wait[w]
         forget(counts, p, events.first[i])
-        ended = move_counts(moves, counts, a, p)
+        answers = move_counts(moves, counts, a, p)
         if begin.first[w] < begin.first[w + 1]:
             if live[p, 1] - live[p, 0] == size:
                 return NEED_SCRATCH
-            ended += begin_counts(moves, counts, w, p, i)
-        if ended > LARGEST or ended < 0:
+            answers += begin_counts(moves, counts, w, p, i)
+        if answers > LARGEST or answers < 0:
             return FULL
-        if ended > 0 and i >= events.report_from:
-            ends[listed] = i
-            found[listed] = ended
-            listed += 1
+        if answers > 0 and i >= events.report_from:
+            ends[count] = i
+            numbers[count] = answers
+            count += 1
             if limits.consume == RESET_ALL:
                 now += 1
             elif limits.consume != KEEP:
                 epoch[p] = NONE
-    reg[AT], reg[ENDS], reg[RESETS] = events.actions.shape[0], listed, now
+    reg[AT], reg[ENDS], reg[RESETS] = events.actions.shape[0], count, now
     return DONE
 
 
@@ -107,28 +107,28 @@ def forget(counts: Counts, p: int, first: int) -> None:
 @inline
 def move_counts(moves: Moves, counts: Counts, a: int, p: int) -> int:
     """Move the runs of a partition on; how many are accepted, TOO_LARGE for too large a number."""
-    move, live, runs, carried = moves.move, counts.live, counts.runs, counts.scratch
+    move, live, runs, scratch = moves.move, counts.live, counts.runs, counts.scratch
     mask = runs.shape[2] - 1
     low, high = move.first[a], move.first[a + 1]
     for o in range(low, high):
         for n in range(live[p, 0], live[p, 1]):
-            carried[o - low, n & mask] = runs[p, move.source[o], n & mask]
+            scratch[o - low, n & mask] = runs[p, move.source[o], n & mask]
     for o in range(moves.leave_first[a], moves.leave_first[a + 1]):
         for n in range(live[p, 0], live[p, 1]):
             runs[p, moves.leave[o], n & mask] = 0
-    ended, largest = 0, 0
+    answers, largest = 0, 0
     for o in range(low, high):
         target = move.target[o]
         if target != NONE:
             for n in range(live[p, 0], live[p, 1]):
-                there = runs[p, target, n & mask] + carried[o - low, n & mask]
+                there = runs[p, target, n & mask] + scratch[o - low, n & mask]
                 runs[p, target, n & mask] = there
                 largest = max(largest, there)
         if move.accepts[o]:
             for n in range(live[p, 0], live[p, 1]):
-                ended += carried[o - low, n & mask]
-                largest = max(largest, ended)
-    return ended if largest <= LARGEST else TOO_LARGE
+                answers += scratch[o - low, n & mask]
+                largest = max(largest, answers)
+    return answers if largest <= LARGEST else TOO_LARGE
 
 
 @inline
@@ -140,10 +140,10 @@ def begin_counts(moves: Moves, counts: Counts, w: int, p: int, i: int) -> int:
     live[p, 1] += 1
     for q in range(moves.states):
         runs[p, q, slot] = 0
-    ended = 0
+    answers = 0
     for o in range(begin.first[w], begin.first[w + 1]):
         if begin.target[o] != NONE:
             runs[p, begin.target[o], slot] += 1
         if begin.accepts[o]:
-            ended += 1
-    return ended
+            answers += 1
+    return answers

@@ -59,9 +59,9 @@ def find_ends(
     Reads the events from ``reg[AT]`` on; called again with more events it goes on after them.
     """
     begin, move = moves.begin, moves.move
-    start, epoch, idle, carried = latest.start, latest.epoch, latest.idle, latest.scratch
+    start, epoch, idle, scratch = latest.start, latest.epoch, latest.idle, latest.scratch
     times, consume = events.times, limits.consume
-    found, now = reg[ENDS], reg[RESETS]
+    count, now = reg[ENDS], reg[RESETS]
     for i in range(reg[AT], events.actions.shape[0]):
         a, p = events.actions[i], events.codes[i]
         if p == NONE:
@@ -79,15 +79,15 @@ def find_ends(
         best = NONE
         low, high = move.first[a], move.first[a + 1]
         for o in range(low, high):
-            carried[o - low] = start[row + move.source[o]]
+            scratch[o - low] = start[row + move.source[o]]
         for o in range(moves.leave_first[a], moves.leave_first[a + 1]):
             start[row + moves.leave[o]] = NONE
         for o in range(low, high):
-            moved, target = carried[o - low], move.target[o]
+            origin, target = scratch[o - low], move.target[o]
             if target != NONE:
-                start[row + target] = max(start[row + target], moved)
+                start[row + target] = max(start[row + target], origin)
             if move.accepts[o]:
-                best = max(best, moved)
+                best = max(best, origin)
         for o in range(begin.first[w], begin.first[w + 1]):
             if begin.target[o] != NONE:
                 start[row + begin.target[o]] = i
@@ -100,14 +100,14 @@ def find_ends(
             if times.shape[0]
             else (best >= events.first[i])
         ):
-            ends[found] = i
-            found += 1
+            ends[count] = i
+            count += 1
             if consume != KEEP:
                 if consume == RESET_ALL:
                     now += 1
                 else:
                     epoch[p] = NONE
-    reg[AT], reg[ENDS], reg[RESETS] = events.actions.shape[0], found, now
+    reg[AT], reg[ENDS], reg[RESETS] = events.actions.shape[0], count, now
 
 
 class TimedEvents(NamedTuple):
@@ -128,17 +128,17 @@ def find_ends_by_copies(
     `latest` has a cell each, as `CopySteps` says. Unsigned numbers and first steps outside the
     loop: that is half the time.
     """
-    source, target, accepted = steps.source, steps.target, steps.accepting
-    actions, times, row, reported = events.actions, events.times, events.row, events.report_from
-    found, copies, accepts = reg[ENDS], np.uintp(steps.width), np.uintp(steps.accepts)
+    source, target, accepting = steps.source, steps.target, steps.accepting
+    actions, times, row, report_from = events.actions, events.times, events.row, events.report_from
+    count, copies, accepts = reg[ENDS], np.uintp(steps.width), np.uintp(steps.accepts)
     for i in range(reg[AT], actions.shape[0]):
         a = np.uintp(actions[i])
         latest[BEGINNING] = i
         n = a * accepts
-        best = latest[accepted[n]]
+        best = latest[accepting[n]]
         for _ in range(1, accepts):
             n += np.uintp(1)
-            best = max(best, latest[accepted[n]])
+            best = max(best, latest[accepting[n]])
         n = a * copies
         latest[target[n]] = latest[source[n]]
         if copies > 1:
@@ -147,17 +147,17 @@ def find_ends_by_copies(
             for _ in range(2, copies):
                 n += np.uintp(1)
                 latest[target[n]] = latest[source[n]]
-        if best != NONE and i >= reported and times[row[i]] - times[row[best]] <= width:
-            ends[found] = i
-            found += 1
-    reg[AT], reg[ENDS] = actions.shape[0], found
+        if best != NONE and i >= report_from and times[row[i]] - times[row[best]] <= width:
+            ends[count] = i
+            count += 1
+    reg[AT], reg[ENDS] = actions.shape[0], count
 
 
 @kernel
-def inside_windows(first: Int32s, ends: Int32s, chosen: Int32s, restarts: Bytes) -> int:
-    """Write the events inside the window of one of the `ends` (increasing) into `chosen`; how many.
+def inside_windows(first: Int32s, ends: Int32s, indices: Int32s, restarts: Bytes) -> int:
+    """Write the events in the window of one of the `ends` (increasing) into `indices`; how many.
 
-    ``restarts[n]`` is 1 where the one before ``chosen[n]`` is not chosen, or there is none.
+    ``restarts[n]`` is 1 where the one before ``indices[n]`` is not among them, or there is none.
     """
     count, at = 0, 0
     for n in range(ends.shape[0]):
@@ -166,7 +166,7 @@ def inside_windows(first: Int32s, ends: Int32s, chosen: Int32s, restarts: Bytes)
         if n == 0 or low > at:
             restarts[count] = 1
         for i in range(low, end + 1):
-            chosen[count] = i
+            indices[count] = i
             count += 1
         at = end + 1
     return count
