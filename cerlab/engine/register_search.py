@@ -40,7 +40,7 @@ class MatchConditions(NamedTuple):
     """The conditions that read the match, which letters leave open."""
 
     programs: Programs
-    named: Bytes  # (variables, names), whether a row of the variable is one of the name
+    has_name: Bytes  # (variables, names), whether a row of the variable is one of the name
     registers: Int32s | None  # what a failure depends on, None where no failure is kept
 
 
@@ -61,10 +61,10 @@ class RegisterSearch:
         in_rows = SearchTable(
             *steps, np.array(final, np.uint8), holds, rows.letter, rows.last, limit
         )
-        programs, named, registers = conditions
-        names, folds = named.shape[1], len(programs.fold)
-        mapped = MappedRows(
-            named,
+        programs, has_name, registers = conditions
+        names, folds = has_name.shape[1], len(programs.fold)
+        mapping = MappedRows(
+            has_name,
             np.empty((names, longest), np.int64),
             np.zeros(names, np.int64),
             np.zeros((folds, longest + 1)),
@@ -73,11 +73,11 @@ class RegisterSearch:
             np.empty(longest, np.int32),
         )
         path = Path(np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32))
-        kept, read = registers is not None, np.zeros((0, 3), np.int32)
+        is_used, read = registers is not None, np.zeros((0, 3), np.int32)
         read = read if registers is None else registers
-        sought = np.zeros(2 + len(read), np.int64)
-        failures = Failures(int(kept), _free(1 << 10, read), sought, read)
-        self._search = Search(in_rows, programs, mapped, path, failures)
+        probe = np.zeros(2 + len(read), np.int64)
+        failures = Failures(int(is_used), _free(1 << 10, read), probe, read)
+        self._search = Search(in_rows, programs, mapping, path, failures)
         self._budget = MAX_STEPS + STEPS_PER_ROW * longest
         self.attempts = 0
         """How many steps were tried, for tests of cost."""
@@ -105,16 +105,16 @@ class RegisterSearch:
     def _grow(self, cursor: Int64s) -> None:
         """Room for more failures: of those that may come again, of none where that is too many."""
         old = self._search.failures
-        known = old.key[_may_come(old, int(cursor[ROW]))]
+        keys = old.key[_may_come(old, int(cursor[ROW]))]
         capacity = len(old.key)
-        if 4 * len(known) >= capacity:
+        if 4 * len(keys) >= capacity:
             if 2 * old.key.size <= MOST_KEPT:
                 capacity *= 2
             else:
-                known = known[:0]
-        grown = old._replace(key=_free(capacity, old.register))
-        self._search = self._search._replace(failures=grown)
-        cursor[FAILURES] = copy_failures(known, grown)
+                keys = keys[:0]
+        larger = old._replace(key=_free(capacity, old.register))
+        self._search = self._search._replace(failures=larger)
+        cursor[FAILURES] = copy_failures(keys, larger)
 
 
 def _may_come(failures: Failures, s: int) -> NDArray[np.bool_]:

@@ -36,7 +36,7 @@ def unambiguous(moves: Sequence[Move], symbols: Symbols) -> bool:
     A "no" may be wrong, where registers tell runs apart that have parted; a "yes" never is.
     """
     steps = 0
-    found: set[tuple[int, int]] = set()
+    pairs: set[tuple[int, int]] = set()
     pending: list[tuple[int, int]] = []
 
     def both_end(a: Rule, b: Rule) -> bool:
@@ -45,8 +45,8 @@ def unambiguous(moves: Sequence[Move], symbols: Symbols) -> bool:
         if (first.marks, first.begins) != (second.marks, second.begins):
             return False
         pair = min(first.target, second.target), max(first.target, second.target)
-        if DEAD not in pair and pair not in found:
-            found.add(pair)
+        if DEAD not in pair and pair not in pairs:
+            pairs.add(pair)
             pending.append(pair)
         return first.accepts and second.accepts
 

@@ -48,11 +48,12 @@ def codes_of(
     ]
     if not constants and (whole := _of_one_dtype(parts)) is not None:
         return _with_nothing(whole, length), []
-    known = [[_distinct(piece, name) for piece in p] for p, name in zip(parts, names, strict=True)]
-    every = (value for part in known for values, _ in part for value in values)
+    pairs = zip(parts, names, strict=True)
+    distinct = [[_distinct(piece, name) for piece in part] for part, name in pairs]
+    every = (value for part in distinct for values, _ in part for value in values)
     rank = _ranks([*every, *constants])
-    made = [_column_codes(part, rank) for part in known]
-    return _with_nothing(made, length), [_code(value, rank) for value in constants]
+    codes = [_column_codes(part, rank) for part in distinct]
+    return _with_nothing(codes, length), [_code(value, rank) for value in constants]
 
 
 def _with_nothing(codes: list[Int64s | None], length: int) -> list[Int64s]:
@@ -73,8 +74,8 @@ def _of_one_dtype(parts: Sequence[Sequence[Piece]]) -> list[Int64s | None] | Non
     codes[values != values] = NOTHING
     codes[np.concatenate([_nulls(piece) for piece in whole])] = NOTHING
     ends = np.cumsum([sum(len(piece.values) for piece in part) for part in map(_numbers, parts)])
-    made = np.split(codes, ends[:-1])
-    return [each if part else None for each, part in zip(made, parts, strict=True)]
+    by_column = np.split(codes, ends[:-1])
+    return [each if part else None for each, part in zip(by_column, parts, strict=True)]
 
 
 def _numbers(part: Iterable[Piece]) -> list[Numbers]:
@@ -89,12 +90,12 @@ def _distinct(piece: Piece, name: str) -> _Distinct:
     """The values of a piece, each once where that is known, and where each event's is."""
     match piece:
         case Numbers(values, nulls, moments):
-            found, inverse = np.unique(values, return_inverse=True)
+            distinct, inverse = np.unique(values, return_inverse=True)
             inverse = inverse.astype(np.int64)
             if nulls is not None:
-                inverse[nulls] = len(found)
-            listed = found.tolist()
-            return [*(map(Timestamp, listed) if moments else listed), None], inverse
+                inverse[nulls] = len(distinct)
+            objects = distinct.tolist()
+            return [*(map(Timestamp, objects) if moments else objects), None], inverse
         case DictionaryCodes(codes, dictionary):
             return [*values_of(dictionary, name), None], codes
         case _:
@@ -125,5 +126,5 @@ def _column_codes(
     part: Sequence[_Distinct], rank: Mapping[tuple[str, Hashable], int]
 ) -> Int64s | None:
     """The codes of a column in pieces; None of a column that is not there."""
-    made = [np.array([_code(v, rank) for v in values], np.int64)[at] for values, at in part]
-    return np.concatenate(made) if made else None
+    arrays = [np.array([_code(v, rank) for v in values], np.int64)[at] for values, at in part]
+    return np.concatenate(arrays) if arrays else None

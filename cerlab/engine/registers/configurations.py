@@ -160,10 +160,10 @@ class Configurations:
             )
         slots, chains = self._live.slots.shape[1], len(self._live.next)
         poll(room * (20 + 8 * slots + 24 * chains))
-        grown, reg = _live(self._live.key_slot, slots, room), np.zeros(r.ALL, np.int64)
+        larger, reg = _live(self._live.key_slot, slots, room), np.zeros(r.ALL, np.int64)
         reg[r.FREE] = room
-        move_over(self._live, self._reg, grown, reg)
-        self._live = grown
+        move_over(self._live, self._reg, larger, reg)
+        self._live = larger
         self._arrivals = _arrivals(len(self._arrivals.move), slots, room)
 
     def _collect(self, lowest: int) -> None:
@@ -172,12 +172,12 @@ class Configurations:
         sweep(live, reg, self._arena, lowest)
         free = np.zeros(len(live.state), np.bool_)
         free[live.free[: reg[r.FREE]]] = True
-        (kept,) = np.nonzero(~free & (live.node != k.NONE))
-        roots = np.concatenate(([0, len(kept)], live.node[kept])).astype(np.int32)
+        (survivors,) = np.nonzero(~free & (live.node != k.NONE))
+        roots = np.concatenate(([0, len(survivors)], live.node[survivors])).astype(np.int32)
         self._accepting.length[0] = len(roots)
         number = np.zeros(len(self._arena.left), np.int64)
         collect(self._arena, reg, self._accepting, roots, np.array([lowest]), number)
-        live.node[kept] = roots[ENTRY_HEADER:]
+        live.node[survivors] = roots[ENTRY_HEADER:]
         live.latest[:] = k.NONE
 
 

@@ -18,21 +18,21 @@ def distinct(batches: Iterable[AnswerBatch]) -> Iterator[AnswerBatch]:
 
     Keeps the answers of one end; raises `ResourceLimit` if there are more than `MAX_ANSWERS`.
     """
-    end, seen = -1, set[tuple[int, bytes]]()
+    end, answers = -1, set[tuple[int, bytes]]()
     for batch in batches:
         starts, ends, offsets = batch.start.tolist(), batch.end.tolist(), batch.offsets.tolist()
-        kept = []
+        indices = []
         for n in range(len(batch)):
             if ends[n] != end:
-                end, seen = ends[n], set()
+                end, answers = ends[n], set()
             answer = (starts[n], batch.positions[offsets[n] : offsets[n + 1]].tobytes())
-            if answer not in seen:
-                seen.add(answer)
-                kept.append(n)
-        if len(seen) > MAX_ANSWERS:
+            if answer not in answers:
+                answers.add(answer)
+                indices.append(n)
+        if len(answers) > MAX_ANSWERS:
             raise ResourceLimit(
                 "CER0688",
                 f"more than {MAX_ANSWERS:,} answers end at event {end}, and runs may share them",
                 hint="use a window, or LIMIT",
             )
-        yield batch.take(np.array(kept, np.int64))
+        yield batch.take(np.array(indices, np.int64))

@@ -104,13 +104,13 @@ class RegisterEvaluation:
         symbols = stage.symbols(columns, len(positions))
         names = names_of(program)
         self.tables = _tables(program, names, atoms, stage.vectors)
-        kept = relevant_indices(symbols, self.tables.keep)
+        indices = relevant_indices(symbols, self.tables.keep)
         if program.is_partitioned:
             assert isinstance(plan, CorrelatedPlan)
             keys = KeyCodes(plan.partition).codes(columns, len(positions))
-            kept = kept[keys[kept] >= 0]
+            indices = indices[keys[indices] >= 0]
             columns = {**columns, PARTITION.attribute: keys}
-        self.events = _events(names, columns, kept, symbols, positions, lowest)
+        self.events = _events(names, columns, indices, symbols, positions, lowest)
         self._limit = _limit(plan)
         self.configurations = Configurations(
             self.tables.key_slot,
@@ -218,23 +218,23 @@ def _lowest(
 def _events(
     names: Names,
     columns: Mapping[str, Any],
-    kept: k.Int64s,
+    indices: k.Int64s,
     symbols: Codes,
     positions: k.Int64s,
     lowest: k.Int64s,
 ) -> Events:
-    """The events `kept`, by number, with the codes of what they bring."""
-    needed = {name: take_rows(columns[name], kept) for name in names.values if name in columns}
+    """The events at `indices`, with the codes of what they bring."""
+    relevant = {name: take_rows(columns[name], indices) for name in names.values if name in columns}
     constants = [constant.value for constant in names.constants]
     of_events = [name for name in names.values if name != PARTITION.attribute]
-    values, codes = codes_of(needed, of_events, constants, len(kept))
+    values, codes = codes_of(relevant, of_events, constants, len(indices))
     if len(of_events) < len(names.values):
-        values.insert(names.values.index(PARTITION.attribute), needed[PARTITION.attribute])
+        values.insert(names.values.index(PARTITION.attribute), relevant[PARTITION.attribute])
     return Events(
-        symbol=symbols[kept].astype(np.int32),
-        values=np.stack(values, axis=1) if values else np.zeros((len(kept), 0), np.int64),
-        position=positions[kept],
-        order=kept,
-        lowest=lowest[kept],
+        symbol=symbols[indices].astype(np.int32),
+        values=np.stack(values, axis=1) if values else np.zeros((len(indices), 0), np.int64),
+        position=positions[indices],
+        order=indices,
+        lowest=lowest[indices],
         constants=np.array(codes, np.int64),
     )

@@ -44,11 +44,11 @@ class RegisterLabelling:
         if any(computes(t.guard) for t in A.Delta):
             raise NotTaken("a guard computes with what it compares with a register")
         program, of_moves = labelling_program(A)
-        seen = [
+        label_sets = [
             None if not L else L if labels is None else L.intersection(labels) for L in of_moves
         ]
-        self.marks = tuple(sorted({L for L in seen if L is not None}, key=sorted))
-        mark = [NONE if L is None else self.marks.index(L) for L in seen]
+        self.marks = tuple(sorted({L for L in label_sets if L is not None}, key=sorted))
+        mark = [NONE if L is None else self.marks.index(L) for L in label_sets]
         atoms, names = event_atoms(program), names_of(program)
         stage = SymbolStage(atoms)
         symbols = stage.symbols(stream.columns, len(stream))
@@ -67,7 +67,7 @@ class RegisterLabelling:
 
     def of(self, answers: AnswerBatch) -> LabelledAnswers:
         """The rows of some answers, in their order: by marks, as `marks` has them."""
-        given = self._substreams.in_substreams(answers)
+        local = self._substreams.in_substreams(answers)
         reg = np.zeros(k.ALL, np.int64)
         self._runs.bucket_of[:] = self._runs.inside[:] = 0
 
@@ -79,18 +79,18 @@ class RegisterLabelling:
         def provide() -> None:
             self._runs = double_room(self._runs)
 
-        return labelled_rows(answers, listed_rows(given, reg, read, provide), self.marks)
+        return labelled_rows(answers, listed_rows(local, reg, read, provide), self.marks)
 
 
 def _events(names: Names, stream: Stream, symbols: Int32s, order: Int64s | None) -> Events:
     """The events of all substreams, with the codes of what they bring."""
     constants = [constant.value for constant in names.constants]
     values, codes = codes_of(stream.columns, names.values, constants, len(stream))
-    held = np.stack(values, axis=1) if values else np.zeros((len(stream), 0), np.int64)
+    rows = np.stack(values, axis=1) if values else np.zeros((len(stream), 0), np.int64)
     nothing = np.zeros(0, np.int64)
     return Events(
         symbol=symbols,
-        values=held if order is None else held[order],
+        values=rows if order is None else rows[order],
         position=nothing,
         order=nothing,
         lowest=nothing,
@@ -99,15 +99,15 @@ def _events(names: Names, stream: Stream, symbols: Int32s, order: Int64s | None)
 
 
 def _labels(A: LabelledSrt, mark: list[int], waits: NDArray[np.bool_], symbols: Int32s) -> k.Labels:
-    changes, at, kept = [], [np.zeros(0, np.int64)], 0
+    changes, at, total = [], [np.zeros(0, np.int64)], 0
     for q in range(A.states):
         elsewhere = ~waits[:, q]
-        if elsewhere.all() or kept > MOST_CHANGES:
+        if elsewhere.all() or total > MOST_CHANGES:
             changes.append(EVERYWHERE)
             continue
         at.append(np.flatnonzero(elsewhere[symbols]))
         changes.append(len(at[-1]))
-        kept += len(at[-1])
+        total += len(at[-1])
     room = np.maximum(changes, 0)
     return k.Labels(
         begin=A.q0,

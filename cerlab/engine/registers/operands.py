@@ -51,18 +51,18 @@ class Names(NamedTuple):
 
 def event_atoms(program: RegisterProgram) -> tuple[Atom, ...]:
     """The atoms on the event alone, each once."""
-    found: dict[Atom, None] = {}
+    distinct: dict[Atom, None] = {}
     for move in program.moves:
         for atom in atoms(move.guard):
             if not isinstance(atom, RegisterComparison | Everything):
-                found[atom] = None
-    return tuple(found)
+                distinct[atom] = None
+    return tuple(distinct)
 
 
 def computes(guard: Guard) -> bool:
     """Whether a guard computes with what it compares with a register; there is no operand then."""
-    compared = (atom for atom in atoms(guard) if isinstance(atom, RegisterComparison))
-    sides = (side for atom in compared for side in (atom.left, atom.right))
+    comparisons = (atom for atom in atoms(guard) if isinstance(atom, RegisterComparison))
+    sides = (side for atom in comparisons for side in (atom.left, atom.right))
     return not all(isinstance(side, RegisterAttribute | Attribute | Constant) for side in sides)
 
 

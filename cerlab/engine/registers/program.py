@@ -89,22 +89,23 @@ def register_program(plan: AnyPlan) -> RegisterProgram:
 
     >>> from cerlab.automata.registers.transducer import NONE
     >>> steps = [RegisterTransition(0, EVERYTHING, mark, NONE, 0) for mark in Mark]
-    >>> made = register_program(RegisterPlan(Srt(1, tuple(steps), frozenset({0}), frozenset({0}))))
-    >>> [(move.source, move.begins, move.target) for move in made.moves if move.accepts]
+    >>> T = Srt(1, tuple(steps), frozenset({0}), frozenset({0}))
+    >>> program = register_program(RegisterPlan(T))
+    >>> [(move.source, move.begins, move.target) for move in program.moves if move.accepts]
     [(0, True, 1), (1, False, 1)]
     """
     if isinstance(plan, CorrelatedPlan):
-        T, partitioned = smaller(plan.srt), bool(plan.partition)
-        follow = _of_intervals(T, frozenset({PARTITION.register} if partitioned else ()))
+        T, is_partitioned = smaller(plan.srt), bool(plan.partition)
+        follow = _of_intervals(T, frozenset({PARTITION.register} if is_partitioned else ()))
     else:
-        T, partitioned = plan.srt, False
+        T, is_partitioned = plan.srt, False
         follow = _of_marks(T)
-    found = crawl((T.q0, False), follow)
-    moves = [Move(p, *does, q) for p, does, q in found.edges]
+    graph = crawl((T.q0, False), follow)
+    moves = [Move(p, *does, q) for p, does, q in graph.edges]
     useful = _useful(moves)
     moves = [m if m.target in useful else m._replace(target=DEAD) for m in moves]
-    kept = dict.fromkeys(m for m in moves if m.accepts or m.target != DEAD)
-    return _program(len(found.states), tuple(kept), partitioned)
+    useful_moves = dict.fromkeys(m for m in moves if m.accepts or m.target != DEAD)
+    return _program(len(graph.states), tuple(useful_moves), is_partitioned)
 
 
 def labelling_program(A: LabelledSrt) -> tuple[RegisterProgram, tuple[frozenset[str], ...]]:
@@ -118,17 +119,17 @@ def labelling_program(A: LabelledSrt) -> tuple[RegisterProgram, tuple[frozenset[
         for t in A.Delta
     ]
     useful = _useful(moves)
-    kept = [n for n, m in enumerate(moves) if m.accepts or m.target in useful]
-    program = _program(A.states, tuple(moves[n]._replace(accepts=False) for n in kept), False)
-    return program, tuple(A.Delta[n].labels for n in kept)
+    numbers = [n for n, m in enumerate(moves) if m.accepts or m.target in useful]
+    program = _program(A.states, tuple(moves[n]._replace(accepts=False) for n in numbers), False)
+    return program, tuple(A.Delta[n].labels for n in numbers)
 
 
-def _program(states: int, moves: tuple[Move, ...], partitioned: bool) -> RegisterProgram:
+def _program(states: int, moves: tuple[Move, ...], is_partitioned: bool) -> RegisterProgram:
     """The program of some moves, with the slots that are read."""
-    always = (PARTITION,) if partitioned else ()
+    always = (PARTITION,) if is_partitioned else ()
     slots = dict.fromkeys((*always, *(slot for move in moves for slot in _read(move.guard))))
     live = _live(states, moves, frozenset(always))
-    return RegisterProgram(states, moves, tuple(slots), live, partitioned)
+    return RegisterProgram(states, moves, tuple(slots), live, is_partitioned)
 
 
 def _of_marks(T: Srt) -> _Follow:
@@ -136,44 +137,44 @@ def _of_marks(T: Srt) -> _Follow:
     leaving, F = outgoing(T), T.F
 
     def follow(key: _Key) -> Iterator[tuple[_Does, _Key]]:
-        q, begun = key
+        q, in_match = key
         for t in leaving[q]:
             took = t.mark is Mark.TAKE
-            does = _Does(t.guard, took, took and not begun, took and t.target in F, t.writes)
-            yield does, (t.target, begun or took)
+            does = _Does(t.guard, took, took and not in_match, took and t.target in F, t.writes)
+            yield does, (t.target, in_match or took)
 
     return follow
 
 
-def _of_intervals(T: Srt, written: frozenset[str]) -> _Follow:
+def _of_intervals(T: Srt, first_writes: frozenset[str]) -> _Follow:
     """A state is one of the transducer in a run, or the one before any run, which stays.
 
-    A run that begins writes `written` as well.
+    A run that begins writes `first_writes` as well.
     """
     leaving, F = outgoing(T), T.F
 
     def does(t: RegisterTransition, begins: bool) -> _Does:
-        writes = t.writes | written if begins else t.writes
+        writes = t.writes | first_writes if begins else t.writes
         return _Does(t.guard, t.mark is Mark.TAKE, begins, t.target in F, writes)
 
     def follow(key: _Key) -> Iterator[tuple[_Does, _Key]]:
-        q, begun = key
-        if not begun:
+        q, in_run = key
+        if not in_run:
             yield _Does(EVERYTHING, False, False, False, frozenset()), key
         for t in leaving[q]:
-            yield does(t, not begun), (t.target, True)
+            yield does(t, not in_run), (t.target, True)
 
     return follow
 
 
 def _useful(moves: Sequence[Move]) -> set[int]:
     """The states from which some way accepts."""
-    found: set[int] = set()
+    states: set[int] = set()
     while True:
-        more = {m.source for m in moves if m.accepts or m.target in found}
-        if more <= found:
-            return found
-        found |= more
+        more = {m.source for m in moves if m.accepts or m.target in states}
+        if more <= states:
+            return states
+        states |= more
 
 
 def _read(guard: Guard) -> Iterator[Slot]:
@@ -190,13 +191,13 @@ def _live(
 ) -> tuple[frozenset[Slot], ...]:
     """The live slots of each state; in all but the first also those that are `always` live."""
     live = [frozenset[Slot](), *[always] * (states - 1)]
-    changed = True
-    while changed:
-        changed = False
+    grows = True
+    while grows:
+        grows = False
         for m in reversed(moves):
             after = live[m.target] if m.target != DEAD else frozenset[Slot]()
-            needed = {*_read(m.guard), *(slot for slot in after if slot.register not in m.writes)}
-            if not needed <= live[m.source]:
-                live[m.source] |= needed
-                changed = True
+            slots = {*_read(m.guard), *(slot for slot in after if slot.register not in m.writes)}
+            if not slots <= live[m.source]:
+                live[m.source] |= slots
+                grows = True
     return tuple(live)

@@ -67,8 +67,8 @@ def clauses(guard: Guard) -> tuple[Clause, ...]:
 
     Raises `TooManyClauses`.
     """
-    found = tuple(dict.fromkeys(_clauses(guard, is_negated=False)))
-    return tuple(clause for clause in found if not any(other < clause for other in found))
+    distinct = tuple(dict.fromkeys(_clauses(guard, is_negated=False)))
+    return tuple(clause for clause in distinct if not any(other < clause for other in distinct))
 
 
 def _clauses(guard: Guard, *, is_negated: bool) -> list[Clause]:

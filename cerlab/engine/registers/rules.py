@@ -106,15 +106,19 @@ def _rules(
     leaving: list[list[int]] = [[] for _ in range(program.states)]
     for n, move in enumerate(program.moves):
         leaving[move.source].append(n)
-    inhabited = sorted({0, *(move.target for move in program.moves)} - {DEAD})
+    reachable = sorted({0, *(move.target for move in program.moves)} - {DEAD})
     symbols = []
     for vector in vectors:
-        found = _found(program.moves, vector, bit)
-        symbols.append({q: [Rule(n, found[n]) for n in leaving[q] if found[n]] for q in inhabited})
+        by_move = _clauses_of_moves(program.moves, vector, bit)
+        symbols.append(
+            {q: [Rule(n, by_move[n]) for n in leaving[q] if by_move[n]] for q in reachable}
+        )
     return symbols
 
 
-def _found(moves: Sequence[Move], vector: int, bit: Mapping[Atom, int]) -> list[tuple[Clause, ...]]:
+def _clauses_of_moves(
+    moves: Sequence[Move], vector: int, bit: Mapping[Atom, int]
+) -> list[tuple[Clause, ...]]:
     def holds(atom: Atom) -> bool:
         return bool(vector >> bit[atom] & 1)
 
@@ -154,10 +158,10 @@ def _jobs(
         return [Job(q, slot, value - len(names.slots), True, rest)]
     if not waiting:
         return [Job(q, NONE, NONE, True, rest)]
-    grouped: dict[tuple[int, int], list[Rule]] = {}
+    by_key: dict[tuple[int, int], list[Rule]] = {}
     for rule in rest:
-        grouped.setdefault(_key(names, rule), []).append(rule)
-    return [Job(q, slot, value, False, tuple(of)) for (slot, value), of in grouped.items()]
+        by_key.setdefault(_key(names, rule), []).append(rule)
+    return [Job(q, slot, value, False, tuple(of)) for (slot, value), of in by_key.items()]
 
 
 def _waiting(

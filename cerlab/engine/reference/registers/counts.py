@@ -20,8 +20,8 @@ class OperationCounts:
     arrivals: int = 0
     """Runs or configurations that the last event made, those in dead ends included."""
 
-    def leave(self, transitions: int, enabled: int) -> None:
+    def leave(self, transitions: int, moves: int) -> None:
         """Count what one run, or one configuration, does at an event."""
         self.evaluations += transitions
-        self.copies += max(enabled - 1, 0)
-        self.updates += enabled
+        self.copies += max(moves - 1, 0)
+        self.updates += moves

@@ -49,7 +49,7 @@ class IntervalRuns:
         self._read = _attributes_read(plan.srt)
         self._places: dict[int, int] = {}
         self._active: dict[Configuration, MarkSet] = {}
-        self._ended: dict[int, list[MarkSet]] = {}
+        self._answers: dict[int, list[MarkSet]] = {}
         self._position = -1
         self.counts = OperationCounts()
 
@@ -62,53 +62,54 @@ class IntervalRuns:
         """Follow all configurations over an event, and that of the run that starts here."""
         if self._plan.strategy is not None:
             self._places[position] = len(self._places)
-        begun = Configuration(self._plan.srt.q0, NO_REGISTERS, position)
+        start = Configuration(self._plan.srt.q0, NO_REGISTERS, position)
         growth = Growth(position)
-        arrived: dict[Configuration, list[MarkSet]] = {}
-        for c, marks in spend_over((*self._active.items(), (begun, EMPTY_MATCH))):
+        arrivals: dict[Configuration, list[MarkSet]] = {}
+        for c, marks in spend_over((*self._active.items(), (start, EMPTY_MATCH))):
             for mark, after in self._successors(c, event):
-                made = growth.with_mark(marks) if mark is Mark.TAKE else marks
-                arrived.setdefault(after, []).append(made)
-        self.counts.arrivals = len(arrived)
-        if len(arrived) > MAX_CONFIGURATIONS:
+                match_set = growth.with_mark(marks) if mark is Mark.TAKE else marks
+                arrivals.setdefault(after, []).append(match_set)
+        self.counts.arrivals = len(arrivals)
+        if len(arrivals) > MAX_CONFIGURATIONS:
             raise ResourceLimit(
                 "CER0685",
                 f"more than {MAX_CONFIGURATIONS:,} configurations are active at once",
                 hint="use a window; or the compiled engine, on streams that are read as a whole",
             )
-        reached = {c: growth.either(parts) for c, parts in arrived.items()}
-        self._active = {c: marks for c, marks in reached.items() if self._leaving[c.state]}
-        self._ended = {}
-        for c, marks in reached.items():
+        configurations = {c: growth.either(parts) for c, parts in arrivals.items()}
+        self._active = {c: marks for c, marks in configurations.items() if self._leaving[c.state]}
+        self._answers = {}
+        for c, marks in configurations.items():
             if c.state in self._plan.srt.F:
-                self._ended.setdefault(c.start, []).append(marks)
+                self._answers.setdefault(c.start, []).append(marks)
         self._position = position
 
     def _successors(self, c: Configuration, event: Event) -> Iterator[tuple[Mark, Configuration]]:
         transitions = self._leaving[c.state]
-        enabled = [t for t in transitions if satisfies(event, t.guard, c.registers)]
-        self.counts.leave(len(transitions), len(enabled))
-        for t in enabled:
+        moves = [t for t in transitions if satisfies(event, t.guard, c.registers)]
+        self.counts.leave(len(transitions), len(moves))
+        for t in moves:
             live = self._live[t.target]
-            kept = {r: stored for r, stored in c.registers.items() if r in live - t.writes}
-            new = {r: _projected(event, self._read[r]) for r in t.writes & live}
-            yield t.mark, Configuration(t.target, Registers({**kept, **new}), c.start)
+            old = {r: value for r, value in c.registers.items() if r in live - t.writes}
+            new = {r: _project(event, self._read[r]) for r in t.writes & live}
+            yield t.mark, Configuration(t.target, Registers({**old, **new}), c.start)
 
     def answers(self, lowest_start: int) -> Iterator[ComplexEvent]:
         """What the accepting runs marked, each answer once; lazily, unless there is a LIMIT."""
-        ended, end, strategy = self._ended, self._position, self._plan.strategy
+        sets, end, strategy = self._answers, self._position, self._plan.strategy
         if strategy is None:
-            inside = sorted(start for start in ended if start >= lowest_start)
-            listed = (
-                ComplexEvent(start, end, M) for start in inside for M in _each_once(ended[start])
+            inside = sorted(start for start in sets if start >= lowest_start)
+            matches = (
+                ComplexEvent(start, end, M) for start in inside for M in _each_once(sets[start])
             )
-            return listed if self._plan.limit is None else iter(sorted(listed, key=latest_first))
-        found = (ComplexEvent(start, end, M) for start in ended for M in _each_once(ended[start]))
-        kept = select_answers(
-            strategy, found, lambda m: tuple(self._places[p] for p in m.positions)
+            return matches if self._plan.limit is None else iter(sorted(matches, key=latest_first))
+        every = ((start, M) for start in sets for M in _each_once(sets[start]))
+        candidates = (ComplexEvent(start, end, M) for start, M in every)
+        selection = select_answers(
+            strategy, candidates, lambda m: tuple(self._places[p] for p in m.positions)
         )
-        chosen = (answer for answer in kept if answer.start >= lowest_start)
-        return iter(sorted(chosen, key=latest_first))
+        in_window = (answer for answer in selection if answer.start >= lowest_start)
+        return iter(sorted(in_window, key=latest_first))
 
     def forget(self, before: int) -> None:
         """Drop the runs that started earlier, unless they compete."""
@@ -122,11 +123,11 @@ class IntervalRuns:
 
 def _each_once(sets: list[MarkSet]) -> Iterator[tuple[int, ...]]:
     """The matches of some sets, which may overlap."""
-    seen: set[tuple[int, ...]] = set()
+    matches: set[tuple[int, ...]] = set()
     for marks in sets:
         for M in matches_of(marks):
-            if M not in seen:
-                seen.add(M)
+            if M not in matches:
+                matches.add(M)
                 yield M
 
 
@@ -142,7 +143,7 @@ def _attributes_read(T: Srt) -> dict[str, frozenset[str]]:
     return {r: frozenset(names) for r, names in read.items()}
 
 
-def _projected(event: Event, attributes: frozenset[str]) -> Event:
+def _project(event: Event, attributes: frozenset[str]) -> Event:
     """The event with nothing but what is read of it, so that more of them are equal."""
     return Event(
         event.type if "type" in attributes else "",

@@ -37,7 +37,7 @@ def labels_of_answer(
     Forward, the configurations that runs over the answer can be in; backward, those that go on to
     accept; among these no way is a dead end.
     """
-    leaving, taken = outgoing(A), set(answer.positions)
+    leaving, positions = outgoing(A), set(answer.positions)
     current = {_Configuration(A.q0, Registers())}
     layers: list[list[_Move]] = []
     for i in substream(clauses, events, answer):
@@ -45,7 +45,7 @@ def labels_of_answer(
             _Move(c, t.labels, _Configuration(t.target, c.registers.written(t.writes, events[i])))
             for c in current
             for t in leaving[c.state]
-            if bool(t.labels) == (i in taken) and satisfies(events[i], t.guard, c.registers)
+            if bool(t.labels) == (i in positions) and satisfies(events[i], t.guard, c.registers)
         ]
         layers.append(moves)
         current = {move.target for move in moves}
@@ -54,7 +54,7 @@ def labels_of_answer(
         before: dict[_Configuration, set[Marks]] = {}
         for source, labels, target in moves:
             for way in ways.get(target, ()):
-                made = (labels, *way) if labels else way
-                before.setdefault(source, set()).add(made)
+                longer = (labels, *way) if labels else way
+                before.setdefault(source, set()).add(longer)
         ways = before
     return iter(sorted(set().union(*ways.values()), key=lambda way: [sorted(L) for L in way]))

@@ -50,8 +50,8 @@ class Growth:
         different = {id(part): part for part in parts}
         if len(different) == 1:
             return next(iter(different.values()))
-        made = Either(tuple(different.values()))
-        return self._either.setdefault(frozenset(different), made)
+        union = Either(tuple(different.values()))
+        return self._either.setdefault(frozenset(different), union)
 
 
 def matches_of(node: MarkSet) -> Iterator[Positions]:

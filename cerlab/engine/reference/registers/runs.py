@@ -50,36 +50,34 @@ class Runs:
     def advance(self, event: Event, position: int) -> frozenset[Positions]:
         """Follow all runs over an event; the matches whose last mark is on it."""
         self._horizon.read(event, position)
-        reached = [
-            after
-            for run in spend_over(self._runs)
-            for after in self._successors(run, event, position)
+        runs = [
+            after for run in spend_over(self._runs) for after in self._successors(run, event, position)
         ]
-        reached = [run for run in reached if not self._expired(run)]
-        self.counts.arrivals = len(reached)
-        if len(reached) > MAX_RUNS:
+        runs = [run for run in runs if not self._is_expired(run)]
+        self.counts.arrivals = len(runs)
+        if len(runs) > MAX_RUNS:
             raise ResourceLimit(
                 "CER0685",
                 f"more than {MAX_RUNS:,} runs are active at once",
                 hint="use a window, which ends runs",
             )
-        self._runs = [run for run in reached if self._leaving[run.state]]
+        self._runs = [run for run in runs if self._leaving[run.state]]
         return frozenset(
-            run.marks for run in reached if run.state in self._F and run.marks[-1:] == (position,)
+            run.marks for run in runs if run.state in self._F and run.marks[-1:] == (position,)
         )
 
     def _successors(self, run: Run, event: Event, position: int) -> list[Run]:
         transitions = self._leaving[run.state]
-        enabled = [t for t in transitions if satisfies(event, t.guard, run.registers)]
-        self.counts.leave(len(transitions), len(enabled))
+        moves = [t for t in transitions if satisfies(event, t.guard, run.registers)]
+        self.counts.leave(len(transitions), len(moves))
         return [
             Run(
                 t.target,
                 run.registers.written(t.writes, event) if t.writes else run.registers,
                 (*run.marks, position) if t.mark is Mark.TAKE else run.marks,
             )
-            for t in enabled
+            for t in moves
         ]
 
-    def _expired(self, run: Run) -> bool:
+    def _is_expired(self, run: Run) -> bool:
         return bool(run.marks) and run.marks[0] < self._horizon.oldest

@@ -58,35 +58,35 @@ class SharedRuns:
         """Follow all configurations over an event; the matches whose last mark is on it."""
         self._horizon.read(event, position)
         growth = Growth(position)
-        arrived: dict[Configuration, list[MarkSet]] = {}
-        ended: list[MarkSet] = []
+        arrivals: dict[Configuration, list[MarkSet]] = {}
+        answers: list[MarkSet] = []
         for c, marks in spend_over(self._active.items()):
             for t, after in self._successors(c, event, position):
                 took = t.mark is Mark.TAKE
-                made = growth.with_mark(marks) if took else marks
-                arrived.setdefault(after, []).append(made)
+                match_set = growth.with_mark(marks) if took else marks
+                arrivals.setdefault(after, []).append(match_set)
                 if took and t.target in self._F:
-                    ended.append(made)
-        self.counts.arrivals = len(arrived)
-        if len(arrived) > MAX_CONFIGURATIONS:
+                    answers.append(match_set)
+        self.counts.arrivals = len(arrivals)
+        if len(arrivals) > MAX_CONFIGURATIONS:
             raise ResourceLimit(
                 "CER0685",
                 f"more than {MAX_CONFIGURATIONS:,} configurations are active at once",
                 hint="use a window, which ends runs",
             )
         self._active = {
-            c: growth.either(parts) for c, parts in arrived.items() if self._leaving[c.state]
+            c: growth.either(parts) for c, parts in arrivals.items() if self._leaving[c.state]
         }
-        return frozenset(matches_of(growth.either(ended))) if ended else frozenset()
+        return frozenset(matches_of(growth.either(answers))) if answers else frozenset()
 
     def _successors(
         self, c: Configuration, event: Event, position: int
     ) -> Iterator[tuple[RegisterTransition, Configuration]]:
         """The transitions that a configuration can take, and where to; none out of the windows."""
         transitions = self._leaving[c.state]
-        enabled = [t for t in transitions if satisfies(event, t.guard, c.registers)]
-        self.counts.leave(len(transitions), len(enabled))
-        for t in enabled:
+        moves = [t for t in transitions if satisfies(event, t.guard, c.registers)]
+        self.counts.leave(len(transitions), len(moves))
+        for t in moves:
             first = c.first
             if first is None and self._horizon.bounded and t.mark is Mark.TAKE:
                 first = position
