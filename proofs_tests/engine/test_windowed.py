@@ -268,9 +268,9 @@ def test_many_idle_states_survive_a_resumed_run() -> None:
     run = GeneralEvaluation(query.plan, query.machine)
     for n in range(len(stream) - 4):
         list(run.push({"type": [stream[n]]}, 1))
-    table = run._learned.take_table(1)
+    table = run._tables.take_table(1)
     assert len(table.arrays.wait) > 4
-    run._learned.give_back(table)
+    run._tables.give_back(table)
     rest = {"type": list(stream[-4:])}
     resumed = GeneralEvaluation(other.plan, other.machine, state=run.state())
     again = [answer for batch in resumed.push(rest, 4) for answer in batch]

@@ -72,7 +72,7 @@ def idle_from_the_beginning(
     self: WindowScan[Any], made: Program, batches: list[Batch], position: int, consumed: int
 ) -> int:
     """A strategy that forgets what came before the window."""
-    return int(self._learned.machine.idle)
+    return int(self._tables.machine.idle)
 
 
 def by_phases_or_by_tecs(rng: Random) -> bool:

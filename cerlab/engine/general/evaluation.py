@@ -56,15 +56,15 @@ class GeneralEvaluation:
         Without `time` it is that of the state; raises `UsageError` for another one.
         """
         self._plan = plan
-        self._learned = learned_tables(machine)
-        before = None if state is None else state_from_bytes(plan, self._learned.machine, state)
+        self._tables = learned_tables(machine)
+        before = None if state is None else state_from_bytes(plan, self._tables.machine, state)
         if before is not None:
             time = axis_of_state(time, before[0]["time"])
         self._time = time
         self._keys = KeyCodes(plan.partition) if plan.partition else None
         self._starts = WindowStarts(plan.window, time)
         width = min(plan.window.width, SAFE) if isinstance(plan.window, EventWindow) else NONE
-        self._tecs = Tecs(plan, self._learned, width, arena=arena, answers=answers)
+        self._tecs = Tecs(plan, self._tables, width, arena=arena, answers=answers)
         self.position = 0
         """How many events of the stream have been read: the position of the next one."""
         self._enough_keys = KEYS_KEPT
@@ -98,7 +98,7 @@ class GeneralEvaluation:
         self._tecs.forget(self._starts.lowest())
         keys = self._keys.keys() if self._keys else [()]
         arrays = self._tecs.arrays(len(keys))
-        machine = self._learned.machine
+        machine = self._tables.machine
         inside = self._starts.inside()
         return state_to_bytes(self._plan, machine, self._time, self.position, keys, inside, arrays)
 
@@ -140,13 +140,13 @@ class GeneralEvaluation:
         rows = list(enumerate(events, self.position))
         if streams := self._plan.streams:
             rows = [(i, t) for i, t in rows if t.stream is None or t.stream in streams]
-        positions, kept = [i for i, _ in rows], [t for _, t in rows]
-        symbols = [self._learned.symbol(t) for t in kept]
-        codes = [0] * len(kept)
+        positions, relevant = [i for i, _ in rows], [t for _, t in rows]
+        symbols = [self._tables.symbol(t) for t in relevant]
+        codes = [0] * len(relevant)
         if self._keys is not None:
-            codes = [self._keys.code(t) for t in kept]
+            codes = [self._keys.code(t) for t in relevant]
             self._tecs.partitions(self._keys.count)
-        lowest = self._starts.read_events(kept, positions)
+        lowest = self._starts.read_events(relevant, positions)
         self.position += length
         if len(rows) == 1:
             if self._tecs.just_skips(symbols[0], codes[0]):
@@ -166,10 +166,10 @@ class GeneralEvaluation:
         if self._keys is not None:
             self._forget_keys(self._keys)
         positions = np.arange(self.position, self.position + length, dtype=np.int64)
-        if (kept := rows_of_streams(self._plan.streams, columns, length)) is not None:
-            positions = positions[kept]
-            columns = take_columns(columns, kept)
-        symbols = self._learned.symbols(columns, len(positions))
+        if (indices := rows_of_streams(self._plan.streams, columns, length)) is not None:
+            positions = positions[indices]
+            columns = take_columns(columns, indices)
+        symbols = self._tables.symbols(columns, len(positions))
         codes = np.zeros(len(positions), np.int64)
         if self._keys is not None:
             codes = self._keys.codes(columns, len(positions))
@@ -183,10 +183,10 @@ class GeneralEvaluation:
         if keys.count < self._enough_keys:
             return
         self._tecs.forget(self._starts.lowest())
-        occupied = self._tecs.live_partitions(keys.count)
-        self._keys = keys.only(occupied.tolist())
-        self._tecs.keep(occupied)
-        self._enough_keys = KEYS_KEPT + 2 * len(occupied)
+        live = self._tecs.live_partitions(keys.count)
+        self._keys = keys.only(live.tolist())
+        self._tecs.keep(live)
+        self._enough_keys = KEYS_KEPT + 2 * len(live)
 
     def finish(self) -> Iterator[AnswerBatch]:
         """Nothing is ever held back."""

@@ -91,8 +91,8 @@ def state_to_bytes(
 
 def archive(arrays: Mapping[str, Any], header: Mapping[str, Any]) -> bytes:
     """The archive of some members, with their digest."""
-    written = {**arrays, "header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
-    members = {name: np.asarray(written[name], kind) for name, kind in MEMBERS.items()}
+    contents = {**arrays, "header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
+    members = {name: np.asarray(contents[name], kind) for name, kind in MEMBERS.items()}
     buffer = io.BytesIO()
     digest = np.frombuffer(_digest(members), np.uint8)
     np.savez(buffer, **members, digest=digest)  # type: ignore[arg-type]
@@ -158,8 +158,8 @@ _NPY = re.compile(
 def _members(state: bytes) -> dict[str, NDArray[Any]]:
     """The members, none larger than the bytes; raises ValueError and others for what is not so."""
     kinds = {**MEMBERS, "digest": np.uint8}
-    with zipfile.ZipFile(io.BytesIO(state)) as zipped:
-        infos = {info.filename: info for info in zipped.infolist()}
+    with zipfile.ZipFile(io.BytesIO(state)) as zip_file:
+        infos = {info.filename: info for info in zip_file.infolist()}
         if set(infos) != {f"{name}.npy" for name in kinds}:
             if "header.npy" not in infos:
                 raise ValueError("there is no header")
@@ -167,8 +167,8 @@ def _members(state: bytes) -> dict[str, NDArray[Any]]:
         for info in infos.values():
             if info.compress_type != zipfile.ZIP_STORED or info.file_size > len(state):
                 raise ValueError(f"'{info.filename}' is compressed")
-        found = {name: _array(zipped.read(f"{name}.npy"), kind) for name, kind in kinds.items()}
-    return {name: np.zeros(0, kind) for name, kind in MEMBERS.items()} | found
+        members = {name: _array(zip_file.read(f"{name}.npy"), kind) for name, kind in kinds.items()}
+    return {name: np.zeros(0, kind) for name, kind in MEMBERS.items()} | members
 
 
 def _array(content: bytes, kind: type) -> NDArray[Any]:
@@ -190,28 +190,28 @@ def _resumable(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Header and arrays with values for their JSON, and the numbers of this machine."""
     times, positions = header["window"]
-    resumed = {
+    run_header = {
         **header,
         "time": axis_from_json(header["time"]),
         "keys": [tuple(map(value_from_json, key)) for key in header["keys"]],
         "window": ([_read_instant(t) for t in times], positions),
     }
     arrays = {name: members[name] for name in MEMBERS if name != "header"}
-    return resumed, with_numbers(machine, header, arrays)
+    return run_header, with_numbers(machine, header, arrays)
 
 
-def axis_of_state(given: TimeAxis | None, kept: TimeAxis | None) -> TimeAxis | None:
+def axis_of_state(axis: TimeAxis | None, state_axis: TimeAxis | None) -> TimeAxis | None:
     """What a run that goes on measures time on; raises `UsageError` for another axis than before.
 
     Either is None where nothing is said of it.
     """
-    if given is not None and kept is not None and given != kept:
+    if axis is not None and state_axis is not None and axis != state_axis:
         raise UsageError(
             "CER0777",
-            f"this state measures time on {_axis_text(kept)}, not on {_axis_text(given)}",
+            f"this state measures time on {_axis_text(state_axis)}, not on {_axis_text(axis)}",
             hint="leave time= and unit= out",
         )
-    return given or kept
+    return axis or state_axis
 
 
 def _axis_text(time: TimeAxis) -> str:
@@ -223,11 +223,11 @@ def axis_to_json(time: TimeAxis | None) -> list[str | None] | None:
     return None if time is None else [time.attribute, time.unit.name if time.unit else None]
 
 
-def axis_from_json(written: list[Any] | None) -> TimeAxis | None:
+def axis_from_json(value: list[Any] | None) -> TimeAxis | None:
     """The axis again; raises `UsageError` and others for what is none."""
-    if written is None:
+    if value is None:
         return None
-    attribute, unit = written
+    attribute, unit = value
     return time_axis(attribute, unit)
 
 

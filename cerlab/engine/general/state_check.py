@@ -46,8 +46,8 @@ def check_header(header: dict[str, Any], key_length: int, *, in_time: bool) -> N
         expect(isinstance(key, list) and len(key) == key_length, "a key of another length")
     expect(len(header["window"]) == 2, "the window")
     time = header["time"]
-    named = isinstance(time, list) and len(time) == 2 and isinstance(time[0], str)
-    expect(named if in_time else time is None, "what time is measured on")
+    is_axis = isinstance(time, list) and len(time) == 2 and isinstance(time[0], str)
+    expect(is_axis if in_time else time is None, "what time is measured on")
     times, positions = header["window"]
     expect(isinstance(times, list) and isinstance(positions, list), "the window")
     expect(len(times) == len(positions), "the window")

@@ -22,7 +22,7 @@ class GrowingTable:
         self._machine = machine
         self._vectors: list[int] = []
         self._states = 0
-        self._followed = (0, 0)
+        self._size = (0, 0)
         self.arrays = _table(16, 4, 16)
 
     def follow(self, vectors: list[int], idle_states: int) -> None:
@@ -34,9 +34,9 @@ class GrowingTable:
         final = self._machine.final
         states = len(final)
         have = (len(self.arrays.take), len(self.arrays.wait), len(self.arrays.silent))
-        if (states, len(vectors)) == self._followed and idle_states <= have[1]:
+        if (states, len(vectors)) == self._size and idle_states <= have[1]:
             return
-        self._followed = (states, len(vectors))
+        self._size = (states, len(vectors))
         need = (states, idle_states, len(vectors))
         if any(h < n for h, n in zip(have, need, strict=True)):
             self._grow(*(h if h >= n else 2 * n for h, n in zip(have, need, strict=True)))
@@ -61,11 +61,11 @@ class GrowingTable:
 
     def _grow(self, states: int, idle: int, symbols: int) -> None:
         """The same cells in arrays of another size."""
-        grown = _table(states, idle, symbols)
-        pairs: Iterable[tuple[Any, Any]] = zip(self.arrays, grown, strict=True)
+        larger = _table(states, idle, symbols)
+        pairs: Iterable[tuple[Any, Any]] = zip(self.arrays, larger, strict=True)
         for before, after in pairs:
             after[tuple(slice(n) for n in before.shape)] = before
-        self.arrays = grown
+        self.arrays = larger
 
 
 def _table(states: int, idle: int, symbols: int) -> Table:

@@ -47,12 +47,12 @@ class Tecs:
     """
 
     def __init__(
-        self, plan: Plan, learned: LearnedTables, width: int, *, arena: int, answers: int
+        self, plan: Plan, tables: LearnedTables, width: int, *, arena: int, answers: int
     ) -> None:
-        self._learned = learned
+        self._tables = tables
         self._idle_states = 1
         self._limits = k.Limits(limit_of(plan), CONSUMES[plan.consume], width)
-        self._idle = learned.machine.idle
+        self._idle = tables.machine.idle
         self._batches = 0
         self._collected_at = (0, -1)
         self._reg = np.zeros(k.REGISTERS, np.int64)
@@ -99,9 +99,9 @@ class Tecs:
 
     def read_one(self, symbol: int, code: int, position: int, lowest: int) -> Iterator[AnswerBatch]:
         """The same for one event, in arrays that are there."""
-        if self._one is None or self._one.symbols.dtype != self._learned.symbol_type:
+        if self._one is None or self._one.symbols.dtype != self._tables.symbol_type:
             place, at, first = np.zeros((3, 1), np.int64)
-            self._one = Events(np.zeros(1, self._learned.symbol_type), place, at, first)
+            self._one = Events(np.zeros(1, self._tables.symbol_type), place, at, first)
         one = self._one
         one.symbols[0], one.codes[0], one.positions[0], one.lowest[0] = (
             symbol,
@@ -114,7 +114,7 @@ class Tecs:
     def _read(self, events: Events, lowest: Int64s | None) -> Iterator[AnswerBatch]:
         self._reg[k.EVENT] = 0
         self._batches += 1
-        table = self._learned.take_table(self._idle_states)
+        table = self._tables.take_table(self._idle_states)
         try:
             while True:
                 own = self._pool, self._scratch, self._stack, self._answers.arrays
@@ -137,7 +137,7 @@ class Tecs:
                     self._provide(status, int(events.lowest[event]) if lowest is None else lowest)
             self._idle_states = len(table.arrays.wait)
         finally:
-            self._learned.give_back(table)
+            self._tables.give_back(table)
         if self._reg[k.ANSWERS]:
             yield self._answers.flush(self._reg, k.ANSWERS, k.POSITIONS)
 
@@ -151,7 +151,7 @@ class Tecs:
         parts = self.parts
         if parts.epoch[p] != self._reg[k.EPOCH]:
             return False
-        table = self._learned.take_table(self._idle_states)
+        table = self._tables.take_table(self._idle_states)
         arrays, w = table.arrays, parts.idle[p]
         skips = bool(
             not parts.active[p] & ~arrays.silent[symbol]
@@ -159,7 +159,7 @@ class Tecs:
             and arrays.begin_skip[w, symbol] == k.NONE
             and arrays.wait[w, symbol] == w
         )
-        self._learned.give_back(table)
+        self._tables.give_back(table)
         if skips:
             parts.events[p] += 1
         return skips
@@ -173,9 +173,9 @@ class Tecs:
                 entries, longest = self._scratch.nodes.shape
                 self._scratch = _scratch(2 * entries, 2 * longest)
             case k.NEED_POOL:
-                used = int(self.parts.length.sum())
-                poll(4 * max(2 * len(self._pool), 8 * used))
-                pool = np.zeros(max(2 * len(self._pool), 8 * used), np.int32)
+                size = int(self.parts.length.sum())
+                poll(4 * max(2 * len(self._pool), 8 * size))
+                pool = np.zeros(max(2 * len(self._pool), 8 * size), np.int32)
                 move_together(self._reg, self.parts, self._pool, pool)
                 self._pool = pool
             case k.NEED_STACK:
@@ -263,10 +263,10 @@ class Tecs:
         parts.idle[:count] = arrays["idle_state"]
         parts.events[:count] = arrays["seen"]
         parts.active[:count] = -1  # all bits: the first event looks at every state
-        used = len(arrays["pool"])
-        self._pool = np.zeros(max(1 << 10, 4 * used), np.int32)
-        self._pool[:used] = arrays["pool"]
-        self._reg[k.POOL_END] = used
+        size = len(arrays["pool"])
+        self._pool = np.zeros(max(1 << 10, 4 * size), np.int32)
+        self._pool[:size] = arrays["pool"]
+        self._reg[k.POOL_END] = size
 
 
 def _partitions(count: int, idle: int) -> k.Partitions:

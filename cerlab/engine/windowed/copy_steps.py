@@ -19,23 +19,23 @@ Copy = tuple[int, int]
 def copy_steps(actions: int, begin: Ops, move: Ops) -> CopySteps | None:
     """The copy_steps of a chained program, or None if an action moves runs round in a circle."""
     copies: list[list[Copy]] = []
-    accepted: list[list[int]] = []
+    accepting: list[list[int]] = []
     for a in range(actions):
-        moved = _rows(move, a) + _rows(begin, a)
-        ordered = _sources_first([(s, t) for s, t, _ in moved if t not in (SPARE, s)])
-        if ordered is None:
+        moves = _rows(move, a) + _rows(begin, a)
+        order = _sources_first([(s, t) for s, t, _ in moves if t not in (SPARE, s)])
+        if order is None:
             return None
-        copies.append(ordered)
-        accepted.append([s for s, _, accepts in moved if accepts])
+        copies.append(order)
+        accepting.append([s for s, _, accepts in moves if accepts])
     width = max(1, *map(len, copies)) if copies else 1
-    accepts = max(1, *map(len, accepted)) if accepted else 1
-    padded = [row + [(SPARE, SPARE)] * (width - len(row)) for row in copies]
+    accepts = max(1, *map(len, accepting)) if accepting else 1
+    full_rows = [row + [(SPARE, SPARE)] * (width - len(row)) for row in copies]
     return CopySteps(
         width,
-        _flat([[s for s, _ in row] for row in padded]),
-        _flat([[t for _, t in row] for row in padded]),
+        _flat([[s for s, _ in row] for row in full_rows]),
+        _flat([[t for _, t in row] for row in full_rows]),
         accepts,
-        _flat([row + [NEVER] * (accepts - len(row)) for row in accepted]),
+        _flat([row + [NEVER] * (accepts - len(row)) for row in accepting]),
     )
 
 
@@ -62,7 +62,7 @@ def _sources_first(copies: Sequence[Copy]) -> list[Copy] | None:
 
     Of two copies into one cell the later start wins, which is that of the later copy as given.
     """
-    ordered: list[Copy] = []
+    order: list[Copy] = []
     left = list(copies)
     while left:
         ready = [
@@ -73,9 +73,9 @@ def _sources_first(copies: Sequence[Copy]) -> list[Copy] | None:
         ]
         if not ready:
             return None
-        ordered.append(ready[0])
+        order.append(ready[0])
         left.remove(ready[0])
-    return ordered
+    return order
 
 
 def _flat(rows: Sequence[Sequence[int]]) -> Cells:

@@ -38,9 +38,9 @@ class EndCounts(WindowScan[tuple[k.Int64s, k.Int64s]]):
     """
 
     def __init__(
-        self, plan: Plan, learned: LearnedTables, time: TimeAxis | None = None, *, starts: int = 64
+        self, plan: Plan, tables: LearnedTables, time: TimeAxis | None = None, *, starts: int = 64
     ) -> None:
-        super().__init__(plan, learned, time)
+        super().__init__(plan, tables, time)
         self._starts = starts
 
     def _evaluate(
@@ -50,24 +50,24 @@ class EndCounts(WindowScan[tuple[k.Int64s, k.Int64s]]):
             raise CountOverflow("the machine is too large for a program")
         first = first_inside(events.times, self._width, 0)
         count = events.count
-        ends, found = np.empty(count, np.int32), np.empty(count, np.int64)
-        counted = Events(events.actions, events.codes, NO_TIMES, first, again)
-        while (listed := self._count(program, counted, ends, found)) is None:
+        ends, numbers = np.empty(count, np.int32), np.empty(count, np.int64)
+        batch = Events(events.actions, events.codes, NO_TIMES, first, again)
+        while (size := self._count(program, batch, ends, numbers)) is None:
             self._starts *= 2
-        if listed:
-            limited = np.minimum(found[:listed], limit_of(self._plan))
-            yield events.positions[ends[:listed]], limited
-        return ends[:listed]
+        if size:
+            at_most = np.minimum(numbers[:size], limit_of(self._plan))
+            yield events.positions[ends[:size]], at_most
+        return ends[:size]
 
     def _count(
-        self, program: Program, events: Events, ends: k.Int32s, found: k.Int64s
+        self, program: Program, events: Events, ends: k.Int32s, numbers: k.Int64s
     ) -> int | None:
         """How many events end answers; None where the rings are too small."""
         counts, reg = self._counts(program), np.zeros(REGISTERS, np.int64)
         limits = k.Limits(k.NO_LIMIT, self._consume, k.NONE)
         for part in paces(len(events.actions), careful=True):
             read = events._replace(actions=events.actions[: part.stop])
-            status = count_ends(program.moves, read, limits, counts, ends, found, reg)
+            status = count_ends(program.moves, read, limits, counts, ends, numbers, reg)
             if status == k.FULL:
                 raise CountOverflow("there are more answers of one end than 2^53")
             if status != k.DONE:
@@ -93,7 +93,7 @@ class EndCounts(WindowScan[tuple[k.Int64s, k.Int64s]]):
 
 
 def end_counts(
-    plan: Plan, learned: LearnedTables, stream: Stream, time: TimeAxis | None
+    plan: Plan, tables: LearnedTables, stream: Stream, time: TimeAxis | None
 ) -> Iterator[tuple[k.Int64s, k.Int64s]]:
     """The ends of a whole stream and their numbers, in order, as `EndCounts` gives them.
 
@@ -101,4 +101,4 @@ def end_counts(
     """
     if (reason := why_not_windowed(plan)) is not None:
         raise CountOverflow(reason)
-    yield from whole(EndCounts(plan, learned, time), stream)
+    yield from whole(EndCounts(plan, tables, time), stream)

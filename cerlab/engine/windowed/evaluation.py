@@ -51,13 +51,13 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
     def __init__(
         self,
         plan: Plan,
-        learned: LearnedTables,
+        tables: LearnedTables,
         time: TimeAxis | None = None,
         *,
         arena: int = 1 << 14,
         answers: int = 1 << 15,
     ) -> None:
-        super().__init__(plan, learned, time)
+        super().__init__(plan, tables, time)
         self._sizes = (arena, answers)
 
     def begin(self, position: int, end: int) -> None:
@@ -68,7 +68,7 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
     @cached_property
     def _tecs(self) -> Tecs:
         arena, answers = self._sizes
-        return Tecs(self._plan, self._learned, k.NONE, arena=arena, answers=answers)
+        return Tecs(self._plan, self._tables, k.NONE, arena=arena, answers=answers)
 
     @cached_property
     def _chains(self) -> Chains:
@@ -117,11 +117,11 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         else:
             times, first = np.zeros(0, np.int64), first_inside(times, self._width, 0)
         ends = np.empty(count, np.int32)
-        scanned = Events(events.actions, events.codes, times, first, again)
+        batch = Events(events.actions, events.codes, times, first, again)
         limits = k.Limits(k.NO_LIMIT, self._consume, width)
         reg = np.zeros(REGISTERS, np.int64)
         for part in paces(count):
-            read = scanned._replace(actions=events.actions[: part.stop])
+            read = batch._replace(actions=events.actions[: part.stop])
             find_ends(moves, read, limits, latest, ends, reg)
         return ends[: reg[ENDS]], np.array(program.idles, np.int32)[latest.idle_before]
 
@@ -132,10 +132,10 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         latest = np.full(3 + program.moves.states, k.NONE, np.int32)
         times, index = events.times_by_index
         assert isinstance(times, np.ndarray)
-        timed = TimedEvents(events.actions, times, index, again)
+        batch = TimedEvents(events.actions, times, index, again)
         reg = np.zeros(REGISTERS, np.int64)
         for part in paces(events.count):
-            read = timed._replace(actions=events.actions[: part.stop])
+            read = batch._replace(actions=events.actions[: part.stop])
             find_ends_by_copies(steps, read, int(self._width), latest, ends, reg)
         return ends[: reg[ENDS]]
 
@@ -145,8 +145,8 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         """Phase two where runs only gather."""
         positions, offset = events.positions_and_offset
         first = self._first(events, ends)
-        listed = ChainEvents(events.actions, events.codes, positions, offset, ends, first)
-        return self._chains.read(program.moves, listed, self._partitions)
+        chain_events = ChainEvents(events.actions, events.codes, positions, offset, ends, first)
+        return self._chains.read(program.moves, chain_events, self._partitions)
 
     def _first(self, events: RelevantEvents, ends: k.Int32s) -> k.Int32s:
         """The first event inside the window of each end."""
@@ -164,17 +164,17 @@ class WindowedEvaluation(WindowScan[AnswerBatch]):
         """Phase two by the general engine, from the beginning in each stretch of windows."""
         count = events.count
         first = first_inside(events.times, self._width, 0)
-        chosen, restarts = np.empty(count, np.int32), np.zeros(count, np.uint8)
-        chosen = chosen[: inside_windows(first, ends, chosen, restarts)]
+        indices, restarts = np.empty(count, np.int32), np.zeros(count, np.uint8)
+        indices = indices[: inside_windows(first, ends, indices, restarts)]
         self._tecs.partitions(self._partitions)
         inside = Batch(
-            events.symbols[chosen],
-            events.codes[chosen],
-            events.positions[chosen],
-            events.positions[first[chosen]],
-            restarts=restarts[: len(chosen)],
-            idles=idles[chosen] if len(idles) else NO_IDLE_STATES,
-            report_from=int(np.searchsorted(chosen, again)),
+            events.symbols[indices],
+            events.codes[indices],
+            events.positions[indices],
+            events.positions[first[indices]],
+            restarts=restarts[: len(indices)],
+            idles=idles[indices] if len(idles) else NO_IDLE_STATES,
+            report_from=int(np.searchsorted(indices, again)),
         )
         return self._tecs.read(inside)
 

@@ -53,12 +53,12 @@ class Program(NamedTuple):
 
 def program(machine: Deterministic, vectors: Sequence[int]) -> Program | None:
     """The program of a machine over the truth vectors of its symbols; None if it is too large."""
-    made = mealy_of(machine, vectors, budget=BUDGET)
-    if made is None:
+    mealy = mealy_of(machine, vectors, budget=BUDGET)
+    if mealy is None:
         return None
-    idle_states = len(made.begin)
-    one_idle = {c: idle for idle, c in reversed(made.idle_of.items())}
-    columns = [_column(made, symbol) for symbol in range(len(vectors))]
+    idle_states = len(mealy.begin)
+    one_idle = {c: idle for idle, c in reversed(mealy.idle_of.items())}
+    columns = [_column(mealy, symbol) for symbol in range(len(vectors))]
     numbers: dict[_Column, int] = {}
     action = [numbers.setdefault(column, len(numbers)) for column in columns]
     actions = list(numbers)
@@ -73,14 +73,16 @@ def program(machine: Deterministic, vectors: Sequence[int]) -> Program | None:
         [q for q, step in enumerate(column.step) if step.skip != Move(q, False)]
         for column in actions
     ]
-    chained = idle_states == 1 and not any(leaves) and _is_chained(len(made.step), moves, begins)
+    is_chained = (
+        idle_states == 1 and not any(leaves) and _is_chained(len(mealy.step), moves, begins)
+    )
     begin, move = _ops(begins), _ops(moves)
     waits = [column.wait[i] for i in range(idle_states) for column in actions]
     return Program(
         action=np.array(action, np.uint8 if len(actions) <= 256 else np.uint16),
         read=np.array(read, np.uint8),
         moves=Moves(
-            states=len(made.step),
+            states=len(mealy.step),
             actions=len(actions),
             begin=begin,
             move=move,
@@ -89,11 +91,11 @@ def program(machine: Deterministic, vectors: Sequence[int]) -> Program | None:
             wait=np.array(waits, np.int32),
         ),
         idles=tuple(one_idle[c] for c in range(idle_states)),
-        idle_of=made.idle_of,
-        waits=_waits(machine, vectors, list(made.idle_of)),
-        is_chained=chained,
+        idle_of=mealy.idle_of,
+        waits=_waits(machine, vectors, list(mealy.idle_of)),
+        is_chained=is_chained,
         latest_first=all(map(_is_one_to_one, [*moves, *begins])),
-        copy_steps=copy_steps(len(actions), begin, move) if chained else None,
+        copy_steps=copy_steps(len(actions), begin, move) if is_chained else None,
     )
 
 
@@ -112,11 +114,11 @@ class _Op(NamedTuple):
     marks: bool
 
 
-def _column(made: Mealy, symbol: int) -> _Column:
+def _column(mealy: Mealy, symbol: int) -> _Column:
     return _Column(
-        tuple(row[symbol] for row in made.begin),
-        tuple(row[symbol] for row in made.wait),
-        tuple(row[symbol] for row in made.step),
+        tuple(row[symbol] for row in mealy.begin),
+        tuple(row[symbol] for row in mealy.wait),
+        tuple(row[symbol] for row in mealy.step),
     )
 
 
@@ -144,13 +146,13 @@ def _is_identity(column: _Column) -> bool:
 
 def _moves(column: _Column) -> list[_Op]:
     """The ops of runs that started earlier; of one target the run that stays there comes first."""
-    found = []
+    ops = []
     for q, (take, skip) in enumerate(column.step):
         if take != NOWHERE:
-            found.append(_Op(q, take.target, take.accepts, True))
+            ops.append(_Op(q, take.target, take.accepts, True))
         if skip not in (NOWHERE, Move(q, False)):
-            found.append(_Op(q, skip.target, skip.accepts, False))
-    return sorted(found, key=lambda op: op.source != op.target)
+            ops.append(_Op(q, skip.target, skip.accepts, False))
+    return sorted(ops, key=lambda op: op.source != op.target)
 
 
 def _begins(step: Step) -> list[_Op]:
@@ -171,13 +173,13 @@ def _is_chained(
     """
     over = {(p, q) for p in range(states) for q in range(states)}
     while True:
-        kept = {(p, q) for p, q in over if _keeps(p, q, over, moves, begins)}
-        if kept == over:
+        rest = {(p, q) for p, q in over if _keeps(p, q, over, moves, begins)}
+        if rest == over:
             break
-        over = kept
+        over = rest
     for ops in moves:
-        entered = [op.target for op in ops if op.target not in (DEAD, op.source)]
-        if len(entered) > len(set(entered)):
+        targets = [op.target for op in ops if op.target not in (DEAD, op.source)]
+        if len(targets) > len(set(targets)):
             return False
     return all((op.source, op.target) in over for ops in moves for op in ops if op.target != DEAD)
 

@@ -53,7 +53,7 @@ def why_not_by_ranges(plan: Plan) -> str | None:
 
 
 def ranged_answers(
-    plan: Plan, learned: LearnedTables, stream: Stream, time: TimeAxis | None, *, workers: int
+    plan: Plan, tables: LearnedTables, stream: Stream, time: TimeAxis | None, *, workers: int
 ) -> Iterator[AnswerBatch]:
     """The answers of a plan on a stream by several threads, where `why_not_by_ranges` allows it.
 
@@ -63,7 +63,7 @@ def ranged_answers(
     columns, length = stream.columns, len(stream)
     ranges = pairwise([*cuts(length, workers), length])
     free: SimpleQueue[WindowedEvaluation] = SimpleQueue()
-    for helper in learned.for_threads(workers):
+    for helper in tables.for_threads(workers):
         free.put(WindowedEvaluation(plan, helper, time))
     running: deque[Future[_RangeAnswers]] = deque()
     with ThreadPoolExecutor(workers) as pool:
@@ -76,11 +76,11 @@ def ranged_answers(
 
         start_some(2 * workers)
         while running:
-            found = running.popleft().result()
+            result = running.popleft().result()
             start_some(1)
-            yield from found.answers
-            if found.error is not None:
-                raise found.error
+            yield from result.answers
+            if result.error is not None:
+                raise result.error
 
 
 def cuts(length: int, workers: int) -> Iterator[int]:

@@ -135,15 +135,15 @@ def _room(program: Program, batch: Batch) -> tuple[Int32s, Symbols]:
 
 def _read(program: Program, batch: Batch, keys: KeyCodes | None) -> RelevantPart:
     index, actions = _room(program, batch)
-    found = relevant(batch.symbols, program.read, program.action, index, actions)
-    kept = index[:found]
+    count = relevant(batch.symbols, program.read, program.action, index, actions)
+    indices = index[:count]
     codes = None
     if batch.codes is not None:
-        codes = batch.codes[kept]
+        codes = batch.codes[indices]
     elif keys is not None:
-        columns = {name: take_rows(column, kept) for name, column in batch.keys.items()}
-        codes = keys.codes(columns, found).astype(np.int32)
-    return RelevantPart(batch, kept, actions[:found], codes)
+        columns = {name: take_rows(column, indices) for name, column in batch.keys.items()}
+        codes = keys.codes(columns, count).astype(np.int32)
+    return RelevantPart(batch, indices, actions[:count], codes)
 
 
 def _read_once(
@@ -152,15 +152,15 @@ def _read_once(
     codes = [partitions(batch, keys) for batch in batches]
     fresh = np.ones(keys.count if keys else 1, np.uint8)
     always = Read.ALWAYS.value
-    made = []
+    parts = []
     for batch, its_codes in zip(batches, codes, strict=True):
         index, actions = _room(program, batch)
-        found = relevant_once(
+        count = relevant_once(
             batch.symbols, its_codes, program.read, program.action, always, fresh, index, actions
         )
-        kept = index[:found]
-        made.append(RelevantPart(batch, kept, actions[:found], its_codes[kept]))
-    return made
+        indices = index[:count]
+        parts.append(RelevantPart(batch, indices, actions[:count], its_codes[indices]))
+    return parts
 
 
 def partitions(batch: Batch, keys: KeyCodes | None) -> Int32s:

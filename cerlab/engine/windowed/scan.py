@@ -68,9 +68,9 @@ class WindowScan(ABC, Generic[Result]):
     rest. Subclasses say what `_evaluate` is.
     """
 
-    def __init__(self, plan: Plan, learned: LearnedTables, time: TimeAxis | None = None) -> None:
+    def __init__(self, plan: Plan, tables: LearnedTables, time: TimeAxis | None = None) -> None:
         self._plan = plan
-        self._learned = learned
+        self._tables = tables
         self._clock: TimeColumn | None = None
         self._width: Instant
         if isinstance(plan.window, EventWindow):
@@ -90,11 +90,11 @@ class WindowScan(ABC, Generic[Result]):
         """
         self._read = position
         self._end = end
-        self._counted = 0
+        self._event_count = 0
         self._pending: list[Batch] = []
         self._last_scan: ScanResult | None = None
-        self._carried: Batch | None = None
-        self._idle = self._learned.machine.idle
+        self._window_before: Batch | None = None
+        self._idle = self._tables.machine.idle
         self._keys = KeyCodes(self._plan.partition) if self._plan.partition else None
         if self._clock is not None:
             self._clock.last = None
@@ -120,8 +120,8 @@ class WindowScan(ABC, Generic[Result]):
     def _append(self, batch: Batch) -> Iterator[Result]:
         self._carry_over()
         self._pending.append(batch)
-        carried = len(self._carried.symbols) if self._carried else 0
-        if sum(len(batch.symbols) for batch in self._pending) >= carried:
+        before = len(self._window_before.symbols) if self._window_before else 0
+        if sum(len(batch.symbols) for batch in self._pending) >= before:
             yield from self._scan()
 
     def _batch(self, columns: Mapping[str, Any], length: int) -> Batch | None:
@@ -135,15 +135,15 @@ class WindowScan(ABC, Generic[Result]):
         if not length:
             self._read += read
             return None
-        symbols = self._learned.symbols(columns, length)
+        symbols = self._tables.symbols(columns, length)
         keys = {name: columns[name] for name in self._plan.partition if name in columns}
         batch = Batch(symbols, [], start, positions, keys, None)
         if self._clock is not None:
             times = self._clock.read(columns, length, lambda i: int(batch.at(i)))
         else:  # it counts the events that FROM leaves
-            times = np.arange(self._counted, self._counted + length)
+            times = np.arange(self._event_count, self._event_count + length)
         self._read += read
-        self._counted += length
+        self._event_count += length
         return batch._replace(times=times)
 
     @property
@@ -152,7 +152,7 @@ class WindowScan(ABC, Generic[Result]):
         if self._last_scan is not None:
             batches = self._last_scan.batches
         else:
-            batches = [*([self._carried] if self._carried else []), *self._pending]
+            batches = [*([self._window_before] if self._window_before else []), *self._pending]
         first = next((batch for batch in batches if len(batch.symbols)), None)
         return 0 if first is None else int(first.at(np.zeros(1, np.int64))[0])
 
@@ -164,8 +164,8 @@ class WindowScan(ABC, Generic[Result]):
     def _scan(self) -> Iterator[Result]:
         """Read the window carried over together with the pending batches."""
         poll()
-        batches = [*([self._carried] if self._carried else []), *self._pending]
-        program = self._learned.program()
+        batches = [*([self._window_before] if self._window_before else []), *self._pending]
+        program = self._tables.program()
         events = relevant_events(program, batches, self._keys)
         again = events.before(max(self._end, self._pending[0].start))
         ends = yield from self._evaluate(program, events, again)
@@ -200,26 +200,26 @@ class WindowScan(ABC, Generic[Result]):
         if program is not None and len(program.idle_of) > 1:
             stop = int(at[live[0]]) if len(live) else self._read
             self._idle = self._idle_at(program, batches, stop, int(over[0]))
-        self._carried = again.take(live)
+        self._window_before = again.take(live)
         self._last_scan = None
         if program is not None:  # else partitions are kept from batch to batch, by number
             self._forget_keys()
 
     def _forget_keys(self) -> None:
         """Number the partitions anew if most of them have no event in the window any more."""
-        if self._keys is None or self._carried is None:
+        if self._keys is None or self._window_before is None:
             return
-        assert self._carried.codes is not None
-        live, codes = np.unique(self._carried.codes, return_inverse=True)
+        assert self._window_before.codes is not None
+        live, codes = np.unique(self._window_before.codes, return_inverse=True)
         if self._keys.count > KEYS_KEPT + 2 * len(live):
             self._keys = self._keys.only(live.tolist())
-            self._carried = self._carried._replace(codes=codes.astype(np.int32))
+            self._window_before = self._window_before._replace(codes=codes.astype(np.int32))
 
-    def _idle_at(self, program: Program, batches: list[Batch], position: int, consumed: int) -> int:
-        """The number of the idle state before a position; after `consumed` all begins anew."""
-        idle = self._idle if consumed < 0 else self._learned.machine.idle
+    def _idle_at(self, program: Program, batches: list[Batch], position: int, restart: int) -> int:
+        """The number of the idle state before a position; after `restart` all begins anew."""
+        idle = self._idle if restart < 0 else self._tables.machine.idle
         for batch in batches:
             at = batch.at(np.arange(len(batch.symbols)))
-            between = batch.symbols[(consumed < at) & (at < position)]
+            between = batch.symbols[(restart < at) & (at < position)]
             idle = idle_after(between, program.waits, idle)
         return int(idle)
