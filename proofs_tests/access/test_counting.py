@@ -22,11 +22,11 @@ def test_counting_an_event_costs_a_constant(text: str) -> None:
         running = RunCounts(as_pattern(text).machine, by_start=by_start)
         found = []
         for j in range(2_000):
-            before = running.written
+            before = running.copies
             if width is not None:
                 running.forget(j - width)
             running.advance(Event(rng.choice("AABC")), j)
-            found.append(running.written - before)
+            found.append(running.copies - before)
         return found
 
     constant = costs(by_start=False)

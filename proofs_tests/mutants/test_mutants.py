@@ -66,8 +66,8 @@ def iteration_at_most_twice(A: Vcea, *, gaps: bool) -> Vcea:
 def strict_window(self: WindowPointer, time: Any, position: int) -> int:
     """WITHIN that is strict, as some engines have it."""
     if self._counts:
-        time = self._seen
-        self._seen += 1
+        time = self._events
+        self._events += 1
     self._inside.append((time, position))
     while len(self._inside) > 1 and time - self._inside[0][0] >= self._width:
         self._inside.popleft()

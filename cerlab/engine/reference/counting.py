@@ -24,7 +24,7 @@ ANY_START = 0
 class RunCounts:
     """How many runs are in each macro-state; by start if there is a window to apply.
 
-    `written` counts the numbers that were copied or added so far, which is what the time goes to.
+    `copies` counts the numbers that were copied or added so far, which is what the time goes to.
     """
 
     def __init__(self, automaton: Deterministic, *, by_start: bool) -> None:
@@ -34,7 +34,7 @@ class RunCounts:
         self._idle = automaton.idle
         self._starts: deque[int] = deque()
         self._forgotten = 0
-        self.written = 0
+        self.copies = 0
 
     def advance(self, event: Event, position: int) -> None:
         """Move every count along the transitions of the event."""
@@ -56,14 +56,14 @@ class RunCounts:
                 self._add(runs, self._runs[q])
             elif n < len(targets):
                 self._runs[q] = runs.copy()
-                self.written += len(runs)
+                self.copies += len(runs)
             else:
                 self._runs[q] = runs
 
     def _add(self, runs: Runs, there: Runs) -> None:
         for start, n in runs.items():
             there[start] = there.get(start, 0) + n
-        self.written += len(runs)
+        self.copies += len(runs)
 
     def count(self, lowest_start: int) -> int:
         """How many answers end at the event just read and start at `lowest_start` or later."""
@@ -83,11 +83,11 @@ class RunCounts:
             self._forgotten += 1
         if self._forgotten > len(starts):
             self._forgotten = 0
-            kept = (
+            live = (
                 (q, {start: n for start, n in runs.items() if start >= before})
                 for q, runs in self._runs.items()
             )
-            self._runs = {q: runs for q, runs in kept if runs}
+            self._runs = {q: runs for q, runs in live if runs}
 
     def reset(self) -> None:
         """Drop all runs."""

@@ -133,7 +133,7 @@ class WindowEvaluation:
                 hint=nearest(relation, self._update),
             )
         columns, update = self._update[relation]
-        timestamp = _checked(relation, row, columns)
+        timestamp = _timestamp_of(relation, row, columns)
         if self._now is not None and timestamp <= self._now:
             raise BadData(
                 "CER0764",
@@ -154,8 +154,8 @@ class WindowEvaluation:
         x, y = row[0], row[1]
         ts1 = self.H_R.get(x)
         if ts1 is not None:
-            known = self.H_S.get(y)
-            self.H_S.put(y, ts1 if known is None else max(known, ts1))
+            latest = self.H_S.get(y)
+            self.H_S.put(y, ts1 if latest is None else max(latest, ts1))
 
     def _t(self, row: Row, ts3: int) -> None:
         """Lines 8 and 9: if the latest r that y knows is too early, all of them are."""
@@ -170,7 +170,7 @@ class WindowEvaluation:
         yield from self.T
 
 
-def _checked(relation: str, row: Row, columns: int) -> int:
+def _timestamp_of(relation: str, row: Row, columns: int) -> int:
     """The timestamp of a row that has the right columns."""
     if len(row) != columns:
         raise BadData(

@@ -23,7 +23,7 @@ from cerlab.model.event import Event
 from cerlab.predicates.keys import Key, partition_key
 
 R = TypeVar("R", bound=Reader)
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class WindowPointer:
@@ -40,14 +40,14 @@ class WindowPointer:
             case _:
                 assert_never(window)
         self._counts = isinstance(window, EventWindow)
-        self._seen = 0
+        self._events = 0
         self._inside: deque[tuple[Instant, int]] = deque()
 
     def advance(self, time: Instant, position: int) -> int:
         """Read an event's time; the position of the first event not more than the width before."""
         if self._counts:
-            time = self._seen
-            self._seen += 1
+            time = self._events
+            self._events += 1
         self._inside.append((time, position))
         while time - self._inside[0][0] > self._width:
             self._inside.popleft()
@@ -55,11 +55,11 @@ class WindowPointer:
 
     def state(self) -> Any:
         """All of it, as nested tuples of values."""
-        return self._seen, list(self._inside)
+        return self._events, list(self._inside)
 
     def resume(self, state: Any) -> None:
         """Go on from a `state`; raises ValueError and TypeError for what is none."""
-        self._seen, inside = state
+        self._events, inside = state
         self._inside = deque((time, position) for time, position in inside)
 
 
@@ -167,11 +167,11 @@ def ends(
     recogniser: Callable[[], R],
     events: Iterable[Event],
     time: TimeAxis | None,
-    found: Callable[[R, int], Found | None],
-) -> Iterator[tuple[int, Found]]:
-    """The positions where answers end, each with what `found` makes of the recogniser there.
+    result_of: Callable[[R, int], Result | None],
+) -> Iterator[tuple[int, Result]]:
+    """The positions where answers end, each with what `result_of` makes of the recogniser there.
 
-    `found` gets the lowest start that the window allows and gives something false if no answer
+    `result_of` gets the lowest start that the window allows and gives something false if no answer
     ends here. What it gives is good until the next position is asked for.
     """
     if time is None and isinstance(plan.window, TimeWindow):
@@ -182,9 +182,9 @@ def ends(
         if (read := driver.read(event, position)) is None:
             continue
         reader, lowest = read
-        if made := found(reader, lowest):
+        if result := result_of(reader, lowest):
             driver.consume(reader)
-            yield position, made
+            yield position, result
 
 
 def counts(
@@ -199,10 +199,10 @@ def counts(
     """
     by_start = plan.window is not None
     per_end = plan.limit.per_end if plan.limit else None
-    counted = ends(
+    results = ends(
         plan, lambda: RunCounts(automaton, by_start=by_start), events, time, RunCounts.count
     )
-    for end, ending in counted:
+    for end, ending in results:
         yield end, ending if per_end is None else min(ending, per_end)
 
 

@@ -55,8 +55,8 @@ class TecsEvaluation:
             return
         node = self.tecs.merge(ul)
         if take is not None:
-            taken = self.tecs.extend(node, position)
-            self._add(take, taken, [taken])
+            output = self.tecs.extend(node, position)
+            self._add(take, output, [output])
         if skip is not None:
             self._add(skip, node, ul)
 

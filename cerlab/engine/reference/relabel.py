@@ -26,21 +26,21 @@ def labels_of_answer(
     steps: list[list[LabelTransition]] = []
     states = set(A.I)
     for i in inside:
-        taken = i in answer.positions
+        takes = i in answer.positions
         usable = [
             t
             for t in A.Delta
-            if t.source in states and bool(t.labels) == taken and satisfies(events[i], t.predicate)
+            if t.source in states and bool(t.labels) == takes and satisfies(events[i], t.predicate)
         ]
         steps.append(usable)
         states = {t.target for t in usable}
     good = set(A.F)
     labels: dict[int, frozenset[str]] = {}
     for i, usable in zip(reversed(inside), reversed(steps), strict=True):
-        accepted = [t for t in usable if t.target in good]
-        good = {t.source for t in accepted}
+        useful = [t for t in usable if t.target in good]
+        good = {t.source for t in useful}
         if i in answer.positions:
-            labels[i] = frozenset[str]().union(*(t.labels for t in accepted))
+            labels[i] = frozenset[str]().union(*(t.labels for t in useful))
     return labels
 
 

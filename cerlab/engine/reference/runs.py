@@ -48,7 +48,7 @@ class CeaRuns:
         """Extend every run, the one that starts here included."""
         self._places[position] = len(self._places)
         current = self._runs | {Run(self._cea.q0, position, ())}
-        enabled = [t for t in self._cea.Delta if satisfies(event, t.predicate)]
+        moves = [t for t in self._cea.Delta if satisfies(event, t.predicate)]
         self._runs = _affordable(
             frozenset(
                 Run(
@@ -56,8 +56,8 @@ class CeaRuns:
                     run.start,
                     (*run.positions, position) if t.mark is Mark.TAKE else run.positions,
                 )
-                for run in spend_over(current, len(enabled))
-                for t in enabled
+                for run in spend_over(current, len(moves))
+                for t in moves
                 if t.source == run.state
             )
         )
@@ -65,13 +65,15 @@ class CeaRuns:
 
     def answers(self, lowest_start: int) -> Iterator[ComplexEvent]:
         """What the accepting runs took, each answer once."""
-        found = {
+        candidates = {
             ComplexEvent(run.start, self._position, run.positions)
             for run in self._runs
             if run.state in self._cea.F
         }
-        kept = select_answers(self._strategy, found, lambda m: _local(m.positions, self._places))
-        inside = (answer for answer in kept if answer.start >= lowest_start)
+        selection = select_answers(
+            self._strategy, candidates, lambda m: _local(m.positions, self._places)
+        )
+        inside = (answer for answer in selection if answer.start >= lowest_start)
         return iter(sorted(inside, key=latest_first))
 
     def forget(self, before: int) -> None:
@@ -106,7 +108,7 @@ class VceaRuns:
         """Extend every run, those that start here included."""
         self._places[position] = len(self._places)
         fresh = {LabelledRun(q, position, ()) for q in self._vcea.I}
-        enabled = [t for t in self._vcea.Delta if satisfies(event, t.predicate)]
+        moves = [t for t in self._vcea.Delta if satisfies(event, t.predicate)]
         self._runs = _affordable(
             frozenset(
                 LabelledRun(
@@ -114,8 +116,8 @@ class VceaRuns:
                     run.start,
                     (*run.labels, (position, t.labels)) if t.labels else run.labels,
                 )
-                for run in spend_over(self._runs | fresh, len(enabled))
-                for t in enabled
+                for run in spend_over(self._runs | fresh, len(moves))
+                for t in moves
                 if t.source == run.state
             )
         )
@@ -123,15 +125,15 @@ class VceaRuns:
 
     def answers(self, lowest_start: int) -> Iterator[Valuation]:
         """The valuations of the accepting runs, each once."""
-        found = {
+        candidates = {
             Valuation(run.start, self._position, _by_label(run))
             for run in self._runs
             if run.state in self._vcea.F
         }
-        kept = select_answers(
-            self._strategy, found, lambda V: _local(complex_event(V).positions, self._places)
+        selection = select_answers(
+            self._strategy, candidates, lambda V: _local(complex_event(V).positions, self._places)
         )
-        inside = (V for V in kept if V.start >= lowest_start)
+        inside = (V for V in selection if V.start >= lowest_start)
         return iter(sorted(inside, key=valuation_latest_first))
 
     def forget(self, before: int) -> None:

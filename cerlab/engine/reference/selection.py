@@ -24,10 +24,10 @@ def select_answers(
     by_positions: dict[Positions, list[A]] = {}
     for answer in spend_over(answers, ANSWER):
         by_positions.setdefault(positions(answer), []).append(answer)
-    return {answer for D in _kept(strategy, list(by_positions)) for answer in by_positions[D]}
+    return {answer for D in _select(strategy, list(by_positions)) for answer in by_positions[D]}
 
 
-def _kept(strategy: Strategy | None, sets: list[Positions]) -> list[Positions]:
+def _select(strategy: Strategy | None, sets: list[Positions]) -> list[Positions]:
     match strategy:
         case None:
             return sets

@@ -106,7 +106,7 @@ class _NumberedEvaluation(TecsEvaluation):
         super().__init__(machine)
         self._name_of = name_of
         self._numbers: dict[int, int] = {}
-        self._seen: list[tuple[Node, int]] = []
+        self._nodes: list[tuple[Node, int]] = []
         self._read: dict[int, Event] = {}
         self._next = 0
         self._steps: tuple[Step, ...] = ()
@@ -125,7 +125,7 @@ class _NumberedEvaluation(TecsEvaluation):
 
     def reset(self) -> None:
         super().reset()
-        self._seen, self._numbers = [], {}
+        self._nodes, self._numbers = [], {}
 
     def snapshot(self, event: Event, position: int, lowest: int) -> TecsSnapshot:
         """The state now; `lowest` is the first start that the window allows."""
@@ -168,33 +168,34 @@ class _NumberedEvaluation(TecsEvaluation):
                 pending.pop()
                 if id(node) not in self._numbers:
                     self._numbers[id(node)] = self._next
-                    self._seen.append((node, position))
+                    self._nodes.append((node, position))
                     self._next += 1
             else:
                 pending += reversed(new)
 
     def _live_nodes(self, lowest: int) -> tuple[TecsNode, ...]:
         """The nodes that may still lead to answers, and those that they are linked to."""
-        kept = [(node, made) for node, made in self._seen if node.max_start >= lowest]
-        linked = {id(child) for node, _ in kept for child in _children(node)}
-        linked |= {id(node) for node, _ in kept}
-        self._seen = [(node, made) for node, made in self._seen if id(node) in linked]
-        self._numbers = {id(node): self._numbers[id(node)] for node, _ in self._seen}
-        return tuple(self._tecs_node(node, made, lowest) for node, made in self._seen)
+        live = [(node, position) for node, position in self._nodes if node.max_start >= lowest]
+        reachable = {id(child) for node, _ in live for child in _children(node)}
+        reachable |= {id(node) for node, _ in live}
+        self._nodes = [(node, position) for node, position in self._nodes if id(node) in reachable]
+        self._numbers = {id(node): self._numbers[id(node)] for node, _ in self._nodes}
+        return tuple(self._tecs_node(node, position, lowest) for node, position in self._nodes)
 
-    def _tecs_node(self, node: Node, made: int, lowest: int) -> TecsNode:
-        expired = node.max_start < lowest
+    def _tecs_node(self, node: Node, position: int, lowest: int) -> TecsNode:
+        is_expired = node.max_start < lowest
         number, start = self._numbers[id(node)], node.max_start
-        below = [None if expired else self._numbers[id(child)] for child in _children(node)]
+        below = [None if is_expired else self._numbers[id(child)] for child in _children(node)]
         match node:
             case Bottom():
-                return TecsNode(number, "bottom", node.position, start, is_expired=expired)
+                return TecsNode(number, "bottom", node.position, start, is_expired=is_expired)
             case Output():
                 after = below[0] if below else None
-                return TecsNode(number, "output", node.position, start, after, is_expired=expired)
+                place = node.position
+                return TecsNode(number, "output", place, start, after, is_expired=is_expired)
             case _:
                 left, right = below or (None, None)
-                return TecsNode(number, "union", made, start, None, left, right, expired)
+                return TecsNode(number, "union", position, start, None, left, right, is_expired)
 
 
 def _children(node: Node) -> tuple[Node, ...]:

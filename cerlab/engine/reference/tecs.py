@@ -131,10 +131,10 @@ class Tecs:
 
     def merge(self, ul: UnionList) -> Node:
         """``merge(ul)``: one node for the whole list, ``n0 | (n1 | (.. | nk))``."""
-        merged = ul[-1]
+        root = ul[-1]
         for node in reversed(ul[:-1]):
-            merged = self._join(node, merged)
-        return merged
+            root = self._join(node, root)
+        return root
 
     def forget(self, before: int) -> None:
         """Cut off the nodes created before a position: all their paths start before it too."""
@@ -146,7 +146,7 @@ class Tecs:
                 node.next = None
 
 
-Taken: TypeAlias = "tuple[int, Taken] | None"
+Path: TypeAlias = "tuple[int, Path] | None"
 """The positions on a path from the root, as a linked list that ends with the latest."""
 
 
@@ -156,24 +156,24 @@ def enumerate_node(node: Node, end: int, lowest_start: int) -> Iterator[ComplexE
     The starts come in decreasing order only along right edges; each answer comes once if the
     node is duplicate-free and time-ordered.
     """
-    stack: list[tuple[Node, Taken]] = []
+    stack: list[tuple[Node, Path]] = []
     if node.max_start >= lowest_start:
         stack.append((node, None))
     while stack:
-        here, taken = stack.pop()
+        here, path = stack.pop()
         while True:
             if isinstance(here, Union):
                 assert here.left is not None
                 assert here.right is not None
                 if here.right.max_start >= lowest_start:
-                    stack.append((here.right, taken))
+                    stack.append((here.right, path))
                 here = here.left
             elif isinstance(here, Output):
-                taken = (here.position, taken)
+                path = (here.position, path)
                 assert here.next is not None
                 here = here.next
             else:
-                yield ComplexEvent(here.position, end, _positions(taken))
+                yield ComplexEvent(here.position, end, _positions(path))
                 break
 
 
@@ -185,16 +185,16 @@ def enumerate_latest_first(
     Depth first by sets of nodes, those below the positions taken so far: n answers visit what
     leads to them, and the unions above what is earlier.
     """
-    levels: list[tuple[Taken, _Pending]] = [(None, _Pending(nodes, lowest_start))]
+    levels: list[tuple[Path, _Pending]] = [(None, _Pending(nodes, lowest_start))]
     while levels:
-        taken, pending = levels[-1]
+        path, pending = levels[-1]
         if not pending:
             levels.pop()
             continue
         position, begins, below = pending.latest()
-        levels.append(((position, taken), _Pending(below, lowest_start)))
+        levels.append(((position, path), _Pending(below, lowest_start)))
         if begins:
-            yield ComplexEvent(position, end, _positions(taken))
+            yield ComplexEvent(position, end, _positions(path))
 
 
 class _Pending:
@@ -203,7 +203,7 @@ class _Pending:
     def __init__(self, nodes: Iterable[Node], lowest_start: int) -> None:
         self._heap: list[tuple[int, bool, int, Node]] = []
         self._lowest = lowest_start
-        self._pushed = 0
+        self._pushes = 0
         for node in nodes:
             self._push(node)
 
@@ -212,9 +212,9 @@ class _Pending:
 
     def _push(self, node: Node) -> None:
         if node.max_start >= self._lowest:
-            entry = (-node.position, not isinstance(node, Union), self._pushed, node)
+            entry = (-node.position, not isinstance(node, Union), self._pushes, node)
             heappush(self._heap, entry)
-            self._pushed += 1
+            self._pushes += 1
 
     def latest(self) -> tuple[int, bool, list[Node]]:
         """The latest position; whether an answer begins there; what is below where it is taken."""
@@ -237,9 +237,9 @@ class _Pending:
         return position, begins, below
 
 
-def _positions(taken: Taken) -> tuple[int, ...]:
+def _positions(path: Path) -> tuple[int, ...]:
     positions = []
-    while taken is not None:
-        position, taken = taken
+    while path is not None:
+        position, path = path
         positions.append(position)
     return tuple(positions)

@@ -90,10 +90,10 @@ class RunTotals:
         before, self._runs = self._runs, {}
         start = position if self._by_start else ANY_START
         one = Total(1, (0,) * self._gains.sums, (None,) * self._gains.least)
-        moved = [({(start, 0): one}, machine.begin(self._idle, symbol))]
-        moved += [(runs, machine.step(q, symbol)) for q, runs in before.items()]
+        sources = [({(start, 0): one}, machine.begin(self._idle, symbol))]
+        sources += [(runs, machine.step(q, symbol)) for q, runs in before.items()]
         left = MAX_MOVED
-        for runs, (skip, takes) in moved:
+        for runs, (skip, takes) in sources:
             moves = len(runs) * (len(takes) + (skip is not None))
             spend(moves)
             if (left := left - moves) < 0:
@@ -101,8 +101,8 @@ class RunTotals:
                 raise ResourceLimit("CER0608", message, hint=FEWER)
             for mark, q in takes:
                 gain = self._gains.of(event, position, mark)
-                for (begun, group), total in runs.items():
-                    self._add(q, (begun, group + gain.group), add_gain(total, gain))
+                for (first, group), total in runs.items():
+                    self._add(q, (first, group + gain.group), add_gain(total, gain))
             if skip is not None:
                 for place, total in runs.items():
                     self._add(skip, place, total)
@@ -114,22 +114,22 @@ class RunTotals:
 
     def totals_of_end(self, lowest_start: int) -> dict[Place, Total]:
         """The totals of the answers that end at the event just read, by start and group."""
-        found: dict[Place, Total] = {}
+        ends: dict[Place, Total] = {}
         for q, runs in self._runs.items():
             if self._machine.final[q]:
                 for place, total in runs.items():
                     if not self._by_start or place[0] >= lowest_start:
-                        found[place] = add_totals(found[place], total) if place in found else total
-        return found
+                        ends[place] = add_totals(ends[place], total) if place in ends else total
+        return ends
 
     def forget(self, before: int) -> None:
         """Drop the runs that started earlier."""
         if self._by_start:
-            kept = (
+            live = (
                 (q, {place: total for place, total in runs.items() if place[0] >= before})
                 for q, runs in self._runs.items()
             )
-            self._runs = {q: runs for q, runs in kept if runs}
+            self._runs = {q: runs for q, runs in live if runs}
 
     def reset(self) -> None:
         """Drop all runs."""
@@ -138,9 +138,9 @@ class RunTotals:
 
     def state(self) -> Any:
         """All of it, states by names that outlive the process: nested tuples of values."""
-        named = self._machine.name_of
+        name_of = self._machine.name_of
         runs = [
-            (named(q), [(*place, *total) for place, total in totals.items()])
+            (name_of(q), [(*place, *total) for place, total in totals.items()])
             for q, totals in self._runs.items()
         ]
         return self._machine.name_of_idle(self._idle), runs
@@ -151,7 +151,7 @@ class RunTotals:
         self._idle = self._machine.idle_of(idle)
         self._runs = {
             self._machine.state_of(name): {
-                (begun, group): Total(*total) for begun, group, *total in totals
+                (start, group): Total(*total) for start, group, *total in totals
             }
             for name, totals in runs
         }

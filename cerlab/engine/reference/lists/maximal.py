@@ -41,10 +41,10 @@ class MaxEvaluation(ListEvaluation[MaxState]):
         Delta = moves(self.cea, event)
         take, skip = Delta[Mark.TAKE], Delta[Mark.SKIP]
         for r, nodes in old.items():
-            if (taken := move_marking(r, take)).T:
-                self._take(taken, nodes)
-            if (skipped := move_not_marking(r, take, skip)).T:
-                self._skip(skipped, nodes)
+            if (after_take := move_marking(r, take)).T:
+                self._take(after_take, nodes)
+            if (after_skip := move_not_marking(r, take, skip)).T:
+                self._skip(after_skip, nodes)
 
     def _is_final(self, state: MaxState) -> bool:
         F = self.cea.F
