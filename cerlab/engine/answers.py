@@ -104,13 +104,13 @@ def joined_answers(batches: Sequence[AnswerBatch]) -> AnswerBatch:
     if first and first.offsets[0] == 0 and first.offsets[-1] == len(first.positions):
         return first
     lengths = [np.diff(batch.offsets) for batch in batches]
-    used = [batch.positions[int(batch.offsets[0]) : int(batch.offsets[-1])] for batch in batches]
+    parts = [b.positions[int(b.offsets[0]) : int(b.offsets[-1])] for b in batches]
     nothing = np.zeros(0, np.int64)
     return AnswerBatch(
         np.concatenate([nothing, *(batch.start for batch in batches)]),
         np.concatenate([nothing, *(batch.end for batch in batches)]),
         np.concatenate([[0], np.cumsum(np.concatenate([nothing, *lengths]))]),
-        np.concatenate([nothing, *used]),
+        np.concatenate([nothing, *parts]),
     )
 
 
@@ -132,14 +132,14 @@ class BatchedAnswers(Iterator[ComplexEvent]):
 
     def in_order(self, limit: int | None = None) -> list[ComplexEvent]:
         """All that were not taken yet, at most `limit`, by end, start and positions."""
-        taken: list[AnswerBatch] = []
+        batches: list[AnswerBatch] = []
         for batch in self._batches if limit != 0 else ():
-            taken.append(batch if limit is None else batch.first(limit))
+            batches.append(batch if limit is None else batch.first(limit))
             if limit is not None:
-                limit -= len(taken[-1])
+                limit -= len(batches[-1])
                 if not limit:
                     break
-        answers = joined_answers(taken)
+        answers = joined_answers(batches)
         events = answers.complex_events(0, len(answers))
         order = _order(answers)
         return sorted(events, key=by_end) if order is None else [events[n] for n in order]
@@ -182,15 +182,15 @@ class Buffer:
         """
         n, length = int(reg[answers]), int(reg[positions])
         reg[answers] = reg[positions] = 0
-        start, end, offsets, listed = self.arrays
-        taken = AnswerBatch(start[:n], end[:n], offsets[: n + 1], listed[:length])
+        start, end, offsets, cells = self.arrays
+        batch = AnswerBatch(start[:n], end[:n], offsets[: n + 1], cells[:length])
         if n < SOME_OBJECTS and length < SOME_OBJECTS:
             return AnswerBatch(
-                taken.start.copy(), taken.end.copy(), taken.offsets.copy(), taken.positions.copy()
+                batch.start.copy(), batch.end.copy(), batch.offsets.copy(), batch.positions.copy()
             )
         size = len(start)
         self.arrays = buffer(size, max(2 * size, 1 + length * size // n))
-        return taken
+        return batch
 
     def lengthen(self) -> None:
         """Room for more positions, when not even one answer fits."""

@@ -54,10 +54,10 @@ class TimeColumn:
         """
         if not length:
             return np.zeros(0, np.int64)
-        known = self._whole(columns.get(self._attribute))
-        if known is None:
+        pair = self._whole(columns.get(self._attribute))
+        if pair is None:
             return self._flat(self._one_by_one(columns, length, place))
-        whole, back = known
+        whole, back = pair
         if self.last is not None:
             check_order(self.last, int(whole[0]), place(0))
         if back >= 0:
@@ -71,8 +71,8 @@ class TimeColumn:
         """The instants of events in any order; raises `BadData` for one that is missing."""
         if not length:
             return np.zeros(0, np.int64)
-        if (known := self._whole(columns.get(self._attribute))) is not None:
-            whole, _ = known
+        if (pair := self._whole(columns.get(self._attribute))) is not None:
+            whole, _ = pair
             return whole
         events = self._events(columns, length)
         return self._flat([self._clock(event, place(n)) for n, event in enumerate(events)])
@@ -158,8 +158,8 @@ def join_parts(parts: Sequence[Part]) -> Part:
         return some[0] if some else parts[0]
     if all(isinstance(part, np.ndarray) for part in some):
         return np.concatenate(some)  # type: ignore[return-value]  # of the dtype of the parts
-    listed = (part.tolist() if isinstance(part, np.ndarray) else part for part in some)
-    return [time for part in listed for time in part]  # type: ignore[return-value]
+    lists = (part.tolist() if isinstance(part, np.ndarray) else part for part in some)
+    return [time for part in lists for time in part]  # type: ignore[return-value]
 
 
 def first_inside(times: Instants, width: Instant, begin: int) -> Int32s:

@@ -40,8 +40,8 @@ class AggregateInputs(NamedTuple):
     @property
     def labels(self) -> frozenset[str]:
         """The labels whose events are told apart."""
-        grouped = (label for label, _, _ in self.groups)
-        return frozenset((*(label for label, _ in (*self.sums, *self.least)), *grouped))
+        of_groups = (label for label, _, _ in self.groups)
+        return frozenset((*(label for label, _ in (*self.sums, *self.least)), *of_groups))
 
     @property
     def strides(self) -> list[int]:
@@ -108,19 +108,19 @@ def slide(
     queues: dict[tuple[Any, ...], Sliding] = {}
     groups = list(zip(*(column.tolist() for column in by), strict=True)) or [()] * len(totals.end)
 
-    def made() -> Iterator[tuple[int, dict[Place, Total]]]:
+    def totals_by_end() -> Iterator[tuple[int, dict[Place, Total]]]:
         sums, least = (
             list(zip(*(column.tolist() for column in of), strict=True))
             for of in (totals.sums, totals.least)
         )
         places = zip(totals.end.tolist(), totals.start.tolist(), totals.group.tolist(), strict=True)
         for n, (end, start, group) in enumerate(places):
-            known = [None if x == NOTHING else x for x in (least[n] if least else ())]
-            total = Total(int(totals.runs[n]), tuple(sums[n] if sums else ()), tuple(known))
+            minima = [None if x == NOTHING else x for x in (least[n] if least else ())]
+            total = Total(int(totals.runs[n]), tuple(sums[n] if sums else ()), tuple(minima))
             queue = queues.setdefault(groups[n], Sliding())
             yield end, {(start, group): queue.add(end, total, int(lowest[end]))}
 
-    return columns_of(made(), inputs)
+    return columns_of(totals_by_end(), inputs)
 
 
 def first_ends(window: Window, plan: Plan, stream: Stream, time: TimeAxis | None) -> Int64s:
@@ -152,7 +152,7 @@ def group_rows(totals: EndTotals, by: Sequence[Int64s]) -> EndTotals:
     order = np.argsort(rank[number], kind="stable")
     begins = np.searchsorted(rank[number][order], np.arange(len(first)))
 
-    def summed(column: Integers) -> Integers:
+    def sums_of(column: Integers) -> Integers:
         fits = largest(column) * len(column) <= MOST_INTEGER
         column = column if fits else column.astype(object)
         return np.add.reduceat(column[order], begins) if len(begins) else column
@@ -161,8 +161,8 @@ def group_rows(totals: EndTotals, by: Sequence[Int64s]) -> EndTotals:
         return np.minimum.reduceat(column[order], begins) if len(begins) else column
 
     end, start, group = (x[order][begins] for x in (totals.end, totals.start, totals.group))
-    sums, lowest = (tuple(map(f, of)) for f, of in ((summed, totals.sums), (least, totals.least)))
-    return EndTotals(end, start, group, summed(totals.runs), sums, lowest)
+    sums, lowest = (tuple(map(f, of)) for f, of in ((sums_of, totals.sums), (least, totals.least)))
+    return EndTotals(end, start, group, sums_of(totals.runs), sums, lowest)
 
 
 def nothing(inputs: AggregateInputs) -> EndTotals:

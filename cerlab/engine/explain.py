@@ -12,26 +12,26 @@ from cerlab.predicates.mentions import attributes_of
 from cerlab.predicates.syntax import atoms
 
 
-def explain(plan: Plan, learned: LearnedTables) -> Explanation:
+def explain(plan: Plan, tables: LearnedTables) -> Explanation:
     """What the engine does with the streams it reads, as far as it has seen symbols."""
-    return Explanation((*_predicates(learned), *_machine(plan, learned), *_clauses(plan)))
+    return Explanation((*_predicates(tables), *_machine(plan, tables), *_clauses(plan)))
 
 
-def _predicates(learned: LearnedTables) -> list[str]:
-    tests = list(dict.fromkeys(a for P in learned.machine.predicates for a in atoms(P)))
+def _predicates(tables: LearnedTables) -> list[str]:
+    tests = list(dict.fromkeys(a for P in tables.machine.predicates for a in atoms(P)))
     columns = ", ".join(sorted(attributes_of(tests))) or "none"
     return [
         f"predicates: {len(tests)} tests on the columns {columns};"
-        f" {learned.seen} different outcomes seen so far"
+        f" {tables.seen} different outcomes seen so far"
     ]
 
 
-def _machine(plan: Plan, learned: LearnedTables) -> list[str]:
+def _machine(plan: Plan, tables: LearnedTables) -> list[str]:
     reason = why_not_windowed(plan)
     if reason is not None:
         return [f"one phase, the general tECS: {reason}"]
-    program = learned.program() if learned.seen else None
-    if not learned.seen:
+    program = tables.program() if tables.seen else None
+    if not tables.seen:
         return ["two phases: which ones is decided when a stream has been seen"]
     if program is None:
         return [
@@ -60,11 +60,11 @@ def _reading(program: Program) -> str:
 
 
 def _clauses(plan: Plan) -> list[str]:
-    found = []
+    lines = []
     if plan.partition:
-        found.append(f"partitions: by {', '.join(plan.partition)}, side by side in one loop")
+        lines.append(f"partitions: by {', '.join(plan.partition)}, side by side in one loop")
     if plan.consume is not Consume.NONE:
-        found.append(f"consume by {plan.consume.value}: an answer empties the states it ends")
+        lines.append(f"consume by {plan.consume.value}: an answer empties the states it ends")
     if plan.limit:
-        found.append(f"limit: listing stops after {plan.limit.per_end} answers of an end")
-    return found
+        lines.append(f"limit: listing stops after {plan.limit.per_end} answers of an end")
+    return lines

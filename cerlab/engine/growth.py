@@ -19,8 +19,8 @@ def double_room(arrays: Arrays) -> Arrays:
     Raises `ResourceLimit` where that is more memory than the caller may take.
     """
     poll(sum(array.nbytes for array in arrays))
-    grown = (np.concatenate((array, np.zeros_like(array))) for array in arrays)
-    return type(arrays)(*grown)
+    larger = (np.concatenate((array, np.zeros_like(array))) for array in arrays)
+    return type(arrays)(*larger)
 
 
 def join_arrays(first: Arrays, second: Arrays) -> Arrays:

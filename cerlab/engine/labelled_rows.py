@@ -29,7 +29,7 @@ from cerlab.predicates.columns.key_codes import KeyCodes
 Ways: TypeAlias = Callable[[ComplexEvent], Iterable[Sequence[frozenset[str]]]]
 """The ways to give the positions of an answer their labels."""
 
-_Held: TypeAlias = Callable[[Positions], Positions]
+_Getter: TypeAlias = Callable[[Positions], Positions]
 
 
 class LabelledAnswers(NamedTuple):
@@ -61,24 +61,24 @@ class Substreams:
 
     def in_substreams(self, answers: AnswerBatch) -> Answers:
         """Some answers, their positions counted in these events."""
-        offsets, used = _flat(answers)
+        offsets, positions = _flat(answers)
         if (rank := self._rank) is None:
-            return Answers(answers.start, answers.end, offsets, used)
-        return Answers(rank[answers.start], rank[answers.end], offsets, rank[used])
+            return Answers(answers.start, answers.end, offsets, positions)
+        return Answers(rank[answers.start], rank[answers.end], offsets, rank[positions])
 
 
 def listed_rows(
-    given: Answers, reg: Int64s, read: Callable[[Answers, Rows], int], provide: Callable[[], None]
+    answers: Answers, reg: Int64s, read: Callable[[Answers, Rows], int], provide: Callable[[], None]
 ) -> Rows:
     """What a kernel lists for some answers, called by `read` until all are done.
 
     `provide` gives it what it lacks, other than room for rows; `reg` are its registers.
     """
     rows = Rows(
-        np.empty(len(given.start) + 1, np.int64), np.empty(len(given.positions) + 1, np.int32)
+        np.empty(len(answers.start) + 1, np.int64), np.empty(len(answers.positions) + 1, np.int32)
     )
-    for part in paces(len(given.start)):
-        some = given._replace(start=given.start[: part.stop])
+    for part in paces(len(answers.start)):
+        some = answers._replace(start=answers.start[: part.stop])
         while (status := read(some, rows)) != DONE:
             if status == FULL:
                 rows = double_room(rows)
@@ -91,20 +91,21 @@ def labelled_rows(
     answers: AnswerBatch, rows: Rows, labels: tuple[frozenset[str], ...]
 ) -> LabelledAnswers:
     """What a kernel listed for some answers; `labels` are those of the marks."""
-    offsets, used = _flat(answers)
+    offsets, flat = _flat(answers)
     if len(rows.answer) == len(answers):  # one row each
         start, end = answers.start, answers.end
-        return LabelledAnswers(start, end, rows.answer, offsets, used, rows.marks, labels)
+        return LabelledAnswers(start, end, rows.answer, offsets, flat, rows.marks, labels)
     lengths = np.diff(offsets)[rows.answer]
-    made = np.concatenate([[0], np.cumsum(lengths)])
-    positions = used[np.arange(made[-1]) - np.repeat(made[:-1] - offsets[rows.answer], lengths)]
+    row_offsets = np.concatenate([[0], np.cumsum(lengths)])
+    shifts = np.repeat(row_offsets[:-1] - offsets[rows.answer], lengths)
+    positions = flat[np.arange(row_offsets[-1]) - shifts]
     start, end = answers.start[rows.answer], answers.end[rows.answer]
-    return LabelledAnswers(start, end, rows.answer, made, positions, rows.marks, labels)
+    return LabelledAnswers(start, end, rows.answer, row_offsets, positions, rows.marks, labels)
 
 
 def valuations_of_rows(rows: LabelledAnswers) -> Iterator[Valuation]:
     """A valuation for each row."""
-    holders = cache(lambda marks: _holders([rows.labels[mark] for mark in marks]))
+    getters_of = cache(lambda marks: _getters([rows.labels[mark] for mark in marks]))
     for begin in range(0, len(rows.start), SOME_OBJECTS):
         offsets = rows.offsets[begin : begin + SOME_OBJECTS + 1]
         lengths, part = np.diff(offsets), slice(offsets[0], offsets[-1])
@@ -116,21 +117,22 @@ def valuations_of_rows(rows: LabelledAnswers) -> Iterator[Valuation]:
                 strict=True,
             )
             labels = [
-                {label: held(positions) for label, held in holders(marks)}
+                {label: get(positions) for label, get in getters_of(marks)}
                 for positions, marks in each
             ]
-            made = valuations_of_columns(starts, ends, labels)
-        yield from made
+            valuations = valuations_of_columns(starts, ends, labels)
+        yield from valuations
 
 
-def _holders(labels: Sequence[frozenset[str]]) -> list[tuple[str, _Held]]:
+def _getters(labels: Sequence[frozenset[str]]) -> list[tuple[str, _Getter]]:
     """What takes from the positions of an answer those of each label, by name."""
-    found: list[tuple[str, _Held]] = []
+    getters: list[tuple[str, _Getter]] = []
     for label in sorted(frozenset[str]().union(*labels)):
         at = [n for n, L in enumerate(labels) if label in L]
         together = at[-1] - at[0] == len(at) - 1
-        found.append((label, itemgetter(slice(at[0], at[-1] + 1)) if together else itemgetter(*at)))
-    return found
+        places = [slice(at[0], at[-1] + 1)] if together else at
+        getters.append((label, itemgetter(*places)))
+    return getters
 
 
 def _flat(answers: AnswerBatch) -> tuple[Int64s, Int64s]:
@@ -165,13 +167,13 @@ def rows_of_ways(
     positions: list[int] = []
     marks: list[int] = []
     offsets = [0]
-    for n, given in enumerate(answers):
+    for n, complex_event in enumerate(answers):
         for way in dict.fromkeys(
             tuple(L if labels is None else L.intersection(labels) for L in way)
-            for way in ways(given)
+            for way in ways(complex_event)
         ):
             answer.append(n)
-            positions += given.positions
+            positions += complex_event.positions
             marks += [numbers.setdefault(L, len(numbers)) for L in way]
             offsets.append(len(positions))
     number = np.array(answer, np.int64)

@@ -60,9 +60,9 @@ class Labelling:
         rows = self._label_rows(self._substreams.in_substreams(answers))
         return labelled_rows(answers, rows, self.machine.marks)
 
-    def _label_rows(self, given: Answers) -> k.Rows:
+    def _label_rows(self, answers: Answers) -> k.Rows:
         reg = np.zeros(k.REGISTERS, np.int64)
-        longest = int(np.diff(given.offsets).max(initial=0)) + 1
+        longest = int(np.diff(answers.offsets).max(initial=0)) + 1
         descent = _descent(longest, len(self._table.has_row))
 
         def read(some: Answers, rows: k.Rows) -> int:
@@ -73,7 +73,7 @@ class Labelling:
             self._fill(int(reg[k.STATE]))
             descent = _descent(longest, len(self._table.has_row))
 
-        return listed_rows(given, reg, read, provide)
+        return listed_rows(answers, reg, read, provide)
 
     def _fill(self, state: int) -> None:
         """A row for a state, and for as many others as there are, so the table is seldom copied."""
@@ -108,18 +108,18 @@ def _table(rows: dict[int, _Row], machine: LabelledStates) -> k.LabelTable:
     states, symbols = len(machine.final), len(rows[0].moves)
     takes = np.zeros((states, symbols), np.int32)
     skip = np.full((states, symbols), NONE, np.int32)
-    known = np.zeros(states, np.uint8)
+    has_row = np.zeros(states, np.uint8)
     changes = np.zeros(states, np.int64)
     for q, row in rows.items():
-        known[q] = 1
+        has_row[q] = 1
         skip[q] = [NONE if m.skip is None else m.skip for m in row.moves]
         takes[q] = [len(m.takes) for m in row.moves]
         changes[q] = len(row.changes) if row.passes else k.EVERYWHERE
     order = sorted(rows)
     flat = [pair for q in order for m in rows[q].moves for pair in m.takes]
-    kept = np.maximum(changes, 0)
+    counts = np.maximum(changes, 0)
     return k.LabelTable(
-        has_row=known,
+        has_row=has_row,
         final=np.array(machine.final, np.uint8),
         skip=skip,
         first=(np.cumsum(takes) - takes.ravel()).reshape(takes.shape).astype(np.int32),
@@ -127,7 +127,7 @@ def _table(rows: dict[int, _Row], machine: LabelledStates) -> k.LabelTable:
         mark=np.array([mark for mark, _ in flat], np.int32),
         target=np.array([target for _, target in flat], np.int32),
         changes=changes,
-        change_first=np.cumsum(kept) - kept,
+        change_first=np.cumsum(counts) - counts,
         change_at=np.concatenate([rows[q].changes for q in order]),
     )
 

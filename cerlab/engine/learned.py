@@ -80,12 +80,12 @@ class LearnedTables:
     def program(self) -> Program | None:
         """The program over the symbols so far; None where the machine is too large for one."""
         with self._lock:
-            symbols, known = self._program
+            symbols, latest = self._program
             vectors = list(self._stage.vectors)
             if symbols != len(vectors):
-                known = program(self.machine, vectors)
-                self._program = (len(vectors), known)
-            return known
+                latest = program(self.machine, vectors)
+                self._program = (len(vectors), latest)
+            return latest
 
 
 def learned_tables(machine: Machine | LearnedTables) -> LearnedTables:

@@ -49,8 +49,8 @@ class Ranks(NamedTuple):
 
     def back(self, function: str, numbers: Integers) -> Int64s:
         """The ranks of numbers of `by`, -1 for the largest integer."""
-        ranked = numbers if function == "min" else self.size - 1 - numbers
-        return np.where(numbers == np.iinfo(np.int64).max, -1, ranked)
+        ranks = numbers if function == "min" else self.size - 1 - numbers
+        return np.where(numbers == np.iinfo(np.int64).max, -1, ranks)
 
     def examples(self, ranks: Int64s) -> Any:
         """For each rank an event that has the value, NULL for -1: an Arrow array."""
@@ -73,11 +73,11 @@ def numbers(column: Any, name: str) -> Numbers:
     if pa.types.is_null(kind):
         return Numbers(np.zeros(len(column), np.int64), present.astype(np.int64), 0, True)
     if pa.types.is_integer(kind) and not pa.types.is_uint64(kind):
-        filled = np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
-        return Numbers(filled, present.astype(np.int64), 0, True)
+        values = np.asarray(pc.fill_null(column.cast(pa.int64()), 0))
+        return Numbers(values, present.astype(np.int64), 0, True)
     if pa.types.is_uint64(kind):
-        listed = [value or 0 for value in column.to_pylist()]
-        return Numbers(np.array(listed, object), present.astype(np.int64), 0, True)
+        integers = [value or 0 for value in column.to_pylist()]
+        return Numbers(np.array(integers, object), present.astype(np.int64), 0, True)
     if not pa.types.is_floating(kind):
         raise no_sum(name, kind)
     doubles = np.asarray(pc.fill_null(column.cast(pa.float64()), np.nan))
@@ -85,7 +85,7 @@ def numbers(column: Any, name: str) -> Numbers:
     doubles = np.where(present, doubles, 0.0)
     if np.isinf(doubles).any():
         raise infinite(name)
-    return Numbers(*_scaled(doubles, present.astype(np.int64)), False)
+    return Numbers(*_scale(doubles, present.astype(np.int64)), False)
 
 
 def no_sum(name: str, kind: object) -> TypeMismatch:
@@ -106,18 +106,18 @@ def infinite(name: str) -> BadData:
     )
 
 
-def _scaled(doubles: NDArray[np.float64], present: Int64s) -> tuple[Integers, Int64s, int]:
+def _scale(doubles: NDArray[np.float64], present: Int64s) -> tuple[Integers, Int64s, int]:
     """The doubles as integers of one power of two."""
     mantissa, powers = np.frexp(doubles)
     exponent = powers.astype(np.int64)
     integers = (mantissa * 2.0**53).astype(np.int64)
-    used = integers != 0
-    if not used.any():
+    nonzero = integers != 0
+    if not nonzero.any():
         return integers, present, 0
-    low = integers[used] & -integers[used]  # the lowest bit that is set
+    low = integers[nonzero] & -integers[nonzero]  # the lowest bit that is set
     zeros = np.frexp(low.astype(np.float64))[1] - 1
-    least = int((exponent[used] - 53 + zeros).min())
-    shift = np.where(used, exponent - 53 - least, 0)
+    least = int((exponent[nonzero] - 53 + zeros).min())
+    shift = np.where(nonzero, exponent - 53 - least, 0)
     if int(shift.max()) <= 9:
         up, down = np.maximum(shift, 0), np.maximum(-shift, 0)
         return (integers >> down) << up, present, least
@@ -133,22 +133,22 @@ def ranks(column: Any, name: str) -> Ranks:
     for n, value in enumerate(values):
         if value is not None and value == value:
             first.setdefault(value, n)
-    ordered = sorted(first)
-    number = {value: rank for rank, value in enumerate(ordered)}
-    listed = [number[v] if v is not None and v == v else -1 for v in values]
-    return Ranks(np.array(listed, np.int64), np.array([first[v] for v in ordered], np.int64))
+    distinct = sorted(first)
+    number = {value: rank for rank, value in enumerate(distinct)}
+    codes = [number[v] if v is not None and v == v else -1 for v in values]
+    return Ranks(np.array(codes, np.int64), np.array([first[v] for v in distinct], np.int64))
 
 
 def limbs(integers: Integers, bits: int) -> list[Int64s]:
     """Integers as int64 digits in base ``2**bits``, lowest first, the highest one signed."""
-    found: list[Int64s] = []
+    digits: list[Int64s] = []
     rest = integers
     while True:
         high = rest >> bits
         if all(_fits(rest, bits)):
-            found.append(rest.astype(np.int64))
-            return found
-        found.append((rest - (high << bits)).astype(np.int64))
+            digits.append(rest.astype(np.int64))
+            return digits
+        digits.append((rest - (high << bits)).astype(np.int64))
         rest = high
 
 

@@ -85,10 +85,10 @@ class GrowingMapping:
 
     def count_rows(self, name: str | None, final: bool) -> int:
         """How many rows of a name there are: of those that RUNNING sees, or of all."""
-        listed = self.positions.get(name, [])
+        rows = self.positions.get(name, [])
         if final or self.visible is None:
-            return len(listed)
-        return bisect_left(listed, self.s + self.visible)
+            return len(rows)
+        return bisect_left(rows, self.s + self.visible)
 
     def fold(
         self,
@@ -100,10 +100,10 @@ class GrowingMapping:
     ) -> Any:
         """The state of an aggregate after the rows of a name, each stepped through once."""
         _, states = self.folds.setdefault(key, (name, [empty]))
-        seen = self.count_rows(name, final)
-        for i in range(len(states) - 1, seen):
+        count = self.count_rows(name, final)
+        for i in range(len(states) - 1, count):
             states.append(step(states[i], self.positions[name][i]))
-        return states[seen]
+        return states[count]
 
 
 Condition: TypeAlias = Callable[[GrowingMapping], bool]
@@ -164,13 +164,13 @@ class Search:
         many = self.registers is not None and len(self.failures) > MOST_FAILURES
         if many or self.memory is not Memory.PARTITION:
             self.failures.clear()
-        length, mapped, look = self.mapping.length, self.mapping, self.attempts
+        length, mapping, look = self.mapping.length, self.mapping, self.attempts
         budget = self.attempts + MAX_STEPS + STEPS_PER_ROW * length
         path = [(self.automaton.initial, iter(self._steps(self.automaton.initial, s)))]
         while path:
-            q, untried = path[-1]
+            q, choices = path[-1]
             row = s + len(path) - 1
-            for step in untried:
+            for step in choices:
                 self.attempts += 1
                 if isinstance(step, Accept):
                     return True
@@ -179,13 +179,13 @@ class Search:
                         steps = self._steps(step.target, row + 1)
                         path.append((step.target, iter(steps)))
                         break
-                    mapped.pop()
+                    mapping.pop()
             else:
                 path.pop()
                 if self.memory is not Memory.NONE:
                     self.failures.add(self._place(q, row))
                 if path:
-                    mapped.pop()
+                    mapping.pop()
             if self.attempts > look:
                 poll()
                 look = self.attempts + BETWEEN_POLLS
@@ -200,13 +200,13 @@ class Search:
     def _steps(self, q: int, row: int) -> Steps:
         return self.automaton.steps(q, row == 0, row == self.mapping.length)
 
-    def _takes(self, variable: str, excluded: bool, s: int, row: int) -> bool:
+    def _takes(self, variable: str, is_excluded: bool, s: int, row: int) -> bool:
         """Map the row to the variable, if its condition holds and WITHIN admits it."""
         if self.within is not None and not self.within(s, row):
             return False
         if variable in self.at_row and not self._holds_at(variable, row):
             return False
-        self.mapping.push(variable, excluded)
+        self.mapping.push(variable, is_excluded)
         if variable in self.of_mapping and not self.of_mapping[variable](self.mapping):
             self.mapping.pop()
             return False

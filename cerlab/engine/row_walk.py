@@ -73,7 +73,7 @@ class Walk:
             np.zeros((0, len(rows.letters)), np.int32),
             np.zeros((0, len(live.table.steps)), np.uint8),
         )
-        self._written = 0
+        self._sets = 0
         self.cells = self.attempts = 0
         """How many cells were determinised and steps tried, for tests of cost."""
 
@@ -98,16 +98,16 @@ class Walk:
 
     def _make_room(self) -> None:
         """Rows of the table for the live sets that are known, twice as many as are needed."""
-        sets, (known, states) = self.live.sets, self._table.alive.shape
-        if known < len(sets):
+        sets, (size, states) = self.live.sets, self._table.alive.shape
+        if size < len(sets):
             before = np.full((2 * len(sets), self._table.before.shape[1]), UNKNOWN, np.int32)
-            before[:known] = self._table.before
+            before[:size] = self._table.before
             alive = np.zeros((2 * len(sets), states), np.uint8)
-            alive[:known] = self._table.alive
+            alive[:size] = self._table.alive
             self._table = self._table._replace(before=before, alive=alive)
-        for number in range(self._written, len(sets)):
+        for number in range(self._sets, len(sets)):
             self._table.alive[number] = [sets[number] >> q & 1 for q in range(states)]
-        self._written = len(sets)
+        self._sets = len(sets)
 
     def matches(self, going: Going) -> Iterator[Matches]:
         """The matches, a batch at a time; raises `Stuck`."""
@@ -134,7 +134,7 @@ class FlatSteps(NamedTuple):
 
 def flat_steps(table: StepTable, variables: Sequence[str]) -> FlatSteps:
     """The steps of a table."""
-    steps = [step for listed in table.steps for step in listed]
+    steps = [step for of_state in table.steps for step in of_state]
     reads = [None if isinstance(step, Accept) else step for step in steps]
     return FlatSteps(
         np.cumsum([0, *map(len, table.steps)]).astype(np.int32),
@@ -146,8 +146,8 @@ def flat_steps(table: StepTable, variables: Sequence[str]) -> FlatSteps:
 
 def holding(variables: Sequence[str], letters: Sequence[Letter]) -> Bytes:
     """Which variables hold in each letter."""
-    listed = [[v in held for v in variables] for held in letters]
-    return np.array(listed, np.uint8).reshape(len(letters), len(variables))
+    table = [[v in letter for v in variables] for letter in letters]
+    return np.array(table, np.uint8).reshape(len(letters), len(variables))
 
 
 def batches(
@@ -165,13 +165,13 @@ def batches(
     while status == FULL:
         cursor[MATCHES] = cursor[LABELS] = 0
         status = run(B)
-        m, taken = cursor[MATCHES], B.step[: cursor[LABELS]]
+        m, numbers = cursor[MATCHES], B.step[: cursor[LABELS]]
         yield Matches(
             B.start[:m].copy(),
             B.length[:m].copy(),
             B.number[:m].copy(),
-            steps.variable[taken],
-            steps.is_excluded[taken],
+            steps.variable[numbers],
+            steps.is_excluded[numbers],
         )
     if status != DONE:
         raise Stuck(int(cursor[ROW]), absent=status == SKIP_ABSENT)

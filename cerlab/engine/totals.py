@@ -66,23 +66,23 @@ def totals_of_ends(
     machine: Machine,
     stream: Stream,
     time: TimeAxis | None,
-    carried: AggregateInputs,
+    inputs: AggregateInputs,
     *,
     by_start: bool,
 ) -> EndTotals:
     """The totals of the ends of a stream, by start and group.
 
-    They are over rows: a row is an answer with the labels of `carried`; an answer whose labels can
+    They are over rows: a row is an answer with the labels of `inputs`; an answer whose labels can
     be given in several ways is a row for each. Starts are told apart if `by_start`; the number of a
-    group has mixed digits, one for each column of `carried.groups`, the first one lowest.
+    group has mixed digits, one for each column of `inputs.groups`, the first one lowest.
     """
-    labelled = LabelledMachine(machine, plan.vcea, carried.labels)
+    with_labels = LabelledMachine(machine, plan.vcea, inputs.labels)
     short = len(stream) <= SHORT
 
     def exactly(share: int) -> EndTotals:
         with step_budget("totals by start and group", FEWER, own=share) if short else nullcontext():
-            found = _exactly(plan, labelled, stream, time, carried, by_start=by_start)
-            return columns_of(found, carried)
+            totals_by_end = _exactly(plan, with_labels, stream, time, inputs, by_start=by_start)
+            return columns_of(totals_by_end, inputs)
 
     if short:
         try:
@@ -91,7 +91,7 @@ def totals_of_ends(
             if error.code != "CER0605":
                 raise
     try:
-        return _KernelTotals(plan, labelled, stream, time, carried, by_start=by_start).totals()
+        return _KernelTotals(plan, with_labels, stream, time, inputs, by_start=by_start).totals()
     except TooLarge:
         return exactly(1)
 
@@ -101,7 +101,7 @@ def _exactly(
     machine: LabelledMachine,
     stream: Stream,
     time: TimeAxis | None,
-    carried: AggregateInputs,
+    inputs: AggregateInputs,
     *,
     by_start: bool,
 ) -> Iterator[tuple[int, dict[Place, Total]]]:
@@ -109,38 +109,38 @@ def _exactly(
     symbols = stage.symbols(stream.columns, len(stream)).tolist()
     vectors = [stage.vectors[s] for s in symbols]
     separate = by_start or plan.window is not None
-    gains = _gains(machine, carried)
-    found = reference.end_totals(
+    gains = _gains(machine, inputs)
+    totals_by_end = reference.end_totals(
         plan, machine, lambda _, n: vectors[n], gains, stream, time, by_start=separate
     )
-    for end, totals in found:
+    for end, totals in totals_by_end:
         yield end, totals if by_start else _without_starts(totals)
 
 
 def _without_starts(totals: dict[Place, Total]) -> dict[Place, Total]:
-    made: dict[Place, Total] = {}
+    groups: dict[Place, Total] = {}
     for (_, group), total in totals.items():
         place = (ANY_START, group)
-        made[place] = reference.add_totals(made[place], total) if place in made else total
-    return made
+        groups[place] = reference.add_totals(groups[place], total) if place in groups else total
+    return groups
 
 
-def _gains(machine: LabelledMachine, carried: AggregateInputs) -> Gains:
+def _gains(machine: LabelledMachine, inputs: AggregateInputs) -> Gains:
     """What each event gives to a run that takes it with a mark."""
-    groups = list(zip(carried.groups, carried.strides, strict=True))
+    groups = list(zip(inputs.groups, inputs.strides, strict=True))
 
     @cache
     def of(position: int, mark: int) -> Gain:
         labels = machine.marks[mark]
-        sums = [int(x[position]) if label in labels else 0 for label, x in carried.sums]
+        sums = [int(x[position]) if label in labels else 0 for label, x in inputs.sums]
         least = [
             int(x[position]) if label in labels and x[position] >= 0 else None
-            for label, x in carried.least
+            for label, x in inputs.least
         ]
         grows = (int(x[position]) * stride for (label, x, _), stride in groups if label in labels)
         return Gain(sums, least, sum(grows))
 
-    return Gains(lambda _, n, mark: of(n, mark), len(carried.sums), len(carried.least))
+    return Gains(lambda _, n, mark: of(n, mark), len(inputs.sums), len(inputs.least))
 
 
 class _Op(NamedTuple):
@@ -159,7 +159,7 @@ class _KernelTotals:
         machine: LabelledMachine,
         stream: Stream,
         time: TimeAxis | None,
-        carried: AggregateInputs,
+        inputs: AggregateInputs,
         *,
         by_start: bool,
     ) -> None:
@@ -182,39 +182,38 @@ class _KernelTotals:
         self._moves, matters = _program(machine, stage.vectors)
         ops = (self._moves.begin, self._moves.move)
         self._states = 1 + max(int(each.target.max(initial=0)) for each in ops)
-        kept = np.flatnonzero(matters[symbols] & (codes != NONE))
-        self._positions = positions[kept]
-        self._carried = carried
-        self._digits = [limbs(x[self._positions], LIMB) for _, x in carried.sums]
+        indices = np.flatnonzero(matters[symbols] & (codes != NONE))
+        self._positions = positions[indices]
+        self._digits = [limbs(x[self._positions], LIMB) for _, x in inputs.sums]
         marks = machine.marks
         self._read = k.Read(
-            symbols=symbols[kept].astype(np.int64),
-            codes=codes[kept],
-            order=order[kept],
-            lowest=lowest[kept],
-            sums=_rows([digit for digits in self._digits for digit in digits], len(kept)),
-            least=_rows([x[self._positions] for _, x in carried.least], len(kept)),
+            symbols=symbols[indices].astype(np.int64),
+            codes=codes[indices],
+            order=order[indices],
+            lowest=lowest[indices],
+            sums=_rows([digit for digits in self._digits for digit in digits], len(indices)),
+            least=_rows([x[self._positions] for _, x in inputs.least], len(indices)),
             groups=_rows(
                 [
                     x[self._positions] * stride
-                    for (_, x, _), stride in zip(carried.groups, carried.strides, strict=True)
+                    for (_, x, _), stride in zip(inputs.groups, inputs.strides, strict=True)
                 ],
-                len(kept),
+                len(indices),
             ),
             adds=_has(
                 marks,
                 [
                     label
-                    for (label, _), digits in zip(carried.sums, self._digits, strict=True)
+                    for (label, _), digits in zip(inputs.sums, self._digits, strict=True)
                     for _ in digits
                 ],
             ),
-            lessens=_has(marks, [label for label, _ in carried.least]),
-            divides=_has(marks, [label for label, _, _ in carried.groups]),
+            lessens=_has(marks, [label for label, _ in inputs.least]),
+            divides=_has(marks, [label for label, _, _ in inputs.groups]),
         )
         separate = by_start or plan.window is not None
         self._options = k.Options(CONSUMES[plan.consume], separate, by_start)
-        self._groups = prod(size for _, _, size in carried.groups)
+        self._groups = prod(size for _, _, size in inputs.groups)
 
     def totals(self) -> EndTotals:
         """The totals; raises `TooLarge`."""
@@ -228,15 +227,15 @@ class _KernelTotals:
 
     def _sums_of_digits(self, digits: Int64s) -> tuple[Any, ...]:
         """The sums of the digits that each column was cut into."""
-        joined, first = [], 0
+        sums, first = [], 0
         for cut in self._digits:
             parts = [digits[:, first + n] for n in range(len(cut))]
             sizes = (largest(part) << LIMB * n for n, part in enumerate(parts))
             if sum(sizes) > MOST_INTEGER:
                 parts = [part.astype(object) for part in parts]
-            joined.append(sum(part << LIMB * n for n, part in enumerate(parts)))
+            sums.append(sum(part << LIMB * n for n, part in enumerate(parts)))
             first += len(cut)
-        return tuple(joined)
+        return tuple(sums)
 
     def _all_rows(self, places: int) -> k.Rows:
         """All rows, with so many places for starts at first."""
@@ -282,9 +281,9 @@ class _KernelTotals:
 
 
 def _room(rows: int, sums: int, least: int) -> k.Rows:
-    event, begun, group, runs = (np.zeros(rows, np.int64) for _ in range(4))
+    event, start, group, runs = (np.zeros(rows, np.int64) for _ in range(4))
     totals = np.zeros((rows, sums), np.int64), np.zeros((rows, least), np.int64)
-    return k.Rows(event, begun, group, runs, *totals)
+    return k.Rows(event, start, group, runs, *totals)
 
 
 def _rows(columns: Sequence[Any], length: int) -> Int64s:
@@ -299,11 +298,11 @@ def _has(marks: Sequence[frozenset[str]], labels: Sequence[str]) -> Bytes:
 def _order_in_partition(codes: Int64s) -> Int64s:
     """How many events of its partition come before each event."""
     order = np.argsort(codes, kind="stable")
-    ordered = codes[order]
-    first = np.searchsorted(ordered, ordered, side="left")
-    counted = np.empty(len(codes), np.int64)
-    counted[order] = np.arange(len(codes)) - first
-    return counted
+    sorted_codes = codes[order]
+    first = np.searchsorted(sorted_codes, sorted_codes, side="left")
+    number = np.empty(len(codes), np.int64)
+    number[order] = np.arange(len(codes)) - first
+    return number
 
 
 def _program(machine: LabelledMachine, vectors: Sequence[int]) -> tuple[k.Moves, NDArray[np.bool_]]:
@@ -328,11 +327,11 @@ def _program(machine: LabelledMachine, vectors: Sequence[int]) -> tuple[k.Moves,
 
     def ops(source: int, moves: LabelledMoves) -> list[_Op]:
         skip = [] if moves.skip is None else [(NONE, moves.skip)]
-        made = [
+        all_ops = [
             _Op(source, number.get(q, NONE), mark, machine.final[q])
             for mark, q in (*moves.takes, *skip)
         ]
-        return [op for op in made if op.accepts or op.target != NONE]
+        return [op for op in all_ops if op.accepts or op.target != NONE]
 
     stays = {(q, a) for q in number for a, m in enumerate(steps[q]) if _stays(machine, q, m)}
     move = [
@@ -350,9 +349,9 @@ def _program(machine: LabelledMachine, vectors: Sequence[int]) -> tuple[k.Moves,
         leave=np.array([n for row in leave for n in row], np.int32),
         wait=wait,
     )
-    begun = np.array([bool(row) for row in begin]).reshape(wait.shape).any(axis=0)
-    changed = np.array([bool(row or left) for row, left in zip(move, leave, strict=True)])
-    return moves, begun | changed | (wait != np.arange(len(idles))[:, np.newaxis]).any(axis=0)
+    matters = np.array([bool(row) for row in begin]).reshape(wait.shape).any(axis=0)
+    matters |= np.array([bool(row or left) for row, left in zip(move, leave, strict=True)])
+    return moves, matters | (wait != np.arange(len(idles))[:, np.newaxis]).any(axis=0)
 
 
 def _targets(moves: LabelledMoves) -> list[int]:

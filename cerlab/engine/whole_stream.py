@@ -22,8 +22,8 @@ from cerlab.predicates.syntax import atoms
 
 def attributes_read(plan: Plan, machine: Machine, time: TimeAxis | None) -> frozenset[str]:
     """The attributes that the evaluation of a plan reads, ``type`` and ``stream`` perhaps too."""
-    tested = attributes_of(atom for P in machine.predicates for atom in atoms(P))
-    names = {*tested, *plan.partition}
+    attributes = attributes_of(atom for P in machine.predicates for atom in atoms(P))
+    names = {*attributes, *plan.partition}
     if isinstance(plan.window, AttributeWindow):
         names.add(plan.window.attribute)
     if time is not None:

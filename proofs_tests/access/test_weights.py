@@ -126,7 +126,7 @@ def test_the_budget_is_known_before_it_is_spent(monkeypatch: pytest.MonkeyPatch)
     needed = int(re.findall(r"[\d,]+(?= bytes)", str(caught.value))[0].replace(",", ""))
     monkeypatch.undo()
     assert again[2**400 - 2].end == 399
-    held = weights_of(again)._weighed.values()
+    held = weights_of(again)._nodes.values()
     made = {id(each.below): sys.getsizeof(each.below) for each in held if each.right is not None}
     assert needed == pytest.approx(sum(made.values()), rel=0.01)
 
@@ -137,11 +137,11 @@ def test_what_is_kept_is_dropped_where_it_would_not_fit(monkeypatch: pytest.Monk
     listed = list(matches)
     monkeypatch.setattr(budget, "BUDGET", 1_200)
     assert [matches[k] for k in range(len(listed))] == listed
-    held = weights_of(matches)._weighed
+    held = weights_of(matches)._nodes
     monkeypatch.undo()
     roomy = as_query(str(matches.query)).run(matches.stream)
     assert [roomy[k] for k in range(len(listed))] == listed
-    assert len(held) < len(weights_of(roomy)._weighed)
+    assert len(held) < len(weights_of(roomy)._nodes)
 
 
 def test_numbers_as_text() -> None:

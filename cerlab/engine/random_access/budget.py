@@ -18,17 +18,17 @@ def bytes_of(bits: int) -> int:
     return int.__basicsize__ + sys.int_info.sizeof_digit * -(-bits // _DIGIT)
 
 
-def fits(needed: int) -> bool:
+def fits(size: int) -> bool:
     """Whether numbers of so many bytes may be made."""
-    return needed <= BUDGET
+    return size <= BUDGET
 
 
-def check_budget(needed: int, what: str) -> None:
+def check_budget(size: int, what: str) -> None:
     """Raise `ResourceLimit` if `what` needs more bytes than there may be."""
-    if not fits(needed):
+    if not fits(size):
         raise ResourceLimit(
             "CER0613",
-            f"{what} need {needed:,} bytes, more than {BUDGET:,}",
+            f"{what} need {size:,} bytes, more than {BUDGET:,}",
             hint="count() needs no such memory; WITHIN and LIMIT make the numbers shorter",
         )
 

@@ -90,9 +90,9 @@ class TecsAccess:
     def answer(self, k: int) -> ComplexEvent:
         """The k-th; raises `ResourceLimit` where the numbers on the way to it are too long."""
         _check_natural(k)
-        if (found := self._ends.find(k)) is None:
-            raise _no_answer(k, self._ends.counted)
-        end, inside = found
+        if (place := self._ends.find(k)) is None:
+            raise _no_answer(k, self._ends.total)
+        end, inside = place
         dag = self._walk.to(end)
         if self._plan.limit is not None:
             return next(islice(dag.latest_first(), inside, None))
@@ -106,10 +106,10 @@ class BatchAccess:
     """
 
     def __init__(
-        self, plan: Plan, learned: LearnedTables, stream: Stream, *, workers: int = 1
+        self, plan: Plan, tables: LearnedTables, stream: Stream, *, workers: int = 1
     ) -> None:
         self._plan = plan
-        self._learned = learned
+        self._tables = tables
         self._stream = stream
         self._workers = workers
         self._start()
@@ -124,7 +124,7 @@ class BatchAccess:
         from cerlab.engine.whole_stream import compiled_answers
 
         yield from compiled_answers(
-            self._plan, self._learned, self._stream, self._time(), workers=self._workers
+            self._plan, self._tables, self._stream, self._time(), workers=self._workers
         )
 
     def _time(self) -> TimeAxis | None:
@@ -133,16 +133,16 @@ class BatchAccess:
     @cached_property
     def total(self) -> int:
         """How many answers there are, counted: compiled where 64 bits are enough, else exactly."""
-        if (counted := self.count_by_kernel()) is not None:
-            return counted
-        return driver.count(self._plan, self._learned.machine, self._stream, self._time())
+        if (count := self.count_by_kernel()) is not None:
+            return count
+        return driver.count(self._plan, self._tables.machine, self._stream, self._time())
 
     def count_by_kernel(self) -> int | None:
         """How many answers there are, None where that cannot be counted by kernels."""
         from cerlab.engine.windowed.counts import CountOverflow, end_counts
 
         try:
-            counts = end_counts(self._plan, self._learned, self._stream, self._time())
+            counts = end_counts(self._plan, self._tables, self._stream, self._time())
             return sum(sum(of_ends.tolist()) for _, of_ends in counts)
         except CountOverflow:
             return None

@@ -23,16 +23,16 @@ class Ends:
         self._counts = self._from_the_first()
         self._ends: list[int] = []
         self._sums: list[int] = []
-        self._needed = 0
-        self.counted = 0
+        self._size = 0
+        self.total = 0
 
     def find(self, k: int) -> tuple[int, int] | None:
         """The end of the k-th answer, and its number among those of that end; None without one.
 
-        After None, `counted` is the number of all answers. Raises `ResourceLimit`, and what
+        After None, `total` is the number of all answers. Raises `ResourceLimit`, and what
         counting raises; it then starts again.
         """
-        while self.counted <= k:
+        while self.total <= k:
             try:
                 following = next(self._counts, None)
             except BaseException:
@@ -41,12 +41,12 @@ class Ends:
             if following is None:
                 return None
             end, count = following
-            self.counted += count
-            self._needed += bytes_of(self.counted.bit_length())
-            if fits(self._needed):
+            self.total += count
+            self._size += bytes_of(self.total.bit_length())
+            if fits(self._size):
                 self._ends.append(end)
-                self._sums.append(self.counted)
+                self._sums.append(self.total)
         at = bisect_right(self._sums, k)
         if at == len(self._sums):
-            check_budget(self._needed, "the numbers of answers up to each end")
+            check_budget(self._size, "the numbers of answers up to each end")
         return self._ends[at], k - (self._sums[at - 1] if at else 0)

@@ -58,32 +58,32 @@ class TecsWalk:
         self._stream = stream
         self._dags: Iterator[TecsDag] = iter(())
         self._dag: TecsDag | None = None
-        self._passed: dict[int, TecsDag] = {}
+        self._dag_of: dict[int, TecsDag] = {}
         self.evaluations = 0
 
     def to(self, end: int) -> TecsDag:
         """The DAG of an end that has answers."""
-        if end in self._passed:
-            return self._passed[end]
+        if end in self._dag_of:
+            return self._dag_of[end]
         dag, self._dag = self._dag, None  # kept again only if nothing interrupts the way
         if dag is None or end < dag.end:
             self._dags, dag = self._from_the_first(), None
         while dag is None or dag.end < end:
             dag = next(self._dags)
             if self._plan.window is None:
-                self._passed[dag.end] = dag
+                self._dag_of[dag.end] = dag
         assert dag.end == end
         self._dag = dag
         return dag
 
     def _from_the_first(self) -> Iterator[TecsDag]:
         self.evaluations += 1
-        self._passed.clear()
+        self._dag_of.clear()
         machine, stream, number = self._machine, self._stream, self.evaluations
-        evaluated = driver.ends(
+        results = driver.ends(
             self._plan, lambda: TecsEvaluation(machine), stream, stream.time, _final
         )
-        for end, final in evaluated:
+        for end, final in results:
             yield TecsDag(final.roots, end, final.lowest, number)
 
 

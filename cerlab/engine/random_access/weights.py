@@ -49,7 +49,7 @@ class Weights(Generic[Node]):
 
     def __init__(self) -> None:
         self._scope: Hashable = None
-        self._weighed: dict[Node, CountedNode] = {}
+        self._nodes: dict[Node, CountedNode] = {}
         self._bytes = 0
         self.additions = 0
 
@@ -61,10 +61,10 @@ class Weights(Generic[Node]):
         """
         self._weigh(dag)
         for root in dag.roots:
-            weighed = self._weighed[root]
-            if k < weighed.below:
-                return _answer(weighed, dag.end, k)
-            k -= weighed.below
+            node = self._nodes[root]
+            if k < node.below:
+                return _answer(node, dag.end, k)
+            k -= node.below
         raise AssertionError("the DAG has fewer answers than were counted")
 
     def _weigh(self, dag: Dag[Node]) -> None:
@@ -72,18 +72,18 @@ class Weights(Generic[Node]):
             self._forget()
             self._scope = dag.scope
         fresh = self._unknown(dag)
-        needed = self._estimate(fresh)
-        if self._weighed and not fits(self._bytes + needed):
+        size = self._estimate(fresh)
+        if self._nodes and not fits(self._bytes + size):
             self._forget()
             fresh = self._unknown(dag)
-            needed = self._estimate(fresh)
-        check_budget(needed, f"the numbers of answers below {len(fresh):,} nodes")
-        self._bytes += needed
+            size = self._estimate(fresh)
+        check_budget(size, f"the numbers of answers below {len(fresh):,} nodes")
+        self._bytes += size
         for node, (position, left, right) in fresh.items():
-            first = None if left is None else self._weighed[left]
-            second = None if right is None else self._weighed[right]
+            first = None if left is None else self._nodes[left]
+            second = None if right is None else self._nodes[right]
             below = self._sum(first, second)
-            self._weighed[node] = CountedNode(below, position, first, second)
+            self._nodes[node] = CountedNode(below, position, first, second)
 
     def _sum(self, left: CountedNode | None, right: CountedNode | None) -> int:
         if left is None:
@@ -95,27 +95,27 @@ class Weights(Generic[Node]):
 
     def _unknown(self, dag: Dag[Node]) -> dict[Node, Parts[Node]]:
         """The nodes that are not weighed yet, children before parents."""
-        weighed, parts_of = self._weighed, dag.parts
-        found: dict[Node, Parts[Node]] = {}
+        old, parts_of = self._nodes, dag.parts
+        nodes: dict[Node, Parts[Node]] = {}
         stack: list[tuple[Node, Parts[Node] | None]] = [(root, None) for root in dag.roots]
         while stack:
             node, parts = stack.pop()
-            if node in found or node in weighed:
+            if node in nodes or node in old:
                 continue
             if parts is not None:  # the second time: its children are known
-                found[node] = parts
+                nodes[node] = parts
                 continue
             parts = parts_of(node)
             stack.append((node, parts))
             stack.extend((child, None) for child in parts[1:] if child is not None)
-        return found
+        return nodes
 
     def _estimate(self, fresh: dict[Node, Parts[Node]]) -> int:
         """The bytes of the sums to come, from their logarithms; other nodes share a number."""
         logs: dict[Node, float] = {}
 
         def log(node: Node) -> float:
-            return logs[node] if node in logs else log2(self._weighed[node].below)
+            return logs[node] if node in logs else log2(self._nodes[node].below)
 
         total = 0
         for node, (_, left, right) in fresh.items():
@@ -130,12 +130,12 @@ class Weights(Generic[Node]):
         return total
 
     def _forget(self) -> None:
-        self._weighed.clear()
+        self._nodes.clear()
         self._bytes = 0
 
 
 def _answer(node: CountedNode, end: int, k: int) -> ComplexEvent:
-    taken: list[int] = []
+    positions: list[int] = []
     while True:
         if node.right is not None:
             from_k = node.below - k
@@ -143,9 +143,9 @@ def _answer(node: CountedNode, end: int, k: int) -> ComplexEvent:
             k = node.below - from_k
         if node.left is None:
             assert node.position is not None
-            return ComplexEvent(node.position, end, tuple(reversed(taken)))
+            return ComplexEvent(node.position, end, tuple(reversed(positions)))
         if node.position is not None:
-            taken.append(node.position)
+            positions.append(node.position)
         node = node.left
 
 
