@@ -15,7 +15,7 @@ from cerlab.model.columns import room
 from cerlab.model.order import by_end
 
 SOME_OBJECTS = 1 << 12
-"""So many complex events, or valuations, are made at once."""
+"""How many complex events, or valuations, are created at once."""
 
 MOST_POSITIONS = (1 << 31) - 1
 """So many positions of all its answers a batch has at most: those that offsets of 32 bits count."""
@@ -131,7 +131,7 @@ class BatchedAnswers(Iterator[ComplexEvent]):
         return self._batches
 
     def in_order(self, limit: int | None = None) -> list[ComplexEvent]:
-        """All that were not taken yet, at most `limit`, by end, start and positions."""
+        """The remaining answers, at most `limit`, by end, start and positions."""
         batches: list[AnswerBatch] = []
         for batch in self._batches if limit != 0 else ():
             batches.append(batch if limit is None else batch.first(limit))

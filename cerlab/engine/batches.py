@@ -42,7 +42,7 @@ class Evaluation(Protocol[Result_co]):
         """
 
     def finish(self) -> Iterator[Result_co]:
-        """What was held back."""
+        """The results that were held back."""
 
 
 def whole(evaluation: Evaluation[Result], stream: Stream) -> Iterator[Result]:

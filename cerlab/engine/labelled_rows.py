@@ -90,7 +90,7 @@ def listed_rows(
 def labelled_rows(
     answers: AnswerBatch, rows: Rows, labels: tuple[frozenset[str], ...]
 ) -> LabelledAnswers:
-    """What a kernel listed for some answers; `labels` are those of the marks."""
+    """The rows that a kernel lists for some answers; `labels` are those of the marks."""
     offsets, flat = _flat(answers)
     if len(rows.answer) == len(answers):  # one row each
         start, end = answers.start, answers.end

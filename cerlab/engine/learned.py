@@ -1,4 +1,4 @@
-"""What is learnt of a query while streams are read, kept for the next stream."""
+"""The tables of a query that streams fill, kept for the next stream."""
 
 from __future__ import annotations
 
@@ -89,5 +89,5 @@ class LearnedTables:
 
 
 def learned_tables(machine: Machine | LearnedTables) -> LearnedTables:
-    """What is known of a machine; nothing yet, unless it is kept by who asks."""
+    """The tables of a machine: those of the caller, or empty ones."""
     return machine if isinstance(machine, LearnedTables) else LearnedTables(machine)

@@ -143,7 +143,7 @@ class Search:
     """How many steps were tried, for tests of cost."""
 
     def scan(self) -> Iterator[ScanResult]:
-        """What is found at each row where the scan stands (rows.md 7.1).
+        """The result at each row where the scan stands (rows.md 7.1).
 
         A match is given as it stands in `mapping`, which changes when the scan goes on.
         """

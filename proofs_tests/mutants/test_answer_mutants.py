@@ -68,7 +68,7 @@ def kept_for_the_next_step(A: Any) -> Any:
     program, labels = _PROGRAM(A)
     live = [frozenset[Slot]()] * program.states
     for move in program.moves:
-        live[move.source] |= frozenset(program_of_registers._read(move.guard))
+        live[move.source] |= frozenset(program_of_registers._slots_of(move.guard))
     return replace(program, live=tuple(live)), labels
 
 

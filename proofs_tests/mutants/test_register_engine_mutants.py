@@ -38,7 +38,7 @@ def live_for_one_step(
     """A configuration keeps what the next event may ask of it, and no more."""
     live = [frozenset[Slot](), *[always] * (states - 1)]
     for m in moves:
-        live[m.source] |= set(program._read(m.guard))
+        live[m.source] |= set(program._slots_of(m.guard))
     return tuple(live)
 
 

@@ -196,8 +196,8 @@ class Tecs:
         """Room in the arena: drop what no window allows; grow if that leaves little."""
         self.forget(lowest)
         now = (self._batches, int(self._reg[k.EVENT]))
-        asked_carried, self._collected_at = self._collected_at == now, now
-        if asked_carried or 2 * self._reg[k.HEAD] > self.nodes:
+        again, self._collected_at = self._collected_at == now, now
+        if again or 2 * self._reg[k.HEAD] > self.nodes:
             self._arena = double_room(self._arena)
 
     def forget(self, lowest: int | Int64s) -> None:

@@ -107,7 +107,7 @@ class _NumberedEvaluation(TecsEvaluation):
         self._name_of = name_of
         self._numbers: dict[int, int] = {}
         self._nodes: list[tuple[Node, int]] = []
-        self._read: dict[int, Event] = {}
+        self._events: dict[int, Event] = {}
         self._next = 0
         self._steps: tuple[Step, ...] = ()
         self._symbol = 0
@@ -129,7 +129,7 @@ class _NumberedEvaluation(TecsEvaluation):
 
     def snapshot(self, event: Event, position: int, lowest: int) -> TecsSnapshot:
         """The state now; `lowest` is the first start that the window allows."""
-        self._read[position] = event
+        self._events[position] = event
         before = self._next
         for ul in self.T.values():
             for node in ul:
@@ -153,7 +153,7 @@ class _NumberedEvaluation(TecsEvaluation):
             frozenset(node.number for node in nodes if node.number >= before),
             answers[:MOST_ANSWERS],
             len(answers) > MOST_ANSWERS,
-            events=tuple((p, self._read[p]) for p in sorted(columns)),
+            events=tuple((p, self._events[p]) for p in sorted(columns)),
             steps=self._steps,
             symbol=self._symbol,
         )

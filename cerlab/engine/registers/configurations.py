@@ -127,7 +127,7 @@ class Configurations:
         return configurations, tecs
 
     def _provide(self, status: int, lowest: int) -> None:
-        """What a kernel lacked; more of it where making room did not help the same event."""
+        """The room that a kernel lacked; more of it where that did not help the same event."""
         now = (int(self._reg[k.EVENT]), status)
         again, self._lacked_at = self._lacked_at == now, now
         match status:

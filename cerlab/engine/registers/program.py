@@ -127,7 +127,7 @@ def labelling_program(A: LabelledSrt) -> tuple[RegisterProgram, tuple[frozenset[
 def _program(states: int, moves: tuple[Move, ...], is_partitioned: bool) -> RegisterProgram:
     """The program of some moves, with the slots that are read."""
     always = (PARTITION,) if is_partitioned else ()
-    slots = dict.fromkeys((*always, *(slot for move in moves for slot in _read(move.guard))))
+    slots = dict.fromkeys((*always, *(slot for move in moves for slot in _slots_of(move.guard))))
     live = _live(states, moves, frozenset(always))
     return RegisterProgram(states, moves, tuple(slots), live, is_partitioned)
 
@@ -177,7 +177,7 @@ def _useful(moves: Sequence[Move]) -> set[int]:
         states |= more
 
 
-def _read(guard: Guard) -> Iterator[Slot]:
+def _slots_of(guard: Guard) -> Iterator[Slot]:
     """The slots that a guard reads, from left to right."""
     for atom in atoms(guard):
         if isinstance(atom, RegisterComparison):
@@ -196,7 +196,10 @@ def _live(
         grows = False
         for m in reversed(moves):
             after = live[m.target] if m.target != DEAD else frozenset[Slot]()
-            slots = {*_read(m.guard), *(slot for slot in after if slot.register not in m.writes)}
+            slots = {
+                *_slots_of(m.guard),
+                *(slot for slot in after if slot.register not in m.writes),
+            }
             if not slots <= live[m.source]:
                 live[m.source] |= slots
                 grows = True

@@ -55,9 +55,9 @@ class RelevantPart(NamedTuple):
 
 
 class RelevantEvents:
-    """The events that have to be read, of all batches; what is asked for has shape (events,).
+    """The events that have to be read, of all batches; each property has shape (events,).
 
-    Most is asked for only where there are answers, and is put together then.
+    Most are computed only where there are answers.
     """
 
     def __init__(self, parts: Sequence[RelevantPart]) -> None:
@@ -119,8 +119,8 @@ def relevant_events(
     if program is None:
         return RelevantEvents([_every(batch, partitions(batch, keys)) for batch in batches])
     if (program.read == Read.ONCE).any():
-        return RelevantEvents(_read_once(program, batches, keys))
-    return RelevantEvents([_read(program, batch, keys) for batch in batches])
+        return RelevantEvents(_parts_with_once(program, batches, keys))
+    return RelevantEvents([_relevant_part(program, batch, keys) for batch in batches])
 
 
 def _every(batch: Batch, codes: Int32s) -> RelevantPart:
@@ -133,7 +133,7 @@ def _room(program: Program, batch: Batch) -> tuple[Int32s, Symbols]:
     return np.empty(room, np.int32), np.empty(room, program.action.dtype)
 
 
-def _read(program: Program, batch: Batch, keys: KeyCodes | None) -> RelevantPart:
+def _relevant_part(program: Program, batch: Batch, keys: KeyCodes | None) -> RelevantPart:
     index, actions = _room(program, batch)
     count = relevant(batch.symbols, program.read, program.action, index, actions)
     indices = index[:count]
@@ -146,7 +146,7 @@ def _read(program: Program, batch: Batch, keys: KeyCodes | None) -> RelevantPart
     return RelevantPart(batch, indices, actions[:count], codes)
 
 
-def _read_once(
+def _parts_with_once(
     program: Program, batches: Sequence[Batch], keys: KeyCodes | None
 ) -> list[RelevantPart]:
     codes = [partitions(batch, keys) for batch in batches]

@@ -64,7 +64,7 @@ class ScanResult(NamedTuple):
 class WindowScan(ABC, Generic[Result]):
     """A plan on one stream, batch by batch, where `why_not_windowed` has no objection.
 
-    What is found may be held back until as much has been read as one window has; `finish` gives the
+    Results may be held back until as much has been read as one window has; `finish` gives the
     rest. Subclasses say what `_evaluate` is.
     """
 
@@ -83,12 +83,12 @@ class WindowScan(ABC, Generic[Result]):
         self.begin(0, 0)
 
     def begin(self, position: int, end: int) -> None:
-        """Begin anew, at an event of the stream; what is found ends at event `end` or later.
+        """Begin anew, at an event of the stream; results end at event `end` or later.
 
         The events before `position` are outside the window of those. Not in the middle of a stream
         for strategies and CONSUME BY, which remember more than a window.
         """
-        self._read = position
+        self._position = position
         self._end = end
         self._event_count = 0
         self._pending: list[Batch] = []
@@ -126,14 +126,14 @@ class WindowScan(ABC, Generic[Result]):
 
     def _batch(self, columns: Mapping[str, Any], length: int) -> Batch | None:
         """The next events of the stream, those that FROM leaves; None if there are none."""
-        start, read = self._read, length
+        start, read = self._position, length
         inside = rows_of_streams(self._plan.streams, columns, length)
         positions = None
         if inside is not None:
             columns = take_columns(columns, inside)
             positions, length = inside + start, len(inside)
         if not length:
-            self._read += read
+            self._position += read
             return None
         symbols = self._tables.symbols(columns, length)
         keys = {name: columns[name] for name in self._plan.partition if name in columns}
@@ -142,7 +142,7 @@ class WindowScan(ABC, Generic[Result]):
             times = self._clock.read(columns, length, lambda i: int(batch.at(i)))
         else:  # it counts the events that FROM leaves
             times = np.arange(self._event_count, self._event_count + length)
-        self._read += read
+        self._position += read
         self._event_count += length
         return batch._replace(times=times)
 
@@ -157,7 +157,7 @@ class WindowScan(ABC, Generic[Result]):
         return 0 if first is None else int(first.at(np.zeros(1, np.int64))[0])
 
     def finish(self) -> Iterator[Result]:
-        """What was held back."""
+        """The results that were held back."""
         if self._pending:
             yield from self._scan()
 
@@ -183,7 +183,7 @@ class WindowScan(ABC, Generic[Result]):
         return max(1, self._keys.count) if self._keys else 1
 
     def _carry_over(self) -> None:
-        """What the next events may still have in their window, without what was consumed."""
+        """Keep the events that the next ones may have in their window, but for consumed ones."""
         if self._last_scan is None:
             return
         program, batches, events, ends = self._last_scan
@@ -198,7 +198,7 @@ class WindowScan(ABC, Generic[Result]):
             over[events.codes[ends]] = events.positions[ends]
         live = np.flatnonzero((codes != k.NONE) & (at > over[codes]))
         if program is not None and len(program.idle_of) > 1:
-            stop = int(at[live[0]]) if len(live) else self._read
+            stop = int(at[live[0]]) if len(live) else self._position
             self._idle = self._idle_at(program, batches, stop, int(over[0]))
         self._window_before = again.take(live)
         self._last_scan = None

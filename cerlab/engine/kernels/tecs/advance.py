@@ -44,9 +44,9 @@ def advance(tecs: Tecs, p: int, symbol: int, position: int, order: int, lowest: 
     if take != NONE or skip != NONE:
         start = bottom(arena, reg, position, order)
         if take != NONE:
-            count = _put(tecs.scratch, count, take, extend(arena, reg, start, position))
+            count = _add_entry(tecs.scratch, count, take, extend(arena, reg, start, position))
         if skip != NONE:
-            count = _put(tecs.scratch, count, skip, start)
+            count = _add_entry(tecs.scratch, count, skip, start)
     at, end = parts.start[p], parts.start[p] + parts.length[p]
     while at < end:
         q, length = pool[at], pool[at + 1]
@@ -129,7 +129,7 @@ def _find(scratch: Scratch, count: int, state: int) -> int:
 
 
 @inline
-def _put(scratch: Scratch, count: int, state: int, node: int) -> int:
+def _add_entry(scratch: Scratch, count: int, state: int, node: int) -> int:
     """A new entry with a list of one node; there is room for two."""
     scratch.state[count] = state
     scratch.length[count] = 1
@@ -143,7 +143,7 @@ def _add(arena: Arena, reg: Int64s, scratch: Scratch, count: int, state: int, no
     entry = _find(scratch, count, state)
     if entry != NONE:
         return count if insert(arena, reg, scratch, entry, node) else -1
-    return _put(scratch, count, state, node) if count < scratch.state.shape[0] else -1
+    return _add_entry(scratch, count, state, node) if count < scratch.state.shape[0] else -1
 
 
 @inline

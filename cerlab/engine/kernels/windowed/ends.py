@@ -37,7 +37,7 @@ class Events(NamedTuple):
 
 
 (AT, ENDS, RESETS, REGISTERS) = range(4)
-"""Registers, int64: the next event, events found that end an answer, resets so far; how many."""
+"""Registers, int64: the next event, ends of answers, resets so far; how many."""
 
 
 class Latest(NamedTuple):

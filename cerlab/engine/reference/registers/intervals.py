@@ -46,7 +46,7 @@ class IntervalRuns:
         self._plan = plan
         self._leaving = outgoing(plan.srt)
         self._live = live_registers(plan.srt)
-        self._read = _attributes_read(plan.srt)
+        self._attributes = _attributes_read(plan.srt)
         self._places: dict[int, int] = {}
         self._active: dict[Configuration, MarkSet] = {}
         self._answers: dict[int, list[MarkSet]] = {}
@@ -91,7 +91,7 @@ class IntervalRuns:
         for t in moves:
             live = self._live[t.target]
             old = {r: value for r, value in c.registers.items() if r in live - t.writes}
-            new = {r: _project(event, self._read[r]) for r in t.writes & live}
+            new = {r: _project(event, self._attributes[r]) for r in t.writes & live}
             yield t.mark, Configuration(t.target, Registers({**old, **new}), c.start)
 
     def answers(self, lowest_start: int) -> Iterator[ComplexEvent]:
