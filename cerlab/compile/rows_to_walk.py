@@ -25,7 +25,7 @@ from cerlab.compile.row_order import ordered_rows, window_ends
 from cerlab.compile.row_programs import match_conditions
 from cerlab.compile.rows_to_search import Machine, failures, stuck
 from cerlab.engine.kernels.arrays import Int32s, Int64s
-from cerlab.engine.kernels.row_walk import PAST_LAST, TO_FIRST, TO_LAST, TO_NEXT, Going
+from cerlab.engine.kernels.row_walk import PAST_LAST, TO_FIRST, TO_LAST, TO_NEXT, ScanOptions
 from cerlab.engine.register_search import RegisterSearch
 from cerlab.engine.row_search import GrowingMapping
 from cerlab.engine.row_walk import LetteredRows, Matches, Stuck, Walk
@@ -197,14 +197,14 @@ def _listed(batch: Any) -> Any:
     return batch.to_pylist() if isinstance(batch, pa.Array) else batch
 
 
-def _going(query: rp.RowPattern) -> Going:
+def _going(query: rp.RowPattern) -> ScanOptions:
     """The skip clause, and whether rows without a match are shown."""
     variables, skip = rp.variables(query.pattern), query.skip
     targets = frozenset[str]()
     if isinstance(skip, rp.ToFirst | rp.ToLast):
         targets = rp.members(query)[skip.name]
     kinds = {rp.PastLastRow: PAST_LAST, rp.ToNextRow: TO_NEXT, rp.ToFirst: TO_FIRST}
-    return Going(
+    return ScanOptions(
         kinds.get(type(skip), TO_LAST),
         np.array([v in targets for v in variables], np.uint8),
         int(query.rows is rp.Rows.WITH_UNMATCHED),

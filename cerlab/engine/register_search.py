@@ -25,7 +25,7 @@ from cerlab.engine.kernels.row_search import (
     search,
 )
 from cerlab.engine.kernels.row_values import FIRST, LAST, OWN, MappedRows, Programs
-from cerlab.engine.kernels.row_walk import ATTEMPTS, ROW, Going, MatchBuffers
+from cerlab.engine.kernels.row_walk import ATTEMPTS, ROW, MatchBuffers, ScanOptions
 from cerlab.engine.row_search import MAX_STEPS, STEPS_PER_ROW, too_long
 from cerlab.engine.row_walk import LetteredRows, Matches, batches, flat_steps, holding
 
@@ -82,7 +82,7 @@ class RegisterSearch:
         self.attempts = 0
         """How many steps were tried, for tests of cost."""
 
-    def matches(self, going: Going) -> Iterator[Matches]:
+    def matches(self, options: ScanOptions) -> Iterator[Matches]:
         """The matches, a batch at a time; raises `Stuck` and `ResourceLimit`."""
         cursor = np.zeros(PAUSE + 1, np.int64)
         cursor[DEPTH] = NONE
@@ -94,7 +94,7 @@ class RegisterSearch:
                 cursor[PAUSE] = cursor[ATTEMPTS] + BETWEEN_POLLS
                 if status == NEED_ARENA:
                     self._grow(cursor)
-                status = search(self._search, going, B, cursor, self._budget)
+                status = search(self._search, options, B, cursor, self._budget)
                 self.attempts = int(cursor[ATTEMPTS])
             if status == TOO_LONG:
                 raise too_long()

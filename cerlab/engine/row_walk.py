@@ -18,9 +18,9 @@ from cerlab.engine.kernels.row_walk import (
     MATCHES,
     ROW,
     SKIP_ABSENT,
-    Going,
     MatchBuffers,
     RowLetters,
+    ScanOptions,
     WalkTable,
     look_ahead,
     walk,
@@ -109,14 +109,14 @@ class Walk:
             self._table.alive[number] = [sets[number] >> q & 1 for q in range(states)]
         self._sets = len(sets)
 
-    def matches(self, going: Going) -> Iterator[Matches]:
+    def matches(self, options: ScanOptions) -> Iterator[Matches]:
         """The matches, a batch at a time; raises `Stuck`."""
         self.look_ahead()
         cursor = np.zeros(ATTEMPTS + 1, np.int64)
 
         def run(B: MatchBuffers) -> int:
             poll()
-            status = walk(self._table, self._rows, going, B, cursor)
+            status = walk(self._table, self._rows, options, B, cursor)
             self.attempts = int(cursor[ATTEMPTS])
             return status
 

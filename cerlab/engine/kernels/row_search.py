@@ -30,9 +30,9 @@ from cerlab.engine.kernels.row_walk import (
     LABELS,
     MATCHES,
     ROW,
-    Going,
     MatchBuffers,
-    going_on,
+    ScanOptions,
+    row_after_match,
 )
 from cerlab.engine.kernels.row_walk import NUMBER as NUMBERED
 
@@ -85,7 +85,7 @@ class Search(NamedTuple):
 
 
 @kernel
-def search(S: Search, G: Going, B: MatchBuffers, cursor: Int64s, budget: int) -> int:
+def search(S: Search, O: ScanOptions, B: MatchBuffers, cursor: Int64s, budget: int) -> int:
     """Scan from the cursor on, with so many steps for a match at most.
 
     It can go on after FULL, NEED_ARENA and AT_PAUSE.
@@ -110,7 +110,7 @@ def search(S: Search, G: Going, B: MatchBuffers, cursor: Int64s, budget: int) ->
         status = _match(S, cursor)
         m, labels, length = cursor[MATCHES], cursor[LABELS], cursor[DEPTH]
         if status == NO_MATCH:
-            if G.with_unmatched and s >= cursor[COVER_END]:
+            if O.with_unmatched and s >= cursor[COVER_END]:
                 B.start[m], B.length[m], B.number[m] = s, -1, cursor[NUMBERED]
                 cursor[MATCHES] = m + 1
             cursor[ROW] = s + 1
@@ -121,7 +121,7 @@ def search(S: Search, G: Going, B: MatchBuffers, cursor: Int64s, budget: int) ->
             return FULL
         for j in range(length):
             B.step[labels + j] = path.step[j] - 1
-        next_row = going_on(T.variable, G, B.step, labels, s, s + length)
+        next_row = row_after_match(T.variable, O, B.step, labels, s, s + length)
         if next_row < 0:
             return next_row
         cursor[NUMBERED] += 1

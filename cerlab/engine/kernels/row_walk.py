@@ -55,7 +55,7 @@ class WalkTable(NamedTuple):
     alive: Bytes  # (live sets, states)
 
 
-class Going(NamedTuple):
+class ScanOptions(NamedTuple):
     """What the scan does between matches."""
 
     skip: int
@@ -86,17 +86,19 @@ def look_ahead(T: WalkTable, R: RowLetters, row: int) -> tuple[int, int]:
 
 
 @inline
-def going_on(variable: Int32s, G: Going, step: Int32s, first: int, s: int, end: int) -> int:
+def row_after_match(
+    variable: Int32s, O: ScanOptions, step: Int32s, first: int, s: int, end: int
+) -> int:
     """Where the scan goes on after a match, or why it cannot (rows.md 7.2).
 
     ``step[first:]`` are the steps of the match, which maps the rows from s to `end`.
     """
-    if end == s or G.skip == TO_NEXT:
+    if end == s or O.skip == TO_NEXT:
         return s + 1
-    if G.skip == PAST_LAST:
+    if O.skip == PAST_LAST:
         return end
-    at, by = (0, 1) if G.skip == TO_FIRST else (end - s - 1, -1)
-    while 0 <= at < end - s and not G.targets[variable[step[first + at]]]:
+    at, by = (0, 1) if O.skip == TO_FIRST else (end - s - 1, -1)
+    while 0 <= at < end - s and not O.targets[variable[step[first + at]]]:
         at += by
     if not 0 <= at < end - s:
         return SKIP_ABSENT
@@ -104,7 +106,7 @@ def going_on(variable: Int32s, G: Going, step: Int32s, first: int, s: int, end: 
 
 
 @kernel
-def walk(T: WalkTable, R: RowLetters, G: Going, B: MatchBuffers, cursor: Int64s) -> int:
+def walk(T: WalkTable, R: RowLetters, O: ScanOptions, B: MatchBuffers, cursor: Int64s) -> int:
     """Scan from the cursor on; FULL when a match has no room, with the cursor before it."""
     rows, first_row = len(R.letter), len(T.first) - 2
     while cursor[ROW] < rows:
@@ -115,7 +117,7 @@ def walk(T: WalkTable, R: RowLetters, G: Going, B: MatchBuffers, cursor: Int64s)
             cursor[NUMBER] = 0
             cursor[COVER_END] = s
         if not T.alive[R.live[s], q]:
-            if G.with_unmatched and s >= cursor[COVER_END]:
+            if O.with_unmatched and s >= cursor[COVER_END]:
                 if matches == len(B.start):
                     return FULL
                 B.start[matches], B.length[matches], B.number[matches] = s, -1, cursor[NUMBER]
@@ -143,7 +145,7 @@ def walk(T: WalkTable, R: RowLetters, G: Going, B: MatchBuffers, cursor: Int64s)
             q = T.target[k]
             inside = not R.last[i]
             i += 1
-        next_row = going_on(T.variable, G, B.step, cursor[LABELS], s, i)
+        next_row = row_after_match(T.variable, O, B.step, cursor[LABELS], s, i)
         if next_row < 0:
             return next_row
         cursor[NUMBER] += 1

@@ -95,7 +95,7 @@ def label_by_registers(
     while reg[AT] < answers.start.shape[0]:
         rows_before, marks_before = reg[ROWS], reg[MARKS]
         status = unroll(rules, labels, events, answers, runs, reg)
-        if status == DONE and see_what_accepts(labels, runs, reg):
+        if status == DONE and mark_accepting(labels, runs, reg):
             status = walk(answers, runs, rows, reg)
         if status != DONE:
             reg[ROWS], reg[MARKS] = rows_before, marks_before
@@ -169,7 +169,7 @@ def advance(
             for s in range(runs.slots.shape[1]):
                 runs.slots[new, s] = operand(runs.slots, events, c, e, rules.fill[move, s])
             runs.mark[steps] = mark
-            runs.target[steps] = the_same(runs, reg, new)
+            runs.target[steps] = find_or_add(runs, reg, new)
             steps += 1
     runs.layer[layer + 1] = high
     runs.layer[layer + 2] = reg[CONFIGURATIONS]
@@ -179,7 +179,7 @@ def advance(
 
 
 @inline
-def the_same(runs: Trellis, reg: Int64s, new: int) -> int:
+def find_or_add(runs: Trellis, reg: Int64s, new: int) -> int:
     """The configuration of the layer being made that is as `new`; that one is kept if none is."""
     code = runs.state[new] + 1
     for s in range(runs.slots.shape[1]):
@@ -201,7 +201,7 @@ def the_same(runs: Trellis, reg: Int64s, new: int) -> int:
 
 
 @inline
-def see_what_accepts(labels: Labels, runs: Trellis, reg: Int64s) -> bool:
+def mark_accepting(labels: Labels, runs: Trellis, reg: Int64s) -> bool:
     """Write `accepts` of all configurations; whether that of the first one is so."""
     last = runs.layer[reg[LAYERS]]
     for c in range(reg[CONFIGURATIONS] - 1, -1, -1):

@@ -51,7 +51,9 @@ class Runs:
         """Follow all runs over an event; the matches whose last mark is on it."""
         self._horizon.read(event, position)
         runs = [
-            after for run in spend_over(self._runs) for after in self._successors(run, event, position)
+            after
+            for run in spend_over(self._runs)
+            for after in self._successors(run, event, position)
         ]
         runs = [run for run in runs if not self._is_expired(run)]
         self.counts.arrivals = len(runs)
